@@ -1,0 +1,16 @@
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# Headers of the floors; those of the backends inside them are not for users.
+foreach(floor ops transport actors strategies)
+  file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${floor}/*.hpp")
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/${floor})
+endforeach()
+install(TARGETS troupe EXPORT troupe_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT troupe_targets NAMESPACE troupe:: FILE troupe-targets.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
+configure_package_config_file(cmake/troupe-config.cmake.in troupe-config.cmake
+                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
+write_basic_package_version_file(troupe-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/troupe-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/troupe-config-version.cmake
+              cmake/FindCAF.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)

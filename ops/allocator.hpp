@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe {
+
+/// Memory of CPU tensors. Blocks are 64-byte aligned, zeroed, and kept for reuse when they are given back, so that
+/// building the same plan again touches the operating system no more. Thread-safe.
+class Allocator {
+ public:
+  static constexpr std::size_t kAlignment = 64;
+
+  ~Allocator();
+
+  /// A zeroed block of at least `bytes`. Throws Error if the memory is not there.
+  std::byte* allocate(std::size_t bytes);
+  /// Gives back a block that came from `allocate(bytes)`.
+  void release(std::byte* block, std::size_t bytes) noexcept;
+
+  /// Bytes handed out now, and the most since the last reset_peak().
+  std::size_t bytes_in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  std::size_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
+  void reset_peak() { peak_ = in_use_.load(); }
+
+  /// Returns every cached block to the operating system.
+  void trim() noexcept;
+
+  /// `bytes` as the allocator counts them: rounded up to the alignment.
+  static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+ private:
+  std::byte* take_cached(std::size_t bytes);
+
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<std::byte*>> cached_;
+  std::atomic<std::size_t> in_use_{0};
+  std::atomic<std::size_t> peak_{0};
+};
+
+/// The allocator that tensors of this process use. It lives as long as the last tensor that does.
+const std::shared_ptr<Allocator>& cpu_allocator();
+
+}  // namespace troupe

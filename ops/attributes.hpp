@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace troupe {
+
+using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int64_t>>;
+
+/// The constants of an op node, by name, in the order they were set.
+class Attributes {
+ public:
+  Attributes() = default;
+  Attributes(std::initializer_list<std::pair<std::string, Attribute>> entries) : entries_(entries) {}
+
+  /// Throws Error if the attribute is missing or of another type.
+  bool flag(const std::string& name) const;
+  std::int64_t integer(const std::string& name) const;
+  double number(const std::string& name) const;
+  const std::vector<std::int64_t>& list(const std::string& name) const;
+
+  bool has(const std::string& name) const { return find(name) != nullptr; }
+  /// The same attributes with one set to a new value.
+  Attributes with(const std::string& name, Attribute value) const;
+  const std::vector<std::pair<std::string, Attribute>>& entries() const { return entries_; }
+
+  bool operator==(const Attributes&) const = default;
+
+ private:
+  const Attribute* find(const std::string& name) const;
+  template <class T>
+  const T& get(const std::string& name) const;
+
+  std::vector<std::pair<std::string, Attribute>> entries_;
+};
+
+/// `stride=2 padding=[1, 1]`.
+std::string to_string(const Attributes& attributes);
+
+}  // namespace troupe

@@ -1,0 +1,83 @@
+#include "ops/conv2d.hpp"
+
+#include "ops/op_declarations.hpp"
+
+namespace troupe {
+
+namespace {
+
+std::int64_t output_size(const OpInputs& inputs, std::int64_t size, std::int64_t window) {
+  const auto padded = size + 2 * inputs.attributes.integer("padding");
+  if (window < 1 || padded < window) inputs.refuse("the window does not fit in the image");
+  return (padded - window) / inputs.attributes.integer("stride") + 1;
+}
+
+void expect_geometry(const OpInputs& inputs) {
+  if (inputs.attributes.integer("stride") < 1) inputs.refuse("the stride must be at least 1");
+  if (inputs.attributes.integer("padding") < 0) inputs.refuse("the padding must not be negative");
+}
+
+// Attributes: stride, padding, relu. Inputs: x, weights and perhaps a bias.
+std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
+  inputs.expect_count(2, 3);
+  expect_geometry(inputs);
+  for (std::size_t i = 0; i < 2; ++i) {
+    inputs.expect_dtype(i, DType::float32);
+    inputs.expect_rank(i, 4);
+  }
+  const auto& x = inputs.shape(0);
+  const auto& w = inputs.shape(1);
+  if (x[3] != w[2]) inputs.refuse("the channels differ");
+  if (w.elements() == 0) inputs.refuse("the weights are empty");
+  if (inputs.size() == 3 && !(inputs[2] == TensorInfo{Shape{w[3]}, DType::float32})) inputs.refuse("the bias does not fit");
+  return {{Shape{x[0], output_size(inputs, x[1], w[0]), output_size(inputs, x[2], w[1]), w[3]}, DType::float32}};
+}
+
+// Inputs: dy, weights. The attribute shape is that of x.
+std::vector<TensorInfo> infer_grad_data(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  return {{Shape(inputs.attributes.list("shape")), DType::float32}};
+}
+
+// Inputs: x, dy. The attribute shape is that of the weights. Outputs: their gradient, and the bias's if there is one.
+std::vector<TensorInfo> infer_grad_weights(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  const Shape weights(inputs.attributes.list("shape"));
+  std::vector<TensorInfo> outputs{{weights, DType::float32}};
+  if (inputs.attributes.flag("bias")) outputs.push_back({Shape{weights[3]}, DType::float32});
+  return outputs;
+}
+
+std::vector<Value> grad_conv2d(const OpGradient& g) {
+  const bool has_bias = g.inputs.size() == 3;
+  auto dy = g.dys[0];
+  if (g.attributes.flag("relu")) dy = g.builder.apply_one("relu_grad", {dy, g.outputs[0]});
+  const Attributes geometry{{"stride", g.attributes.integer("stride")}, {"padding", g.attributes.integer("padding")}};
+  auto dx = g.builder.apply_one("conv2d_grad_data", {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
+  const std::vector<Value> inputs{g.inputs[0], dy};
+  auto weights = g.builder.apply("conv2d_grad_weights", inputs,
+                                 geometry.with("shape", g.inputs[1].shape().list()).with("bias", has_bias));
+  std::vector<Value> gradients{dx};
+  gradients.insert(gradients.end(), weights.begin(), weights.end());
+  return gradients;
+}
+
+Attributes attributes_of(Conv2dOptions options) {
+  return {{"stride", options.stride}, {"padding", options.padding}, {"relu", false}};
+}
+
+}  // namespace
+
+const OpDef kConv2d{.name = "conv2d", .infer = infer_conv2d, .gradient = grad_conv2d};
+const OpDef kConv2dGradData{.name = "conv2d_grad_data", .infer = infer_grad_data};
+const OpDef kConv2dGradWeights{.name = "conv2d_grad_weights", .infer = infer_grad_weights};
+
+Value conv2d(Value x, Value weights, Conv2dOptions options) {
+  return x.builder().apply_one("conv2d", {x, weights}, attributes_of(options));
+}
+
+Value conv2d(Value x, Value weights, Value bias, Conv2dOptions options) {
+  return x.builder().apply_one("conv2d", {x, weights, bias}, attributes_of(options));
+}
+
+}  // namespace troupe

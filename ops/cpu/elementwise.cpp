@@ -1,0 +1,102 @@
+#include <cmath>
+#include <cstring>
+
+#include "ops/cpu/broadcast.hpp"
+#include "ops/cpu/kernels.hpp"
+#include "ops/cpu/loop_kernel.hpp"
+#include "ops/error.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+// The three patterns of a run; both operands standing still happens only when the run has one element.
+template <class F>
+[[gnu::always_inline]] inline void run_of(F f, std::int64_t n, const float* a, std::int64_t a_step, const float* b,
+                                          std::int64_t b_step, float* out) {
+  if (a_step == 1 && b_step == 1) {
+    for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
+  } else if (a_step == 1) {
+    for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], *b);
+  } else if (b_step == 1) {
+    for (std::int64_t i = 0; i < n; ++i) out[i] = f(*a, b[i]);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) out[i] = f(*a, *b);
+  }
+}
+
+TROUPE_WIDE void add_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb, float* out) {
+  run_of([](float x, float y) { return x + y; }, n, a, sa, b, sb, out);
+}
+TROUPE_WIDE void sub_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb, float* out) {
+  run_of([](float x, float y) { return x - y; }, n, a, sa, b, sb, out);
+}
+TROUPE_WIDE void mul_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb, float* out) {
+  run_of([](float x, float y) { return x * y; }, n, a, sa, b, sb, out);
+}
+TROUPE_WIDE void copy_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb, float* out) {
+  run_of([](float x, float) { return x; }, n, a, sa, b, sb, out);
+}
+TROUPE_WIDE void scale_all(std::int64_t n, const float* x, float factor, float* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor;
+}
+TROUPE_WIDE void relu_all(std::int64_t n, const float* x, float* y) {
+  // A NaN passes: it must not be hidden.
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] < 0.0F ? 0.0F : x[i];
+}
+TROUPE_WIDE void relu_grad_all(std::int64_t n, const float* dy, const float* y, float* dx) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] > 0.0F ? dy[i] : 0.0F;
+}
+
+using Run = void (*)(std::int64_t, const float*, std::int64_t, const float*, std::int64_t, float*);
+
+std::unique_ptr<Kernel> make_broadcast(const OpCall& call, Run run) {
+  const Broadcast walk(call.outputs[0].shape, call.inputs[0].shape, call.inputs[1].shape);
+  return loop_kernel([walk, run](Inputs in, Outputs out) {
+    const auto* a = floats(in[0]);
+    const auto* b = floats(in[1]);
+    auto* y = mutable_floats(out[0]);
+    walk.for_each_run([&](std::int64_t at, std::int64_t at_a, std::int64_t at_b) {
+      run(walk.run_length(), a + at_a, walk.a_step(), b + at_b, walk.b_step(), y + at);
+    });
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_add(const OpCall& call) { return make_broadcast(call, add_run); }
+std::unique_ptr<Kernel> make_sub(const OpCall& call) { return make_broadcast(call, sub_run); }
+std::unique_ptr<Kernel> make_mul(const OpCall& call) { return make_broadcast(call, mul_run); }
+std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) { return make_broadcast(call, copy_run); }
+
+std::unique_ptr<Kernel> make_scale(const OpCall& call) {
+  return loop_kernel([factor = static_cast<float>(call.attributes.number("factor"))](Inputs in, Outputs out) {
+    scale_all(in[0].elements(), floats(in[0]), factor, mutable_floats(out[0]));
+  });
+}
+
+std::unique_ptr<Kernel> make_relu(const OpCall&) {
+  return loop_kernel(
+      [](Inputs in, Outputs out) { relu_all(in[0].elements(), floats(in[0]), mutable_floats(out[0])); });
+}
+
+std::unique_ptr<Kernel> make_relu_grad(const OpCall&) {
+  return loop_kernel([](Inputs in, Outputs out) {
+    relu_grad_all(in[0].elements(), floats(in[0]), floats(in[1]), mutable_floats(out[0]));
+  });
+}
+
+std::unique_ptr<Kernel> make_check_finite(const OpCall&) {
+  return loop_kernel([](Inputs in, Outputs out) {
+    for (auto element : in[0].data<float>())
+      if (!std::isfinite(element)) throw Error("check_finite", "the value is " + std::to_string(element));
+    std::memcpy(out[0].mutable_raw(), in[0].raw(), in[0].bytes());
+  });
+}
+
+std::unique_ptr<Kernel> make_after(const OpCall&) {
+  return loop_kernel(
+      [](Inputs in, Outputs out) { std::memcpy(out[0].mutable_raw(), in[0].raw(), in[0].bytes()); });
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "ops/cpu/kernels.hpp"
+#include "ops/error.hpp"
+#include "ops/op_declarations.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+constexpr std::array<std::pair<const OpDef*, KernelFactory>, 29> kKernels{{
+    {&kAdd, make_add},
+    {&kSub, make_sub},
+    {&kMul, make_mul},
+    {&kBroadcastTo, make_broadcast_to},
+    {&kScale, make_scale},
+    {&kRelu, make_relu},
+    {&kReluGrad, make_relu_grad},
+    {&kCheckFinite, make_check_finite},
+    {&kAfter, make_after},
+    {&kPack, make_pack},
+    {&kReduceSum, make_reduce_sum},
+    {&kReduceMean, make_reduce_mean},
+    {&kBatchMean, make_batch_mean},
+    {&kBatchMeanGrad, make_batch_mean_grad},
+    {&kMatmul, make_matmul},
+    {&kConv2d, make_conv2d},
+    {&kConv2dGradData, make_conv2d_grad_data},
+    {&kConv2dGradWeights, make_conv2d_grad_weights},
+    {&kMaxPool, make_max_pool},
+    {&kMaxPoolGrad, make_max_pool_grad},
+    {&kSoftmax, make_softmax},
+    {&kSoftmaxGrad, make_softmax_grad},
+    {&kSoftmaxCrossEntropy, make_softmax_cross_entropy},
+    {&kSoftmaxCrossEntropyGrad, make_softmax_cross_entropy_grad},
+    {&kCountCorrect, make_count_correct},
+    {&kLearningRate, make_learning_rate},
+    {&kGlobalNormFactor, make_global_norm_factor},
+    {&kSgdUpdate, make_sgd_update},
+    {&kAdamUpdate, make_adam_update},
+}};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const OpCall& call) {
+  const auto entry = std::find_if(kKernels.begin(), kKernels.end(), [&](const auto& e) { return e.first == call.op; });
+  if (entry == kKernels.end()) throw Error(call.op->name, "has no kernel on the CPU");
+  return entry->second(call);
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "ops/kernel.hpp"
+
+// Clones of a function for wider vectors, chosen when the program starts. The sanitizers' own start-up code does not bear
+// the run-time choice, and they look for faults, not speed.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
+#define TROUPE_WIDE
+#else
+#define TROUPE_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+
+namespace troupe::cpu {
+
+using Inputs = std::span<const Tensor>;
+using Outputs = std::span<const Tensor>;
+
+/// A kernel without scratch memory that is one function of inputs and outputs.
+template <class Function>
+class LoopKernel final : public Kernel {
+ public:
+  explicit LoopKernel(Function function) : function_(std::move(function)) {}
+  void run(Inputs inputs, Outputs outputs, std::byte*) override { function_(inputs, outputs); }
+
+ private:
+  Function function_;
+};
+
+template <class Function>
+std::unique_ptr<Kernel> loop_kernel(Function function) {
+  return std::make_unique<LoopKernel<Function>>(std::move(function));
+}
+
+inline const float* floats(const Tensor& tensor) { return reinterpret_cast<const float*>(tensor.raw()); }
+inline float* mutable_floats(const Tensor& tensor) { return reinterpret_cast<float*>(tensor.mutable_raw()); }
+
+}  // namespace troupe::cpu

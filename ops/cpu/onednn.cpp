@@ -1,0 +1,61 @@
+#include "ops/cpu/onednn.hpp"
+
+#include <omp.h>
+
+#include "ops/error.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+const dnnl::stream& stream_of_thread() {
+  thread_local const dnnl::stream stream(onednn_engine());
+  return stream;
+}
+
+}  // namespace
+
+const dnnl::engine& onednn_engine() {
+  thread_local const bool kLimited = [] {
+    omp_set_num_threads(1);
+    return true;
+  }();
+  (void)kLimited;
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::memory::desc describe(const Dims& sizes, Tag tag) { return {sizes, dnnl::memory::data_type::f32, tag}; }
+
+dnnl::memory::desc describe(const Dims& sizes, const Dims& strides) {
+  return {sizes, dnnl::memory::data_type::f32, strides};
+}
+
+dnnl::primitive_attr attributes_for(bool relu) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (relu) {
+    dnnl::post_ops after;
+    after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+    attributes.set_post_ops(after);
+  }
+  return attributes;
+}
+
+std::size_t OnednnCall::argument(int kind, const dnnl::memory::desc& description) {
+  memories_.push_back(dnnl::memory(description, onednn_engine(), DNNL_MEMORY_NONE));
+  arguments_.push_back({kind, memories_.back().get()});
+  return memories_.size() - 1;
+}
+
+void OnednnCall::bind(std::size_t index, const void* data) {
+  memories_[index].set_data_handle(const_cast<void*>(data), stream_of_thread());
+}
+
+void OnednnCall::execute() {
+  const auto status = dnnl_primitive_execute(primitive_.get(), stream_of_thread().get(),
+                                             static_cast<int>(arguments_.size()), arguments_.data());
+  if (status != dnnl_success) throw Error("onednn", "executing a primitive failed with status " + std::to_string(status));
+}
+
+}  // namespace troupe::cpu

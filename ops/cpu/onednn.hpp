@@ -1,0 +1,53 @@
+#pragma once
+
+#include <dnnl.hpp>
+#include <span>
+#include <vector>
+
+#include "ops/kernel.hpp"
+
+namespace troupe::cpu {
+
+using Dims = dnnl::memory::dims;
+using Tag = dnnl::memory::format_tag;
+
+/// The CPU engine. The first call on a thread makes oneDNN use only that thread there: with more, replicas fight for the
+/// cores, and primitives made under different thread counts differ in their bits.
+const dnnl::engine& onednn_engine();
+
+/// A float32 description in the given order of axes, or with strides.
+dnnl::memory::desc describe(const Dims& sizes, Tag tag);
+dnnl::memory::desc describe(const Dims& sizes, const Dims& strides);
+/// Attributes of a primitive that takes its scratch memory from us, with a relu at the end by choice.
+dnnl::primitive_attr attributes_for(bool relu);
+
+/// A primitive with its arguments, ready to be run again and again on other memory.
+class OnednnCall {
+ public:
+  OnednnCall() = default;
+  explicit OnednnCall(dnnl::primitive primitive) : primitive_(std::move(primitive)) {}
+
+  /// Adds an argument (DNNL_ARG_...); returns its index for bind().
+  std::size_t argument(int kind, const dnnl::memory::desc& description);
+  void bind(std::size_t index, const void* data);
+  /// Runs on the calling thread until done.
+  void execute();
+
+ private:
+  dnnl::primitive primitive_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// Runs `make` and turns oneDNN's exceptions into an Error that names the op and its shapes.
+template <class Make>
+auto prepare(const OpCall& call, Make make) {
+  try {
+    onednn_engine();
+    return make();
+  } catch (const dnnl::error& error) {
+    OpInputs{call.op->name, call.inputs, call.attributes}.refuse(std::string("oneDNN refuses it: ") + error.what());
+  }
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,95 @@
+#include <cmath>
+
+#include "ops/cpu/kernels.hpp"
+#include "ops/cpu/loop_kernel.hpp"
+#include "ops/schedule.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+struct SgdRule {
+  float momentum, weight_decay;
+  bool nesterov;
+};
+
+TROUPE_WIDE void sgd(std::int64_t n, float* p, const float* g, float rate, float factor, float decay) {
+  for (std::int64_t i = 0; i < n; ++i) p[i] -= rate * (factor * g[i] + decay * p[i]);
+}
+
+TROUPE_WIDE void sgd_momentum(std::int64_t n, float* p, float* v, const float* g, float rate, float factor, SgdRule rule) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float gradient = factor * g[i] + rule.weight_decay * p[i];
+    v[i] = rule.momentum * v[i] + gradient;
+    p[i] -= rate * (rule.nesterov ? gradient + rule.momentum * v[i] : v[i]);
+  }
+}
+
+struct AdamRule {
+  float beta1, beta2, epsilon, weight_decay;
+};
+
+// `rate` and `root` carry the corrections of the bias for this step.
+TROUPE_WIDE void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root, float factor,
+                      AdamRule rule) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float gradient = factor * g[i] + rule.weight_decay * p[i];
+    m[i] = rule.beta1 * m[i] + (1.0F - rule.beta1) * gradient;
+    v[i] = rule.beta2 * v[i] + (1.0F - rule.beta2) * gradient * gradient;
+    p[i] -= rate * m[i] / (std::sqrt(v[i]) * root + rule.epsilon);
+  }
+}
+
+float option(const OpCall& call, const char* name) { return static_cast<float>(call.attributes.number(name)); }
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_learning_rate(const OpCall& call) {
+  return loop_kernel([schedule = Schedule::from(call.attributes)](Inputs in, Outputs out) {
+    out[0].mutable_data<float>()[0] = static_cast<float>(schedule.at(in[0].data<std::int64_t>()[3]));
+  });
+}
+
+std::unique_ptr<Kernel> make_global_norm_factor(const OpCall& call) {
+  return loop_kernel([limit = call.attributes.number("limit")](Inputs in, Outputs out) {
+    double squares = 0.0;
+    for (const auto& gradient : in)
+      for (auto element : gradient.data<float>()) squares += static_cast<double>(element) * element;
+    const auto norm = std::sqrt(squares);
+    out[0].mutable_data<float>()[0] = norm > limit ? static_cast<float>(limit / norm) : 1.0F;
+  });
+}
+
+std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
+  const SgdRule rule{option(call, "momentum"), option(call, "weight_decay"), call.attributes.flag("nesterov")};
+  const bool clipped = call.attributes.flag("clipped");
+  return loop_kernel([rule, clipped](Inputs in, Outputs out) {
+    const std::size_t gradient = rule.momentum != 0.0F ? 2 : 1;
+    const auto rate = floats(in[gradient + 1])[0];
+    const auto factor = clipped ? floats(in[gradient + 2])[0] : 1.0F;
+    auto* p = mutable_floats(out[0]);
+    const auto n = out[0].elements();
+    if (rule.momentum != 0.0F)
+      sgd_momentum(n, p, mutable_floats(out[1]), floats(in[gradient]), rate, factor, rule);
+    else
+      sgd(n, p, floats(in[gradient]), rate, factor, rule.weight_decay);
+  });
+}
+
+std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
+  const AdamRule rule{option(call, "beta1"), option(call, "beta2"), option(call, "epsilon"),
+                      option(call, "weight_decay")};
+  const auto beta1 = call.attributes.number("beta1");
+  const auto beta2 = call.attributes.number("beta2");
+  const bool clipped = call.attributes.flag("clipped");
+  return loop_kernel([=](Inputs in, Outputs out) {
+    const auto step = static_cast<double>(in[5].data<std::int64_t>()[3] + 1);
+    const auto rate = static_cast<double>(floats(in[4])[0]) / (1.0 - std::pow(beta1, step));
+    const auto root = 1.0 / std::sqrt(1.0 - std::pow(beta2, step));
+    const auto factor = clipped ? floats(in[6])[0] : 1.0F;
+    adam(out[0].elements(), mutable_floats(out[0]), mutable_floats(out[1]), mutable_floats(out[2]), floats(in[3]),
+         static_cast<float>(rate), static_cast<float>(root), factor, rule);
+  });
+}
+
+}  // namespace troupe::cpu

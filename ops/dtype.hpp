@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace troupe {
+
+/// Element type of a tensor. The 16-bit floats exist as types; no CPU kernel computes in them yet.
+enum class DType : std::uint8_t { float32, int32, int64, uint8, float16, bfloat16 };
+
+/// Bytes of one element.
+constexpr std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::int64: return 8;
+    case DType::float32:
+    case DType::int32: return 4;
+    case DType::float16:
+    case DType::bfloat16: return 2;
+    case DType::uint8: return 1;
+  }
+  return 0;
+}
+
+constexpr std::string_view name_of(DType dtype) {
+  constexpr std::string_view kNames[] = {"float32", "int32", "int64", "uint8", "float16", "bfloat16"};
+  return kNames[static_cast<std::size_t>(dtype)];
+}
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::float32;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::int32;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::int64;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::uint8;
+};
+
+}  // namespace troupe

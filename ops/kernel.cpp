@@ -1,0 +1,28 @@
+#include "ops/kernel.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/cpu/kernels.hpp"
+#include "ops/error.hpp"
+
+namespace troupe {
+
+std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) {
+  if (device.type != DeviceType::cpu)
+    throw Error(call.op->name, "this build has no kernels for " + to_string(device));
+  return cpu::make_kernel(call);
+}
+
+bool has_empty_tensor(const OpCall& call) {
+  const auto empty = [](const TensorInfo& info) { return info.shape.elements() == 0; };
+  return std::any_of(call.inputs.begin(), call.inputs.end(), empty) ||
+         std::any_of(call.outputs.begin(), call.outputs.end(), empty);
+}
+
+void fill_with_zeros(std::span<const Tensor> outputs) {
+  for (const auto& output : outputs)
+    if (output.bytes() > 0) std::memset(output.mutable_raw(), 0, output.bytes());
+}
+
+}  // namespace troupe

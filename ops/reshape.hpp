@@ -1,0 +1,25 @@
+#pragma once
+
+#include "ops/graph.hpp"
+
+namespace troupe {
+
+/// The same elements under another shape: a view, nothing is copied. The shape of a batch-derived value keeps the
+/// symbolic leading size.
+Value reshape(Value x, const Shape& shape);
+
+/// [B, d1, d2, ...] as [B, d1 * d2 * ...]: a view.
+Value flatten(Value x);
+
+/// `shape.elements()` elements of x from element `offset` on, row-major: a view. x must not derive from the batch.
+Value slice(Value x, std::int64_t offset, const Shape& shape);
+
+/// One flat block that holds all `values` (float32, none derived from the batch), each at a multiple of 16 elements.
+Value pack(std::span<const Value> values);
+/// Where value i of a pack of these begins, in elements; the last entry is the size of the block.
+std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos);
+
+/// The sum of x over all replicas, in place of x. Only a communicator can run it.
+Value all_reduce(Value x);
+
+}  // namespace troupe

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// The symbolic leading size of a value that derives from the batch. A message may carry fewer rows than planned.
+inline constexpr std::int64_t kBatch = -1;
+
+/// Sizes of a tensor, outermost first; at most kMaxRank of them. Only the first may be kBatch.
+class Shape {
+ public:
+  static constexpr std::size_t kMaxRank = 6;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> sizes);
+  explicit Shape(std::span<const std::int64_t> sizes);
+
+  std::size_t rank() const { return rank_; }
+  std::int64_t operator[](std::size_t axis) const { return sizes_[axis]; }
+  /// The size of an axis counted from the end: back(0) is the innermost.
+  std::int64_t back(std::size_t from_end) const { return sizes_[rank_ - 1 - from_end]; }
+  std::span<const std::int64_t> sizes() const { return {sizes_.data(), rank_}; }
+  std::vector<std::int64_t> list() const { return {sizes_.data(), sizes_.data() + rank_}; }
+
+  /// True if the leading size is symbolic.
+  bool has_batch() const { return rank_ > 0 && sizes_[0] == kBatch; }
+  /// The same shape with `rows` in place of a symbolic leading size.
+  Shape with_rows(std::int64_t rows) const;
+  /// Number of elements; 1 for a scalar. Throws if the shape is symbolic or the product leaves 63 bits.
+  std::int64_t elements() const;
+  /// Number of elements of one row: the product of all sizes but the first.
+  std::int64_t row_elements() const;
+
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::array<std::int64_t, kMaxRank> sizes_{};
+  std::size_t rank_ = 0;
+};
+
+/// `[B, 784]`; the symbolic size prints as B.
+std::string to_string(const Shape& shape);
+
+}  // namespace troupe
