@@ -45,11 +45,13 @@ std::vector<TensorInfo> infer_same_pair(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-/// Sums dy over the axes along which `target` was stretched.
-Value reduce_to(Value dy, const Shape& target) {
+/// Sums dy over the axes along which the operand `x` was stretched. Shapes are copied: adding nodes moves those of the
+/// graph.
+Value reduce_to(Value dy, Value x) {
+  const Shape target = x.shape();
   if (dy.shape() == target) return dy;
   std::vector<std::int64_t> axes;
-  const auto& from = dy.shape();
+  const Shape from = dy.shape();
   const auto missing = from.rank() - target.rank();
   for (std::size_t axis = 0; axis < from.rank(); ++axis) {
     if (axis < missing || (target[axis - missing] == 1 && from[axis] != 1)) axes.push_back(static_cast<std::int64_t>(axis));
@@ -59,14 +61,14 @@ Value reduce_to(Value dy, const Shape& target) {
 }
 
 std::vector<Value> grad_add(const OpGradient& g) {
-  return {reduce_to(g.dys[0], g.inputs[0].shape()), reduce_to(g.dys[0], g.inputs[1].shape())};
+  return {reduce_to(g.dys[0], g.inputs[0]), reduce_to(g.dys[0], g.inputs[1])};
 }
 std::vector<Value> grad_sub(const OpGradient& g) {
-  return {reduce_to(g.dys[0], g.inputs[0].shape()), reduce_to(scale(g.dys[0], -1.0), g.inputs[1].shape())};
+  return {reduce_to(g.dys[0], g.inputs[0]), reduce_to(scale(g.dys[0], -1.0), g.inputs[1])};
 }
 std::vector<Value> grad_mul(const OpGradient& g) {
-  return {reduce_to(mul(g.dys[0], g.inputs[1]), g.inputs[0].shape()),
-          reduce_to(mul(g.dys[0], g.inputs[0]), g.inputs[1].shape())};
+  return {reduce_to(mul(g.dys[0], g.inputs[1]), g.inputs[0]),
+          reduce_to(mul(g.dys[0], g.inputs[0]), g.inputs[1])};
 }
 std::vector<Value> grad_scale(const OpGradient& g) { return {scale(g.dys[0], g.attributes.number("factor"))}; }
 std::vector<Value> grad_relu(const OpGradient& g) {

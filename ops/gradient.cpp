@@ -33,7 +33,11 @@ class Backward {
 
   Value of(Value value) {
     auto gradient = gradients_[value.id()];
-    return gradient.valid() ? gradient : builder_.constant(Tensor(value.shape(), DType::float32));
+    if (gradient.valid()) return gradient;
+    if (!value.shape().has_batch()) return builder_.constant(Tensor(value.shape(), DType::float32));
+    // A constant has no symbolic size, but can be stretched to one.
+    const std::vector<std::int64_t> ones(value.shape().rank(), 1);
+    return builder_.apply_one("broadcast_to", {builder_.constant(Tensor(Shape(ones), DType::float32)), value});
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "ops/cpu/kernels.hpp"
 #include "ops/error.hpp"
+#include "ops/op_declarations.hpp"
 
 namespace troupe {
 
@@ -16,6 +17,9 @@ std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) {
 
 bool has_empty_tensor(const OpCall& call) {
   const auto empty = [](const TensorInfo& info) { return info.shape.elements() == 0; };
+  // One empty part does not make a block or a norm of several tensors empty.
+  if (call.op == &kPack || call.op == &kGlobalNormFactor)
+    return std::all_of(call.inputs.begin(), call.inputs.end(), empty);
   return std::any_of(call.inputs.begin(), call.inputs.end(), empty) ||
          std::any_of(call.outputs.begin(), call.outputs.end(), empty);
 }

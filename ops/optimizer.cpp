@@ -15,6 +15,11 @@ std::vector<TensorInfo> infer_update(const OpInputs& inputs, std::size_t states,
   std::vector<TensorInfo> outputs;
   for (std::size_t i = 0; i <= states + 1; ++i)
     if (!(inputs[i] == inputs[0])) inputs.refuse("parameter, state and gradient must be alike");
+  const TensorInfo scalar{Shape{}, DType::float32};
+  if (!(inputs[states + 2] == scalar) || (clipped == 1 && !(inputs[inputs.size() - 1] == scalar)))
+    inputs.refuse("the learning rate and the factor must be float32 scalars");
+  if (scalars == 2 && !(inputs[states + 3] == TensorInfo{Shape{4}, DType::int64}))
+    inputs.refuse("the batch info must be int64[4]");
   for (std::size_t i = 0; i <= states; ++i) outputs.push_back(inputs[i]);
   return outputs;
 }

@@ -45,6 +45,27 @@ void Program::make_steps() {
   scratch_ = Tensor(Shape{static_cast<std::int64_t>(scratch)}, DType::uint8, device_);
 }
 
+namespace {
+
+/// What the memory plan has to know of a node. A pack has its parts in place only if each is all of its block.
+MemoryStep memory_step(const Graph& graph, const Node& node, std::int64_t rows) {
+  MemoryStep step;
+  step.outputs.assign(node.outputs.begin(), node.outputs.end());
+  const auto elements = [&](ValueId id) { return graph.info(id).shape.with_rows(rows).elements(); };
+  bool in_place = node.op->kind == OpKind::pack;
+  for (auto input : node.inputs) {
+    step.inputs.push_back(graph.root_of(input));
+    in_place = in_place && elements(input) == elements(step.inputs.back());
+  }
+  if (!in_place) return step;
+  for (auto offset : pack_offsets(call_of(graph, node, rows).inputs))
+    step.pack_offsets.push_back(static_cast<std::size_t>(offset) * sizeof(float));
+  step.pack_offsets.pop_back();
+  return step;
+}
+
+}  // namespace
+
 void Program::plan_values() {
   std::vector<MemoryBlock> blocks(graph_.values().size());
   for (std::size_t id = 0; id < blocks.size(); ++id) {
@@ -54,16 +75,7 @@ void Program::plan_values() {
   }
   for (const auto& named : graph_.outputs()) blocks[graph_.root_of(named.value)].kept = true;
   std::vector<MemoryStep> steps;
-  for (const auto* node : step_nodes_) {
-    MemoryStep step;
-    for (auto input : node->inputs) step.inputs.push_back(graph_.root_of(input));
-    step.outputs.assign(node->outputs.begin(), node->outputs.end());
-    if (node->op->kind == OpKind::pack)
-      for (auto offset : pack_offsets(call_of(graph_, *node, rows_).inputs))
-        step.pack_offsets.push_back(static_cast<std::size_t>(offset) * sizeof(float));
-    if (!step.pack_offsets.empty()) step.pack_offsets.pop_back();
-    steps.push_back(std::move(step));
-  }
+  for (const auto* node : step_nodes_) steps.push_back(memory_step(graph_, *node, rows_));
   const auto plan = plan_memory(steps, blocks);
   const Tensor arena(Shape{static_cast<std::int64_t>(plan.arena_bytes)}, DType::uint8, device_);
   for (std::size_t id = 0; id < blocks.size(); ++id) {
@@ -102,6 +114,11 @@ Tensor Program::tensor_of(ValueId value) const {
 }
 
 void Program::wire() {
+  // A result that is a view may still be one of memory that was bound before.
+  for (const auto& named : graph_.outputs()) {
+    const auto kind = graph_.producer(named.value).op->kind;
+    if (kind == OpKind::view || kind == OpKind::update) tensors_[named.value] = {};
+  }
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     steps_[i].inputs.clear();
     steps_[i].outputs.clear();

@@ -63,6 +63,9 @@ std::vector<Value> grad_reduce_mean(const OpGradient& g) {
 std::vector<TensorInfo> infer_broadcast_to(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   inputs.expect_rank(0, inputs.shape(1).rank());
+  for (std::size_t axis = 0; axis < inputs.shape(1).rank(); ++axis)
+    if (inputs.shape(0)[axis] != 1 && inputs.shape(0)[axis] != inputs.shape(1)[axis])
+      inputs.refuse("the first does not stretch to the second");
   return {{inputs.shape(1), inputs[0].dtype}};
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<TensorInfo> infer_learning_rate(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::int64);
+  if (!(inputs[0] == TensorInfo{Shape{4}, DType::int64})) inputs.refuse("the batch info must be int64[4]");
   return {{Shape{}, DType::float32}};
 }
 

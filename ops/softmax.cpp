@@ -45,7 +45,7 @@ std::vector<TensorInfo> infer_cross_entropy_grad(const OpInputs& inputs) {
 }
 
 std::vector<Value> grad_cross_entropy(const OpGradient& g) {
-  if (!g.dys[0].valid()) throw Error("softmax_cross_entropy", "the log probabilities have no gradient of their own");
+  if (!g.dys[0].valid() || g.dys[1].valid()) throw Error("softmax_cross_entropy", "the log probabilities have no gradient of their own");
   return {g.builder.apply_one("softmax_cross_entropy_grad", {g.dys[0], g.outputs[1], g.inputs[1]}), Value()};
 }
 

@@ -31,8 +31,9 @@ Tensor Tensor::view(const Shape& shape, DType dtype, std::size_t byte_offset) co
   body->shape = shape;
   body->dtype = dtype;
   body->elements = shape.elements();
-  const auto bytes = static_cast<std::size_t>(body->elements) * size_of(dtype);
-  if (byte_offset > body_->capacity || bytes > body_->capacity - byte_offset)
+  std::size_t bytes = 0;
+  const bool overflows = __builtin_mul_overflow(static_cast<std::size_t>(body->elements), size_of(dtype), &bytes);
+  if (overflows || byte_offset > body_->capacity || bytes > body_->capacity - byte_offset)
     throw Error("tensor", "a view " + to_string(shape) + " reaches past the end of " + to_string(*this));
   body->data = body_->data + byte_offset;
   body->capacity = body_->capacity - byte_offset;

@@ -24,8 +24,9 @@ TROUPE_WIDE void log_softmax_row(std::int64_t classes, const float* x, float* y)
   float sum = 0.0F;
   for (std::int64_t i = 0; i < classes; ++i) y[i] = exp_of(x[i] - largest);
   for (std::int64_t i = 0; i < classes; ++i) sum += y[i];
-  const auto shift = largest + std::log(sum);
-  for (std::int64_t i = 0; i < classes; ++i) y[i] = x[i] - shift;
+  // In this order: largest + log(sum) would round the logarithm away where x is large.
+  const auto log_sum = std::log(sum);
+  for (std::int64_t i = 0; i < classes; ++i) y[i] = (x[i] - largest) - log_sum;
 }
 
 TROUPE_WIDE void scaled_exp(std::int64_t n, const float* x, float factor, float* y) {

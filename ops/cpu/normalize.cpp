@@ -1,6 +1,6 @@
 #include "ops/cpu/normalize.hpp"
 
-#include "ops/cpu/loop_kernel.hpp"
+#include "ops/cpu/wide.hpp"
 
 namespace troupe::cpu {
 

@@ -25,8 +25,9 @@ TROUPE_WIDE void sgd_momentum(std::int64_t n, float* p, float* v, const float* g
   }
 }
 
+// The rests are 1 minus beta; taken from a beta in float32 they would have few digits left.
 struct AdamRule {
-  float beta1, beta2, epsilon, weight_decay;
+  float beta1, rest1, beta2, rest2, epsilon, weight_decay;
 };
 
 // `rate` and `root` carry the corrections of the bias for this step.
@@ -34,8 +35,8 @@ TROUPE_WIDE void adam(std::int64_t n, float* p, float* m, float* v, const float*
                       AdamRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {
     const float gradient = factor * g[i] + rule.weight_decay * p[i];
-    m[i] = rule.beta1 * m[i] + (1.0F - rule.beta1) * gradient;
-    v[i] = rule.beta2 * v[i] + (1.0F - rule.beta2) * gradient * gradient;
+    m[i] = rule.beta1 * m[i] + rule.rest1 * gradient;
+    v[i] = rule.beta2 * v[i] + rule.rest2 * gradient * gradient;
     p[i] -= rate * m[i] / (std::sqrt(v[i]) * root + rule.epsilon);
   }
 }
@@ -77,10 +78,10 @@ std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
-  const AdamRule rule{option(call, "beta1"), option(call, "beta2"), option(call, "epsilon"),
-                      option(call, "weight_decay")};
   const auto beta1 = call.attributes.number("beta1");
   const auto beta2 = call.attributes.number("beta2");
+  const AdamRule rule{static_cast<float>(beta1),       static_cast<float>(1.0 - beta1), static_cast<float>(beta2),
+                      static_cast<float>(1.0 - beta2), option(call, "epsilon"),         option(call, "weight_decay")};
   const bool clipped = call.attributes.flag("clipped");
   return loop_kernel([=](Inputs in, Outputs out) {
     const auto step = static_cast<double>(in[5].data<std::int64_t>()[3] + 1);

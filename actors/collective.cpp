@@ -1,0 +1,69 @@
+#include "actors/collective.hpp"
+
+#include "actors/function_task.hpp"
+#include "ops/error.hpp"
+
+namespace troupe {
+
+void AllReduceTask::begin(const RunInfo&, std::function<void()> wake) { wake_ = std::move(wake); }
+
+bool AllReduceTask::fire(const Firing& firing) {
+  work_ = communicator_->all_reduce(firing.inputs[0], wake_);
+  return advance(firing);
+}
+
+bool AllReduceTask::advance(const Firing&) {
+  if (!work_->advance()) return false;
+  work_.reset();
+  return true;
+}
+
+std::string AllReduceTask::waits_for() const { return work_ ? work_->waits_for() : "nothing"; }
+
+Conductor::Conductor(std::vector<std::shared_ptr<Communicator>> ranks, Device device)
+    : ranks_(std::move(ranks)), device_(device) {}
+
+ActorId Conductor::add_all_reduce(Plan& plan, int index, int replica, Device device, const TensorInfo& info) {
+  PlanActor actor;
+  actor.name = "all_reduce" + std::to_string(index) + "@" + std::to_string(replica);
+  actor.role = ActorRole::collective;
+  actor.device = device;
+  actor.replica = replica;
+  actor.outputs.push_back({kNone, info, {}, 0, {}});
+  actor.make_task = [communicator = ranks_.at(replica)] { return std::make_unique<AllReduceTask>(communicator); };
+  const auto id = plan.add(std::move(actor));
+  if (collectives_.size() <= static_cast<std::size_t>(index)) collectives_.resize(index + 1);
+  collectives_[index].push_back(id);
+  return id;
+}
+
+void Conductor::finish(Plan& plan) {
+  constexpr std::int32_t kOrder = 0, kNext = 1;
+  std::vector<ActorId> conductors;
+  for (std::size_t index = 0; index < collectives_.size(); ++index) {
+    if (collectives_[index].size() != ranks_.size())
+      throw Error("conductor", "collective " + std::to_string(index) + " is known to " +
+                                   std::to_string(collectives_[index].size()) + " of " + std::to_string(ranks_.size()) + " ranks");
+    PlanActor actor;
+    actor.name = "conductor" + std::to_string(index);
+    actor.role = ActorRole::conductor;
+    actor.device = device_;
+    actor.outputs.resize(2);
+    for (auto& output : actor.outputs) output.info = control_info();
+    actor.make_task = function_task([](const Firing&) {});
+    conductors.push_back(plan.add(std::move(actor)));
+    for (auto collective : collectives_[index]) {
+      const auto bucket = plan.actors[collective].inputs.at(0);
+      plan.connect(bucket.edge, conductors.back(), bucket.info, bucket.byte_offset);
+      plan.connect(conductors.back(), kOrder, collective);
+    }
+  }
+  // One after the other, and the first of a step after the last of the step before.
+  for (std::size_t index = 0; index < conductors.size(); ++index) {
+    const bool last = index + 1 == conductors.size();
+    const auto next = conductors[last ? 0 : index + 1];
+    plan.connect(plan.edge_of(conductors[index], kNext, 1, last ? 1 : 0), next, control_info(), 0);
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace troupe {
+
+/// The root cause of a step that went wrong. It travels along the edges in place of the tensors that were not computed.
+struct Failure {
+  std::string op;          ///< name of the plan actor
+  std::int64_t step = 0;   ///< counted from 0 over the life of the trainer
+  int replica = 0;
+  std::string what;        ///< text of the exception
+};
+
+using FailurePtr = std::shared_ptr<const Failure>;
+
+/// `[check_finite] the value is nan (op loss.check_finite, step 7, replica 0)`.
+inline std::string to_string(const Failure& failure) {
+  return failure.what + " (op " + failure.op + ", step " + std::to_string(failure.step) + ", replica " +
+         std::to_string(failure.replica) + ")";
+}
+
+}  // namespace troupe

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "ops/device.hpp"
+
+namespace troupe {
+
+struct RuntimeOptions {
+  /// Threads of the actor system, besides those that segments have of their own. 0: as many as there are cores.
+  int workers = 0;
+  /// Logical CPU devices. 0: as many as there are cores.
+  int cpu_devices = 0;
+  /// Segments run on threads of their own, each bound to a core. Off: everything runs on the workers.
+  bool own_threads = true;
+  /// Nothing runs by itself: a test drives CAF's test scheduler. Implies own_threads = false.
+  bool test_scheduler = false;
+  /// How long a segment's own thread looks for messages before it sleeps.
+  std::chrono::microseconds linger{50};
+};
+
+/// The actor system and this machine's devices. Everything that is spawned on it must be gone before it is.
+class Runtime {
+ public:
+  explicit Runtime(RuntimeOptions options = {});
+
+  caf::actor_system& system() { return *system_; }
+  const std::vector<Device>& devices() const { return devices_; }
+  const RuntimeOptions& options() const { return options_; }
+
+ private:
+  RuntimeOptions options_;
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  std::vector<Device> devices_;
+};
+
+}  // namespace troupe

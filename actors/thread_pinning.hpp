@@ -1,0 +1,12 @@
+#pragma once
+
+namespace troupe {
+
+/// Number of cores that this process may use.
+int usable_cores();
+
+/// Binds the calling thread to the i-th of the cores that the process may use, counted round and round. Does nothing
+/// where the system refuses.
+void pin_this_thread(int i);
+
+}  // namespace troupe

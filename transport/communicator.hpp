@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/tensor.hpp"
+#include "transport/work.hpp"
+
+namespace troupe {
+
+/// One rank's end of a group that does collectives. All ranks call the same collectives in the same order, with tensors
+/// of the same dtype and size; a rank that does not is named in the Error that every rank gets. Every call returns at
+/// once; the Work it returns does the rest. The tensors must stay as they are until the work is complete.
+class Communicator {
+ public:
+  /// Called, on any thread, when advance() of the work may have more to do.
+  using OnProgress = std::function<void()>;
+
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// The sum over all ranks in place of every rank's tensor; each element as ((r0 + r1) + r2) + ... in rank order.
+  virtual std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress = {}) = 0;
+  /// Rank `root`'s elements in place of every rank's.
+  virtual std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress = {}) = 0;
+  /// All ranks' inputs one after the other in every rank's output, which is size() times as long.
+  virtual std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress = {}) = 0;
+  /// The sum of all ranks' inputs, of which rank r gets part r of size(). The output is that part.
+  virtual std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output,
+                                               OnProgress on_progress = {}) = 0;
+  /// Complete when every rank has called it.
+  virtual std::unique_ptr<Work> barrier(OnProgress on_progress = {}) = 0;
+
+  /// Sends a tensor to a rank; complete when it is copied away.
+  virtual std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress on_progress = {}) = 0;
+  /// Receives the next tensor from a rank.
+  virtual std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress = {}) = 0;
+
+  /// Makes every collective of every rank fail with `reason`, now and from now on.
+  virtual void abort(const std::string& reason) = 0;
+};
+
+/// A group of `size` ranks within this process. Element r is rank r's end; it may be used on any one thread at a time.
+/// Float32, int32 and int64 tensors can be summed.
+std::vector<std::shared_ptr<Communicator>> make_local_group(int size);
+
+}  // namespace troupe

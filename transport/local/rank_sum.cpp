@@ -1,0 +1,53 @@
+#include "transport/local/rank_sum.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "ops/cpu/wide.hpp"
+
+namespace troupe::local {
+
+namespace {
+
+constexpr std::int64_t kChunk = 1024;
+
+template <class T>
+[[gnu::always_inline]] inline void copy_or_add(std::int64_t n, const T* from, T* sum, bool add) {
+  if (add)
+    for (std::int64_t i = 0; i < n; ++i) sum[i] += from[i];
+  else
+    for (std::int64_t i = 0; i < n; ++i) sum[i] = from[i];
+}
+
+TROUPE_WIDE void accumulate(std::int64_t n, const float* from, float* sum, bool add) { copy_or_add(n, from, sum, add); }
+TROUPE_WIDE void accumulate(std::int64_t n, const std::int32_t* from, std::int32_t* sum, bool add) {
+  copy_or_add(n, from, sum, add);
+}
+TROUPE_WIDE void accumulate(std::int64_t n, const std::int64_t* from, std::int64_t* sum, bool add) {
+  copy_or_add(n, from, sum, add);
+}
+
+// Chunk by chunk in a buffer of its own: the output may be the place of an input that is yet to be read.
+template <class T>
+void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, T* output) {
+  std::array<T, kChunk> sum;
+  for (std::int64_t done = 0; done < count; done += kChunk) {
+    const auto n = std::min(kChunk, count - done);
+    for (std::size_t rank = 0; rank < inputs.size(); ++rank)
+      accumulate(n, inputs[rank].data<T>().data() + first + done, sum.data(), rank > 0);
+    std::copy_n(sum.begin(), n, output + done);
+  }
+}
+
+}  // namespace
+
+void rank_sum(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, std::byte* output) {
+  switch (inputs[0].dtype()) {
+    case DType::float32: return sum_typed(inputs, first, count, reinterpret_cast<float*>(output));
+    case DType::int32: return sum_typed(inputs, first, count, reinterpret_cast<std::int32_t*>(output));
+    case DType::int64: return sum_typed(inputs, first, count, reinterpret_cast<std::int64_t*>(output));
+    default: throw Error("all_reduce", "there is no sum of " + std::string(name_of(inputs[0].dtype())));
+  }
+}
+
+}  // namespace troupe::local

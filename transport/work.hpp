@@ -1,0 +1,24 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace troupe {
+
+/// A collective on its way, seen from one rank. Used by one thread at a time.
+class Work {
+ public:
+  virtual ~Work() = default;
+
+  /// Does what this rank can do now, without waiting. True once the collective is complete on this rank, which means
+  /// that its tensors are free again. Throws Error if the collective has failed.
+  virtual bool advance() = 0;
+
+  /// What this rank waits for, for people: `all_reduce of 16 float32: rank 1 has not come`.
+  virtual std::string waits_for() const = 0;
+
+  /// Advances until complete. Throws Error that says what is missing after `limit`.
+  void wait(std::chrono::milliseconds limit);
+};
+
+}  // namespace troupe
