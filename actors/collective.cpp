@@ -58,11 +58,12 @@ void Conductor::finish(Plan& plan) {
       plan.connect(conductors.back(), kOrder, collective);
     }
   }
-  // One after the other, and the first of a step after the last of the step before.
+  // One after the other, and the first of a step after the last of the step before. Two slots there: an actor that follows
+  // itself fires while it still holds the old token.
   for (std::size_t index = 0; index < conductors.size(); ++index) {
     const bool last = index + 1 == conductors.size();
     const auto next = conductors[last ? 0 : index + 1];
-    plan.connect(plan.edge_of(conductors[index], kNext, 1, last ? 1 : 0), next, control_info(), 0);
+    plan.connect(plan.edge_of(conductors[index], kNext, last ? 2 : 1, last ? 1 : 0), next, control_info(), 0);
   }
 }
 

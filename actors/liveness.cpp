@@ -1,9 +1,9 @@
 #include "actors/liveness.hpp"
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <numeric>
-#include <set>
+#include <queue>
 
 #include "ops/error.hpp"
 
@@ -27,7 +27,7 @@ std::vector<ActorId> returners(const Plan& plan, const PlanEdge& edge) {
   return result;
 }
 
-/// Searches a graph of numbered nodes for an order, or for a cycle that makes one impossible.
+/// Searches a graph of numbered nodes for a cycle.
 class Search {
  public:
   /// Waits within one node are left out if `contracted`: it runs its actors in order.
@@ -39,11 +39,10 @@ class Search {
     }
   }
 
-  /// The nodes in order, or nothing if there is a cycle.
-  bool run(std::vector<int>& order) {
+  /// True if there is no cycle.
+  bool run() {
     for (std::size_t node = 0; node < out_.size(); ++node)
       if (state_[node] == State::unseen && !visit(static_cast<int>(node))) return false;
-    order.assign(done_.rbegin(), done_.rend());
     return true;
   }
 
@@ -68,7 +67,6 @@ class Search {
       auto& frame = stack.back();
       if (frame.next == out_[frame.node].size()) {
         state_[frame.node] = State::done;
-        done_.push_back(frame.node);
         stack.pop_back();
         continue;
       }
@@ -89,7 +87,6 @@ class Search {
 
   std::vector<std::vector<Arc>> out_;
   std::vector<State> state_;
-  std::vector<int> done_;
   std::vector<Wait> cycle_;
 };
 
@@ -102,17 +99,19 @@ std::string describe_cycle(const Plan& plan, const std::vector<Wait>& cycle) {
   return text + "'" + plan.actors[cycle.back().to].name + "'";
 }
 
-std::vector<int> identity(std::size_t count) {
-  std::vector<int> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
+/// Throws Error that names a cycle if there is one.
+void refuse_cycles(const Plan& plan, std::size_t nodes, const std::vector<int>& node_of, bool contracted) {
+  Search search(nodes, token_free_waits(plan), node_of, contracted);
+  if (!search.run()) throw Error("plan", describe_cycle(plan, search.cycle()));
 }
 
-std::vector<int> order_or_throw(const Plan& plan, std::size_t nodes, const std::vector<int>& node_of, bool contracted) {
-  Search search(nodes, token_free_waits(plan), node_of, contracted);
-  std::vector<int> order;
-  if (!search.run(order)) throw Error("plan", describe_cycle(plan, search.cycle()));
-  return order;
+bool feeds_collective(const Plan& plan, const PlanActor& actor) {
+  for (const auto& output : actor.outputs) {
+    if (output.edge == kNone) continue;
+    for (const auto& consumer : plan.edges[output.edge].consumers)
+      if (plan.actors[consumer.actor].role == ActorRole::collective) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -131,7 +130,32 @@ std::vector<Wait> token_free_waits(const Plan& plan) {
 }
 
 std::vector<ActorId> firing_order(const Plan& plan) {
-  return order_or_throw(plan, plan.actors.size(), identity(plan.actors.size()), false);
+  std::vector<std::vector<ActorId>> after(plan.actors.size());
+  std::vector<int> waits(plan.actors.size(), 0);
+  for (const auto& wait : token_free_waits(plan)) {
+    after[wait.from].push_back(wait.to);
+    ++waits[wait.to];
+  }
+  // The order in which actors were added, but what a collective waits for as early as can be.
+  using Priority = std::pair<bool, ActorId>;
+  std::priority_queue<Priority, std::vector<Priority>, std::greater<>> free;
+  const auto release = [&](ActorId actor) { free.emplace(!feeds_collective(plan, plan.actors[actor]), actor); };
+  for (std::size_t actor = 0; actor < waits.size(); ++actor)
+    if (waits[actor] == 0) release(static_cast<ActorId>(actor));
+  std::vector<ActorId> order;
+  while (!free.empty()) {
+    const auto actor = free.top().second;
+    free.pop();
+    order.push_back(actor);
+    for (auto next : after[actor])
+      if (--waits[next] == 0) release(next);
+  }
+  if (order.size() < plan.actors.size()) {
+    std::vector<int> identity(plan.actors.size());
+    std::iota(identity.begin(), identity.end(), 0);
+    refuse_cycles(plan, identity.size(), identity, false);
+  }
+  return order;
 }
 
 void check_liveness(const Plan& plan) {
@@ -142,7 +166,7 @@ void check_liveness(const Plan& plan) {
     for (auto actor : plan.segments[i].actors) segment_of[actor] = static_cast<int>(i);
   for (std::size_t actor = 0; actor < segment_of.size(); ++actor)
     if (segment_of[actor] == kNone) throw Error("plan", "'" + plan.actors[actor].name + "' belongs to no segment");
-  order_or_throw(plan, plan.segments.size(), segment_of, true);
+  refuse_cycles(plan, plan.segments.size(), segment_of, true);
 }
 
 }  // namespace troupe

@@ -3,7 +3,9 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ops/device.hpp"
@@ -17,8 +19,8 @@ struct RuntimeOptions {
   int cpu_devices = 0;
   /// Segments run on threads of their own, each bound to a core. Off: everything runs on the workers.
   bool own_threads = true;
-  /// Nothing runs by itself: a test drives CAF's test scheduler. Implies own_threads = false.
-  bool test_scheduler = false;
+  /// No threads: whoever waits for a run drives CAF's test scheduler, which picks the next actor at random by this seed.
+  std::optional<std::uint64_t> test_seed = {};
   /// How long a segment's own thread looks for messages before it sleeps.
   std::chrono::microseconds linger{50};
 };
@@ -32,11 +34,15 @@ class Runtime {
   const std::vector<Device>& devices() const { return devices_; }
   const RuntimeOptions& options() const { return options_; }
 
+  /// With the test scheduler: lets one actor handle its mail. False if none has any.
+  bool run_one();
+
  private:
   RuntimeOptions options_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
   std::vector<Device> devices_;
+  std::uint64_t picks_ = 0;
 };
 
 }  // namespace troupe

@@ -193,7 +193,12 @@ void SpawnedPlan::spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& tr
 SpawnedPlan::~SpawnedPlan() {
   caf::anon_send(supervisor_, Stop{});
   supervisor_ = nullptr;
-  if (runtime_.options().test_scheduler) return;
+  if (runtime_.options().test_seed) {
+    hosts_.clear();
+    while (runtime_.run_one()) {
+    }
+    return;
+  }
   wait_until_gone(runtime_.system(), std::exchange(hosts_, {}));
 }
 
@@ -215,7 +220,14 @@ std::uint64_t SpawnedPlan::firings() const {
   return sum;
 }
 
+void SpawnedPlan::drive() {
+  while (!done() && runtime_.run_one()) {
+  }
+  if (!done()) give_up("[watchdog] no actor has anything to do:" + describe());
+}
+
 void SpawnedPlan::wait(const WaitOptions& options) {
+  if (runtime_.options().test_seed) drive();
   auto seen = firings();
   auto since = std::chrono::steady_clock::now();
   while (!state_->wait_for(options.interval)) {
@@ -237,6 +249,8 @@ std::string SpawnedPlan::describe() {
   const auto report = std::make_shared<StallReport>();
   for (const auto& host : hosts_) caf::anon_send<caf::message_priority::high>(host, Describe{report});
   const auto missing = [&](const auto& status) { return !report->has(status->name); };
+  while (runtime_.options().test_seed && runtime_.run_one()) {
+  }
   const auto until = std::chrono::steady_clock::now() + kDescribeLimit;
   while (std::any_of(statuses_.begin(), statuses_.end(), missing) && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

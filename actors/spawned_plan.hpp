@@ -55,6 +55,7 @@ class SpawnedPlan {
   void check_edges() const;
   void spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& trace);
   caf::actor spawn_host(Runtime& runtime, std::int32_t host, const std::shared_ptr<Trace>& trace);
+  void drive();
   void give_up(const std::string& reason);
 
   Runtime& runtime_;

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""The training step of bench/step_time in PyTorch, to hold ours against.
+
+One step gathers a batch of bytes, scales it, and does forward, loss, backward and an SGD update. PyTorch runs eager, in
+this process; ours is a program that runs in between, so that both meet the same machine. Of each side the best setting
+counts: PyTorch's threads, memory layout and optimizer; our replicas.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import numpy
+    import torch
+except ImportError as error:
+    sys.exit(f"torch_step.py: Python has no module '{error.name}'; install both that are needed: "
+             "pip install torch numpy, or apt-get install python3-torch python3-numpy")
+
+DATA = "/usr/share/datasets/fashion-mnist"
+CASES = [(model, batch) for model in ("mlp", "cnn") for batch in (32, 128, 1024)]
+LEARNING_RATE = 0.05
+# PyTorch's and our threads spin for a while after their last work.
+SETTLE_SECONDS = 0.3
+
+
+def read_idx(directory, name, header):
+    path = os.path.join(directory, name)
+    try:
+        with gzip.open(path) as file:
+            return numpy.frombuffer(file.read(), numpy.uint8, offset=header).copy()
+    except OSError as error:
+        sys.exit(f"torch_step.py: {error}; apt-get install dataset-fashion-mnist, or use --data")
+
+
+def load(directory, split):
+    """Images as bytes [N, 1, 28, 28] and labels."""
+    images = read_idx(directory, f"{split}-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28)
+    labels = read_idx(directory, f"{split}-labels-idx1-ubyte.gz", 8)
+    return torch.from_numpy(images), torch.from_numpy(labels).long()
+
+
+def make_mlp():
+    nn = torch.nn
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(),
+                         nn.Linear(128, 10))
+
+
+def make_cnn():
+    nn = torch.nn
+    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Flatten(), nn.Linear(1600, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def make_optimizer(parameters, rate, kind):
+    """Eager SGD as `kind` says: a loop over the parameters, the foreach ops, or one fused op (newer versions)."""
+    return torch.optim.SGD(parameters, lr=rate, **({} if kind == "loop" else {kind: True}))
+
+
+class Step:
+    """One way to run the training step of one case in PyTorch."""
+
+    def __init__(self, model, batch, data, threads=1, layout="default", optimizer="loop", rate=LEARNING_RATE):
+        torch.manual_seed(1)
+        self.setting = {"threads": threads, "layout": layout, "optimizer": optimizer}
+        self.threads, self.batch = threads, batch
+        self.format = torch.channels_last if layout == "channels_last" else torch.contiguous_format
+        self.model = (make_mlp() if model == "mlp" else make_cnn()).to(memory_format=self.format)
+        self.optimizer = make_optimizer(self.model.parameters(), rate, optimizer)
+        self.images, self.labels = data
+        self.order, self.place = torch.randperm(len(self.labels)), 0
+
+    def next_rows(self):
+        """The indices of the next batch; a rest that does not fill one is left out."""
+        if self.place + self.batch > len(self.order):
+            self.order, self.place = torch.randperm(len(self.labels)), 0
+        self.place += self.batch
+        return self.order[self.place - self.batch:self.place]
+
+    def run(self, rows):
+        images = self.images[rows].to(torch.float32, memory_format=self.format).mul_(1 / 255)
+        loss = torch.nn.functional.cross_entropy(self.model(images), self.labels[rows])
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+
+    def samples_per_second(self, seconds):
+        torch.set_num_threads(self.threads)
+        for _ in range(3):
+            self.run(self.next_rows())
+        steps, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            for _ in range(5):
+                self.run(self.next_rows())
+            steps += 5
+        return steps * self.batch / (time.perf_counter() - start)
+
+
+def optimizer_kinds():
+    """Those that this PyTorch has for the CPU."""
+    kinds = []
+    for kind in ("loop", "foreach", "fused"):
+        try:
+            parameter = torch.nn.Parameter(torch.zeros(1))
+            parameter.grad = torch.zeros(1)
+            make_optimizer([parameter], LEARNING_RATE, kind).step()
+            kinds.append(kind)
+        except (TypeError, RuntimeError, ValueError):
+            pass
+    return kinds
+
+
+def candidates(model, batch, data, threads):
+    """All settings of a case that a short trial does not show to be far from the best."""
+    layouts = ("default", "channels_last") if model == "cnn" else ("default",)
+    steps = [Step(model, batch, data, count, layout, kind)
+             for count in threads for layout in layouts for kind in optimizer_kinds()]
+    speeds = [step.samples_per_second(0.4) for step in steps]
+    return [step for step, speed in zip(steps, speeds) if speed > 0.85 * max(speeds)]
+
+
+def run_ours(program, model, batch, seconds):
+    """Samples per second by number of replicas."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rows.json")
+        command = [program, "--model", model, "--batch", str(batch), "--replicas", "1,2", "--variants", "fused",
+                   "--seconds", str(seconds), "--json", path]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with open(path, encoding="utf-8") as file:
+            rows = json.load(file)
+    return {row["replicas"]: row["samples_per_second"] for row in rows
+            if (row["model"], row["batch"], row["variant"]) == (model, batch, "fused")}
+
+
+def best(rounds):
+    """The key with the highest median, and that median, of a list of dictionaries from keys to speeds."""
+    medians = {key: statistics.median(speeds[key] for speeds in rounds) for key in rounds[0]}
+    key = max(medians, key=medians.get)
+    return key, medians[key]
+
+
+def measure(model, batch, data, options):
+    """One row of the result: rounds of PyTorch and ours in turn, medians of both."""
+    steps = candidates(model, batch, data, options.threads)
+    theirs, ours = [], []
+    for _ in range(options.rounds):
+        theirs.append({i: step.samples_per_second(options.seconds) for i, step in enumerate(steps)})
+        if options.ours:
+            time.sleep(SETTLE_SECONDS)
+            ours.append(run_ours(options.ours, model, batch, 1))
+    place, speed = best(theirs)
+    row = {"model": model, "batch": batch, "torch_samples_per_second": speed,
+           **{f"torch_{key}": value for key, value in steps[place].setting.items()}}
+    if ours:
+        replicas, own_speed = best(ours)
+        row.update(ours_samples_per_second=own_speed, ours_replicas=replicas, ratio=own_speed / speed)
+    return row
+
+
+def print_row(row):
+    setting = f"{row['torch_threads']} threads, {row['torch_layout']}, {row['torch_optimizer']}"
+    line = f"{row['model']:5} {row['batch']:6}  {row['torch_samples_per_second']:12,.0f}  {setting:34}"
+    if "ratio" in row:
+        line += f" {row['ours_samples_per_second']:12,.0f}  {row['ours_replicas']} replicas  {row['ratio']:6.2f}"
+    print(line, flush=True)
+
+
+def compare(options):
+    data = load(options.data, "train")
+    print(f"PyTorch {torch.__version__}, {options.rounds} rounds, samples per second", flush=True)
+    print(f"{'model':5} {'batch':>6}  {'PyTorch':>12}  {'its best setting':34}" +
+          (f" {'ours':>12}  {'best of':10}  {'ratio':>6}" if options.ours else ""), flush=True)
+    rows = []
+    for model, batch in CASES:
+        if model in options.models and batch in options.batches:
+            rows.append(measure(model, batch, data, options))
+            print_row(rows[-1])
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"torch": torch.__version__, "rounds": options.rounds, "rows": rows}, file, indent=1)
+
+
+def accuracy(options):
+    """Trains the mlp for five epochs, the last rows of each included, and prints the test accuracy."""
+    data = load(options.data, "train")
+    step = Step("mlp", 128, data, threads=max(options.threads), rate=0.1)
+    torch.set_num_threads(step.threads)
+    for _ in range(5):
+        for rows in torch.randperm(len(data[1])).split(128):
+            step.run(rows)
+    images, labels = load(options.data, "t10k")
+    with torch.no_grad():
+        right = (step.model(images.float() / 255).argmax(1) == labels).float().mean().item()
+    print(f"PyTorch {torch.__version__}: mlp, 5 epochs, batch 128, lr 0.1: test accuracy {right:.4f}")
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--ours", metavar="PROGRAM", help="our benchmark: build/bench/step_time")
+    what.add_argument("--only-torch", action="store_true", help="measure PyTorch alone")
+    what.add_argument("--accuracy", action="store_true", help="train the mlp and print its test accuracy")
+    numbers = {"type": int, "nargs": "+"}
+    parser.add_argument("--models", nargs="+", choices=("mlp", "cnn"), default=["mlp", "cnn"])
+    parser.add_argument("--batches", choices=(32, 128, 1024), default=[32, 128, 1024], **numbers)
+    parser.add_argument("--threads", default=[1, 2], **numbers, help="thread counts of PyTorch to try")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.5, help="of each measurement of PyTorch")
+    parser.add_argument("--data", default=DATA)
+    parser.add_argument("--json", metavar="FILE", help="write the rows there")
+    options = parser.parse_args()
+    if options.ours and not os.access(options.ours, os.X_OK):
+        parser.error(f"there is no program {options.ours}: build it first (cmake --build build)")
+    return options
+
+
+def main():
+    options = parse_options()
+    if options.accuracy:
+        accuracy(options)
+    else:
+        compare(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "actors/fuse.hpp"
+#include "ops/optimizer.hpp"
+#include "strategies/strategy.hpp"
+
+namespace troupe::examples {
+
+/// The flags of the program, as given or by default.
+struct Flags {
+  std::string model = "mlp";
+  std::string strategy = "mirrored";
+  int replicas = 0;  ///< 0 by default: every core
+  Grain grain = Grain::fused;
+  std::int64_t epochs = 5;
+  std::int64_t batch_size = 128;
+  std::int64_t bucket_bytes = 0;  ///< 0 by default: the strategy's own choice
+  std::int64_t prefetch = 0;
+  int workers = 0;  ///< 0 by default: one a core
+  std::string optimizer = "sgd";
+  double learning_rate = 0.0;  ///< 0 by default: the optimizer's usual one
+  double momentum = 0.9;
+  std::uint64_t seed = 0;
+  std::filesystem::path data;
+  std::filesystem::path report, dump_plan, trace;
+
+  /// Number of replicas that the strategy gets.
+  int replica_count() const;
+  Optimizer make_optimizer() const;
+  std::unique_ptr<Strategy> make_strategy(const std::vector<Device>& devices) const;
+};
+
+/// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything has
+/// been said.
+struct ParsedFlags {
+  Flags flags;
+  int exit_code = -1;
+};
+
+ParsedFlags parse_flags(int argc, char** argv);
+
+}  // namespace troupe::examples

@@ -1,0 +1,87 @@
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "examples/fashion_mnist/flags.hpp"
+#include "examples/models.hpp"
+#include "ops/fashion_mnist.hpp"
+#include "strategies/interrupt.hpp"
+#include "strategies/progress_bar.hpp"
+#include "strategies/trainer.hpp"
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::examples;
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  if (!out.flush()) throw Error("report", "'" + path.string() + "' cannot be written");
+}
+
+void write_plan(const Flags& flags, const Plan& plan) {
+  write_file(flags.dump_plan, flags.dump_plan.extension() == ".dot" ? to_dot(plan) : to_text(plan));
+}
+
+nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics& test, const Trainer& trainer) {
+  return {{"model", flags.model},
+          {"strategy", flags.strategy},
+          {"replicas", flags.replica_count()},
+          {"grain", flags.grain == Grain::fused ? "fused" : "per-op"},
+          {"batch_size", flags.batch_size},
+          {"seed", flags.seed},
+          {"epochs", fit.epochs.size()},
+          {"steps", fit.steps},
+          {"seconds", fit.seconds},
+          {"samples_per_second", fit.seconds > 0.0 ? static_cast<double>(fit.rows) / fit.seconds : 0.0},
+          {"train_loss", fit.epochs.empty() ? 0.0 : fit.epochs.back().training.loss},
+          {"test_loss", test.loss},
+          {"test_accuracy", test.accuracy},
+          {"parameters_hash", trainer.parameters().hash()}};
+}
+
+int train(const Flags& flags) {
+  const auto train_data =
+      fashion_mnist(Split::train, flags.data).shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch);
+  const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000);
+  Runtime runtime({.workers = flags.workers, .cpu_devices = flags.replica_count()});
+  const auto strategy = flags.make_strategy(runtime.devices());
+  TrainerOptions options{.seed = flags.seed, .grain = flags.grain};
+  if (!flags.trace.empty()) options.trace = std::make_shared<Trace>();
+  Trainer trainer(runtime, *strategy, model_named(flags.model), flags.make_optimizer(), SoftmaxCrossEntropy{}, options);
+  if (!flags.dump_plan.empty()) write_plan(flags, trainer.training_plan(train_data));
+
+  const InterruptGuard interrupt;
+  ProgressBar bar(std::cout, isatty(STDOUT_FILENO) != 0, flags.epochs, train_data.batches());
+  const auto fit = trainer.fit(train_data, {
+                                               .epochs = flags.epochs,
+                                               .on_step = [&](const StepMetrics& step) { bar.step(step); },
+                                               .on_epoch = [&](const EpochMetrics& epoch) { bar.finish_epoch(epoch.training, epoch.seconds); },
+                                               .stop_requested = [&] { return interrupt.signal() != 0; },
+                                           });
+  if (fit.stopped) std::cout << "stopped by a signal after step " << fit.steps << "; what was learned so far:" << std::endl;
+  const auto test = trainer.evaluate(test_data);
+  const auto report = report_of(flags, fit, test, trainer);
+  std::cout << "test loss " << test.loss << "  test accuracy " << test.accuracy << "  (" << fit.steps << " steps, "
+            << static_cast<std::int64_t>(report["samples_per_second"]) << " samples/s, parameters "
+            << trainer.parameters().hash() << ")" << std::endl;
+  if (!flags.report.empty()) write_file(flags.report, report.dump(2) + "\n");
+  if (options.trace) options.trace->write(flags.trace);
+  return fit.stopped ? 128 + interrupt.signal() : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto parsed = parse_flags(argc, argv);
+  if (parsed.exit_code >= 0) return parsed.exit_code;
+  try {
+    return train(parsed.flags);
+  } catch (const std::exception& error) {
+    std::cerr << "fashion_mnist: " << error.what() << std::endl;
+    return 1;
+  }
+}

@@ -1,0 +1,50 @@
+#include "strategies/metrics.hpp"
+
+#include <algorithm>
+
+#include "actors/function_task.hpp"
+
+namespace troupe {
+
+void MetricsSum::add(const StepMetrics& step) {
+  ++sum_.steps;
+  sum_.rows += step.rows;
+  sum_.loss += step.loss * static_cast<double>(step.rows);
+  correct_ += step.correct;
+}
+
+Metrics MetricsSum::result() const {
+  auto mean = sum_;
+  if (mean.rows > 0) {
+    mean.loss /= static_cast<double>(mean.rows);
+    mean.accuracy = static_cast<double>(correct_) / static_cast<double>(mean.rows);
+  }
+  return mean;
+}
+
+TaskFactory MetricsLog::make_sink(int replica) {
+  return function_task([this, replica](const Firing& firing) {
+    const StepMetrics part{firing.step, static_cast<double>(firing.inputs[0].item<float>()),
+                           firing.inputs[1].item<std::int64_t>(), firing.inputs[2].data<std::int64_t>()[0]};
+    std::lock_guard lock(mutex_);
+    per_replica_[replica].push_back(part);
+  });
+}
+
+std::vector<StepMetrics> MetricsLog::take() {
+  std::lock_guard lock(mutex_);
+  std::vector<StepMetrics> steps;
+  while (std::none_of(per_replica_.begin(), per_replica_.end(), [](const auto& queue) { return queue.empty(); })) {
+    StepMetrics whole{per_replica_[0].front().step, 0.0, 0, 0};
+    for (auto& queue : per_replica_) {
+      whole.loss += queue.front().loss;
+      whole.correct += queue.front().correct;
+      whole.rows += queue.front().rows;
+      queue.pop_front();
+    }
+    steps.push_back(whole);
+  }
+  return steps;
+}
+
+}  // namespace troupe

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "actors/task.hpp"
+
+namespace troupe {
+
+/// One step (a batch) as all replicas together saw it.
+struct StepMetrics {
+  std::int64_t step = 0;
+  double loss = 0.0;  ///< mean over the rows of the batch
+  std::int64_t correct = 0;
+  std::int64_t rows = 0;
+};
+
+/// Means over many steps.
+struct Metrics {
+  std::int64_t steps = 0;
+  std::int64_t rows = 0;
+  double loss = 0.0;
+  double accuracy = 0.0;
+};
+
+/// Adds up steps.
+class MetricsSum {
+ public:
+  void add(const StepMetrics& step);
+  Metrics result() const;
+
+ private:
+  Metrics sum_;
+  std::int64_t correct_ = 0;
+};
+
+/// Collects what the sinks of all replicas report and puts it together step by step, in replica order. Thread-safe.
+class MetricsLog {
+ public:
+  explicit MetricsLog(int replicas) : per_replica_(replicas) {}
+
+  /// The sink of a replica: reads loss, correct and batch info.
+  TaskFactory make_sink(int replica);
+  /// The steps that all replicas have reported since the last call, oldest first.
+  std::vector<StepMetrics> take();
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::deque<StepMetrics>> per_replica_;
+};
+
+}  // namespace troupe
