@@ -19,7 +19,9 @@ Tensor bytes_on(Device device, std::size_t bytes) {
 Segment::Segment(const Plan& plan, const PlanSegment& segment)
     : name_(segment.name), replica_(plan.actors[segment.actors[0]].replica), layout_(lay_out(plan, segment)) {
   for (auto edge : layout_.ports) {
+    const auto& producer = plan.actors[plan.edges[edge].producer];
     port_infos_.push_back(plan.edges[edge].info);
+    untrusted_ports_.push_back(producer.role == ActorRole::external ? producer.name : "");
     if (batch_port_ == kNone && port_infos_.back().shape.has_batch())
       batch_port_ = static_cast<std::int32_t>(port_infos_.size() - 1);
   }
@@ -131,6 +133,10 @@ void Segment::start(std::int64_t rows, std::int64_t step) {
 }
 
 void Segment::set_input(std::int32_t port, const Tensor& tensor) {
+  const auto& info = port_infos_[port];
+  if (!untrusted_ports_[port].empty() &&
+      (tensor.dtype() != info.dtype || !(tensor.shape() == info.shape.with_rows(binding_->rows))))
+    throw Error(untrusted_ports_[port], "sent " + to_string(tensor) + " where the plan says " + to_string(info));
   for (const auto& at : binding_->of_port[port]) {
     const auto& place = *at.place;
     binding_->arguments[at.argument] =

@@ -8,6 +8,7 @@
 #include <caf/actor_control_block.hpp>
 #include <caf/blocking_actor.hpp>
 #include <caf/config.hpp>
+#include <caf/ref_counted.hpp>
 #include <caf/scheduled_actor.hpp>
 
 #if CAF_VERSION >= 1800
@@ -77,7 +78,11 @@ resumable::resume_result scheduled_actor::resume(execution_unit* host, size_t th
   return result;
 }
 
-// As in the library; here the sanitizer sees the counters.
+// As in the library; here the sanitizer sees the counters of references.
+void ref_counted::deref() const noexcept {
+  if (unique() || rc_.fetch_sub(1, std::memory_order_acq_rel) == 1) request_deletion(true);
+}
+
 void intrusive_ptr_release_weak(actor_control_block* block) {
   if (block->weak_refs == 1 || block->weak_refs.fetch_sub(1, std::memory_order_acq_rel) == 1) block->block_dtor(block);
 }

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "actors/fuse.hpp"
+#include "actors/spawned_plan.hpp"
+#include "strategies/metrics.hpp"
+#include "strategies/strategy.hpp"
+
+namespace troupe::bench {
+
+/// The training step as a spawned plan, which stays from measurement to measurement.
+class ActorStep {
+ public:
+  ActorStep(const TrainingSpec& spec, const Dataset& data, int replicas, Grain grain, int workers);
+
+  /// Runs so many steps, from the beginning of an epoch on; returns samples per second.
+  double run(std::int64_t steps);
+
+ private:
+  Plan make_plan(const TrainingSpec& spec, Grain grain);
+
+  const Dataset& data_;
+  Runtime runtime_;
+  std::unique_ptr<Strategy> strategy_;
+  ParameterStore store_{0};
+  MetricsLog log_;
+  SpawnedPlan plan_;
+  std::int64_t step_ = 0, epoch_ = 0;
+};
+
+}  // namespace troupe::bench

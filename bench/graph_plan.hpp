@@ -1,0 +1,33 @@
+#pragma once
+
+#include "actors/fuse.hpp"
+#include "actors/lower.hpp"
+#include "actors/function_task.hpp"
+#include "ops/graph.hpp"
+
+namespace troupe::bench {
+
+/// A plan that feeds one graph with the input `x`, whose value never changes, and drops its output `y`.
+inline Plan plan_for(const Graph& graph, Grain grain, std::int32_t capacity) {
+  Plan plan;
+  PlanActor source;
+  source.name = "source";
+  source.role = ActorRole::source;
+  source.outputs.push_back({kNone, graph.info(graph.sources("input").at(0)), {}, kNone, {}});
+  source.make_task = function_source([](std::int64_t) { return 1; }, [](const Firing&) {});
+  const auto feeder = plan.add(std::move(source));
+  plan.edge_of(feeder, 0, capacity);
+  LowerOptions options;
+  options.inputs = {{"x", {feeder, 0}}};
+  options.capacity = capacity;
+  const auto outputs = lower(plan, graph, ParameterStore(0), options);
+  PlanActor sink;
+  sink.name = "sink";
+  sink.role = ActorRole::sink;
+  sink.make_task = function_task([](const Firing&) {});
+  const auto id = plan.add(std::move(sink));
+  for (const auto& [name, made] : outputs) plan.connect(made.actor, made.output, id);
+  return grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan));
+}
+
+}  // namespace troupe::bench

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe::bench {
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0.0 : values[values.size() / 2];
+}
+
+/// Things to compare, by name. Each function measures once and returns a figure.
+using Contenders = std::vector<std::pair<std::string, std::function<double()>>>;
+
+/// Figures of every contender, one a round. In every round each is measured once, in turn, so that a change of the
+/// machine's speed meets all of them.
+inline std::map<std::string, std::vector<double>> alternate(const Contenders& contenders, int rounds) {
+  std::map<std::string, std::vector<double>> figures;
+  for (const auto& [name, measure] : contenders) measure();
+  for (int round = 0; round < rounds; ++round)
+    for (const auto& [name, measure] : contenders) figures[name].push_back(measure());
+  return figures;
+}
+
+/// The median over all rounds of a divided by b.
+inline double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) ratios.push_back(a[i] / b[i]);
+  return median(ratios);
+}
+
+}  // namespace troupe::bench

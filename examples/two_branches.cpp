@@ -1,0 +1,54 @@
+// Two branches of a graph that do not depend on each other run at the same time, because every op is an actor: the trace
+// of one step shows both at work.
+
+#include <algorithm>
+#include <cstdio>
+
+#include "actors/function_task.hpp"
+#include "actors/fuse.hpp"
+#include "actors/lower.hpp"
+#include "actors/spawned_plan.hpp"
+#include "ops/elementwise.hpp"
+#include "ops/matmul.hpp"
+
+using namespace troupe;
+
+int main() {
+  constexpr std::int64_t kSize = 512, kSteps = 4;
+  GraphBuilder builder;
+  const auto x = builder.input("x", {kSize, kSize});
+  Value left = x, right = x;
+  for (int i = 0; i < 3; ++i) {
+    GraphBuilder::Scope scope(builder, "left");
+    left = matmul(left, x);
+  }
+  for (int i = 0; i < 3; ++i) {
+    GraphBuilder::Scope scope(builder, "right");
+    right = matmul(right, x);
+  }
+  builder.output("sum", add(left, right));
+  const auto graph = std::move(builder).build();
+
+  Plan plan;
+  PlanActor source{.name = "source", .role = ActorRole::source};
+  source.outputs.push_back({.info = {{kSize, kSize}, DType::float32}});
+  source.make_task = function_source([](std::int64_t) { return kSize; }, [](const Firing&) {});
+  const auto feeder = plan.add(source);
+  const auto ops = lower(plan, graph, ParameterStore(0), {.inputs = {{"x", {feeder, 0}}}});
+  PlanActor sink{.name = "sink", .role = ActorRole::sink, .make_task = function_task([](const Firing&) {})};
+  plan.connect(ops.at("sum").actor, 0, plan.add(sink));
+
+  Runtime runtime({.workers = 2});
+  const auto trace = std::make_shared<Trace>();
+  SpawnedPlan spawned(runtime, split(plan), trace);
+  spawned.start({.max_steps = kSteps});
+  spawned.wait();
+
+  auto events = trace->events();
+  std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  const auto start = events.front().begin;
+  const auto ms = [&](auto time) { return std::chrono::duration<double, std::milli>(time - start).count(); };
+  for (const auto& event : events)
+    if (event.step == kSteps - 1)
+      std::printf("%8.3f to %8.3f ms  %s\n", ms(event.begin), ms(event.end), event.task.c_str());
+}
