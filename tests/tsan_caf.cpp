@@ -46,7 +46,9 @@ scheduled_actor::activation_result scheduled_actor::reactivate(mailbox_element& 
   static const auto next = real<activation_result(scheduled_actor*, mailbox_element&)>(
       "_ZN3caf15scheduled_actor10reactivateERNS_15mailbox_elementE");
   __tsan_acquire(&element);
-  return next(this, element);
+  const auto result = next(this, element);
+  __tsan_release(this);
+  return result;
 }
 
 intrusive::task_result blocking_actor::mailbox_visitor::operator()(mailbox_element& element) {
@@ -61,7 +63,8 @@ void memory_managed::request_deletion(bool) const noexcept {
   delete this;
 }
 
-// The turns of one actor follow its making and each other, on whatever thread.
+// The turns of one actor follow its making and each other, on whatever thread. A turn hands over after its start and
+// after each message, not when resume returns: the next one may run on another thread by then.
 void scheduled_actor::launch(execution_unit* host, bool lazy, bool hide) {
   static const auto next = real<void(scheduled_actor*, execution_unit*, bool, bool)>(
       "_ZN3caf15scheduled_actor6launchEPNS_14execution_unitEbb");
@@ -69,11 +72,11 @@ void scheduled_actor::launch(execution_unit* host, bool lazy, bool hide) {
   next(this, host, lazy, hide);
 }
 
-resumable::resume_result scheduled_actor::resume(execution_unit* host, size_t throughput) {
-  static const auto next = real<resume_result(scheduled_actor*, execution_unit*, size_t)>(
-      "_ZN3caf15scheduled_actor6resumeEPNS_14execution_unitEm");
+bool scheduled_actor::activate(execution_unit* host) {
+  static const auto next =
+      real<bool(scheduled_actor*, execution_unit*)>("_ZN3caf15scheduled_actor8activateEPNS_14execution_unitE");
   __tsan_acquire(this);
-  const auto result = next(this, host, throughput);
+  const auto result = next(this, host);
   __tsan_release(this);
   return result;
 }

@@ -122,6 +122,10 @@ TEST_CASE("the first step of Adam is as long as the rate, whatever the gradient"
   CHECK(trained.a().data[0] == Approx(0.875).epsilon(1e-5));
   CHECK(trained.a().data[1] == Approx(-1.875).epsilon(1e-6));
   CHECK(trained.b().data[0] == Approx(0.375).epsilon(1e-6));
+  // All of the parameter is taken away, so that what is left over is the error alone.
+  Trained whole(Adam{.lr = 1.0});
+  whole.step(0, {1.0F, 0.0F}, 0.0F);
+  CHECK(std::abs(whole.a().data[0]) < 1e-6);
 }
 
 TEST_CASE("a user's own rule is an optimizer", "[optimizer]") {

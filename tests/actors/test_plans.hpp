@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "actors/function_task.hpp"
+#include "actors/fuse.hpp"
+#include "actors/plan.hpp"
+#include "actors/runtime.hpp"
+#include "ops/layers.hpp"
+#include "strategies/strategy.hpp"
+
+namespace troupe::testing {
+
+/// A runtime without threads, whose actors run in an order drawn from `seed`.
+Runtime scheduled_runtime(std::uint64_t seed, int devices = 3);
+
+/// An actor with float32[2] outputs that runs a function.
+PlanActor function_actor(const std::string& name, int outputs, FunctionTask::Function function);
+/// A source of one float32[2] a step: {step, -step}, for `steps` steps.
+PlanActor counting_source(const std::string& name, std::int64_t steps);
+/// A sink that writes down the first element of its first input.
+PlanActor recording_sink(const std::string& name, std::vector<float>& record);
+
+/// source -> a chain of `length` actors that each add 1 -> sink.
+Plan chain_plan(int length, std::int64_t steps, std::vector<float>& record, std::int32_t capacity = 1);
+
+/// 4 x 3 points of two kinds, drawn from a seed; `rows` of them.
+Dataset small_dataset(std::int64_t rows);
+/// A perceptron of two layers, trained by momentum, for small_dataset.
+TrainingSpec small_spec();
+
+}  // namespace troupe::testing
