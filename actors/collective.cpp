@@ -5,20 +5,15 @@
 
 namespace troupe {
 
-void AllReduceTask::begin(const RunInfo&, std::function<void()> wake) { wake_ = std::move(wake); }
-
-bool AllReduceTask::fire(const Firing& firing) {
-  work_ = communicator_->all_reduce(firing.inputs[0], wake_);
-  return advance(firing);
-}
+void AllReduceTask::begin(const RunInfo&, std::function<void()> wake) { begun_->on_progress = std::move(wake); }
 
 bool AllReduceTask::advance(const Firing&) {
-  if (!work_->advance()) return false;
-  work_.reset();
+  if (!begun_->work->advance()) return false;
+  begun_->work.reset();
   return true;
 }
 
-std::string AllReduceTask::waits_for() const { return work_ ? work_->waits_for() : "nothing"; }
+std::string AllReduceTask::waits_for() const { return begun_->work ? begun_->work->waits_for() : "nothing"; }
 
 Conductor::Conductor(std::vector<std::shared_ptr<Communicator>> ranks, Device device)
     : ranks_(std::move(ranks)), device_(device) {}
@@ -30,11 +25,19 @@ ActorId Conductor::add_all_reduce(Plan& plan, int index, int replica, Device dev
   actor.device = device;
   actor.replica = replica;
   actor.outputs.push_back({kNone, info, {}, 0, {}});
-  actor.make_task = [communicator = ranks_.at(replica)] { return std::make_unique<AllReduceTask>(communicator); };
+  const auto begun = std::make_shared<BegunCollective>();
+  actor.make_task = [begun] { return std::make_unique<AllReduceTask>(begun); };
   const auto id = plan.add(std::move(actor));
   if (collectives_.size() <= static_cast<std::size_t>(index)) collectives_.resize(index + 1);
-  collectives_[index].push_back(id);
+  collectives_[index].push_back({id, replica, begun});
   return id;
+}
+
+TaskFactory Conductor::begin_task(std::size_t index) const {
+  return function_task([ranks = ranks_, parts = collectives_[index]](const Firing& firing) {
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      parts[i].begun->work = ranks[parts[i].replica]->all_reduce(firing.inputs[i], parts[i].begun->on_progress);
+  });
 }
 
 void Conductor::finish(Plan& plan) {
@@ -50,12 +53,12 @@ void Conductor::finish(Plan& plan) {
     actor.device = device_;
     actor.outputs.resize(2);
     for (auto& output : actor.outputs) output.info = control_info();
-    actor.make_task = function_task([](const Firing&) {});
+    actor.make_task = begin_task(index);
     conductors.push_back(plan.add(std::move(actor)));
-    for (auto collective : collectives_[index]) {
-      const auto bucket = plan.actors[collective].inputs.at(0);
+    for (const auto& part : collectives_[index]) {
+      const auto bucket = plan.actors[part.actor].inputs.at(0);
       plan.connect(bucket.edge, conductors.back(), bucket.info, bucket.byte_offset);
-      plan.connect(conductors.back(), kOrder, collective);
+      plan.connect(conductors.back(), kOrder, part.actor);
     }
   }
   // One after the other, and the first of a step after the last of the step before. Two slots there: an actor that follows

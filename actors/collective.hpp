@@ -8,24 +8,30 @@
 
 namespace troupe {
 
-/// Reduces its first input over all ranks, in place. The second input is the conductor's order to begin.
+/// A collective of one rank between its begin, by the conductor, and its end, by the rank's own actor. Never used by both
+/// at once: the conductor's order lies in between.
+struct BegunCollective {
+  std::function<void()> on_progress;
+  std::unique_ptr<Work> work;
+};
+
+/// One rank's part of an all-reduce in place of its first input. The second input is the conductor's word that the
+/// collective has begun; what this rank has to do for it is done here.
 class AllReduceTask final : public Task {
  public:
-  explicit AllReduceTask(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
+  explicit AllReduceTask(std::shared_ptr<BegunCollective> begun) : begun_(std::move(begun)) {}
 
   void begin(const RunInfo& run, std::function<void()> wake) override;
-  bool fire(const Firing& firing) override;
+  bool fire(const Firing& firing) override { return advance(firing); }
   bool advance(const Firing& firing) override;
   std::string waits_for() const override;
 
  private:
-  std::shared_ptr<Communicator> communicator_;
-  std::function<void()> wake_;
-  std::unique_ptr<Work> work_;
+  std::shared_ptr<BegunCollective> begun_;
 };
 
-/// The conductor of one communicator: it begins collectives in the order in which they were added, each when the tensors
-/// of all local ranks are there, so that all ranks agree on the order.
+/// The conductor of one communicator: it begins collectives in the order of their indices, each when the tensors of all
+/// local ranks are there, so that all ranks agree on the order.
 class Conductor {
  public:
   /// `ranks[i]` is the end of local replica i. The conductor itself works on `device`.
@@ -38,9 +44,16 @@ class Conductor {
   void finish(Plan& plan);
 
  private:
+  struct Part {
+    ActorId actor;
+    int replica;
+    std::shared_ptr<BegunCollective> begun;
+  };
+  TaskFactory begin_task(std::size_t index) const;
+
   std::vector<std::shared_ptr<Communicator>> ranks_;
   Device device_;
-  std::vector<std::vector<ActorId>> collectives_;  // by index and replica
+  std::vector<std::vector<Part>> collectives_;  // by index
 };
 
 }  // namespace troupe

@@ -5,7 +5,7 @@
 #include "actors/port_actor.hpp"
 #include "actors/spawned_plan.hpp"
 #include "ops/error.hpp"
-#include "tests/actors/test_plans.hpp"
+#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
 
 using namespace troupe;

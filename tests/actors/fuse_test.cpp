@@ -6,7 +6,7 @@
 #include "actors/liveness.hpp"
 #include "strategies/mirrored.hpp"
 #include "strategies/one_device.hpp"
-#include "tests/actors/test_plans.hpp"
+#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
 
 using namespace troupe;

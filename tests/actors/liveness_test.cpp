@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/error.hpp"
-#include "tests/actors/test_plans.hpp"
+#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
 
 using namespace troupe;

@@ -2,7 +2,7 @@
 
 #include "actors/fuse.hpp"
 #include "ops/error.hpp"
-#include "tests/actors/test_plans.hpp"
+#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
 
 using namespace troupe;

@@ -3,7 +3,7 @@
 #include "actors/spawned_plan.hpp"
 #include "ops/allocator.hpp"
 #include "strategies/mirrored.hpp"
-#include "tests/actors/test_plans.hpp"
+#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
 
 using namespace troupe;

@@ -46,6 +46,8 @@ class MeetingWork final : public Work {
       if (const auto& piece = pieces_[waiting_for_]) piece(*meeting_);
       meeting_->pass(rank_, static_cast<Meeting::Phase>(waiting_for_ + 1));
     }
+    // Nobody reads it any more, and whoever lent the tensor counts its handles.
+    meeting_->inputs[rank_] = Tensor();
     return true;
   }
 

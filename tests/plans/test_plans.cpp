@@ -1,4 +1,4 @@
-#include "tests/actors/test_plans.hpp"
+#include "tests/plans/test_plans.hpp"
 
 #include "ops/random.hpp"
 

@@ -1,0 +1,218 @@
+#include "strategies/trainer.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "ops/allocator.hpp"
+#include "ops/error.hpp"
+#include "strategies/mirrored.hpp"
+#include "strategies/one_device.hpp"
+#include "tests/plans/test_plans.hpp"
+#include "tests/catch.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::vector<Device> devices(int count) {
+  std::vector<Device> list;
+  for (int i = 0; i < count; ++i) list.push_back({DeviceType::cpu, i});
+  return list;
+}
+
+Trainer make_trainer(Runtime& runtime, const Strategy& strategy, TrainerOptions options = {}, Optimizer optimizer = Sgd{.lr = 0.1, .momentum = 0.5}) {
+  return Trainer(runtime, strategy, small_spec().model, std::move(optimizer), SoftmaxCrossEntropy{}, options);
+}
+
+struct Outcome {
+  std::vector<double> losses;
+  std::string hash;
+  std::string momentum_hash;
+
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome train(Runtime& runtime, const Strategy& strategy, const Dataset& data, Grain grain, std::int64_t epochs = 2,
+              Optimizer optimizer = Sgd{.lr = 0.1, .momentum = 0.5}) {
+  auto trainer = make_trainer(runtime, strategy, {.seed = 3, .grain = grain}, std::move(optimizer));
+  Outcome outcome;
+  trainer.fit(data, {.epochs = epochs, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
+  outcome.hash = trainer.parameters().hash(0);
+  for (int replica = 1; replica < strategy.num_replicas_in_sync(); ++replica)
+    CHECK(trainer.parameters().hash(replica) == outcome.hash);
+  return outcome;
+}
+
+const Dataset& data_of_50() {
+  static const auto data = small_dataset(50).shuffle(50).batch(16);
+  return data;
+}
+
+/// A model whose scores become infinite when the weights have grown.
+Value exploding(Value x) { return scale(Sequential{Flatten{}, Dense{2}}(x), 1e38); }
+
+}  // namespace
+
+TEST_CASE("the same bits from every schedule, both grains, any number of threads, with and without prefetch") {
+  for (int replicas : {1, 2, 3}) {
+    const auto strategy = replicas == 1 ? std::unique_ptr<Strategy>(std::make_unique<OneDevice>())
+                                        : std::make_unique<Mirrored>(devices(replicas), MirroredOptions{.first_bucket_bytes = 64, .bucket_bytes = 64});
+    Runtime threads({.workers = 2, .cpu_devices = replicas});
+    const auto expected = train(threads, *strategy, data_of_50(), Grain::fused);
+    CHECK(expected.losses.size() == 8);
+    CHECK(train(threads, *strategy, data_of_50(), Grain::per_op) == expected);
+    Runtime one_thread({.workers = 1, .cpu_devices = replicas, .own_threads = false});
+    CHECK(train(one_thread, *strategy, data_of_50(), Grain::fused) == expected);
+    for (std::uint64_t seed = 0; seed < 25; ++seed) {
+      auto runtime = scheduled_runtime(seed, replicas);
+      const auto data = seed % 3 == 0 ? data_of_50().prefetch(2) : data_of_50();
+      CHECK(train(runtime, *strategy, data, seed % 2 == 0 ? Grain::per_op : Grain::fused) == expected);
+    }
+  }
+}
+
+TEST_CASE("mirrored replicas do what one device does, uneven and empty parts included, whatever the buckets") {
+  auto runtime = scheduled_runtime(1, 5);
+  const std::vector<Optimizer> optimizers{Sgd{.lr = 0.1, .momentum = 0.5}, Adam{.lr = 0.01},
+                                          Sgd{.lr = 0.1, .weight_decay = 0.01, .clip_norm = 0.05}};
+  for (const auto& optimizer : optimizers) {
+    const auto one = train(runtime, OneDevice(), data_of_50(), Grain::fused, 5, optimizer);
+    for (int replicas : {1, 2, 3, 5}) {
+      std::string hash;
+      for (std::int64_t bucket : {1, 100, 1 << 20}) {
+        const auto many = train(runtime, Mirrored(devices(replicas), {.first_bucket_bytes = bucket, .bucket_bytes = bucket}),
+                                data_of_50(), Grain::fused, 5, optimizer);
+        REQUIRE(many.losses.size() == one.losses.size());
+        for (std::size_t i = 0; i < one.losses.size(); ++i) CHECK(many.losses[i] == Approx(one.losses[i]).epsilon(1e-4));
+        CHECK((hash.empty() || many.hash == hash));
+        hash = many.hash;
+      }
+    }
+  }
+}
+
+TEST_CASE("training learns, evaluation and prediction agree") {
+  auto runtime = scheduled_runtime(1, 3);
+  const auto data = small_dataset(90).shuffle(90).batch(16);
+  const Mirrored strategy(devices(3));
+  auto trainer = make_trainer(runtime, strategy);
+  const auto before = trainer.evaluate(data.batch(7));
+  const auto result = trainer.fit(data, {.epochs = 30});
+  const auto after = trainer.evaluate(data.batch(7));
+  CHECK(result.steps == 30 * 6);
+  CHECK(result.rows == 30 * 90);
+  CHECK(result.epochs.size() == 30);
+  CHECK(after.rows == 90);
+  CHECK(after.loss < 0.5 * before.loss);
+  CHECK(after.accuracy > 0.9);
+
+  const auto scores = trainer.predict(data.batch(13));
+  CHECK(scores.shape() == Shape{90, 2});
+  Tensor features(Shape{90, 4, 3}, DType::float32), labels(Shape{90}, DType::int32);
+  std::vector<std::int32_t> all(90);
+  for (std::int32_t i = 0; i < 90; ++i) all[i] = i;
+  data.gather(all, features, labels);
+  int correct = 0;
+  for (int row = 0; row < 90; ++row) {
+    const auto* score = scores.data<float>().data() + 2 * row;
+    correct += (score[1] > score[0] ? 1 : 0) == labels.data<std::int32_t>()[row] ? 1 : 0;
+  }
+  CHECK(correct == std::lround(after.accuracy * 90));
+}
+
+TEST_CASE("evaluating in between does not disturb training, and fits go on where the last one ended") {
+  auto runtime = scheduled_runtime(1, 2);
+  const Mirrored strategy(devices(2));
+  const auto expected = train(runtime, strategy, data_of_50(), Grain::fused, 4);
+  auto trainer = make_trainer(runtime, strategy, {.seed = 3});
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    trainer.fit(data_of_50());
+    trainer.evaluate(data_of_50());
+  }
+  CHECK(trainer.steps() == 16);
+  CHECK(trainer.parameters().hash() == expected.hash);
+}
+
+TEST_CASE("fewer steps, no epochs, and a stop that is asked for") {
+  auto runtime = scheduled_runtime(2, 2);
+  const Mirrored strategy(devices(2));
+  auto trainer = make_trainer(runtime, strategy);
+  CHECK(trainer.fit(data_of_50(), {.epochs = 9, .max_steps = 6}).steps == 6);
+  CHECK(trainer.fit(data_of_50(), {.epochs = 0}).steps == 0);
+  CHECK_THROWS_AS(trainer.fit(data_of_50(), {.epochs = -1}), Error);
+  Runtime threads({.cpu_devices = 2});
+  auto endless = make_trainer(threads, strategy);
+  const auto result = endless.fit(data_of_50(), {.epochs = 1'000'000, .stop_requested = [&] { return true; }});
+  CHECK(result.stopped);
+  CHECK(endless.parameters().hash(0) == endless.parameters().hash(1));
+}
+
+TEST_CASE("a loss that is not finite ends the fit with op, step and replica, and the parameters stay finite") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    auto runtime = scheduled_runtime(seed, 2);
+    const Mirrored strategy(devices(2));
+    Trainer trainer(runtime, strategy, exploding, Sgd{.lr = 1e3}, SoftmaxCrossEntropy{},
+                    {.grain = seed % 2 == 0 ? Grain::per_op : Grain::fused});
+    CHECK_THROWS_WITH(trainer.fit(data_of_50(), {.epochs = 50}),
+                      Contains("[check_finite]") && Contains("op loss.check_finite@") && Contains("step"));
+    for (const auto& name : trainer.parameters().trained())
+      for (auto value : trainer.parameters().get(name, 0).data<float>()) CHECK(std::isfinite(value));
+  }
+}
+
+TEST_CASE("models that do not fit are refused when the graph is built") {
+  auto runtime = scheduled_runtime(0);
+  const OneDevice strategy;
+  const auto fit = [&](Model model) {
+    Trainer trainer(runtime, strategy, std::move(model), Sgd{.lr = 0.1}, SoftmaxCrossEntropy{});
+    trainer.fit(data_of_50());
+  };
+  CHECK_THROWS_WITH(fit(Sequential{Dense{2}}), Contains("[dense]") && Contains("float32[B, 4, 3]"));
+  CHECK_THROWS_WITH(fit(Sequential{Conv2d{4, 3}}), Contains("[conv2d]"));
+  CHECK_THROWS_WITH(fit(Sequential{Flatten{}, Dense{0}}), Contains("[dense]"));
+  CHECK_THROWS_WITH(fit([](Value x) { return Flatten{}(x); }), Contains("no parameters"));
+  CHECK_THROWS_AS(Mirrored(devices(0)), Error);
+  CHECK_THROWS_AS(Mirrored({{DeviceType::cpu, 0}, {DeviceType::cpu, 0}}), Error);
+  CHECK_THROWS_AS(Mirrored(devices(2), {.bucket_bytes = 0}), Error);
+}
+
+TEST_CASE("with small buckets the first reduction begins before the last backward op has ended") {
+  for (const auto grain : {Grain::fused, Grain::per_op}) {
+    Runtime runtime({.workers = 2, .cpu_devices = 2});
+    const Mirrored strategy(devices(2), {.first_bucket_bytes = 64, .bucket_bytes = 64});
+    const auto trace = std::make_shared<Trace>();
+    auto trainer = make_trainer(runtime, strategy, {.grain = grain, .trace = trace});
+    trainer.fit(data_of_50(), {.epochs = 4});
+    int overlapped = 0;
+    for (std::int64_t step = 0; step < trainer.steps(); ++step) {
+      auto first_reduction = Trace::Clock::time_point::max(), last_backward = Trace::Clock::time_point::min();
+      for (const auto& event : trace->events()) {
+        if (event.step != step) continue;
+        if (event.task.starts_with("all_reduce")) first_reduction = std::min(first_reduction, event.begin);
+        if (event.task.starts_with("grad.")) last_backward = std::max(last_backward, event.end);
+      }
+      overlapped += first_reduction < last_backward ? 1 : 0;
+    }
+    CHECK(overlapped > 0);
+  }
+}
+
+TEST_CASE("memory is what the plan said and does not grow with the steps") {
+  for (const auto grain : {Grain::fused, Grain::per_op}) {
+    Runtime runtime({.workers = 2, .cpu_devices = 2});
+    const Mirrored strategy(devices(2));
+    auto trainer = make_trainer(runtime, strategy, {.grain = grain});
+    const auto data = small_dataset(64).batch(16);
+    const auto before = cpu_allocator()->bytes_in_use();
+    const auto predicted = memory_of(trainer.training_plan(data));
+    cpu_allocator()->reset_peak();
+    trainer.fit(data, {.epochs = 2});
+    const auto short_peak = cpu_allocator()->peak_bytes();
+    CHECK(static_cast<double>(short_peak - before) == Approx(predicted.total()).epsilon(0.1));
+    trainer.fit(data, {.epochs = 500});
+    // The actors of the first fit may free their last tensors while those of the second start.
+    CHECK(static_cast<double>(cpu_allocator()->peak_bytes()) <= 1.1 * static_cast<double>(short_peak));
+  }
+}
