@@ -5,7 +5,9 @@
 
 namespace troupe {
 
-void AllReduceTask::begin(const RunInfo&, std::function<void()> wake) { begun_->on_progress = std::move(wake); }
+void AllReduceTask::begin(const RunInfo&, std::function<void()> wake) {
+  begun_->on_progress = std::move(wake);
+}
 
 bool AllReduceTask::advance(const Firing&) {
   if (!begun_->work->advance()) return false;
@@ -13,7 +15,9 @@ bool AllReduceTask::advance(const Firing&) {
   return true;
 }
 
-std::string AllReduceTask::waits_for() const { return begun_->work ? begun_->work->waits_for() : "nothing"; }
+std::string AllReduceTask::waits_for() const {
+  return begun_->work ? begun_->work->waits_for() : "nothing";
+}
 
 Conductor::Conductor(std::vector<std::shared_ptr<Communicator>> ranks, Device device)
     : ranks_(std::move(ranks)), device_(device) {}
@@ -46,7 +50,8 @@ void Conductor::finish(Plan& plan) {
   for (std::size_t index = 0; index < collectives_.size(); ++index) {
     if (collectives_[index].size() != ranks_.size())
       throw Error("conductor", "collective " + std::to_string(index) + " is known to " +
-                                   std::to_string(collectives_[index].size()) + " of " + std::to_string(ranks_.size()) + " ranks");
+                                   std::to_string(collectives_[index].size()) + " of " + std::to_string(ranks_.size()) +
+                                   " ranks");
     PlanActor actor;
     actor.name = "conductor" + std::to_string(index);
     actor.role = ActorRole::conductor;
@@ -61,8 +66,8 @@ void Conductor::finish(Plan& plan) {
       plan.connect(conductors.back(), kOrder, part.actor);
     }
   }
-  // One after the other, and the first of a step after the last of the step before. Two slots there: an actor that follows
-  // itself fires while it still holds the old token.
+  // One after the other, and the first of a step after the last of the step before. Two slots there: an actor that
+  // follows itself fires while it still holds the old token.
   for (std::size_t index = 0; index < conductors.size(); ++index) {
     const bool last = index + 1 == conductors.size();
     const auto next = conductors[last ? 0 : index + 1];

@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// A collective of one rank between its begin, by the conductor, and its end, by the rank's own actor. Never used by both
-/// at once: the conductor's order lies in between.
+/// A collective of one rank between its begin, by the conductor, and its end, by the rank's own actor. Never used by
+/// both at once: the conductor's order lies in between.
 struct BegunCollective {
   std::function<void()> on_progress;
   std::unique_ptr<Work> work;
@@ -37,8 +37,8 @@ class Conductor {
   /// `ranks[i]` is the end of local replica i. The conductor itself works on `device`.
   Conductor(std::vector<std::shared_ptr<Communicator>> ranks, Device device);
 
-  /// Adds collective number `index` of a replica, an all-reduce in place of its input; the input must be connected first
-  /// of all inputs. All replicas must add the same indices.
+  /// Adds collective number `index` of a replica, an all-reduce in place of its input; the input must be connected
+  /// first of all inputs. All replicas must add the same indices.
   ActorId add_all_reduce(Plan& plan, int index, int replica, Device device, const TensorInfo& info);
   /// Adds the actors that order the collectives, after every replica's inputs are connected.
   void finish(Plan& plan);

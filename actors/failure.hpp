@@ -8,10 +8,10 @@ namespace troupe {
 
 /// The root cause of a step that went wrong. It travels along the edges in place of the tensors that were not computed.
 struct Failure {
-  std::string op;          ///< name of the plan actor
-  std::int64_t step = 0;   ///< counted from 0 over the life of the trainer
+  std::string op;         ///< name of the plan actor
+  std::int64_t step = 0;  ///< counted from 0 over the life of the trainer
   int replica = 0;
-  std::string what;        ///< text of the exception
+  std::string what;  ///< text of the exception
 };
 
 using FailurePtr = std::shared_ptr<const Failure>;

@@ -15,8 +15,9 @@ bool can_contract(const PlanActor& actor) {
          actor.role != ActorRole::external;
 }
 
-/// How often the longest chain of waits up to an actor leaves a device or meets an actor that stays alone. Actors of one
-/// device and one level can be contracted: a path from one to another through a third outside would raise the level.
+/// How often the longest chain of waits up to an actor leaves a device or meets an actor that stays alone. Actors of
+/// one device and one level can be contracted: a path from one to another through a third outside would raise the
+/// level.
 std::vector<int> levels_of(const Plan& plan, const std::vector<ActorId>& order) {
   std::vector<std::vector<ActorId>> after(plan.actors.size());
   for (const auto& wait : token_free_waits(plan)) after[wait.from].push_back(wait.to);
@@ -69,8 +70,8 @@ Plan fuse(Plan plan) {
     }
     const auto [at, is_new] = segment_at.try_emplace({device, level[actor]}, plan.segments.size());
     if (is_new)
-      plan.segments.push_back({"segment " + std::to_string(level[actor]) + " of " + to_string(device), device, {},
-                               host_of_device[device]});
+      plan.segments.push_back(
+          {"segment " + std::to_string(level[actor]) + " of " + to_string(device), device, {}, host_of_device[device]});
     plan.segments[at->second].actors.push_back(actor);
   }
   return plan;

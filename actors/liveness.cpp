@@ -94,7 +94,8 @@ std::string describe_cycle(const Plan& plan, const std::vector<Wait>& cycle) {
   std::string text = "the plan would deadlock, no token lies on this cycle: ";
   for (const auto& wait : cycle) {
     text += "'" + plan.actors[wait.from].name + "' -> ";
-    text += wait.credit ? "(returns '" + plan.edges[wait.edge].name + "' to) " : "(sends '" + plan.edges[wait.edge].name + "' to) ";
+    text += wait.credit ? "(returns '" + plan.edges[wait.edge].name + "' to) "
+                        : "(sends '" + plan.edges[wait.edge].name + "' to) ";
   }
   return text + "'" + plan.actors[cycle.back().to].name + "'";
 }

@@ -16,13 +16,13 @@ struct Wait {
   bool credit = false;
 };
 
-/// The token-free waits of a plan. A plan whose actors fire on all their inputs is a marked graph: an edge of capacity N
-/// with t tokens is a place with t tokens from its producer to each consumer and a place with N - t back.
+/// The token-free waits of a plan. A plan whose actors fire on all their inputs is a marked graph: an edge of capacity
+/// N with t tokens is a place with t tokens from its producer to each consumer and a place with N - t back.
 std::vector<Wait> token_free_waits(const Plan& plan);
 
-/// Proves that the plan can never deadlock: a marked graph is live iff every directed cycle holds a token (Commoner, Holt,
-/// Even and Pnueli, "Marked directed graphs", 1971). Segments count as the actors they contract. Throws Error that names
-/// a cycle actor by actor if there is one without.
+/// Proves that the plan can never deadlock: a marked graph is live iff every directed cycle holds a token (Commoner,
+/// Holt, Even and Pnueli, "Marked directed graphs", 1971). Segments count as the actors they contract. Throws Error
+/// that names a cycle actor by actor if there is one without.
 void check_liveness(const Plan& plan);
 
 /// The actors in an order in which each comes after all that it waits for. Throws Error like check_liveness.

@@ -20,7 +20,8 @@ std::optional<std::int64_t> LoaderTask::next_rows() {
 
 bool LoaderTask::fire(const Firing& firing) {
   const auto first = (next_batch_ - 1) * data_.batch_rows() + part_.first;
-  const auto examples = std::span(order_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(part_.rows));
+  const auto examples =
+      std::span(order_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(part_.rows));
   data_.gather(examples, firing.outputs[kFeatures], firing.outputs[kLabels]);
   auto info = firing.outputs[kBatchInfo].mutable_data<std::int64_t>();
   info[0] = part_.rows;

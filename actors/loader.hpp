@@ -10,8 +10,8 @@ namespace troupe {
 /// Outputs of a loader, in this order.
 enum LoaderOutput { kFeatures, kLabels, kBatchInfo };
 
-/// Loads one replica's part of every batch of an epoch: features [B, ...], labels int32[B], and the batch info int64[4]:
-/// rows of this part, rows of the whole batch, the part's first row in the batch, and the step.
+/// Loads one replica's part of every batch of an epoch: features [B, ...], labels int32[B], and the batch info
+/// int64[4]: rows of this part, rows of the whole batch, the part's first row in the batch, and the step.
 class LoaderTask final : public Task {
  public:
   LoaderTask(Dataset data, std::uint64_t seed, int replicas, int replica)

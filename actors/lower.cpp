@@ -66,7 +66,9 @@ class Lowering {
         actor.outputs[0].pack_offsets.push_back(static_cast<std::size_t>(offset) * sizeof(float));
       actor.outputs[0].pack_offsets.pop_back();
     }
-    actor.make_task = [call = std::move(call), device = options_.device] { return std::make_unique<OpTask>(call, device); };
+    actor.make_task = [call = std::move(call), device = options_.device] {
+      return std::make_unique<OpTask>(call, device);
+    };
     return actor;
   }
 
@@ -91,7 +93,8 @@ class Lowering {
   std::int64_t offset_of(ValueId value) const {
     std::int64_t offset = 0;
     for (; graph_.producer(value).op->kind == OpKind::view; value = graph_.producer(value).inputs[0])
-      if (graph_.producer(value).attributes.has("offset")) offset += graph_.producer(value).attributes.integer("offset");
+      if (graph_.producer(value).attributes.has("offset"))
+        offset += graph_.producer(value).attributes.integer("offset");
     return offset;
   }
 

@@ -26,9 +26,10 @@ struct LowerOptions {
   std::function<ActorId(Plan&, const Node&)> make_collective;
 };
 
-/// Adds the ops of a graph to a plan as the actors of one replica. Views become views of edges. A parameter that the graph
-/// updates is an edge from the update to its readers with one token, in place in the store; one that it does not update is
-/// held by its readers. Returns which actor makes each output of the graph. Throws Error if an input has no feeder.
+/// Adds the ops of a graph to a plan as the actors of one replica. Views become views of edges. A parameter that the
+/// graph updates is an edge from the update to its readers with one token, in place in the store; one that it does not
+/// update is held by its readers. Returns which actor makes each output of the graph. Throws Error if an input has no
+/// feeder.
 std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const ParameterStore& store,
                                        const LowerOptions& options);
 

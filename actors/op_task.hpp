@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-/// Runs the kernel of one op, one prepared for every number of rows it has met. An empty batch reaches no kernel: what it
-/// would have computed is empty or zero.
+/// Runs the kernel of one op, one prepared for every number of rows it has met. An empty batch reaches no kernel: what
+/// it would have computed is empty or zero.
 class OpTask final : public Task {
  public:
   /// `call` has symbolic shapes.

@@ -17,7 +17,8 @@ void ParameterStore::add(const Graph& graph, int replica, Device device) {
     const auto [entry, is_new] = tensors_.try_emplace({node.name, replica});
     if (!is_new) {
       if (!(entry->second.shape() == shape))
-        throw Error("store", "parameter '" + node.name + "' is " + to_string(entry->second.shape()) + ", not " + to_string(shape));
+        throw Error("store", "parameter '" + node.name + "' is " + to_string(entry->second.shape()) + ", not " +
+                                 to_string(shape));
       continue;
     }
     if (node.trainable && std::find(trained_.begin(), trained_.end(), node.name) == trained_.end())

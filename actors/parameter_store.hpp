@@ -9,14 +9,14 @@
 
 namespace troupe {
 
-/// Parameters and optimizer state, one copy a replica. It outlives plans: a plan that updates them works on these tensors
-/// in place, and while no plan runs anyone may read them.
+/// Parameters and optimizer state, one copy a replica. It outlives plans: a plan that updates them works on these
+/// tensors in place, and while no plan runs anyone may read them.
 class ParameterStore {
  public:
   explicit ParameterStore(std::uint64_t seed) : seed_(seed) {}
 
-  /// Makes sure that every parameter of the graph is there for a replica on a device. New ones start as their initializer
-  /// says, the same on every replica. Throws Error if one is there with another shape.
+  /// Makes sure that every parameter of the graph is there for a replica on a device. New ones start as their
+  /// initializer says, the same on every replica. Throws Error if one is there with another shape.
   void add(const Graph& graph, int replica, Device device);
   /// A parameter. Throws Error if it is not there.
   const Tensor& get(const std::string& name, int replica) const;

@@ -15,8 +15,9 @@ EdgeId Plan::edge_of(ActorId producer, std::int32_t output, std::int32_t capacit
   auto& out = actors.at(producer).outputs.at(output);
   if (out.edge != kNone) return out.edge;
   if (capacity < 1 || initial_tokens < 0 || initial_tokens > capacity)
-    throw Error("plan", "output " + std::to_string(output) + " of '" + actors[producer].name + "' cannot have capacity " +
-                            std::to_string(capacity) + " and " + std::to_string(initial_tokens) + " initial tokens");
+    throw Error("plan", "output " + std::to_string(output) + " of '" + actors[producer].name +
+                            "' cannot have capacity " + std::to_string(capacity) + " and " +
+                            std::to_string(initial_tokens) + " initial tokens");
   out.edge = static_cast<EdgeId>(edges.size());
   auto name = actors[producer].name;
   if (actors[producer].outputs.size() > 1) name += "." + std::to_string(output);

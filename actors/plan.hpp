@@ -107,7 +107,9 @@ struct Plan {
 };
 
 /// What an edge of an actor without a tensor carries: nothing, it only orders.
-inline TensorInfo control_info() { return {Shape{0}, DType::uint8}; }
+inline TensorInfo control_info() {
+  return {Shape{0}, DType::uint8};
+}
 
 /// Every actor with its edges, capacities and tokens, then the segments: one line each.
 std::string to_text(const Plan& plan);

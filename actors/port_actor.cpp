@@ -131,7 +131,8 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
   std::string what;
   try {
     fire(step_, inputs, outputs);
-    const bool complete = std::all_of(outputs.begin(), outputs.end(), [](const Tensor& tensor) { return bool(tensor); });
+    const bool complete =
+        std::all_of(outputs.begin(), outputs.end(), [](const Tensor& tensor) { return bool(tensor); });
     if (complete) return nullptr;
     what = std::string("[") + name() + "] an output was not set";
   } catch (const std::exception& error) {
@@ -172,7 +173,8 @@ std::string PortActor::waits_for() const {
   for (const auto& output : outputs_) {
     const bool blocked = ended_ ? output.slots.free_count() < output.slots.capacity() : !output.slots.has_free();
     if (blocked)
-      return "waits for '" + output.wire.consumer_names[output.slots.holder()] + "' to return '" + output.wire.edge + "'";
+      return "waits for '" + output.wire.consumer_names[output.slots.holder()] + "' to return '" + output.wire.edge +
+             "'";
   }
   for (const auto& input : inputs_)
     if (!ended_ && input.queue.empty())

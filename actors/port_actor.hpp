@@ -11,8 +11,9 @@
 
 namespace troupe {
 
-/// Base of a user's own actor in a plan. It keeps the credits; a subclass says what happens in a firing. Such an actor is
-/// an actor of CAF like any other: it may have handlers for messages of its own and send what it likes to whom it likes.
+/// Base of a user's own actor in a plan. It keeps the credits; a subclass says what happens in a firing. Such an actor
+/// is an actor of CAF like any other: it may have handlers for messages of its own and send what it likes to whom it
+/// likes.
 ///
 /// An actor without inputs is a source. Everything runs on the threads of the actor system; a handler must not wait.
 class PortActor : public caf::event_based_actor {

@@ -19,7 +19,8 @@ struct RuntimeOptions {
   int cpu_devices = 0;
   /// Segments run on threads of their own, each bound to a core. Off: everything runs on the workers.
   bool own_threads = true;
-  /// No threads: whoever waits for a run drives CAF's test scheduler, which picks the next actor at random by this seed.
+  /// No threads: whoever waits for a run drives CAF's test scheduler, which picks the next actor at random by this
+  /// seed.
   std::optional<std::uint64_t> test_seed = {};
   /// How long a segment's own thread looks for messages before it sleeps.
   std::chrono::microseconds linger{50};

@@ -36,7 +36,8 @@ class Segment {
 
   /// Prepares a firing. Allocates the first time a number of rows is seen.
   void start(std::int64_t rows, std::int64_t step);
-  /// What has arrived at a port, for this firing. Throws Error if an actor of the user's own sent what the plan does not say.
+  /// What has arrived at a port, for this firing. Throws Error if an actor of the user's own sent what the plan does
+  /// not say.
   void set_input(std::int32_t port, const Tensor& tensor);
   /// Which slot of an output this firing fills.
   void set_output(std::int32_t output, std::uint32_t slot);

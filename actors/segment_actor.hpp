@@ -25,9 +25,9 @@ struct HostSetup {
   std::chrono::microseconds linger{0};
 };
 
-/// The actor that runs segments: one of one op in the per-op grain, all those of a device in the fused one. It keeps the
-/// credits of their inputs and outputs, fires a segment when every input holds a tensor and every output has a free slot,
-/// and between two tasks looks at its mail if another segment of it could become more urgent.
+/// The actor that runs segments: one of one op in the per-op grain, all those of a device in the fused one. It keeps
+/// the credits of their inputs and outputs, fires a segment when every input holds a tensor and every output has a free
+/// slot, and between two tasks looks at its mail if another segment of it could become more urgent.
 class SegmentActor : public caf::event_based_actor {
  public:
   SegmentActor(caf::actor_config& config, HostSetup setup);

@@ -149,7 +149,8 @@ void SegmentActor::send_output(SegmentState& segment, std::int32_t index) {
   const auto alias_port = segment.work->layout().outputs[index].alias_port;
   Tensor tensor;
   if (!segment.failure)
-    tensor = segment.work->sent_tensor(index, output.current, alias_port == kNone ? Tensor() : segment.current[alias_port].tensor);
+    tensor = segment.work->sent_tensor(index, output.current,
+                                       alias_port == kNone ? Tensor() : segment.current[alias_port].tensor);
   if (alias_port != kNone) output.held_inputs[output.current] = segment.current[alias_port];
   const auto slot = output.current;
   for (const auto& consumer : output.wire.consumers)
@@ -220,7 +221,8 @@ void SegmentActor::fail(SegmentState& segment, const std::string& task, const st
 }
 
 void SegmentActor::linger() const {
-  const auto finished = std::all_of(segments_.begin(), segments_.end(), [](const SegmentState& s) { return s.finished; });
+  const auto finished =
+      std::all_of(segments_.begin(), segments_.end(), [](const SegmentState& s) { return s.finished; });
   if (finished) return;
   auto& inbox = const_cast<SegmentActor*>(this)->mailbox();
   const auto until = std::chrono::steady_clock::now() + setup_.linger;

@@ -30,8 +30,9 @@ class LayoutBuilder {
   /// Inner edges have all their readers in the segment and no token that must be kept apart from the new value.
   bool is_inner(const PlanEdge& edge) const {
     const auto& output = plan_.actors[edge.producer].outputs[edge.output];
-    const bool all_inside = std::all_of(edge.consumers.begin(), edge.consumers.end(),
-                                        [&](const PlanConsumer& consumer) { return members_.contains(consumer.actor); });
+    const bool all_inside =
+        std::all_of(edge.consumers.begin(), edge.consumers.end(),
+                    [&](const PlanConsumer& consumer) { return members_.contains(consumer.actor); });
     return all_inside && members_.contains(edge.producer) && output.alias_of == kNone &&
            (edge.initial_tokens == 0 || (output.storage && edge.capacity == 1));
   }
@@ -191,7 +192,9 @@ std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
   return bytes;
 }
 
-SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment) { return LayoutBuilder(plan, segment).build(); }
+SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment) {
+  return LayoutBuilder(plan, segment).build();
+}
 
 PlanMemory memory_of(const Plan& plan) {
   PlanMemory memory;

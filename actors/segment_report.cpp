@@ -10,8 +10,7 @@ std::string SegmentActor::waits_for(SegmentState& segment) {
   if (segment.ended) {
     for (std::size_t i = 0; i < segment.work->layout().outputs.size(); ++i) {
       const auto& output = output_of(segment, i);
-      if (output.slots.free_count() < output.home())
-        return "has ended, " + held_by_consumer(output);
+      if (output.slots.free_count() < output.home()) return "has ended, " + held_by_consumer(output);
     }
     return "has ended";
   }
@@ -22,15 +21,15 @@ std::string SegmentActor::waits_for(SegmentState& segment) {
   }
   for (std::size_t i = 0; i < segment.work->layout().outputs.size(); ++i) {
     const auto& output = output_of(segment, i);
-    if (!output.slots.has_free())
-      return held_by_consumer(output);
+    if (!output.slots.has_free()) return held_by_consumer(output);
   }
   return segment.counts_steps && !sources_open_ ? "is paused" : "is about to fire";
 }
 
 void SegmentActor::describe(StallReport& report) {
   for (auto& segment : segments_)
-    report.add(setup_.status->name, "'" + segment.work->name() + "' (step " + std::to_string(step_of(segment)) + ") " + waits_for(segment));
+    report.add(setup_.status->name,
+               "'" + segment.work->name() + "' (step " + std::to_string(step_of(segment)) + ") " + waits_for(segment));
 }
 
 }  // namespace troupe

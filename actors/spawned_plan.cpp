@@ -80,7 +80,8 @@ class Wiring {
 
   OutputWire output_wire(EdgeId id, const std::vector<caf::actor>& actors) const {
     const auto& edge = plan_.edges[id];
-    OutputWire wire{{}, static_cast<std::uint32_t>(edge.capacity), static_cast<std::uint32_t>(edge.initial_tokens), edge.name, {}};
+    OutputWire wire{
+        {}, static_cast<std::uint32_t>(edge.capacity), static_cast<std::uint32_t>(edge.initial_tokens), edge.name, {}};
     for (const auto& consumer : consumers_.at(id)) {
       wire.consumers.push_back({actors[consumer.host], consumer.number});
       wire.consumer_names.push_back(consumer.name);
@@ -114,7 +115,8 @@ bool needs_start(const Plan& plan, const PlanSegment& segment) {
     for (const auto& input : plan.actors[actor].inputs) {
       if (input.edge == kNone) continue;
       const auto& edge = plan.edges[input.edge];
-      const bool inside = std::find(segment.actors.begin(), segment.actors.end(), edge.producer) != segment.actors.end();
+      const bool inside =
+          std::find(segment.actors.begin(), segment.actors.end(), edge.producer) != segment.actors.end();
       only_tokens = only_tokens && (inside || edge.initial_tokens > 0);
     }
   }
@@ -183,8 +185,8 @@ void SpawnedPlan::spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& tr
   std::vector<SupervisedHost> supervised;
   for (std::int32_t host = 0; host < wiring.hosts(); ++host) {
     const auto& members = wiring.segments_of(host);
-    const bool source = std::any_of(members.begin(), members.end(),
-                                    [&](auto i) { return needs_start(*plan_, plan_->segments[i]); });
+    const bool source =
+        std::any_of(members.begin(), members.end(), [&](auto i) { return needs_start(*plan_, plan_->segments[i]); });
     supervised.push_back({hosts_[host], statuses_[host]->name, source, std::move(wires[host])});
   }
   supervisor_ = runtime.system().spawn<Supervisor>(std::move(supervised), state_);
@@ -205,14 +207,19 @@ SpawnedPlan::~SpawnedPlan() {
 void SpawnedPlan::start(const RunInfo& run) {
   const auto phase = state_->phase();
   if (phase == RunState::Phase::running) throw Error("plan", "a run is on its way already");
-  if (phase == RunState::Phase::failed) throw Error("plan", "cannot run again after a failure: " + to_string(*state_->failure()));
+  if (phase == RunState::Phase::failed)
+    throw Error("plan", "cannot run again after a failure: " + to_string(*state_->failure()));
   state_->start();
   caf::anon_send(supervisor_, Begin{run.first_step, run.max_steps, run.epoch});
 }
 
-bool SpawnedPlan::done() const { return state_->phase() != RunState::Phase::running; }
+bool SpawnedPlan::done() const {
+  return state_->phase() != RunState::Phase::running;
+}
 
-void SpawnedPlan::stop() { caf::anon_send(supervisor_, Pause{}); }
+void SpawnedPlan::stop() {
+  caf::anon_send(supervisor_, Pause{});
+}
 
 std::uint64_t SpawnedPlan::firings() const {
   std::uint64_t sum = 0;
@@ -257,7 +264,8 @@ std::string SpawnedPlan::describe() {
   for (const auto& status : statuses_) {
     if (!missing(status)) continue;
     const auto* running = status->running.load(std::memory_order_relaxed);
-    report->add(status->name, "'" + status->name + "' " + (running != nullptr ? "is busy in '" + *running + "'" : "does not answer"));
+    report->add(status->name,
+                "'" + status->name + "' " + (running != nullptr ? "is busy in '" + *running + "'" : "does not answer"));
   }
   return report->text();
 }

@@ -40,8 +40,8 @@ struct SupervisedHost {
   Wire wire;
 };
 
-/// Watches over the actors of one plan: wires them, starts runs, notes who has finished, and when a step fails or an actor
-/// dies lets all sources end at the same step so that the plan drains. Its owner orders Begin, Pause and Stop.
+/// Watches over the actors of one plan: wires them, starts runs, notes who has finished, and when a step fails or an
+/// actor dies lets all sources end at the same step so that the plan drains. Its owner orders Begin, Pause and Stop.
 class Supervisor : public caf::event_based_actor {
  public:
   Supervisor(caf::actor_config& config, std::vector<SupervisedHost> hosts, std::shared_ptr<RunState> state);

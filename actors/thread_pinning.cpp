@@ -24,7 +24,9 @@ std::vector<int> allowed_cores() {
 
 }  // namespace
 
-int usable_cores() { return static_cast<int>(allowed_cores().size()); }
+int usable_cores() {
+  return static_cast<int>(allowed_cores().size());
+}
 
 void pin_this_thread(int i) {
   const auto cores = allowed_cores();

@@ -24,8 +24,9 @@ ActorStep::ActorStep(const TrainingSpec& spec, const Dataset& data, int replicas
       plan_(runtime_, make_plan(spec, grain)) {}
 
 Plan ActorStep::make_plan(const TrainingSpec& spec, Grain grain) {
-  auto plan = strategy_->training_plan({spec, data_, 0, store_, {names::kLoss, names::kCorrect},
-                                        [this](int replica) { return log_.make_sink(replica); }});
+  auto plan = strategy_->training_plan({spec, data_, 0, store_, {names::kLoss, names::kCorrect}, [this](int replica) {
+                                          return log_.make_sink(replica);
+                                        }});
   return grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan));
 }
 

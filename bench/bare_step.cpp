@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::uint64_t kSeed = 0;
 
-bool is_product(const OpDef& op) { return op.name == "matmul" || op.name.starts_with("conv2d"); }
+bool is_product(const OpDef& op) {
+  return op.name == "matmul" || op.name.starts_with("conv2d");
+}
 
 /// The graph whose gradients are outputs, to be reduced and applied by hand.
 Graph gradient_graph(const TrainingSpec& spec, const Shape& features) {
@@ -27,11 +29,13 @@ Graph gradient_graph(const TrainingSpec& spec, const Shape& features) {
     }
   };
   TrainingSpec without{spec.model, spec.loss, NoUpdate{}};
-  return training_graph(without, features, [](auto gradients) { return std::vector<Value>(gradients.begin(), gradients.end()); });
+  return training_graph(without, features,
+                        [](auto gradients) { return std::vector<Value>(gradients.begin(), gradients.end()); });
 }
 
 Graph update_graph(const TrainingSpec& spec, const Shape& features) {
-  return training_graph(spec, features, [](auto gradients) { return std::vector<Value>(gradients.begin(), gradients.end()); });
+  return training_graph(spec, features,
+                        [](auto gradients) { return std::vector<Value>(gradients.begin(), gradients.end()); });
 }
 
 /// One replica's part of one parameter.
@@ -68,7 +72,8 @@ BareStep::~BareStep() = default;
 
 BareStep::BareStep(const TrainingSpec& spec, const Dataset& data, int replicas, double learning_rate)
     : data_(data), barrier_(replicas) {
-  const auto graph = replicas == 1 ? update_graph(spec, data.feature_shape()) : gradient_graph(spec, data.feature_shape());
+  const auto graph =
+      replicas == 1 ? update_graph(spec, data.feature_shape()) : gradient_graph(spec, data.feature_shape());
   ParameterStore store(kSeed);
   store.add(graph, 0, {});
   const auto last = data.rows() % data.batch_rows();
@@ -109,11 +114,12 @@ BareStep::BareStep(const TrainingSpec& spec, const Dataset& data, int replicas, 
         update.inputs = {cut(parameter), cut(update.gradients[replica->index]), rate};
         update.outputs = {update.inputs[0]};
         const TensorInfo info{Shape{half.rows}, DType::float32};
-        update.kernel = make_kernel({&find_op("sgd_update"),
-                                     {{"momentum", 0.0}, {"nesterov", false}, {"weight_decay", 0.0}, {"clipped", false}},
-                                     {info, info, {Shape{}, DType::float32}},
-                                     {info}},
-                                    {});
+        update.kernel =
+            make_kernel({&find_op("sgd_update"),
+                         {{"momentum", 0.0}, {"nesterov", false}, {"weight_decay", 0.0}, {"clipped", false}},
+                         {info, info, {Shape{}, DType::float32}},
+                         {info}},
+                        {});
         part.updates.push_back(std::move(update));
       }
     }
@@ -139,7 +145,9 @@ void BareStep::work(Replica& replica, std::int64_t steps, bool products_only) {
         if (is_product(*part.program->steps()[i].op)) part.program->run_step(i);
       continue;
     }
-    data_.gather(std::span(order).subspan(static_cast<std::size_t>(first + mine.first), static_cast<std::size_t>(mine.rows)), part.features, part.labels);
+    data_.gather(
+        std::span(order).subspan(static_cast<std::size_t>(first + mine.first), static_cast<std::size_t>(mine.rows)),
+        part.features, part.labels);
     part.program->run();
     if (part.updates.empty()) continue;
     barrier_.wait();
@@ -163,7 +171,11 @@ double BareStep::run_threads(std::int64_t steps, bool products_only) {
   return static_cast<double>(epochs * data_.rows() + rest) / seconds;
 }
 
-double BareStep::run(std::int64_t steps) { return run_threads(steps, false); }
-double BareStep::run_products(std::int64_t steps) { return run_threads(steps, true); }
+double BareStep::run(std::int64_t steps) {
+  return run_threads(steps, false);
+}
+double BareStep::run_products(std::int64_t steps) {
+  return run_threads(steps, true);
+}
 
 }  // namespace troupe::bench

@@ -1,5 +1,5 @@
-// Ops that do not depend on each other run at the same time: a graph of two equal heavy branches, op by op, with one and
-// with two workers in turn.
+// Ops that do not depend on each other run at the same time: a graph of two equal heavy branches, op by op, with one
+// and with two workers in turn.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

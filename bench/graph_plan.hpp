@@ -1,8 +1,8 @@
 #pragma once
 
+#include "actors/function_task.hpp"
 #include "actors/fuse.hpp"
 #include "actors/lower.hpp"
-#include "actors/function_task.hpp"
 #include "ops/graph.hpp"
 
 namespace troupe::bench {

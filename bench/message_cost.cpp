@@ -98,7 +98,8 @@ double run_steps(SpawnedPlan& plan, std::int64_t steps) {
   const auto begin = std::chrono::steady_clock::now();
   plan.start({0, steps, 0});
   plan.wait();
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / static_cast<double>(steps);
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() /
+         static_cast<double>(steps);
 }
 
 struct Options {
@@ -119,10 +120,14 @@ nlohmann::json measure(const Options& options, const std::string& name, const Gr
                               {"fused", [&] { return run_steps(fused, options.steps * 10) / options.ops; }}};
   const auto figures = alternate(contenders, options.rounds);
   const auto ratio = median_ratio(figures.at("per-op"), figures.at("bare"));
-  std::printf("%-10s two bare messages %4.0f ns, per-op %4.0f ns an edge (%.2f of bare), fused %3.0f ns an op\n", name.c_str(),
-              median(figures.at("bare")), median(figures.at("per-op")), ratio, median(figures.at("fused")));
-  return {{"graph", name}, {"bare_ns", median(figures.at("bare"))}, {"per_op_ns_per_edge", median(figures.at("per-op"))},
-          {"ratio", ratio}, {"fused_ns_per_op", median(figures.at("fused"))}};
+  std::printf("%-10s two bare messages %4.0f ns, per-op %4.0f ns an edge (%.2f of bare), fused %3.0f ns an op\n",
+              name.c_str(), median(figures.at("bare")), median(figures.at("per-op")), ratio,
+              median(figures.at("fused")));
+  return {{"graph", name},
+          {"bare_ns", median(figures.at("bare"))},
+          {"per_op_ns_per_edge", median(figures.at("per-op"))},
+          {"ratio", ratio},
+          {"fused_ns_per_op", median(figures.at("fused"))}};
 }
 
 }  // namespace
@@ -137,7 +142,8 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json);
   CLI11_PARSE(app, argc, argv);
   try {
-    nlohmann::json rows{measure(options, "chain", chain(options.ops)), measure(options, "fan-out", fan_out(options.ops)),
+    nlohmann::json rows{measure(options, "chain", chain(options.ops)),
+                        measure(options, "fan-out", fan_out(options.ops)),
                         measure(options, "random DAG", random_dag(options.ops))};
     if (!options.json.empty()) std::ofstream(options.json) << rows.dump(2) << "\n";
   } catch (const std::exception& error) {

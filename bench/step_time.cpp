@@ -1,5 +1,5 @@
-// How fast a training step is with actors (fused, per-op) beside the same kernels in a bare loop and beside the products
-// alone. All variants of one (model, batch, replicas) take turns in one process.
+// How fast a training step is with actors (fused, per-op) beside the same kernels in a bare loop and beside the
+// products alone. All variants of one (model, batch, replicas) take turns in one process.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -33,7 +33,8 @@ struct Options {
 
 /// Steps that take about `seconds`.
 std::int64_t steps_for(double seconds, std::int64_t batch, double samples_per_second) {
-  return std::max<std::int64_t>(2, static_cast<std::int64_t>(seconds * samples_per_second / static_cast<double>(batch)));
+  return std::max<std::int64_t>(2,
+                                static_cast<std::int64_t>(seconds * samples_per_second / static_cast<double>(batch)));
 }
 
 class Case {
@@ -59,8 +60,12 @@ class Case {
       std::printf("%-4s batch %5lld  replicas %d  %-9s %10.0f samples/s  %.3f of bare\n", model_.c_str(),
                   static_cast<long long>(data_.batch_rows()), replicas_, variant.c_str(), speed, ratio);
       std::fflush(stdout);
-      rows.push_back({{"model", model_}, {"batch", data_.batch_rows()}, {"replicas", replicas_}, {"variant", variant},
-                      {"samples_per_second", speed}, {"ratio_to_bare", ratio}});
+      rows.push_back({{"model", model_},
+                      {"batch", data_.batch_rows()},
+                      {"replicas", replicas_},
+                      {"variant", variant},
+                      {"samples_per_second", speed},
+                      {"ratio_to_bare", ratio}});
     }
     return rows;
   }
@@ -106,7 +111,9 @@ int main(int argc, char** argv) {
   app.add_option("--model", options.models)->delimiter(',')->check(CLI::IsMember({"mlp", "cnn"}));
   app.add_option("--batch", options.batches)->delimiter(',')->check(CLI::PositiveNumber);
   app.add_option("--replicas", options.replicas)->delimiter(',')->check(CLI::Range(1, 64));
-  app.add_option("--variants", options.variants)->delimiter(',')->check(CLI::IsMember({"bare", "products", "fused", "per-op"}));
+  app.add_option("--variants", options.variants)
+      ->delimiter(',')
+      ->check(CLI::IsMember({"bare", "products", "fused", "per-op"}));
   app.add_option("--seconds", options.seconds, "of one measurement")->check(CLI::PositiveNumber);
   app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
   app.add_option("--data", options.data);

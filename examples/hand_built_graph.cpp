@@ -1,5 +1,5 @@
-// A graph by hand: least squares on four points, its gradient, what the passes make of it, and a few steps of descent in
-// a plain loop, without an actor.
+// A graph by hand: least squares on four points, its gradient, what the passes make of it, and a few steps of descent
+// in a plain loop, without an actor.
 
 #include <cstdio>
 #include <iostream>

@@ -1,13 +1,13 @@
-// Your own actors in a pipeline of tensors: a source that makes readings, a transform that smooths them, and a sink that
-// prints them. In between an op of the library scales them. Credits bound how far the source runs ahead.
+// Your own actors in a pipeline of tensors: a source that makes readings, a transform that smooths them, and a sink
+// that prints them. In between an op of the library scales them. Credits bound how far the source runs ahead.
 
 #include <cstdio>
 #include <iostream>
 
+#include "actors/fuse.hpp"
 #include "actors/lower.hpp"
 #include "actors/port_actor.hpp"
 #include "actors/spawned_plan.hpp"
-#include "actors/fuse.hpp"
 #include "ops/elementwise.hpp"
 
 using namespace troupe;
@@ -35,7 +35,8 @@ class Smoother : public PortActor {
   void fire(std::int64_t, std::span<const Tensor> inputs, std::span<Tensor> outputs) override {
     outputs[0] = Tensor(kReading.shape, kReading.dtype);
     for (std::size_t i = 0; i < memory_.size(); ++i)
-      outputs[0].mutable_data<float>()[i] = memory_[i] = keep_ * memory_[i] + (1.0F - keep_) * inputs[0].data<float>()[i];
+      outputs[0].mutable_data<float>()[i] = memory_[i] =
+          keep_ * memory_[i] + (1.0F - keep_) * inputs[0].data<float>()[i];
   }
   float keep_;
   std::array<float, 3> memory_{};

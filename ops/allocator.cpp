@@ -8,7 +8,9 @@
 
 namespace troupe {
 
-Allocator::~Allocator() { trim(); }
+Allocator::~Allocator() {
+  trim();
+}
 
 std::byte* Allocator::take_cached(std::size_t bytes) {
   std::lock_guard lock(mutex_);

@@ -21,9 +21,15 @@ const T& Attributes::get(const std::string& name) const {
   return *value;
 }
 
-bool Attributes::flag(const std::string& name) const { return get<bool>(name); }
-std::int64_t Attributes::integer(const std::string& name) const { return get<std::int64_t>(name); }
-double Attributes::number(const std::string& name) const { return get<double>(name); }
+bool Attributes::flag(const std::string& name) const {
+  return get<bool>(name);
+}
+std::int64_t Attributes::integer(const std::string& name) const {
+  return get<std::int64_t>(name);
+}
+double Attributes::number(const std::string& name) const {
+  return get<double>(name);
+}
 const std::vector<std::int64_t>& Attributes::list(const std::string& name) const {
   return get<std::vector<std::int64_t>>(name);
 }

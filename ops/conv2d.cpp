@@ -29,7 +29,8 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   const auto& w = inputs.shape(1);
   if (x[3] != w[2]) inputs.refuse("the channels differ");
   if (w.elements() == 0) inputs.refuse("the weights are empty");
-  if (inputs.size() == 3 && !(inputs[2] == TensorInfo{Shape{w[3]}, DType::float32})) inputs.refuse("the bias does not fit");
+  if (inputs.size() == 3 && !(inputs[2] == TensorInfo{Shape{w[3]}, DType::float32}))
+    inputs.refuse("the bias does not fit");
   return {{Shape{x[0], output_size(inputs, x[1], w[0]), output_size(inputs, x[2], w[1]), w[3]}, DType::float32}};
 }
 
@@ -53,7 +54,8 @@ std::vector<Value> grad_conv2d(const OpGradient& g) {
   auto dy = g.dys[0];
   if (g.attributes.flag("relu")) dy = g.builder.apply_one("relu_grad", {dy, g.outputs[0]});
   const Attributes geometry{{"stride", g.attributes.integer("stride")}, {"padding", g.attributes.integer("padding")}};
-  auto dx = g.builder.apply_one("conv2d_grad_data", {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
+  auto dx =
+      g.builder.apply_one("conv2d_grad_data", {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
   const std::vector<Value> inputs{g.inputs[0], dy};
   auto weights = g.builder.apply("conv2d_grad_weights", inputs,
                                  geometry.with("shape", g.inputs[1].shape().list()).with("bias", has_bias));

@@ -14,7 +14,8 @@ namespace {
 
 std::int64_t at_least(std::int64_t least, std::int64_t value, const char* what) {
   if (value < least)
-    throw Error("dataset", std::string(what) + " must be at least " + std::to_string(least) + ", not " + std::to_string(value));
+    throw Error("dataset",
+                std::string(what) + " must be at least " + std::to_string(least) + ", not " + std::to_string(value));
   return value;
 }
 
@@ -30,12 +31,14 @@ Dataset::Dataset(Tensor features, Tensor labels, std::int32_t classes, float sca
   if (features.dtype() != DType::uint8 && features.dtype() != DType::float32)
     throw Error("dataset", "features must be uint8 or float32, not " + to_string(features));
   if (features.shape().rank() < 1 || labels.shape().rank() != 1 || labels.shape()[0] != features.shape()[0])
-    throw Error("dataset", to_string(features) + " and labels " + to_string(labels) + " have different numbers of rows");
+    throw Error("dataset",
+                to_string(features) + " and labels " + to_string(labels) + " have different numbers of rows");
   if (features.shape()[0] > std::numeric_limits<std::int32_t>::max())
     throw Error("dataset", "at most 2^31 - 1 rows in memory");
   for (auto label : labels.data<std::int32_t>())
     if (label < 0 || label >= classes)
-      throw Error("dataset", "label " + std::to_string(label) + " is not one of the " + std::to_string(classes) + " classes");
+      throw Error("dataset",
+                  "label " + std::to_string(label) + " is not one of the " + std::to_string(classes) + " classes");
   rows_ = features.shape()[0];
   examples_ = std::make_shared<const Examples>(Examples{std::move(features), std::move(labels), classes, scale, shift});
 }

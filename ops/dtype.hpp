@@ -12,12 +12,16 @@ enum class DType : std::uint8_t { float32, int32, int64, uint8, float16, bfloat1
 /// Bytes of one element.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
-    case DType::int64: return 8;
+    case DType::int64:
+      return 8;
     case DType::float32:
-    case DType::int32: return 4;
+    case DType::int32:
+      return 4;
     case DType::float16:
-    case DType::bfloat16: return 2;
-    case DType::uint8: return 1;
+    case DType::bfloat16:
+      return 2;
+    case DType::uint8:
+      return 1;
   }
   return 0;
 }

@@ -54,7 +54,8 @@ Value reduce_to(Value dy, Value x) {
   const Shape from = dy.shape();
   const auto missing = from.rank() - target.rank();
   for (std::size_t axis = 0; axis < from.rank(); ++axis) {
-    if (axis < missing || (target[axis - missing] == 1 && from[axis] != 1)) axes.push_back(static_cast<std::int64_t>(axis));
+    if (axis < missing || (target[axis - missing] == 1 && from[axis] != 1))
+      axes.push_back(static_cast<std::int64_t>(axis));
   }
   auto sum = axes.empty() ? dy : reduce_sum(dy, axes);
   return sum.shape() == target ? sum : reshape(sum, target);
@@ -67,10 +68,11 @@ std::vector<Value> grad_sub(const OpGradient& g) {
   return {reduce_to(g.dys[0], g.inputs[0]), reduce_to(scale(g.dys[0], -1.0), g.inputs[1])};
 }
 std::vector<Value> grad_mul(const OpGradient& g) {
-  return {reduce_to(mul(g.dys[0], g.inputs[1]), g.inputs[0]),
-          reduce_to(mul(g.dys[0], g.inputs[0]), g.inputs[1])};
+  return {reduce_to(mul(g.dys[0], g.inputs[1]), g.inputs[0]), reduce_to(mul(g.dys[0], g.inputs[0]), g.inputs[1])};
 }
-std::vector<Value> grad_scale(const OpGradient& g) { return {scale(g.dys[0], g.attributes.number("factor"))}; }
+std::vector<Value> grad_scale(const OpGradient& g) {
+  return {scale(g.dys[0], g.attributes.number("factor"))};
+}
 std::vector<Value> grad_relu(const OpGradient& g) {
   return {g.builder.apply_one("relu_grad", {g.dys[0], g.outputs[0]})};
 }
@@ -94,11 +96,23 @@ const OpDef kReluGrad{.name = "relu_grad", .infer = infer_same_pair};
 const OpDef kCheckFinite{.name = "check_finite", .infer = infer_same, .gradient = grad_check_finite};
 const OpDef kAfter{.name = "after", .infer = infer_after};
 
-Value add(Value a, Value b) { return a.builder().apply_one("add", {a, b}); }
-Value sub(Value a, Value b) { return a.builder().apply_one("sub", {a, b}); }
-Value mul(Value a, Value b) { return a.builder().apply_one("mul", {a, b}); }
-Value scale(Value x, double factor) { return x.builder().apply_one("scale", {x}, {{"factor", factor}}); }
-Value relu(Value x) { return x.builder().apply_one("relu", {x}); }
-Value check_finite(Value x) { return x.builder().apply_one("check_finite", {x}); }
+Value add(Value a, Value b) {
+  return a.builder().apply_one("add", {a, b});
+}
+Value sub(Value a, Value b) {
+  return a.builder().apply_one("sub", {a, b});
+}
+Value mul(Value a, Value b) {
+  return a.builder().apply_one("mul", {a, b});
+}
+Value scale(Value x, double factor) {
+  return x.builder().apply_one("scale", {x}, {{"factor", factor}});
+}
+Value relu(Value x) {
+  return x.builder().apply_one("relu", {x});
+}
+Value check_finite(Value x) {
+  return x.builder().apply_one("check_finite", {x});
+}
 
 }  // namespace troupe

@@ -28,7 +28,8 @@ Dataset fashion_mnist(Split split, const std::filesystem::path& directory) {
     throw Error("fashion_mnist", std::to_string(shape[0]) + " images but " + std::to_string(label_bytes.shape()[0]) +
                                      " labels in '" + directory.string() + "'");
   const auto bytes = label_bytes.data<std::uint8_t>();
-  const auto labels = Tensor::from<std::int32_t>(label_bytes.shape(), std::vector<std::int32_t>(bytes.begin(), bytes.end()));
+  const auto labels =
+      Tensor::from<std::int32_t>(label_bytes.shape(), std::vector<std::int32_t>(bytes.begin(), bytes.end()));
   return Dataset(images.view(Shape{shape[0], kSide, kSide, 1}), labels, kClasses, 1.0F / 255.0F);
 }
 

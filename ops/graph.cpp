@@ -35,7 +35,9 @@ std::vector<std::vector<int>> Graph::readers() const {
   return readers;
 }
 
-const TensorInfo& Value::info() const { return builder_->graph().info(id_); }
+const TensorInfo& Value::info() const {
+  return builder_->graph().info(id_);
+}
 
 std::string GraphBuilder::unique_name(const std::string& name) const {
   const auto taken = [&](const std::string& candidate) {
@@ -148,6 +150,8 @@ GraphBuilder::Scope::Scope(GraphBuilder& builder, const std::string& name)
   builder_.scope_ += name + ".";
 }
 
-GraphBuilder::Scope::~Scope() { builder_.scope_.resize(old_length_); }
+GraphBuilder::Scope::~Scope() {
+  builder_.scope_.resize(old_length_);
+}
 
 }  // namespace troupe

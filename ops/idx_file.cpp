@@ -86,8 +86,8 @@ Tensor read_idx(const std::filesystem::path& file, std::size_t rank) {
     const auto got = in.read(bytes.data() + old_size, wanted);
     bytes.resize(old_size + got);
     if (got < wanted)
-      refuse(file, "is truncated: its header claims " + to_string(shape) + ", but only " + std::to_string(bytes.size()) +
-                       " bytes follow");
+      refuse(file, "is truncated: its header claims " + to_string(shape) + ", but only " +
+                       std::to_string(bytes.size()) + " bytes follow");
   }
   unsigned char extra = 0;
   if (in.read(&extra, 1) != 0) refuse(file, "is longer than its header " + to_string(shape) + " says");

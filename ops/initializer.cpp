@@ -15,7 +15,8 @@ double limit_of(Initializer::Kind kind, const Shape& shape) {
   for (std::size_t axis = 0; axis + 2 < shape.rank(); ++axis) window *= static_cast<double>(shape[axis]);
   const auto fan_in = window * static_cast<double>(shape.back(1));
   const auto fan_out = window * static_cast<double>(shape.back(0));
-  return std::sqrt(6.0 / (kind == Initializer::Kind::glorot_uniform ? fan_in + fan_out : fan_in));
+  if (kind == Initializer::Kind::glorot_uniform) return std::sqrt(6.0 / (fan_in + fan_out));
+  return std::sqrt((kind == Initializer::Kind::he_uniform ? 6.0 : 1.0) / fan_in);
 }
 
 }  // namespace

@@ -10,8 +10,7 @@
 namespace troupe {
 
 std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) {
-  if (device.type != DeviceType::cpu)
-    throw Error(call.op->name, "this build has no kernels for " + to_string(device));
+  if (device.type != DeviceType::cpu) throw Error(call.op->name, "this build has no kernels for " + to_string(device));
   return cpu::make_kernel(call);
 }
 

@@ -35,8 +35,8 @@ class Kernel {
 /// the device has no kernel for the op.
 std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
 
-/// True if the call has nothing to compute because a tensor has no elements, so that no kernel must be made for it. What
-/// joins several tensors (pack, global_norm_factor) is made for as long as one of them has elements.
+/// True if the call has nothing to compute because a tensor has no elements, so that no kernel must be made for it.
+/// What joins several tensors (pack, global_norm_factor) is made for as long as one of them has elements.
 bool has_empty_tensor(const OpCall& call);
 
 /// What a call with an empty tensor does: every output becomes zeros (a sum over no rows).

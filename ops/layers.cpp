@@ -8,20 +8,11 @@
 
 namespace troupe {
 
-namespace {
-
-Initializer initializer_for(const std::optional<Initializer>& chosen, Activation activation) {
-  if (chosen) return *chosen;
-  return activation == static_cast<Activation>(relu) ? Initializer::he_uniform() : Initializer::glorot_uniform();
-}
-
-}  // namespace
-
 Value Dense::operator()(Value x) const {
   if (units < 1) throw Error("dense", "needs at least one unit, not " + std::to_string(units));
   if (x.shape().rank() != 2) throw Error("dense", "needs [B, N], not " + to_string(x.info()) + "; put Flatten before it");
   auto& builder = x.builder();
-  const auto weights = builder.parameter("weights", {x.shape()[1], units}, initializer_for(initializer, activation));
+  const auto weights = builder.parameter("weights", {x.shape()[1], units}, initializer);
   const auto bias = builder.parameter("bias", {units}, Initializer::zeros());
   const auto y = linear(x, weights, bias);
   return activation != nullptr ? activation(y) : y;
@@ -32,7 +23,7 @@ Value Conv2d::operator()(Value x) const {
   if (x.shape().rank() != 4) throw Error("conv2d", "needs images [B, H, W, C], not " + to_string(x.info()));
   auto& builder = x.builder();
   const Shape shape{window, window, x.shape()[3], filters};
-  const auto weights = builder.parameter("weights", shape, initializer_for(initializer, activation));
+  const auto weights = builder.parameter("weights", shape, initializer);
   const auto bias = builder.parameter("bias", {filters}, Initializer::zeros());
   const auto y = conv2d(x, weights, bias, options);
   return activation != nullptr ? activation(y) : y;

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <initializer_list>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +20,7 @@ struct Dense {
   static constexpr const char* kName = "dense";
   std::int64_t units;
   Activation activation = nullptr;
-  /// None: He before a relu, Glorot else.
-  std::optional<Initializer> initializer = {};
+  Initializer initializer = Initializer::fan_in_uniform();
 
   Value operator()(Value x) const;
 };
@@ -34,7 +32,7 @@ struct Conv2d {
   std::int64_t window;
   Activation activation = nullptr;
   Conv2dOptions options = {};
-  std::optional<Initializer> initializer = {};
+  Initializer initializer = Initializer::fan_in_uniform();
 
   Value operator()(Value x) const;
 };

@@ -21,7 +21,8 @@ std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   const auto n = inputs.shape(1)[tb ? 0 : 1];
   if (k != inputs.shape(1)[tb ? 1 : 0]) inputs.refuse("inner sizes differ");
   if (n == kBatch) inputs.refuse("the batch must be the first axis of the result");
-  if (inputs.size() == 3 && !(inputs[2] == TensorInfo{Shape{n}, DType::float32})) inputs.refuse("the bias does not fit");
+  if (inputs.size() == 3 && !(inputs[2] == TensorInfo{Shape{n}, DType::float32}))
+    inputs.refuse("the bias does not fit");
   return {{Shape{m, n}, DType::float32}};
 }
 

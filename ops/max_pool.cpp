@@ -16,7 +16,8 @@ std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
   const auto window = inputs.attributes.integer("window");
   const auto stride = inputs.attributes.integer("stride");
   const auto padding = inputs.attributes.integer("padding");
-  if (window < 1 || window > kMaxWindow) inputs.refuse("the window must be 1 to " + std::to_string(kMaxWindow) + " wide");
+  if (window < 1 || window > kMaxWindow)
+    inputs.refuse("the window must be 1 to " + std::to_string(kMaxWindow) + " wide");
   if (stride < 1) inputs.refuse("the stride must be at least 1");
   if (padding < 0 || padding >= window) inputs.refuse("the padding must be less than the window");
   const auto& x = inputs.shape(0);
@@ -45,8 +46,8 @@ const OpDef kMaxPool{.name = "max_pool", .infer = infer_max_pool, .gradient = gr
 const OpDef kMaxPoolGrad{.name = "max_pool_grad", .infer = infer_max_pool_grad};
 
 Value max_pool(Value x, MaxPoolOptions options) {
-  return x.builder().apply_one(
-      "max_pool", {x}, {{"window", options.window}, {"stride", options.stride}, {"padding", options.padding}});
+  return x.builder().apply_one("max_pool", {x},
+                               {{"window", options.window}, {"stride", options.stride}, {"padding", options.padding}});
 }
 
 }  // namespace troupe

@@ -22,7 +22,8 @@ struct Life {
 };
 
 /// Puts the parts of packs into them: a part that is packed once and planned.
-void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks, std::vector<Placement>& places) {
+void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
+                 std::vector<Placement>& places) {
   for (const auto& step : steps) {
     for (std::size_t i = 0; i < step.pack_offsets.size(); ++i) {
       const auto part = step.inputs[i];

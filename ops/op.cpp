@@ -4,7 +4,9 @@
 
 namespace troupe {
 
-std::string to_string(const TensorInfo& info) { return std::string(name_of(info.dtype)) + to_string(info.shape); }
+std::string to_string(const TensorInfo& info) {
+  return std::string(name_of(info.dtype)) + to_string(info.shape);
+}
 
 void OpInputs::refuse(std::string_view what) const {
   std::string text(what);

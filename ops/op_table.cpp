@@ -8,7 +8,9 @@ namespace troupe {
 
 namespace {
 
-std::vector<TensorInfo> infer_nothing(const OpInputs& inputs) { inputs.refuse("is made by GraphBuilder, not applied"); }
+std::vector<TensorInfo> infer_nothing(const OpInputs& inputs) {
+  inputs.refuse("is made by GraphBuilder, not applied");
+}
 
 }  // namespace
 
@@ -17,16 +19,41 @@ const OpDef kParameter{.name = "parameter", .kind = OpKind::source, .infer = inf
 const OpDef kConstant{.name = "constant", .kind = OpKind::source, .infer = infer_nothing};
 
 std::span<const OpDef* const> all_ops() {
-  static const std::array kOps = {
-      &kInput,     &kParameter,    &kConstant,       &kAdd,
-      &kSub,       &kMul,          &kScale,          &kRelu,
-      &kReluGrad,  &kCheckFinite,  &kAfter,          &kReshape,
-      &kSlice,     &kPack,         &kReduceSum,      &kReduceMean,
-      &kBatchMean, &kBroadcastTo,  &kBatchMeanGrad,  &kMatmul,
-      &kConv2d,    &kConv2dGradData, &kConv2dGradWeights, &kMaxPool,
-      &kMaxPoolGrad, &kSoftmax,    &kSoftmaxGrad,    &kSoftmaxCrossEntropy,
-      &kSoftmaxCrossEntropyGrad, &kCountCorrect, &kLearningRate, &kGlobalNormFactor,
-      &kSgdUpdate, &kAdamUpdate,   &kAllReduce};
+  static const std::array kOps = {&kInput,
+                                  &kParameter,
+                                  &kConstant,
+                                  &kAdd,
+                                  &kSub,
+                                  &kMul,
+                                  &kScale,
+                                  &kRelu,
+                                  &kReluGrad,
+                                  &kCheckFinite,
+                                  &kAfter,
+                                  &kReshape,
+                                  &kSlice,
+                                  &kPack,
+                                  &kReduceSum,
+                                  &kReduceMean,
+                                  &kBatchMean,
+                                  &kBroadcastTo,
+                                  &kBatchMeanGrad,
+                                  &kMatmul,
+                                  &kConv2d,
+                                  &kConv2dGradData,
+                                  &kConv2dGradWeights,
+                                  &kMaxPool,
+                                  &kMaxPoolGrad,
+                                  &kSoftmax,
+                                  &kSoftmaxGrad,
+                                  &kSoftmaxCrossEntropy,
+                                  &kSoftmaxCrossEntropyGrad,
+                                  &kCountCorrect,
+                                  &kLearningRate,
+                                  &kGlobalNormFactor,
+                                  &kSgdUpdate,
+                                  &kAdamUpdate,
+                                  &kAllReduce};
   return kOps;
 }
 

@@ -28,7 +28,9 @@ std::vector<TensorInfo> infer_sgd(const OpInputs& inputs) {
   return infer_update(inputs, inputs.attributes.number("momentum") != 0.0 ? 1 : 0, 1);
 }
 
-std::vector<TensorInfo> infer_adam(const OpInputs& inputs) { return infer_update(inputs, 2, 2); }
+std::vector<TensorInfo> infer_adam(const OpInputs& inputs) {
+  return infer_update(inputs, 2, 2);
+}
 
 std::vector<TensorInfo> infer_norm_factor(const OpInputs& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) inputs.expect_dtype(i, DType::float32);
@@ -54,8 +56,7 @@ void Optimizer::apply(std::span<const Value> parameters, std::span<const Value> 
     if (!(*limit > 0.0)) throw Error("optimizer", "the norm to clip at must be above 0");
     factor = builder.apply("global_norm_factor", gradients, {{"limit", *limit}})[0];
   }
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    update_({parameters[i], gradients[i], rate, batch_info, factor});
+  for (std::size_t i = 0; i < parameters.size(); ++i) update_({parameters[i], gradients[i], rate, batch_info, factor});
 }
 
 void Sgd::update(const UpdateInputs& in) const {
@@ -65,15 +66,12 @@ void Sgd::update(const UpdateInputs& in) const {
   auto& builder = in.parameter.builder();
   const auto name = builder.graph().producer(in.parameter.id()).name;
   std::vector<Value> inputs{in.parameter};
-  if (momentum != 0.0)
-    inputs.push_back(builder.state(name + "/velocity", in.parameter.shape(), Initializer::zeros()));
+  if (momentum != 0.0) inputs.push_back(builder.state(name + "/velocity", in.parameter.shape(), Initializer::zeros()));
   inputs.insert(inputs.end(), {in.gradient, in.learning_rate});
   if (in.factor.valid()) inputs.push_back(in.factor);
-  builder.apply("sgd_update", inputs,
-                {{"momentum", momentum},
-                 {"nesterov", nesterov},
-                 {"weight_decay", weight_decay},
-                 {"clipped", in.factor.valid()}});
+  builder.apply(
+      "sgd_update", inputs,
+      {{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", weight_decay}, {"clipped", in.factor.valid()}});
 }
 
 void Adam::update(const UpdateInputs& in) const {

@@ -43,7 +43,8 @@ std::string to_dot(const Graph& graph) {
     if (node.op->kind == OpKind::source) out << ", style=rounded";
     out << "];\n";
     for (auto input : node.inputs)
-      out << "  n" << graph.values()[input].node << " -> n" << i << " [label=\"" << to_string(graph.info(input)) << "\"];\n";
+      out << "  n" << graph.values()[input].node << " -> n" << i << " [label=\"" << to_string(graph.info(input))
+          << "\"];\n";
   }
   for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
     const auto& named = graph.outputs()[i];

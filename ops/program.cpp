@@ -142,6 +142,8 @@ void Program::run() {
   for (std::size_t i = 0; i < steps_.size(); ++i) run_step(i);
 }
 
-const Tensor& Program::output(const std::string& name) const { return tensors_[graph_.output(name)]; }
+const Tensor& Program::output(const std::string& name) const {
+  return tensors_[graph_.output(name)];
+}
 
 }  // namespace troupe

@@ -22,7 +22,8 @@ std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (axes[i] < 0 || axes[i] >= static_cast<std::int64_t>(shape.rank()))
       inputs.refuse("there is no axis " + std::to_string(axes[i]));
-    if (std::find(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(i), axes[i]) != axes.begin() + static_cast<std::ptrdiff_t>(i))
+    if (std::find(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(i), axes[i]) !=
+        axes.begin() + static_cast<std::ptrdiff_t>(i))
       inputs.refuse("axis " + std::to_string(axes[i]) + " is given twice");
   }
   std::vector<std::int64_t> kept;
@@ -52,11 +53,14 @@ Value stretch_back(const OpGradient& g) {
   return g.builder.apply_one("broadcast_to", {dy, g.inputs[0]});
 }
 
-std::vector<Value> grad_reduce_sum(const OpGradient& g) { return {stretch_back(g)}; }
+std::vector<Value> grad_reduce_sum(const OpGradient& g) {
+  return {stretch_back(g)};
+}
 
 std::vector<Value> grad_reduce_mean(const OpGradient& g) {
   double count = 1.0;
-  for (auto axis : g.attributes.list("axes")) count *= static_cast<double>(g.inputs[0].shape()[static_cast<std::size_t>(axis)]);
+  for (auto axis : g.attributes.list("axes"))
+    count *= static_cast<double>(g.inputs[0].shape()[static_cast<std::size_t>(axis)]);
   return {scale(stretch_back(g), 1.0 / count)};
 }
 
@@ -102,8 +106,14 @@ const OpDef kBroadcastTo{.name = "broadcast_to", .infer = infer_broadcast_to};
 const OpDef kBatchMean{.name = "batch_mean", .infer = infer_batch_mean, .gradient = grad_batch_mean};
 const OpDef kBatchMeanGrad{.name = "batch_mean_grad", .infer = infer_batch_mean_grad};
 
-Value reduce_sum(Value x, std::span<const std::int64_t> axes) { return reduce("reduce_sum", x, axes); }
-Value reduce_mean(Value x, std::span<const std::int64_t> axes) { return reduce("reduce_mean", x, axes); }
-Value batch_mean(Value x, Value batch_info) { return x.builder().apply_one("batch_mean", {x, batch_info}); }
+Value reduce_sum(Value x, std::span<const std::int64_t> axes) {
+  return reduce("reduce_sum", x, axes);
+}
+Value reduce_mean(Value x, std::span<const std::int64_t> axes) {
+  return reduce("reduce_mean", x, axes);
+}
+Value batch_mean(Value x, Value batch_info) {
+  return x.builder().apply_one("batch_mean", {x, batch_info});
+}
 
 }  // namespace troupe

@@ -12,14 +12,17 @@ std::vector<TensorInfo> infer_reshape(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const Shape target(inputs.attributes.list("shape"));
   const auto& from = inputs.shape(0);
-  if (from.has_batch() != target.has_batch()) inputs.refuse("the batch must stay the first axis of " + to_string(target));
+  if (from.has_batch() != target.has_batch())
+    inputs.refuse("the batch must stay the first axis of " + to_string(target));
   const auto old_size = from.has_batch() ? from.row_elements() : from.elements();
   const auto new_size = target.has_batch() ? target.row_elements() : target.elements();
   if (old_size != new_size) inputs.refuse("does not hold the elements of " + to_string(target));
   return {{target, inputs[0].dtype}};
 }
 
-std::vector<Value> grad_reshape(const OpGradient& g) { return {reshape(g.dys[0], g.inputs[0].shape())}; }
+std::vector<Value> grad_reshape(const OpGradient& g) {
+  return {reshape(g.dys[0], g.inputs[0].shape())};
+}
 
 std::vector<TensorInfo> infer_slice(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
@@ -52,7 +55,9 @@ const OpDef kSlice{.name = "slice", .kind = OpKind::view, .infer = infer_slice};
 const OpDef kPack{.name = "pack", .kind = OpKind::pack, .infer = infer_pack};
 const OpDef kAllReduce{.name = "all_reduce", .kind = OpKind::collective, .infer = infer_all_reduce};
 
-Value reshape(Value x, const Shape& shape) { return x.builder().apply_one("reshape", {x}, {{"shape", shape.list()}}); }
+Value reshape(Value x, const Shape& shape) {
+  return x.builder().apply_one("reshape", {x}, {{"shape", shape.list()}});
+}
 
 Value flatten(Value x) {
   const auto& shape = x.shape();
@@ -78,6 +83,8 @@ std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos) {
   return offsets;
 }
 
-Value all_reduce(Value x) { return x.builder().apply_one("all_reduce", {x}); }
+Value all_reduce(Value x) {
+  return x.builder().apply_one("all_reduce", {x});
+}
 
 }  // namespace troupe

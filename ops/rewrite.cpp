@@ -5,7 +5,8 @@
 namespace troupe {
 
 Value Rewrite::mapped(ValueId old) const {
-  if (!map_[old].valid()) throw Error("rewrite", "a value of node '" + old_.producer(old).name + "' was dropped but is read");
+  if (!map_[old].valid())
+    throw Error("rewrite", "a value of node '" + old_.producer(old).name + "' was dropped but is read");
   return map_[old];
 }
 

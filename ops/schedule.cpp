@@ -55,7 +55,8 @@ double Schedule::at(std::int64_t step) const {
 }
 
 Value Schedule::apply(Value batch_info) const {
-  if (!(base >= 0.0) || !std::isfinite(base)) throw Error("learning_rate", "the rate must be 0 or more, not " + std::to_string(base));
+  if (!(base >= 0.0) || !std::isfinite(base))
+    throw Error("learning_rate", "the rate must be 0 or more, not " + std::to_string(base));
   if (period < 1) throw Error("learning_rate", "the period must be at least one step");
   if (warm_up < 0) throw Error("learning_rate", "the warm-up must not be negative");
   return batch_info.builder().apply_one("learning_rate", {batch_info},

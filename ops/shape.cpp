@@ -9,11 +9,13 @@ namespace troupe {
 Shape::Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
 
 Shape::Shape(std::span<const std::int64_t> sizes) : rank_(sizes.size()) {
-  if (rank_ > kMaxRank) throw Error("shape", "at most " + std::to_string(kMaxRank) + " axes, not " + std::to_string(rank_));
+  if (rank_ > kMaxRank)
+    throw Error("shape", "at most " + std::to_string(kMaxRank) + " axes, not " + std::to_string(rank_));
   std::copy(sizes.begin(), sizes.end(), sizes_.begin());
   for (std::size_t axis = 0; axis < rank_; ++axis) {
     if (sizes_[axis] < 0 && !(axis == 0 && sizes_[axis] == kBatch))
-      throw Error("shape", "size " + std::to_string(sizes_[axis]) + " of axis " + std::to_string(axis) + " is negative");
+      throw Error("shape",
+                  "size " + std::to_string(sizes_[axis]) + " of axis " + std::to_string(axis) + " is negative");
   }
 }
 

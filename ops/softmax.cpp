@@ -45,7 +45,8 @@ std::vector<TensorInfo> infer_cross_entropy_grad(const OpInputs& inputs) {
 }
 
 std::vector<Value> grad_cross_entropy(const OpGradient& g) {
-  if (!g.dys[0].valid() || g.dys[1].valid()) throw Error("softmax_cross_entropy", "the log probabilities have no gradient of their own");
+  if (!g.dys[0].valid() || g.dys[1].valid())
+    throw Error("softmax_cross_entropy", "the log probabilities have no gradient of their own");
   return {g.builder.apply_one("softmax_cross_entropy_grad", {g.dys[0], g.outputs[1], g.inputs[1]}), Value()};
 }
 
@@ -64,7 +65,9 @@ const OpDef kSoftmaxCrossEntropy{
 const OpDef kSoftmaxCrossEntropyGrad{.name = "softmax_cross_entropy_grad", .infer = infer_cross_entropy_grad};
 const OpDef kCountCorrect{.name = "count_correct", .infer = infer_count_correct};
 
-Value softmax(Value x) { return x.builder().apply_one("softmax", {x}); }
+Value softmax(Value x) {
+  return x.builder().apply_one("softmax", {x});
+}
 
 CrossEntropy softmax_cross_entropy(Value logits, Value labels) {
   const std::vector<Value> inputs{logits, labels};
@@ -72,6 +75,8 @@ CrossEntropy softmax_cross_entropy(Value logits, Value labels) {
   return {outputs[0], outputs[1]};
 }
 
-Value count_correct(Value scores, Value labels) { return scores.builder().apply_one("count_correct", {scores, labels}); }
+Value count_correct(Value scores, Value labels) {
+  return scores.builder().apply_one("count_correct", {scores, labels});
+}
 
 }  // namespace troupe

@@ -12,8 +12,8 @@ struct CrossEntropy {
   Value log_probabilities;  ///< [B, C]
 };
 
-/// Softmax cross-entropy of logits [B, C] against integer labels int32[B]. A label outside 0 .. C-1 ends the step with an
-/// Error.
+/// Softmax cross-entropy of logits [B, C] against integer labels int32[B]. A label outside 0 .. C-1 ends the step with
+/// an Error.
 CrossEntropy softmax_cross_entropy(Value logits, Value labels);
 
 /// int64 scalar: rows of scores [B, C] whose largest element is at the label (int32[B]); the first of equals counts.

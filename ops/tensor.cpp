@@ -24,7 +24,9 @@ Tensor::Tensor(const Shape& shape, DType dtype, Device device) {
   body_ = std::move(body);
 }
 
-Tensor Tensor::view(const Shape& shape, std::size_t byte_offset) const { return view(shape, dtype(), byte_offset); }
+Tensor Tensor::view(const Shape& shape, std::size_t byte_offset) const {
+  return view(shape, dtype(), byte_offset);
+}
 
 Tensor Tensor::view(const Shape& shape, DType dtype, std::size_t byte_offset) const {
   auto body = std::make_shared<Body>(*body_);
@@ -48,11 +50,12 @@ Tensor Tensor::clone() const {
   return copy;
 }
 
-long Tensor::use_count() const { return body_.use_count(); }
+long Tensor::use_count() const {
+  return body_.use_count();
+}
 
 std::byte* Tensor::checked(DType dtype) const {
-  if (body_->dtype != dtype)
-    throw Error("tensor", to_string(*this) + " was read as " + std::string(name_of(dtype)));
+  if (body_->dtype != dtype) throw Error("tensor", to_string(*this) + " was read as " + std::string(name_of(dtype)));
   return body_->data;
 }
 

@@ -28,6 +28,8 @@ InterruptGuard::~InterruptGuard() {
   std::signal(SIGTERM, SIG_DFL);
 }
 
-int InterruptGuard::signal() const { return received.load(); }
+int InterruptGuard::signal() const {
+  return received.load();
+}
 
 }  // namespace troupe

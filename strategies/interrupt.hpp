@@ -2,8 +2,8 @@
 
 namespace troupe {
 
-/// While it lives, Ctrl-C (SIGINT) and SIGTERM only raise a flag, so that a training can end in order; a second one ends
-/// the process as usual. One at a time.
+/// While it lives, Ctrl-C (SIGINT) and SIGTERM only raise a flag, so that a training can end in order; a second one
+/// ends the process as usual. One at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -5,15 +5,15 @@
 namespace troupe {
 
 struct MirroredOptions {
-  /// Gradients are reduced in buckets, in the order in which the backward pass makes them. The first is smaller, so that
-  /// reducing begins early.
+  /// Gradients are reduced in buckets, in the order in which the backward pass makes them. The first is smaller, so
+  /// that reducing begins early.
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
 };
 
-/// A replica on every device, each with a copy of the parameters that starts alike. Every batch is split among the replicas;
-/// their gradients are summed (each already divided by the rows of the whole batch, so uneven parts are exact), and every
-/// replica makes the same update.
+/// A replica on every device, each with a copy of the parameters that starts alike. Every batch is split among the
+/// replicas; their gradients are summed (each already divided by the rows of the whole batch, so uneven parts are
+/// exact), and every replica makes the same update.
 class Mirrored final : public Strategy {
  public:
   explicit Mirrored(std::vector<Device> devices, MirroredOptions options = {});

@@ -41,9 +41,10 @@ void ProgressBar::step(const StepMetrics& step) {
 
 void ProgressBar::draw() {
   const auto metrics = sum_.result();
-  const auto line = format("epoch %lld/%lld [%s] step %lld/%lld  loss %.4f  accuracy %.4f", static_cast<long long>(epoch_),
-                           static_cast<long long>(epochs_), bar().c_str(), static_cast<long long>(metrics.steps),
-                           static_cast<long long>(steps_per_epoch_), metrics.loss, metrics.accuracy);
+  const auto line =
+      format("epoch %lld/%lld [%s] step %lld/%lld  loss %.4f  accuracy %.4f", static_cast<long long>(epoch_),
+             static_cast<long long>(epochs_), bar().c_str(), static_cast<long long>(metrics.steps),
+             static_cast<long long>(steps_per_epoch_), metrics.loss, metrics.accuracy);
   if (terminal_)
     out_ << "\r" << line << std::flush;
   else

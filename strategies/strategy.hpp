@@ -21,8 +21,8 @@ struct PlanRequest {
   std::function<TaskFactory(int replica)> make_sink;
 };
 
-/// A way of composing actors: from a graph and the devices to a plan. One's own strategy overrides training_plan; public
-/// headers are all it needs.
+/// A way of composing actors: from a graph and the devices to a plan. One's own strategy overrides training_plan;
+/// public headers are all it needs.
 class Strategy {
  public:
   explicit Strategy(std::vector<Device> devices);

@@ -15,7 +15,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max() / 2;
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 }  // namespace
 
@@ -36,8 +38,9 @@ Trainer::Trainer(Runtime& runtime, const Strategy& strategy, Model model, Optimi
       store_(options_.seed) {}
 
 PlanRequest Trainer::metrics_request(const Dataset& data, MetricsLog& log) {
-  return {spec_, data, options_.seed, store_, {names::kLoss, names::kCorrect},
-          [&log](int replica) { return log.make_sink(replica); }};
+  return {spec_, data, options_.seed, store_, {names::kLoss, names::kCorrect}, [&log](int replica) {
+            return log.make_sink(replica);
+          }};
 }
 
 Plan Trainer::in_grain(Plan plan) const {

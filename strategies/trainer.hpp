@@ -56,8 +56,8 @@ class Trainer {
   Trainer(Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
           TrainerOptions options = {});
 
-  /// Trains on the data for some epochs. Steps and epochs count on from the last fit. Throws Error that names op, step and
-  /// replica if a step fails; the parameters then are those of the step before, or partly of the failed one.
+  /// Trains on the data for some epochs. Steps and epochs count on from the last fit. Throws Error that names op, step
+  /// and replica if a step fails; the parameters then are those of the step before, or partly of the failed one.
   FitResult fit(const Dataset& data, const FitOptions& options = {});
   /// Mean loss and accuracy over the data.
   Metrics evaluate(const Dataset& data);

@@ -15,11 +15,13 @@ int Flags::replica_count() const {
   return replicas > 0 ? replicas : usable_cores();
 }
 
-Optimizer Flags::make_optimizer() const {
-  if (optimizer == "adam") return Adam{.lr = learning_rate > 0.0 ? learning_rate : 0.001};
-  const auto rate = learning_rate > 0.0 ? learning_rate : (optimizer == "momentum" ? 0.02 : 0.1);
-  if (optimizer == "momentum") return Sgd{.lr = rate, .momentum = momentum};
-  return Sgd{.lr = rate};
+Optimizer Flags::make_optimizer(std::int64_t steps) const {
+  const double usual = optimizer == "adam" ? 0.002 : (optimizer == "momentum" ? 0.05 : 0.1);
+  const auto rate = learning_rate > 0.0 ? learning_rate : usual;
+  const auto lr = schedule == "cosine" && steps > 0 ? Schedule::cosine(rate, steps) : Schedule::constant(rate);
+  if (optimizer == "adam") return Adam{.lr = lr};
+  if (optimizer == "momentum") return Sgd{.lr = lr, .momentum = momentum};
+  return Sgd{.lr = lr};
 }
 
 std::unique_ptr<Strategy> Flags::make_strategy(const std::vector<Device>& devices) const {
@@ -37,20 +39,28 @@ ParsedFlags parse_flags(int argc, char** argv) {
   CLI::App app("Trains a model on Fashion-MNIST with every core as a replica.", "fashion_mnist");
   const CLI::Range positive(std::int64_t{1}, std::int64_t{1} << 40);
   app.add_option("--model", flags.model, "mlp or cnn")->check(CLI::IsMember({"mlp", "cnn"}));
-  app.add_option("--strategy", flags.strategy, "one_device or mirrored")->check(CLI::IsMember({"one_device", "mirrored"}));
-  app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core)")->check(CLI::Range(1, 1024));
+  app.add_option("--strategy", flags.strategy, "one_device or mirrored")
+      ->check(CLI::IsMember({"one_device", "mirrored"}));
+  app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core)")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--grain", grain, "per-op or fused")->check(CLI::IsMember({"per-op", "fused"}));
-  app.add_option("--epochs", flags.epochs, "times through the training data")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  app.add_option("--epochs", flags.epochs, "times through the training data")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--batch-size", flags.batch_size, "rows of a batch of all replicas together")->check(positive);
   app.add_option("--bucket-bytes", flags.bucket_bytes, "size of a bucket of gradients")->check(positive);
-  app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")->check(CLI::Range(std::int64_t{0}, std::int64_t{1024}));
+  app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1024}));
   app.add_option("--workers", flags.workers, "threads of the actor system")->check(CLI::Range(1, 1024));
-  app.add_option("--optimizer", flags.optimizer, "sgd, momentum or adam")->check(CLI::IsMember({"sgd", "momentum", "adam"}));
+  app.add_option("--optimizer", flags.optimizer, "sgd, momentum or adam")
+      ->check(CLI::IsMember({"sgd", "momentum", "adam"}));
   app.add_option("--lr", flags.learning_rate, "learning rate")->check(CLI::PositiveNumber);
+  app.add_option("--schedule", flags.schedule, "of the learning rate: constant, or cosine (down to 0 at the end)")
+      ->check(CLI::IsMember({"constant", "cosine"}));
   app.add_option("--momentum", flags.momentum, "of the optimizer momentum")->check(CLI::Range(0.0, 0.9999));
   app.add_option("--seed", flags.seed, "for start values and the order of the data");
   app.add_option("--data", flags.data, "directory with the four files of the data set");
   app.add_option("--report", flags.report, "write what came out as JSON");
+  app.add_option("--loss-curve", flags.loss_curve, "write the loss of every step, one a line");
   app.add_option("--dump-plan", flags.dump_plan, "write the plan as text (as DOT if the file ends in .dot)");
   app.add_option("--trace", flags.trace, "record every firing, for chrome://tracing");
   try {

@@ -22,21 +22,23 @@ struct Flags {
   std::int64_t bucket_bytes = 0;  ///< 0 by default: the strategy's own choice
   std::int64_t prefetch = 0;
   int workers = 0;  ///< 0 by default: one a core
-  std::string optimizer = "sgd";
+  std::string optimizer = "adam";
   double learning_rate = 0.0;  ///< 0 by default: the optimizer's usual one
+  std::string schedule = "cosine";
   double momentum = 0.9;
   std::uint64_t seed = 0;
   std::filesystem::path data;
-  std::filesystem::path report, dump_plan, trace;
+  std::filesystem::path report, loss_curve, dump_plan, trace;
 
   /// Number of replicas that the strategy gets.
   int replica_count() const;
-  Optimizer make_optimizer() const;
+  /// The optimizer, with its schedule over so many steps.
+  Optimizer make_optimizer(std::int64_t steps) const;
   std::unique_ptr<Strategy> make_strategy(const std::vector<Device>& devices) const;
 };
 
-/// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything has
-/// been said.
+/// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything
+/// has been said.
 struct ParsedFlags {
   Flags flags;
   int exit_code = -1;

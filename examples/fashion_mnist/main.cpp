@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "examples/fashion_mnist/flags.hpp"
 #include "examples/models.hpp"
@@ -51,24 +52,34 @@ int train(const Flags& flags) {
   const auto strategy = flags.make_strategy(runtime.devices());
   TrainerOptions options{.seed = flags.seed, .grain = flags.grain};
   if (!flags.trace.empty()) options.trace = std::make_shared<Trace>();
-  Trainer trainer(runtime, *strategy, model_named(flags.model), flags.make_optimizer(), SoftmaxCrossEntropy{}, options);
+  Trainer trainer(runtime, *strategy, model_named(flags.model),
+                  flags.make_optimizer(flags.epochs * train_data.batches()), SoftmaxCrossEntropy{}, options);
   if (!flags.dump_plan.empty()) write_plan(flags, trainer.training_plan(train_data));
 
+  std::ostringstream curve;
+  curve.precision(9);
   const InterruptGuard interrupt;
   ProgressBar bar(std::cout, isatty(STDOUT_FILENO) != 0, flags.epochs, train_data.batches());
-  const auto fit = trainer.fit(train_data, {
-                                               .epochs = flags.epochs,
-                                               .on_step = [&](const StepMetrics& step) { bar.step(step); },
-                                               .on_epoch = [&](const EpochMetrics& epoch) { bar.finish_epoch(epoch.training, epoch.seconds); },
-                                               .stop_requested = [&] { return interrupt.signal() != 0; },
-                                           });
-  if (fit.stopped) std::cout << "stopped by a signal after step " << fit.steps << "; what was learned so far:" << std::endl;
+  const auto fit = trainer.fit(
+      train_data, {
+                      .epochs = flags.epochs,
+                      .on_step =
+                          [&](const StepMetrics& step) {
+                            bar.step(step);
+                            curve << step.loss << "\n";
+                          },
+                      .on_epoch = [&](const EpochMetrics& epoch) { bar.finish_epoch(epoch.training, epoch.seconds); },
+                      .stop_requested = [&] { return interrupt.signal() != 0; },
+                  });
+  if (fit.stopped)
+    std::cout << "stopped by a signal after step " << fit.steps << "; what was learned so far:" << std::endl;
   const auto test = trainer.evaluate(test_data);
   const auto report = report_of(flags, fit, test, trainer);
   std::cout << "test loss " << test.loss << "  test accuracy " << test.accuracy << "  (" << fit.steps << " steps, "
             << static_cast<std::int64_t>(report["samples_per_second"]) << " samples/s, parameters "
             << trainer.parameters().hash() << ")" << std::endl;
   if (!flags.report.empty()) write_file(flags.report, report.dump(2) + "\n");
+  if (!flags.loss_curve.empty()) write_file(flags.loss_curve, curve.str());
   if (options.trace) options.trace->write(flags.trace);
   return fit.stopped ? 128 + interrupt.signal() : 0;
 }

@@ -11,11 +11,21 @@ namespace {
 // Images are [B, H, W, C], which oneDNN calls nhwc; weights [KH, KW, C, O], which it calls hwio. oneDNN's logical order
 // is NCHW and OIHW all the same. Activations stay as they are; weights are put into the layout that the chosen kernel
 // likes, in scratch memory, once a call.
-Dims image_sizes(const Shape& s) { return {s[0], s[3], s[1], s[2]}; }
-Dims weight_sizes(const Shape& s) { return {s[3], s[2], s[0], s[1]}; }
-dnnl::memory::desc image(const Shape& shape) { return describe(image_sizes(shape), Tag::nhwc); }
-dnnl::memory::desc plain_weights(const Shape& shape) { return describe(weight_sizes(shape), Tag::hwio); }
-dnnl::memory::desc any_weights(const Shape& shape) { return describe(weight_sizes(shape), Tag::any); }
+Dims image_sizes(const Shape& s) {
+  return {s[0], s[3], s[1], s[2]};
+}
+Dims weight_sizes(const Shape& s) {
+  return {s[3], s[2], s[0], s[1]};
+}
+dnnl::memory::desc image(const Shape& shape) {
+  return describe(image_sizes(shape), Tag::nhwc);
+}
+dnnl::memory::desc plain_weights(const Shape& shape) {
+  return describe(weight_sizes(shape), Tag::hwio);
+}
+dnnl::memory::desc any_weights(const Shape& shape) {
+  return describe(weight_sizes(shape), Tag::any);
+}
 
 struct Geometry {
   Dims strides, padding;
@@ -29,11 +39,10 @@ dnnl::convolution_forward::primitive_desc forward_description(const Shape& x, co
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = dnnl::algorithm::convolution_direct;
   using Desc = dnnl::convolution_forward::desc;
-  const auto operation =
-      has_bias ? Desc(kind, algorithm, image(x), any_weights(w), describe({w[3]}, Tag::x), image(y), geometry.strides,
-                      geometry.padding, geometry.padding)
-               : Desc(kind, algorithm, image(x), any_weights(w), image(y), geometry.strides, geometry.padding,
-                      geometry.padding);
+  const auto operation = has_bias ? Desc(kind, algorithm, image(x), any_weights(w), describe({w[3]}, Tag::x), image(y),
+                                         geometry.strides, geometry.padding, geometry.padding)
+                                  : Desc(kind, algorithm, image(x), any_weights(w), image(y), geometry.strides,
+                                         geometry.padding, geometry.padding);
   return {operation, attributes_for(relu), onednn_engine()};
 }
 
@@ -200,8 +209,14 @@ std::unique_ptr<Kernel> make(const OpCall& call) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_conv2d(const OpCall& call) { return make<Conv2dKernel>(call); }
-std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) { return make<Conv2dGradDataKernel>(call); }
-std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) { return make<Conv2dGradWeightsKernel>(call); }
+std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
+  return make<Conv2dKernel>(call);
+}
+std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
+  return make<Conv2dGradDataKernel>(call);
+}
+std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
+  return make<Conv2dGradWeightsKernel>(call);
+}
 
 }  // namespace troupe::cpu

@@ -34,7 +34,8 @@ TROUPE_WIDE void sub_run(std::int64_t n, const float* a, std::int64_t sa, const 
 TROUPE_WIDE void mul_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb, float* out) {
   run_of([](float x, float y) { return x * y; }, n, a, sa, b, sb, out);
 }
-TROUPE_WIDE void copy_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb, float* out) {
+TROUPE_WIDE void copy_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb,
+                          float* out) {
   run_of([](float x, float) { return x; }, n, a, sa, b, sb, out);
 }
 TROUPE_WIDE void scale_all(std::int64_t n, const float* x, float factor, float* y) {
@@ -64,10 +65,18 @@ std::unique_ptr<Kernel> make_broadcast(const OpCall& call, Run run) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_add(const OpCall& call) { return make_broadcast(call, add_run); }
-std::unique_ptr<Kernel> make_sub(const OpCall& call) { return make_broadcast(call, sub_run); }
-std::unique_ptr<Kernel> make_mul(const OpCall& call) { return make_broadcast(call, mul_run); }
-std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) { return make_broadcast(call, copy_run); }
+std::unique_ptr<Kernel> make_add(const OpCall& call) {
+  return make_broadcast(call, add_run);
+}
+std::unique_ptr<Kernel> make_sub(const OpCall& call) {
+  return make_broadcast(call, sub_run);
+}
+std::unique_ptr<Kernel> make_mul(const OpCall& call) {
+  return make_broadcast(call, mul_run);
+}
+std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
+  return make_broadcast(call, copy_run);
+}
 
 std::unique_ptr<Kernel> make_scale(const OpCall& call) {
   return loop_kernel([factor = static_cast<float>(call.attributes.number("factor"))](Inputs in, Outputs out) {
@@ -76,8 +85,7 @@ std::unique_ptr<Kernel> make_scale(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_relu(const OpCall&) {
-  return loop_kernel(
-      [](Inputs in, Outputs out) { relu_all(in[0].elements(), floats(in[0]), mutable_floats(out[0])); });
+  return loop_kernel([](Inputs in, Outputs out) { relu_all(in[0].elements(), floats(in[0]), mutable_floats(out[0])); });
 }
 
 std::unique_ptr<Kernel> make_relu_grad(const OpCall&) {
@@ -95,8 +103,7 @@ std::unique_ptr<Kernel> make_check_finite(const OpCall&) {
 }
 
 std::unique_ptr<Kernel> make_after(const OpCall&) {
-  return loop_kernel(
-      [](Inputs in, Outputs out) { std::memcpy(out[0].mutable_raw(), in[0].raw(), in[0].bytes()); });
+  return loop_kernel([](Inputs in, Outputs out) { std::memcpy(out[0].mutable_raw(), in[0].raw(), in[0].bytes()); });
 }
 
 }  // namespace troupe::cpu

@@ -27,7 +27,11 @@ std::unique_ptr<Kernel> loop_kernel(Function function) {
   return std::make_unique<LoopKernel<Function>>(std::move(function));
 }
 
-inline const float* floats(const Tensor& tensor) { return reinterpret_cast<const float*>(tensor.raw()); }
-inline float* mutable_floats(const Tensor& tensor) { return reinterpret_cast<float*>(tensor.mutable_raw()); }
+inline const float* floats(const Tensor& tensor) {
+  return reinterpret_cast<const float*>(tensor.raw());
+}
+inline float* mutable_floats(const Tensor& tensor) {
+  return reinterpret_cast<float*>(tensor.mutable_raw());
+}
 
 }  // namespace troupe::cpu

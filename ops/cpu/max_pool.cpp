@@ -6,7 +6,9 @@ namespace troupe::cpu {
 
 namespace {
 
-dnnl::memory::desc image(const Shape& s) { return describe({s[0], s[3], s[1], s[2]}, Tag::nhwc); }
+dnnl::memory::desc image(const Shape& s) {
+  return describe({s[0], s[3], s[1], s[2]}, Tag::nhwc);
+}
 
 /// Padding after the last row or column: what the windows reach past the image there; negative if they end before it.
 std::int64_t padding_after(std::int64_t size, std::int64_t outputs, const Attributes& attributes) {
@@ -23,7 +25,8 @@ struct Windows {
         after{padding_after(x[1], y[1], attributes), padding_after(x[2], y[2], attributes)} {}
 };
 
-dnnl::pooling_forward::primitive_desc forward_description(const Attributes& attributes, const Shape& x, const Shape& y) {
+dnnl::pooling_forward::primitive_desc forward_description(const Attributes& attributes, const Shape& x,
+                                                          const Shape& y) {
   const Windows w(attributes, x, y);
   return {{dnnl::prop_kind::forward_training, dnnl::algorithm::pooling_max, image(x), image(y), w.strides, w.window,
            w.before, w.after},
@@ -107,7 +110,11 @@ std::unique_ptr<Kernel> make(const OpCall& call) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_max_pool(const OpCall& call) { return make<MaxPoolKernel>(call); }
-std::unique_ptr<Kernel> make_max_pool_grad(const OpCall& call) { return make<MaxPoolGradKernel>(call); }
+std::unique_ptr<Kernel> make_max_pool(const OpCall& call) {
+  return make<MaxPoolKernel>(call);
+}
+std::unique_ptr<Kernel> make_max_pool_grad(const OpCall& call) {
+  return make<MaxPoolGradKernel>(call);
+}
 
 }  // namespace troupe::cpu

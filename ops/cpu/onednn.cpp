@@ -25,7 +25,9 @@ const dnnl::engine& onednn_engine() {
   return engine;
 }
 
-dnnl::memory::desc describe(const Dims& sizes, Tag tag) { return {sizes, dnnl::memory::data_type::f32, tag}; }
+dnnl::memory::desc describe(const Dims& sizes, Tag tag) {
+  return {sizes, dnnl::memory::data_type::f32, tag};
+}
 
 dnnl::memory::desc describe(const Dims& sizes, const Dims& strides) {
   return {sizes, dnnl::memory::data_type::f32, strides};
@@ -55,7 +57,8 @@ void OnednnCall::bind(std::size_t index, const void* data) {
 void OnednnCall::execute() {
   const auto status = dnnl_primitive_execute(primitive_.get(), stream_of_thread().get(),
                                              static_cast<int>(arguments_.size()), arguments_.data());
-  if (status != dnnl_success) throw Error("onednn", "executing a primitive failed with status " + std::to_string(status));
+  if (status != dnnl_success)
+    throw Error("onednn", "executing a primitive failed with status " + std::to_string(status));
 }
 
 }  // namespace troupe::cpu

@@ -11,8 +11,8 @@ namespace troupe::cpu {
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 
-/// The CPU engine. The first call on a thread makes oneDNN use only that thread there: with more, replicas fight for the
-/// cores, and primitives made under different thread counts differ in their bits.
+/// The CPU engine. The first call on a thread makes oneDNN use only that thread there: with more, replicas fight for
+/// the cores, and primitives made under different thread counts differ in their bits.
 const dnnl::engine& onednn_engine();
 
 /// A float32 description in the given order of axes, or with strides.

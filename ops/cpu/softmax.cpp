@@ -5,7 +5,9 @@ namespace troupe::cpu {
 
 namespace {
 
-Dims flat(const Shape& shape) { return {shape.elements() / shape.back(0), shape.back(0)}; }
+Dims flat(const Shape& shape) {
+  return {shape.elements() / shape.back(0), shape.back(0)};
+}
 
 class SoftmaxKernel final : public Kernel {
  public:
@@ -69,15 +71,13 @@ class SoftmaxGradKernel final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_softmax(const OpCall& call) {
-  return prepare(call, [&]() -> std::unique_ptr<Kernel> {
-    return std::make_unique<SoftmaxKernel>(call.inputs[0].shape);
-  });
+  return prepare(call,
+                 [&]() -> std::unique_ptr<Kernel> { return std::make_unique<SoftmaxKernel>(call.inputs[0].shape); });
 }
 
 std::unique_ptr<Kernel> make_softmax_grad(const OpCall& call) {
-  return prepare(call, [&]() -> std::unique_ptr<Kernel> {
-    return std::make_unique<SoftmaxGradKernel>(call.inputs[0].shape);
-  });
+  return prepare(
+      call, [&]() -> std::unique_ptr<Kernel> { return std::make_unique<SoftmaxGradKernel>(call.inputs[0].shape); });
 }
 
 }  // namespace troupe::cpu

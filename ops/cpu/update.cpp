@@ -17,7 +17,8 @@ TROUPE_WIDE void sgd(std::int64_t n, float* p, const float* g, float rate, float
   for (std::int64_t i = 0; i < n; ++i) p[i] -= rate * (factor * g[i] + decay * p[i]);
 }
 
-TROUPE_WIDE void sgd_momentum(std::int64_t n, float* p, float* v, const float* g, float rate, float factor, SgdRule rule) {
+TROUPE_WIDE void sgd_momentum(std::int64_t n, float* p, float* v, const float* g, float rate, float factor,
+                              SgdRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {
     const float gradient = factor * g[i] + rule.weight_decay * p[i];
     v[i] = rule.momentum * v[i] + gradient;
@@ -31,8 +32,8 @@ struct AdamRule {
 };
 
 // `rate` and `root` carry the corrections of the bias for this step.
-TROUPE_WIDE void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root, float factor,
-                      AdamRule rule) {
+TROUPE_WIDE void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root,
+                      float factor, AdamRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {
     const float gradient = factor * g[i] + rule.weight_decay * p[i];
     m[i] = rule.beta1 * m[i] + rule.rest1 * gradient;
@@ -41,7 +42,9 @@ TROUPE_WIDE void adam(std::int64_t n, float* p, float* m, float* v, const float*
   }
 }
 
-float option(const OpCall& call, const char* name) { return static_cast<float>(call.attributes.number(name)); }
+float option(const OpCall& call, const char* name) {
+  return static_cast<float>(call.attributes.number(name));
+}
 
 }  // namespace
 

@@ -4,8 +4,8 @@
 
 #include "actors/spawned_plan.hpp"
 #include "ops/error.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -13,7 +13,8 @@ using namespace troupe::testing;
 namespace {
 
 /// Every rank has two tensors a step, which are reduced; sinks write down the sums.
-Plan two_collectives(int ranks, std::vector<std::vector<float>>& record, const std::shared_ptr<std::vector<std::string>>& order) {
+Plan two_collectives(int ranks, std::vector<std::vector<float>>& record,
+                     const std::shared_ptr<std::vector<std::string>>& order) {
   Plan plan;
   record.assign(static_cast<std::size_t>(ranks), {});
   Conductor conductor(make_local_group(ranks), {});
@@ -23,7 +24,8 @@ Plan two_collectives(int ranks, std::vector<std::vector<float>>& record, const s
     plan.actors[source].device = device;
     for (int index = 0; index < 2; ++index) {
       auto bucket = function_actor("bucket", 1, [=](const Firing& firing) {
-        firing.outputs[0].mutable_data<float>()[0] = firing.inputs[0].data<float>()[0] + static_cast<float>(10 * rank + index);
+        firing.outputs[0].mutable_data<float>()[0] =
+            firing.inputs[0].data<float>()[0] + static_cast<float>(10 * rank + index);
         order->push_back("bucket");
       });
       bucket.device = device;

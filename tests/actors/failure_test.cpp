@@ -5,8 +5,8 @@
 #include "actors/port_actor.hpp"
 #include "actors/spawned_plan.hpp"
 #include "ops/error.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

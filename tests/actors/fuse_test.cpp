@@ -6,8 +6,8 @@
 #include "actors/liveness.hpp"
 #include "strategies/mirrored.hpp"
 #include "strategies/one_device.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

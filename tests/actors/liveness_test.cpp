@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ops/error.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -29,7 +29,8 @@ std::ptrdiff_t position(const std::vector<ActorId>& order, ActorId actor) {
 }  // namespace
 
 TEST_CASE("a cycle without a token is refused, actor by actor") {
-  CHECK_THROWS_WITH(check_liveness(ring(1, 0)), Contains("'alpha' -> (sends 'alpha' to) 'beta' -> (sends 'beta' to) 'alpha'"));
+  CHECK_THROWS_WITH(check_liveness(ring(1, 0)),
+                    Contains("'alpha' -> (sends 'alpha' to) 'beta' -> (sends 'beta' to) 'alpha'"));
   CHECK_THROWS_AS(check_liveness(ring(1, 0)), Error);
   CHECK_NOTHROW(check_liveness(ring(1, 1)));
 }

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "actors/spawned_plan.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

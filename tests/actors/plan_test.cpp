@@ -2,8 +2,8 @@
 
 #include "actors/fuse.hpp"
 #include "ops/error.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

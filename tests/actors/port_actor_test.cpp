@@ -3,8 +3,8 @@
 #include "actors/lower.hpp"
 #include "actors/spawned_plan.hpp"
 #include "ops/elementwise.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -90,9 +90,12 @@ TEST_CASE("actors of one's own are source, transform and sink of a pipeline with
 TEST_CASE("what an actor of one's own does wrong ends the run with its name and step") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     std::vector<float> record;
-    CHECK_THROWS_WITH(run(seed, pipeline(9, Doubler::Fault::throws, record)), Contains("[doubler] no more (op doubler, step 3"));
-    CHECK_THROWS_WITH(run(seed, pipeline(9, Doubler::Fault::sets_nothing, record)), Contains("[doubler] an output was not set"));
-    CHECK_THROWS_WITH(run(seed, pipeline(9, Doubler::Fault::wrong_shape, record)),
-                      Contains("[doubler] sent float32[3] on cpu:0 where the plan says float32[2]") && Contains("step 3"));
+    CHECK_THROWS_WITH(run(seed, pipeline(9, Doubler::Fault::throws, record)),
+                      Contains("[doubler] no more (op doubler, step 3"));
+    CHECK_THROWS_WITH(run(seed, pipeline(9, Doubler::Fault::sets_nothing, record)),
+                      Contains("[doubler] an output was not set"));
+    CHECK_THROWS_WITH(
+        run(seed, pipeline(9, Doubler::Fault::wrong_shape, record)),
+        Contains("[doubler] sent float32[3] on cpu:0 where the plan says float32[2]") && Contains("step 3"));
   }
 }

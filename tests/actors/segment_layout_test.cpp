@@ -3,8 +3,8 @@
 #include "actors/spawned_plan.hpp"
 #include "ops/allocator.hpp"
 #include "strategies/mirrored.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "ops/error.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::int64_t kForEver = 1'000'000;
 
-Plan in_grain(Plan plan, Grain grain) { return grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan)); }
+Plan in_grain(Plan plan, Grain grain) {
+  return grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan));
+}
 
 std::vector<float> counted(std::int64_t first, std::int64_t count, float offset) {
   std::vector<float> numbers(static_cast<std::size_t>(count));
@@ -72,7 +74,8 @@ TEST_CASE("a token makes a loop: each step sees the result of the one before") {
     Plan plan;
     const auto source = plan.add(counting_source("source", 6));
     const auto sum = plan.add(function_actor("sum", 1, [](const Firing& firing) {
-      firing.outputs[0].mutable_data<float>()[0] = firing.inputs[0].data<float>()[0] + firing.inputs[1].data<float>()[0];
+      firing.outputs[0].mutable_data<float>()[0] =
+          firing.inputs[0].data<float>()[0] + firing.inputs[1].data<float>()[0];
     }));
     plan.connect(source, 0, sum);
     plan.connect(plan.edge_of(sum, 0, 2, 1), sum, {Shape{2}, DType::float32}, 0);
@@ -95,7 +98,8 @@ TEST_CASE("the shortest source ends a run, and what the others sent too much com
     const auto short_one = plan.add(counting_source("short", 3));
     const auto long_one = plan.add(counting_source("long", 9));
     const auto join = plan.add(function_actor("join", 1, [](const Firing& firing) {
-      firing.outputs[0].mutable_data<float>()[0] = firing.inputs[0].data<float>()[0] * firing.inputs[1].data<float>()[0];
+      firing.outputs[0].mutable_data<float>()[0] =
+          firing.inputs[0].data<float>()[0] * firing.inputs[1].data<float>()[0];
     }));
     plan.connect(short_one, 0, join, 2);
     plan.connect(long_one, 0, join, 2);
@@ -113,12 +117,12 @@ TEST_CASE("the limits of capacity hold: a source is never further ahead than the
   std::int64_t emitted = 0, most_ahead = 0;
   Plan plan;
   auto counting = counting_source("source", 50);
-  counting.make_task = function_source([](std::int64_t step) { return step < 50 ? std::optional<std::int64_t>(1) : std::nullopt; },
-                                       [&](const Firing&) { ++emitted; });
+  counting.make_task =
+      function_source([](std::int64_t step) { return step < 50 ? std::optional<std::int64_t>(1) : std::nullopt; },
+                      [&](const Firing&) { ++emitted; });
   const auto source = plan.add(counting);
-  const auto sink = plan.add(function_actor("sink", 0, [&](const Firing& firing) {
-    most_ahead = std::max(most_ahead, emitted - firing.step);
-  }));
+  const auto sink = plan.add(function_actor(
+      "sink", 0, [&](const Firing& firing) { most_ahead = std::max(most_ahead, emitted - firing.step); }));
   plan.connect(source, 0, sink, 3);
   auto runtime = scheduled_runtime(11);
   SpawnedPlan spawned(runtime, split(plan));

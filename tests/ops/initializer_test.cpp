@@ -48,6 +48,11 @@ TEST_CASE("He's limit comes from the inputs", "[initializer]") {
   check_spread(filled(Initializer::he_uniform(), {5, 5, 8, 20}), std::sqrt(6.0 / 200.0));
 }
 
+TEST_CASE("the smaller limit comes from the inputs too", "[initializer]") {
+  check_spread(filled(Initializer::fan_in_uniform(), {100, 50}), std::sqrt(1.0 / 100.0));
+  check_spread(filled(Initializer::fan_in_uniform(), {5, 5, 8, 20}), std::sqrt(1.0 / 200.0));
+}
+
 TEST_CASE("the same seed and stream give the same bits, others do not", "[initializer]") {
   const auto he = Initializer::he_uniform();
   CHECK(filled(he, {10, 10}, 1, 2) == filled(he, {10, 10}, 1, 2));

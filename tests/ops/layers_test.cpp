@@ -42,14 +42,14 @@ struct Doubled {
 TEST_CASE("a model names its parameters by kind and number", "[layers]") {
   const Sequential model{Conv2d{8, 3, relu}, MaxPool{}, Conv2d{16, 3}, Flatten{}, Dense{10, relu}, Dense{4}};
   const auto graph = graph_of(model, {kBatch, 8, 8, 3});
-  const auto he = Initializer::he_uniform(), glorot = Initializer::glorot_uniform(), zeros = Initializer::zeros();
-  CHECK(parameters_of(graph) == std::vector<Parameter>{{"conv1.weights", {3, 3, 3, 8}, he},
+  const auto fan_in = Initializer::fan_in_uniform(), zeros = Initializer::zeros();
+  CHECK(parameters_of(graph) == std::vector<Parameter>{{"conv1.weights", {3, 3, 3, 8}, fan_in},
                                                        {"conv1.bias", {8}, zeros},
-                                                       {"conv2.weights", {3, 3, 8, 16}, glorot},
+                                                       {"conv2.weights", {3, 3, 8, 16}, fan_in},
                                                        {"conv2.bias", {16}, zeros},
-                                                       {"dense1.weights", {16, 10}, he},
+                                                       {"dense1.weights", {16, 10}, fan_in},
                                                        {"dense1.bias", {10}, zeros},
-                                                       {"dense2.weights", {10, 4}, glorot},
+                                                       {"dense2.weights", {10, 4}, fan_in},
                                                        {"dense2.bias", {4}, zeros}});
   CHECK(graph.info(graph.output("y")).shape == Shape{kBatch, 4});
 }

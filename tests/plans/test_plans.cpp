@@ -4,7 +4,9 @@
 
 namespace troupe::testing {
 
-Runtime scheduled_runtime(std::uint64_t seed, int devices) { return Runtime({.cpu_devices = devices, .test_seed = seed}); }
+Runtime scheduled_runtime(std::uint64_t seed, int devices) {
+  return Runtime({.cpu_devices = devices, .test_seed = seed});
+}
 
 PlanActor function_actor(const std::string& name, int outputs, FunctionTask::Function function) {
   PlanActor actor{.name = name};
@@ -26,7 +28,8 @@ PlanActor counting_source(const std::string& name, std::int64_t steps) {
 }
 
 PlanActor recording_sink(const std::string& name, std::vector<float>& record) {
-  auto actor = function_actor(name, 0, [&record](const Firing& firing) { record.push_back(firing.inputs[0].data<float>()[0]); });
+  auto actor =
+      function_actor(name, 0, [&record](const Firing& firing) { record.push_back(firing.inputs[0].data<float>()[0]); });
   actor.role = ActorRole::sink;
   return actor;
 }
@@ -36,8 +39,7 @@ Plan chain_plan(int length, std::int64_t steps, std::vector<float>& record, std:
   auto last = plan.add(counting_source("source", steps));
   for (int i = 0; i < length; ++i) {
     const auto next = plan.add(function_actor("add" + std::to_string(i), 1, [](const Firing& firing) {
-      for (int k = 0; k < 2; ++k)
-        firing.outputs[0].mutable_data<float>()[k] = firing.inputs[0].data<float>()[k] + 1.0F;
+      for (int k = 0; k < 2; ++k) firing.outputs[0].mutable_data<float>()[k] = firing.inputs[0].data<float>()[k] + 1.0F;
     }));
     plan.connect(last, 0, next, capacity);
     last = next;

@@ -7,9 +7,13 @@ using namespace troupe;
 
 namespace {
 
-Tensor row(const std::vector<float>& values) { return Tensor::from<float>(Shape{static_cast<std::int64_t>(values.size())}, values); }
+Tensor row(const std::vector<float>& values) {
+  return Tensor::from<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
+}
 
-std::vector<float> values(const Tensor& tensor) { return {tensor.data<float>().begin(), tensor.data<float>().end()}; }
+std::vector<float> values(const Tensor& tensor) {
+  return {tensor.data<float>().begin(), tensor.data<float>().end()};
+}
 
 }  // namespace
 

@@ -1,14 +1,15 @@
 #include "strategies/trainer.hpp"
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include "ops/allocator.hpp"
 #include "ops/error.hpp"
 #include "strategies/mirrored.hpp"
 #include "strategies/one_device.hpp"
-#include "tests/plans/test_plans.hpp"
 #include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -22,7 +23,8 @@ std::vector<Device> devices(int count) {
   return list;
 }
 
-Trainer make_trainer(Runtime& runtime, const Strategy& strategy, TrainerOptions options = {}, Optimizer optimizer = Sgd{.lr = 0.1, .momentum = 0.5}) {
+Trainer make_trainer(Runtime& runtime, const Strategy& strategy, TrainerOptions options = {},
+                     Optimizer optimizer = Sgd{.lr = 0.1, .momentum = 0.5}) {
   return Trainer(runtime, strategy, small_spec().model, std::move(optimizer), SoftmaxCrossEntropy{}, options);
 }
 
@@ -38,7 +40,8 @@ Outcome train(Runtime& runtime, const Strategy& strategy, const Dataset& data, G
               Optimizer optimizer = Sgd{.lr = 0.1, .momentum = 0.5}) {
   auto trainer = make_trainer(runtime, strategy, {.seed = 3, .grain = grain}, std::move(optimizer));
   Outcome outcome;
-  trainer.fit(data, {.epochs = epochs, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
+  trainer.fit(data,
+              {.epochs = epochs, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
   outcome.hash = trainer.parameters().hash(0);
   for (int replica = 1; replica < strategy.num_replicas_in_sync(); ++replica)
     CHECK(trainer.parameters().hash(replica) == outcome.hash);
@@ -51,14 +54,18 @@ const Dataset& data_of_50() {
 }
 
 /// A model whose scores become infinite when the weights have grown.
-Value exploding(Value x) { return scale(Sequential{Flatten{}, Dense{2}}(x), 1e38); }
+Value exploding(Value x) {
+  return scale(Sequential{Flatten{}, Dense{2}}(x), 1e38);
+}
 
 }  // namespace
 
 TEST_CASE("the same bits from every schedule, both grains, any number of threads, with and without prefetch") {
   for (int replicas : {1, 2, 3}) {
-    const auto strategy = replicas == 1 ? std::unique_ptr<Strategy>(std::make_unique<OneDevice>())
-                                        : std::make_unique<Mirrored>(devices(replicas), MirroredOptions{.first_bucket_bytes = 64, .bucket_bytes = 64});
+    const auto strategy = replicas == 1
+                              ? std::unique_ptr<Strategy>(std::make_unique<OneDevice>())
+                              : std::make_unique<Mirrored>(
+                                    devices(replicas), MirroredOptions{.first_bucket_bytes = 64, .bucket_bytes = 64});
     Runtime threads({.workers = 2, .cpu_devices = replicas});
     const auto expected = train(threads, *strategy, data_of_50(), Grain::fused);
     CHECK(expected.losses.size() == 8);
@@ -82,10 +89,12 @@ TEST_CASE("mirrored replicas do what one device does, uneven and empty parts inc
     for (int replicas : {1, 2, 3, 5}) {
       std::string hash;
       for (std::int64_t bucket : {1, 100, 1 << 20}) {
-        const auto many = train(runtime, Mirrored(devices(replicas), {.first_bucket_bytes = bucket, .bucket_bytes = bucket}),
-                                data_of_50(), Grain::fused, 5, optimizer);
+        const auto many =
+            train(runtime, Mirrored(devices(replicas), {.first_bucket_bytes = bucket, .bucket_bytes = bucket}),
+                  data_of_50(), Grain::fused, 5, optimizer);
         REQUIRE(many.losses.size() == one.losses.size());
-        for (std::size_t i = 0; i < one.losses.size(); ++i) CHECK(many.losses[i] == Approx(one.losses[i]).epsilon(1e-4));
+        for (std::size_t i = 0; i < one.losses.size(); ++i)
+          CHECK(many.losses[i] == Approx(one.losses[i]).epsilon(1e-4));
         CHECK((hash.empty() || many.hash == hash));
         hash = many.hash;
       }
@@ -214,5 +223,24 @@ TEST_CASE("memory is what the plan said and does not grow with the steps") {
     trainer.fit(data, {.epochs = 500});
     // The actors of the first fit may free their last tensors while those of the second start.
     CHECK(static_cast<double>(cpu_allocator()->peak_bytes()) <= 1.1 * static_cast<double>(short_peak));
+  }
+}
+
+TEST_CASE("the process does not grow over 10,000 steps") {
+  const auto resident_pages = [] {
+    std::int64_t total = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> total >> resident;
+    return resident;
+  };
+  for (const auto grain : {Grain::fused, Grain::per_op}) {
+    Runtime runtime({.workers = 2, .cpu_devices = 2});
+    const Mirrored strategy(devices(2));
+    auto trainer = make_trainer(runtime, strategy, {.grain = grain});
+    const auto data = small_dataset(64).batch(16).shuffle(64);
+    trainer.fit(data, {.epochs = 250});
+    const auto before = resident_pages();
+    trainer.fit(data, {.epochs = 2500});
+    CHECK(trainer.steps() == 11'000);
+    CHECK(resident_pages() - before < 512);
   }
 }

@@ -34,7 +34,8 @@ void on_ranks(int ranks, const std::function<void(Communicator&)>& function) {
 Tensor numbers(std::int64_t count, int rank) {
   Tensor tensor(Shape{count}, DType::float32);
   for (std::int64_t i = 0; i < count; ++i)
-    tensor.mutable_data<float>()[i] = uniform(3, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(i)) - 0.5F;
+    tensor.mutable_data<float>()[i] =
+        uniform(3, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(i)) - 0.5F;
   return tensor;
 }
 
@@ -48,7 +49,9 @@ std::vector<float> sum_in_rank_order(std::int64_t count, int ranks) {
   return sum;
 }
 
-std::vector<float> copy_of(const Tensor& tensor) { return {tensor.data<float>().begin(), tensor.data<float>().end()}; }
+std::vector<float> copy_of(const Tensor& tensor) {
+  return {tensor.data<float>().begin(), tensor.data<float>().end()};
+}
 
 }  // namespace
 
@@ -89,7 +92,8 @@ TEST_CASE("integers are summed, what cannot be summed is refused") {
     const auto large = Tensor::scalar<std::int64_t>(std::int64_t{1} << 40);
     communicator.all_reduce(small)->wait(kLimit);
     communicator.all_reduce(large)->wait(kLimit);
-    if (small.item<std::int32_t>() != 3 || large.item<std::int64_t>() != std::int64_t{1} << 41) throw Error("test", "wrong sum");
+    if (small.item<std::int32_t>() != 3 || large.item<std::int64_t>() != std::int64_t{1} << 41)
+      throw Error("test", "wrong sum");
   });
   const auto bytes = [](Communicator& communicator) {
     communicator.all_reduce(Tensor(Shape{4}, DType::uint8))->wait(kLimit);
@@ -145,7 +149,8 @@ TEST_CASE("tensors sent from rank to rank arrive in order") {
   });
   const auto group = make_local_group(2);
   group[0]->send(Tensor::scalar(1.0F), 1);
-  CHECK_THROWS_WITH(group[1]->recv(Tensor(Shape{2}, DType::float32), 0)->wait(kLimit), Contains("rank 0 sent float32[]"));
+  CHECK_THROWS_WITH(group[1]->recv(Tensor(Shape{2}, DType::float32), 0)->wait(kLimit),
+                    Contains("rank 0 sent float32[]"));
 }
 
 TEST_CASE("ranks that call different collectives both learn who did what") {

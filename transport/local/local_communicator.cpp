@@ -36,7 +36,10 @@ class MeetingWork final : public Work {
   using Piece = std::function<void(Meeting&)>;
 
   MeetingWork(std::shared_ptr<Group> group, std::shared_ptr<Meeting> meeting, int rank, Piece reduce, Piece copy)
-      : group_(std::move(group)), meeting_(std::move(meeting)), rank_(rank), pieces_{std::move(reduce), std::move(copy)} {}
+      : group_(std::move(group)),
+        meeting_(std::move(meeting)),
+        rank_(rank),
+        pieces_{std::move(reduce), std::move(copy)} {}
 
   bool advance() override {
     group_->abort.check();
@@ -230,9 +233,9 @@ class LocalCommunicator final : public Communicator {
       meeting->signature = signature;
       meeting->first_rank = rank_;
     } else if (!(meeting->signature == signature)) {
-      const auto reason = "collective " + std::to_string(number) + " is " + to_string(meeting->signature) + " on rank " +
-                          std::to_string(meeting->first_rank) + " but " + to_string(signature) + " on rank " +
-                          std::to_string(rank_);
+      const auto reason = "collective " + std::to_string(number) + " is " + to_string(meeting->signature) +
+                          " on rank " + std::to_string(meeting->first_rank) + " but " + to_string(signature) +
+                          " on rank " + std::to_string(rank_);
       lock.unlock();
       abort(reason);
       throw Error("communicator", reason);

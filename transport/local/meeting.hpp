@@ -38,8 +38,8 @@ struct CallSignature {
 std::string to_string(const CallSignature& signature);
 
 /// The place where the ranks of one collective meet. Each goes through three phases: arrived (its tensors may be read),
-/// reduced (it has written what others copy), copied (it reads nothing of others any more). A phase is complete when all
-/// ranks have passed it; whoever passes last tells the others.
+/// reduced (it has written what others copy), copied (it reads nothing of others any more). A phase is complete when
+/// all ranks have passed it; whoever passes last tells the others.
 class Meeting {
  public:
   enum Phase { arrived, reduced, copied, kPhases };

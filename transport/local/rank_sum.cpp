@@ -19,7 +19,9 @@ template <class T>
     for (std::int64_t i = 0; i < n; ++i) sum[i] = from[i];
 }
 
-TROUPE_WIDE void accumulate(std::int64_t n, const float* from, float* sum, bool add) { copy_or_add(n, from, sum, add); }
+TROUPE_WIDE void accumulate(std::int64_t n, const float* from, float* sum, bool add) {
+  copy_or_add(n, from, sum, add);
+}
 TROUPE_WIDE void accumulate(std::int64_t n, const std::int32_t* from, std::int32_t* sum, bool add) {
   copy_or_add(n, from, sum, add);
 }
@@ -43,10 +45,14 @@ void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t 
 
 void rank_sum(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, std::byte* output) {
   switch (inputs[0].dtype()) {
-    case DType::float32: return sum_typed(inputs, first, count, reinterpret_cast<float*>(output));
-    case DType::int32: return sum_typed(inputs, first, count, reinterpret_cast<std::int32_t*>(output));
-    case DType::int64: return sum_typed(inputs, first, count, reinterpret_cast<std::int64_t*>(output));
-    default: throw Error("all_reduce", "there is no sum of " + std::string(name_of(inputs[0].dtype())));
+    case DType::float32:
+      return sum_typed(inputs, first, count, reinterpret_cast<float*>(output));
+    case DType::int32:
+      return sum_typed(inputs, first, count, reinterpret_cast<std::int32_t*>(output));
+    case DType::int64:
+      return sum_typed(inputs, first, count, reinterpret_cast<std::int64_t*>(output));
+    default:
+      throw Error("all_reduce", "there is no sum of " + std::string(name_of(inputs[0].dtype())));
   }
 }
 

@@ -1,0 +1,68 @@
+#include "strategies/mirrored.hpp"
+
+#include <cmath>
+
+#include "examples/models.hpp"
+#include "ops/fashion_mnist.hpp"
+#include "strategies/one_device.hpp"
+#include "strategies/trainer.hpp"
+#include "tests/catch.hpp"
+#include "tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// The loss of each of 240 steps (two epochs of 118 and a bit, the last batch of an epoch uneven) on the real data.
+std::vector<double> loss_curve(const Strategy& strategy) {
+  Runtime runtime({.cpu_devices = strategy.num_replicas_in_sync()});
+  Trainer trainer(runtime, strategy, examples::mlp(), Sgd{.lr = 0.05}, SoftmaxCrossEntropy{}, {.seed = 1});
+  std::vector<double> losses;
+  trainer.fit(
+      fashion_mnist(Split::train).shuffle(60'000).batch(512),
+      {.epochs = 3, .max_steps = 240, .on_step = [&](const StepMetrics& step) { losses.push_back(step.loss); }});
+  return losses;
+}
+
+Plan plan_with_buckets(std::int64_t first, std::int64_t others) {
+  const auto spec = small_spec();
+  const auto data = small_dataset(8).batch(4);
+  ParameterStore store(0);
+  const Mirrored strategy({{DeviceType::cpu, 0}, {DeviceType::cpu, 1}},
+                          {.first_bucket_bytes = first, .bucket_bytes = others});
+  return strategy.training_plan({spec, data, 0, store, {}, [](int) { return function_task([](const Firing&) {}); }});
+}
+
+std::vector<std::int64_t> bucket_elements(const Plan& plan) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& actor : plan.actors)
+    if (actor.role == ActorRole::collective && actor.replica == 0)
+      sizes.push_back(actor.outputs[0].info.shape.elements());
+  return sizes;
+}
+
+}  // namespace
+
+TEST_CASE("on the real data 2 and 3 replicas have the loss curve of one device") {
+  const auto one = loss_curve(OneDevice());
+  REQUIRE(one.size() == 240);
+  CHECK(one.back() < 0.5 * one.front());
+  for (int replicas : {2, 3}) {
+    std::vector<Device> devices;
+    for (int i = 0; i < replicas; ++i) devices.push_back({DeviceType::cpu, i});
+    const auto many = loss_curve(Mirrored(devices));
+    REQUIRE(many.size() == 240);
+    for (std::size_t step = 0; step < one.size(); ++step) CHECK(std::abs(many[step] - one[step]) <= 1e-3 * one[step]);
+  }
+}
+
+TEST_CASE("buckets fill in the order of the backward pass") {
+  // Gradients as they are made: bias 2, weights 8x2, bias 8, weights 12x8; each padded to 16 elements.
+  CHECK(bucket_elements(plan_with_buckets(1 << 20, 1 << 20)) == std::vector<std::int64_t>{16 + 16 + 16 + 96});
+  CHECK(bucket_elements(plan_with_buckets(1, 1)).size() == 4);
+  const auto mixed = bucket_elements(plan_with_buckets(80, 1 << 20));
+  REQUIRE(mixed.size() == 2);
+  CHECK(mixed[0] == 32);
+  CHECK(mixed[1] == 112);
+}
