@@ -11,7 +11,7 @@ struct MaxPoolOptions {
 };
 
 /// The largest element of every window of images [B, H, W, C] -> [B, (H + 2 padding - window) / stride + 1, likewise W,
-/// C]. The gradient goes to the first largest element of a window.
+/// C]. The gradient goes to the first largest element of a window; NaNs do not take part.
 Value max_pool(Value x, MaxPoolOptions options = {});
 
 }  // namespace troupe

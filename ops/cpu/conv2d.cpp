@@ -2,7 +2,9 @@
 
 #include "ops/allocator.hpp"
 #include "ops/cpu/kernels.hpp"
+#include "ops/cpu/loop_kernel.hpp"
 #include "ops/cpu/onednn.hpp"
+#include "ops/cpu/relu.hpp"
 
 namespace troupe::cpu {
 
@@ -34,7 +36,7 @@ struct Geometry {
 };
 
 dnnl::convolution_forward::primitive_desc forward_description(const Shape& x, const Shape& w, const Shape& y,
-                                                              bool has_bias, const Attributes& attributes, bool relu) {
+                                                              bool has_bias, const Attributes& attributes) {
   const Geometry geometry(attributes);
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = dnnl::algorithm::convolution_direct;
@@ -43,7 +45,7 @@ dnnl::convolution_forward::primitive_desc forward_description(const Shape& x, co
                                          geometry.strides, geometry.padding, geometry.padding)
                                   : Desc(kind, algorithm, image(x), any_weights(w), image(y), geometry.strides,
                                          geometry.padding, geometry.padding);
-  return {operation, attributes_for(relu), onednn_engine()};
+  return {operation, scratch_attributes(), onednn_engine()};
 }
 
 /// Weights in the layout of a primitive, copied from or to the plain layout unless the two are the same.
@@ -83,10 +85,10 @@ class WeightLayout {
 
 class Conv2dKernel final : public Kernel {
  public:
-  explicit Conv2dKernel(const OpCall& call) : has_bias_(call.inputs.size() == 3) {
+  explicit Conv2dKernel(const OpCall& call)
+      : has_bias_(call.inputs.size() == 3), has_relu_(call.attributes.flag("relu")) {
     const auto& w = call.inputs[1].shape;
-    const auto chosen = forward_description(call.inputs[0].shape, w, call.outputs[0].shape, has_bias_, call.attributes,
-                                            call.attributes.flag("relu"));
+    const auto chosen = forward_description(call.inputs[0].shape, w, call.outputs[0].shape, has_bias_, call.attributes);
     layout_ = WeightLayout(plain_weights(w), chosen.weights_desc(), chosen.weights_desc());
     scratch_bytes_ = chosen.scratchpad_desc().get_size();
     call_ = OnednnCall(dnnl::convolution_forward(chosen));
@@ -107,10 +109,11 @@ class Conv2dKernel final : public Kernel {
     call_.bind(y_, outputs[0].raw());
     call_.bind(scratch_, scratch + layout_.bytes());
     call_.execute();
+    if (has_relu_) relu(outputs[0].elements(), floats(outputs[0]), mutable_floats(outputs[0]));
   }
 
  private:
-  bool has_bias_;
+  bool has_bias_, has_relu_;
   std::size_t scratch_bytes_ = 0;
   WeightLayout layout_;
   OnednnCall call_;
@@ -124,11 +127,11 @@ class Conv2dGradDataKernel final : public Kernel {
     const auto& w = call.inputs[1].shape;
     const auto& dx = call.outputs[0].shape;
     const Geometry geometry(call.attributes);
-    const auto hint = forward_description(dx, w, dy, false, call.attributes, false);
+    const auto hint = forward_description(dx, w, dy, false, call.attributes);
     const dnnl::convolution_backward_data::primitive_desc chosen(
         {dnnl::algorithm::convolution_direct, image(dx), any_weights(w), image(dy), geometry.strides, geometry.padding,
          geometry.padding},
-        attributes_for(false), onednn_engine(), hint);
+        scratch_attributes(), onednn_engine(), hint);
     layout_ = WeightLayout(plain_weights(w), chosen.weights_desc(), chosen.weights_desc());
     scratch_bytes_ = chosen.scratchpad_desc().get_size();
     call_ = OnednnCall(dnnl::convolution_backward_data(chosen));
@@ -163,14 +166,14 @@ class Conv2dGradWeightsKernel final : public Kernel {
     const auto& dy = call.inputs[1].shape;
     const auto& w = call.outputs[0].shape;
     const Geometry geometry(call.attributes);
-    const auto hint = forward_description(x, w, dy, has_bias_, call.attributes, false);
+    const auto hint = forward_description(x, w, dy, has_bias_, call.attributes);
     const auto algorithm = dnnl::algorithm::convolution_direct;
     using Desc = dnnl::convolution_backward_weights::desc;
     const auto operation = has_bias_ ? Desc(algorithm, image(x), any_weights(w), describe({w[3]}, Tag::x), image(dy),
                                             geometry.strides, geometry.padding, geometry.padding)
                                      : Desc(algorithm, image(x), any_weights(w), image(dy), geometry.strides,
                                             geometry.padding, geometry.padding);
-    const dnnl::convolution_backward_weights::primitive_desc chosen(operation, attributes_for(false), onednn_engine(),
+    const dnnl::convolution_backward_weights::primitive_desc chosen(operation, scratch_attributes(), onednn_engine(),
                                                                     hint);
     layout_ = WeightLayout(chosen.diff_weights_desc(), plain_weights(w), chosen.diff_weights_desc());
     scratch_bytes_ = chosen.scratchpad_desc().get_size();

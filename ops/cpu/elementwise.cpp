@@ -4,6 +4,7 @@
 #include "ops/cpu/broadcast.hpp"
 #include "ops/cpu/kernels.hpp"
 #include "ops/cpu/loop_kernel.hpp"
+#include "ops/cpu/relu.hpp"
 #include "ops/error.hpp"
 
 namespace troupe::cpu {
@@ -40,10 +41,6 @@ TROUPE_WIDE void copy_run(std::int64_t n, const float* a, std::int64_t sa, const
 }
 TROUPE_WIDE void scale_all(std::int64_t n, const float* x, float factor, float* y) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor;
-}
-TROUPE_WIDE void relu_all(std::int64_t n, const float* x, float* y) {
-  // A NaN passes: it must not be hidden.
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] < 0.0F ? 0.0F : x[i];
 }
 TROUPE_WIDE void relu_grad_all(std::int64_t n, const float* dy, const float* y, float* dx) {
   for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] > 0.0F ? dy[i] : 0.0F;
@@ -85,7 +82,7 @@ std::unique_ptr<Kernel> make_scale(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_relu(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) { relu_all(in[0].elements(), floats(in[0]), mutable_floats(out[0])); });
+  return loop_kernel([](Inputs in, Outputs out) { relu(in[0].elements(), floats(in[0]), mutable_floats(out[0])); });
 }
 
 std::unique_ptr<Kernel> make_relu_grad(const OpCall&) {

@@ -1,5 +1,7 @@
 #include "ops/cpu/kernels.hpp"
+#include "ops/cpu/loop_kernel.hpp"
 #include "ops/cpu/onednn.hpp"
+#include "ops/cpu/relu.hpp"
 
 namespace troupe::cpu {
 
@@ -14,14 +16,15 @@ dnnl::memory::desc side(const Shape& shape, bool transposed) {
 
 class MatmulKernel final : public Kernel {
  public:
-  explicit MatmulKernel(const OpCall& call) : has_bias_(call.inputs.size() == 3) {
+  explicit MatmulKernel(const OpCall& call)
+      : has_bias_(call.inputs.size() == 3), has_relu_(call.attributes.flag("relu")) {
     const auto a = side(call.inputs[0].shape, call.attributes.flag("transpose_a"));
     const auto b = side(call.inputs[1].shape, call.attributes.flag("transpose_b"));
     const auto y = side(call.outputs[0].shape, false);
     const auto n = call.outputs[0].shape[1];
     const auto bias = describe({1, n}, Dims{n, 1});
     const auto operation = has_bias_ ? dnnl::matmul::desc(a, b, bias, y) : dnnl::matmul::desc(a, b, y);
-    const dnnl::matmul::primitive_desc chosen(operation, attributes_for(call.attributes.flag("relu")), onednn_engine());
+    const dnnl::matmul::primitive_desc chosen(operation, scratch_attributes(), onednn_engine());
     scratch_bytes_ = chosen.scratchpad_desc().get_size();
     call_ = OnednnCall(dnnl::matmul(chosen));
     a_ = call_.argument(DNNL_ARG_SRC, a);
@@ -40,10 +43,11 @@ class MatmulKernel final : public Kernel {
     call_.bind(y_, outputs[0].raw());
     call_.bind(scratch_, scratch);
     call_.execute();
+    if (has_relu_) relu(outputs[0].elements(), floats(outputs[0]), mutable_floats(outputs[0]));
   }
 
  private:
-  bool has_bias_;
+  bool has_bias_, has_relu_;
   std::size_t scratch_bytes_ = 0;
   OnednnCall call_;
   std::size_t a_ = 0, b_ = 0, y_ = 0, scratch_ = 0, bias_ = 0;

@@ -30,7 +30,7 @@ dnnl::pooling_forward::primitive_desc forward_description(const Attributes& attr
   const Windows w(attributes, x, y);
   return {{dnnl::prop_kind::forward_training, dnnl::algorithm::pooling_max, image(x), image(y), w.strides, w.window,
            w.before, w.after},
-          attributes_for(false),
+          scratch_attributes(),
           onednn_engine()};
 }
 
@@ -78,7 +78,7 @@ class MaxPoolGradKernel final : public Kernel {
     expect_places(call, hint.workspace_desc(), dy);
     const dnnl::pooling_backward::primitive_desc chosen(
         {dnnl::algorithm::pooling_max, image(dx), image(dy), w.strides, w.window, w.before, w.after},
-        attributes_for(false), onednn_engine(), hint);
+        scratch_attributes(), onednn_engine(), hint);
     scratch_bytes_ = chosen.scratchpad_desc().get_size();
     call_ = OnednnCall(dnnl::pooling_backward(chosen));
     dy_ = call_.argument(DNNL_ARG_DIFF_DST, chosen.diff_dst_desc());

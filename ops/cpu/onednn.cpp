@@ -33,14 +33,9 @@ dnnl::memory::desc describe(const Dims& sizes, const Dims& strides) {
   return {sizes, dnnl::memory::data_type::f32, strides};
 }
 
-dnnl::primitive_attr attributes_for(bool relu) {
+dnnl::primitive_attr scratch_attributes() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (relu) {
-    dnnl::post_ops after;
-    after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
-    attributes.set_post_ops(after);
-  }
   return attributes;
 }
 

@@ -18,8 +18,8 @@ const dnnl::engine& onednn_engine();
 /// A float32 description in the given order of axes, or with strides.
 dnnl::memory::desc describe(const Dims& sizes, Tag tag);
 dnnl::memory::desc describe(const Dims& sizes, const Dims& strides);
-/// Attributes of a primitive that takes its scratch memory from us, with a relu at the end by choice.
-dnnl::primitive_attr attributes_for(bool relu);
+/// Attributes of a primitive that takes its scratch memory from us.
+dnnl::primitive_attr scratch_attributes();
 
 /// A primitive with its arguments, ready to be run again and again on other memory.
 class OnednnCall {

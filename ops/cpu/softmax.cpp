@@ -13,7 +13,7 @@ class SoftmaxKernel final : public Kernel {
  public:
   explicit SoftmaxKernel(const Shape& shape) {
     const dnnl::softmax_forward::primitive_desc chosen(
-        {dnnl::prop_kind::forward_training, describe(flat(shape), Tag::ab), 1}, attributes_for(false), onednn_engine());
+        {dnnl::prop_kind::forward_training, describe(flat(shape), Tag::ab), 1}, scratch_attributes(), onednn_engine());
     scratch_bytes_ = chosen.scratchpad_desc().get_size();
     call_ = OnednnCall(dnnl::softmax_forward(chosen));
     x_ = call_.argument(DNNL_ARG_SRC, chosen.src_desc());
@@ -42,7 +42,7 @@ class SoftmaxGradKernel final : public Kernel {
     const auto description = describe(flat(shape), Tag::ab);
     const dnnl::softmax_forward::primitive_desc hint({dnnl::prop_kind::forward_training, description, 1},
                                                      onednn_engine());
-    const dnnl::softmax_backward::primitive_desc chosen({description, description, 1}, attributes_for(false),
+    const dnnl::softmax_backward::primitive_desc chosen({description, description, 1}, scratch_attributes(),
                                                         onednn_engine(), hint);
     scratch_bytes_ = chosen.scratchpad_desc().get_size();
     call_ = OnednnCall(dnnl::softmax_backward(chosen));

@@ -1,6 +1,8 @@
 #include "strategies/mirrored.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "examples/models.hpp"
 #include "ops/fashion_mnist.hpp"
@@ -42,7 +44,34 @@ std::vector<std::int64_t> bucket_elements(const Plan& plan) {
   return sizes;
 }
 
+/// Steps whose first reduction began before the last op of the backward pass had ended.
+int overlapped_steps(const Trace& trace) {
+  std::map<std::int64_t, Trace::Clock::time_point> first_reduction, last_backward;
+  for (const auto& event : trace.events()) {
+    if (event.task.starts_with("all_reduce")) {
+      auto& first = first_reduction.try_emplace(event.step, event.begin).first->second;
+      first = std::min(first, event.begin);
+    }
+    if (event.task.starts_with("grad.")) last_backward[event.step] = std::max(last_backward[event.step], event.end);
+  }
+  return static_cast<int>(std::count_if(first_reduction.begin(), first_reduction.end(), [&](const auto& reduction) {
+    return reduction.second < last_backward.at(reduction.first);
+  }));
+}
+
 }  // namespace
+
+TEST_CASE("with buckets of 64 KiB reducing begins before the backward pass has ended") {
+  for (const auto grain : {Grain::fused, Grain::per_op}) {
+    Runtime runtime({.workers = 2, .cpu_devices = 2});
+    const Mirrored strategy(runtime.devices(), {.first_bucket_bytes = 1 << 16, .bucket_bytes = 1 << 16});
+    const auto trace = std::make_shared<Trace>();
+    Trainer trainer(runtime, strategy, examples::mlp(), Sgd{.lr = 0.05}, SoftmaxCrossEntropy{},
+                    {.grain = grain, .trace = trace});
+    trainer.fit(fashion_mnist(Split::train).batch(512), {.max_steps = 40});
+    CHECK(overlapped_steps(*trace) > 0);
+  }
+}
 
 TEST_CASE("on the real data 2 and 3 replicas have the loss curve of one device") {
   const auto one = loss_curve(OneDevice());
