@@ -10,7 +10,8 @@ namespace troupe {
 
 Value Dense::operator()(Value x) const {
   if (units < 1) throw Error("dense", "needs at least one unit, not " + std::to_string(units));
-  if (x.shape().rank() != 2) throw Error("dense", "needs [B, N], not " + to_string(x.info()) + "; put Flatten before it");
+  if (x.shape().rank() != 2)
+    throw Error("dense", "needs [B, N], not " + to_string(x.info()) + "; put Flatten before it");
   auto& builder = x.builder();
   const auto weights = builder.parameter("weights", {x.shape()[1], units}, initializer);
   const auto bias = builder.parameter("bias", {units}, Initializer::zeros());
@@ -29,7 +30,9 @@ Value Conv2d::operator()(Value x) const {
   return activation != nullptr ? activation(y) : y;
 }
 
-Value Flatten::operator()(Value x) const { return flatten(x); }
+Value Flatten::operator()(Value x) const {
+  return flatten(x);
+}
 
 Value Sequential::operator()(Value x) const {
   std::map<std::string, int> numbers;

@@ -85,6 +85,7 @@ void Trainer::run_epoch(Fit& fit) {
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
   if (options.epochs < 0) throw Error("trainer", "the number of epochs must not be negative");
   if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
+  if (data.rows() == 0) throw Error("trainer", "there is no data to train on");
   MetricsLog log(strategy_.num_replicas_in_sync());
   SpawnedPlan plan(runtime_, in_grain(strategy_.training_plan(metrics_request(data, log))), options_.trace);
   Fit fit{options, log, plan, {}, {}};

@@ -1,6 +1,7 @@
 #include "examples/fashion_mnist/flags.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <iostream>
 
 #include "actors/thread_pinning.hpp"
@@ -9,6 +10,17 @@
 #include "strategies/one_device.hpp"
 
 namespace troupe::examples {
+
+namespace {
+
+/// CLI11's own check for positive numbers lets NaN pass.
+std::string finite_and_positive(const std::string& text) {
+  double value = 0.0;
+  const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0.0;
+  return good ? "" : "must be a positive number, not " + text;
+}
+
+}  // namespace
 
 int Flags::replica_count() const {
   if (strategy == "one_device") return 1;
@@ -53,7 +65,7 @@ ParsedFlags parse_flags(int argc, char** argv) {
   app.add_option("--workers", flags.workers, "threads of the actor system")->check(CLI::Range(1, 1024));
   app.add_option("--optimizer", flags.optimizer, "sgd, momentum or adam")
       ->check(CLI::IsMember({"sgd", "momentum", "adam"}));
-  app.add_option("--lr", flags.learning_rate, "learning rate")->check(CLI::PositiveNumber);
+  app.add_option("--lr", flags.learning_rate, "learning rate")->check(finite_and_positive);
   app.add_option("--schedule", flags.schedule, "of the learning rate: constant, or cosine (down to 0 at the end)")
       ->check(CLI::IsMember({"constant", "cosine"}));
   app.add_option("--momentum", flags.momentum, "of the optimizer momentum")->check(CLI::Range(0.0, 0.9999));

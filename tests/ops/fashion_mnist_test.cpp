@@ -77,10 +77,10 @@ TEST_CASE("a missing directory or file is named", "[fashion_mnist]") {
 
 TEST_CASE("files that do not fit together are refused", "[fashion_mnist]") {
   CHECK(error_of_files(2, {1, 2}).empty());
-  CHECK(contains(error_of_files(2, {1, 2, 3}), "[fashion_mnist] 2 images but 3 labels"));
-  CHECK(contains(error_of_files(2, {1, 10}), "label 10 is not one of the 10 classes"));
+  CHECK(contains(error_of_files(2, {1, 2, 3}), "has 2 images but"));
+  CHECK(contains(error_of_files(2, {1, 10}), "has label 10 in row 1, which is not one of the 10 classes"));
   CHECK(contains(error_of_files(2, {1, 255}), "label 255"));
-  CHECK(contains(error_of_files(2, {1, 2}, 27), "[fashion_mnist] images are 28 x 28, not [2, 27, 27]"));
+  CHECK(contains(error_of_files(2, {1, 2}, 27), "holds [2, 27, 27] where at least one image of 28 x 28 is needed"));
 }
 
 TEST_CASE("the real data set is what its authors describe", "[fashion_mnist]") {
