@@ -75,6 +75,7 @@ struct OutputWire {
 
 /// Who is at the other end of every edge. Sent once.
 struct Wire {
+  std::string name;  ///< the receiver's in the plan
   caf::actor supervisor;
   std::vector<InputWire> inputs;
   std::vector<OutputWire> outputs;

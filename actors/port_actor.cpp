@@ -38,7 +38,7 @@ caf::behavior PortActor::make_behavior() {
         open_ = true;
         work();
       },
-      [this](const Describe& order) { order.report->add(name(), std::string("'") + name() + "' " + waits_for()); },
+      [this](const Describe& order) { order.report->add(plan_name_, "'" + plan_name_ + "' " + waits_for()); },
       [this](const Stop&) {
         inputs_.clear();
         outputs_.clear();
@@ -54,6 +54,7 @@ bool PortActor::is_source() const {
 }
 
 void PortActor::wire(Wire& order) {
+  plan_name_ = order.name;
   supervisor_ = order.supervisor;
   for (auto& input : order.inputs) {
     const auto capacity = input.capacity;
@@ -73,7 +74,8 @@ void PortActor::begin(const Begin& order) {
   for (auto& input : inputs_) input.ended = false;
   for (const auto& output : outputs_)
     if (output.wire.initial_tokens > 0)
-      throw Error(name(), "an actor of one's own cannot have outputs with initial tokens: '" + output.wire.edge + "'");
+      throw Error(plan_name_,
+                  "an actor of one's own cannot have outputs with initial tokens: '" + output.wire.edge + "'");
   send(supervisor_, Prepared{});
 }
 
@@ -134,11 +136,11 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
     const bool complete =
         std::all_of(outputs.begin(), outputs.end(), [](const Tensor& tensor) { return bool(tensor); });
     if (complete) return nullptr;
-    what = std::string("[") + name() + "] an output was not set";
+    what = "[" + plan_name_ + "] an output was not set";
   } catch (const std::exception& error) {
     what = error.what();
   }
-  const auto failure = std::make_shared<Failure>(Failure{name(), step_, 0, what});
+  const auto failure = std::make_shared<Failure>(Failure{plan_name_, step_, 0, what});
   send(supervisor_, StepFailed{failure});
   return failure;
 }

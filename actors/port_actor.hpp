@@ -57,6 +57,7 @@ class PortActor : public caf::event_based_actor {
   std::string waits_for() const;
   bool is_source() const;
 
+  std::string plan_name_;
   caf::actor supervisor_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;

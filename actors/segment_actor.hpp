@@ -107,7 +107,7 @@ class SegmentActor : public caf::event_based_actor {
   void end(SegmentState& segment);
   void report_if_finished(SegmentState& segment);
   void fail(SegmentState& segment, const std::string& task, const std::string& what);
-  void linger() const;
+  void linger();
 
   /// Sends a message, or hands it over at once if the receiver is this actor.
   template <class Message>

@@ -4,6 +4,17 @@
 
 namespace troupe {
 
+namespace {
+
+/// Leaves the core's other thread the way while this one spins.
+void spin_pause() {
+#ifdef __x86_64__
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
 bool SegmentActor::may_fire(const SegmentState& segment) const {
   return segment.state == State::idle && !segment.ended && (!segment.counts_steps || sources_open_);
 }
@@ -220,15 +231,14 @@ void SegmentActor::fail(SegmentState& segment, const std::string& task, const st
   tell(supervisor_, StepFailed{segment.failure});
 }
 
-void SegmentActor::linger() const {
+void SegmentActor::linger() {
   const auto finished =
       std::all_of(segments_.begin(), segments_.end(), [](const SegmentState& s) { return s.finished; });
   if (finished) return;
-  auto& inbox = const_cast<SegmentActor*>(this)->mailbox();
   const auto until = std::chrono::steady_clock::now() + setup_.linger;
   do {
-    for (int i = 0; i < 64 && inbox.empty(); ++i) __builtin_ia32_pause();
-  } while (inbox.empty() && std::chrono::steady_clock::now() < until);
+    for (int i = 0; i < 64 && mailbox().empty(); ++i) spin_pause();
+  } while (mailbox().empty() && std::chrono::steady_clock::now() < until);
 }
 
 }  // namespace troupe

@@ -187,6 +187,7 @@ void SpawnedPlan::spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& tr
     const auto& members = wiring.segments_of(host);
     const bool source =
         std::any_of(members.begin(), members.end(), [&](auto i) { return needs_start(*plan_, plan_->segments[i]); });
+    wires[host].name = statuses_[host]->name;
     supervised.push_back({hosts_[host], statuses_[host]->name, source, std::move(wires[host])});
   }
   supervisor_ = runtime.system().spawn<Supervisor>(std::move(supervised), state_);

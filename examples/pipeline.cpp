@@ -18,7 +18,6 @@ const TensorInfo kReading{Shape{3}, DType::float32};
 
 class Sensor : public PortActor {
   using PortActor::PortActor;
-  const char* name() const override { return "sensor"; }
   bool has_step(std::int64_t step) override { return step < 5; }
   void fire(std::int64_t step, std::span<const Tensor>, std::span<Tensor> outputs) override {
     const auto reading = static_cast<float>(step * step);
@@ -31,7 +30,6 @@ class Smoother : public PortActor {
   Smoother(caf::actor_config& config, float keep) : PortActor(config), keep_(keep) {}
 
  private:
-  const char* name() const override { return "smoother"; }
   void fire(std::int64_t, std::span<const Tensor> inputs, std::span<Tensor> outputs) override {
     outputs[0] = Tensor(kReading.shape, kReading.dtype);
     for (std::size_t i = 0; i < memory_.size(); ++i)
@@ -44,7 +42,6 @@ class Smoother : public PortActor {
 
 class Printer : public PortActor {
   using PortActor::PortActor;
-  const char* name() const override { return "printer"; }
   void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor>) override {
     const auto values = inputs[0].data<float>();
     std::printf("step %lld: %6.2f %6.2f %6.2f\n", static_cast<long long>(step), values[0], values[1], values[2]);

@@ -28,6 +28,7 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   const auto& x = inputs.shape(0);
   const auto& w = inputs.shape(1);
   if (x[3] != w[2]) inputs.refuse("the channels differ");
+  if (w.has_batch()) inputs.refuse("the weights cannot derive from the batch");
   if (w.elements() == 0) inputs.refuse("the weights are empty");
   if (inputs.size() == 3 && !(inputs[2] == TensorInfo{Shape{w[3]}, DType::float32}))
     inputs.refuse("the bias does not fit");

@@ -87,13 +87,19 @@ std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch)
 }
 
 void Dataset::gather(std::span<const std::int32_t> examples, const Tensor& features, const Tensor& labels) const {
+  const auto count = static_cast<std::int64_t>(examples.size());
   const auto width = examples_->features.shape().row_elements();
+  if (features.elements() != count * width || labels.elements() != count)
+    throw Error("dataset",
+                std::to_string(count) + " rows do not fit into " + to_string(features) + " and " + to_string(labels));
   auto* to = features.mutable_data<float>().data();
   auto to_labels = labels.mutable_data<std::int32_t>();
   const auto from_labels = examples_->labels.data<std::int32_t>();
   const auto* from = examples_->features.raw();
   const bool bytes = examples_->features.dtype() == DType::uint8;
   for (std::size_t row = 0; row < examples.size(); ++row, to += width) {
+    if (examples[row] < 0 || examples[row] >= rows_)
+      throw Error("dataset", "there is no row " + std::to_string(examples[row]));
     const auto at = static_cast<std::int64_t>(examples[row]) * width;
     if (bytes)
       cpu::normalize(width, reinterpret_cast<const std::uint8_t*>(from) + at, examples_->scale, examples_->shift, to);

@@ -39,15 +39,18 @@ const TensorInfo& Value::info() const {
   return builder_->graph().info(id_);
 }
 
-std::string GraphBuilder::unique_name(const std::string& name) const {
-  const auto taken = [&](const std::string& candidate) {
-    return std::any_of(graph_.nodes_.begin(), graph_.nodes_.end(),
-                       [&](const Node& node) { return node.name == candidate; });
-  };
-  if (!taken(name)) return name;
-  int number = 2;
-  while (taken(name + "_" + std::to_string(number))) ++number;
-  return name + "_" + std::to_string(number);
+GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
+  for (const auto& node : graph_.nodes_) names_.insert(node.name);
+}
+
+std::string GraphBuilder::unique_name(const std::string& name) {
+  if (!names_.contains(name)) return name;
+  auto& number = last_number_.try_emplace(name, 1).first->second;
+  std::string candidate;
+  do {
+    candidate = name + "_" + std::to_string(++number);
+  } while (names_.contains(candidate));
+  return candidate;
 }
 
 std::vector<Value> GraphBuilder::add(Node node, std::span<const TensorInfo> outputs) {
@@ -59,15 +62,14 @@ std::vector<Value> GraphBuilder::add(Node node, std::span<const TensorInfo> outp
     node.outputs.push_back(id);
     values.emplace_back(*this, id);
   }
+  names_.insert(node.name);
   graph_.nodes_.push_back(std::move(node));
   return values;
 }
 
 Value GraphBuilder::add_source(std::string_view op, Node node, const TensorInfo& info) {
   node.op = &find_op(op);
-  const auto taken = std::any_of(graph_.nodes_.begin(), graph_.nodes_.end(),
-                                 [&](const Node& other) { return other.name == node.name; });
-  if (taken) throw Error("graph", "there are two values named '" + node.name + "'");
+  if (names_.contains(node.name)) throw Error("graph", "there are two values named '" + node.name + "'");
   return add(std::move(node), std::span(&info, 1))[0];
 }
 

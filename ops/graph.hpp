@@ -3,6 +3,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ops/attributes.hpp"
@@ -94,7 +96,7 @@ class GraphBuilder {
  public:
   GraphBuilder() = default;
   /// Goes on from an existing graph: its values keep their ids.
-  explicit GraphBuilder(Graph graph) : graph_(std::move(graph)) {}
+  explicit GraphBuilder(Graph graph);
 
   /// A value that is fed from outside at every step.
   Value input(const std::string& name, const Shape& shape, DType dtype = DType::float32);
@@ -136,9 +138,11 @@ class GraphBuilder {
  private:
   std::vector<Value> add(Node node, std::span<const TensorInfo> outputs);
   Value add_source(std::string_view op, Node node, const TensorInfo& info);
-  std::string unique_name(const std::string& name) const;
+  std::string unique_name(const std::string& name);
 
   Graph graph_;
+  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> last_number_;
   std::string scope_;
 };
 

@@ -58,6 +58,8 @@ Value Schedule::apply(Value batch_info) const {
   if (!(base >= 0.0) || !std::isfinite(base))
     throw Error("learning_rate", "the rate must be 0 or more, not " + std::to_string(base));
   if (period < 1) throw Error("learning_rate", "the period must be at least one step");
+  if (!(decay >= 0.0) || !std::isfinite(decay)) throw Error("learning_rate", "the decay must be 0 or more");
+  if (!(floor >= 0.0) || !std::isfinite(floor)) throw Error("learning_rate", "the floor must be 0 or more");
   if (warm_up < 0) throw Error("learning_rate", "the warm-up must not be negative");
   return batch_info.builder().apply_one("learning_rate", {batch_info},
                                         {{"kind", static_cast<std::int64_t>(kind)},

@@ -7,6 +7,7 @@
 
 #include "examples/fashion_mnist/flags.hpp"
 #include "examples/models.hpp"
+#include "ops/allocator.hpp"
 #include "ops/fashion_mnist.hpp"
 #include "strategies/interrupt.hpp"
 #include "strategies/progress_bar.hpp"
@@ -27,7 +28,15 @@ void write_plan(const Flags& flags, const Plan& plan) {
   write_file(flags.dump_plan, flags.dump_plan.extension() == ".dot" ? to_dot(plan) : to_text(plan));
 }
 
-nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics& test, const Trainer& trainer) {
+/// Bytes of tensors of a training: what its plan says, and what it took at most.
+struct TensorMemory {
+  std::size_t planned = 0;
+  std::size_t before = 0;
+  std::size_t peak = 0;
+};
+
+nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics& test, const Trainer& trainer,
+                         const TensorMemory& memory) {
   return {{"model", flags.model},
           {"strategy", flags.strategy},
           {"replicas", flags.replica_count()},
@@ -41,6 +50,8 @@ nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics
           {"train_loss", fit.epochs.empty() ? 0.0 : fit.epochs.back().training.loss},
           {"test_loss", test.loss},
           {"test_accuracy", test.accuracy},
+          {"planned_tensor_bytes", memory.planned},
+          {"peak_tensor_bytes", memory.peak - memory.before},
           {"parameters_hash", trainer.parameters().hash()}};
 }
 
@@ -49,12 +60,16 @@ int train(const Flags& flags) {
       fashion_mnist(Split::train, flags.data).shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch);
   const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000);
   Runtime runtime({.workers = flags.workers, .cpu_devices = flags.replica_count()});
+  TensorMemory memory{.before = cpu_allocator()->bytes_in_use()};
   const auto strategy = flags.make_strategy(runtime.devices());
   TrainerOptions options{.seed = flags.seed, .grain = flags.grain};
   if (!flags.trace.empty()) options.trace = std::make_shared<Trace>();
   Trainer trainer(runtime, *strategy, model_named(flags.model),
                   flags.make_optimizer(flags.epochs * train_data.batches()), SoftmaxCrossEntropy{}, options);
   if (!flags.dump_plan.empty()) write_plan(flags, trainer.training_plan(train_data));
+
+  if (!flags.report.empty()) memory.planned = memory_of(trainer.training_plan(train_data)).total();
+  cpu_allocator()->reset_peak();
 
   std::ostringstream curve;
   curve.precision(9);
@@ -71,10 +86,11 @@ int train(const Flags& flags) {
                       .on_epoch = [&](const EpochMetrics& epoch) { bar.finish_epoch(epoch.training, epoch.seconds); },
                       .stop_requested = [&] { return interrupt.signal() != 0; },
                   });
+  memory.peak = cpu_allocator()->peak_bytes();
   if (fit.stopped)
     std::cout << "stopped by a signal after step " << fit.steps << "; what was learned so far:" << std::endl;
   const auto test = trainer.evaluate(test_data);
-  const auto report = report_of(flags, fit, test, trainer);
+  const auto report = report_of(flags, fit, test, trainer, memory);
   std::cout << "test loss " << test.loss << "  test accuracy " << test.accuracy << "  (" << fit.steps << " steps, "
             << static_cast<std::int64_t>(report["samples_per_second"]) << " samples/s, parameters "
             << trainer.parameters().hash() << ")" << std::endl;

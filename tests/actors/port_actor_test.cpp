@@ -33,7 +33,6 @@ class Doubler : public PortActor {
   Doubler(caf::actor_config& config, Fault fault) : PortActor(config), fault_(fault) {}
 
  private:
-  const char* name() const override { return "doubler"; }
   void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs) override {
     const bool bad = step == 3;
     if (bad && fault_ == Fault::throws) throw std::runtime_error("[doubler] no more");
@@ -99,3 +98,24 @@ TEST_CASE("what an actor of one's own does wrong ends the run with its name and 
         Contains("[doubler] sent float32[3] on cpu:0 where the plan says float32[2]") && Contains("step 3"));
   }
 }
+
+#ifdef TROUPE_CHECKS
+namespace {
+
+/// Returns what it gets, but keeps a handle.
+class Keeper : public PortActor {
+  using PortActor::PortActor;
+  void fire(std::int64_t, std::span<const Tensor> inputs, std::span<Tensor>) override { kept_ = inputs[0]; }
+  Tensor kept_;
+};
+
+}  // namespace
+
+TEST_CASE("with checks, a consumer that returns a slot but keeps its tensor is found out") {
+  Plan plan;
+  const auto source = plan.add(counting_source("source", 5));
+  plan.connect(source, 0, plan.add(external<Keeper>("keeper", {})));
+  CHECK_THROWS_WITH(run(0, plan),
+                    Contains("[credit] a consumer of 'source' returned a slot but still holds its tensor"));
+}
+#endif

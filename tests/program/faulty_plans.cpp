@@ -1,0 +1,105 @@
+// Programs that do what they should not, to see from outside how they end: an exit status other than 0 and one clear
+// line.
+
+#include <caf/event_based_actor.hpp>
+#include <iostream>
+#include <map>
+
+#include "actors/port_actor.hpp"
+#include "actors/spawned_plan.hpp"
+#include "ops/matmul.hpp"
+#include "tests/plans/test_plans.hpp"
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::testing;
+
+void run(const Plan& plan) {
+  Runtime runtime({.workers = 2});
+  SpawnedPlan spawned(runtime, split(plan));
+  spawned.start({0, 100, 0});
+  spawned.wait({.stall_limit = std::chrono::milliseconds(200), .interval = std::chrono::milliseconds(10)});
+}
+
+void cycle_without_token() {
+  Plan plan;
+  const auto a = plan.add(function_actor("alpha", 1, {}));
+  const auto b = plan.add(function_actor("beta", 1, {}));
+  plan.connect(a, 0, b);
+  plan.connect(b, 0, a);
+  run(plan);
+}
+
+void shapes_that_do_not_fit() {
+  GraphBuilder builder;
+  matmul(builder.input("x", {4, 3}), builder.input("y", {5, 2}));
+}
+
+void kernel_that_throws() {
+  Plan plan;
+  const auto source = plan.add(counting_source("source", 100));
+  plan.connect(source, 0, plan.add(function_actor("kernel", 0, [](const Firing& firing) {
+    if (firing.step == 7) throw std::runtime_error("[kernel] broke");
+  })));
+  run(plan);
+}
+
+/// Takes a tensor and never returns it, or dies of it.
+class BadConsumer : public PortActor {
+ public:
+  BadConsumer(caf::actor_config& config, bool dies) : PortActor(config), dies_(dies) {}
+
+ private:
+  void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor>) override {
+    if (dies_) quit(caf::exit_reason::user_shutdown);
+  }
+  bool dies_;
+};
+
+class Hoarder : public caf::event_based_actor {
+ public:
+  explicit Hoarder(caf::actor_config& config) : caf::event_based_actor(config) {}
+  caf::behavior make_behavior() override {
+    return {[this](Wire& wire) { send(wire.supervisor, Prepared{}); },
+            [this](const Begin&) { send(caf::actor_cast<caf::actor>(current_sender()), Prepared{}); },
+            [](const TensorReady&) {},
+            [](const EndOfData&) {},
+            [](const Describe&) {},
+            [this](const Stop&) { quit(); }};
+  }
+};
+
+void actor_that_dies() {
+  Plan plan;
+  const auto source = plan.add(counting_source("source", 100));
+  plan.connect(source, 0, plan.add(external<BadConsumer>("mortal", {}, true)));
+  run(plan);
+}
+
+void actor_that_hoards() {
+  Plan plan;
+  const auto source = plan.add(counting_source("source", 100));
+  plan.connect(source, 0, plan.add(external<Hoarder>("hoarder", {})));
+  run(plan);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, void (*)()> faults{{"cycle", cycle_without_token},
+                                                 {"shapes", shapes_that_do_not_fit},
+                                                 {"kernel", kernel_that_throws},
+                                                 {"dies", actor_that_dies},
+                                                 {"hoards", actor_that_hoards}};
+  try {
+    faults.at(argc == 2 ? argv[1] : "")();
+  } catch (const std::out_of_range&) {
+    std::cerr << "usage: faulty_plans cycle|shapes|kernel|dies|hoards" << std::endl;
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "faulty_plans: " << error.what() << std::endl;
+    return 1;
+  }
+  return 0;
+}
