@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "actors/liveness.hpp"
+#include "actors/share_memory.hpp"
 
 namespace troupe {
 
@@ -47,6 +48,7 @@ Plan split(Plan plan) {
     if (conducts && conductor == kNone) conductor = hosts++;
     plan.segments.push_back(segment_of_one(plan, actor, conducts ? conductor : hosts++));
   }
+  share_memory(plan);
   return plan;
 }
 

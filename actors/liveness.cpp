@@ -11,22 +11,6 @@ namespace troupe {
 
 namespace {
 
-/// Who gives back the slots of an edge: its consumers, or for one that works in place whoever reads its output.
-std::vector<ActorId> returners(const Plan& plan, const PlanEdge& edge) {
-  std::vector<ActorId> result;
-  for (const auto& consumer : edge.consumers) {
-    const auto& actor = plan.actors[consumer.actor];
-    const auto alias = std::find_if(actor.outputs.begin(), actor.outputs.end(), [&](const PlanOutput& output) {
-      return output.alias_of == consumer.input && output.edge != kNone;
-    });
-    if (alias == actor.outputs.end())
-      result.push_back(consumer.actor);
-    else
-      for (auto reader : returners(plan, plan.edges[alias->edge])) result.push_back(reader);
-  }
-  return result;
-}
-
 /// Searches a graph of numbered nodes for a cycle.
 class Search {
  public:
@@ -117,16 +101,37 @@ bool feeds_collective(const Plan& plan, const PlanActor& actor) {
 
 }  // namespace
 
-std::vector<Wait> token_free_waits(const Plan& plan) {
+std::vector<ActorId> returners(const Plan& plan, const PlanEdge& edge) {
+  std::vector<ActorId> result;
+  for (const auto& consumer : edge.consumers) {
+    const auto& actor = plan.actors[consumer.actor];
+    const auto alias = std::find_if(actor.outputs.begin(), actor.outputs.end(), [&](const PlanOutput& output) {
+      return output.alias_of == consumer.input && output.edge != kNone;
+    });
+    if (alias == actor.outputs.end())
+      result.push_back(consumer.actor);
+    else
+      for (auto reader : returners(plan, plan.edges[alias->edge])) result.push_back(reader);
+  }
+  return result;
+}
+
+std::vector<Wait> waits_of(const Plan& plan) {
   std::vector<Wait> waits;
   for (std::size_t id = 0; id < plan.edges.size(); ++id) {
     const auto& edge = plan.edges[id];
     const auto edge_id = static_cast<EdgeId>(id);
-    if (edge.initial_tokens == 0)
-      for (const auto& consumer : edge.consumers) waits.push_back({edge.producer, consumer.actor, edge_id, false});
-    if (edge.capacity == edge.initial_tokens)
-      for (auto actor : returners(plan, edge)) waits.push_back({actor, edge.producer, edge_id, true});
+    for (const auto& consumer : edge.consumers)
+      waits.push_back({edge.producer, consumer.actor, edge_id, false, edge.initial_tokens});
+    for (auto actor : returners(plan, edge))
+      waits.push_back({actor, edge.producer, edge_id, true, edge.capacity - edge.initial_tokens});
   }
+  return waits;
+}
+
+std::vector<Wait> token_free_waits(const Plan& plan) {
+  auto waits = waits_of(plan);
+  std::erase_if(waits, [](const Wait& wait) { return wait.tokens > 0; });
   return waits;
 }
 

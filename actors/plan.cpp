@@ -21,7 +21,7 @@ EdgeId Plan::edge_of(ActorId producer, std::int32_t output, std::int32_t capacit
   out.edge = static_cast<EdgeId>(edges.size());
   auto name = actors[producer].name;
   if (actors[producer].outputs.size() > 1) name += "." + std::to_string(output);
-  edges.push_back({std::move(name), producer, output, {}, capacity, initial_tokens, out.info});
+  edges.push_back({std::move(name), producer, output, {}, capacity, initial_tokens, out.info, kNone});
   return out.edge;
 }
 

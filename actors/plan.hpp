@@ -73,6 +73,8 @@ struct PlanEdge {
   std::int32_t capacity = 1;
   std::int32_t initial_tokens = 0;
   TensorInfo info;
+  /// Not kNone: the slot of this edge lies in that block of the plan, which other edges use at other times.
+  std::int32_t block = kNone;
 };
 
 /// Actors that one thread runs one after the other in this order.
@@ -91,6 +93,8 @@ struct Plan {
   std::vector<PlanEdge> edges;
   /// How actors are grouped. Empty: every actor is a segment of its own (the per-op grain).
   std::vector<PlanSegment> segments;
+  /// Sizes in bytes of the blocks that edges share.
+  std::vector<std::size_t> blocks;
   /// Rows of the largest part of a batch that a replica gets.
   std::int64_t max_rows = 1;
 

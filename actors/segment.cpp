@@ -16,7 +16,7 @@ Tensor bytes_on(Device device, std::size_t bytes) {
 
 }  // namespace
 
-Segment::Segment(const Plan& plan, const PlanSegment& segment)
+Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> blocks)
     : name_(segment.name), replica_(plan.actors[segment.actors[0]].replica), layout_(lay_out(plan, segment)) {
   for (auto edge : layout_.ports) {
     const auto& producer = plan.actors[plan.edges[edge].producer];
@@ -29,7 +29,7 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment)
   arena_ = bytes_on(segment.device, layout_.arena_bytes);
   scratch_ = bytes_on(segment.device, 0);
   make_tasks(plan, segment);
-  allocate_slots(plan);
+  allocate_slots(plan, blocks);
   binding_for(plan.max_rows);
 }
 
@@ -44,13 +44,18 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment) {
   }
 }
 
-void Segment::allocate_slots(const Plan& plan) {
+void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> blocks) {
   for (const auto& output : layout_.outputs) {
     const auto& edge = plan.edges[output.edge];
     auto& slots = slots_.emplace_back(edge.capacity);
     if (output.alias_port != kNone) continue;
-    for (auto& slot : slots)
-      slot = output.storage ? output.storage : Tensor(edge.info.shape.with_rows(plan.max_rows), edge.info.dtype);
+    const auto shape = edge.info.shape.with_rows(plan.max_rows);
+    for (auto& slot : slots) {
+      if (edge.block != kNone)
+        slot = blocks[edge.block].view(shape, edge.info.dtype, 0);
+      else
+        slot = output.storage ? output.storage : Tensor(shape, edge.info.dtype);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "actors/plan.hpp"
@@ -15,8 +16,8 @@ namespace troupe {
 /// tells it what has arrived and sends what it has made. Used on one thread at a time.
 class Segment {
  public:
-  /// Makes the tasks and allocates everything that a firing with the most rows needs.
-  Segment(const Plan& plan, const PlanSegment& segment);
+  /// Makes the tasks and allocates everything that a firing with the most rows needs. `blocks` are the plan's shared ones.
+  Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> blocks);
 
   const std::string& name() const { return name_; }
   int replica() const { return replica_; }
@@ -78,7 +79,7 @@ class Segment {
   };
 
   void make_tasks(const Plan& plan, const PlanSegment& segment);
-  void allocate_slots(const Plan& plan);
+  void allocate_slots(const Plan& plan, std::span<const Tensor> blocks);
   Binding& binding_for(std::int64_t rows);
   Binding make_binding(std::int64_t rows);
   void bind_argument(Binding& binding, std::size_t argument, const Place& place);

@@ -27,7 +27,7 @@ SegmentActor::SegmentActor(caf::actor_config& config, HostSetup setup)
   std::uint32_t ports = 0, outputs = 0;
   for (auto index : setup_.segments) {
     SegmentState segment;
-    segment.work = std::make_unique<Segment>(*setup_.plan, setup_.plan->segments[index]);
+    segment.work = std::make_unique<Segment>(*setup_.plan, setup_.plan->segments[index], setup_.blocks);
     segment.first_port = ports;
     segment.first_output = outputs;
     segment.current.resize(segment.work->layout().ports.size());
@@ -35,6 +35,7 @@ SegmentActor::SegmentActor(caf::actor_config& config, HostSetup setup)
     outputs += static_cast<std::uint32_t>(segment.work->layout().outputs.size());
     segments_.push_back(std::move(segment));
   }
+  setup_.blocks.clear();
   set_exception_handler([this](std::exception_ptr& error) -> caf::error {
     if (supervisor_) {
       const auto step = segments_.empty() ? first_step_ : step_of(segments_[0]);

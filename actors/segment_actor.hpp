@@ -17,6 +17,8 @@ namespace troupe {
 struct HostSetup {
   std::shared_ptr<const Plan> plan;
   std::vector<std::int32_t> segments;
+  /// The blocks of memory that edges of the plan share.
+  std::vector<Tensor> blocks;
   std::shared_ptr<HostStatus> status;
   std::shared_ptr<Trace> trace;
   /// The core that the actor's own thread is bound to; -1: it runs on the threads of the actor system.

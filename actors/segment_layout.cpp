@@ -185,8 +185,8 @@ std::size_t bytes_of(const TensorInfo& info, std::int64_t rows) {
 std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
   std::size_t bytes = 0;
   for (const auto& output : outputs) {
-    if (output.storage || output.alias_port != kNone) continue;
     const auto& edge = plan.edges[output.edge];
+    if (output.storage || output.alias_port != kNone || edge.block != kNone) continue;
     bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
   }
   return bytes;
@@ -205,6 +205,7 @@ PlanMemory memory_of(const Plan& plan) {
     memory.slots += layout.slot_bytes(plan);
     memory.scratch += scratch_of(plan, segment);
   }
+  for (auto bytes : plan.blocks) memory.slots += Allocator::rounded(bytes);
   memory.parameters = parameter_bytes(plan);
   return memory;
 }

@@ -56,7 +56,7 @@ std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 /// What the tensors of a run of the plan will take, before it is spawned.
 struct PlanMemory {
   std::size_t arenas = 0;      ///< inner values of segments
-  std::size_t slots = 0;       ///< buffers of the edges between segments
+  std::size_t slots = 0;       ///< buffers of the edges between segments, shared blocks included
   std::size_t scratch = 0;     ///< of kernels
   std::size_t parameters = 0;  ///< and optimizer state, in the store
 

@@ -154,14 +154,15 @@ void SpawnedPlan::check_edges() const {
       throw Error("plan", "'" + actor.name + "' has nothing to do: no task was given");
 }
 
-caf::actor SpawnedPlan::spawn_host(Runtime& runtime, std::int32_t host, const std::shared_ptr<Trace>& trace) {
+caf::actor SpawnedPlan::spawn_host(Runtime& runtime, std::int32_t host, const std::vector<Tensor>& blocks,
+                                   const std::shared_ptr<Trace>& trace) {
   std::vector<std::int32_t> members;
   for (std::size_t i = 0; i < plan_->segments.size(); ++i)
     if (plan_->segments[i].host == host) members.push_back(static_cast<std::int32_t>(i));
   const auto& first = plan_->segments[members[0]];
   statuses_.back()->name = members.size() == 1 ? first.name : "host of " + to_string(first.device);
   if (is_external(*plan_, first)) return plan_->actors[first.actors[0]].spawn_external(runtime.system());
-  HostSetup setup{plan_, members, statuses_.back(), trace, -1, {}};
+  HostSetup setup{plan_, members, blocks, statuses_.back(), trace, -1, {}};
   // A device's thread serves several actors; one that is alone, such as a loader, is no device.
   const bool has_thread = runtime.options().own_threads && (members.size() > 1 || first.actors.size() > 1);
   if (!has_thread) return runtime.system().spawn<SegmentActor>(std::move(setup));
@@ -172,10 +173,12 @@ caf::actor SpawnedPlan::spawn_host(Runtime& runtime, std::int32_t host, const st
 
 void SpawnedPlan::spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& trace) {
   const Wiring wiring(*plan_);
+  std::vector<Tensor> blocks;
+  for (auto bytes : plan_->blocks) blocks.emplace_back(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8);
   try {
     for (std::int32_t host = 0; host < wiring.hosts(); ++host) {
       statuses_.push_back(std::make_shared<HostStatus>());
-      hosts_.push_back(spawn_host(runtime, host, trace));
+      hosts_.push_back(spawn_host(runtime, host, blocks, trace));
     }
   } catch (...) {
     for (const auto& host : hosts_) caf::anon_send(host, Stop{});

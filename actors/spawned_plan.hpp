@@ -54,7 +54,8 @@ class SpawnedPlan {
  private:
   void check_edges() const;
   void spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& trace);
-  caf::actor spawn_host(Runtime& runtime, std::int32_t host, const std::shared_ptr<Trace>& trace);
+  caf::actor spawn_host(Runtime& runtime, std::int32_t host, const std::vector<Tensor>& blocks,
+                        const std::shared_ptr<Trace>& trace);
   void drive();
   void give_up(const std::string& reason);
 
