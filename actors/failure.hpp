@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,17 @@ using FailurePtr = std::shared_ptr<const Failure>;
 inline std::string to_string(const Failure& failure) {
   return failure.what + " (op " + failure.op + ", step " + std::to_string(failure.step) + ", replica " +
          std::to_string(failure.replica) + ")";
+}
+
+/// The text of an exception.
+inline std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  } catch (...) {
+    return "an unknown exception";
+  }
 }
 
 }  // namespace troupe

@@ -12,7 +12,9 @@ namespace troupe {
 namespace {
 
 bool can_contract(const PlanActor& actor) {
-  return !actor.alone && actor.role != ActorRole::collective && actor.role != ActorRole::conductor &&
+  const bool in_place = std::any_of(actor.outputs.begin(), actor.outputs.end(),
+                                    [](const PlanOutput& output) { return output.alias_of != kNone; });
+  return !in_place && !actor.alone && actor.role != ActorRole::collective && actor.role != ActorRole::conductor &&
          actor.role != ActorRole::external;
 }
 
@@ -36,6 +38,24 @@ std::vector<int> levels_of(const Plan& plan, const std::vector<ActorId>& order) 
 
 PlanSegment segment_of_one(const Plan& plan, ActorId actor, std::int32_t host) {
   return {plan.actors[actor].name, plan.actors[actor].device, {actor}, host};
+}
+
+/// An edge with tokens between actors of one segment leaves it and comes back: the segment takes a slot for the new
+/// tensor while it still holds the old one.
+void widen_loops(Plan& plan) {
+  for (const auto& segment : plan.segments) {
+    const auto inside = [&](ActorId actor) {
+      return std::find(segment.actors.begin(), segment.actors.end(), actor) != segment.actors.end();
+    };
+    for (auto& edge : plan.edges) {
+      const bool in_store = static_cast<bool>(plan.actors[edge.producer].outputs[edge.output].storage);
+      const bool loops =
+          inside(edge.producer) && std::any_of(edge.consumers.begin(), edge.consumers.end(),
+                                               [&](const PlanConsumer& consumer) { return inside(consumer.actor); });
+      if (loops && !in_store && edge.initial_tokens > 0)
+        edge.capacity = std::max(edge.capacity, edge.initial_tokens + 1);
+    }
+  }
 }
 
 }  // namespace
@@ -76,6 +96,7 @@ Plan fuse(Plan plan) {
           {"segment " + std::to_string(level[actor]) + " of " + to_string(device), device, {}, host_of_device[device]});
     plan.segments[at->second].actors.push_back(actor);
   }
+  widen_loops(plan);
   return plan;
 }
 

@@ -7,8 +7,8 @@ namespace troupe {
 /// How actors are spawned: each alone, or contracted into segments.
 enum class Grain { per_op, fused };
 
-/// The per-op grain: every actor is a segment and a host of its own; only the conductor's actors share one. Edges that are
-/// never full at the same time share memory.
+/// The per-op grain: every actor is a segment and a host of its own; only the conductor's actors share one. Edges that
+/// are never full at the same time share memory.
 Plan split(Plan plan);
 
 /// The fused grain: actors of one device are contracted into segments, each a convex set whose contraction makes no

@@ -17,8 +17,8 @@ struct Wait {
   std::int32_t tokens = 0;
 };
 
-/// All waits of a plan. A plan whose actors fire on all their inputs is a marked graph: an edge of capacity N with t tokens
-/// is a place with t tokens from its producer to each consumer and a place with N - t back.
+/// All waits of a plan. A plan whose actors fire on all their inputs is a marked graph: an edge of capacity N with t
+/// tokens is a place with t tokens from its producer to each consumer and a place with N - t back.
 std::vector<Wait> waits_of(const Plan& plan);
 
 /// Those without a token: what must happen in order within a step.

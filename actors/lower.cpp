@@ -22,11 +22,22 @@ class Lowering {
     // Parameters are read before they are updated, so all actors must be there before the edges are.
     for (const auto& [node, actor] : actors_) connect(*node, actor);
     std::map<std::string, OutputRef> outputs;
-    for (const auto& named : graph_.outputs()) outputs[named.name] = made_by_[graph_.root_of(named.value)];
+    for (const auto& named : graph_.outputs()) outputs[named.name] = output_ref(named);
     return outputs;
   }
 
  private:
+  OutputRef output_ref(const NamedValue& named) const {
+    const auto root = graph_.root_of(named.value);
+    auto ref = made_by_[root];
+    if (ref.actor == kNone)
+      throw Error("lower", "output '" + named.name + "' is '" + graph_.producer(root).name + "', which no op computes");
+    const auto& info = graph_.info(named.value);
+    if (named.value != root) ref.view = info;
+    ref.byte_offset = static_cast<std::size_t>(offset_of(named.value)) * size_of(info.dtype);
+    return ref;
+  }
+
   void place_source(const Node& node) {
     if (!node.is("input")) return;
     const auto feeder = options_.inputs.find(node.name);
@@ -87,6 +98,18 @@ class Lowering {
       const bool in_place = node.op->kind == OpKind::update && i < node.outputs.size();
       connect_input(actor, node.inputs[i], in_place);
     }
+    if (!is_paced(plan_, plan_.actors[actor]) && !options_.inputs.empty()) plan_.connect(pace(), actor);
+  }
+
+  /// The feeder whose tensors are the least to hold on to.
+  const OutputRef& pace() const {
+    const auto size = [&](const auto& input) {
+      const auto& shape = plan_.actors[input.second.actor].outputs[input.second.output].info.shape;
+      return shape.with_rows(1).elements() + (shape.has_batch() ? 1'000'000 : 0);
+    };
+    return std::min_element(options_.inputs.begin(), options_.inputs.end(),
+                            [&](const auto& a, const auto& b) { return size(a) < size(b); })
+        ->second;
   }
 
   /// Elements by which a chain of views lies behind its root.

@@ -9,12 +9,6 @@
 
 namespace troupe {
 
-/// An output of an actor of a plan.
-struct OutputRef {
-  ActorId actor = kNone;
-  std::int32_t output = 0;
-};
-
 struct LowerOptions {
   Device device;
   int replica = 0;
@@ -28,8 +22,9 @@ struct LowerOptions {
 
 /// Adds the ops of a graph to a plan as the actors of one replica. Views become views of edges. A parameter that the
 /// graph updates is an edge from the update to its readers with one token, in place in the store; one that it does not
-/// update is held by its readers. Returns which actor makes each output of the graph. Throws Error if an input has no
-/// feeder.
+/// update is held by its readers. An op that reads nothing else gets one more input, from a feeder, that tells it when
+/// a step begins. Returns which actor makes each output of the graph. Throws Error if an input has no feeder
+/// or no op computes an output.
 std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const ParameterStore& store,
                                        const LowerOptions& options);
 

@@ -4,10 +4,13 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/type_id.hpp>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/failure.hpp"
+#include "actors/run_status.hpp"
 #include "ops/tensor.hpp"
 
 // Every message that actors of a plan exchange. Facts are past participles, orders are verbs.
@@ -18,6 +21,9 @@
 //   consumer   -> producer CreditReturned
 //   all        -> supervisor Prepared, StepFailed, SourcePaused, RunFinished
 //   supervisor -> all      Describe (a stalled run wants to know), Stop
+//
+// An actor that handles them itself, without PortActor, must know all that its place in the plan can receive: CAF
+// answers an unknown message by an error that ends its sender.
 //
 // A port is the number of an input of an actor, an output the number of one of its outputs.
 
@@ -75,7 +81,8 @@ struct OutputWire {
 
 /// Who is at the other end of every edge. Sent once.
 struct Wire {
-  std::string name;  ///< the receiver's in the plan
+  /// The receiver's name in the plan, and where it counts its firings.
+  std::shared_ptr<HostStatus> status;
   caf::actor supervisor;
   std::vector<InputWire> inputs;
   std::vector<OutputWire> outputs;
@@ -83,6 +90,7 @@ struct Wire {
 
 /// A run is about to start: make ready for steps first_step, first_step + 1, ...
 struct Begin {
+  std::uint64_t run = 0;  ///< number of the run
   std::int64_t first_step = 0;
   std::int64_t max_steps = 0;
   std::int64_t epoch = 0;
@@ -94,11 +102,20 @@ struct Prepared {};
 /// Sources may fire.
 struct Start {};
 
+/// The step before which a run ends, at most.
+inline std::int64_t end_of(const Begin& order) {
+  constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
+  return order.max_steps > kLast - order.first_step ? kLast : order.first_step + order.max_steps;
+}
+
 /// Sources stop firing and say where they are.
-struct Pause {};
+struct Pause {
+  std::uint64_t run = 0;
+};
 
 /// A source will not fire again before RunUntil; `next_step` is the first step that it has not emitted.
 struct SourcePaused {
+  std::uint64_t run = 0;
   std::int64_t next_step = 0;
 };
 
@@ -122,8 +139,6 @@ struct Continue {};
 struct Advance {
   std::uint32_t segment = 0;
 };
-
-class StallReport;
 
 /// Say in the report what you are waiting for.
 struct Describe {

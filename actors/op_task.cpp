@@ -26,7 +26,7 @@ bool OpTask::fire(const Firing& firing) {
     kernel_ = kernels_[rows_].get();
   }
   if (kernel_ != nullptr)
-    kernel_->run(firing.inputs, firing.outputs, firing.scratch);
+    kernel_->run(firing.inputs.first(call_.inputs.size()), firing.outputs, firing.scratch);
   else if (call_.op->kind != OpKind::update)
     fill_with_zeros(firing.outputs);
   return true;

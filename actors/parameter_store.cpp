@@ -23,6 +23,16 @@ void ParameterStore::add(const Graph& graph, int replica, Device device) {
     }
     if (node.trainable && std::find(trained_.begin(), trained_.end(), node.name) == trained_.end())
       trained_.push_back(node.name);
+    const auto other = std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& tensor) {
+      return tensor.first.first == node.name && tensor.first.second != replica;
+    });
+    if (other != tensors_.end()) {
+      if (!(other->second.shape() == shape))
+        throw Error("store", "parameter '" + node.name + "' is " + to_string(other->second.shape()) + ", not " +
+                                 to_string(shape));
+      entry->second = other->second.clone();
+      continue;
+    }
     entry->second = Tensor(shape, DType::float32, device);
     const auto stream = std::find(trained_.begin(), trained_.end(), node.name) - trained_.begin();
     node.initializer.fill(entry->second, seed_, static_cast<std::uint64_t>(stream));

@@ -15,8 +15,9 @@ class ParameterStore {
  public:
   explicit ParameterStore(std::uint64_t seed) : seed_(seed) {}
 
-  /// Makes sure that every parameter of the graph is there for a replica on a device. New ones start as their
-  /// initializer says, the same on every replica. Throws Error if one is there with another shape.
+  /// Makes sure that every parameter of the graph is there for a replica on a device. New ones start as on
+  /// a replica that is there already, or else as their initializer says. Throws Error if one is there with another
+  /// shape.
   void add(const Graph& graph, int replica, Device device);
   /// A parameter. Throws Error if it is not there.
   const Tensor& get(const std::string& name, int replica) const;

@@ -1,5 +1,6 @@
 #include "actors/plan.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include "ops/error.hpp"
@@ -30,6 +31,11 @@ void Plan::connect(ActorId producer, std::int32_t output, ActorId consumer, std:
   connect(edge, consumer, edges[edge].info, 0);
 }
 
+void Plan::connect(const OutputRef& from, ActorId consumer, std::int32_t capacity) {
+  const auto edge = edge_of(from.actor, from.output, capacity);
+  connect(edge, consumer, from.view.value_or(edges[edge].info), from.byte_offset);
+}
+
 void Plan::connect(EdgeId edge, ActorId consumer, const TensorInfo& info, std::size_t byte_offset) {
   auto& inputs = actors.at(consumer).inputs;
   edges.at(edge).consumers.push_back({consumer, static_cast<std::int32_t>(inputs.size())});
@@ -39,6 +45,16 @@ void Plan::connect(EdgeId edge, ActorId consumer, const TensorInfo& info, std::s
 void Plan::hold(ActorId consumer, Tensor tensor) {
   const TensorInfo info{tensor.shape(), tensor.dtype()};
   actors.at(consumer).inputs.push_back({kNone, info, 0, std::move(tensor)});
+}
+
+bool is_paced(const Plan& plan, const PlanActor& actor) {
+  return std::any_of(actor.inputs.begin(), actor.inputs.end(), [&](const PlanInput& input) {
+    return input.edge != kNone && plan.edges[input.edge].initial_tokens == 0;
+  });
+}
+
+bool is_source(const Plan& plan, const PlanActor& actor) {
+  return actor.role == ActorRole::source || (actor.role == ActorRole::external && !is_paced(plan, actor));
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <caf/actor.hpp>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,15 @@ struct PlanSegment {
   std::int32_t host = 0;
 };
 
+/// What an output of an actor carries, or a view of it.
+struct OutputRef {
+  ActorId actor = kNone;
+  std::int32_t output = 0;
+  /// A view, if it has another shape or begins later than what the output carries. Nothing: all of it.
+  std::optional<TensorInfo> view = {};
+  std::size_t byte_offset = 0;
+};
+
 /// Which actors exist, on which device, and every edge between them: plain data. Once spawned, nothing is decided any
 /// more.
 struct Plan {
@@ -104,11 +114,17 @@ struct Plan {
   EdgeId edge_of(ActorId producer, std::int32_t output, std::int32_t capacity = 1, std::int32_t initial_tokens = 0);
   /// Adds an input to `consumer` that reads the output as it is.
   void connect(ActorId producer, std::int32_t output, ActorId consumer, std::int32_t capacity = 1);
+  void connect(const OutputRef& from, ActorId consumer, std::int32_t capacity = 1);
   /// Adds an input that is a view of the output.
   void connect(EdgeId edge, ActorId consumer, const TensorInfo& info, std::size_t byte_offset);
   /// Adds an input that the consumer holds for good.
   void hold(ActorId consumer, Tensor tensor);
 };
+
+/// True if an input of the actor is an edge without initial tokens: something new arrives every step.
+bool is_paced(const Plan& plan, const PlanActor& actor);
+/// True if the actor says itself when there is no more: a source, or one of the user's own that is not paced.
+bool is_source(const Plan& plan, const PlanActor& actor);
 
 /// What an edge of an actor without a tensor carries: nothing, it only orders.
 inline TensorInfo control_info() {

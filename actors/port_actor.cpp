@@ -8,6 +8,14 @@
 
 namespace troupe {
 
+PortActor::PortActor(caf::actor_config& config) : caf::event_based_actor(config) {
+  set_exception_handler([this](std::exception_ptr& error) -> caf::error {
+    if (supervisor_)
+      send(supervisor_, StepFailed{std::make_shared<Failure>(Failure{status_->name, step_, 0, text_of(error)})});
+    return caf::sec::runtime_error;
+  });
+}
+
 caf::behavior PortActor::make_behavior() {
   caf::message_handler handlers{
       [this](TensorReady& ready) {
@@ -29,16 +37,18 @@ caf::behavior PortActor::make_behavior() {
         open_ = true;
         work();
       },
-      [this](const Pause&) {
+      [this](const Pause& order) {
         open_ = false;
-        send(supervisor_, SourcePaused{step_});
+        send(supervisor_, SourcePaused{order.run, step_});
       },
       [this](const RunUntil& order) {
         until_ = std::min(until_, order.step);
         open_ = true;
         work();
       },
-      [this](const Describe& order) { order.report->add(plan_name_, "'" + plan_name_ + "' " + waits_for()); },
+      [this](const Describe& order) {
+        if (status_) order.report->add(status_->name, "'" + status_->name + "' " + waits_for());
+      },
       [this](const Stop&) {
         inputs_.clear();
         outputs_.clear();
@@ -54,7 +64,7 @@ bool PortActor::is_source() const {
 }
 
 void PortActor::wire(Wire& order) {
-  plan_name_ = order.name;
+  status_ = order.status;
   supervisor_ = order.supervisor;
   for (auto& input : order.inputs) {
     const auto capacity = input.capacity;
@@ -69,13 +79,9 @@ void PortActor::wire(Wire& order) {
 
 void PortActor::begin(const Begin& order) {
   step_ = order.first_step;
-  until_ = order.first_step + order.max_steps;
+  until_ = end_of(order);
   open_ = ended_ = finished_ = false;
   for (auto& input : inputs_) input.ended = false;
-  for (const auto& output : outputs_)
-    if (output.wire.initial_tokens > 0)
-      throw Error(plan_name_,
-                  "an actor of one's own cannot have outputs with initial tokens: '" + output.wire.edge + "'");
   send(supervisor_, Prepared{});
 }
 
@@ -127,6 +133,7 @@ void PortActor::fire_once() {
   inputs.clear();
   for (std::size_t i = 0; i < inputs_.size(); ++i) return_credit(inputs_[i], slots[i]);
   ++step_;
+  status_->count_firing();
 }
 
 FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
@@ -136,11 +143,11 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
     const bool complete =
         std::all_of(outputs.begin(), outputs.end(), [](const Tensor& tensor) { return bool(tensor); });
     if (complete) return nullptr;
-    what = "[" + plan_name_ + "] an output was not set";
+    what = "[" + status_->name + "] an output was not set";
   } catch (const std::exception& error) {
     what = error.what();
   }
-  const auto failure = std::make_shared<Failure>(Failure{plan_name_, step_, 0, what});
+  const auto failure = std::make_shared<Failure>(Failure{status_->name, step_, 0, what});
   send(supervisor_, StepFailed{failure});
   return failure;
 }

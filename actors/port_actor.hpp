@@ -18,7 +18,7 @@ namespace troupe {
 /// An actor without inputs is a source. Everything runs on the threads of the actor system; a handler must not wait.
 class PortActor : public caf::event_based_actor {
  public:
-  explicit PortActor(caf::actor_config& config) : caf::event_based_actor(config) {}
+  explicit PortActor(caf::actor_config& config);
 
   caf::behavior make_behavior() final;
 
@@ -57,7 +57,7 @@ class PortActor : public caf::event_based_actor {
   std::string waits_for() const;
   bool is_source() const;
 
-  std::string plan_name_;
+  std::shared_ptr<HostStatus> status_;
   caf::actor supervisor_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;

@@ -12,9 +12,12 @@ namespace troupe {
 /// What one host shows of itself without being asked: readable on any thread even if its own is stuck.
 struct HostStatus {
   std::string name;
-  std::atomic<std::uint64_t> firings{0};
+  std::atomic<std::uint64_t> firings{0};  ///< of its tasks
   /// The task that runs now; null between tasks. Points to a string that lives as long as the plan.
   std::atomic<const std::string*> running{nullptr};
+
+  /// Only the host itself counts.
+  void count_firing() { firings.store(firings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };
 
 /// The lines that the actors of a stalled run write about themselves.

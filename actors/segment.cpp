@@ -17,7 +17,10 @@ Tensor bytes_on(Device device, std::size_t bytes) {
 }  // namespace
 
 Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> blocks)
-    : name_(segment.name), replica_(plan.actors[segment.actors[0]].replica), layout_(lay_out(plan, segment)) {
+    : name_(segment.name),
+      replica_(plan.actors[segment.actors[0]].replica),
+      layout_(lay_out(plan, segment)),
+      max_rows_(plan.max_rows) {
   for (auto edge : layout_.ports) {
     const auto& producer = plan.actors[plan.edges[edge].producer];
     port_infos_.push_back(plan.edges[edge].info);
@@ -30,7 +33,7 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
   scratch_ = bytes_on(segment.device, 0);
   make_tasks(plan, segment);
   allocate_slots(plan, blocks);
-  binding_for(plan.max_rows);
+  binding_ = &binding_for(plan.max_rows);
 }
 
 void Segment::make_tasks(const Plan& plan, const PlanSegment& segment) {
@@ -40,6 +43,9 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment) {
     if (!actor.make_task) throw Error("plan", "'" + actor.name + "' has nothing to do: no task was given");
     tasks_.push_back({actor.name, actor.make_task(), argument, actor.inputs.size(), actor.outputs.size()});
     argument += actor.inputs.size() + actor.outputs.size();
+    if (tasks_.back().task->is_source() != (actor.role == ActorRole::source))
+      throw Error("plan",
+                  "'" + actor.name + "' has the task of a source but another role, or the role without the task");
     if (tasks_.back().task->is_source()) sources_.push_back(tasks_.back().task.get());
   }
 }
@@ -133,12 +139,17 @@ Segment::Binding& Segment::binding_for(std::int64_t rows) {
 }
 
 void Segment::start(std::int64_t rows, std::int64_t step) {
+  if (rows < 0 || rows > max_rows_)
+    throw Error(name_, std::to_string(rows) + " rows came where the plan has room for " + std::to_string(max_rows_));
   if (binding_ == nullptr || binding_->rows != rows) binding_ = &binding_for(rows);
   step_ = step;
 }
 
 void Segment::set_input(std::int32_t port, const Tensor& tensor) {
   const auto& info = port_infos_[port];
+  if (info.shape.has_batch() && tensor.shape()[0] != binding_->rows)
+    throw Error(name_, "inputs of " + std::to_string(binding_->rows) + " and " + std::to_string(tensor.shape()[0]) +
+                           " rows came together");
   if (!untrusted_ports_[port].empty() &&
       (tensor.dtype() != info.dtype || !(tensor.shape() == info.shape.with_rows(binding_->rows))))
     throw Error(untrusted_ports_[port], "sent " + to_string(tensor) + " where the plan says " + to_string(info));

@@ -16,7 +16,8 @@ namespace troupe {
 /// tells it what has arrived and sends what it has made. Used on one thread at a time.
 class Segment {
  public:
-  /// Makes the tasks and allocates everything that a firing with the most rows needs. `blocks` are the plan's shared ones.
+  /// Makes the tasks and allocates everything that a firing with the most rows needs. `blocks` are the plan's shared
+  /// ones.
   Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> blocks);
 
   const std::string& name() const { return name_; }
@@ -35,7 +36,8 @@ class Segment {
   /// The port by whose tensors one sees the rows of a firing, or kNone.
   std::int32_t batch_port() const { return batch_port_; }
 
-  /// Prepares a firing. Allocates the first time a number of rows is seen.
+  /// Prepares a firing. Allocates the first time a number of rows is seen. Throws Error if the plan has no room for so
+  /// many.
   void start(std::int64_t rows, std::int64_t step);
   /// What has arrived at a port, for this firing. Throws Error if an actor of the user's own sent what the plan does
   /// not say.
@@ -93,6 +95,7 @@ class Segment {
   std::vector<TaskEntry> tasks_;
   std::vector<Task*> sources_;
   std::int32_t batch_port_ = kNone;
+  std::int64_t max_rows_;
   Tensor arena_;
   Tensor scratch_;
   std::vector<std::vector<Tensor>> slots_;  // by output and slot, for the most rows

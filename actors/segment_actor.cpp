@@ -8,20 +8,6 @@
 
 namespace troupe {
 
-namespace {
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& exception) {
-    return exception.what();
-  } catch (...) {
-    return "an unknown exception";
-  }
-}
-
-}  // namespace
-
 SegmentActor::SegmentActor(caf::actor_config& config, HostSetup setup)
     : caf::event_based_actor(config), setup_(std::move(setup)) {
   std::uint32_t ports = 0, outputs = 0;
@@ -71,8 +57,8 @@ caf::behavior SegmentActor::make_behavior() {
       [this](Wire& order) { wire(order); },
       [this](const Begin& order) { begin(order); },
       [this](const Start&) { start(); },
-      [this](const Pause&) {
-        pause();
+      [this](const Pause& order) {
+        pause(order.run);
         work();
       },
       [this](const RunUntil& order) { run_until(order.step); },
@@ -104,18 +90,13 @@ void SegmentActor::wire(Wire& order) {
       outputs_.back().held_inputs.resize(held);
     }
   }
-  for (auto& segment : segments_) {
-    segment.counts_steps = true;
-    for (std::size_t i = 0; i < segment.current.size(); ++i)
-      segment.counts_steps = segment.counts_steps && port_of(segment, i).token();
-    segment.counts_steps = segment.counts_steps || segment.work->has_source();
-  }
+  for (auto& segment : segments_) segment.is_source = segment.work->has_source();
   tell(supervisor_, Prepared{});
 }
 
 void SegmentActor::begin(const Begin& order) {
   first_step_ = order.first_step;
-  until_ = order.first_step + order.max_steps;
+  until_ = end_of(order);
   sources_open_ = false;
   const RunInfo run{order.first_step, order.max_steps, order.epoch};
   for (auto& port : ports_) port.ended = false;
@@ -123,6 +104,7 @@ void SegmentActor::begin(const Begin& order) {
   for (std::uint32_t s = 0; s < segments_.size(); ++s) {
     auto& segment = segments_[s];
     segment.fired = 0;
+    segment.failure = nullptr;
     segment.ended = segment.finished = false;
     segment.blockers = 0;
     for (std::size_t i = 0; i < segment.current.size(); ++i)
@@ -153,19 +135,19 @@ void SegmentActor::send_initial_tokens() {
 void SegmentActor::start() {
   sources_open_ = true;
   for (std::uint32_t s = 0; s < segments_.size(); ++s)
-    if (segments_[s].counts_steps && segments_[s].blockers == 0) make_ready(s);
+    if (segments_[s].is_source && segments_[s].blockers == 0) make_ready(s);
   work();
 }
 
-void SegmentActor::pause() {
+void SegmentActor::pause(std::uint64_t run) {
   sources_open_ = false;
   auto next_step = first_step_;
   for (const auto& segment : segments_) {
-    if (!segment.counts_steps) continue;
+    if (!segment.is_source) continue;
     const bool in_firing = segment.task > 0 || segment.state == State::running || segment.state == State::pending;
     next_step = std::max(next_step, step_of(segment) + (in_firing ? 1 : 0));
   }
-  tell(supervisor_, SourcePaused{next_step});
+  tell(supervisor_, SourcePaused{run, next_step});
 }
 
 void SegmentActor::run_until(std::int64_t step) {
@@ -173,7 +155,7 @@ void SegmentActor::run_until(std::int64_t step) {
   sources_open_ = true;
   for (std::uint32_t s = 0; s < segments_.size(); ++s) {
     auto& segment = segments_[s];
-    if (!segment.counts_steps || segment.ended || segment.state != State::idle) continue;
+    if (!segment.is_source || segment.ended || segment.state != State::idle) continue;
     if (step_of(segment) >= until_)
       end(segment);
     else if (segment.blockers == 0)

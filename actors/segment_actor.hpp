@@ -67,9 +67,10 @@ class SegmentActor : public caf::event_based_actor {
     State state = State::idle;
     std::uint32_t blockers = 0;
     std::size_t task = 0;
+    /// Stays until the next run: what is carried over from a failed step to the next is worth nothing.
     FailurePtr failure;
     std::int64_t fired = 0;
-    bool counts_steps = false;  // nothing that arrives tells it when to end
+    bool is_source = false;
     bool ended = true;
     bool finished = true;
   };
@@ -79,7 +80,7 @@ class SegmentActor : public caf::event_based_actor {
   void begin(const Begin& order);
   void send_initial_tokens();
   void start();
-  void pause();
+  void pause(std::uint64_t run);
   void run_until(std::int64_t step);
   void describe(StallReport& report);
   void stop();

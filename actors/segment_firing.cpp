@@ -16,7 +16,7 @@ void spin_pause() {
 }  // namespace
 
 bool SegmentActor::may_fire(const SegmentState& segment) const {
-  return segment.state == State::idle && !segment.ended && (!segment.counts_steps || sources_open_);
+  return segment.state == State::idle && !segment.ended && (!segment.is_source || sources_open_);
 }
 
 void SegmentActor::make_ready(std::uint32_t segment) {
@@ -38,7 +38,7 @@ void SegmentActor::work() {
     if (ready_.empty()) break;
     // Mail continues the work; a source that could fire for ever makes its own.
     if (!mailbox().empty()) break;
-    if (segments_[segment].counts_steps && segments_[segment].task == 0) {
+    if (segments_[segment].is_source && segments_[segment].task == 0) {
       if (!continuing_) send(this, Continue{});
       continuing_ = true;
       break;
@@ -50,7 +50,7 @@ void SegmentActor::work() {
 
 void SegmentActor::fire(std::uint32_t number) {
   auto& segment = segments_[number];
-  if (segment.counts_steps && !sources_open_) {
+  if (segment.is_source && !sources_open_) {
     segment.state = State::idle;
     return;
   }
@@ -59,8 +59,8 @@ void SegmentActor::fire(std::uint32_t number) {
 }
 
 bool SegmentActor::take_rows(SegmentState& segment, std::int64_t& rows) {
-  if (segment.counts_steps && step_of(segment) >= until_) return false;
-  if (!segment.work->has_source()) return true;
+  if (segment.is_source && step_of(segment) >= until_) return false;
+  if (!segment.is_source) return true;
   try {
     const auto next = segment.work->next_rows();
     if (!next) return false;
@@ -74,7 +74,6 @@ bool SegmentActor::take_rows(SegmentState& segment, std::int64_t& rows) {
 
 bool SegmentActor::begin_firing(SegmentState& segment) {
   auto rows = setup_.plan->max_rows;
-  segment.failure = nullptr;
   if (!take_rows(segment, rows)) {
     segment.state = State::idle;
     end(segment);
@@ -148,6 +147,7 @@ bool SegmentActor::run_task(SegmentState& segment, bool continued) {
     setup_.trace->add({task, to_string(device), segment.work->replica(), step_of(segment), begin, Trace::Clock::now()});
   }
   status.running.store(nullptr, std::memory_order_relaxed);
+  status.count_firing();
   return complete;
 }
 
@@ -184,8 +184,7 @@ void SegmentActor::finish_firing(std::uint32_t number) {
   segment.task = 0;
   segment.state = State::idle;
   ++segment.fired;
-  setup_.status->firings.store(setup_.status->firings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (segment.counts_steps && sources_open_ && step_of(segment) >= until_) return end(segment);
+  if (segment.is_source && sources_open_ && step_of(segment) >= until_) return end(segment);
   end_if_drained(segment);
   if (segment.blockers == 0) make_ready(number);
 }

@@ -7,6 +7,7 @@ std::string SegmentActor::held_by_consumer(const Output& output) const {
 }
 
 std::string SegmentActor::waits_for(SegmentState& segment) {
+  if (!supervisor_) return "is not wired yet";
   if (segment.ended) {
     for (std::size_t i = 0; i < segment.work->layout().outputs.size(); ++i) {
       const auto& output = output_of(segment, i);
@@ -23,7 +24,7 @@ std::string SegmentActor::waits_for(SegmentState& segment) {
     const auto& output = output_of(segment, i);
     if (!output.slots.has_free()) return held_by_consumer(output);
   }
-  return segment.counts_steps && !sources_open_ ? "is paused" : "is about to fire";
+  return segment.is_source && !sources_open_ ? "is paused" : "is about to fire";
 }
 
 void SegmentActor::describe(StallReport& report) {

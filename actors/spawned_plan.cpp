@@ -107,22 +107,6 @@ bool is_external(const Plan& plan, const PlanSegment& segment) {
   return plan.actors[segment.actors[0]].role == ActorRole::external;
 }
 
-/// A host with nothing to wait for but itself, or with a source, must be told when to start and to end.
-bool needs_start(const Plan& plan, const PlanSegment& segment) {
-  bool only_tokens = true;
-  for (auto actor : segment.actors) {
-    if (plan.actors[actor].role == ActorRole::source) return true;
-    for (const auto& input : plan.actors[actor].inputs) {
-      if (input.edge == kNone) continue;
-      const auto& edge = plan.edges[input.edge];
-      const bool inside =
-          std::find(segment.actors.begin(), segment.actors.end(), edge.producer) != segment.actors.end();
-      only_tokens = only_tokens && (inside || edge.initial_tokens > 0);
-    }
-  }
-  return only_tokens;
-}
-
 }  // namespace
 
 namespace {
@@ -149,9 +133,40 @@ void SpawnedPlan::check_edges() const {
   if (plan_->segments.empty()) throw Error("plan", "has no segments: call split() or fuse() on it first");
   for (const auto& edge : plan_->edges)
     if (edge.consumers.empty()) throw Error("plan", "nobody reads edge '" + edge.name + "'");
-  for (const auto& actor : plan_->actors)
-    if (actor.role == ActorRole::external ? !actor.spawn_external : !actor.make_task)
+  for (const auto& actor : plan_->actors) {
+    const bool external = actor.role == ActorRole::external;
+    if (external ? !actor.spawn_external : !actor.make_task)
       throw Error("plan", "'" + actor.name + "' has nothing to do: no task was given");
+    if (!is_paced(*plan_, actor) && !is_source(*plan_, actor))
+      throw Error("plan", "'" + actor.name + "' has no input that tells it when a step begins");
+    if (external) check_external(actor);
+    check_in_place(actor);
+  }
+}
+
+void SpawnedPlan::check_external(const PlanActor& actor) const {
+  for (const auto& input : actor.inputs)
+    if (input.edge == kNone || input.byte_offset != 0 || !(input.info == plan_->edges[input.edge].info))
+      throw Error("plan", "'" + actor.name + "' is an actor of one's own and reads whole outputs only");
+  for (const auto& output : actor.outputs)
+    if (output.edge != kNone && plan_->edges[output.edge].initial_tokens > 0)
+      throw Error("plan", "'" + actor.name + "' is an actor of one's own and cannot have outputs with initial tokens");
+}
+
+void SpawnedPlan::check_in_place(const PlanActor& actor) const {
+  std::set<std::int32_t> taken;
+  for (const auto& output : actor.outputs) {
+    if (output.alias_of == kNone) continue;
+    const auto& input = actor.inputs.at(output.alias_of);
+    const auto tokens = output.edge == kNone ? 0 : plan_->edges[output.edge].initial_tokens;
+    if (input.edge == kNone || tokens > 0 || !taken.insert(output.alias_of).second)
+      throw Error("plan", "'" + actor.name + "' cannot work in place like that");
+    for (const auto& consumer : plan_->edges[input.edge].consumers) {
+      const auto& other = plan_->actors[consumer.actor];
+      if (&other != &actor && other.role != ActorRole::conductor)
+        throw Error("plan", "'" + actor.name + "' works in place on what '" + other.name + "' reads too");
+    }
+  }
 }
 
 caf::actor SpawnedPlan::spawn_host(Runtime& runtime, std::int32_t host, const std::vector<Tensor>& blocks,
@@ -163,8 +178,10 @@ caf::actor SpawnedPlan::spawn_host(Runtime& runtime, std::int32_t host, const st
   statuses_.back()->name = members.size() == 1 ? first.name : "host of " + to_string(first.device);
   if (is_external(*plan_, first)) return plan_->actors[first.actors[0]].spawn_external(runtime.system());
   HostSetup setup{plan_, members, blocks, statuses_.back(), trace, -1, {}};
-  // A device's thread serves several actors; one that is alone, such as a loader, is no device.
-  const bool has_thread = runtime.options().own_threads && (members.size() > 1 || first.actors.size() > 1);
+  // A thread of its own is for the contracted actors of a device, not for a loader or the conductor alone.
+  const bool contracted =
+      std::any_of(members.begin(), members.end(), [&](auto i) { return plan_->segments[i].actors.size() > 1; });
+  const bool has_thread = runtime.options().own_threads && contracted;
   if (!has_thread) return runtime.system().spawn<SegmentActor>(std::move(setup));
   setup.core = first.device.index;
   if (runtime.options().cpu_devices <= usable_cores()) setup.linger = runtime.options().linger;
@@ -188,9 +205,11 @@ void SpawnedPlan::spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& tr
   std::vector<SupervisedHost> supervised;
   for (std::int32_t host = 0; host < wiring.hosts(); ++host) {
     const auto& members = wiring.segments_of(host);
-    const bool source =
-        std::any_of(members.begin(), members.end(), [&](auto i) { return needs_start(*plan_, plan_->segments[i]); });
-    wires[host].name = statuses_[host]->name;
+    const bool source = std::any_of(members.begin(), members.end(), [&](auto i) {
+      const auto& actors = plan_->segments[i].actors;
+      return std::any_of(actors.begin(), actors.end(), [&](auto id) { return is_source(*plan_, plan_->actors[id]); });
+    });
+    wires[host].status = statuses_[host];
     supervised.push_back({hosts_[host], statuses_[host]->name, source, std::move(wires[host])});
   }
   supervisor_ = runtime.system().spawn<Supervisor>(std::move(supervised), state_);
@@ -214,7 +233,7 @@ void SpawnedPlan::start(const RunInfo& run) {
   if (phase == RunState::Phase::failed)
     throw Error("plan", "cannot run again after a failure: " + to_string(*state_->failure()));
   state_->start();
-  caf::anon_send(supervisor_, Begin{run.first_step, run.max_steps, run.epoch});
+  caf::anon_send(supervisor_, Begin{0, run.first_step, run.max_steps, run.epoch});
 }
 
 bool SpawnedPlan::done() const {

@@ -53,6 +53,8 @@ class SpawnedPlan {
 
  private:
   void check_edges() const;
+  void check_external(const PlanActor& actor) const;
+  void check_in_place(const PlanActor& actor) const;
   void spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& trace);
   caf::actor spawn_host(Runtime& runtime, std::int32_t host, const std::vector<Tensor>& blocks,
                         const std::shared_ptr<Trace>& trace);

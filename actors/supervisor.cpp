@@ -58,9 +58,9 @@ caf::behavior Supervisor::make_behavior() {
         state_->fail(failed.failure);
         pause_sources();
       },
-      [this](const SourcePaused& paused) { source_paused(paused.next_step); },
+      [this](const SourcePaused& paused) { source_paused(paused); },
       [this](const RunFinished&) { host_finished(); },
-      [this](const Begin& order) { start_run(order); },
+      [this](const Begin& order) { begin_run(order); },
       [this](const Pause&) { pause_sources(); },
       [this](const Stop&) { stop_plan(); },
   };
@@ -80,25 +80,34 @@ void Supervisor::prepared() {
   prepared_ = 0;
   if (!wired_) {
     wired_ = true;
-    if (pending_run_) start_run(*std::exchange(pending_run_, std::nullopt));
+    if (parked_run_) send_begin(*std::exchange(parked_run_, std::nullopt));
     return;
   }
   started_ = true;
-  for (const auto& host : hosts_)
-    if (host.has_source) send(host.actor, Start{});
-  if (stop_wanted_) pause_sources();
+  // Stopped before it began: the sources end without a step.
+  for (const auto& host : hosts_) {
+    if (!host.has_source) continue;
+    if (stop_wanted_)
+      send(host.actor, RunUntil{run_.first_step});
+    else
+      send(host.actor, Start{});
+  }
 }
 
-void Supervisor::start_run(const Begin& run) {
-  if (!wired_) {
-    pending_run_ = run;
-    return;
-  }
+void Supervisor::begin_run(Begin run) {
+  run.run = ++runs_;
   run_ = run;
   running_ = true;
   started_ = stop_wanted_ = pausing_ = false;
   finished_ = paused_ = 0;
   furthest_step_ = run.first_step;
+  if (wired_)
+    send_begin(run);
+  else
+    parked_run_ = run;
+}
+
+void Supervisor::send_begin(const Begin& run) {
   for (const auto& host : hosts_) send(host.actor, run);
 }
 
@@ -108,15 +117,18 @@ std::size_t Supervisor::count_sources() const {
 }
 
 void Supervisor::pause_sources() {
+  if (!running_) return;
   stop_wanted_ = true;
   if (!started_ || pausing_) return;
   pausing_ = true;
   for (const auto& host : hosts_)
-    if (host.has_source) send<caf::message_priority::high>(host.actor, Pause{});
+    if (host.has_source) send(host.actor, Pause{run_.run});
 }
 
-void Supervisor::source_paused(std::int64_t next_step) {
-  furthest_step_ = std::max(furthest_step_, next_step);
+void Supervisor::source_paused(const SourcePaused& paused) {
+  // An answer may come after the end of the run it was asked for.
+  if (!running_ || paused.run != run_.run) return;
+  furthest_step_ = std::max(furthest_step_, paused.next_step);
   if (++paused_ < count_sources()) return;
   for (const auto& host : hosts_)
     if (host.has_source) send(host.actor, RunUntil{furthest_step_});

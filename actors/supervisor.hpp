@@ -52,9 +52,10 @@ class Supervisor : public caf::event_based_actor {
  private:
   void wire_all();
   void prepared();
-  void start_run(const Begin& run);
+  void begin_run(Begin run);
+  void send_begin(const Begin& run);
   void pause_sources();
-  void source_paused(std::int64_t next_step);
+  void source_paused(const SourcePaused& paused);
   void host_finished();
   void host_died(const caf::down_msg& down);
   void stop_plan();
@@ -62,8 +63,9 @@ class Supervisor : public caf::event_based_actor {
 
   std::vector<SupervisedHost> hosts_;
   std::shared_ptr<RunState> state_;
-  std::optional<Begin> pending_run_;
+  std::optional<Begin> parked_run_;
   Begin run_;
+  std::uint64_t runs_ = 0;
   bool wired_ = false;
   bool running_ = false;
   bool started_ = false;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "ops/dataset.hpp"
@@ -43,7 +45,6 @@ class BareStep {
   const Dataset& data_;
   std::int64_t epoch_ = 0;
   std::vector<std::unique_ptr<Replica>> replicas_;
-  std::map<std::string, Tensor> parameters_;
   SpinBarrier barrier_;
 };
 

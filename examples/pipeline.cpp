@@ -61,7 +61,7 @@ int main() {
   const auto printer = plan.add(external<Printer>("printer", {}));
   plan.connect(sensor, 0, smoother, 2);
   const auto ops = lower(plan, graph, ParameterStore(0), {.inputs = {{"reading", {smoother, 0}}}});
-  plan.connect(ops.at("scaled").actor, ops.at("scaled").output, printer);
+  plan.connect(ops.at("scaled"), printer);
 
   Runtime runtime;
   SpawnedPlan spawned(runtime, split(plan));

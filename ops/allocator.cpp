@@ -18,6 +18,7 @@ std::byte* Allocator::take_cached(std::size_t bytes) {
   if (entry == cached_.end() || entry->second.empty()) return nullptr;
   auto* block = entry->second.back();
   entry->second.pop_back();
+  cached_bytes_ -= bytes;
   return block;
 }
 
@@ -27,6 +28,10 @@ std::byte* Allocator::allocate(std::size_t bytes) {
   if (size == 0) return nullptr;
   auto* block = take_cached(size);
   if (block == nullptr) block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
+  if (block == nullptr) {
+    trim();
+    block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
+  }
   if (block == nullptr) throw Error("allocator", "out of memory: " + std::to_string(size) + " bytes were asked for");
   std::memset(block, 0, size);
   const auto now = in_use_.fetch_add(size) + size;
@@ -40,8 +45,13 @@ void Allocator::release(std::byte* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
   in_use_ -= rounded(bytes);
   std::lock_guard lock(mutex_);
+  if (cached_bytes_ + rounded(bytes) > kMostCached) {
+    std::free(block);
+    return;
+  }
   try {
     cached_[rounded(bytes)].push_back(block);
+    cached_bytes_ += rounded(bytes);
   } catch (const std::bad_alloc&) {
     std::free(block);
   }
@@ -52,6 +62,7 @@ void Allocator::trim() noexcept {
   for (auto& [bytes, blocks] : cached_)
     for (auto* block : blocks) std::free(block);
   cached_.clear();
+  cached_bytes_ = 0;
 }
 
 const std::shared_ptr<Allocator>& cpu_allocator() {

@@ -34,10 +34,14 @@ class Allocator {
   static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
  private:
+  /// Cached blocks beyond this go back to the operating system.
+  static constexpr std::size_t kMostCached = std::size_t{256} << 20;
+
   std::byte* take_cached(std::size_t bytes);
 
   std::mutex mutex_;
   std::map<std::size_t, std::vector<std::byte*>> cached_;
+  std::size_t cached_bytes_ = 0;
   std::atomic<std::size_t> in_use_{0};
   std::atomic<std::size_t> peak_{0};
 };

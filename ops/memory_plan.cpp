@@ -21,13 +21,19 @@ struct Life {
   bool overlaps(const Life& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Puts the parts of packs into them: a part that is packed once and planned.
+/// Puts the parts of packs into them: a part that is planned, packed once, and not read any more after that, when
+/// others may have begun to work on the pack in place.
 void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                  std::vector<Placement>& places) {
-  for (const auto& step : steps) {
+  std::vector<int> last_reader(blocks.size(), -1);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    for (auto block : steps[i].inputs) last_reader[block] = static_cast<int>(i);
+  for (std::size_t number = 0; number < steps.size(); ++number) {
+    const auto& step = steps[number];
     for (std::size_t i = 0; i < step.pack_offsets.size(); ++i) {
       const auto part = step.inputs[i];
-      if (!blocks[part].planned || places[part].parent != Placement::kArena) continue;
+      const bool read_later = blocks[part].kept || last_reader[part] > static_cast<int>(number);
+      if (!blocks[part].planned || read_later || places[part].parent != Placement::kArena) continue;
       places[part] = {step.outputs[0], step.pack_offsets[i]};
     }
   }

@@ -11,10 +11,12 @@ Value reshape(Value x, const Shape& shape);
 /// [B, d1, d2, ...] as [B, d1 * d2 * ...]: a view.
 Value flatten(Value x);
 
-/// `shape.elements()` elements of x from element `offset` on, row-major: a view. x must not derive from the batch.
+/// `shape.elements()` elements of x from element `offset` on, row-major: a view. x must not derive from the batch. It
+/// passes no gradient on.
 Value slice(Value x, std::int64_t offset, const Shape& shape);
 
-/// One flat block that holds all `values` (float32, none derived from the batch), each at a multiple of 16 elements.
+/// One flat block that holds all `values` (float32, none derived from the batch), each at a multiple of 16 elements. It
+/// passes no gradient on.
 Value pack(std::span<const Value> values);
 /// Where value i of a pack of these begins, in elements; the last entry is the size of the block.
 std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos);

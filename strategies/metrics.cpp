@@ -23,20 +23,21 @@ Metrics MetricsSum::result() const {
 }
 
 TaskFactory MetricsLog::make_sink(int replica) {
-  return function_task([this, replica](const Firing& firing) {
+  return function_task([parts = parts_, replica](const Firing& firing) {
     const StepMetrics part{firing.step, static_cast<double>(firing.inputs[0].item<float>()),
                            firing.inputs[1].item<std::int64_t>(), firing.inputs[2].data<std::int64_t>()[0]};
-    std::lock_guard lock(mutex_);
-    per_replica_[replica].push_back(part);
+    std::lock_guard lock(parts->mutex);
+    parts->per_replica[replica].push_back(part);
   });
 }
 
 std::vector<StepMetrics> MetricsLog::take() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(parts_->mutex);
+  auto& per_replica = parts_->per_replica;
   std::vector<StepMetrics> steps;
-  while (std::none_of(per_replica_.begin(), per_replica_.end(), [](const auto& queue) { return queue.empty(); })) {
-    StepMetrics whole{per_replica_[0].front().step, 0.0, 0, 0};
-    for (auto& queue : per_replica_) {
+  while (std::none_of(per_replica.begin(), per_replica.end(), [](const auto& queue) { return queue.empty(); })) {
+    StepMetrics whole{per_replica[0].front().step, 0.0, 0, 0};
+    for (auto& queue : per_replica) {
       whole.loss += queue.front().loss;
       whole.correct += queue.front().correct;
       whole.rows += queue.front().rows;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -39,7 +40,7 @@ class MetricsSum {
 /// Collects what the sinks of all replicas report and puts it together step by step, in replica order. Thread-safe.
 class MetricsLog {
  public:
-  explicit MetricsLog(int replicas) : per_replica_(replicas) {}
+  explicit MetricsLog(int replicas) : parts_(std::make_shared<Parts>(replicas)) {}
 
   /// The sink of a replica: reads loss, correct and batch info.
   TaskFactory make_sink(int replica);
@@ -47,8 +48,13 @@ class MetricsLog {
   std::vector<StepMetrics> take();
 
  private:
-  std::mutex mutex_;
-  std::vector<std::deque<StepMetrics>> per_replica_;
+  // Shared with the sinks: one that is stuck may outlive the log.
+  struct Parts {
+    explicit Parts(int replicas) : per_replica(replicas) {}
+    std::mutex mutex;
+    std::vector<std::deque<StepMetrics>> per_replica;
+  };
+  std::shared_ptr<Parts> parts_;
 };
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include "strategies/strategy.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "actors/loader.hpp"
@@ -16,7 +17,8 @@ Strategy::Strategy(std::vector<Device> devices) : devices_(std::move(devices)) {
 
 Plan Strategy::empty_plan(const PlanRequest& request) const {
   Plan plan;
-  plan.max_rows = part_of_batch(request.data.batch_rows(), num_replicas_in_sync(), 0).rows;
+  const auto rows = std::min(request.data.batch_rows(), std::max<std::int64_t>(1, request.data.rows()));
+  plan.max_rows = part_of_batch(rows, num_replicas_in_sync(), 0).rows;
   return plan;
 }
 
@@ -37,7 +39,7 @@ void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& 
   sink.replica = replica;
   sink.make_task = request.make_sink(replica);
   const auto id = plan.add(std::move(sink));
-  for (const auto& name : request.sink_inputs) plan.connect(outputs.at(name).actor, outputs.at(name).output, id);
+  for (const auto& name : request.sink_inputs) plan.connect(outputs.at(name), id);
   plan.connect(loader, kBatchInfo, id);
 }
 

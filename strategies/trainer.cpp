@@ -35,10 +35,10 @@ Trainer::Trainer(Runtime& runtime, const Strategy& strategy, Model model, Optimi
       strategy_(strategy),
       spec_{std::move(model), std::move(loss), std::move(optimizer)},
       options_(std::move(options)),
-      store_(options_.seed) {}
+      store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)) {}
 
 PlanRequest Trainer::metrics_request(const Dataset& data, MetricsLog& log) {
-  return {spec_, data, options_.seed, store_, {names::kLoss, names::kCorrect}, [&log](int replica) {
+  return {spec_, data, options_.seed, *store_, {names::kLoss, names::kCorrect}, [&log](int replica) {
             return log.make_sink(replica);
           }};
 }
@@ -117,7 +117,7 @@ Tensor Trainer::predict(const Dataset& data) {
   const auto row_bytes = static_cast<std::size_t>(scores.shape.row_elements()) * size_of(scores.dtype);
   // Replicas write disjoint rows, and evaluation keeps the order of the data.
   const auto make_sink = [&](int) {
-    return function_task([&all, row_bytes, batch = data.batch_rows()](const Firing& firing) {
+    return function_task([all, row_bytes, batch = data.batch_rows()](const Firing& firing) {
       const auto info = firing.inputs[1].data<std::int64_t>();
       const auto row = static_cast<std::size_t>(info[3] * batch + info[2]);
       if (firing.inputs[0].bytes() > 0)
@@ -125,7 +125,7 @@ Tensor Trainer::predict(const Dataset& data) {
     });
   };
   const auto in_order = data.shuffle(1);
-  const PlanRequest request{spec_, in_order, options_.seed, store_, {names::kScores}, make_sink};
+  const PlanRequest request{spec_, in_order, options_.seed, *store_, {names::kScores}, make_sink};
   SpawnedPlan plan(runtime_, in_grain(strategy_.evaluation_plan(request)));
   plan.start({0, kAllSteps, 0});
   WaitOptions wait;

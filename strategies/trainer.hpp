@@ -21,6 +21,8 @@ struct TrainerOptions {
   std::chrono::milliseconds stall_limit{60'000};
   /// If given, every firing is recorded.
   std::shared_ptr<Trace> trace = nullptr;
+  /// If given, training goes on with these parameters, of another trainer perhaps; else new ones start by the seed.
+  std::shared_ptr<ParameterStore> parameters = nullptr;
 };
 
 /// One epoch, at its end.
@@ -55,6 +57,9 @@ class Trainer {
  public:
   Trainer(Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
           TrainerOptions options = {});
+  /// The trainer keeps a reference to the strategy.
+  Trainer(Runtime& runtime, const Strategy&& strategy, Model model, Optimizer optimizer, Loss loss,
+          TrainerOptions options = {}) = delete;
 
   /// Trains on the data for some epochs. Steps and epochs count on from the last fit. Throws Error that names op, step
   /// and replica if a step fails; the parameters then are those of the step before, or partly of the failed one.
@@ -64,8 +69,9 @@ class Trainer {
   /// The scores of all rows in order, [N, C].
   Tensor predict(const Dataset& data);
 
-  ParameterStore& parameters() { return store_; }
-  const ParameterStore& parameters() const { return store_; }
+  ParameterStore& parameters() { return *store_; }
+  const ParameterStore& parameters() const { return *store_; }
+  const std::shared_ptr<ParameterStore>& shared_parameters() const { return store_; }
   std::int64_t steps() const { return next_step_; }
 
   /// The plan of a fit on this data, in the trainer's grain.
@@ -82,7 +88,7 @@ class Trainer {
   const Strategy& strategy_;
   TrainingSpec spec_;
   TrainerOptions options_;
-  ParameterStore store_;
+  std::shared_ptr<ParameterStore> store_;
   std::int64_t next_step_ = 0;
   std::int64_t next_epoch_ = 0;
 };

@@ -83,6 +83,10 @@ ParsedFlags parse_flags(int argc, char** argv) {
     std::cerr << "fashion_mnist: " << error.what() << std::endl;
     parsed.exit_code = 2;
   }
+  if (parsed.exit_code < 0 && flags.strategy == "one_device" && flags.replicas > 1) {
+    std::cerr << "fashion_mnist: --replicas: one_device has one replica, not " << flags.replicas << std::endl;
+    parsed.exit_code = 2;
+  }
   flags.grain = grain == "fused" ? Grain::fused : Grain::per_op;
   return parsed;
 }

@@ -55,7 +55,15 @@ nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics
           {"parameters_hash", trainer.parameters().hash()}};
 }
 
+/// A path that cannot be written should not cost a training first.
+void check_writable(const Flags& flags) {
+  for (const auto& path : {flags.report, flags.loss_curve, flags.trace, flags.dump_plan})
+    if (!path.empty() && !std::ofstream(path, std::ios::app))
+      throw Error("report", "'" + path.string() + "' cannot be written");
+}
+
 int train(const Flags& flags) {
+  check_writable(flags);
   const auto train_data =
       fashion_mnist(Split::train, flags.data).shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch);
   const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000);

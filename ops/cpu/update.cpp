@@ -67,13 +67,14 @@ std::unique_ptr<Kernel> make_global_norm_factor(const OpCall& call) {
 std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
   const SgdRule rule{option(call, "momentum"), option(call, "weight_decay"), call.attributes.flag("nesterov")};
   const bool clipped = call.attributes.flag("clipped");
-  return loop_kernel([rule, clipped](Inputs in, Outputs out) {
-    const std::size_t gradient = rule.momentum != 0.0F ? 2 : 1;
+  const bool has_velocity = call.outputs.size() == 2;
+  return loop_kernel([rule, clipped, has_velocity](Inputs in, Outputs out) {
+    const std::size_t gradient = has_velocity ? 2 : 1;
     const auto rate = floats(in[gradient + 1])[0];
     const auto factor = clipped ? floats(in[gradient + 2])[0] : 1.0F;
     auto* p = mutable_floats(out[0]);
     const auto n = out[0].elements();
-    if (rule.momentum != 0.0F)
+    if (has_velocity)
       sgd_momentum(n, p, mutable_floats(out[1]), floats(in[gradient]), rate, factor, rule);
     else
       sgd(n, p, floats(in[gradient]), rate, factor, rule.weight_decay);

@@ -55,6 +55,18 @@ TEST_CASE("the store keeps what is there, and counts and hashes trained paramete
   CHECK(store.hash() == changed);
 }
 
+TEST_CASE("a replica that comes later starts where the others are") {
+  ParameterStore store(1);
+  const auto graph = with_parameter("a", {2, 2});
+  store.add(graph, 0, {});
+  store.get("a", 0).mutable_data<float>()[0] = 7.0F;
+  store.get("a/velocity", 0).mutable_data<float>()[1] = 3.0F;
+  store.add(graph, 1, {});
+  CHECK(store.hash(1) == store.hash(0));
+  CHECK(values(store, "a/velocity", 1) == values(store, "a/velocity", 0));
+  CHECK(store.get("a", 0).raw() != store.get("a", 1).raw());
+}
+
 TEST_CASE("unknown names and other shapes are refused") {
   ParameterStore store(1);
   store.add(with_parameter("a", {2, 2}), 0, {});

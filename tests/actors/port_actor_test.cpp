@@ -86,6 +86,18 @@ TEST_CASE("actors of one's own are source, transform and sink of a pipeline with
   }
 }
 
+TEST_CASE("an exception outside of a firing is reported with its text") {
+  class Refuser : public PortActor {
+    using PortActor::PortActor;
+    bool has_step(std::int64_t) override { throw std::runtime_error("[refuser] not today"); }
+    void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor>) override {}
+  };
+  std::vector<float> record;
+  Plan plan;
+  plan.connect(plan.add(external<Refuser>("refuser", {kPair})), 0, plan.add(external<Sink>("sink", {}, &record)));
+  CHECK_THROWS_WITH(run(0, plan), Contains("[refuser] not today"));
+}
+
 TEST_CASE("what an actor of one's own does wrong ends the run with its name and step") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     std::vector<float> record;

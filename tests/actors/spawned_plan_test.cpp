@@ -79,7 +79,9 @@ TEST_CASE("a token makes a loop: each step sees the result of the one before") {
     }));
     plan.connect(source, 0, sum);
     plan.connect(plan.edge_of(sum, 0, 2, 1), sum, {Shape{2}, DType::float32}, 0);
-    plan.connect(sum, 0, plan.add(recording_sink("sink", record)));
+    const auto sink = plan.add(recording_sink("sink", record));
+    plan.connect(sum, 0, sink);
+    plan.connect(source, 0, sink);
     auto runtime = scheduled_runtime(seed);
     SpawnedPlan spawned(runtime, in_grain(plan, seed % 2 == 0 ? Grain::per_op : Grain::fused));
     spawned.start({0, 4, 0});
@@ -132,6 +134,86 @@ TEST_CASE("the limits of capacity hold: a source is never further ahead than the
   CHECK(most_ahead == 3);
 }
 
+TEST_CASE("a loop with one slot runs in both grains") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    std::vector<float> record;
+    Plan plan;
+    const auto source = plan.add(counting_source("source", 5));
+    const auto sum = plan.add(function_actor("sum", 1, [](const Firing& firing) {
+      firing.outputs[0].mutable_data<float>()[0] =
+          firing.inputs[0].data<float>()[0] + firing.inputs[1].data<float>()[0];
+    }));
+    const auto keep = plan.add(function_actor("keep", 1, [](const Firing& firing) {
+      firing.outputs[0].mutable_data<float>()[0] = firing.inputs[0].data<float>()[0];
+    }));
+    plan.connect(source, 0, sum);
+    plan.connect(sum, 0, keep);
+    plan.connect(sum, 0, plan.add(recording_sink("sink", record)));
+    plan.connect(plan.edge_of(keep, 0, 1, 1), sum, {Shape{2}, DType::float32}, 0);
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, in_grain(plan, seed % 2 == 0 ? Grain::per_op : Grain::fused));
+    spawned.start({0, kForEver, 0});
+    spawned.wait();
+    CHECK(record == std::vector<float>{0, 1, 3, 6, 10});
+  }
+}
+
+TEST_CASE("a stop right after the start, or after the end, stops that run and no other") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::vector<float> one, other;
+    Plan plan;
+    plan.connect(plan.add(counting_source("first", kForEver)), 0, plan.add(recording_sink("one", one)), 1);
+    plan.connect(plan.add(counting_source("second", kForEver)), 0, plan.add(recording_sink("other", other)), 4);
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, split(plan));
+    spawned.start({0, 500, 0});
+    for (std::uint64_t i = 0; i < seed; ++i) runtime.run_one();
+    spawned.stop();
+    spawned.wait();
+    CHECK(one.size() < 500);
+    CHECK(one.size() == other.size());
+    spawned.stop();
+    const auto first = static_cast<std::int64_t>(one.size());
+    spawned.start({first, 10, 0});
+    spawned.wait();
+    CHECK(one == counted(0, first + 10, 0.0F));
+    CHECK(one == other);
+  }
+}
+
+TEST_CASE("more rows than the plan has room for, or different ones together, are an error, not an overwrite") {
+  const auto rows_source = [](const std::string& name, std::int64_t rows) {
+    PlanActor source{.name = name, .role = ActorRole::source};
+    source.outputs.push_back({.info = {Shape{kBatch, 2}, DType::float32}});
+    source.make_task = function_source([rows](std::int64_t) { return rows; }, [](const Firing&) {});
+    return source;
+  };
+  const auto run = [&](std::int64_t first_rows, std::int64_t second_rows, Grain grain) {
+    Plan plan;
+    plan.max_rows = 4;
+    const auto sink = plan.add(function_actor("sink", 0, [](const Firing&) {}));
+    plan.connect(plan.add(rows_source("first", first_rows)), 0, sink);
+    plan.connect(plan.add(rows_source("second", second_rows)), 0, sink);
+    auto runtime = scheduled_runtime(1);
+    SpawnedPlan spawned(runtime, in_grain(plan, grain));
+    spawned.start({0, 3, 0});
+    spawned.wait();
+  };
+  for (const auto grain : {Grain::per_op, Grain::fused}) {
+    CHECK_NOTHROW(run(4, 4, grain));
+    CHECK_NOTHROW(run(0, 0, grain));
+    CHECK_THROWS_WITH(run(5, 5, grain), Contains("5 rows came where the plan has room for 4"));
+    CHECK_THROWS_WITH(run(3, 4, grain), Contains("3 and 4 rows"));
+  }
+}
+
+TEST_CASE("a plan that is not wired yet can be described") {
+  std::vector<float> record;
+  auto runtime = scheduled_runtime(0);
+  SpawnedPlan plan(runtime, split(chain_plan(1, 5, record)));
+  CHECK_THAT(plan.describe(), Contains("'source'"));
+}
+
 TEST_CASE("what cannot run is refused before anything is spawned") {
   auto runtime = scheduled_runtime(0);
   std::vector<float> record;
@@ -143,6 +225,18 @@ TEST_CASE("what cannot run is refused before anything is spawned") {
   Plan idle;
   idle.add(PlanActor{.name = "idle"});
   CHECK_THROWS_WITH(SpawnedPlan(runtime, split(idle)), Contains("'idle' has nothing to do"));
+  Plan unpaced;
+  unpaced.add(function_actor("unpaced", 0, [](const Firing&) {}));
+  CHECK_THROWS_WITH(SpawnedPlan(runtime, split(unpaced)), Contains("'unpaced' has no input that tells it when"));
+  Plan spoiled;
+  const auto maker = spoiled.add(counting_source("maker", 1));
+  const auto in_place = spoiled.add(function_actor("in place", 1, [](const Firing&) {}));
+  spoiled.actors[in_place].outputs[0].alias_of = 0;
+  spoiled.connect(maker, 0, in_place);
+  spoiled.connect(maker, 0, spoiled.add(recording_sink("reader", record)));
+  spoiled.connect(in_place, 0, spoiled.add(recording_sink("sink", record)));
+  CHECK_THROWS_WITH(SpawnedPlan(runtime, split(spoiled)),
+                    Contains("'in place' works in place on what 'reader' reads too"));
 }
 
 TEST_CASE("a second run cannot start before the first is over") {

@@ -76,12 +76,25 @@ void check_apart(const Sequence& sequence, const MemoryPlan& plan) {
   }
 }
 
-/// Checks that each part of a pack lies at its place in it, or is copied because it lies in another or comes twice.
+/// Whether a block is read after step `number`.
+bool read_after(const Sequence& sequence, int block, std::size_t number) {
+  if (sequence.blocks[block].kept) return true;
+  return std::any_of(sequence.steps.begin() + static_cast<std::ptrdiff_t>(number) + 1, sequence.steps.end(),
+                     [&](const MemoryStep& step) { return std::ranges::count(step.inputs, block) > 0; });
+}
+
+/// Checks that each part of a pack lies at its place in it, or is copied because it lies in another, comes twice, or is
+/// read after the pack was handed on.
 void check_packs(const Sequence& sequence, const MemoryPlan& plan) {
-  for (const auto& step : sequence.steps) {
+  for (std::size_t number = 0; number < sequence.steps.size(); ++number) {
+    const auto& step = sequence.steps[number];
     for (std::size_t i = 0; i < step.pack_offsets.size(); ++i) {
       const auto part = step.inputs[i];
       if (!sequence.blocks[part].planned) continue;
+      if (read_after(sequence, part, number)) {
+        CHECK(plan.placements[part].parent != step.outputs[0]);
+        continue;
+      }
       CHECK(plan.placements[part].parent != Placement::kArena);
       const bool here_once =
           std::ranges::count(step.inputs, part) == 1 && plan.placements[part].parent == step.outputs[0];

@@ -195,6 +195,17 @@ TEST_CASE("abort wakes and fails every rank") {
   CHECK_THROWS_WITH(group[0]->all_reduce(Tensor::scalar(1.0F)), Contains("fire"));
 }
 
+TEST_CASE("a rank whose part fails fails the others too") {
+  const auto group = make_local_group(2);
+  bool woken = false;
+  const auto first = group[0]->all_reduce(Tensor(Shape{4}, DType::uint8), [&] { woken = true; });
+  const auto second = group[1]->all_reduce(Tensor(Shape{4}, DType::uint8));
+  woken = false;
+  CHECK_THROWS_WITH(second->advance(), Contains("no sum of uint8"));
+  CHECK(woken);
+  CHECK_THROWS_WITH(first->advance(), Contains("no sum of uint8"));
+}
+
 TEST_CASE("wrong ranks and sizes are refused") {
   CHECK_THROWS_AS(make_local_group(0), Error);
   const auto group = make_local_group(2);

@@ -30,6 +30,15 @@ struct Group {
   int ranks;
 };
 
+/// Fails every collective of the group, and wakes all ranks but one.
+void abort_group(Group& group, int but, const std::string& reason) {
+  group.abort.set(reason);
+  std::lock_guard lock(group.mutex);
+  for (const auto& [number, meeting] : group.meetings) meeting->notify(but);
+  for (const auto& [ranks, receiver] : group.receivers)
+    if (receiver && ranks.second != but) receiver();
+}
+
 /// One rank's way through a meeting: `reduce` after all arrived, `copy` after all reduced.
 class MeetingWork final : public Work {
  public:
@@ -43,15 +52,12 @@ class MeetingWork final : public Work {
 
   bool advance() override {
     group_->abort.check();
-    for (; waiting_for_ < Meeting::kPhases; ++waiting_for_) {
-      if (!meeting_->complete(static_cast<Meeting::Phase>(waiting_for_))) return false;
-      if (waiting_for_ == Meeting::copied) continue;
-      if (const auto& piece = pieces_[waiting_for_]) piece(*meeting_);
-      meeting_->pass(rank_, static_cast<Meeting::Phase>(waiting_for_ + 1));
+    try {
+      return advance_phases();
+    } catch (const std::exception& error) {
+      abort_group(*group_, rank_, error.what());
+      throw;
     }
-    // Nobody reads it any more, and whoever lent the tensor counts its handles.
-    meeting_->inputs[rank_] = Tensor();
-    return true;
   }
 
   std::string waits_for() const override {
@@ -62,6 +68,20 @@ class MeetingWork final : public Work {
   }
 
  private:
+  bool advance_phases() {
+    for (; waiting_for_ < Meeting::kPhases; ++waiting_for_) {
+      if (!meeting_->complete(static_cast<Meeting::Phase>(waiting_for_))) return false;
+      if (waiting_for_ == Meeting::copied) continue;
+      if (const auto& piece = pieces_[waiting_for_]) piece(*meeting_);
+      meeting_->pass(rank_, static_cast<Meeting::Phase>(waiting_for_ + 1));
+    }
+    // Nobody reads it any more, and whoever lent the tensor counts its handles.
+    meeting_->inputs[rank_] = Tensor();
+    std::lock_guard lock(group_->mutex);
+    group_->meetings.erase(meeting_->number);
+    return true;
+  }
+
   std::shared_ptr<Group> group_;
   std::shared_ptr<Meeting> meeting_;
   int rank_;
@@ -197,13 +217,7 @@ class LocalCommunicator final : public Communicator {
     return std::make_unique<ReceiveWork>(group_, tensor, from, rank_);
   }
 
-  void abort(const std::string& reason) override {
-    group_->abort.set(reason);
-    std::lock_guard lock(group_->mutex);
-    for (const auto& [number, meeting] : group_->meetings) meeting->notify(rank_);
-    for (const auto& [ranks, receiver] : group_->receivers)
-      if (receiver) receiver();
-  }
+  void abort(const std::string& reason) override { abort_group(*group_, rank_, reason); }
 
  private:
   void expect_rank(int rank) const {
@@ -230,6 +244,7 @@ class LocalCommunicator final : public Communicator {
     auto& meeting = group_->meetings[number];
     if (!meeting) {
       meeting = std::make_shared<Meeting>(size());
+      meeting->number = number;
       meeting->signature = signature;
       meeting->first_rank = rank_;
     } else if (!(meeting->signature == signature)) {
@@ -243,9 +258,6 @@ class LocalCommunicator final : public Communicator {
     auto entered = meeting;
     entered->inputs[rank_] = input;
     entered->listen(rank_, std::move(on_progress));
-    // Once all have entered nobody looks the meeting up any more.
-    if (std::all_of(group_->next_call.begin(), group_->next_call.end(), [&](auto next) { return next > number; }))
-      group_->meetings.erase(number);
     return entered;
   }
 

@@ -59,6 +59,7 @@ class Meeting {
   /// Calls the listeners of all ranks but one.
   void notify(int but) const;
 
+  std::int64_t number = 0;
   CallSignature signature;
   int first_rank = -1;
 
