@@ -55,11 +55,15 @@ nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics
           {"parameters_hash", trainer.parameters().hash()}};
 }
 
-/// A path that cannot be written should not cost a training first.
+/// A path that cannot be written should not cost a training first. Nothing is left behind by looking.
 void check_writable(const Flags& flags) {
-  for (const auto& path : {flags.report, flags.loss_curve, flags.trace, flags.dump_plan})
-    if (!path.empty() && !std::ofstream(path, std::ios::app))
+  for (const auto& path : {flags.report, flags.loss_curve, flags.trace, flags.dump_plan}) {
+    if (path.empty()) continue;
+    const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+    const auto& place = std::filesystem::exists(path) ? path : folder;
+    if (std::filesystem::is_directory(path) || access(place.c_str(), W_OK) != 0)
       throw Error("report", "'" + path.string() + "' cannot be written");
+  }
 }
 
 int train(const Flags& flags) {
