@@ -1,5 +1,5 @@
 #include "ops/cpu/kernels.hpp"
-#include "ops/cpu/onednn.hpp"
+#include "ops/cpu/primitive_kernel.hpp"
 #include "ops/error.hpp"
 
 namespace troupe::cpu {
@@ -39,38 +39,22 @@ void expect_places(const OpCall& call, const dnnl::memory::desc& places, const S
     throw Error(call.op->name, "oneDNN marks the largest elements with other than one byte each");
 }
 
-class MaxPoolKernel final : public Kernel {
- public:
-  explicit MaxPoolKernel(const OpCall& call) {
+}  // namespace
+
+std::unique_ptr<Kernel> make_max_pool(const OpCall& call) {
+  return primitive_kernel(call, [&] {
     const auto chosen = forward_description(call.attributes, call.inputs[0].shape, call.outputs[0].shape);
     expect_places(call, chosen.workspace_desc(), call.outputs[0].shape);
-    scratch_bytes_ = chosen.scratchpad_desc().get_size();
-    call_ = OnednnCall(dnnl::pooling_forward(chosen));
-    x_ = call_.argument(DNNL_ARG_SRC, chosen.src_desc());
-    y_ = call_.argument(DNNL_ARG_DST, chosen.dst_desc());
-    places_ = call_.argument(DNNL_ARG_WORKSPACE, chosen.workspace_desc());
-    scratch_ = call_.argument(DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc());
-  }
+    PrimitiveKernel kernel(dnnl::pooling_forward(chosen), chosen.scratchpad_desc());
+    kernel.input(0, DNNL_ARG_SRC, chosen.src_desc())
+        .output(0, DNNL_ARG_DST, chosen.dst_desc())
+        .output(1, DNNL_ARG_WORKSPACE, chosen.workspace_desc());
+    return kernel;
+  });
+}
 
-  std::size_t scratch_bytes() const override { return scratch_bytes_; }
-
-  void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::byte* scratch) override {
-    call_.bind(x_, inputs[0].raw());
-    call_.bind(y_, outputs[0].raw());
-    call_.bind(places_, outputs[1].raw());
-    call_.bind(scratch_, scratch);
-    call_.execute();
-  }
-
- private:
-  std::size_t scratch_bytes_ = 0;
-  OnednnCall call_;
-  std::size_t x_ = 0, y_ = 0, places_ = 0, scratch_ = 0;
-};
-
-class MaxPoolGradKernel final : public Kernel {
- public:
-  explicit MaxPoolGradKernel(const OpCall& call) {
+std::unique_ptr<Kernel> make_max_pool_grad(const OpCall& call) {
+  return primitive_kernel(call, [&] {
     const auto& dy = call.inputs[0].shape;
     const auto& dx = call.outputs[0].shape;
     const Windows w(call.attributes, dx, dy);
@@ -79,42 +63,12 @@ class MaxPoolGradKernel final : public Kernel {
     const dnnl::pooling_backward::primitive_desc chosen(
         {dnnl::algorithm::pooling_max, image(dx), image(dy), w.strides, w.window, w.before, w.after},
         scratch_attributes(), onednn_engine(), hint);
-    scratch_bytes_ = chosen.scratchpad_desc().get_size();
-    call_ = OnednnCall(dnnl::pooling_backward(chosen));
-    dy_ = call_.argument(DNNL_ARG_DIFF_DST, chosen.diff_dst_desc());
-    places_ = call_.argument(DNNL_ARG_WORKSPACE, chosen.workspace_desc());
-    dx_ = call_.argument(DNNL_ARG_DIFF_SRC, chosen.diff_src_desc());
-    scratch_ = call_.argument(DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc());
-  }
-
-  std::size_t scratch_bytes() const override { return scratch_bytes_; }
-
-  void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::byte* scratch) override {
-    call_.bind(dy_, inputs[0].raw());
-    call_.bind(places_, inputs[1].raw());
-    call_.bind(dx_, outputs[0].raw());
-    call_.bind(scratch_, scratch);
-    call_.execute();
-  }
-
- private:
-  std::size_t scratch_bytes_ = 0;
-  OnednnCall call_;
-  std::size_t dy_ = 0, places_ = 0, dx_ = 0, scratch_ = 0;
-};
-
-template <class T>
-std::unique_ptr<Kernel> make(const OpCall& call) {
-  return prepare(call, [&]() -> std::unique_ptr<Kernel> { return std::make_unique<T>(call); });
-}
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_max_pool(const OpCall& call) {
-  return make<MaxPoolKernel>(call);
-}
-std::unique_ptr<Kernel> make_max_pool_grad(const OpCall& call) {
-  return make<MaxPoolGradKernel>(call);
+    PrimitiveKernel kernel(dnnl::pooling_backward(chosen), chosen.scratchpad_desc());
+    kernel.input(0, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc())
+        .input(1, DNNL_ARG_WORKSPACE, hint.workspace_desc())
+        .output(0, DNNL_ARG_DIFF_SRC, chosen.diff_src_desc());
+    return kernel;
+  });
 }
 
 }  // namespace troupe::cpu

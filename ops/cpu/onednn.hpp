@@ -39,15 +39,4 @@ class OnednnCall {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// Runs `make` and turns oneDNN's exceptions into an Error that names the op and its shapes.
-template <class Make>
-auto prepare(const OpCall& call, Make make) {
-  try {
-    onednn_engine();
-    return make();
-  } catch (const dnnl::error& error) {
-    OpInputs{call.op->name, call.inputs, call.attributes}.refuse(std::string("oneDNN refuses it: ") + error.what());
-  }
-}
-
 }  // namespace troupe::cpu
