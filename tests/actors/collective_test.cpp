@@ -78,7 +78,7 @@ TEST_CASE("a rank that fails fails all, and the run drains") {
     auto runtime = scheduled_runtime(seed);
     SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan));
     spawned.start({0, 1000, 0});
-    CHECK_THROWS_WITH(spawned.wait(), Catch::Matchers::Contains("[bucket] leaks (op bucket, step 3"));
+    CHECK_THROWS_WITH(spawned.wait(), Contains("[bucket] leaks (op bucket, step 3"));
   }
 }
 

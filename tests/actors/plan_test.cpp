@@ -7,7 +7,6 @@
 
 using namespace troupe;
 using namespace troupe::testing;
-using Catch::Matchers::Contains;
 
 TEST_CASE("an output has one edge, which all its readers share") {
   Plan plan;

@@ -8,7 +8,6 @@
 
 using namespace troupe;
 using namespace troupe::testing;
-using Catch::Matchers::Contains;
 
 namespace {
 

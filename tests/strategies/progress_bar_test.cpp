@@ -6,7 +6,6 @@
 #include "tests/catch.hpp"
 
 using namespace troupe;
-using Catch::Matchers::Contains;
 
 TEST_CASE("a terminal gets one line that is redrawn, not one a step") {
   std::ostringstream out;

@@ -7,7 +7,6 @@
 #include "transport/communicator.hpp"
 
 using namespace troupe;
-using Catch::Matchers::Contains;
 
 namespace {
 
