@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/op_task.hpp"
+#include "actors/segment_layout.hpp"
 #include "ops/error.hpp"
 #include "ops/reshape.hpp"
 
@@ -104,8 +105,7 @@ class Lowering {
   /// The feeder whose tensors are the least to hold on to.
   const OutputRef& pace() const {
     const auto size = [&](const auto& input) {
-      const auto& shape = plan_.actors[input.second.actor].outputs[input.second.output].info.shape;
-      return shape.with_rows(1).elements() + (shape.has_batch() ? 1'000'000 : 0);
+      return bytes_of(plan_.actors[input.second.actor].outputs[input.second.output].info, plan_.max_rows);
     };
     return std::min_element(options_.inputs.begin(), options_.inputs.end(),
                             [&](const auto& a, const auto& b) { return size(a) < size(b); })
