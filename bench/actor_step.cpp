@@ -1,9 +1,9 @@
-#include "bench/actor_step.hpp"
+#include "troupe/bench/actor_step.hpp"
 
 #include <chrono>
 
-#include "strategies/mirrored.hpp"
-#include "strategies/one_device.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/one_device.hpp"
 
 namespace troupe::bench {
 

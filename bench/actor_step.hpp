@@ -1,9 +1,9 @@
 #pragma once
 
-#include "actors/fuse.hpp"
-#include "actors/spawned_plan.hpp"
-#include "strategies/metrics.hpp"
-#include "strategies/strategy.hpp"
+#include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/strategies/strategy.hpp"
+#include "troupe/strategies/training/metrics.hpp"
 
 namespace troupe::bench {
 

@@ -1,13 +1,13 @@
-#include "bench/bare_step.hpp"
+#include "troupe/bench/bare_step.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
 
-#include "actors/parameter_store.hpp"
-#include "actors/thread_pinning.hpp"
-#include "ops/reshape.hpp"
-#include "transport/local/rank_sum.hpp"
+#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/ops/reshape.hpp"
+#include "troupe/transport/local/rank_sum.hpp"
 
 namespace troupe::bench {
 

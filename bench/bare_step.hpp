@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ops/dataset.hpp"
-#include "ops/program.hpp"
-#include "strategies/training_graph.hpp"
+#include "troupe/ops/data/dataset.hpp"
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/strategies/training/training_graph.hpp"
 
 namespace troupe::bench {
 

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <iostream>
 
-#include "actors/spawned_plan.hpp"
-#include "bench/graph_plan.hpp"
-#include "bench/rounds.hpp"
-#include "ops/elementwise.hpp"
-#include "ops/matmul.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/bench/graph_plan.hpp"
+#include "troupe/bench/repetitions.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/matmul.hpp"
 
 namespace {
 

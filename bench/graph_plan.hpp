@@ -1,9 +1,9 @@
 #pragma once
 
-#include "actors/function_task.hpp"
-#include "actors/fuse.hpp"
-#include "actors/lower.hpp"
-#include "ops/graph.hpp"
+#include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/plan/lower.hpp"
+#include "troupe/actors/run/function_task.hpp"
+#include "troupe/ops/graph/graph.hpp"
 
 namespace troupe::bench {
 

@@ -10,12 +10,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "actors/messages.hpp"
-#include "actors/spawned_plan.hpp"
-#include "bench/graph_plan.hpp"
-#include "bench/rounds.hpp"
-#include "ops/elementwise.hpp"
-#include "ops/random.hpp"
+#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/bench/graph_plan.hpp"
+#include "troupe/bench/repetitions.hpp"
+#include "troupe/ops/core/random.hpp"
+#include "troupe/ops/elementwise.hpp"
 
 namespace {
 

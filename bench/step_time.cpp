@@ -7,11 +7,11 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "bench/actor_step.hpp"
-#include "bench/bare_step.hpp"
-#include "bench/rounds.hpp"
-#include "examples/models.hpp"
-#include "ops/fashion_mnist.hpp"
+#include "troupe/bench/actor_step.hpp"
+#include "troupe/bench/bare_step.hpp"
+#include "troupe/bench/repetitions.hpp"
+#include "troupe/examples/models.hpp"
+#include "troupe/ops/data/fashion_mnist.hpp"
 
 namespace {
 

@@ -3,10 +3,11 @@ include(CMakePackageConfigHelpers)
 
 # Headers of the floors; those of the backends inside them are not for users.
 foreach(floor ops transport actors strategies)
-  file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${floor}/*.hpp")
-  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/${floor})
+  install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${floor}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe
+          FILES_MATCHING PATTERN "*.hpp" PATTERN cpu EXCLUDE PATTERN local EXCLUDE)
 endforeach()
-install(TARGETS troupe EXPORT troupe_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS troupe EXPORT troupe_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT troupe_targets NAMESPACE troupe:: FILE troupe-targets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 configure_package_config_file(cmake/troupe-config.cmake.in troupe-config.cmake

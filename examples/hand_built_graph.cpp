@@ -4,13 +4,13 @@
 #include <cstdio>
 #include <iostream>
 
-#include "ops/elementwise.hpp"
-#include "ops/gradient.hpp"
-#include "ops/matmul.hpp"
-#include "ops/passes.hpp"
-#include "ops/print.hpp"
-#include "ops/program.hpp"
-#include "ops/reduce.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/graph/print.hpp"
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/reduce.hpp"
 
 using namespace troupe;
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "ops/error.hpp"
-#include "ops/layers.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/nn/layers.hpp"
 
 namespace troupe::examples {
 

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <iostream>
 
-#include "actors/fuse.hpp"
-#include "actors/lower.hpp"
-#include "actors/port_actor.hpp"
-#include "actors/spawned_plan.hpp"
-#include "ops/elementwise.hpp"
+#include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/plan/lower.hpp"
+#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/elementwise.hpp"
 
 using namespace troupe;
 

@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
-#include "ops/fashion_mnist.hpp"
-#include "ops/layers.hpp"
-#include "strategies/mirrored.hpp"
-#include "strategies/trainer.hpp"
+#include "troupe/ops/data/fashion_mnist.hpp"
+#include "troupe/ops/nn/layers.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/training/trainer.hpp"
 
 using namespace troupe;
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "actors/function_task.hpp"
-#include "actors/fuse.hpp"
-#include "actors/lower.hpp"
-#include "actors/spawned_plan.hpp"
-#include "ops/elementwise.hpp"
-#include "ops/matmul.hpp"
+#include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/plan/lower.hpp"
+#include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/matmul.hpp"
 
 using namespace troupe;
 

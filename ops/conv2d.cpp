@@ -1,6 +1,6 @@
-#include "ops/conv2d.hpp"
+#include "troupe/ops/conv2d.hpp"
 
-#include "ops/op_declarations.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

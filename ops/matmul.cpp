@@ -1,7 +1,7 @@
-#include "ops/matmul.hpp"
+#include "troupe/ops/matmul.hpp"
 
-#include "ops/op_declarations.hpp"
-#include "ops/reduce.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/reduce.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/graph.hpp"
+#include "troupe/ops/graph/graph.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
-#include "ops/max_pool.hpp"
+#include "troupe/ops/max_pool.hpp"
 
-#include "ops/op_declarations.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

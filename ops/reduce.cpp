@@ -1,10 +1,10 @@
-#include "ops/reduce.hpp"
+#include "troupe/ops/reduce.hpp"
 
 #include <algorithm>
 
-#include "ops/elementwise.hpp"
-#include "ops/op_declarations.hpp"
-#include "ops/reshape.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/reshape.hpp"
 
 namespace troupe {
 

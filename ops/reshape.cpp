@@ -1,6 +1,6 @@
-#include "ops/reshape.hpp"
+#include "troupe/ops/reshape.hpp"
 
-#include "ops/op_declarations.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

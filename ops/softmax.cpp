@@ -1,6 +1,6 @@
-#include "ops/softmax.hpp"
+#include "troupe/ops/softmax.hpp"
 
-#include "ops/op_declarations.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

@@ -1,9 +1,9 @@
-#include "strategies/mirrored.hpp"
+#include "troupe/strategies/mirrored.hpp"
 
-#include "actors/collective.hpp"
-#include "ops/error.hpp"
-#include "ops/reshape.hpp"
-#include "transport/communicator.hpp"
+#include "troupe/actors/plan/conductor.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/reshape.hpp"
+#include "troupe/transport/communicator.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategies/strategy.hpp"
+#include "troupe/strategies/strategy.hpp"
 
 namespace troupe {
 

@@ -1,4 +1,4 @@
-#include "strategies/one_device.hpp"
+#include "troupe/strategies/one_device.hpp"
 
 namespace troupe {
 

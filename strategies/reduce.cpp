@@ -1,8 +1,8 @@
-#include "strategies/reduce.hpp"
+#include "troupe/strategies/reduce.hpp"
 
 #include <vector>
 
-#include "ops/error.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 

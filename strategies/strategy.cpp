@@ -1,11 +1,11 @@
-#include "strategies/strategy.hpp"
+#include "troupe/strategies/strategy.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "actors/loader.hpp"
-#include "actors/lower.hpp"
-#include "ops/error.hpp"
+#include "troupe/actors/plan/lower.hpp"
+#include "troupe/actors/run/loader.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/parameter_store.hpp"
-#include "actors/plan.hpp"
-#include "strategies/training_graph.hpp"
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/strategies/training/training_graph.hpp"
 
 namespace troupe {
 

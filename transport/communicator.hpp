@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ops/tensor.hpp"
-#include "transport/work.hpp"
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/work.hpp"
 
 namespace troupe {
 

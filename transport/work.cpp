@@ -1,8 +1,8 @@
-#include "transport/work.hpp"
+#include "troupe/transport/work.hpp"
 
 #include <thread>
 
-#include "ops/error.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 

@@ -1,13 +1,13 @@
-#include "examples/fashion_mnist/flags.hpp"
+#include "troupe/examples/fashion_mnist/flags.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
 
-#include "actors/thread_pinning.hpp"
-#include "ops/fashion_mnist.hpp"
-#include "strategies/mirrored.hpp"
-#include "strategies/one_device.hpp"
+#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/ops/data/fashion_mnist.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/one_device.hpp"
 
 namespace troupe::examples {
 

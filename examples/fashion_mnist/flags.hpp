@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "actors/fuse.hpp"
-#include "ops/optimizer.hpp"
-#include "strategies/strategy.hpp"
+#include "troupe/actors/plan/grain.hpp"
+#include "troupe/ops/nn/optimizer.hpp"
+#include "troupe/strategies/strategy.hpp"
 
 namespace troupe::examples {
 

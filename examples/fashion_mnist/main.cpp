@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "examples/fashion_mnist/flags.hpp"
-#include "examples/models.hpp"
-#include "ops/allocator.hpp"
-#include "ops/fashion_mnist.hpp"
-#include "strategies/interrupt.hpp"
-#include "strategies/progress_bar.hpp"
-#include "strategies/trainer.hpp"
+#include "troupe/examples/fashion_mnist/flags.hpp"
+#include "troupe/examples/models.hpp"
+#include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/data/fashion_mnist.hpp"
+#include "troupe/strategies/training/interrupt.hpp"
+#include "troupe/strategies/training/progress_bar.hpp"
+#include "troupe/strategies/training/trainer.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "ops/cpu/broadcast.hpp"
+#include "troupe/ops/cpu/broadcast.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/shape.hpp"
+#include "troupe/ops/core/shape.hpp"
 
 namespace troupe::cpu {
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/cpu/exp.hpp"
-#include "ops/cpu/kernels.hpp"
-#include "ops/cpu/loop_kernel.hpp"
-#include "ops/error.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/exp.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
 
@@ -18,7 +18,7 @@ std::int64_t checked_label(std::int32_t label, std::int64_t row, std::int64_t cl
 }
 
 /// y = x minus the logarithm of the sum of exp(x).
-TROUPE_WIDE void log_softmax_row(std::int64_t classes, const float* x, float* y) {
+TROUPE_SIMD_CLONES void log_softmax_row(std::int64_t classes, const float* x, float* y) {
   float largest = x[0];
   for (std::int64_t i = 1; i < classes; ++i) largest = std::max(largest, x[i]);
   float sum = 0.0F;
@@ -29,7 +29,7 @@ TROUPE_WIDE void log_softmax_row(std::int64_t classes, const float* x, float* y)
   for (std::int64_t i = 0; i < classes; ++i) y[i] = (x[i] - largest) - log_sum;
 }
 
-TROUPE_WIDE void scaled_exp(std::int64_t n, const float* x, float factor, float* y) {
+TROUPE_SIMD_CLONES void scaled_exp(std::int64_t n, const float* x, float factor, float* y) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = exp_of(x[i]) * factor;
 }
 

@@ -1,11 +1,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/cpu/broadcast.hpp"
-#include "ops/cpu/kernels.hpp"
-#include "ops/cpu/loop_kernel.hpp"
-#include "ops/cpu/relu.hpp"
-#include "ops/error.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/broadcast.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/cpu/relu.hpp"
 
 namespace troupe::cpu {
 
@@ -26,23 +26,26 @@ template <class F>
   }
 }
 
-TROUPE_WIDE void add_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb, float* out) {
+TROUPE_SIMD_CLONES void add_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb,
+                                float* out) {
   run_of([](float x, float y) { return x + y; }, n, a, sa, b, sb, out);
 }
-TROUPE_WIDE void sub_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb, float* out) {
+TROUPE_SIMD_CLONES void sub_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb,
+                                float* out) {
   run_of([](float x, float y) { return x - y; }, n, a, sa, b, sb, out);
 }
-TROUPE_WIDE void mul_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb, float* out) {
+TROUPE_SIMD_CLONES void mul_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb,
+                                float* out) {
   run_of([](float x, float y) { return x * y; }, n, a, sa, b, sb, out);
 }
-TROUPE_WIDE void copy_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb,
-                          float* out) {
+TROUPE_SIMD_CLONES void copy_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb,
+                                 float* out) {
   run_of([](float x, float) { return x; }, n, a, sa, b, sb, out);
 }
-TROUPE_WIDE void scale_all(std::int64_t n, const float* x, float factor, float* y) {
+TROUPE_SIMD_CLONES void scale_all(std::int64_t n, const float* x, float factor, float* y) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor;
 }
-TROUPE_WIDE void relu_grad_all(std::int64_t n, const float* dy, const float* y, float* dx) {
+TROUPE_SIMD_CLONES void relu_grad_all(std::int64_t n, const float* dy, const float* y, float* dx) {
   for (std::int64_t i = 0; i < n; ++i) dx[i] = y[i] > 0.0F ? dy[i] : 0.0F;
 }
 

@@ -2,9 +2,9 @@
 #include <array>
 #include <utility>
 
-#include "ops/cpu/kernels.hpp"
-#include "ops/error.hpp"
-#include "ops/op_declarations.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe::cpu {
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "ops/kernel.hpp"
+#include "troupe/ops/graph/kernel.hpp"
 
 namespace troupe::cpu {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "ops/cpu/wide.hpp"
-#include "ops/kernel.hpp"
+#include "troupe/ops/core/simd_clones.hpp"
+#include "troupe/ops/graph/kernel.hpp"
 
 namespace troupe::cpu {
 

@@ -1,5 +1,5 @@
-#include "ops/cpu/kernels.hpp"
-#include "ops/cpu/primitive_kernel.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/primitive_kernel.hpp"
 
 namespace troupe::cpu {
 

@@ -1,6 +1,6 @@
-#include "ops/cpu/kernels.hpp"
-#include "ops/cpu/primitive_kernel.hpp"
-#include "ops/error.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/primitive_kernel.hpp"
 
 namespace troupe::cpu {
 

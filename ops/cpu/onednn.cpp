@@ -1,8 +1,8 @@
-#include "ops/cpu/onednn.hpp"
+#include "troupe/ops/cpu/onednn.hpp"
 
 #include <omp.h>
 
-#include "ops/error.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe::cpu {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/kernel.hpp"
+#include "troupe/ops/graph/kernel.hpp"
 
 namespace troupe::cpu {
 

@@ -1,8 +1,8 @@
 #include <cstring>
 
-#include "ops/cpu/kernels.hpp"
-#include "ops/cpu/loop_kernel.hpp"
-#include "ops/reshape.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/reshape.hpp"
 
 namespace troupe::cpu {
 

@@ -1,8 +1,8 @@
-#include "ops/cpu/primitive_kernel.hpp"
+#include "troupe/ops/cpu/primitive_kernel.hpp"
 
-#include "ops/allocator.hpp"
-#include "ops/cpu/loop_kernel.hpp"
-#include "ops/cpu/relu.hpp"
+#include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/cpu/relu.hpp"
 
 namespace troupe::cpu {
 

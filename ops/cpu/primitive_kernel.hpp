@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ops/cpu/onednn.hpp"
+#include "troupe/ops/cpu/onednn.hpp"
 
 namespace troupe::cpu {
 

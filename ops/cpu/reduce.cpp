@@ -2,8 +2,8 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/cpu/kernels.hpp"
-#include "ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
 
@@ -42,12 +42,12 @@ Reduction plan_reduction(const OpCall& call) {
   return plan;
 }
 
-TROUPE_WIDE void add_to(std::int64_t n, const float* x, float* sum) {
+TROUPE_SIMD_CLONES void add_to(std::int64_t n, const float* x, float* sum) {
   for (std::int64_t i = 0; i < n; ++i) sum[i] += x[i];
 }
 
 // Sixteen partial sums in a fixed order: the same bits for every vector width.
-TROUPE_WIDE float sum_of(std::int64_t n, const float* x) {
+TROUPE_SIMD_CLONES float sum_of(std::int64_t n, const float* x) {
   constexpr int kLanes = 16;
   float lanes[kLanes] = {};
   std::int64_t i = 0;

@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "ops/cpu/kernels.hpp"
-#include "ops/cpu/loop_kernel.hpp"
-#include "ops/schedule.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/nn/schedule.hpp"
 
 namespace troupe::cpu {
 
@@ -13,12 +13,12 @@ struct SgdRule {
   bool nesterov;
 };
 
-TROUPE_WIDE void sgd(std::int64_t n, float* p, const float* g, float rate, float factor, float decay) {
+TROUPE_SIMD_CLONES void sgd(std::int64_t n, float* p, const float* g, float rate, float factor, float decay) {
   for (std::int64_t i = 0; i < n; ++i) p[i] -= rate * (factor * g[i] + decay * p[i]);
 }
 
-TROUPE_WIDE void sgd_momentum(std::int64_t n, float* p, float* v, const float* g, float rate, float factor,
-                              SgdRule rule) {
+TROUPE_SIMD_CLONES void sgd_momentum(std::int64_t n, float* p, float* v, const float* g, float rate, float factor,
+                                     SgdRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {
     const float gradient = factor * g[i] + rule.weight_decay * p[i];
     v[i] = rule.momentum * v[i] + gradient;
@@ -32,8 +32,8 @@ struct AdamRule {
 };
 
 // `rate` and `root` carry the corrections of the bias for this step.
-TROUPE_WIDE void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root,
-                      float factor, AdamRule rule) {
+TROUPE_SIMD_CLONES void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root,
+                             float factor, AdamRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {
     const float gradient = factor * g[i] + rule.weight_decay * p[i];
     m[i] = rule.beta1 * m[i] + rule.rest1 * gradient;

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "ops/error.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe::ops_test {
 

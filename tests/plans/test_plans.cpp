@@ -1,6 +1,6 @@
-#include "tests/plans/test_plans.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
 
-#include "ops/random.hpp"
+#include "troupe/ops/core/random.hpp"
 
 namespace troupe::testing {
 

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "actors/function_task.hpp"
-#include "actors/fuse.hpp"
-#include "actors/plan.hpp"
-#include "actors/runtime.hpp"
-#include "ops/layers.hpp"
-#include "strategies/strategy.hpp"
+#include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/run/runtime.hpp"
+#include "troupe/ops/nn/layers.hpp"
+#include "troupe/strategies/strategy.hpp"
 
 namespace troupe::testing {
 

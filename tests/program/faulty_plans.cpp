@@ -5,10 +5,10 @@
 #include <iostream>
 #include <map>
 
-#include "actors/port_actor.hpp"
-#include "actors/spawned_plan.hpp"
-#include "ops/matmul.hpp"
-#include "tests/plans/test_plans.hpp"
+#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/matmul.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
 
 namespace {
 

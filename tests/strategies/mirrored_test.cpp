@@ -1,15 +1,15 @@
-#include "strategies/mirrored.hpp"
+#include "troupe/strategies/mirrored.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "examples/models.hpp"
-#include "ops/fashion_mnist.hpp"
-#include "strategies/one_device.hpp"
-#include "strategies/trainer.hpp"
-#include "tests/catch.hpp"
-#include "tests/plans/test_plans.hpp"
+#include "troupe/examples/models.hpp"
+#include "troupe/ops/data/fashion_mnist.hpp"
+#include "troupe/strategies/one_device.hpp"
+#include "troupe/strategies/training/trainer.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

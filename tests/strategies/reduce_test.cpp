@@ -1,7 +1,7 @@
-#include "strategies/reduce.hpp"
+#include "troupe/strategies/reduce.hpp"
 
-#include "ops/error.hpp"
-#include "tests/catch.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
 
 using namespace troupe;
 

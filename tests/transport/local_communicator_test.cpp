@@ -1,10 +1,10 @@
 #include <functional>
 #include <thread>
 
-#include "ops/error.hpp"
-#include "ops/random.hpp"
-#include "tests/catch.hpp"
-#include "transport/communicator.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/random.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/transport/communicator.hpp"
 
 using namespace troupe;
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <mutex>
 
-#include "ops/error.hpp"
-#include "transport/communicator.hpp"
-#include "transport/local/meeting.hpp"
-#include "transport/local/rank_sum.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/communicator.hpp"
+#include "troupe/transport/local/pending_collective.hpp"
+#include "troupe/transport/local/rank_sum.hpp"
 
 namespace troupe {
 

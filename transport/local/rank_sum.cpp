@@ -1,9 +1,9 @@
-#include "transport/local/rank_sum.hpp"
+#include "troupe/transport/local/rank_sum.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "ops/cpu/wide.hpp"
+#include "troupe/ops/core/simd_clones.hpp"
 
 namespace troupe::local {
 
@@ -19,13 +19,13 @@ template <class T>
     for (std::int64_t i = 0; i < n; ++i) sum[i] = from[i];
 }
 
-TROUPE_WIDE void accumulate(std::int64_t n, const float* from, float* sum, bool add) {
+TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const float* from, float* sum, bool add) {
   copy_or_add(n, from, sum, add);
 }
-TROUPE_WIDE void accumulate(std::int64_t n, const std::int32_t* from, std::int32_t* sum, bool add) {
+TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const std::int32_t* from, std::int32_t* sum, bool add) {
   copy_or_add(n, from, sum, add);
 }
-TROUPE_WIDE void accumulate(std::int64_t n, const std::int64_t* from, std::int64_t* sum, bool add) {
+TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const std::int64_t* from, std::int64_t* sum, bool add) {
   copy_or_add(n, from, sum, add);
 }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ops/tensor.hpp"
+#include "troupe/ops/core/tensor.hpp"
 
 namespace troupe::local {
 

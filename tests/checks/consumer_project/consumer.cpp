@@ -1,11 +1,11 @@
 #include <iostream>
 #include <vector>
 
-#include "ops/elementwise.hpp"
-#include "ops/gradient.hpp"
-#include "ops/print.hpp"
-#include "ops/program.hpp"
-#include "ops/reduce.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/graph/print.hpp"
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/reduce.hpp"
 
 namespace {
 

@@ -1,0 +1,161 @@
+#include "troupe/actors/plan/lower.hpp"
+
+#include <algorithm>
+
+#include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/run/op_task.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/reshape.hpp"
+
+namespace troupe {
+
+namespace {
+
+class Lowering {
+ public:
+  Lowering(Plan& plan, const Graph& graph, const ParameterStore& store, const LowerOptions& options)
+      : plan_(plan), graph_(graph), store_(store), options_(options), made_by_(graph.values().size()) {}
+
+  std::map<std::string, OutputRef> run() {
+    for (const auto& node : graph_.nodes()) place_source(node);
+    for (const auto& node : graph_.nodes())
+      if (node.op->kind != OpKind::source && node.op->kind != OpKind::view) add_actor(node);
+    // Parameters are read before they are updated, so all actors must be there before the edges are.
+    for (const auto& [node, actor] : actors_) connect(*node, actor);
+    std::map<std::string, OutputRef> outputs;
+    for (const auto& named : graph_.outputs()) outputs[named.name] = output_ref(named);
+    return outputs;
+  }
+
+ private:
+  OutputRef output_ref(const NamedValue& named) const {
+    const auto root = graph_.root_of(named.value);
+    auto ref = made_by_[root];
+    if (ref.actor == kNone)
+      throw Error("lower", "output '" + named.name + "' is '" + graph_.producer(root).name + "', which no op computes");
+    const auto& info = graph_.info(named.value);
+    if (named.value != root) ref.view = info;
+    ref.byte_offset = static_cast<std::size_t>(offset_of(named.value)) * size_of(info.dtype);
+    return ref;
+  }
+
+  void place_source(const Node& node) {
+    if (!node.is("input")) return;
+    const auto feeder = options_.inputs.find(node.name);
+    if (feeder == options_.inputs.end()) throw Error("lower", "nothing feeds the input '" + node.name + "'");
+    const auto& fed = plan_.actors[feeder->second.actor].outputs[feeder->second.output].info;
+    const auto& info = graph_.info(node.outputs[0]);
+    if (!(fed == info))
+      throw Error("lower", "input '" + node.name + "' is " + to_string(info) + " but is fed with " + to_string(fed));
+    made_by_[node.outputs[0]] = feeder->second;
+  }
+
+  void add_actor(const Node& node) {
+    ActorId actor = kNone;
+    if (node.op->kind == OpKind::collective) {
+      if (!options_.make_collective) throw Error("lower", "'" + node.name + "' needs a communicator");
+      actor = options_.make_collective(plan_, node);
+    } else {
+      actor = plan_.add(make_op_actor(node));
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      made_by_[node.outputs[i]] = {actor, static_cast<std::int32_t>(i)};
+    if (node.op->kind == OpKind::update) set_up_update(node, actor);
+    actors_.emplace_back(&node, actor);
+  }
+
+  PlanActor make_op_actor(const Node& node) const {
+    PlanActor actor;
+    actor.name = node.name + "@" + std::to_string(options_.replica);
+    actor.device = options_.device;
+    actor.replica = options_.replica;
+    OpCall call{node.op, node.attributes, {}, {}};
+    for (auto input : node.inputs) call.inputs.push_back(graph_.info(input));
+    for (auto output : node.outputs) call.outputs.push_back(graph_.info(output));
+    for (const auto& info : call.outputs) actor.outputs.push_back({kNone, info, {}, kNone, {}});
+    if (node.op->kind == OpKind::pack) {
+      for (auto offset : pack_offsets(call.inputs))
+        actor.outputs[0].pack_offsets.push_back(static_cast<std::size_t>(offset) * sizeof(float));
+      actor.outputs[0].pack_offsets.pop_back();
+    }
+    actor.make_task = [call = std::move(call), device = options_.device] {
+      return std::make_unique<OpTask>(call, device);
+    };
+    return actor;
+  }
+
+  void set_up_update(const Node& node, ActorId actor) {
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const auto parameter = graph_.root_of(node.inputs[i]);
+      if (!graph_.producer(parameter).is("parameter"))
+        throw Error("lower", "'" + node.name + "' updates what is no parameter");
+      plan_.actors[actor].outputs[i].storage = store_.get(graph_.producer(parameter).name, options_.replica);
+      updated_by_[parameter] = {actor, static_cast<std::int32_t>(i)};
+    }
+  }
+
+  void connect(const Node& node, ActorId actor) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool in_place = node.op->kind == OpKind::update && i < node.outputs.size();
+      connect_input(actor, node.inputs[i], in_place);
+    }
+    if (!is_paced(plan_, plan_.actors[actor]) && !options_.inputs.empty()) plan_.connect(pace(), actor);
+  }
+
+  /// The feeder whose tensors are the least to hold on to.
+  const OutputRef& pace() const {
+    const auto size = [&](const auto& input) {
+      return bytes_of(plan_.actors[input.second.actor].outputs[input.second.output].info, plan_.max_rows);
+    };
+    return std::min_element(options_.inputs.begin(), options_.inputs.end(),
+                            [&](const auto& a, const auto& b) { return size(a) < size(b); })
+        ->second;
+  }
+
+  /// Elements by which a chain of views lies behind its root.
+  std::int64_t offset_of(ValueId value) const {
+    std::int64_t offset = 0;
+    for (; graph_.producer(value).op->kind == OpKind::view; value = graph_.producer(value).inputs[0])
+      if (graph_.producer(value).attributes.has("offset"))
+        offset += graph_.producer(value).attributes.integer("offset");
+    return offset;
+  }
+
+  void connect_input(ActorId actor, ValueId value, bool in_place) {
+    const auto root = graph_.root_of(value);
+    const auto& info = graph_.info(value);
+    const auto byte_offset = static_cast<std::size_t>(offset_of(value)) * size_of(info.dtype);
+    const auto& source = graph_.producer(root);
+    if (source.is("constant")) return hold(actor, source.constant, info, byte_offset);
+    if (!source.is("parameter")) {
+      const auto& made = made_by_[root];
+      return plan_.connect(plan_.edge_of(made.actor, made.output, options_.capacity), actor, info, byte_offset);
+    }
+    const auto update = updated_by_.find(root);
+    if (in_place || update == updated_by_.end())
+      return hold(actor, store_.get(source.name, options_.replica), info, byte_offset);
+    plan_.connect(plan_.edge_of(update->second.actor, update->second.output, 1, 1), actor, info, byte_offset);
+  }
+
+  void hold(ActorId actor, const Tensor& tensor, const TensorInfo& info, std::size_t byte_offset) {
+    const bool whole = byte_offset == 0 && tensor.shape() == info.shape;
+    plan_.hold(actor, whole ? tensor : tensor.view(info.shape, byte_offset));
+  }
+
+  Plan& plan_;
+  const Graph& graph_;
+  const ParameterStore& store_;
+  const LowerOptions& options_;
+  std::vector<OutputRef> made_by_;
+  std::map<ValueId, OutputRef> updated_by_;
+  std::vector<std::pair<const Node*, ActorId>> actors_;
+};
+
+}  // namespace
+
+std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const ParameterStore& store,
+                                       const LowerOptions& options) {
+  return Lowering(plan, graph, store, options).run();
+}
+
+}  // namespace troupe

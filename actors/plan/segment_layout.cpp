@@ -1,0 +1,213 @@
+#include "troupe/actors/plan/segment_layout.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/graph/memory_plan.hpp"
+
+namespace troupe {
+
+namespace {
+
+using OutputKey = std::pair<ActorId, std::int32_t>;
+
+class LayoutBuilder {
+ public:
+  LayoutBuilder(const Plan& plan, const PlanSegment& segment)
+      : plan_(plan), segment_(segment), members_(segment.actors.begin(), segment.actors.end()) {}
+
+  SegmentLayout build() {
+    find_ports();
+    find_outputs();
+    plan_arena();
+    for (auto actor : segment_.actors) layout_.tasks.push_back(lay_out_task(actor));
+    return std::move(layout_);
+  }
+
+ private:
+  /// Inner edges have all their readers in the segment and no token that must be kept apart from the new value.
+  bool is_inner(const PlanEdge& edge) const {
+    const auto& output = plan_.actors[edge.producer].outputs[edge.output];
+    const bool all_inside =
+        std::all_of(edge.consumers.begin(), edge.consumers.end(),
+                    [&](const PlanConsumer& consumer) { return members_.contains(consumer.actor); });
+    return all_inside && members_.contains(edge.producer) && output.alias_of == kNone &&
+           (edge.initial_tokens == 0 || (output.storage && edge.capacity == 1));
+  }
+
+  /// Whether a reader within the segment takes the value of this very firing straight from the slot.
+  bool reads_slot(const PlanEdge& edge) const { return members_.contains(edge.producer) && edge.initial_tokens == 0; }
+
+  void find_ports() {
+    const bool external = plan_.actors[segment_.actors[0]].role == ActorRole::external;
+    for (auto actor : segment_.actors) {
+      for (const auto& input : plan_.actors[actor].inputs) {
+        if (input.edge == kNone || reads_slot(plan_.edges[input.edge]) || is_inner(plan_.edges[input.edge])) continue;
+        if (external || !port_of_.contains(input.edge)) {
+          port_of_[input.edge] = static_cast<std::int32_t>(layout_.ports.size());
+          layout_.ports.push_back(input.edge);
+        }
+      }
+    }
+  }
+
+  void find_outputs() {
+    for (auto actor : segment_.actors) {
+      for (const auto& output : plan_.actors[actor].outputs) {
+        if (output.edge == kNone || is_inner(plan_.edges[output.edge])) continue;
+        output_of_[output.edge] = static_cast<std::int32_t>(layout_.outputs.size());
+        const auto alias_port =
+            output.alias_of == kNone ? kNone : port_of_.at(plan_.actors[actor].inputs[output.alias_of].edge);
+        layout_.outputs.push_back({output.edge, output.storage, alias_port});
+      }
+    }
+  }
+
+  int block_of(OutputKey key) const { return blocks_.at(key); }
+
+  void number_blocks(std::vector<MemoryBlock>& blocks) {
+    for (auto actor : segment_.actors) {
+      const auto& outputs = plan_.actors[actor].outputs;
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        blocks_[{actor, static_cast<std::int32_t>(i)}] = static_cast<int>(blocks.size());
+        const bool goes_out = outputs[i].edge != kNone && output_of_.contains(outputs[i].edge);
+        blocks.push_back({bytes_of(outputs[i].info, plan_.max_rows), !goes_out && !outputs[i].storage, false});
+      }
+    }
+  }
+
+  MemoryStep memory_step(ActorId actor) const {
+    MemoryStep step;
+    bool all_whole = true;
+    for (const auto& input : plan_.actors[actor].inputs) {
+      if (input.edge == kNone) continue;
+      const auto& edge = plan_.edges[input.edge];
+      if (!members_.contains(edge.producer) || port_of_.contains(input.edge)) continue;
+      step.inputs.push_back(block_of({edge.producer, edge.output}));
+      all_whole = all_whole && input.byte_offset == 0 && bytes_of(input.info, 1) == bytes_of(edge.info, 1);
+    }
+    const auto& outputs = plan_.actors[actor].outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      step.outputs.push_back(block_of({actor, static_cast<std::int32_t>(i)}));
+    // If a part comes from elsewhere, or is part of something larger, all are copied.
+    if (all_whole && !outputs.empty() && outputs[0].pack_offsets.size() == step.inputs.size())
+      step.pack_offsets = outputs[0].pack_offsets;
+    return step;
+  }
+
+  void plan_arena() {
+    std::vector<MemoryBlock> blocks;
+    number_blocks(blocks);
+    std::vector<MemoryStep> steps;
+    for (auto actor : segment_.actors) steps.push_back(memory_step(actor));
+    memory_ = plan_memory(steps, blocks);
+    layout_.arena_bytes = memory_.arena_bytes;
+    key_of_block_.resize(blocks.size());
+    for (const auto& [key, block] : blocks_) key_of_block_[block] = key;
+  }
+
+  /// Where an output of an actor of the segment lies.
+  Place place_of(OutputKey key, std::size_t byte_offset, const TensorInfo& info) const {
+    const auto& output = plan_.actors[key.first].outputs[key.second];
+    if (output.edge != kNone && output_of_.contains(output.edge))
+      return {Place::Kind::output, output_of_.at(output.edge), byte_offset, info, {}};
+    if (output.storage) return {Place::Kind::held, 0, byte_offset, info, output.storage};
+    const auto& placement = memory_.placements[block_of(key)];
+    if (placement.parent != Placement::kArena)
+      return place_of(key_of_block_[placement.parent], placement.offset + byte_offset, info);
+    return {Place::Kind::arena, 0, placement.offset + byte_offset, info, {}};
+  }
+
+  Place place_of_input(const PlanInput& input) const {
+    if (input.edge == kNone) return {Place::Kind::held, 0, input.byte_offset, input.info, input.held};
+    if (port_of_.contains(input.edge))
+      return {Place::Kind::port, port_of_.at(input.edge), input.byte_offset, input.info, {}};
+    const auto& edge = plan_.edges[input.edge];
+    return place_of({edge.producer, edge.output}, input.byte_offset, input.info);
+  }
+
+  TaskLayout lay_out_task(ActorId actor) const {
+    TaskLayout task;
+    task.actor = actor;
+    for (const auto& input : plan_.actors[actor].inputs) task.inputs.push_back(place_of_input(input));
+    const auto& outputs = plan_.actors[actor].outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      task.outputs.push_back(place_of({actor, static_cast<std::int32_t>(i)}, 0, outputs[i].info));
+      if (outputs[i].edge != kNone && output_of_.contains(outputs[i].edge))
+        task.sends.push_back(output_of_.at(outputs[i].edge));
+    }
+    return task;
+  }
+
+  const Plan& plan_;
+  const PlanSegment& segment_;
+  std::set<ActorId> members_;
+  SegmentLayout layout_;
+  std::map<EdgeId, std::int32_t> port_of_, output_of_;
+  std::map<OutputKey, int> blocks_;
+  std::vector<OutputKey> key_of_block_;
+  MemoryPlan memory_;
+};
+
+std::size_t scratch_of(const Plan& plan, const PlanSegment& segment) {
+  std::size_t bytes = 0;
+  for (auto actor : segment.actors) {
+    if (!plan.actors[actor].make_task) continue;
+    const auto task = plan.actors[actor].make_task();
+    task->prepare(plan.max_rows);
+    bytes = std::max(bytes, task->scratch_bytes());
+  }
+  return Allocator::rounded(bytes);
+}
+
+std::size_t parameter_bytes(const Plan& plan) {
+  std::map<const std::byte*, std::size_t> tensors;
+  const auto count = [&](const Tensor& tensor) {
+    if (tensor) tensors[tensor.raw()] = Allocator::rounded(tensor.bytes());
+  };
+  for (const auto& actor : plan.actors) {
+    for (const auto& input : actor.inputs) count(input.held);
+    for (const auto& output : actor.outputs) count(output.storage);
+  }
+  std::size_t sum = 0;
+  for (const auto& [memory, bytes] : tensors) sum += bytes;
+  return sum;
+}
+
+}  // namespace
+
+std::size_t bytes_of(const TensorInfo& info, std::int64_t rows) {
+  return static_cast<std::size_t>(info.shape.with_rows(rows).elements()) * size_of(info.dtype);
+}
+
+std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
+  std::size_t bytes = 0;
+  for (const auto& output : outputs) {
+    const auto& edge = plan.edges[output.edge];
+    if (output.storage || output.alias_port != kNone || edge.block != kNone) continue;
+    bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
+  }
+  return bytes;
+}
+
+SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment) {
+  return LayoutBuilder(plan, segment).build();
+}
+
+PlanMemory memory_of(const Plan& plan) {
+  PlanMemory memory;
+  for (const auto& segment : plan.segments) {
+    if (plan.actors[segment.actors[0]].role == ActorRole::external) continue;
+    const auto layout = lay_out(plan, segment);
+    memory.arenas += Allocator::rounded(layout.arena_bytes);
+    memory.slots += layout.slot_bytes(plan);
+    memory.scratch += scratch_of(plan, segment);
+  }
+  for (auto bytes : plan.blocks) memory.slots += Allocator::rounded(bytes);
+  memory.parameters = parameter_bytes(plan);
+  return memory;
+}
+
+}  // namespace troupe

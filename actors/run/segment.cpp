@@ -1,0 +1,200 @@
+#include "troupe/actors/run/segment.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int64_t kUnbound = -1;
+
+Tensor bytes_on(Device device, std::size_t bytes) {
+  return Tensor(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8, device);
+}
+
+}  // namespace
+
+Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> blocks)
+    : name_(segment.name),
+      replica_(plan.actors[segment.actors[0]].replica),
+      layout_(lay_out(plan, segment)),
+      max_rows_(plan.max_rows) {
+  for (auto edge : layout_.ports) {
+    const auto& producer = plan.actors[plan.edges[edge].producer];
+    port_infos_.push_back(plan.edges[edge].info);
+    untrusted_ports_.push_back(producer.role == ActorRole::external ? producer.name : "");
+    if (batch_port_ == kNone && port_infos_.back().shape.has_batch())
+      batch_port_ = static_cast<std::int32_t>(port_infos_.size() - 1);
+  }
+  for (const auto& output : layout_.outputs) output_infos_.push_back(plan.edges[output.edge].info);
+  arena_ = bytes_on(segment.device, layout_.arena_bytes);
+  scratch_ = bytes_on(segment.device, 0);
+  make_tasks(plan, segment);
+  allocate_slots(plan, blocks);
+  binding_ = &binding_for(plan.max_rows);
+}
+
+void Segment::make_tasks(const Plan& plan, const PlanSegment& segment) {
+  std::size_t argument = 0;
+  for (auto id : segment.actors) {
+    const auto& actor = plan.actors[id];
+    if (!actor.make_task) throw Error("plan", "'" + actor.name + "' has nothing to do: no task was given");
+    tasks_.push_back({actor.name, actor.make_task(), argument, actor.inputs.size(), actor.outputs.size()});
+    argument += actor.inputs.size() + actor.outputs.size();
+    if (tasks_.back().task->is_source() != (actor.role == ActorRole::source))
+      throw Error("plan",
+                  "'" + actor.name + "' has the task of a source but another role, or the role without the task");
+    if (tasks_.back().task->is_source()) sources_.push_back(tasks_.back().task.get());
+  }
+}
+
+void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> blocks) {
+  for (const auto& output : layout_.outputs) {
+    const auto& edge = plan.edges[output.edge];
+    auto& slots = slots_.emplace_back(edge.capacity);
+    if (output.alias_port != kNone) continue;
+    const auto shape = edge.info.shape.with_rows(plan.max_rows);
+    for (auto& slot : slots) {
+      if (edge.block != kNone)
+        slot = blocks[edge.block].view(shape, edge.info.dtype, 0);
+      else
+        slot = output.storage ? output.storage : Tensor(shape, edge.info.dtype);
+    }
+  }
+}
+
+void Segment::begin(const RunInfo& run, const std::function<void()>& wake) {
+  for (auto& entry : tasks_) entry.task->begin(run, wake);
+}
+
+std::optional<std::int64_t> Segment::next_rows() {
+  std::optional<std::int64_t> rows;
+  for (auto* source : sources_) {
+    const auto next = source->next_rows();
+    if (!next) return std::nullopt;
+    if (rows && *rows != *next)
+      throw Error(name_, "its sources give " + std::to_string(*rows) + " and " + std::to_string(*next) + " rows");
+    rows = next;
+  }
+  return rows;
+}
+
+void Segment::grow_scratch() {
+  std::size_t bytes = scratch_.bytes();
+  for (const auto& entry : tasks_) bytes = std::max(bytes, entry.task->scratch_bytes());
+  if (bytes > scratch_.bytes()) scratch_ = bytes_on(arena_.device(), bytes);
+}
+
+void Segment::bind_argument(Binding& binding, std::size_t argument, const Place& place) {
+  const auto shape = place.info.shape.with_rows(binding.rows);
+  switch (place.kind) {
+    case Place::Kind::arena:
+      binding.arguments[argument] = arena_.view(shape, place.info.dtype, place.byte_offset);
+      break;
+    case Place::Kind::held:
+      binding.arguments[argument] = place.held.view(shape, place.info.dtype, place.byte_offset);
+      break;
+    case Place::Kind::port:
+      binding.of_port[place.index].push_back({argument, &place, place.info == port_infos_[place.index]});
+      break;
+    case Place::Kind::output: {
+      SlotArgument by_slot{argument, {}};
+      for (const auto& slot : slots_[place.index])
+        if (slot) by_slot.by_slot.push_back(slot.view(shape, place.info.dtype, place.byte_offset));
+      binding.of_output[place.index].push_back(std::move(by_slot));
+      break;
+    }
+  }
+}
+
+Segment::Binding Segment::make_binding(std::int64_t rows) {
+  for (auto& entry : tasks_) entry.task->prepare(rows);
+  grow_scratch();
+  Binding binding;
+  binding.rows = rows;
+  binding.of_port.resize(layout_.ports.size());
+  binding.of_output.resize(layout_.outputs.size());
+  binding.bound_slot.assign(layout_.outputs.size(), kUnbound);
+  if (!tasks_.empty())
+    binding.arguments.resize(tasks_.back().first_argument + tasks_.back().inputs + tasks_.back().outputs);
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    auto argument = tasks_[i].first_argument;
+    for (const auto& place : layout_.tasks[i].inputs) bind_argument(binding, argument++, place);
+    for (const auto& place : layout_.tasks[i].outputs) bind_argument(binding, argument++, place);
+  }
+  for (std::size_t output = 0; output < slots_.size(); ++output) {
+    auto& sent = binding.sent.emplace_back();
+    for (const auto& slot : slots_[output])
+      sent.push_back(slot ? slot.view(output_infos_[output].shape.with_rows(rows)) : Tensor());
+  }
+  return binding;
+}
+
+Segment::Binding& Segment::binding_for(std::int64_t rows) {
+  auto found = bindings_.find(rows);
+  if (found == bindings_.end()) found = bindings_.emplace(rows, make_binding(rows)).first;
+  return found->second;
+}
+
+void Segment::start(std::int64_t rows, std::int64_t step) {
+  if (rows < 0 || rows > max_rows_)
+    throw Error(name_, std::to_string(rows) + " rows came where the plan has room for " + std::to_string(max_rows_));
+  if (binding_ == nullptr || binding_->rows != rows) binding_ = &binding_for(rows);
+  step_ = step;
+}
+
+void Segment::set_input(std::int32_t port, const Tensor& tensor) {
+  const auto& info = port_infos_[port];
+  if (info.shape.has_batch() && tensor.shape()[0] != binding_->rows)
+    throw Error(name_, "inputs of " + std::to_string(binding_->rows) + " and " + std::to_string(tensor.shape()[0]) +
+                           " rows came together");
+  if (!untrusted_ports_[port].empty() &&
+      (tensor.dtype() != info.dtype || !(tensor.shape() == info.shape.with_rows(binding_->rows))))
+    throw Error(untrusted_ports_[port], "sent " + to_string(tensor) + " where the plan says " + to_string(info));
+  for (const auto& at : binding_->of_port[port]) {
+    const auto& place = *at.place;
+    binding_->arguments[at.argument] =
+        at.whole ? tensor
+                 : tensor.view(place.info.shape.with_rows(binding_->rows), place.info.dtype, place.byte_offset);
+  }
+}
+
+void Segment::set_output(std::int32_t output, std::uint32_t slot) {
+  if (binding_->bound_slot[output] == static_cast<std::int64_t>(slot)) return;
+  for (const auto& at : binding_->of_output[output])
+    if (!at.by_slot.empty()) binding_->arguments[at.argument] = at.by_slot[slot];
+  binding_->bound_slot[output] = slot;
+}
+
+Tensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor) {
+  auto& sent = binding_->sent[output][slot];
+  if (layout_.outputs[output].alias_port != kNone) sent = port_tensor.view(port_tensor.shape());
+  return sent;
+}
+
+long Segment::handles_outside(std::int32_t output, std::uint32_t slot) const {
+  long outside = 0;
+  for (const auto& [rows, binding] : bindings_) {
+    const auto& sent = binding.sent[output][slot];
+    if (sent) outside += sent.use_count() - 1;
+  }
+  return outside;
+}
+
+bool Segment::run_task(std::size_t i, bool continued) {
+  auto& entry = tasks_[i];
+  const std::span<const Tensor> arguments(binding_->arguments);
+  const Firing firing{arguments.subspan(entry.first_argument, entry.inputs),
+                      arguments.subspan(entry.first_argument + entry.inputs, entry.outputs), step_, binding_->rows,
+                      scratch_.mutable_raw()};
+  return continued ? entry.task->advance(firing) : entry.task->fire(firing);
+}
+
+void Segment::finish() {
+  for (const auto& port : binding_->of_port)
+    for (const auto& at : port) binding_->arguments[at.argument] = Tensor();
+}
+
+}  // namespace troupe

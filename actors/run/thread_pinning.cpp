@@ -1,0 +1,39 @@
+#include "troupe/actors/run/thread_pinning.hpp"
+
+#include <sched.h>
+
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+std::vector<int> allowed_cores() {
+  // Read once, before any thread is bound: a bound thread sees its own core only.
+  static const std::vector<int> cores = [] {
+    std::vector<int> found;
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+      for (int core = 0; core < CPU_SETSIZE; ++core)
+        if (CPU_ISSET(core, &set)) found.push_back(core);
+    if (found.empty()) found.push_back(0);
+    return found;
+  }();
+  return cores;
+}
+
+}  // namespace
+
+int usable_cores() {
+  return static_cast<int>(allowed_cores().size());
+}
+
+void pin_this_thread(int i) {
+  const auto cores = allowed_cores();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cores[static_cast<std::size_t>(i) % cores.size()], &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
+}  // namespace troupe

@@ -1,0 +1,73 @@
+#include "troupe/ops/core/allocator.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+Allocator::~Allocator() {
+  trim();
+}
+
+std::byte* Allocator::take_cached(std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  auto entry = cached_.find(bytes);
+  if (entry == cached_.end() || entry->second.empty()) return nullptr;
+  auto* block = entry->second.back();
+  entry->second.pop_back();
+  cached_bytes_ -= bytes;
+  return block;
+}
+
+std::byte* Allocator::allocate(std::size_t bytes) {
+  const auto size = rounded(bytes);
+  if (size < bytes) throw Error("allocator", "a block of " + std::to_string(bytes) + " bytes cannot exist");
+  if (size == 0) return nullptr;
+  auto* block = take_cached(size);
+  if (block == nullptr) block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
+  if (block == nullptr) {
+    trim();
+    block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
+  }
+  if (block == nullptr) throw Error("allocator", "out of memory: " + std::to_string(size) + " bytes were asked for");
+  std::memset(block, 0, size);
+  const auto now = in_use_.fetch_add(size) + size;
+  auto peak = peak_.load();
+  while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
+  }
+  return block;
+}
+
+void Allocator::release(std::byte* block, std::size_t bytes) noexcept {
+  if (block == nullptr) return;
+  in_use_ -= rounded(bytes);
+  std::lock_guard lock(mutex_);
+  if (cached_bytes_ + rounded(bytes) > kMostCached) {
+    std::free(block);
+    return;
+  }
+  try {
+    cached_[rounded(bytes)].push_back(block);
+    cached_bytes_ += rounded(bytes);
+  } catch (const std::bad_alloc&) {
+    std::free(block);
+  }
+}
+
+void Allocator::trim() noexcept {
+  std::lock_guard lock(mutex_);
+  for (auto& [bytes, blocks] : cached_)
+    for (auto* block : blocks) std::free(block);
+  cached_.clear();
+  cached_bytes_ = 0;
+}
+
+const std::shared_ptr<Allocator>& cpu_allocator() {
+  static const auto allocator = std::make_shared<Allocator>();
+  return allocator;
+}
+
+}  // namespace troupe

@@ -1,0 +1,24 @@
+#include "troupe/ops/data/normalize.hpp"
+
+#include "troupe/ops/core/simd_clones.hpp"
+
+namespace troupe {
+
+TROUPE_SIMD_CLONES static void normalize_bytes(std::int64_t n, const std::uint8_t* x, float scale, float shift,
+                                               float* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]) * scale + shift;
+}
+
+TROUPE_SIMD_CLONES static void normalize_floats(std::int64_t n, const float* x, float scale, float shift, float* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * scale + shift;
+}
+
+void normalize(std::int64_t n, const std::uint8_t* x, float scale, float shift, float* y) {
+  normalize_bytes(n, x, scale, shift, y);
+}
+
+void normalize(std::int64_t n, const float* x, float scale, float shift, float* y) {
+  normalize_floats(n, x, scale, shift, y);
+}
+
+}  // namespace troupe

@@ -1,0 +1,73 @@
+#include "troupe/ops/graph/attributes.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+const Attribute* Attributes::find(const std::string& name) const {
+  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.first == name; });
+  return entry == entries_.end() ? nullptr : &entry->second;
+}
+
+template <class T>
+const T& Attributes::get(const std::string& name) const {
+  const auto* attribute = find(name);
+  if (attribute == nullptr) throw Error("attributes", "there is no attribute '" + name + "'");
+  const auto* value = std::get_if<T>(attribute);
+  if (value == nullptr) throw Error("attributes", "attribute '" + name + "' has another type");
+  return *value;
+}
+
+bool Attributes::flag(const std::string& name) const {
+  return get<bool>(name);
+}
+std::int64_t Attributes::integer(const std::string& name) const {
+  return get<std::int64_t>(name);
+}
+double Attributes::number(const std::string& name) const {
+  return get<double>(name);
+}
+const std::vector<std::int64_t>& Attributes::list(const std::string& name) const {
+  return get<std::vector<std::int64_t>>(name);
+}
+
+Attributes Attributes::with(const std::string& name, Attribute value) const {
+  Attributes changed = *this;
+  for (auto& [key, old] : changed.entries_) {
+    if (key != name) continue;
+    old = std::move(value);
+    return changed;
+  }
+  changed.entries_.emplace_back(name, std::move(value));
+  return changed;
+}
+
+namespace {
+
+struct Printer {
+  std::ostream& out;
+  void operator()(bool value) const { out << (value ? "true" : "false"); }
+  void operator()(std::int64_t value) const { out << value; }
+  void operator()(double value) const { out << value; }
+  void operator()(const std::vector<std::int64_t>& values) const {
+    out << "[";
+    for (std::size_t i = 0; i < values.size(); ++i) out << (i > 0 ? ", " : "") << values[i];
+    out << "]";
+  }
+};
+
+}  // namespace
+
+std::string to_string(const Attributes& attributes) {
+  std::ostringstream out;
+  for (const auto& [name, value] : attributes.entries()) {
+    out << (out.tellp() > 0 ? " " : "") << name << "=";
+    std::visit(Printer{out}, value);
+  }
+  return out.str();
+}
+
+}  // namespace troupe

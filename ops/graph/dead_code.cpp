@@ -1,0 +1,23 @@
+#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/graph/rewrite.hpp"
+
+namespace troupe {
+
+Graph eliminate_dead_code(const Graph& graph) {
+  std::vector<bool> live(graph.values().size(), false);
+  for (const auto& named : graph.outputs()) live[named.value] = true;
+  std::vector<bool> keep(graph.nodes().size(), false);
+  for (std::size_t i = graph.nodes().size(); i-- > 0;) {
+    const auto& node = graph.nodes()[i];
+    keep[i] = node.op->kind == OpKind::update || node.is("input");
+    for (auto output : node.outputs) keep[i] = keep[i] || live[output];
+    if (!keep[i]) continue;
+    for (auto input : node.inputs) live[input] = true;
+  }
+  Rewrite rewrite(graph);
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i)
+    if (keep[i]) rewrite.copy(graph.nodes()[i]);
+  return std::move(rewrite).finish();
+}
+
+}  // namespace troupe

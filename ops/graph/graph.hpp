@@ -1,0 +1,159 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/graph/attributes.hpp"
+#include "troupe/ops/graph/op.hpp"
+#include "troupe/ops/nn/initializer.hpp"
+
+namespace troupe {
+
+using ValueId = std::int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+/// One op applied to values.
+struct Node {
+  const OpDef* op = nullptr;
+  std::string name;
+  Attributes attributes;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  /// Only for parameters: how they start; not trained ones are optimizer state.
+  Initializer initializer;
+  bool trainable = false;
+  /// Only for constants.
+  Tensor constant;
+
+  bool is(std::string_view op_name) const { return op->name == op_name; }
+};
+
+/// Where a value comes from and what it is.
+struct ValueDef {
+  TensorInfo info;
+  int node = -1;
+  int output = 0;
+};
+
+struct NamedValue {
+  std::string name;
+  ValueId value = kNoValue;
+};
+
+/// An immutable program: op nodes in an order in which each follows those it reads. Built by GraphBuilder; changed only
+/// by making another graph of it.
+class Graph {
+ public:
+  std::span<const Node> nodes() const { return nodes_; }
+  std::span<const ValueDef> values() const { return values_; }
+  std::span<const NamedValue> outputs() const { return outputs_; }
+
+  const TensorInfo& info(ValueId value) const { return values_[value].info; }
+  const Node& producer(ValueId value) const { return nodes_[values_[value].node]; }
+
+  /// The output of that name. Throws Error if there is none.
+  ValueId output(std::string_view name) const;
+  bool has_output(std::string_view name) const;
+  /// The values of all nodes of an op of the kind source, in graph order: "input", "parameter" or "constant".
+  std::vector<ValueId> sources(std::string_view op_name) const;
+  /// Follows views to the value that owns the memory.
+  ValueId root_of(ValueId value) const;
+  /// For every value the nodes that read it, in graph order.
+  std::vector<std::vector<int>> readers() const;
+
+ private:
+  friend class GraphBuilder;
+  std::vector<Node> nodes_;
+  std::vector<ValueDef> values_;
+  std::vector<NamedValue> outputs_;
+};
+
+/// Handle of a value of a graph under construction. Valid as long as its builder.
+class Value {
+ public:
+  Value() = default;
+  Value(GraphBuilder& builder, ValueId id) : builder_(&builder), id_(id) {}
+
+  bool valid() const { return builder_ != nullptr; }
+  ValueId id() const { return id_; }
+  GraphBuilder& builder() const { return *builder_; }
+  const TensorInfo& info() const;
+  const Shape& shape() const { return info().shape; }
+  DType dtype() const { return info().dtype; }
+
+ private:
+  GraphBuilder* builder_ = nullptr;
+  ValueId id_ = kNoValue;
+};
+
+/// Makes graphs. Shapes and dtypes are inferred as nodes are added, so what does not fit is an Error at once.
+class GraphBuilder {
+ public:
+  GraphBuilder() = default;
+  /// Goes on from an existing graph: its values keep their ids.
+  explicit GraphBuilder(Graph graph);
+
+  /// A value that is fed from outside at every step.
+  Value input(const std::string& name, const Shape& shape, DType dtype = DType::float32);
+  /// A trained value that outlives the step. The name gets the scope in front.
+  Value parameter(const std::string& name, const Shape& shape, Initializer initializer);
+  /// A value that outlives the step and is not trained, such as a velocity. The name is used as it is.
+  Value state(const std::string& name, const Shape& shape, Initializer initializer);
+  Value constant(Tensor tensor);
+
+  /// Adds a node. Throws Error if the op does not take these inputs.
+  std::vector<Value> apply(std::string_view op, std::span<const Value> inputs, Attributes attributes = {});
+  /// As above, for an op with one output.
+  Value apply_one(std::string_view op, std::initializer_list<Value> inputs, Attributes attributes = {});
+
+  /// Adds a copy of another graph's node, with inputs of this graph. Names and constants are kept.
+  std::vector<Value> copy(const Node& node, std::span<const Value> inputs);
+  Value copy_source(const Node& node, const TensorInfo& info);
+
+  /// Names a value as a result of the graph.
+  void output(const std::string& name, Value value);
+
+  Value value(ValueId id) { return {*this, id}; }
+  const Graph& graph() const { return graph_; }
+  Graph build() && { return std::move(graph_); }
+
+  /// Prefix of the names of nodes and parameters while it lives: `conv1.`.
+  class Scope {
+   public:
+    Scope(GraphBuilder& builder, const std::string& name);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    GraphBuilder& builder_;
+    std::size_t old_length_;
+  };
+
+ private:
+  std::vector<Value> add(Node node, std::span<const TensorInfo> outputs);
+  Value add_source(std::string_view op, Node node, const TensorInfo& info);
+  std::string unique_name(const std::string& name);
+
+  Graph graph_;
+  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> last_number_;
+  std::string scope_;
+};
+
+/// What a gradient rule sees.
+struct OpGradient {
+  GraphBuilder& builder;
+  const Attributes& attributes;
+  std::span<const Value> inputs;
+  std::span<const Value> outputs;
+  /// Gradient of each output; an invalid Value where nothing depends on the output.
+  std::span<const Value> dys;
+};
+
+}  // namespace troupe

@@ -1,0 +1,30 @@
+#include "troupe/ops/graph/op.hpp"
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+std::string to_string(const TensorInfo& info) {
+  return std::string(name_of(info.dtype)) + to_string(info.shape);
+}
+
+void OpInputs::refuse(std::string_view what) const {
+  std::string text(what);
+  for (std::size_t i = 0; i < infos.size(); ++i) text += (i == 0 ? ": " : ", ") + to_string(infos[i]);
+  throw Error(op, text);
+}
+
+void OpInputs::expect_count(std::size_t least, std::size_t most) const {
+  if (infos.size() < least || infos.size() > most) refuse("wrong number of inputs");
+}
+
+void OpInputs::expect_dtype(std::size_t i, DType dtype) const {
+  if (infos[i].dtype != dtype) refuse("input " + std::to_string(i) + " must be " + std::string(name_of(dtype)));
+}
+
+void OpInputs::expect_rank(std::size_t i, std::size_t rank) const {
+  if (infos[i].shape.rank() != rank)
+    refuse("input " + std::to_string(i) + " must have " + std::to_string(rank) + " axes");
+}
+
+}  // namespace troupe

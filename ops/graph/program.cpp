@@ -1,0 +1,149 @@
+#include "troupe/ops/graph/program.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/memory_plan.hpp"
+#include "troupe/ops/reshape.hpp"
+
+namespace troupe {
+
+OpCall call_of(const Graph& graph, const Node& node, std::int64_t rows) {
+  OpCall call{node.op, node.attributes, {}, {}};
+  const auto concrete = [&](ValueId id) {
+    return TensorInfo{graph.info(id).shape.with_rows(rows), graph.info(id).dtype};
+  };
+  for (auto input : node.inputs) call.inputs.push_back(concrete(input));
+  for (auto output : node.outputs) call.outputs.push_back(concrete(output));
+  return call;
+}
+
+Program::Program(Graph graph, std::int64_t rows, Device device)
+    : graph_(std::move(graph)), rows_(rows), device_(device), tensors_(graph_.values().size()) {
+  for (const auto& node : graph_.nodes())
+    if (node.is("constant")) tensors_[node.outputs[0]] = node.constant;
+  make_steps();
+  plan_values();
+}
+
+bool Program::is_inner(ValueId value) const {
+  const auto kind = graph_.producer(value).op->kind;
+  return kind == OpKind::compute || kind == OpKind::pack;
+}
+
+void Program::make_steps() {
+  std::size_t scratch = 0;
+  for (const auto& node : graph_.nodes()) {
+    if (node.op->kind == OpKind::source || node.op->kind == OpKind::view) continue;
+    if (node.op->kind == OpKind::collective) throw Error(node.name, "needs a communicator and cannot run alone");
+    const auto call = call_of(graph_, node, rows_);
+    Step step{node.name, node.op, has_empty_tensor(call) ? nullptr : make_kernel(call, device_), {}, {}};
+    if (step.kernel) scratch = std::max(scratch, step.kernel->scratch_bytes());
+    steps_.push_back(std::move(step));
+    step_nodes_.push_back(&node);
+  }
+  scratch_ = Tensor(Shape{static_cast<std::int64_t>(scratch)}, DType::uint8, device_);
+}
+
+namespace {
+
+/// What the memory plan has to know of a node. A pack has its parts in place only if each is all of its block.
+MemoryStep memory_step(const Graph& graph, const Node& node, std::int64_t rows) {
+  MemoryStep step;
+  step.outputs.assign(node.outputs.begin(), node.outputs.end());
+  const auto elements = [&](ValueId id) { return graph.info(id).shape.with_rows(rows).elements(); };
+  bool in_place = node.op->kind == OpKind::pack;
+  for (auto input : node.inputs) {
+    step.inputs.push_back(graph.root_of(input));
+    in_place = in_place && elements(input) == elements(step.inputs.back());
+  }
+  if (!in_place) return step;
+  for (auto offset : pack_offsets(call_of(graph, node, rows).inputs))
+    step.pack_offsets.push_back(static_cast<std::size_t>(offset) * sizeof(float));
+  step.pack_offsets.pop_back();
+  return step;
+}
+
+}  // namespace
+
+void Program::plan_values() {
+  std::vector<MemoryBlock> blocks(graph_.values().size());
+  for (std::size_t id = 0; id < blocks.size(); ++id) {
+    const auto& info = graph_.values()[id].info;
+    blocks[id].planned = is_inner(static_cast<ValueId>(id));
+    blocks[id].bytes = static_cast<std::size_t>(info.shape.with_rows(rows_).elements()) * size_of(info.dtype);
+  }
+  for (const auto& named : graph_.outputs()) blocks[graph_.root_of(named.value)].kept = true;
+  std::vector<MemoryStep> steps;
+  for (const auto* node : step_nodes_) steps.push_back(memory_step(graph_, *node, rows_));
+  const auto plan = plan_memory(steps, blocks);
+  const Tensor arena(Shape{static_cast<std::int64_t>(plan.arena_bytes)}, DType::uint8, device_);
+  for (std::size_t id = 0; id < blocks.size(); ++id) {
+    if (!blocks[id].planned) continue;
+    auto place = plan.placements[id];
+    for (auto parent = place.parent; parent != Placement::kArena; parent = plan.placements[parent].parent)
+      place.offset += plan.placements[parent].offset;
+    const auto& info = graph_.values()[id].info;
+    tensors_[id] = arena.view(info.shape.with_rows(rows_), info.dtype, place.offset);
+  }
+  memory_bytes_ = arena.bytes() + scratch_.bytes();
+}
+
+void Program::bind(const std::string& name, const Tensor& tensor) {
+  for (const auto& node : graph_.nodes()) {
+    if (node.op->kind != OpKind::source || node.name != name) continue;
+    const auto& info = graph_.info(node.outputs[0]);
+    if (tensor.dtype() != info.dtype || !(tensor.shape() == info.shape.with_rows(rows_)))
+      throw Error(name, to_string(tensor) + " was given where " + to_string(info) + " is needed");
+    tensors_[node.outputs[0]] = tensor;
+    wired_ = false;
+    return;
+  }
+  throw Error("program", "there is no input or parameter '" + name + "'");
+}
+
+Tensor Program::tensor_of(ValueId value) const {
+  if (tensors_[value]) return tensors_[value];
+  const auto& node = graph_.producer(value);
+  if (node.op->kind == OpKind::update) return tensor_of(node.inputs[graph_.values()[value].output]);
+  if (node.op->kind != OpKind::view) throw Error(node.name, "has no memory: bind it first");
+  const auto offset = node.attributes.has("offset") ? node.attributes.integer("offset") : 0;
+  const auto& info = graph_.info(value);
+  return tensor_of(node.inputs[0])
+      .view(info.shape.with_rows(rows_), static_cast<std::size_t>(offset) * size_of(info.dtype));
+}
+
+void Program::wire() {
+  // A result that is a view may still be one of memory that was bound before.
+  for (const auto& named : graph_.outputs()) {
+    const auto kind = graph_.producer(named.value).op->kind;
+    if (kind == OpKind::view || kind == OpKind::update) tensors_[named.value] = {};
+  }
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    steps_[i].inputs.clear();
+    steps_[i].outputs.clear();
+    for (auto input : step_nodes_[i]->inputs) steps_[i].inputs.push_back(tensor_of(input));
+    for (auto output : step_nodes_[i]->outputs) steps_[i].outputs.push_back(tensor_of(output));
+  }
+  for (const auto& named : graph_.outputs()) tensors_[named.value] = tensor_of(named.value);
+  wired_ = true;
+}
+
+void Program::run_step(std::size_t i) {
+  auto& step = steps_[i];
+  if (step.kernel)
+    step.kernel->run(step.inputs, step.outputs, scratch_.mutable_raw());
+  else if (step.op->kind != OpKind::update)
+    fill_with_zeros(step.outputs);
+}
+
+void Program::run() {
+  if (!wired_) wire();
+  for (std::size_t i = 0; i < steps_.size(); ++i) run_step(i);
+}
+
+const Tensor& Program::output(const std::string& name) const {
+  return tensors_[graph_.output(name)];
+}
+
+}  // namespace troupe

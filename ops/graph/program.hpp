@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/ops/graph/graph.hpp"
+#include "troupe/ops/graph/kernel.hpp"
+
+namespace troupe {
+
+/// The OpCall of a node for a number of rows of the batch.
+OpCall call_of(const Graph& graph, const Node& node, std::int64_t rows);
+
+/// A graph made ready to run on one thread for a fixed number of rows: its kernels in order, and their memory. No actor
+/// is involved; it serves tests, tools, and as the bare loop that actors are measured against.
+class Program {
+ public:
+  /// Throws Error if an op has no kernel on the device.
+  Program(Graph graph, std::int64_t rows, Device device = {});
+
+  /// Sets the memory of an input or a parameter, before the first run. The tensor must have the shape of the value.
+  void bind(const std::string& name, const Tensor& tensor);
+  /// Runs every kernel. Throws Error if an input or a parameter has no memory.
+  void run();
+  /// A result, valid until the next run.
+  const Tensor& output(const std::string& name) const;
+
+  /// Bytes of inner values and scratch memory.
+  std::size_t memory_bytes() const { return memory_bytes_; }
+
+  struct Step {
+    std::string name;
+    const OpDef* op;
+    std::unique_ptr<Kernel> kernel;  // none: an input or output is empty
+    std::vector<Tensor> inputs, outputs;
+  };
+  const std::vector<Step>& steps() const { return steps_; }
+  /// Runs one kernel.
+  void run_step(std::size_t i);
+
+ private:
+  void plan_values();
+  void make_steps();
+  void wire();
+  Tensor tensor_of(ValueId value) const;
+  bool is_inner(ValueId value) const;
+
+  Graph graph_;
+  std::int64_t rows_;
+  Device device_;
+  std::vector<Tensor> tensors_;  // one a value, empty while unbound
+  std::vector<Step> steps_;
+  std::vector<const Node*> step_nodes_;
+  Tensor scratch_;
+  std::size_t memory_bytes_ = 0;
+  bool wired_ = false;
+};
+
+}  // namespace troupe

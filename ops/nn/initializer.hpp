@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "troupe/ops/core/tensor.hpp"
+
+namespace troupe {
+
+/// How a parameter starts. The bits depend on (seed, stream, shape) only, never on the device or the replica.
+struct Initializer {
+  enum class Kind { constant, glorot_uniform, he_uniform, fan_in_uniform };
+
+  Kind kind = Kind::constant;
+  double value = 0.0;
+
+  static Initializer zeros() { return {}; }
+  static Initializer constant(double value) { return {Kind::constant, value}; }
+  /// Uniform in +-sqrt(6 / (fan in + fan out)): Glorot and Bengio, "Understanding the difficulty of training deep
+  /// feedforward neural networks" (AISTATS 2010).
+  static Initializer glorot_uniform() { return {Kind::glorot_uniform, 0.0}; }
+  /// Uniform in +-sqrt(6 / fan in): He, Zhang, Ren and Sun, "Delving deep into rectifiers" (ICCV 2015).
+  static Initializer he_uniform() { return {Kind::he_uniform, 0.0}; }
+
+  /// Uniform in +-sqrt(1 / fan in), as PyTorch's layers start: smaller than the two above. Descent at the usual rates
+  /// then stays where a difference in the last bit of a sum does not grow.
+  static Initializer fan_in_uniform() { return {Kind::fan_in_uniform, 0.0}; }
+
+  /// Fills a float32 tensor. The last axis counts the outputs, the one before it the inputs; axes before those are the
+  /// window of a convolution and multiply both. `stream` tells the parameters of a model apart.
+  void fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream) const;
+
+  bool operator==(const Initializer&) const = default;
+};
+
+}  // namespace troupe

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "troupe/ops/conv2d.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/graph/graph.hpp"
+#include "troupe/ops/max_pool.hpp"
+
+namespace troupe {
+
+/// Any function from values to a value, such as relu.
+using Activation = Value (*)(Value);
+
+/// x [B, N] times weights [N, units] plus bias.
+struct Dense {
+  static constexpr const char* kName = "dense";
+  std::int64_t units;
+  Activation activation = nullptr;
+  Initializer initializer = Initializer::fan_in_uniform();
+
+  Value operator()(Value x) const;
+};
+
+/// Convolution of images [B, H, W, C] with `filters` square windows, plus bias.
+struct Conv2d {
+  static constexpr const char* kName = "conv";
+  std::int64_t filters;
+  std::int64_t window;
+  Activation activation = nullptr;
+  Conv2dOptions options = {};
+  Initializer initializer = Initializer::fan_in_uniform();
+
+  Value operator()(Value x) const;
+};
+
+struct MaxPool {
+  static constexpr const char* kName = "pool";
+  MaxPoolOptions options = {};
+
+  Value operator()(Value x) const { return max_pool(x, options); }
+};
+
+struct Flatten {
+  static constexpr const char* kName = "flatten";
+
+  Value operator()(Value x) const;
+};
+
+/// A layer of any type: a name for its scope and a function. A user's own layer is a struct with kName and a call
+/// operator.
+class Layer {
+ public:
+  template <class T>
+  Layer(T layer) : name_(T::kName), function_(std::move(layer)) {}  // NOLINT: layers stand in a list as they are
+
+  const std::string& name() const { return name_; }
+  Value operator()(Value x) const { return function_(x); }
+
+ private:
+  std::string name_;
+  std::function<Value(Value)> function_;
+};
+
+/// A model: any function from the features of a batch to its result.
+using Model = std::function<Value(Value)>;
+
+/// Layers one after the other. Their parameters are named by kind and number: `dense1.weights`.
+class Sequential {
+ public:
+  Sequential(std::initializer_list<Layer> layers) : layers_(layers) {}
+
+  Value operator()(Value x) const;
+
+ private:
+  std::vector<Layer> layers_;
+};
+
+}  // namespace troupe

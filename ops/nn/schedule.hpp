@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "troupe/ops/graph/graph.hpp"
+
+namespace troupe {
+
+/// The learning rate as a function of the step number, counted from 0. It is an op of the graph, so every replica
+/// computes the same one.
+struct Schedule {
+  enum class Kind { constant, step, cosine };
+
+  Kind kind = Kind::constant;
+  double base = 0.01;
+  std::int64_t period = 1;   ///< step: steps between decays; cosine: steps down to `floor`
+  double decay = 1.0;        ///< step: factor at every decay
+  double floor = 0.0;        ///< cosine: the rate at the end and after it
+  std::int64_t warm_up = 0;  ///< steps over which the rate rises linearly to what the schedule says
+
+  Schedule(double rate) : base(rate) {}  // NOLINT: a number is a constant schedule
+
+  static Schedule constant(double rate) { return {rate}; }
+  static Schedule step_decay(double rate, std::int64_t period, double decay);
+  /// Half a cosine wave from `rate` down to `floor`: Loshchilov and Hutter, "SGDR" (ICLR 2017), without restarts.
+  static Schedule cosine(double rate, std::int64_t steps, double floor = 0.0);
+  Schedule with_warm_up(std::int64_t steps) const;
+
+  /// The rate at a step.
+  double at(std::int64_t step) const;
+  /// The op: batch_info int64[4] -> float32 scalar. Throws Error if the numbers make no schedule.
+  Value apply(Value batch_info) const;
+  static Schedule from(const Attributes& attributes);
+};
+
+}  // namespace troupe

@@ -1,0 +1,103 @@
+#include "troupe/actors/plan/liveness.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// a -> b -> a, with so many tokens on the way back.
+Plan ring(std::int32_t capacity, std::int32_t tokens) {
+  Plan plan;
+  const auto a = plan.add(function_actor("alpha", 1, {}));
+  const auto b = plan.add(function_actor("beta", 1, {}));
+  plan.connect(a, 0, b);
+  plan.connect(plan.edge_of(b, 0, capacity, tokens), a, {Shape{2}, DType::float32}, 0);
+  return plan;
+}
+
+std::ptrdiff_t position(const std::vector<ActorId>& order, ActorId actor) {
+  return std::find(order.begin(), order.end(), actor) - order.begin();
+}
+
+}  // namespace
+
+TEST_CASE("a cycle without a token is refused, actor by actor") {
+  CHECK_THROWS_WITH(check_liveness(ring(1, 0)),
+                    Contains("'alpha' -> (sends 'alpha' to) 'beta' -> (sends 'beta' to) 'alpha'"));
+  CHECK_THROWS_AS(check_liveness(ring(1, 0)), Error);
+  CHECK_NOTHROW(check_liveness(ring(1, 1)));
+}
+
+TEST_CASE("a cycle of credits without a free slot is refused too") {
+  // An actor that follows itself holds the old token while it needs a slot for the new one.
+  Plan plan;
+  const auto a = plan.add(function_actor("self", 1, {}));
+  plan.connect(plan.edge_of(a, 0, 1, 1), a, {Shape{2}, DType::float32}, 0);
+  CHECK_THROWS_WITH(check_liveness(plan), Contains("(returns 'self' to) 'self'"));
+  plan.edges[0].capacity = 2;
+  CHECK_NOTHROW(check_liveness(plan));
+}
+
+TEST_CASE("an actor that works in place passes on the credits of whoever reads it") {
+  Plan plan;
+  const auto producer = plan.add(function_actor("producer", 1, {}));
+  const auto in_place = plan.add(function_actor("in place", 1, {}));
+  const auto reader = plan.add(function_actor("reader", 0, {}));
+  plan.actors[in_place].outputs[0].alias_of = 0;
+  plan.connect(plan.edge_of(producer, 0, 1, 1), in_place, {Shape{2}, DType::float32}, 0);
+  plan.connect(in_place, 0, reader);
+  const auto waits = token_free_waits(plan);
+  const auto returned = std::find_if(waits.begin(), waits.end(), [](const Wait& wait) { return wait.credit; });
+  REQUIRE(returned != waits.end());
+  CHECK(returned->from == reader);
+  CHECK(returned->to == producer);
+}
+
+TEST_CASE("segments count as what they contract") {
+  // a -> b -> c with a and c in one segment: b waits for it and it for b.
+  Plan plan;
+  const auto a = plan.add(function_actor("a", 1, {}));
+  const auto b = plan.add(function_actor("b", 1, {}));
+  const auto c = plan.add(function_actor("c", 0, {}));
+  plan.connect(a, 0, b);
+  plan.connect(b, 0, c);
+  plan.segments = {{"outer", {}, {a, c}, 0}, {"inner", {}, {b}, 1}};
+  CHECK_THROWS_WITH(check_liveness(plan), Contains("deadlock"));
+  plan.segments = {{"first", {}, {a, b}, 0}, {"second", {}, {c}, 1}};
+  CHECK_NOTHROW(check_liveness(plan));
+  plan.segments.pop_back();
+  CHECK_THROWS_WITH(check_liveness(plan), Contains("'c' belongs to no segment"));
+}
+
+TEST_CASE("in the firing order every actor comes after what it waits for, and readers before who overwrites") {
+  Plan plan;
+  const auto update = plan.add(function_actor("update", 1, {}));
+  const auto reader = plan.add(function_actor("reader", 1, {}));
+  const auto late_reader = plan.add(function_actor("late reader", 0, {}));
+  const TensorInfo info{Shape{2}, DType::float32};
+  plan.connect(plan.edge_of(update, 0, 1, 1), reader, info, 0);
+  plan.connect(plan.edge_of(update, 0), late_reader, info, 0);
+  plan.connect(reader, 0, update);
+  const auto order = firing_order(plan);
+  CHECK(position(order, reader) < position(order, update));
+  CHECK(position(order, late_reader) < position(order, update));
+}
+
+TEST_CASE("a chain of a hundred thousand actors is checked without a deep stack") {
+  Plan plan;
+  auto last = plan.add(function_actor("0", 1, {}));
+  for (int i = 1; i < 100'000; ++i) {
+    const auto next = plan.add(function_actor("x", 1, {}));
+    plan.connect(last, 0, next);
+    last = next;
+  }
+  const auto first = plan.actors.begin() - plan.actors.begin();
+  plan.connect(last, 0, static_cast<ActorId>(first));
+  CHECK_THROWS_AS(check_liveness(plan), Error);
+}

@@ -1,0 +1,96 @@
+#include "troupe/actors/plan/lower.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/nn/optimizer.hpp"
+#include "troupe/ops/reshape.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const PlanActor& actor_named(const Plan& plan, const std::string& name) {
+  const auto found =
+      std::find_if(plan.actors.begin(), plan.actors.end(), [&](const PlanActor& actor) { return actor.name == name; });
+  REQUIRE(found != plan.actors.end());
+  return *found;
+}
+
+ActorId add_feeder(Plan& plan, const TensorInfo& info) {
+  PlanActor feeder{.name = "feeder", .role = ActorRole::source};
+  feeder.outputs.push_back({.info = info});
+  return plan.add(feeder);
+}
+
+}  // namespace
+
+TEST_CASE("views become views of edges, not actors") {
+  GraphBuilder builder;
+  const auto x = builder.input("x", {4, 6});
+  builder.output("y", scale(slice(reshape(x, {24}), 8, {2, 4}), 2.0));
+  Plan plan;
+  const auto feeder = add_feeder(plan, {Shape{4, 6}, DType::float32});
+  lower(plan, std::move(builder).build(), ParameterStore(0), {.inputs = {{"x", {feeder, 0}}}});
+  REQUIRE(plan.actors.size() == 2);
+  const auto& input = plan.actors[1].inputs.at(0);
+  CHECK(input.byte_offset == 8 * sizeof(float));
+  CHECK(input.info == TensorInfo{Shape{2, 4}, DType::float32});
+  CHECK(plan.edges[input.edge].info.shape == Shape{4, 6});
+}
+
+TEST_CASE("a parameter that is updated is an edge with one token, in place in the store") {
+  GraphBuilder builder;
+  const auto x = builder.input("x", {2, 3});
+  const auto batch_info = builder.input("batch_info", {4}, DType::int64);
+  const auto weights = builder.parameter("weights", {3, 2}, Initializer::zeros());
+  const auto fixed = builder.parameter("fixed", {2}, Initializer::zeros());
+  builder.output("y", add(matmul(x, weights), fixed));
+  const std::vector<Value> parameters{weights}, gradients{reshape(x, {3, 2})};
+  Optimizer(Sgd{.lr = 0.1, .momentum = 0.9}).apply(parameters, gradients, batch_info);
+  const auto graph = std::move(builder).build();
+  ParameterStore store(0);
+  store.add(graph, 0, {});
+  Plan plan;
+  const auto feeder = add_feeder(plan, {Shape{2, 3}, DType::float32});
+  const auto info_feeder = add_feeder(plan, {Shape{4}, DType::int64});
+  lower(plan, graph, store, {.inputs = {{"x", {feeder, 0}}, {"batch_info", {info_feeder, 0}}}});
+
+  const auto& update = actor_named(plan, "optimizer.sgd_update@0");
+  CHECK(update.outputs[0].storage.raw() == store.get("weights", 0).raw());
+  CHECK(update.outputs[1].storage.raw() == store.get("weights/velocity", 0).raw());
+  CHECK(update.outputs[1].edge == kNone);
+  CHECK(update.inputs[0].held.raw() == store.get("weights", 0).raw());
+  const auto& edge = plan.edges[update.outputs[0].edge];
+  CHECK(edge.capacity == 1);
+  CHECK(edge.initial_tokens == 1);
+  REQUIRE(edge.consumers.size() == 1);
+  CHECK(plan.actors[edge.consumers[0].actor].name == "matmul@0");
+  CHECK(actor_named(plan, "add@0").inputs[1].held.raw() == store.get("fixed", 0).raw());
+}
+
+TEST_CASE("inputs that nothing feeds, or with other shapes, are refused") {
+  GraphBuilder builder;
+  builder.output("y", scale(builder.input("x", {3}), 2.0));
+  const auto graph = std::move(builder).build();
+  Plan plan;
+  CHECK_THROWS_WITH(lower(plan, graph, ParameterStore(0), {}), Contains("nothing feeds the input 'x'"));
+  const auto feeder = add_feeder(plan, {Shape{4}, DType::float32});
+  CHECK_THROWS_WITH(lower(plan, graph, ParameterStore(0), {.inputs = {{"x", {feeder, 0}}}}),
+                    Contains("'x' is float32[3] but is fed with float32[4]"));
+}
+
+TEST_CASE("a collective without a communicator is refused") {
+  GraphBuilder builder;
+  builder.output("y", all_reduce(builder.input("x", {3})));
+  const auto graph = std::move(builder).build();
+  Plan plan;
+  const auto feeder = add_feeder(plan, {Shape{3}, DType::float32});
+  CHECK_THROWS_WITH(lower(plan, graph, ParameterStore(0), {.inputs = {{"x", {feeder, 0}}}}),
+                    Contains("needs a communicator"));
+}

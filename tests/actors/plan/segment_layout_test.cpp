@@ -1,0 +1,67 @@
+#include "troupe/actors/plan/segment_layout.hpp"
+
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/core/allocator.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Plan mirrored_plan(const Dataset& data, ParameterStore& store) {
+  const auto spec = small_spec();
+  const Mirrored strategy({{DeviceType::cpu, 0}, {DeviceType::cpu, 1}});
+  return strategy.training_plan(
+      {spec, data, 0, store, {names::kLoss}, [](int) { return function_task([](const Firing&) {}); }});
+}
+
+}  // namespace
+
+TEST_CASE("inner values of a segment share memory, values between segments have slots") {
+  std::vector<float> record;
+  const auto plan = fuse(chain_plan(20, 1, record));
+  const auto layout = lay_out(plan, plan.segments[0]);
+  CHECK(layout.ports.empty());
+  CHECK(layout.outputs.empty());
+  CHECK(layout.arena_bytes == 2 * Allocator::kAlignment);
+
+  const auto alone = split(chain_plan(20, 1, record, 3));
+  std::size_t slots = 0;
+  for (const auto& segment : alone.segments) slots += lay_out(alone, segment).slot_bytes(alone);
+  CHECK(slots == 21 * 3 * Allocator::kAlignment);
+}
+
+TEST_CASE("gradients are computed in their place of the bucket") {
+  ParameterStore store(0);
+  const auto plan = fuse(mirrored_plan(small_dataset(8).batch(4), store));
+  int parts = 0;
+  for (const auto& segment : plan.segments) {
+    const auto layout = lay_out(plan, segment);
+    for (const auto& task : layout.tasks) {
+      if (plan.actors[task.actor].name.find("pack") == std::string::npos) continue;
+      for (const auto& part : task.inputs) {
+        CHECK(part.kind == Place::Kind::output);
+        CHECK(part.index == task.outputs[0].index);
+        ++parts;
+      }
+    }
+  }
+  CHECK(parts == 8);
+}
+
+TEST_CASE("a spawned plan takes the memory that was predicted") {
+  for (const auto grain : {Grain::fused, Grain::per_op}) {
+    ParameterStore store(0);
+    auto plan = mirrored_plan(small_dataset(64).batch(32), store);
+    plan = grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan));
+    const auto predicted = memory_of(plan);
+    const auto before = cpu_allocator()->bytes_in_use();
+    auto runtime = scheduled_runtime(1);
+    SpawnedPlan spawned(runtime, std::move(plan));
+    const auto taken = cpu_allocator()->bytes_in_use() - before;
+    CHECK(taken == predicted.arenas + predicted.slots + predicted.scratch);
+  }
+}

@@ -1,0 +1,93 @@
+#include "troupe/actors/plan/share_memory.hpp"
+
+#include <algorithm>
+
+#include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const TensorInfo kLarge{Shape{2048}, DType::float32};
+
+PlanActor large_actor(const std::string& name) {
+  auto actor = function_actor(name, 1, [](const Firing& firing) {
+    for (std::size_t i = 0; i < 2048; ++i)
+      firing.outputs[0].mutable_data<float>()[i] =
+          firing.inputs[0].data<float>()[i % firing.inputs[0].data<float>().size()] + 1.0F;
+  });
+  actor.outputs[0].info = kLarge;
+  return actor;
+}
+
+/// source -> five large steps -> sink, which also sends a token back to the source's first reader if `closed`.
+Plan large_chain(bool closed, std::vector<float>& record) {
+  Plan plan;
+  auto last = plan.add(counting_source("source", 6));
+  const auto first = last + 1;
+  for (int i = 0; i < 5; ++i) {
+    const auto next = plan.add(large_actor("large" + std::to_string(i)));
+    plan.connect(last, 0, next);
+    last = next;
+  }
+  auto end = recording_sink("end", record);
+  end.outputs.push_back({.info = {Shape{1}, DType::float32}});
+  const auto sink = plan.add(end);
+  plan.connect(last, 0, sink);
+  if (closed)
+    plan.connect(plan.edge_of(sink, 0, 1, 1), first, {Shape{1}, DType::float32}, 0);
+  else
+    plan.actors[sink].outputs.clear();
+  return plan;
+}
+
+std::size_t blocks_used(const Plan& plan) {
+  return plan.blocks.size();
+}
+
+}  // namespace
+
+TEST_CASE("edges share memory only where a step cannot overtake the one before") {
+  std::vector<float> record;
+  auto open = large_chain(false, record);
+  share_memory(open);
+  // Without the token two steps may be on their way at once, and neighbours are always full together.
+  CHECK(blocks_used(open) == 5);
+  auto closed = large_chain(true, record);
+  share_memory(closed);
+  CHECK(blocks_used(closed) == 2);
+  for (int i = 0; i + 1 < 5; ++i) {
+    const auto edge = [&](int number) {
+      return closed.edges[closed.actors[static_cast<std::size_t>(number) + 1].outputs[0].edge];
+    };
+    CHECK(edge(i).block != edge(i + 1).block);
+  }
+}
+
+TEST_CASE("what shares memory computes the same, whatever the order in which actors run") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::vector<float> record;
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan plan(runtime, split(large_chain(true, record)));
+    CHECK(plan.plan().blocks.size() == 2);
+    plan.start({0, 100, 0});
+    plan.wait();
+    CHECK(record == std::vector<float>{5, 6, 7, 8, 9, 10});
+  }
+}
+
+TEST_CASE("edges of actors of one's own, with more slots or small ones are left alone") {
+  std::vector<float> record;
+  auto plan = large_chain(true, record);
+  plan.edges[plan.actors[2].outputs[0].edge].capacity = 2;
+  plan.actors[4].role = ActorRole::external;
+  share_memory(plan);
+  CHECK(plan.edges[plan.actors[0].outputs[0].edge].block == kNone);
+  CHECK(plan.edges[plan.actors[2].outputs[0].edge].block == kNone);
+  CHECK(plan.edges[plan.actors[3].outputs[0].edge].block == kNone);
+  CHECK(plan.edges[plan.actors[4].outputs[0].edge].block == kNone);
+}

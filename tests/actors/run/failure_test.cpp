@@ -1,0 +1,184 @@
+#include "troupe/actors/run/failure.hpp"
+
+#include <future>
+
+#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr std::int64_t kForEver = 1'000'000;
+
+/// source -> early -> faulty -> sink, where faulty throws at a step.
+Plan faulty_plan(std::int64_t bad_step, std::vector<float>& record, std::int64_t steps = kForEver) {
+  Plan plan;
+  const auto source = plan.add(counting_source("source", steps));
+  const auto copy = [](const Firing& firing) {
+    firing.outputs[0].mutable_data<float>()[0] = firing.inputs[0].data<float>()[0];
+  };
+  const auto early = plan.add(function_actor("early", 1, copy));
+  const auto faulty = plan.add(function_actor("faulty", 1, [copy, bad_step](const Firing& firing) {
+    if (firing.step == bad_step) throw Error("faulty", "broke on purpose");
+    copy(firing);
+  }));
+  plan.connect(source, 0, early, 2);
+  plan.connect(early, 0, faulty, 2);
+  plan.connect(faulty, 0, plan.add(recording_sink("sink", record)), 2);
+  return plan;
+}
+
+/// Takes tensors and never returns them.
+class Hoarder : public caf::event_based_actor {
+ public:
+  explicit Hoarder(caf::actor_config& config) : caf::event_based_actor(config) {}
+  caf::behavior make_behavior() override {
+    return {[this](Wire& wire) {
+              supervisor_ = wire.supervisor;
+              send(supervisor_, Prepared{});
+            },
+            [this](const Begin&) { send(supervisor_, Prepared{}); },
+            [this](TensorReady& ready) { take(ready); },
+            [](const EndOfData&) {},
+            [](const Describe&) {},
+            [this](const Stop&) {
+              supervisor_ = nullptr;
+              quit();
+            }};
+  }
+
+ protected:
+  virtual void take(TensorReady& ready) { kept_.push_back(ready.tensor); }
+
+ private:
+  caf::actor supervisor_;
+  std::vector<Tensor> kept_;
+};
+
+/// Dies of an exception when a tensor arrives.
+class Mortal : public Hoarder {
+ public:
+  using Hoarder::Hoarder;
+
+ protected:
+  void take(TensorReady&) override { throw std::runtime_error("mortal"); }
+};
+
+template <class Actor>
+Plan plan_ending_in(const std::string& name) {
+  Plan plan;
+  const auto source = plan.add(counting_source("source", kForEver));
+  plan.connect(source, 0, plan.add(external<Actor>(name, {})));
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a kernel that throws in step 7 ends the run with its op and step, and the steps before are whole") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    std::vector<float> record;
+    auto runtime = scheduled_runtime(seed);
+    const auto plan = faulty_plan(7, record);
+    SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan));
+    spawned.start({0, kForEver, 0});
+    CHECK_THROWS_WITH(spawned.wait(), Contains("[faulty] broke on purpose (op faulty, step 7, replica 0)"));
+    CHECK(spawned.done());
+    REQUIRE(record.size() >= 7);
+    for (std::size_t i = 0; i < record.size(); ++i) CHECK(record[i] == static_cast<float>(i < 7 ? i : i + 1));
+    CHECK_THROWS_WITH(spawned.start({0, 1, 0}), Contains("after a failure"));
+  }
+}
+
+TEST_CASE("the same on real threads") {
+  for (const auto grain : {Grain::per_op, Grain::fused}) {
+    std::vector<float> record;
+    Runtime runtime({.workers = 2});
+    const auto plan = faulty_plan(7, record);
+    SpawnedPlan spawned(runtime, grain == Grain::per_op ? split(plan) : fuse(plan));
+    spawned.start({0, kForEver, 0});
+    CHECK_THROWS_WITH(spawned.wait({.interval = std::chrono::milliseconds(1)}), Contains("step 7"));
+  }
+}
+
+TEST_CASE("a source that throws ends the run too") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    std::vector<float> record;
+    auto plan = faulty_plan(-1, record);
+    plan.actors[0].make_task = function_source(
+        [](std::int64_t step) -> std::optional<std::int64_t> {
+          if (step == 4) throw Error("reader", "the disk is gone");
+          return 1;
+        },
+        [](const Firing& firing) { firing.outputs[0].mutable_data<float>()[0] = static_cast<float>(firing.step); });
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan));
+    spawned.start({0, kForEver, 0});
+    CHECK_THROWS_WITH(spawned.wait(), Contains("[reader] the disk is gone") && Contains("step 4"));
+    CHECK(record == std::vector<float>{0, 1, 2, 3});
+  }
+}
+
+TEST_CASE("an actor that never returns a credit is named by the report of the stall") {
+  SECTION("without threads, as soon as nobody has anything to do") {
+    auto runtime = scheduled_runtime(5);
+    SpawnedPlan spawned(runtime, split(plan_ending_in<Hoarder>("hoarder")));
+    spawned.start({0, kForEver, 0});
+    CHECK_THROWS_WITH(spawned.wait(), Contains("'source' (step 1) waits for 'hoarder' to return 'source'"));
+  }
+  SECTION("with threads, after the limit") {
+    Runtime runtime({.workers = 2});
+    SpawnedPlan spawned(runtime, split(plan_ending_in<Hoarder>("hoarder")));
+    spawned.start({0, kForEver, 0});
+    const WaitOptions soon{.stall_limit = std::chrono::milliseconds(50), .interval = std::chrono::milliseconds(10)};
+    CHECK_THROWS_WITH(spawned.wait(soon), Contains("[watchdog] no progress for 50 ms") &&
+                                              Contains("'source' (step 1) waits for 'hoarder' to return 'source'") &&
+                                              Contains("'hoarder' does not answer"));
+  }
+}
+
+TEST_CASE("an actor that dies ends the run with its name") {
+  auto runtime = scheduled_runtime(5);
+  SpawnedPlan spawned(runtime, split(plan_ending_in<Mortal>("mortal actor")));
+  spawned.start({0, kForEver, 0});
+  CHECK_THROWS_WITH(spawned.wait(), Contains("actor 'mortal actor' died"));
+}
+
+TEST_CASE("a kernel that does not end is named by the report of the stall") {
+  std::promise<void> release;
+  auto released = release.get_future().share();
+  Plan plan;
+  const auto source = plan.add(counting_source("source", 3));
+  plan.connect(source, 0, plan.add(function_actor("stuck", 0, [released](const Firing&) { released.wait(); })));
+  Runtime runtime({.workers = 2});
+  SpawnedPlan spawned(runtime, split(plan));
+  spawned.start({0, 3, 0});
+  const WaitOptions soon{.stall_limit = std::chrono::milliseconds(50), .interval = std::chrono::milliseconds(10)};
+  CHECK_THROWS_WITH(spawned.wait(soon), Contains("'stuck' is busy in 'stuck'"));
+  release.set_value();
+}
+
+TEST_CASE("a run that is stopped ends all sources at the same step") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<float> one, other;
+    Plan plan;
+    const auto first = plan.add(counting_source("first", kForEver));
+    const auto second = plan.add(counting_source("second", kForEver));
+    plan.connect(first, 0, plan.add(recording_sink("one", one)), 1);
+    plan.connect(second, 0, plan.add(recording_sink("other", other)), 4);
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, split(plan));
+    spawned.start({0, kForEver, 0});
+    for (int i = 0; i < 60; ++i) runtime.run_one();
+    spawned.stop();
+    spawned.wait();
+    CHECK(one.size() == other.size());
+    spawned.start({static_cast<std::int64_t>(one.size()), 2, 0});
+    spawned.wait();
+    CHECK(one.size() == other.size());
+  }
+}

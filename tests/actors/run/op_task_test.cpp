@@ -1,0 +1,41 @@
+#include "troupe/actors/run/op_task.hpp"
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+
+using namespace troupe;
+
+namespace {
+
+OpCall product_over_rows() {
+  const TensorInfo rows{Shape{kBatch, 2}, DType::float32};
+  return {&find_op("matmul"),
+          {{"transpose_a", true}, {"transpose_b", false}, {"relu", false}},
+          {rows, rows},
+          {{Shape{2, 2}, DType::float32}}};
+}
+
+std::vector<float> run(OpTask& task, std::int64_t rows) {
+  const Tensor a(Shape{rows, 2}, DType::float32);
+  for (auto& element : a.mutable_data<float>()) element = 1.0F;
+  const std::vector<Tensor> inputs{a, a};
+  const std::vector<Tensor> outputs{Tensor::from<float>({2, 2}, std::vector<float>(4, 9.0F))};
+  const Tensor scratch(Shape{static_cast<std::int64_t>(task.scratch_bytes())}, DType::uint8);
+  CHECK(task.fire({inputs, outputs, 0, rows, scratch.mutable_raw()}));
+  return {outputs[0].data<float>().begin(), outputs[0].data<float>().end()};
+}
+
+}  // namespace
+
+TEST_CASE("a kernel for every number of rows, and zeros for none") {
+  OpTask task(product_over_rows(), {});
+  for (std::int64_t rows : {3, 0, 5, 3}) {
+    task.prepare(rows);
+    CHECK(run(task, rows) == std::vector<float>(4, static_cast<float>(rows)));
+  }
+}
+
+TEST_CASE("a device without kernels is refused when the task prepares") {
+  OpTask task(product_over_rows(), {DeviceType::cuda, 0});
+  CHECK_THROWS_AS(task.prepare(3), Error);
+}

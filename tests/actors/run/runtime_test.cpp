@@ -1,0 +1,19 @@
+#include "troupe/actors/run/runtime.hpp"
+
+#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+
+using namespace troupe;
+
+TEST_CASE("a runtime has a device a core unless told otherwise") {
+  CHECK(Runtime().devices().size() == static_cast<std::size_t>(usable_cores()));
+  const Runtime runtime({.workers = 1, .cpu_devices = 3});
+  REQUIRE(runtime.devices().size() == 3);
+  CHECK(to_string(runtime.devices()[2]) == "cpu:2");
+}
+
+TEST_CASE("negative numbers are refused") {
+  CHECK_THROWS_AS(Runtime({.workers = -1}), Error);
+  CHECK_THROWS_AS(Runtime({.cpu_devices = -1}), Error);
+}

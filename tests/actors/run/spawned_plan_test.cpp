@@ -1,0 +1,248 @@
+#include "troupe/actors/run/spawned_plan.hpp"
+
+#include <numeric>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr std::int64_t kForEver = 1'000'000;
+
+Plan in_grain(Plan plan, Grain grain) {
+  return grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan));
+}
+
+std::vector<float> counted(std::int64_t first, std::int64_t count, float offset) {
+  std::vector<float> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), static_cast<float>(first) + offset);
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("a chain passes every step on, in order, whatever the order in which actors run") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const auto grain = seed % 2 == 0 ? Grain::per_op : Grain::fused;
+    std::vector<float> record;
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan plan(runtime, in_grain(chain_plan(5, 12, record, 1 + static_cast<int>(seed % 3)), grain));
+    plan.start({0, kForEver, 0});
+    plan.wait();
+    CHECK(plan.done());
+    CHECK(record == counted(0, 12, 5.0F));
+  }
+}
+
+TEST_CASE("a plan runs again and again, each run with as many steps as were asked for") {
+  for (const auto grain : {Grain::per_op, Grain::fused}) {
+    std::vector<float> record;
+    auto runtime = scheduled_runtime(3);
+    SpawnedPlan plan(runtime, in_grain(chain_plan(3, kForEver, record, 2), grain));
+    std::int64_t first = 0;
+    for (std::int64_t steps : {4, 0, 1, 7}) {
+      record.clear();
+      plan.start({first, steps, 0});
+      plan.wait();
+      CHECK(record == counted(first, steps, 3.0F));
+      first += steps;
+    }
+  }
+}
+
+TEST_CASE("real threads give the same") {
+  for (const auto grain : {Grain::per_op, Grain::fused}) {
+    for (int workers : {1, 2, 4}) {
+      std::vector<float> record;
+      Runtime runtime({.workers = workers});
+      SpawnedPlan plan(runtime, in_grain(chain_plan(8, 200, record, 2), grain));
+      plan.start({0, kForEver, 0});
+      plan.wait();
+      CHECK(record == counted(0, 200, 8.0F));
+    }
+  }
+}
+
+TEST_CASE("a token makes a loop: each step sees the result of the one before") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<float> record;
+    Plan plan;
+    const auto source = plan.add(counting_source("source", 6));
+    const auto sum = plan.add(function_actor("sum", 1, [](const Firing& firing) {
+      firing.outputs[0].mutable_data<float>()[0] =
+          firing.inputs[0].data<float>()[0] + firing.inputs[1].data<float>()[0];
+    }));
+    plan.connect(source, 0, sum);
+    plan.connect(plan.edge_of(sum, 0, 2, 1), sum, {Shape{2}, DType::float32}, 0);
+    const auto sink = plan.add(recording_sink("sink", record));
+    plan.connect(sum, 0, sink);
+    plan.connect(source, 0, sink);
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, in_grain(plan, seed % 2 == 0 ? Grain::per_op : Grain::fused));
+    spawned.start({0, 4, 0});
+    spawned.wait();
+    spawned.start({4, 2, 0});
+    spawned.wait();
+    // The sink reads the token too, so it is one step behind.
+    CHECK(record == std::vector<float>{0, 0, 1, 3, 6, 10});
+  }
+}
+
+TEST_CASE("the shortest source ends a run, and what the others sent too much comes back") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<float> record;
+    Plan plan;
+    const auto short_one = plan.add(counting_source("short", 3));
+    const auto long_one = plan.add(counting_source("long", 9));
+    const auto join = plan.add(function_actor("join", 1, [](const Firing& firing) {
+      firing.outputs[0].mutable_data<float>()[0] =
+          firing.inputs[0].data<float>()[0] * firing.inputs[1].data<float>()[0];
+    }));
+    plan.connect(short_one, 0, join, 2);
+    plan.connect(long_one, 0, join, 2);
+    plan.connect(join, 0, plan.add(recording_sink("sink", record)));
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, split(plan));
+    spawned.start({0, kForEver, 0});
+    spawned.wait();
+    CHECK(record == std::vector<float>{0, 1, 4});
+  }
+}
+
+TEST_CASE("the limits of capacity hold: a source is never further ahead than the slots allow") {
+  std::vector<float> record;
+  std::int64_t emitted = 0, most_ahead = 0;
+  Plan plan;
+  auto counting = counting_source("source", 50);
+  counting.make_task =
+      function_source([](std::int64_t step) { return step < 50 ? std::optional<std::int64_t>(1) : std::nullopt; },
+                      [&](const Firing&) { ++emitted; });
+  const auto source = plan.add(counting);
+  const auto sink = plan.add(function_actor(
+      "sink", 0, [&](const Firing& firing) { most_ahead = std::max(most_ahead, emitted - firing.step); }));
+  plan.connect(source, 0, sink, 3);
+  auto runtime = scheduled_runtime(11);
+  SpawnedPlan spawned(runtime, split(plan));
+  spawned.start({0, kForEver, 0});
+  spawned.wait();
+  CHECK(emitted == 50);
+  CHECK(most_ahead == 3);
+}
+
+TEST_CASE("a loop with one slot runs in both grains") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    std::vector<float> record;
+    Plan plan;
+    const auto source = plan.add(counting_source("source", 5));
+    const auto sum = plan.add(function_actor("sum", 1, [](const Firing& firing) {
+      firing.outputs[0].mutable_data<float>()[0] =
+          firing.inputs[0].data<float>()[0] + firing.inputs[1].data<float>()[0];
+    }));
+    const auto keep = plan.add(function_actor("keep", 1, [](const Firing& firing) {
+      firing.outputs[0].mutable_data<float>()[0] = firing.inputs[0].data<float>()[0];
+    }));
+    plan.connect(source, 0, sum);
+    plan.connect(sum, 0, keep);
+    plan.connect(sum, 0, plan.add(recording_sink("sink", record)));
+    plan.connect(plan.edge_of(keep, 0, 1, 1), sum, {Shape{2}, DType::float32}, 0);
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, in_grain(plan, seed % 2 == 0 ? Grain::per_op : Grain::fused));
+    spawned.start({0, kForEver, 0});
+    spawned.wait();
+    CHECK(record == std::vector<float>{0, 1, 3, 6, 10});
+  }
+}
+
+TEST_CASE("a stop right after the start, or after the end, stops that run and no other") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::vector<float> one, other;
+    Plan plan;
+    plan.connect(plan.add(counting_source("first", kForEver)), 0, plan.add(recording_sink("one", one)), 1);
+    plan.connect(plan.add(counting_source("second", kForEver)), 0, plan.add(recording_sink("other", other)), 4);
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, split(plan));
+    spawned.start({0, 500, 0});
+    for (std::uint64_t i = 0; i < seed; ++i) runtime.run_one();
+    spawned.stop();
+    spawned.wait();
+    CHECK(one.size() < 500);
+    CHECK(one.size() == other.size());
+    spawned.stop();
+    const auto first = static_cast<std::int64_t>(one.size());
+    spawned.start({first, 10, 0});
+    spawned.wait();
+    CHECK(one == counted(0, first + 10, 0.0F));
+    CHECK(one == other);
+  }
+}
+
+TEST_CASE("more rows than the plan has room for, or different ones together, are an error, not an overwrite") {
+  const auto rows_source = [](const std::string& name, std::int64_t rows) {
+    PlanActor source{.name = name, .role = ActorRole::source};
+    source.outputs.push_back({.info = {Shape{kBatch, 2}, DType::float32}});
+    source.make_task = function_source([rows](std::int64_t) { return rows; }, [](const Firing&) {});
+    return source;
+  };
+  const auto run = [&](std::int64_t first_rows, std::int64_t second_rows, Grain grain) {
+    Plan plan;
+    plan.max_rows = 4;
+    const auto sink = plan.add(function_actor("sink", 0, [](const Firing&) {}));
+    plan.connect(plan.add(rows_source("first", first_rows)), 0, sink);
+    plan.connect(plan.add(rows_source("second", second_rows)), 0, sink);
+    auto runtime = scheduled_runtime(1);
+    SpawnedPlan spawned(runtime, in_grain(plan, grain));
+    spawned.start({0, 3, 0});
+    spawned.wait();
+  };
+  for (const auto grain : {Grain::per_op, Grain::fused}) {
+    CHECK_NOTHROW(run(4, 4, grain));
+    CHECK_NOTHROW(run(0, 0, grain));
+    CHECK_THROWS_WITH(run(5, 5, grain), Contains("5 rows came where the plan has room for 4"));
+    CHECK_THROWS_WITH(run(3, 4, grain), Contains("3 and 4 rows"));
+  }
+}
+
+TEST_CASE("a plan that is not wired yet can be described") {
+  std::vector<float> record;
+  auto runtime = scheduled_runtime(0);
+  SpawnedPlan plan(runtime, split(chain_plan(1, 5, record)));
+  CHECK_THAT(plan.describe(), Contains("'source'"));
+}
+
+TEST_CASE("what cannot run is refused before anything is spawned") {
+  auto runtime = scheduled_runtime(0);
+  std::vector<float> record;
+  CHECK_THROWS_WITH(SpawnedPlan(runtime, chain_plan(1, 1, record)), Contains("no segments"));
+  Plan unread;
+  const auto source = unread.add(counting_source("source", 1));
+  unread.edge_of(source, 0);
+  CHECK_THROWS_WITH(SpawnedPlan(runtime, split(unread)), Contains("nobody reads edge 'source'"));
+  Plan idle;
+  idle.add(PlanActor{.name = "idle"});
+  CHECK_THROWS_WITH(SpawnedPlan(runtime, split(idle)), Contains("'idle' has nothing to do"));
+  Plan unpaced;
+  unpaced.add(function_actor("unpaced", 0, [](const Firing&) {}));
+  CHECK_THROWS_WITH(SpawnedPlan(runtime, split(unpaced)), Contains("'unpaced' has no input that tells it when"));
+  Plan spoiled;
+  const auto maker = spoiled.add(counting_source("maker", 1));
+  const auto in_place = spoiled.add(function_actor("in place", 1, [](const Firing&) {}));
+  spoiled.actors[in_place].outputs[0].alias_of = 0;
+  spoiled.connect(maker, 0, in_place);
+  spoiled.connect(maker, 0, spoiled.add(recording_sink("reader", record)));
+  spoiled.connect(in_place, 0, spoiled.add(recording_sink("sink", record)));
+  CHECK_THROWS_WITH(SpawnedPlan(runtime, split(spoiled)),
+                    Contains("'in place' works in place on what 'reader' reads too"));
+}
+
+TEST_CASE("a second run cannot start before the first is over") {
+  auto runtime = scheduled_runtime(0);
+  std::vector<float> record;
+  SpawnedPlan plan(runtime, split(chain_plan(1, 5, record)));
+  plan.start({0, 5, 0});
+  CHECK_THROWS_AS(plan.start({5, 5, 0}), Error);
+  plan.wait();
+}

@@ -1,0 +1,98 @@
+#include "troupe/tests/ops/cases/array.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace troupe::ops_test {
+
+std::int64_t product(const Sizes& sizes) {
+  std::int64_t result = 1;
+  for (auto size : sizes) result *= size;
+  return result;
+}
+
+std::size_t Array::flat(std::initializer_list<std::int64_t> index) const {
+  std::int64_t flat = 0;
+  std::size_t axis = 0;
+  for (auto i : index) flat = flat * sizes[axis++] + i;
+  return static_cast<std::size_t>(flat);
+}
+
+Sizes index_of(const Sizes& sizes, std::int64_t flat) {
+  Sizes index(sizes.size());
+  for (std::size_t axis = sizes.size(); axis-- > 0;) {
+    index[axis] = flat % sizes[axis];
+    flat /= sizes[axis];
+  }
+  return index;
+}
+
+std::int64_t flat_of(const Sizes& sizes, const Sizes& index) {
+  std::int64_t flat = 0;
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) flat = flat * sizes[axis] + index[axis];
+  return flat;
+}
+
+namespace {
+
+template <class T>
+void copy_from(const Tensor& tensor, std::vector<double>& data) {
+  const auto elements = tensor.data<T>();
+  std::transform(elements.begin(), elements.end(), data.begin(),
+                 [](T element) { return static_cast<double>(element); });
+}
+
+template <class T>
+Tensor tensor_of(const Array& array) {
+  std::vector<T> elements(array.data.size());
+  std::transform(array.data.begin(), array.data.end(), elements.begin(), [](double x) { return static_cast<T>(x); });
+  return Tensor::from<T>(Shape(array.sizes), elements);
+}
+
+}  // namespace
+
+Array to_array(const Tensor& tensor) {
+  Array array(tensor.shape().list());
+  switch (tensor.dtype()) {
+    case DType::float32:
+      copy_from<float>(tensor, array.data);
+      break;
+    case DType::int32:
+      copy_from<std::int32_t>(tensor, array.data);
+      break;
+    case DType::int64:
+      copy_from<std::int64_t>(tensor, array.data);
+      break;
+    default:
+      throw Error("to_array", "no array of " + to_string(tensor));
+  }
+  return array;
+}
+
+Tensor to_tensor(const Array& array, DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return tensor_of<float>(array);
+    case DType::int32:
+      return tensor_of<std::int32_t>(array);
+    case DType::int64:
+      return tensor_of<std::int64_t>(array);
+    default:
+      throw Error("to_tensor", "no tensor of " + std::string(name_of(dtype)));
+  }
+}
+
+double distance(const Array& got, const Array& want) {
+  constexpr auto kFar = std::numeric_limits<double>::infinity();
+  if (got.sizes != want.sizes) return kFar;
+  double largest = 1.0, worst = 0.0;
+  for (std::size_t i = 0; i < want.data.size(); ++i) {
+    if (!std::isfinite(got.data[i]) || !std::isfinite(want.data[i])) return kFar;
+    largest = std::max(largest, std::abs(want.data[i]));
+    worst = std::max(worst, std::abs(got.data[i] - want.data[i]));
+  }
+  return worst / largest;
+}
+
+}  // namespace troupe::ops_test

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "troupe/ops/core/tensor.hpp"
+
+namespace troupe::ops_test {
+
+using Sizes = std::vector<std::int64_t>;
+
+std::int64_t product(const Sizes& sizes);
+
+/// The numbers of a reference computation: row-major and in double precision, whatever the dtype of the tensor they
+/// stand for.
+struct Array {
+  Sizes sizes;
+  std::vector<double> data;
+
+  Array() = default;
+  explicit Array(Sizes array_sizes)
+      : sizes(std::move(array_sizes)), data(static_cast<std::size_t>(product(sizes)), 0.0) {}
+
+  std::int64_t elements() const { return static_cast<std::int64_t>(data.size()); }
+  double& at(std::initializer_list<std::int64_t> index) { return data[flat(index)]; }
+  double at(std::initializer_list<std::int64_t> index) const { return data[flat(index)]; }
+
+ private:
+  std::size_t flat(std::initializer_list<std::int64_t> index) const;
+};
+
+using Arrays = std::vector<Array>;
+
+/// The place of element number `flat` on every axis, and back.
+Sizes index_of(const Sizes& sizes, std::int64_t flat);
+std::int64_t flat_of(const Sizes& sizes, const Sizes& index);
+
+/// The elements of a tensor of any dtype that tests use.
+Array to_array(const Tensor& tensor);
+/// A new tensor with the elements of an array.
+Tensor to_tensor(const Array& array, DType dtype);
+
+/// The largest difference of two arrays divided by the largest number of `want` (at least 1); infinity if a number is
+/// not finite or the sizes differ.
+double distance(const Array& got, const Array& want);
+
+}  // namespace troupe::ops_test

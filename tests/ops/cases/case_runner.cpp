@@ -1,0 +1,148 @@
+#include "troupe/tests/ops/cases/case_runner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/reduce.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+using Random = std::mt19937_64;
+
+double unit(Random& random) {
+  return static_cast<double>(random() >> 40) * 0x1.0p-24;
+}
+
+double draw_number(Draw draw, Random& random) {
+  const auto u = unit(random);
+  const auto sign = random() % 2 == 0 ? 1.0 : -1.0;
+  switch (draw) {
+    case Draw::uniform:
+      return 2.0 * u - 1.0;
+    case Draw::away_from_zero:
+      return sign * (0.1 + 0.9 * u);
+    case Draw::positive:
+      return 0.1 + 0.9 * u;
+    case Draw::eighths:
+      return std::floor(17.0 * u) / 8.0 - 1.0;
+    case Draw::off_grid:
+      return sign * (2.0 * std::floor(32.0 * u) + 1.0) / 128.0;
+    case Draw::large:
+      return sign * 10000.0 + 6.0 * unit(random) - 3.0;
+    default:
+      throw Error("draw_number", "not a draw of single numbers");
+  }
+}
+
+Array draw(const CaseInput& input, std::int64_t rows, Random& random) {
+  Array array(input.shape.with_rows(rows).list());
+  const auto n = array.elements();
+  if (input.draw == Draw::batch_info) {
+    array.data = {static_cast<double>(rows), static_cast<double>(2 * rows + 3), 1.0, static_cast<double>(input.number)};
+  } else if (input.draw == Draw::labels) {
+    for (auto& label : array.data) label = static_cast<double>(random() % static_cast<std::uint64_t>(input.number));
+  } else if (input.draw == Draw::distinct) {
+    for (std::int64_t i = 0; i < n; ++i)
+      array.data[static_cast<std::size_t>(i)] = static_cast<double>(i - n / 2) / 64.0;
+    std::shuffle(array.data.begin(), array.data.end(), random);
+  } else {
+    for (auto& x : array.data) x = static_cast<double>(static_cast<float>(draw_number(input.draw, random)));
+  }
+  return array;
+}
+
+/// Fills the memory of every result of the program with the bits of a NaN.
+void poison(const Program& program) {
+  for (const auto& step : program.steps()) {
+    if (step.op->kind == OpKind::update) continue;
+    for (const auto& output : step.outputs) {
+      if (output.bytes() > 0) std::memset(output.mutable_raw(), 0xFF, output.bytes());
+    }
+  }
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
+}
+
+/// Copies of the results whose names begin with `prefix`.
+std::vector<Tensor> results(const Graph& graph, const Program& program, const std::string& prefix) {
+  std::vector<Tensor> tensors;
+  for (const auto& named : graph.outputs())
+    if (named.name.starts_with(prefix)) tensors.push_back(program.output(named.name).clone());
+  return tensors;
+}
+
+}  // namespace
+
+Arrays draw_inputs(const OpCase& op_case, std::int64_t rows) {
+  Random random(static_cast<std::uint64_t>(rows) + 1);
+  Arrays inputs;
+  for (const auto& input : op_case.inputs) inputs.push_back(draw(input, rows, random));
+  return inputs;
+}
+
+Array draw_weights(const Sizes& sizes) {
+  Random random(4711);
+  return draw({Shape(sizes)}, 0, random);
+}
+
+Graph case_graph(const OpCase& op_case) {
+  GraphBuilder builder;
+  Values inputs;
+  for (std::size_t i = 0; i < op_case.inputs.size(); ++i)
+    inputs.push_back(builder.input("x" + std::to_string(i), op_case.inputs[i].shape, op_case.inputs[i].dtype()));
+  const auto ys = op_case.build(inputs);
+  for (std::size_t i = 0; i < ys.size(); ++i) builder.output("y" + std::to_string(i), ys[i]);
+  const auto graph = std::move(builder).build();
+  return op_case.pass != nullptr ? op_case.pass(graph) : graph;
+}
+
+Graph case_gradient_graph(const OpCase& op_case) {
+  GraphBuilder builder(case_graph(op_case));
+  const auto sources = builder.graph().sources("input");
+  const auto y = builder.value(builder.graph().output("y0"));
+  std::vector<std::int64_t> axes;
+  for (std::size_t axis = 0; axis < y.shape().rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+  const auto loss = reduce_sum(mul(y, builder.input("dy", y.shape())), axes);
+  Values wrt;
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (op_case.inputs[i].differentiable) wrt.push_back(builder.value(sources[i]));
+  const auto found = gradients(loss, wrt);
+  for (std::size_t i = 0; i < found.size(); ++i) builder.output("dx" + std::to_string(i), found[i]);
+  return std::move(builder).build();
+}
+
+CaseResult run_case(const Graph& graph, const std::string& prefix, const Arrays& inputs, const Array& weights,
+                    std::int64_t rows, Device device) {
+  Program program(graph, rows, device);
+  std::vector<std::pair<Tensor, Tensor>> bound_and_saved;
+  for (auto id : graph.sources("input")) {
+    const auto& name = graph.producer(id).name;
+    const auto tensor = to_tensor(
+        name == "dy" ? weights : inputs.at(static_cast<std::size_t>(std::stoi(name.substr(1)))), graph.info(id).dtype);
+    program.bind(name, tensor);
+    bound_and_saved.emplace_back(tensor, tensor.clone());
+  }
+  program.run();
+  const auto first = results(graph, program, prefix);
+  poison(program);
+  // Updates overwrite what they were given.
+  for (const auto& [bound, saved] : bound_and_saved)
+    if (saved.bytes() > 0) std::memcpy(bound.mutable_raw(), saved.raw(), saved.bytes());
+  program.run();
+  const auto second = results(graph, program, prefix);
+  CaseResult result;
+  for (const auto& tensor : first) result.outputs.push_back(to_array(tensor));
+  result.repeats = std::equal(first.begin(), first.end(), second.begin(), second.end(), same_bits);
+  return result;
+}
+
+}  // namespace troupe::ops_test

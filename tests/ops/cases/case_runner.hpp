@@ -1,0 +1,30 @@
+#pragma once
+
+#include "troupe/ops/core/device.hpp"
+#include "troupe/tests/ops/cases/op_cases.hpp"
+
+namespace troupe::ops_test {
+
+/// The inputs of a case, the same ones every time. Every number is one that its dtype can hold.
+Arrays draw_inputs(const OpCase& op_case, std::int64_t rows);
+/// Weights for the elements of the differentiated result: their weighted sum is the loss.
+Array draw_weights(const Sizes& sizes);
+
+/// The graph of a case: inputs `x0`, `x1`, ..., results `y0`, `y1`, ..., after its pass.
+Graph case_graph(const OpCase& op_case);
+/// As above with an input `dy`, and the gradients of the sum of y0 * dy as results `dx0`, `dx1`, ... of the inputs that
+/// get one.
+Graph case_gradient_graph(const OpCase& op_case);
+
+struct CaseResult {
+  Arrays outputs;
+  /// True if a second run, with the memory of all results filled with NaN before it, gave the same bits.
+  bool repeats = false;
+};
+
+/// Runs a graph on inputs `x0`, ... and, if it has that input, `dy`; returns the results whose names begin with
+/// `prefix`.
+CaseResult run_case(const Graph& graph, const std::string& prefix, const Arrays& inputs, const Array& weights,
+                    std::int64_t rows, Device device = {});
+
+}  // namespace troupe::ops_test

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "troupe/ops/graph/graph.hpp"
+#include "troupe/tests/ops/cases/reference.hpp"
+
+namespace troupe::ops_test {
+
+/// How the elements of an input are chosen.
+enum class Draw {
+  uniform,         ///< in [-1, 1)
+  away_from_zero,  ///< 0.1 <= |x| < 1, away from the kink of relu
+  distinct,        ///< multiples of 1/64, no two alike
+  eighths,         ///< multiples of 1/8 in [-1, 1]: sums of their products are exact in float32
+  off_grid,        ///< odd multiples of 1/128: they never cancel a sum of products of eighths
+  large,           ///< within 3 of +10,000 or -10,000
+  positive,        ///< in [0.1, 1)
+  labels,          ///< int32 below `number`
+  batch_info,      ///< int64[4] with step `number`
+};
+
+struct CaseInput {
+  Shape shape;
+  Draw draw = Draw::uniform;
+  bool differentiable = true;
+  std::int64_t number = 0;
+
+  DType dtype() const;
+};
+
+using Values = std::vector<Value>;
+
+/// One op on inputs of one kind of shape. Every backend runs the same cases.
+struct OpCase {
+  std::string name;
+  std::vector<CaseInput> inputs;
+  /// Applies the op; the first result is the one that is differentiated.
+  std::function<Values(const Values& inputs)> build;
+  Reference reference;
+  /// Largest distance (array.hpp) from the reference; 0: the same bits.
+  double tolerance = 1e-5;
+  /// Changes the graph before gradients are taken, if set.
+  Graph (*pass)(const Graph&) = nullptr;
+  /// False where finite differences would step over a kink.
+  bool smooth = true;
+
+  /// Rows of the batch to try: one number if the shapes do not name the batch.
+  std::vector<std::int64_t> rows() const;
+};
+
+/// All cases.
+const std::vector<OpCase>& op_cases();
+
+// The parts of the table.
+std::vector<OpCase> elementwise_cases();
+std::vector<OpCase> view_cases();
+std::vector<OpCase> reduce_cases();
+std::vector<OpCase> matmul_cases();
+std::vector<OpCase> conv_cases();
+std::vector<OpCase> pool_cases();
+std::vector<OpCase> softmax_cases();
+std::vector<OpCase> update_cases();
+
+// Inputs that only say what the others need.
+inline CaseInput batch_info(std::int64_t step = 6) {
+  return {Shape{4}, Draw::batch_info, false, step};
+}
+inline CaseInput labels(std::int64_t classes) {
+  return {Shape{kBatch}, Draw::labels, false, classes};
+}
+
+}  // namespace troupe::ops_test

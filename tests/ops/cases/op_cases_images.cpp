@@ -1,0 +1,105 @@
+#include "troupe/ops/conv2d.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/max_pool.hpp"
+#include "troupe/tests/ops/cases/op_cases.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+struct ConvShape {
+  std::int64_t height, width, channels, window_height, window_width, filters, stride, padding;
+};
+
+std::string text_of(const ConvShape& s) {
+  return to_string(Shape{kBatch, s.height, s.width, s.channels}) + " with " +
+         to_string(Shape{s.window_height, s.window_width, s.channels, s.filters}) + " stride " +
+         std::to_string(s.stride) + " padding " + std::to_string(s.padding);
+}
+
+Values convolve(const Values& x, const Conv2dOptions& options) {
+  return {x.size() == 3 ? conv2d(x[0], x[1], x[2], options) : conv2d(x[0], x[1], options)};
+}
+
+std::vector<CaseInput> conv_inputs(const ConvShape& s, bool bias, Draw draw, Draw bias_draw) {
+  std::vector<CaseInput> inputs{{{kBatch, s.height, s.width, s.channels}, draw},
+                                {{s.window_height, s.window_width, s.channels, s.filters}, draw}};
+  if (bias) inputs.push_back({{s.filters}, bias_draw});
+  return inputs;
+}
+
+OpCase conv_case(const ConvShape& s, bool bias) {
+  const Conv2dOptions options{s.stride, s.padding};
+  return {"conv2d " + text_of(s) + (bias ? " and bias" : ""), conv_inputs(s, bias, Draw::uniform, Draw::uniform),
+          [options](const Values& x) { return convolve(x, options); }, reference::conv2d(s.stride, s.padding, false)};
+}
+
+OpCase conv_relu_case(const ConvShape& s, bool bias) {
+  const Conv2dOptions options{s.stride, s.padding};
+  return {"conv2d and relu in one " + text_of(s) + (bias ? " and bias" : ""),
+          conv_inputs(s, bias, Draw::eighths, Draw::off_grid),
+          [options](const Values& x) { return Values{relu(convolve(x, options)[0])}; },
+          reference::conv2d(s.stride, s.padding, true),
+          1e-5,
+          fuse_bias_and_activation,
+          bias};
+}
+
+std::vector<ConvShape> conv_shapes() {
+  return {
+      {5, 4, 1, 3, 3, 1, 1, 0},   {5, 4, 1, 3, 3, 16, 1, 1}, {6, 7, 3, 3, 3, 16, 2, 1},  {6, 7, 3, 5, 5, 3, 1, 2},
+      {4, 6, 16, 1, 1, 32, 1, 0}, {5, 3, 16, 1, 1, 3, 2, 0}, {4, 4, 3, 1, 1, 16, 1, 2},  {7, 5, 16, 3, 3, 32, 1, 1},
+      {6, 5, 32, 3, 3, 16, 2, 0}, {6, 6, 1, 5, 5, 32, 2, 2}, {5, 5, 16, 5, 5, 16, 1, 0}, {1, 1, 3, 1, 1, 1, 1, 0},
+      {3, 9, 1, 1, 5, 16, 1, 2},  {9, 3, 3, 5, 1, 1, 2, 2},  {8, 8, 32, 3, 3, 1, 1, 1},  {2, 2, 16, 3, 3, 16, 3, 1},
+  };
+}
+
+OpCase pool_case(const Shape& image, const MaxPoolOptions& options, Draw draw = Draw::distinct) {
+  return {"max_pool " + to_string(image) + " window " + std::to_string(options.window) + " stride " +
+              std::to_string(options.stride) + " padding " + std::to_string(options.padding) +
+              (draw == Draw::distinct ? "" : " with equals"),
+          {{image, draw}},
+          [options](const Values& x) { return Values{max_pool(x[0], options)}; },
+          reference::max_pool(options.window, options.stride, options.padding),
+          1e-5,
+          nullptr,
+          draw == Draw::distinct};
+}
+
+}  // namespace
+
+std::vector<OpCase> conv_cases() {
+  std::vector<OpCase> cases;
+  for (const auto& shape : conv_shapes())
+    for (const bool bias : {false, true}) cases.push_back(conv_case(shape, bias));
+  for (const bool bias : {false, true}) {
+    cases.push_back(conv_relu_case({6, 7, 3, 3, 3, 16, 1, 1}, bias));
+    cases.push_back(conv_relu_case({5, 5, 16, 3, 3, 32, 2, 0}, bias));
+    cases.push_back(conv_relu_case({5, 6, 1, 5, 5, 3, 1, 2}, bias));
+  }
+  cases.push_back(conv_relu_case({4, 5, 3, 3, 3, 16, 1, 1}, true));
+  cases.back().name = "conv2d, add and relu in one";
+  cases.back().build = [](const Values& x) {
+    return Values{relu(add(conv2d(x[0], x[1], {.stride = 1, .padding = 1}), x[2]))};
+  };
+  return cases;
+}
+
+std::vector<OpCase> pool_cases() {
+  std::vector<OpCase> cases;
+  for (const auto& image : {Shape{kBatch, 5, 7, 1}, Shape{kBatch, 6, 4, 3}, Shape{kBatch, 7, 8, 16}})
+    for (const std::int64_t window : {2, 3})
+      for (const std::int64_t stride : {1, 2, 3})
+        for (const std::int64_t padding : {0, 1}) cases.push_back(pool_case(image, {window, stride, padding}));
+  cases.push_back(pool_case({kBatch, 2, 2, 5}, {2, 2, 0}));
+  cases.push_back(pool_case({kBatch, 1, 1, 3}, {1, 1, 0}));
+  cases.push_back(pool_case({kBatch, 1, 1, 3}, {2, 1, 1}));
+  cases.push_back(pool_case({2, 17, 16, 2}, {15, 2, 7}));
+  for (const std::int64_t channels : {1, 3, 16, 32})
+    for (const std::int64_t stride : {1, 2})
+      cases.push_back(pool_case({kBatch, 6, 5, channels}, {3, stride, 1}, Draw::eighths));
+  return cases;
+}
+
+}  // namespace troupe::ops_test

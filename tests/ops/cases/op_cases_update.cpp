@@ -1,0 +1,86 @@
+#include <cmath>
+
+#include "troupe/ops/nn/schedule.hpp"
+#include "troupe/tests/ops/cases/op_cases.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+const Shape kParameter{7, 5};
+
+CaseInput fixed(const Shape& shape, Draw draw = Draw::uniform) {
+  return {shape, draw, false};
+}
+
+std::function<Values(const Values&)> apply(const char* op, const Attributes& attributes) {
+  return [op, attributes](const Values& x) { return x[0].builder().apply(op, x, attributes); };
+}
+
+OpCase sgd_case(const std::string& name, const reference::SgdOptions& options, bool clipped) {
+  std::vector<CaseInput> inputs{fixed(kParameter)};
+  if (options.momentum != 0.0) inputs.push_back(fixed(kParameter));
+  inputs.insert(inputs.end(), {fixed(kParameter), fixed({}, Draw::positive)});
+  if (clipped) inputs.push_back(fixed({}, Draw::positive));
+  return {"sgd_update " + name, inputs,
+          apply("sgd_update", {{"momentum", options.momentum},
+                               {"nesterov", options.nesterov},
+                               {"weight_decay", options.weight_decay},
+                               {"clipped", clipped}}),
+          reference::sgd_update(options), 1e-6};
+}
+
+// A large v makes the correction of its bias matter.
+OpCase adam_case(const std::string& name, const reference::AdamOptions& options, std::int64_t step, bool clipped) {
+  std::vector<CaseInput> inputs{fixed(kParameter), fixed(kParameter),         fixed(kParameter, Draw::positive),
+                                fixed(kParameter), fixed({}, Draw::positive), batch_info(step)};
+  if (clipped) inputs.push_back(fixed({}, Draw::positive));
+  return {"adam_update " + name + " in step " + std::to_string(step), inputs,
+          apply("adam_update", {{"beta1", options.beta1},
+                                {"beta2", options.beta2},
+                                {"epsilon", options.epsilon},
+                                {"weight_decay", options.weight_decay},
+                                {"clipped", clipped}}),
+          reference::adam_update(options), 2e-6};
+}
+
+OpCase factor_case(const std::string& name, std::vector<CaseInput> inputs, double limit) {
+  return {"global_norm_factor " + name, std::move(inputs), apply("global_norm_factor", {{"limit", limit}}),
+          reference::global_norm_factor(limit), 1e-6};
+}
+
+OpCase rate_case(const std::string& name, const Schedule& schedule, std::int64_t step,
+                 std::function<double(double)> rate) {
+  return {"learning_rate " + name + " in step " + std::to_string(step),
+          {batch_info(step)},
+          [schedule](const Values& x) { return Values{schedule.apply(x[0])}; },
+          reference::learning_rate(std::move(rate)),
+          1e-7};
+}
+
+}  // namespace
+
+std::vector<OpCase> update_cases() {
+  std::vector<OpCase> cases{
+      sgd_case("plain", {}, false),
+      sgd_case("clipped", {}, true),
+      sgd_case("with decay", {.weight_decay = 0.1}, false),
+      sgd_case("with momentum", {.momentum = 0.9}, false),
+      sgd_case("with Nesterov's momentum", {.momentum = 0.9, .nesterov = true}, false),
+      sgd_case("with momentum and decay, clipped", {.momentum = 0.5, .weight_decay = 0.1}, true),
+      sgd_case("with all of it", {.momentum = 0.5, .nesterov = true, .weight_decay = 0.1}, true),
+      factor_case("below the limit", {fixed({3, 4}), fixed({5})}, 100.0),
+      factor_case("above the limit", {fixed({30, 4}), fixed({5}), fixed({})}, 0.5),
+      factor_case("with a gradient of no elements", {fixed({30, 4}), fixed({0})}, 0.5),
+  };
+  for (const std::int64_t step : {0, 1, 6, 5000}) {
+    cases.push_back(adam_case("plain", {}, step, false));
+    cases.push_back(adam_case("with all of it", {0.8, 0.99, 1e-3, 0.1}, step, true));
+    cases.push_back(rate_case("constant", 0.25, step, [](double) { return 0.25; }));
+    cases.push_back(rate_case("by steps", Schedule::step_decay(0.5, 3, 0.1), step,
+                              [](double s) { return 0.5 * std::pow(0.1, std::floor(s / 3.0)); }));
+  }
+  return cases;
+}
+
+}  // namespace troupe::ops_test

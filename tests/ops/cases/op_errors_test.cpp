@@ -1,0 +1,213 @@
+#include <limits>
+#include <set>
+
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/softmax.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/support.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+struct Misuse {
+  const char* op;
+  std::vector<TensorInfo> inputs;
+  Attributes attributes = {};
+};
+
+TensorInfo f32(const Shape& shape) {
+  return {shape, DType::float32};
+}
+TensorInfo i32(const Shape& shape) {
+  return {shape, DType::int32};
+}
+TensorInfo i64(const Shape& shape) {
+  return {shape, DType::int64};
+}
+
+using List = std::vector<std::int64_t>;
+
+std::vector<Misuse> elementwise_misuses() {
+  return {
+      {"input", {f32({2})}},
+      {"parameter", {f32({2})}},
+      {"constant", {f32({2})}},
+      {"add", {f32({kBatch, 3}), f32({4})}},
+      {"add", {f32({kBatch, 3}), f32({5, 3})}},
+      {"add", {f32({kBatch}), f32({3, 1})}},
+      {"sub", {f32({2, 3}), f32({3, 2})}},
+      {"sub", {f32({2}), i32({2})}},
+      {"mul", {f32({2})}},
+      {"scale", {i64({4})}, {{"factor", 2.0}}},
+      {"relu", {i32({4})}},
+      {"relu_grad", {f32({4}), f32({5})}},
+      {"check_finite", {i32({4})}},
+      {"after", {f32({4})}},
+  };
+}
+
+std::vector<Misuse> view_and_reduce_misuses() {
+  return {
+      {"reshape", {f32({2, 3})}, {{"shape", List{7}}}},
+      {"reshape", {f32({kBatch, 3})}, {{"shape", List{3}}}},
+      {"reshape", {f32({3})}, {{"shape", List{kBatch, 1}}}},
+      {"slice", {f32({2, 3})}, {{"offset", std::int64_t{4}}, {"shape", List{3}}}},
+      {"slice", {f32({2, 3})}, {{"offset", std::int64_t{-1}}, {"shape", List{3}}}},
+      {"slice", {f32({kBatch, 3})}, {{"offset", std::int64_t{0}}, {"shape", List{3}}}},
+      {"pack", {f32({3}), i32({3})}},
+      {"pack", {f32({3}), f32({kBatch, 3})}},
+      {"all_reduce", {f32({kBatch, 3})}},
+      {"reduce_sum", {f32({2, 3})}, {{"axes", List{2}}}},
+      {"reduce_sum", {f32({2, 3})}, {{"axes", List{1, 1}}}},
+      {"reduce_sum", {f32({2, 3})}, {{"axes", List{-1}}}},
+      {"reduce_mean", {f32({kBatch, 3})}, {{"axes", List{0}}}},
+      {"reduce_mean", {f32({0, 3})}, {{"axes", List{0}}}},
+      {"broadcast_to", {f32({3}), f32({2, 3})}},
+      {"broadcast_to", {f32({3, 2}), f32({3, 4})}},
+      {"batch_mean", {f32({kBatch, 1}), i64({4})}},
+      {"batch_mean", {f32({kBatch}), i64({3})}},
+      {"batch_mean_grad", {f32({}), i32({4}), f32({kBatch})}},
+  };
+}
+
+std::vector<Misuse> product_misuses() {
+  const Attributes plain{{"transpose_a", false}, {"transpose_b", false}, {"relu", false}};
+  const Attributes geometry{{"stride", std::int64_t{1}}, {"padding", std::int64_t{0}}, {"relu", false}};
+  const Attributes pool{{"window", std::int64_t{2}}, {"stride", std::int64_t{2}}, {"padding", std::int64_t{0}}};
+  const auto image = f32({kBatch, 4, 4, 3});
+  const auto weights = f32({3, 3, 3, 8});
+  return {
+      {"matmul", {f32({2, 3}), f32({4, 5})}, plain},
+      {"matmul", {f32({2, 3}), f32({3})}, plain},
+      {"matmul", {f32({2, 3}), f32({3, 5}), f32({4})}, plain},
+      {"matmul", {f32({2, 3}), f32({kBatch, 3})}, plain.with("transpose_b", true)},
+      {"matmul", {i32({2, 3}), f32({3, 4})}, plain},
+      {"conv2d", {image, f32({3, 3, 4, 8})}, geometry},
+      {"conv2d", {image, f32({5, 5, 3, 8})}, geometry},
+      {"conv2d", {image, weights, f32({7})}, geometry},
+      {"conv2d", {image, weights}, geometry.with("stride", std::int64_t{0})},
+      {"conv2d", {image, weights}, geometry.with("padding", std::int64_t{-1})},
+      {"conv2d", {f32({4, 4, 3}), weights}, geometry},
+      {"conv2d", {image, f32({3, 3, 3, 0})}, geometry},
+      {"conv2d_grad_data", {image}},
+      {"conv2d_grad_weights", {image}},
+      {"max_pool", {f32({kBatch, 1, 4, 3})}, pool},
+      {"max_pool", {image}, pool.with("window", std::int64_t{16})},
+      {"max_pool", {image}, pool.with("stride", std::int64_t{0})},
+      {"max_pool", {image}, pool.with("padding", std::int64_t{2})},
+      {"max_pool_grad", {image}},
+  };
+}
+
+std::vector<Misuse> loss_and_update_misuses() {
+  const Attributes sgd{{"momentum", 0.0}, {"clipped", false}};
+  const Attributes adam{{"clipped", false}};
+  const auto p = f32({3, 2}), rate = f32({});
+  return {
+      {"softmax", {f32({})}},
+      {"softmax", {f32({kBatch})}},
+      {"softmax_grad", {f32({2, 2})}},
+      {"softmax_cross_entropy", {f32({kBatch, 3}), f32({kBatch})}},
+      {"softmax_cross_entropy", {f32({kBatch, 3}), i32({5})}},
+      {"softmax_cross_entropy", {f32({kBatch, 0}), i32({kBatch})}},
+      {"softmax_cross_entropy_grad", {f32({kBatch, 3}), i32({kBatch})}},
+      {"count_correct", {f32({kBatch, 2, 3}), i32({kBatch})}},
+      {"learning_rate", {i64({3})}},
+      {"learning_rate", {f32({4})}},
+      {"global_norm_factor", {f32({3}), i32({3})}},
+      {"sgd_update", {p, f32({2, 3}), rate}, sgd},
+      {"sgd_update", {p, p, f32({1})}, sgd},
+      {"sgd_update", {p, p, rate}, sgd.with("momentum", 0.5)},
+      {"sgd_update", {p, p, rate, p}, sgd.with("clipped", true)},
+      {"adam_update", {p, p, p, f32({6}), rate, i64({4})}, adam},
+      {"adam_update", {p, p, p, p, rate, i64({})}, adam},
+  };
+}
+
+std::vector<Misuse> misuses() {
+  std::vector<Misuse> all;
+  for (const auto part : {elementwise_misuses, view_and_reduce_misuses, product_misuses, loss_and_update_misuses})
+    for (auto& misuse : part()) all.push_back(std::move(misuse));
+  return all;
+}
+
+std::string error_of_applying(const Misuse& misuse) {
+  GraphBuilder builder;
+  std::vector<Value> inputs;
+  for (std::size_t i = 0; i < misuse.inputs.size(); ++i)
+    inputs.push_back(builder.input("x" + std::to_string(i), misuse.inputs[i].shape, misuse.inputs[i].dtype));
+  return error_of([&] { builder.apply(misuse.op, inputs, misuse.attributes); });
+}
+
+}  // namespace
+
+TEST_CASE("what an op does not take is an error that names the op and the shapes", "[ops][errors]") {
+  for (const auto& misuse : misuses()) {
+    const auto error = error_of_applying(misuse);
+    INFO(misuse.op << ": " << error);
+    CHECK(error.starts_with("[" + std::string(misuse.op) + "] "));
+    for (const auto& info : misuse.inputs) CHECK(contains(error, to_string(info)));
+  }
+}
+
+TEST_CASE("every op has a misuse in the table", "[ops][errors]") {
+  std::set<std::string_view> covered;
+  for (const auto& misuse : misuses()) covered.insert(misuse.op);
+  for (const auto* op : all_ops()) {
+    INFO(op->name);
+    CHECK(covered.count(op->name) == 1);
+  }
+}
+
+TEST_CASE("functions that make ops refuse what has no op", "[ops][errors]") {
+  GraphBuilder builder;
+  CHECK(error_of([&] { pack({}); }).starts_with("[pack] "));
+  CHECK(error_of([&] { flatten(builder.input("x", {})); }).starts_with("[flatten] "));
+}
+
+namespace {
+
+/// The error of running one op on one float32 input.
+std::string error_of_running(Value (*op)(Value), const std::vector<float>& elements) {
+  GraphBuilder builder;
+  builder.output("y", op(builder.input("x", {kBatch})));
+  Program program(std::move(builder).build(), static_cast<std::int64_t>(elements.size()));
+  program.bind("x", Tensor::from<float>({static_cast<std::int64_t>(elements.size())}, elements));
+  return error_of([&] { program.run(); });
+}
+
+std::string error_of_label(std::int32_t label) {
+  GraphBuilder builder;
+  builder.output(
+      "loss", softmax_cross_entropy(builder.input("x", {kBatch, 3}), builder.input("t", {kBatch}, DType::int32)).loss);
+  Program program(std::move(builder).build(), 2);
+  program.bind("x", Tensor({2, 3}, DType::float32));
+  program.bind("t", Tensor::from<std::int32_t>({2}, std::vector<std::int32_t>{0, label}));
+  return error_of([&] { program.run(); });
+}
+
+}  // namespace
+
+TEST_CASE("check_finite ends a run at the first number that is not finite", "[ops][errors]") {
+  const auto infinity = std::numeric_limits<float>::infinity();
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto bad : {infinity, -infinity, nan})
+    CHECK(error_of_running(check_finite, {1.0F, bad, 2.0F}).starts_with("[check_finite] "));
+  CHECK(error_of_running(check_finite, {std::numeric_limits<float>::max(), 0.0F}).empty());
+}
+
+TEST_CASE("a label that is no class ends a run", "[ops][errors]") {
+  for (const auto label : {-1, 3, std::numeric_limits<std::int32_t>::max()}) {
+    const auto error = error_of_label(label);
+    CHECK(error.starts_with("[softmax_cross_entropy] "));
+    CHECK(contains(error, std::to_string(label)));
+    CHECK(contains(error, "row 1"));
+  }
+  CHECK(error_of_label(2).empty());
+}
+
+}  // namespace troupe::ops_test

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/cases/case_runner.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+// What lies in between was rounded to float32 several times.
+constexpr double kGradientTolerance = 1e-5;
+
+bool has_gradient(const OpCase& op_case) {
+  return op_case.reference.backward != nullptr;
+}
+
+void check_close(const Arrays& got, const Arrays& want, double tolerance) {
+  REQUIRE(got.size() == want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    INFO("result " << i << " of sizes " << to_string(Shape(got[i].sizes)));
+    CHECK(got[i].sizes == want[i].sizes);
+    CHECK(distance(got[i], want[i]) <= tolerance);
+  }
+}
+
+/// The gradients of the inputs that get one.
+Arrays wanted_gradients(const OpCase& op_case, const Arrays& inputs, const Array& dy) {
+  const auto all = op_case.reference.backward(inputs, dy);
+  Arrays wanted;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (op_case.inputs[i].differentiable) wanted.push_back(all[i]);
+  return wanted;
+}
+
+void check_forward(const OpCase& op_case, std::int64_t rows) {
+  const auto inputs = draw_inputs(op_case, rows);
+  const auto result = run_case(case_graph(op_case), "y", inputs, {}, rows);
+  check_close(result.outputs, op_case.reference.forward(inputs), op_case.tolerance);
+  CHECK(result.repeats);
+}
+
+void check_gradient(const OpCase& op_case, std::int64_t rows) {
+  const auto inputs = draw_inputs(op_case, rows);
+  const auto dy = draw_weights(op_case.reference.forward(inputs)[0].sizes);
+  const auto result = run_case(case_gradient_graph(op_case), "dx", inputs, dy, rows);
+  check_close(result.outputs, wanted_gradients(op_case, inputs, dy), kGradientTolerance);
+  CHECK(result.repeats);
+}
+
+double loss_of(const OpCase& op_case, const Arrays& inputs, const Array& dy) {
+  const auto y = op_case.reference.forward(inputs)[0];
+  double loss = 0.0;
+  for (std::size_t i = 0; i < y.data.size(); ++i) loss += y.data[i] * dy.data[i];
+  return loss;
+}
+
+/// Compares the reference's gradient of some elements of input i with central differences of the reference itself.
+void check_differences(const OpCase& op_case, Arrays inputs, std::size_t i) {
+  constexpr double kStep = 1e-4;
+  constexpr std::size_t kProbes = 12;
+  const auto dy = draw_weights(op_case.reference.forward(inputs)[0].sizes);
+  const auto dx = op_case.reference.backward(inputs, dy)[i];
+  const auto stride = std::max<std::size_t>(1, dx.data.size() / kProbes);
+  for (std::size_t at = 0; at < dx.data.size(); at += stride) {
+    auto& element = inputs[i].data[at];
+    const auto saved = element;
+    element = saved + kStep;
+    const auto above = loss_of(op_case, inputs, dy);
+    element = saved - kStep;
+    const auto below = loss_of(op_case, inputs, dy);
+    element = saved;
+    INFO("input " << i << " element " << at);
+    CHECK(std::abs((above - below) / (2.0 * kStep) - dx.data[at]) <= 1e-6 * std::max(1.0, std::abs(dx.data[at])));
+  }
+}
+
+void collect_ops(const Graph& graph, std::set<std::string_view>& ops) {
+  for (const auto& node : graph.nodes()) ops.insert(node.op->name);
+}
+
+}  // namespace
+
+TEST_CASE("every op computes what its reference does", "[ops]") {
+  for (const auto& op_case : op_cases())
+    for (const auto rows : op_case.rows()) {
+      INFO(op_case.name << ", " << rows << " rows");
+      check_forward(op_case, rows);
+    }
+}
+
+TEST_CASE("the gradient of every op is that of its reference", "[ops]") {
+  for (const auto& op_case : op_cases()) {
+    if (!has_gradient(op_case)) continue;
+    for (const auto rows : op_case.rows()) {
+      INFO(op_case.name << ", " << rows << " rows");
+      check_gradient(op_case, rows);
+    }
+  }
+}
+
+TEST_CASE("the references' gradients are those of finite differences", "[ops]") {
+  for (const auto& op_case : op_cases()) {
+    if (!has_gradient(op_case) || !op_case.smooth) continue;
+    INFO(op_case.name);
+    const auto inputs = draw_inputs(op_case, 2);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (op_case.inputs[i].differentiable) check_differences(op_case, inputs, i);
+  }
+}
+
+TEST_CASE("every op that computes is part of some case", "[ops]") {
+  std::set<std::string_view> covered;
+  for (const auto& op_case : op_cases())
+    collect_ops(has_gradient(op_case) ? case_gradient_graph(op_case) : case_graph(op_case), covered);
+  for (const auto* op : all_ops()) {
+    const bool computes = op->kind == OpKind::compute || op->kind == OpKind::pack || op->kind == OpKind::update;
+    INFO(op->name);
+    if (computes || op->kind == OpKind::view) CHECK(covered.count(op->name) == 1);
+  }
+}
+
+TEST_CASE("no two cases have one name", "[ops]") {
+  std::set<std::string> names;
+  for (const auto& op_case : op_cases()) {
+    INFO(op_case.name);
+    CHECK(names.insert(op_case.name).second);
+  }
+}
+
+}  // namespace troupe::ops_test

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+
+#include "troupe/tests/ops/cases/array.hpp"
+
+namespace troupe::ops_test {
+
+/// What an op computes, written down as plainly as can be and in double precision. It shares nothing with the kernels.
+struct Reference {
+  std::function<Arrays(const Arrays& inputs)> forward;
+  /// The gradient of every input, given that of output 0; empty for an input that has none. Null: the op has none.
+  std::function<Arrays(const Arrays& inputs, const Array& dy)> backward;
+};
+
+namespace reference {
+
+Reference add();
+Reference sub();
+Reference mul();
+Reference square();
+Reference scale(double factor);
+Reference relu();
+/// The inputs as they are, one output each.
+Reference identity();
+/// The leading size of a target may be kBatch: then it is that of the input.
+Reference reshape(Sizes target);
+Reference slice(std::int64_t offset, Sizes target);
+
+Reference reduce_sum(std::vector<std::int64_t> axes);
+Reference reduce_mean(std::vector<std::int64_t> axes);
+Reference batch_mean();
+
+Reference matmul(bool transpose_a, bool transpose_b, bool with_relu);
+Reference conv2d(std::int64_t stride, std::int64_t padding, bool with_relu);
+Reference max_pool(std::int64_t window, std::int64_t stride, std::int64_t padding);
+
+Reference softmax();
+Reference softmax_cross_entropy();
+Reference count_correct();
+
+struct SgdOptions {
+  double momentum = 0.0;
+  bool nesterov = false;
+  double weight_decay = 0.0;
+};
+Reference sgd_update(SgdOptions options);
+struct AdamOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.0;
+};
+Reference adam_update(AdamOptions options);
+Reference global_norm_factor(double limit);
+Reference learning_rate(std::function<double(double step)> rate);
+
+}  // namespace reference
+
+}  // namespace troupe::ops_test

@@ -1,0 +1,176 @@
+#include "troupe/ops/data/dataset.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/support.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+using Order = std::vector<std::int32_t>;
+
+/// Examples 0 .. rows - 1, two features each: 10 i and 10 i + 1; label i modulo 10.
+Dataset range(std::int64_t rows, float scale = 1.0F, float shift = 0.0F) {
+  std::vector<float> features;
+  Order labels;
+  for (std::int32_t i = 0; i < rows; ++i) {
+    features.insert(features.end(), {static_cast<float>(10 * i), static_cast<float>(10 * i + 1)});
+    labels.push_back(i % 10);
+  }
+  return {Tensor::from<float>({rows, 2}, features), Tensor::from<std::int32_t>({rows}, labels), 10, scale, shift};
+}
+
+/// The examples of every replica's part of every batch of an epoch, in order.
+std::vector<std::vector<Order>> parts(const Dataset& dataset, int replicas) {
+  const auto order = dataset.order(1, 0);
+  std::vector<std::vector<Order>> batches;
+  for (std::int64_t first = 0; first < dataset.rows(); first += dataset.batch_rows()) {
+    const auto rows = std::min(dataset.batch_rows(), dataset.rows() - first);
+    auto& batch = batches.emplace_back();
+    for (int replica = 0; replica < replicas; ++replica) {
+      const auto part = part_of_batch(rows, replicas, replica);
+      const auto begin = order.begin() + first + part.first;
+      batch.emplace_back(begin, begin + part.rows);
+    }
+  }
+  return batches;
+}
+
+Order sorted(Order order) {
+  std::ranges::sort(order);
+  return order;
+}
+
+Order iota(std::int64_t rows) {
+  Order order(static_cast<std::size_t>(rows));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+}  // namespace
+
+TEST_CASE("a batch is divided among the replicas, the last one's part may be small or empty", "[dataset]") {
+  using Parts = std::vector<std::vector<Order>>;
+  CHECK(parts(range(6).batch(4), 2) == Parts{{{0, 1}, {2, 3}}, {{4}, {5}}});
+  CHECK(parts(range(8).batch(4), 3) == Parts{{{0, 1}, {2, 3}, {}}, {{4, 5}, {6, 7}, {}}});
+  CHECK(parts(range(3).batch(5), 1) == Parts{{{0, 1, 2}}});
+}
+
+TEST_CASE("the parts of a batch cover it without gaps", "[dataset]") {
+  for (std::int64_t rows = 0; rows <= 20; ++rows)
+    for (int replicas = 1; replicas <= 8; ++replicas) {
+      std::int64_t next = 0, previous = rows;
+      for (int replica = 0; replica < replicas; ++replica) {
+        const auto part = part_of_batch(rows, replicas, replica);
+        CHECK(part.first == next);
+        CHECK(part.rows >= 0);
+        CHECK(part.rows <= previous);
+        next += part.rows;
+        previous = part.rows;
+      }
+      CHECK(next == rows);
+    }
+}
+
+TEST_CASE("without shuffling, or with a buffer of 1, examples come in order", "[dataset]") {
+  CHECK(range(50).order(1, 0) == iota(50));
+  CHECK(range(50).shuffle(1).order(1, 3) == iota(50));
+}
+
+TEST_CASE("a shuffled epoch holds every example once", "[dataset]") {
+  for (const std::int64_t buffer : {2, 10, 100, 1000}) {
+    const auto order = range(100).shuffle(buffer).order(1, 0);
+    CHECK(order != iota(100));
+    CHECK(sorted(order) == iota(100));
+  }
+}
+
+TEST_CASE("the order depends on the seed and the epoch, and on nothing else", "[dataset]") {
+  const auto dataset = range(100).shuffle(100);
+  CHECK(dataset.order(1, 0) == dataset.order(1, 0));
+  CHECK(dataset.order(1, 0) == dataset.batch(7).prefetch(3).order(1, 0));
+  CHECK(dataset.order(1, 0) != dataset.order(1, 1));
+  CHECK(dataset.order(1, 0) != dataset.order(2, 0));
+}
+
+TEST_CASE("an example is drawn only from the buffer", "[dataset]") {
+  constexpr std::int32_t kBuffer = 8;
+  std::int32_t furthest = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto order = range(200).shuffle(kBuffer).order(seed, 0);
+    for (std::int32_t position = 0; position < 200; ++position) {
+      const auto ahead = order[static_cast<std::size_t>(position)] - position;
+      CHECK(ahead <= kBuffer - 1);
+      furthest = std::max(furthest, ahead);
+    }
+  }
+  CHECK(furthest == kBuffer - 1);
+}
+
+TEST_CASE("a buffer of all examples can put any of them first", "[dataset]") {
+  std::vector<bool> seen(10);
+  for (std::uint64_t seed = 0; seed < 200; ++seed)
+    seen[static_cast<std::size_t>(range(10).shuffle(10).order(seed, 0)[0])] = true;
+  CHECK(std::ranges::all_of(seen, [](bool s) { return s; }));
+}
+
+TEST_CASE("take leaves the first examples", "[dataset]") {
+  const auto dataset = range(10).take(4);
+  CHECK(dataset.rows() == 4);
+  CHECK(sorted(dataset.shuffle(100).order(1, 0)) == iota(4));
+  CHECK(range(10).take(100).rows() == 10);
+  CHECK(range(10).take(0).order(1, 0).empty());
+}
+
+TEST_CASE("a dataset counts its batches", "[dataset]") {
+  CHECK(range(10).batch(4).batches() == 3);
+  CHECK(range(8).batch(4).batches() == 2);
+  CHECK(range(0).batch(4).batches() == 0);
+  const auto dataset = range(10).batch(4).prefetch(2);
+  CHECK(dataset.batch_rows() == 4);
+  CHECK(dataset.prefetched() == 2);
+  CHECK(dataset.classes() == 10);
+  CHECK(dataset.feature_shape() == Shape{kBatch, 2});
+}
+
+TEST_CASE("gathered features are scaled and shifted", "[dataset]") {
+  const Tensor features({3, 2}, DType::float32), labels({3}, DType::int32);
+  range(10, 0.5F, -1.0F).gather(Order{7, 0, 7}, features, labels);
+  CHECK(std::ranges::equal(features.data<float>(), std::vector<float>{34.0F, 34.5F, -1.0F, -0.5F, 34.0F, 34.5F}));
+  CHECK(std::ranges::equal(labels.data<std::int32_t>(), Order{7, 0, 7}));
+}
+
+TEST_CASE("bytes are features too", "[dataset]") {
+  std::vector<std::uint8_t> bytes(512);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i);
+  const Dataset dataset(Tensor::from<std::uint8_t>({2, 16, 16}, bytes), Tensor({2}, DType::int32), 1, 2.0F, 1.0F);
+  const Tensor features({1, 16, 16}, DType::float32), labels({1}, DType::int32);
+  dataset.gather(Order{1}, features, labels);
+  for (std::size_t i = 0; i < 256; ++i) CHECK(features.data<float>()[i] == 2.0F * static_cast<float>(i) + 1.0F);
+}
+
+TEST_CASE("examples that do not fit together are refused", "[dataset]") {
+  const Tensor features({3, 2}, DType::float32);
+  const auto make = [&](const std::vector<std::int32_t>& labels) {
+    return error_of(
+        [&] { Dataset(features, Tensor::from<std::int32_t>({static_cast<std::int64_t>(labels.size())}, labels), 3); });
+  };
+  CHECK(make({0, 1, 2}).empty());
+  CHECK(contains(make({0, 1}), "[dataset] float32[3, 2] on cpu:0 and labels int32[2] on cpu:0"));
+  CHECK(contains(make({0, 1, 3}), "label 3 is not one of the 3 classes"));
+  CHECK(contains(make({0, -1, 2}), "label -1"));
+  CHECK(
+      contains(error_of([] { Dataset(Tensor({3}, DType::int32), Tensor({3}, DType::int32), 3); }), "uint8 or float32"));
+}
+
+TEST_CASE("options out of range are refused by name", "[dataset]") {
+  CHECK(contains(error_of([] { (void)range(3).batch(0); }), "[dataset] the batch size must be at least 1, not 0"));
+  CHECK(contains(error_of([] { (void)range(3).shuffle(0); }), "the shuffle buffer"));
+  CHECK(contains(error_of([] { (void)range(3).prefetch(-1); }), "prefetch"));
+  CHECK(contains(error_of([] { (void)range(3).take(-1); }), "to take"));
+}
+
+}  // namespace troupe::ops_test

@@ -1,0 +1,109 @@
+#include "troupe/ops/nn/layers.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/cases/array.hpp"
+#include "troupe/tests/ops/cases/reference.hpp"
+#include "troupe/tests/ops/support.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+struct Parameter {
+  std::string name;
+  Shape shape;
+  Initializer initializer;
+  bool operator==(const Parameter&) const = default;
+};
+
+std::vector<Parameter> parameters_of(const Graph& graph) {
+  std::vector<Parameter> found;
+  for (auto id : graph.sources("parameter"))
+    found.push_back({graph.producer(id).name, graph.info(id).shape, graph.producer(id).initializer});
+  return found;
+}
+
+Graph graph_of(const Model& model, const Shape& features) {
+  GraphBuilder builder;
+  builder.output("y", model(builder.input("x", features)));
+  return std::move(builder).build();
+}
+
+struct Doubled {
+  static constexpr const char* kName = "doubled";
+  Value operator()(Value x) const { return scale(x, 2.0); }
+};
+
+}  // namespace
+
+TEST_CASE("a model names its parameters by kind and number", "[layers]") {
+  const Sequential model{Conv2d{8, 3, relu}, MaxPool{}, Conv2d{16, 3}, Flatten{}, Dense{10, relu}, Dense{4}};
+  const auto graph = graph_of(model, {kBatch, 8, 8, 3});
+  const auto fan_in = Initializer::fan_in_uniform(), zeros = Initializer::zeros();
+  CHECK(parameters_of(graph) == std::vector<Parameter>{{"conv1.weights", {3, 3, 3, 8}, fan_in},
+                                                       {"conv1.bias", {8}, zeros},
+                                                       {"conv2.weights", {3, 3, 8, 16}, fan_in},
+                                                       {"conv2.bias", {16}, zeros},
+                                                       {"dense1.weights", {16, 10}, fan_in},
+                                                       {"dense1.bias", {10}, zeros},
+                                                       {"dense2.weights", {10, 4}, fan_in},
+                                                       {"dense2.bias", {4}, zeros}});
+  CHECK(graph.info(graph.output("y")).shape == Shape{kBatch, 4});
+}
+
+TEST_CASE("an initializer may be chosen", "[layers]") {
+  const auto chosen = Initializer::constant(0.5);
+  const auto dense = graph_of(Dense{.units = 2, .activation = relu, .initializer = chosen}, {kBatch, 3});
+  CHECK(parameters_of(dense)[0].initializer == chosen);
+  const auto conv = graph_of(Conv2d{.filters = 2, .window = 1, .initializer = chosen}, {kBatch, 3, 3, 1});
+  CHECK(parameters_of(conv)[0].initializer == chosen);
+}
+
+TEST_CASE("a dense layer computes the activation of x times weights plus bias", "[layers]") {
+  Program program(graph_of(Dense{2, relu}, {kBatch, 3}), 2);
+  Arrays in{Array({2, 3}), Array({3, 2}), Array({2})};
+  in[0].data = {1.0, 2.0, 3.0, -1.0, 0.5, 0.0};
+  in[1].data = {1.0, -1.0, 0.5, 0.25, 2.0, 1.0};
+  in[2].data = {0.5, -4.0};
+  program.bind("x", to_tensor(in[0], DType::float32));
+  program.bind("weights", to_tensor(in[1], DType::float32));
+  program.bind("bias", to_tensor(in[2], DType::float32));
+  program.run();
+  const auto want = reference::matmul(false, false, true).forward(in)[0];
+  CHECK(distance(to_array(program.output("y")), want) < 1e-6);
+}
+
+TEST_CASE("options reach the convolution and the pooling", "[layers]") {
+  const auto shape_of = [](const Model& model) {
+    const auto graph = graph_of(model, {kBatch, 7, 9, 3});
+    return graph.info(graph.output("y")).shape;
+  };
+  CHECK(shape_of(Conv2d{.filters = 5, .window = 3, .options = {.stride = 2, .padding = 1}}) == Shape{kBatch, 4, 5, 5});
+  CHECK(shape_of(MaxPool{{.window = 3, .stride = 1, .padding = 1}}) == Shape{kBatch, 7, 9, 3});
+  CHECK(shape_of(MaxPool{}) == Shape{kBatch, 3, 4, 3});
+  CHECK(shape_of(Flatten{}) == Shape{kBatch, 189});
+}
+
+TEST_CASE("a user's own layer stands in a model like any other", "[layers]") {
+  const auto graph = graph_of(Sequential{Doubled{}, Dense{2}, Doubled{}}, {kBatch, 3});
+  const auto named = [&](const std::string& name) {
+    return std::ranges::any_of(graph.nodes(), [&](const Node& node) { return node.name == name; });
+  };
+  CHECK(named("doubled1.scale"));
+  CHECK(named("doubled2.scale"));
+}
+
+TEST_CASE("layers refuse what they cannot take", "[layers]") {
+  CHECK(contains(error_of([] { graph_of(Dense{0}, {kBatch, 3}); }), "[dense] needs at least one unit, not 0"));
+  CHECK(contains(error_of([] {
+                   graph_of(Dense{2}, {kBatch, 3, 3, 1});
+                 }),
+                 "[dense] needs [B, N], not float32[B, 3, 3, 1]"));
+  CHECK(contains(error_of([] { graph_of(Conv2d{2, 0}, {kBatch, 3, 3, 1}); }), "[conv2d] needs at least one filter"));
+  CHECK(contains(error_of([] { graph_of(Conv2d{2, 1}, {kBatch, 3}); }), "[conv2d] needs images [B, H, W, C]"));
+}
+
+}  // namespace troupe::ops_test
