@@ -20,14 +20,15 @@ ActorStep::ActorStep(const TrainingSpec& spec, const Dataset& data, int replicas
     : data_(data),
       runtime_({.workers = workers, .cpu_devices = replicas}),
       strategy_(make_strategy(runtime_, replicas)),
-      log_(replicas),
-      plan_(runtime_, make_plan(spec, grain)) {}
+      log_(replicas, spec, data.fields()),
+      plan_(runtime_, in_grain(strategy_->training_plan({spec, data_, 0, log_.sink_inputs()}), grain), make_context()) {
+}
 
-Plan ActorStep::make_plan(const TrainingSpec& spec, Grain grain) {
-  auto plan = strategy_->training_plan({spec, data_, 0, store_, {names::kLoss, names::kCorrect}, [this](int replica) {
-                                          return log_.make_sink(replica);
-                                        }});
-  return grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan));
+SpawnContext ActorStep::make_context() {
+  SpawnContext context;
+  context.sources.emplace("data", data_);
+  context.tasks.emplace("metrics", log_.sink());
+  return context;
 }
 
 double ActorStep::run(std::int64_t steps) {

@@ -16,12 +16,11 @@ class ActorStep {
   double run(std::int64_t steps);
 
  private:
-  Plan make_plan(const TrainingSpec& spec, Grain grain);
+  SpawnContext make_context();
 
   const Dataset& data_;
   Runtime runtime_;
   std::unique_ptr<Strategy> strategy_;
-  ParameterStore store_{0};
   MetricsLog log_;
   SpawnedPlan plan_;
   std::int64_t step_ = 0, epoch_ = 0;

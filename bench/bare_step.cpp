@@ -6,8 +6,10 @@
 
 #include "troupe/actors/run/parameter_store.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/data/batch_info.hpp"
 #include "troupe/ops/reshape.hpp"
-#include "troupe/transport/local/rank_sum.hpp"
+#include "troupe/transport/rank_sum.hpp"
 
 namespace troupe::bench {
 
@@ -20,7 +22,7 @@ bool is_product(const OpDef& op) {
 }
 
 /// The graph whose gradients are outputs, to be reduced and applied by hand.
-Graph gradient_graph(const TrainingSpec& spec, const Shape& features) {
+Graph gradient_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
   struct NoUpdate {
     Schedule lr = 0.0;
     std::optional<double> clip_norm = {};
@@ -29,12 +31,12 @@ Graph gradient_graph(const TrainingSpec& spec, const Shape& features) {
     }
   };
   TrainingSpec without{spec.model, spec.loss, NoUpdate{}};
-  return training_graph(without, features,
+  return training_graph(without, fields,
                         [](auto gradients) { return std::vector<Value>(gradients.begin(), gradients.end()); });
 }
 
-Graph update_graph(const TrainingSpec& spec, const Shape& features) {
-  return training_graph(spec, features,
+Graph update_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
+  return training_graph(spec, fields,
                         [](auto gradients) { return std::vector<Value>(gradients.begin(), gradients.end()); });
 }
 
@@ -58,11 +60,24 @@ void SpinBarrier::wait() {
   while (round_.load(std::memory_order_acquire) == round) __builtin_ia32_pause();
 }
 
+/// The parameters of a graph as they start, one copy for all.
+std::map<std::string, Tensor> start_values(const Graph& graph) {
+  ParameterStore store(kSeed);
+  std::map<std::string, Tensor> values;
+  for (auto id : graph.sources(kParameter)) {
+    const auto& node = graph.producer(id);
+    store.add({{node.name, 0}, graph.info(id), {}, node.initializer, node.trainable});
+    values[node.name] = store.get(node.name);
+  }
+  return values;
+}
+
 struct BareStep::Replica {
   int index = 0, replicas = 1;
   struct Part {
     std::unique_ptr<Program> program;
-    Tensor features, labels, batch_info;
+    std::vector<Tensor> fields;  // those that the graph reads
+    Tensor batch_info;
     std::vector<PartUpdate> updates;
   };
   std::map<std::int64_t, Part> by_batch_rows;
@@ -72,10 +87,9 @@ BareStep::~BareStep() = default;
 
 BareStep::BareStep(const TrainingSpec& spec, const Dataset& data, int replicas, double learning_rate)
     : data_(data), barrier_(replicas) {
-  const auto graph =
-      replicas == 1 ? update_graph(spec, data.feature_shape()) : gradient_graph(spec, data.feature_shape());
-  ParameterStore store(kSeed);
-  store.add(graph, 0, {});
+  const auto graph = replicas == 1 ? update_graph(spec, data.fields()) : gradient_graph(spec, data.fields());
+  for (const auto& name : fields_read(graph)) field_numbers_.push_back(data.index_of(name));
+  const auto parameters = start_values(graph);
   const auto last = data.rows() % data.batch_rows();
   for (int r = 0; r < replicas; ++r) {
     auto& replica = *replicas_.emplace_back(std::make_unique<Replica>());
@@ -86,23 +100,25 @@ BareStep::BareStep(const TrainingSpec& spec, const Dataset& data, int replicas, 
       const auto mine = part_of_batch(rows, replicas, r).rows;
       auto& part = replica.by_batch_rows[rows];
       part.program = std::make_unique<Program>(graph, mine);
-      part.features = Tensor(data.feature_shape().with_rows(mine), DType::float32);
-      part.labels = Tensor(Shape{mine}, DType::int32);
-      part.batch_info = Tensor::from<std::int64_t>(Shape{4}, std::vector<std::int64_t>{mine, rows, 0, 0});
-      part.program->bind(names::kFeatures, part.features);
-      part.program->bind(names::kLabels, part.labels);
+      for (const auto& name : fields_read(graph)) {
+        const auto& info = data.fields()[data.index_of(name)].info;
+        part.fields.emplace_back(info.shape.with_rows(mine), info.dtype);
+        part.program->bind(name, part.fields.back());
+      }
+      part.batch_info = Tensor(BatchInfo::info().shape, BatchInfo::info().dtype);
+      BatchInfo{mine, rows, 0, 0}.write(part.batch_info);
       part.program->bind(names::kBatchInfo, part.batch_info);
-      for (auto id : graph.sources("parameter"))
-        part.program->bind(graph.producer(id).name, store.get(graph.producer(id).name, 0));
+      for (auto id : graph.sources(kParameter))
+        part.program->bind(graph.producer(id).name, parameters.at(graph.producer(id).name));
       if (mine > 0) part.program->run();
     }
   }
   const auto rate = Tensor::scalar(static_cast<float>(learning_rate));
   for (auto& replica : replicas_) {
     for (auto& [rows, part] : replica->by_batch_rows) {
-      for (const auto& name : replicas == 1 ? std::vector<std::string>{} : store.trained()) {
+      for (const auto& [name, parameter] : parameters) {
+        if (replicas == 1) break;
         PartUpdate update;
-        const auto& parameter = store.get(name, 0);
         const auto half = part_of_batch(parameter.elements(), replicas, replica->index);
         if (half.rows == 0) continue;
         for (auto& other : replicas_) update.gradients.push_back(other->by_batch_rows.at(rows).program->output(name));
@@ -115,7 +131,7 @@ BareStep::BareStep(const TrainingSpec& spec, const Dataset& data, int replicas, 
         update.outputs = {update.inputs[0]};
         const TensorInfo info{Shape{half.rows}, DType::float32};
         update.kernel =
-            make_kernel({&find_op("sgd_update"),
+            make_kernel({&kSgdUpdate,
                          {{"momentum", 0.0}, {"nesterov", false}, {"weight_decay", 0.0}, {"clipped", false}},
                          {info, info, {Shape{}, DType::float32}},
                          {info}},
@@ -128,6 +144,7 @@ BareStep::BareStep(const TrainingSpec& spec, const Dataset& data, int replicas, 
 
 void BareStep::work(Replica& replica, std::int64_t steps, bool products_only) {
   pin_this_thread(replica.index);
+  const auto stream = backend_of(DeviceType::cpu).make_stream({});
   std::vector<std::int32_t> order;
   auto batch = data_.batches();
   std::int64_t epoch = epoch_;
@@ -145,15 +162,15 @@ void BareStep::work(Replica& replica, std::int64_t steps, bool products_only) {
         if (is_product(*part.program->steps()[i].op)) part.program->run_step(i);
       continue;
     }
-    data_.gather(
-        std::span(order).subspan(static_cast<std::size_t>(first + mine.first), static_cast<std::size_t>(mine.rows)),
-        part.features, part.labels);
+    const auto samples =
+        std::span(order).subspan(static_cast<std::size_t>(first + mine.first), static_cast<std::size_t>(mine.rows));
+    for (std::size_t i = 0; i < part.fields.size(); ++i) data_.gather(samples, field_numbers_[i], part.fields[i]);
     part.program->run();
     if (part.updates.empty()) continue;
     barrier_.wait();
     for (auto& update : part.updates) {
-      local::rank_sum(update.gradients, update.first, update.count, update.inputs[1].mutable_raw());
-      update.kernel->run(update.inputs, update.outputs, nullptr);
+      rank_sum(update.gradients, update.first, update.count, update.inputs[1].mutable_raw());
+      update.kernel->run({*stream}, update.inputs, update.outputs);
     }
     barrier_.wait();
   }

@@ -43,6 +43,7 @@ class BareStep {
   void work(Replica& replica, std::int64_t steps, bool products_only);
 
   const Dataset& data_;
+  std::vector<std::size_t> field_numbers_;
   std::int64_t epoch_ = 0;
   std::vector<std::unique_ptr<Replica>> replicas_;
   SpinBarrier barrier_;

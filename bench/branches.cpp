@@ -40,12 +40,12 @@ double steps_per_second(SpawnedPlan& plan, std::int64_t steps) {
 
 int main(int argc, char** argv) {
   std::int64_t size = 384, steps = 100;
-  int depth = 4, rounds = 9;
+  int depth = 4, repetitions = 9;
   CLI::App app("Two branches at once", "branches");
   app.add_option("--size", size, "of the square matrices")->check(CLI::PositiveNumber);
   app.add_option("--depth", depth, "products of a branch")->check(CLI::Range(1, 1000));
   app.add_option("--steps", steps)->check(CLI::PositiveNumber);
-  app.add_option("--rounds", rounds)->check(CLI::Range(1, 1000));
+  app.add_option("--repetitions", repetitions)->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
   try {
     const auto graph = two_branches(size, depth);
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
     SpawnedPlan with_one(one, plan_for(graph, Grain::per_op, 1)), with_two(two, plan_for(graph, Grain::per_op, 1));
     const auto figures = alternate({{"one", [&] { return steps_per_second(with_one, steps); }},
                                     {"two", [&] { return steps_per_second(with_two, steps); }}},
-                                   rounds);
+                                   repetitions);
     std::printf("one worker %.0f steps/s, two workers %.0f steps/s: %.2f times as fast\n", median(figures.at("one")),
                 median(figures.at("two")), median_ratio(figures.at("two"), figures.at("one")));
   } catch (const std::exception& error) {

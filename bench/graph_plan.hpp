@@ -13,21 +13,21 @@ inline Plan plan_for(const Graph& graph, Grain grain, std::int32_t capacity) {
   PlanActor source;
   source.name = "source";
   source.role = ActorRole::source;
-  source.outputs.push_back({kNone, graph.info(graph.sources("input").at(0)), {}, kNone, {}});
+  source.outputs.push_back({.info = graph.info(graph.sources(kInput).at(0))});
   source.make_task = function_source([](std::int64_t) { return 1; }, [](const Firing&) {});
   const auto feeder = plan.add(std::move(source));
   plan.edge_of(feeder, 0, capacity);
   LowerOptions options;
   options.inputs = {{"x", {feeder, 0}}};
   options.capacity = capacity;
-  const auto outputs = lower(plan, graph, ParameterStore(0), options);
+  const auto outputs = lower(plan, graph, options);
   PlanActor sink;
   sink.name = "sink";
   sink.role = ActorRole::sink;
   sink.make_task = function_task([](const Firing&) {});
   const auto id = plan.add(std::move(sink));
   for (const auto& [name, made] : outputs) plan.connect(made, id);
-  return grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan));
+  return in_grain(std::move(plan), grain);
 }
 
 }  // namespace troupe::bench

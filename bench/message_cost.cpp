@@ -34,10 +34,10 @@ double bare_messages(Runtime& runtime, std::int64_t pairs) {
   const auto tensor = Tensor::scalar(1.0F);
   const auto begin = std::chrono::steady_clock::now();
   runtime.system().spawn([&, pairs](caf::event_based_actor* self) -> caf::behavior {
-    self->send(echo, TensorReady{0, 0, tensor, nullptr});
+    self->send(echo, TensorReady{0, 0, {}, tensor, nullptr});
     return {[&, self, left = pairs](const CreditReturned&) mutable {
       if (--left > 0) {
-        self->send(echo, TensorReady{0, 0, tensor, nullptr});
+        self->send(echo, TensorReady{0, 0, {}, tensor, nullptr});
         return;
       }
       done.set_value();
@@ -106,7 +106,7 @@ struct Options {
   int ops = 1000;
   int capacity = 2;
   std::int64_t steps = 400;
-  int rounds = 9;
+  int repetitions = 9;
   std::string json;
 };
 
@@ -118,7 +118,7 @@ nlohmann::json measure(const Options& options, const std::string& name, const Gr
   const Contenders contenders{{"bare", [&] { return bare_messages(runtime, options.steps * options.ops / 4); }},
                               {"per-op", [&] { return run_steps(per_op, options.steps) / edges; }},
                               {"fused", [&] { return run_steps(fused, options.steps * 10) / options.ops; }}};
-  const auto figures = alternate(contenders, options.rounds);
+  const auto figures = alternate(contenders, options.repetitions);
   const auto ratio = median_ratio(figures.at("per-op"), figures.at("bare"));
   std::printf("%-10s two bare messages %4.0f ns, per-op %4.0f ns an edge (%.2f of bare), fused %3.0f ns an op\n",
               name.c_str(), median(figures.at("bare")), median(figures.at("per-op")), ratio,
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   app.add_option("--ops", options.ops)->check(CLI::Range(1, 100'000));
   app.add_option("--capacity", options.capacity, "of every edge in the per-op grain")->check(CLI::Range(1, 64));
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  app.add_option("--repetitions", options.repetitions)->check(CLI::Range(1, 1000));
   app.add_option("--json", options.json);
   CLI11_PARSE(app, argc, argv);
   try {

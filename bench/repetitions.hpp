@@ -18,15 +18,15 @@ using Contenders = std::vector<std::pair<std::string, std::function<double()>>>;
 
 /// Figures of every contender, one a round. In every round each is measured once, in turn, so that a change of the
 /// machine's speed meets all of them.
-inline std::map<std::string, std::vector<double>> alternate(const Contenders& contenders, int rounds) {
+inline std::map<std::string, std::vector<double>> alternate(const Contenders& contenders, int repetitions) {
   std::map<std::string, std::vector<double>> figures;
   for (const auto& [name, measure] : contenders) measure();
-  for (int round = 0; round < rounds; ++round)
+  for (int round = 0; round < repetitions; ++round)
     for (const auto& [name, measure] : contenders) figures[name].push_back(measure());
   return figures;
 }
 
-/// The median over all rounds of a divided by b.
+/// The median over all repetitions of a divided by b.
 inline double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) ratios.push_back(a[i] / b[i]);

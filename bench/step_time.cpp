@@ -24,9 +24,9 @@ struct Options {
   std::vector<std::string> models{"mlp", "cnn"};
   std::vector<std::int64_t> batches{32, 128, 1024};
   std::vector<int> replicas{1, 2};
-  std::vector<std::string> variants{"bare", "products", "fused", "per-op"};
+  std::vector<std::string> variants{"bare", "products", "fused", "chains", "per-op"};
   double seconds = 0.5;
-  int rounds = 9;
+  int repetitions = 9;
   std::string data = kFashionMnistDirectory;
   std::string json;
 };
@@ -52,7 +52,7 @@ class Case {
   nlohmann::json run() {
     Contenders contenders;
     for (const auto& variant : options_.variants) contenders.emplace_back(variant, measure_of(variant));
-    const auto figures = alternate(contenders, options_.rounds);
+    const auto figures = alternate(contenders, options_.repetitions);
     auto rows = nlohmann::json::array();
     for (const auto& [variant, measure] : contenders) {
       const auto speed = median(figures.at(variant));
@@ -74,7 +74,7 @@ class Case {
   std::function<double()> measure_of(const std::string& variant) {
     if (variant == "bare") return [this] { return bare_.run(steps_); };
     if (variant == "products") return [this] { return bare_.run_products(steps_); };
-    const auto grain = variant == "fused" ? Grain::fused : Grain::per_op;
+    const auto grain = variant == "fused" ? Grain::fused : (variant == "chains" ? Grain::chains : Grain::per_op);
     // Made before the first measurement, kept to the last.
     auto actors = std::make_shared<ActorStep>(spec_, data_, replicas_, grain, replicas_);
     return [this, actors] { return actors->run(steps_); };
@@ -113,9 +113,9 @@ int main(int argc, char** argv) {
   app.add_option("--replicas", options.replicas)->delimiter(',')->check(CLI::Range(1, 64));
   app.add_option("--variants", options.variants)
       ->delimiter(',')
-      ->check(CLI::IsMember({"bare", "products", "fused", "per-op"}));
+      ->check(CLI::IsMember({"bare", "products", "fused", "chains", "per-op"}));
   app.add_option("--seconds", options.seconds, "of one measurement")->check(CLI::PositiveNumber);
-  app.add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000));
+  app.add_option("--repetitions", options.repetitions)->check(CLI::Range(1, 1000));
   app.add_option("--data", options.data);
   app.add_option("--json", options.json, "write the rows to this file");
   CLI11_PARSE(app, argc, argv);

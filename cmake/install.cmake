@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 # Headers of the floors; those of the backends inside them are not for users.
 foreach(floor ops transport actors strategies)
   install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${floor}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe
-          FILES_MATCHING PATTERN "*.hpp" PATTERN cpu EXCLUDE PATTERN local EXCLUDE)
+          FILES_MATCHING PATTERN "*.hpp" PATTERN cpu EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE)
 endforeach()
 install(TARGETS troupe EXPORT troupe_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

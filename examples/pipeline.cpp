@@ -6,6 +6,7 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
+#include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/actors/run/port_actor.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -56,11 +57,11 @@ int main() {
   const auto graph = std::move(builder).build();
 
   Plan plan;
-  const auto sensor = plan.add(external<Sensor>("sensor", {kReading}));
-  const auto smoother = plan.add(external<Smoother>("smoother", {kReading}, 0.5F));
-  const auto printer = plan.add(external<Printer>("printer", {}));
+  const auto sensor = plan.add(external<Sensor>("sensor", {.outputs = {kReading}}));
+  const auto smoother = plan.add(external<Smoother>("smoother", {.inputs = {kReading}, .outputs = {kReading}}, 0.5F));
+  const auto printer = plan.add(external<Printer>("printer", {.inputs = {kReading}}));
   plan.connect(sensor, 0, smoother, 2);
-  const auto ops = lower(plan, graph, ParameterStore(0), {.inputs = {{"reading", {smoother, 0}}}});
+  const auto ops = lower(plan, graph, {.inputs = {{"reading", {smoother, 0}}}});
   plan.connect(ops.at("scaled"), printer);
 
   Runtime runtime;

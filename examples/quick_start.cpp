@@ -21,5 +21,5 @@ int main() {
                         std::printf("epoch %lld: loss %.4f, %.0f samples/s\n", static_cast<long long>(epoch.epoch),
                                     epoch.training.loss, static_cast<double>(epoch.training.rows) / epoch.seconds);
                       }});
-  std::printf("test accuracy %.4f\n", trainer.evaluate(test).accuracy);
+  std::printf("test accuracy %.4f\n", trainer.evaluate(test)["accuracy"]);
 }

@@ -34,13 +34,13 @@ int main() {
   source.outputs.push_back({.info = {{kSize, kSize}, DType::float32}});
   source.make_task = function_source([](std::int64_t) { return 1; }, [](const Firing&) {});
   const auto feeder = plan.add(source);
-  const auto ops = lower(plan, graph, ParameterStore(0), {.inputs = {{"x", {feeder, 0}}}});
+  const auto ops = lower(plan, graph, {.inputs = {{"x", {feeder, 0}}}});
   PlanActor sink{.name = "sink", .role = ActorRole::sink, .make_task = function_task([](const Firing&) {})};
   plan.connect(ops.at("sum"), plan.add(sink));
 
   Runtime runtime({.workers = 2});
   const auto trace = std::make_shared<Trace>();
-  SpawnedPlan spawned(runtime, split(plan), trace);
+  SpawnedPlan spawned(runtime, split(plan), {}, trace);
   spawned.start({.max_steps = kSteps});
   spawned.wait();
 

@@ -6,10 +6,10 @@ namespace troupe {
 
 namespace {
 
-std::int64_t output_size(const OpInputs& inputs, std::int64_t size, std::int64_t window) {
+std::int64_t output_size(const OpInputs& inputs, std::int64_t size, std::int64_t kernel_size) {
   const auto padded = size + 2 * inputs.attributes.integer("padding");
-  if (window < 1 || padded < window) inputs.refuse("the window does not fit in the image");
-  return (padded - window) / inputs.attributes.integer("stride") + 1;
+  if (kernel_size < 1 || padded < kernel_size) inputs.refuse("the kernel is larger than the padded image");
+  return (padded - kernel_size) / inputs.attributes.integer("stride") + 1;
 }
 
 void expect_geometry(const OpInputs& inputs) {
@@ -17,7 +17,7 @@ void expect_geometry(const OpInputs& inputs) {
   if (inputs.attributes.integer("padding") < 0) inputs.refuse("the padding must not be negative");
 }
 
-// Attributes: stride, padding, relu. Inputs: x, weights and perhaps a bias.
+// Attributes: stride, padding, relu. Inputs: x, weights and optionally a bias.
 std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   expect_geometry(inputs);
@@ -30,8 +30,7 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   if (x[3] != w[2]) inputs.refuse("the channels differ");
   if (w.has_batch()) inputs.refuse("the weights cannot derive from the batch");
   if (w.elements() == 0) inputs.refuse("the weights are empty");
-  if (inputs.size() == 3 && !(inputs[2] == TensorInfo{Shape{w[3]}, DType::float32}))
-    inputs.refuse("the bias does not fit");
+  if (inputs.size() == 3) inputs.expect_info(2, {Shape{w[3]}, DType::float32}, "the bias");
   return {{Shape{x[0], output_size(inputs, x[1], w[0]), output_size(inputs, x[2], w[1]), w[3]}, DType::float32}};
 }
 
@@ -53,12 +52,11 @@ std::vector<TensorInfo> infer_grad_weights(const OpInputs& inputs) {
 std::vector<Value> grad_conv2d(const OpGradient& g) {
   const bool has_bias = g.inputs.size() == 3;
   auto dy = g.dys[0];
-  if (g.attributes.flag("relu")) dy = g.builder.apply_one("relu_grad", {dy, g.outputs[0]});
+  if (g.attributes.flag("relu")) dy = g.builder.apply_one(kReluGrad, {dy, g.outputs[0]});
   const Attributes geometry{{"stride", g.attributes.integer("stride")}, {"padding", g.attributes.integer("padding")}};
-  auto dx =
-      g.builder.apply_one("conv2d_grad_data", {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
+  auto dx = g.builder.apply_one(kConv2dGradData, {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
   const std::vector<Value> inputs{g.inputs[0], dy};
-  auto weights = g.builder.apply("conv2d_grad_weights", inputs,
+  auto weights = g.builder.apply(kConv2dGradWeights, inputs,
                                  geometry.with("shape", g.inputs[1].shape().list()).with("bias", has_bias));
   std::vector<Value> gradients{dx};
   gradients.insert(gradients.end(), weights.begin(), weights.end());
@@ -76,11 +74,11 @@ const OpDef kConv2dGradData{.name = "conv2d_grad_data", .infer = infer_grad_data
 const OpDef kConv2dGradWeights{.name = "conv2d_grad_weights", .infer = infer_grad_weights};
 
 Value conv2d(Value x, Value weights, Conv2dOptions options) {
-  return x.builder().apply_one("conv2d", {x, weights}, attributes_of(options));
+  return x.builder().apply_one(kConv2d, {x, weights}, attributes_of(options));
 }
 
 Value conv2d(Value x, Value weights, Value bias, Conv2dOptions options) {
-  return x.builder().apply_one("conv2d", {x, weights, bias}, attributes_of(options));
+  return x.builder().apply_one(kConv2d, {x, weights, bias}, attributes_of(options));
 }
 
 }  // namespace troupe

@@ -10,9 +10,8 @@ struct Conv2dOptions {
   std::int64_t padding = 0;
 };
 
-/// Cross-correlation of images [B, H, W, C] (channels last) with weights [KH, KW, C, O], plus a bias [O] if there is
-/// one
-/// -> [B, (H + 2 padding - KH) / stride + 1, likewise W, O].
+/// Cross-correlation of images [B, H, W, C] (channels last) with weights [KH, KW, C, O], plus a bias [O] if given, ->
+/// [B, (H + 2 padding - KH) / stride + 1, likewise W, O].
 Value conv2d(Value x, Value weights, Conv2dOptions options = {});
 Value conv2d(Value x, Value weights, Value bias, Conv2dOptions options = {});
 

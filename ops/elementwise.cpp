@@ -41,12 +41,11 @@ std::vector<TensorInfo> infer_same(const OpInputs& inputs) {
 
 std::vector<TensorInfo> infer_same_pair(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
-  if (!(inputs[0] == inputs[1])) inputs.refuse("inputs must be alike");
+  if (!(inputs[0] == inputs[1])) inputs.refuse("both inputs must have the same shape and dtype");
   return {inputs[0]};
 }
 
-/// Sums dy over the axes along which the operand `x` was stretched. Shapes are copied: adding nodes moves those of the
-/// graph.
+/// Sums dy over the axes along which the operand `x` was broadcast.
 Value reduce_to(Value dy, Value x) {
   const Shape target = x.shape();
   if (dy.shape() == target) return dy;
@@ -74,15 +73,7 @@ std::vector<Value> grad_scale(const OpGradient& g) {
   return {scale(g.dys[0], g.attributes.number("factor"))};
 }
 std::vector<Value> grad_relu(const OpGradient& g) {
-  return {g.builder.apply_one("relu_grad", {g.dys[0], g.outputs[0]})};
-}
-std::vector<Value> grad_check_finite(const OpGradient& g) {
-  return {g.builder.apply_one("after", {g.dys[0], g.outputs[0]})};
-}
-
-std::vector<TensorInfo> infer_after(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  return {inputs[0]};
+  return {g.builder.apply_one(kReluGrad, {g.dys[0], g.outputs[0]})};
 }
 
 }  // namespace
@@ -93,26 +84,52 @@ const OpDef kMul{.name = "mul", .infer = infer_binary, .gradient = grad_mul};
 const OpDef kScale{.name = "scale", .infer = infer_same, .gradient = grad_scale};
 const OpDef kRelu{.name = "relu", .infer = infer_same, .gradient = grad_relu};
 const OpDef kReluGrad{.name = "relu_grad", .infer = infer_same_pair};
-const OpDef kCheckFinite{.name = "check_finite", .infer = infer_same, .gradient = grad_check_finite};
-const OpDef kAfter{.name = "after", .infer = infer_after};
 
 Value add(Value a, Value b) {
-  return a.builder().apply_one("add", {a, b});
+  return a.builder().apply_one(kAdd, {a, b});
 }
 Value sub(Value a, Value b) {
-  return a.builder().apply_one("sub", {a, b});
+  return a.builder().apply_one(kSub, {a, b});
 }
 Value mul(Value a, Value b) {
-  return a.builder().apply_one("mul", {a, b});
+  return a.builder().apply_one(kMul, {a, b});
 }
 Value scale(Value x, double factor) {
-  return x.builder().apply_one("scale", {x}, {{"factor", factor}});
+  return x.builder().apply_one(kScale, {x}, {{"factor", factor}});
 }
+
+namespace {
+
+Value number(GraphBuilder& builder, double value) {
+  return builder.constant(Tensor::scalar(static_cast<float>(value)));
+}
+
+}  // namespace
+
+Value operator+(Value a, double b) {
+  return add(a, number(a.builder(), b));
+}
+Value operator+(double a, Value b) {
+  return b + a;
+}
+Value operator-(Value a, double b) {
+  return sub(a, number(a.builder(), b));
+}
+Value operator-(double a, Value b) {
+  return sub(number(b.builder(), a), b);
+}
+Value operator*(Value a, double b) {
+  return scale(a, b);
+}
+Value operator*(double a, Value b) {
+  return scale(b, a);
+}
+Value operator-(Value x) {
+  return scale(x, -1.0);
+}
+
 Value relu(Value x) {
-  return x.builder().apply_one("relu", {x});
-}
-Value check_finite(Value x) {
-  return x.builder().apply_one("check_finite", {x});
+  return x.builder().apply_one(kRelu, {x});
 }
 
 }  // namespace troupe

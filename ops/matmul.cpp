@@ -7,7 +7,7 @@ namespace troupe {
 
 namespace {
 
-// Attributes: transpose_a, transpose_b, relu (the activation is part of the op). Inputs: a, b and perhaps a bias.
+// Attributes: transpose_a, transpose_b, relu (the activation is part of the op). Inputs: a, b and optionally a bias.
 std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -21,8 +21,7 @@ std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   const auto n = inputs.shape(1)[tb ? 0 : 1];
   if (k != inputs.shape(1)[tb ? 1 : 0]) inputs.refuse("inner sizes differ");
   if (n == kBatch) inputs.refuse("the batch must be the first axis of the result");
-  if (inputs.size() == 3 && !(inputs[2] == TensorInfo{Shape{n}, DType::float32}))
-    inputs.refuse("the bias does not fit");
+  if (inputs.size() == 3) inputs.expect_info(2, {Shape{n}, DType::float32}, "the bias");
   return {{Shape{m, n}, DType::float32}};
 }
 
@@ -34,7 +33,7 @@ std::vector<Value> grad_matmul(const OpGradient& g) {
   const bool ta = g.attributes.flag("transpose_a");
   const bool tb = g.attributes.flag("transpose_b");
   auto dy = g.dys[0];
-  if (g.attributes.flag("relu")) dy = g.builder.apply_one("relu_grad", {dy, g.outputs[0]});
+  if (g.attributes.flag("relu")) dy = g.builder.apply_one(kReluGrad, {dy, g.outputs[0]});
   const auto a = g.inputs[0];
   const auto b = g.inputs[1];
   const auto product = [](Value x, Value y, bool tx, bool ty) {
@@ -51,11 +50,11 @@ std::vector<Value> grad_matmul(const OpGradient& g) {
 const OpDef kMatmul{.name = "matmul", .infer = infer_matmul, .gradient = grad_matmul};
 
 Value matmul(Value a, Value b, MatmulOptions options) {
-  return a.builder().apply_one("matmul", {a, b}, attributes_of(options.transpose_a, options.transpose_b));
+  return a.builder().apply_one(kMatmul, {a, b}, attributes_of(options.transpose_a, options.transpose_b));
 }
 
 Value linear(Value x, Value weights, Value bias) {
-  return x.builder().apply_one("matmul", {x, weights, bias}, attributes_of(false, false));
+  return x.builder().apply_one(kMatmul, {x, weights, bias}, attributes_of(false, false));
 }
 
 }  // namespace troupe

@@ -6,8 +6,9 @@ namespace troupe {
 
 namespace {
 
-// One byte tells the place in the window, so a window has at most 255 places.
+// The argmax is stored as one byte: 225 places, and kNoPlace.
 constexpr std::int64_t kMaxWindow = 15;
+static_assert(kMaxWindow * kMaxWindow <= kNoPlace);
 
 std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
@@ -29,14 +30,14 @@ std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
   return {{y, DType::float32}, {y, DType::uint8}};
 }
 
-// Inputs: dy, the places. The attribute shape is that of x.
+// Inputs: dy, the argmax of every window. The attribute shape is that of x.
 std::vector<TensorInfo> infer_max_pool_grad(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   return {{Shape(inputs.attributes.list("shape")), DType::float32}};
 }
 
 std::vector<Value> grad_max_pool(const OpGradient& g) {
-  return {g.builder.apply_one("max_pool_grad", {g.dys[0], g.outputs[1]},
+  return {g.builder.apply_one(kMaxPoolGrad, {g.dys[0], g.outputs[1]},
                               g.attributes.with("shape", g.inputs[0].shape().list()))};
 }
 
@@ -46,8 +47,9 @@ const OpDef kMaxPool{.name = "max_pool", .infer = infer_max_pool, .gradient = gr
 const OpDef kMaxPoolGrad{.name = "max_pool_grad", .infer = infer_max_pool_grad};
 
 Value max_pool(Value x, MaxPoolOptions options) {
-  return x.builder().apply_one("max_pool", {x},
-                               {{"window", options.window}, {"stride", options.stride}, {"padding", options.padding}});
+  return x.builder().apply_one(
+      kMaxPool, {x},
+      {{"window", options.window}, {"stride", options.stride}, {"padding", options.padding}, {"relu", false}});
 }
 
 }  // namespace troupe

@@ -50,7 +50,7 @@ Value stretch_back(const OpGradient& g) {
   for (auto axis : axes) sizes[static_cast<std::size_t>(axis)] = 1;
   const Shape with_ones(sizes);
   auto dy = g.dys[0].shape() == with_ones ? g.dys[0] : reshape(g.dys[0], with_ones);
-  return g.builder.apply_one("broadcast_to", {dy, g.inputs[0]});
+  return g.builder.apply_one(kBroadcastTo, {dy, g.inputs[0]});
 }
 
 std::vector<Value> grad_reduce_sum(const OpGradient& g) {
@@ -69,32 +69,28 @@ std::vector<TensorInfo> infer_broadcast_to(const OpInputs& inputs) {
   inputs.expect_rank(0, inputs.shape(1).rank());
   for (std::size_t axis = 0; axis < inputs.shape(1).rank(); ++axis)
     if (inputs.shape(0)[axis] != 1 && inputs.shape(0)[axis] != inputs.shape(1)[axis])
-      inputs.refuse("the first does not stretch to the second");
+      inputs.refuse("the first does not broadcast to the second");
   return {{inputs.shape(1), inputs[0].dtype}};
-}
-
-void expect_batch_info(const OpInputs& inputs, std::size_t i) {
-  if (!(inputs[i] == TensorInfo{Shape{4}, DType::int64})) inputs.refuse("the batch info must be int64[4]");
 }
 
 std::vector<TensorInfo> infer_batch_mean(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
-  if (!(inputs[0] == TensorInfo{Shape{kBatch}, DType::float32})) inputs.refuse("needs one float32 a row");
-  expect_batch_info(inputs, 1);
+  if (!(inputs[0] == TensorInfo{Shape{kBatch}, DType::float32})) inputs.refuse("needs one float32 per row");
+  inputs.expect_batch_info(1);
   return {{Shape{}, DType::float32}};
 }
 
 std::vector<Value> grad_batch_mean(const OpGradient& g) {
-  return {g.builder.apply_one("batch_mean_grad", {g.dys[0], g.inputs[1], g.inputs[0]}), Value()};
+  return {g.builder.apply_one(kBatchMeanGrad, {g.dys[0], g.inputs[1], g.inputs[0]}), Value()};
 }
 
 std::vector<TensorInfo> infer_batch_mean_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
-  expect_batch_info(inputs, 1);
+  inputs.expect_batch_info(1);
   return {inputs[2]};
 }
 
-Value reduce(std::string_view op, Value x, std::span<const std::int64_t> axes) {
+Value reduce(const OpDef& op, Value x, std::span<const std::int64_t> axes) {
   return x.builder().apply_one(op, {x}, {{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())}});
 }
 
@@ -107,13 +103,13 @@ const OpDef kBatchMean{.name = "batch_mean", .infer = infer_batch_mean, .gradien
 const OpDef kBatchMeanGrad{.name = "batch_mean_grad", .infer = infer_batch_mean_grad};
 
 Value reduce_sum(Value x, std::span<const std::int64_t> axes) {
-  return reduce("reduce_sum", x, axes);
+  return reduce(kReduceSum, x, axes);
 }
 Value reduce_mean(Value x, std::span<const std::int64_t> axes) {
-  return reduce("reduce_mean", x, axes);
+  return reduce(kReduceMean, x, axes);
 }
 Value batch_mean(Value x, Value batch_info) {
-  return x.builder().apply_one("batch_mean", {x, batch_info});
+  return x.builder().apply_one(kBatchMean, {x, batch_info});
 }
 
 }  // namespace troupe

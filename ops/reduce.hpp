@@ -4,9 +4,10 @@
 
 namespace troupe {
 
-/// Sum over the given axes, which vanish. Summing over the batch axis gives a value that no longer derives from it.
+/// Sum over the given axes, which are removed. Summing over the batch axis gives a value that no longer derives from
+/// it.
 Value reduce_sum(Value x, std::span<const std::int64_t> axes);
-/// Mean over the given axes, which vanish. Throws Error for the batch axis: over uneven parts of a batch a mean of
+/// Mean over the given axes, which are removed. Throws Error for the batch axis: over uneven parts of a batch a mean of
 /// means is wrong; batch_mean is right.
 Value reduce_mean(Value x, std::span<const std::int64_t> axes);
 

@@ -26,7 +26,7 @@ std::vector<Value> grad_reshape(const OpGradient& g) {
 
 std::vector<TensorInfo> infer_slice(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
-  if (inputs.shape(0).has_batch()) inputs.refuse("cannot cut along the batch");
+  if (inputs.shape(0).has_batch()) inputs.refuse("cannot slice the batch axis");
   const Shape target(inputs.attributes.list("shape"));
   const auto offset = inputs.attributes.integer("offset");
   if (offset < 0 || target.elements() > inputs.shape(0).elements() - offset)
@@ -37,14 +37,14 @@ std::vector<TensorInfo> infer_slice(const OpInputs& inputs) {
 std::vector<TensorInfo> infer_pack(const OpInputs& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     inputs.expect_dtype(i, DType::float32);
-    if (inputs.shape(i).has_batch()) inputs.refuse("cannot pack what derives from the batch");
+    if (inputs.shape(i).has_batch()) inputs.refuse("cannot pack values derived from the batch");
   }
   return {{Shape{pack_offsets(inputs.infos).back()}, DType::float32}};
 }
 
 std::vector<TensorInfo> infer_all_reduce(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
-  if (inputs.shape(0).has_batch()) inputs.refuse("cannot reduce what derives from the batch");
+  if (inputs.shape(0).has_batch()) inputs.refuse("cannot reduce values derived from the batch");
   return {inputs[0]};
 }
 
@@ -52,11 +52,11 @@ std::vector<TensorInfo> infer_all_reduce(const OpInputs& inputs) {
 
 const OpDef kReshape{.name = "reshape", .kind = OpKind::view, .infer = infer_reshape, .gradient = grad_reshape};
 const OpDef kSlice{.name = "slice", .kind = OpKind::view, .infer = infer_slice};
-const OpDef kPack{.name = "pack", .kind = OpKind::pack, .infer = infer_pack};
+const OpDef kPack{.name = "pack", .kind = OpKind::pack, .infer = infer_pack, .accepts_empty = true};
 const OpDef kAllReduce{.name = "all_reduce", .kind = OpKind::collective, .infer = infer_all_reduce};
 
 Value reshape(Value x, const Shape& shape) {
-  return x.builder().apply_one("reshape", {x}, {{"shape", shape.list()}});
+  return x.builder().apply_one(kReshape, {x}, {{"shape", shape.list()}});
 }
 
 Value flatten(Value x) {
@@ -66,12 +66,12 @@ Value flatten(Value x) {
 }
 
 Value slice(Value x, std::int64_t offset, const Shape& shape) {
-  return x.builder().apply_one("slice", {x}, {{"offset", offset}, {"shape", shape.list()}});
+  return x.builder().apply_one(kSlice, {x}, {{"offset", offset}, {"shape", shape.list()}});
 }
 
 Value pack(std::span<const Value> values) {
   if (values.empty()) throw Error("pack", "nothing to pack");
-  return values[0].builder().apply("pack", values).at(0);
+  return values[0].builder().apply(kPack, values).at(0);
 }
 
 std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos) {
@@ -84,7 +84,7 @@ std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos) {
 }
 
 Value all_reduce(Value x) {
-  return x.builder().apply_one("all_reduce", {x});
+  return x.builder().apply_one(kAllReduce, {x});
 }
 
 }  // namespace troupe

@@ -20,21 +20,21 @@ std::vector<TensorInfo> infer_softmax_grad(const OpInputs& inputs) {
 }
 
 std::vector<Value> grad_softmax(const OpGradient& g) {
-  return {g.builder.apply_one("softmax_grad", {g.dys[0], g.outputs[0]})};
+  return {g.builder.apply_one(kSoftmaxGrad, {g.dys[0], g.outputs[0]})};
 }
 
-void expect_scores(const OpInputs& inputs) {
+void expect_logits(const OpInputs& inputs) {
   inputs.expect_dtype(0, DType::float32);
   inputs.expect_rank(0, 2);
   inputs.expect_dtype(1, DType::int32);
   inputs.expect_rank(1, 1);
-  if (inputs.shape(0)[0] != inputs.shape(1)[0]) inputs.refuse("needs one label a row");
+  if (inputs.shape(0)[0] != inputs.shape(1)[0]) inputs.refuse("needs one label per row");
   if (inputs.shape(0)[1] < 1) inputs.refuse("needs at least one class");
 }
 
 std::vector<TensorInfo> infer_cross_entropy(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
-  expect_scores(inputs);
+  expect_logits(inputs);
   return {{Shape{inputs.shape(0)[0]}, DType::float32}, inputs[0]};
 }
 
@@ -47,12 +47,12 @@ std::vector<TensorInfo> infer_cross_entropy_grad(const OpInputs& inputs) {
 std::vector<Value> grad_cross_entropy(const OpGradient& g) {
   if (!g.dys[0].valid() || g.dys[1].valid())
     throw Error("softmax_cross_entropy", "the log probabilities have no gradient of their own");
-  return {g.builder.apply_one("softmax_cross_entropy_grad", {g.dys[0], g.outputs[1], g.inputs[1]}), Value()};
+  return {g.builder.apply_one(kSoftmaxCrossEntropyGrad, {g.dys[0], g.outputs[1], g.inputs[1]}), Value()};
 }
 
 std::vector<TensorInfo> infer_count_correct(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
-  expect_scores(inputs);
+  expect_logits(inputs);
   return {{Shape{}, DType::int64}};
 }
 
@@ -66,17 +66,17 @@ const OpDef kSoftmaxCrossEntropyGrad{.name = "softmax_cross_entropy_grad", .infe
 const OpDef kCountCorrect{.name = "count_correct", .infer = infer_count_correct};
 
 Value softmax(Value x) {
-  return x.builder().apply_one("softmax", {x});
+  return x.builder().apply_one(kSoftmax, {x});
 }
 
 CrossEntropy softmax_cross_entropy(Value logits, Value labels) {
   const std::vector<Value> inputs{logits, labels};
-  auto outputs = logits.builder().apply("softmax_cross_entropy", inputs);
+  auto outputs = logits.builder().apply(kSoftmaxCrossEntropy, inputs);
   return {outputs[0], outputs[1]};
 }
 
-Value count_correct(Value scores, Value labels) {
-  return scores.builder().apply_one("count_correct", {scores, labels});
+Value count_correct(Value logits, Value labels) {
+  return logits.builder().apply_one(kCountCorrect, {logits, labels});
 }
 
 }  // namespace troupe

@@ -16,7 +16,8 @@ struct CrossEntropy {
 /// an Error.
 CrossEntropy softmax_cross_entropy(Value logits, Value labels);
 
-/// int64 scalar: rows of scores [B, C] whose largest element is at the label (int32[B]); the first of equals counts.
-Value count_correct(Value scores, Value labels);
+/// int64 scalar: the number of rows of logits [B, C] whose largest element is at the label (int32[B]); the first of
+/// equals counts.
+Value count_correct(Value logits, Value labels);
 
 }  // namespace troupe

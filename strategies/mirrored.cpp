@@ -3,7 +3,6 @@
 #include "troupe/actors/plan/conductor.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/reshape.hpp"
-#include "troupe/transport/communicator.hpp"
 
 namespace troupe {
 
@@ -40,24 +39,24 @@ std::vector<Value> reduce_in_buckets(std::span<const Value> gradients, const Mir
 
 }  // namespace
 
-Mirrored::Mirrored(std::vector<Device> devices, MirroredOptions options)
-    : Strategy(std::move(devices)), options_(options) {
+Mirrored::Mirrored(std::vector<Place> places, MirroredOptions options)
+    : Strategy(std::move(places)), options_(options) {
   if (options_.first_bucket_bytes < 1 || options_.bucket_bytes < 1)
     throw Error("mirrored", "a bucket needs at least one byte");
 }
 
 Plan Mirrored::training_plan(const PlanRequest& request) const {
   auto plan = empty_plan(request);
-  const auto graph = training_graph(request.spec, request.data.feature_shape(),
+  const auto graph = training_graph(request.spec, request.data.fields(),
                                     [&](auto gradients) { return reduce_in_buckets(gradients, options_); });
-  Conductor conductor(make_local_group(num_replicas_in_sync()), devices()[0]);
+  Conductor conductor(plan, "gradients", places());
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;
-    add_replica(plan, request, graph, replica, [&](Plan& target, const Node& node) {
-      return conductor.add_all_reduce(target, index++, replica, devices()[replica], graph.info(node.outputs[0]));
+    add_replica(plan, request, graph, replica, [&](Plan&, const Node& node) {
+      return conductor.add_all_reduce(index++, replica, graph.info(node.outputs[0]));
     });
   }
-  conductor.finish(plan);
+  conductor.finish();
   return plan;
 }
 

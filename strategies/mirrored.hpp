@@ -11,12 +11,14 @@ struct MirroredOptions {
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
 };
 
-/// A replica on every device, each with a copy of the parameters that starts alike. Every batch is split among the
+/// A replica at every place, each with a copy of the parameters that starts alike. Every batch is split among the
 /// replicas; their gradients are summed (each already divided by the rows of the whole batch, so uneven parts are
 /// exact), and every replica makes the same update.
 class Mirrored final : public Strategy {
  public:
-  explicit Mirrored(std::vector<Device> devices, MirroredOptions options = {});
+  explicit Mirrored(std::vector<Place> places, MirroredOptions options = {});
+  explicit Mirrored(const std::vector<Device>& devices, MirroredOptions options = {})
+      : Mirrored(places_of(devices), options) {}
 
   std::string name() const override { return "mirrored"; }
   Plan training_plan(const PlanRequest& request) const override;

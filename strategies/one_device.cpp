@@ -7,7 +7,7 @@ Plan OneDevice::training_plan(const PlanRequest& request) const {
   const auto unchanged = [](std::span<const Value> gradients) {
     return std::vector<Value>(gradients.begin(), gradients.end());
   };
-  add_replica(plan, request, training_graph(request.spec, request.data.feature_shape(), unchanged), 0);
+  add_replica(plan, request, training_graph(request.spec, request.data.fields(), unchanged), 0);
   return plan;
 }
 

@@ -7,7 +7,8 @@ namespace troupe {
 /// Everything on one device.
 class OneDevice final : public Strategy {
  public:
-  explicit OneDevice(Device device = {}) : Strategy({device}) {}
+  explicit OneDevice(Device device = {}) : OneDevice(Place{0, device}) {}
+  explicit OneDevice(const Place& place) : Strategy({place}) {}
 
   std::string name() const override { return "one_device"; }
   Plan training_plan(const PlanRequest& request) const override;

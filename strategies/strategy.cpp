@@ -1,18 +1,22 @@
 #include "troupe/strategies/strategy.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/run/loader.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
-Strategy::Strategy(std::vector<Device> devices) : devices_(std::move(devices)) {
-  if (devices_.empty()) throw Error("strategy", "needs at least one replica");
-  if (std::set<Device>(devices_.begin(), devices_.end()).size() != devices_.size())
-    throw Error("strategy", "two replicas cannot share a device");
+Strategy::Strategy(std::vector<Place> places) : places_(std::move(places)) {
+  if (places_.empty()) throw Error("strategy", "needs at least one replica");
+}
+
+std::vector<Place> places_of(const std::vector<Device>& devices) {
+  std::vector<Place> places;
+  for (const auto& device : devices) places.push_back({0, device});
+  return places;
 }
 
 Plan Strategy::empty_plan(const PlanRequest& request) const {
@@ -24,28 +28,36 @@ Plan Strategy::empty_plan(const PlanRequest& request) const {
 
 void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, int replica,
                            const std::function<ActorId(Plan&, const Node&)>& make_collective) const {
-  const auto& device = devices_.at(replica);
-  request.store.add(graph, replica, device);
-  const auto loader = add_loader(plan, request.data, request.seed, num_replicas_in_sync(), replica, device);
-  LowerOptions options{device, replica, {}, 1, make_collective};
-  options.inputs = {{names::kFeatures, {loader, kFeatures}},
-                    {names::kLabels, {loader, kLabels}},
-                    {names::kBatchInfo, {loader, kBatchInfo}}};
-  const auto outputs = lower(plan, graph, request.store, options);
+  const auto& place = places_.at(replica);
+  const auto fields = fields_read(graph);
+  const auto loader =
+      add_loader(plan, request.source, request.data, fields, request.seed, num_replicas_in_sync(), replica, place);
+  const auto batch_info = static_cast<std::int32_t>(fields.size());
+  LowerOptions options{place, replica, {}, 1, make_collective};
+  for (std::int32_t i = 0; i < batch_info; ++i) options.inputs[fields[i]] = {loader, i};
+  if (graph.sources(kInput).size() > fields.size()) options.inputs[names::kBatchInfo] = {loader, batch_info};
+  const auto outputs = lower(plan, graph, options);
   PlanActor sink;
   sink.name = "sink@" + std::to_string(replica);
   sink.role = ActorRole::sink;
-  sink.device = device;
+  sink.place = place;
   sink.replica = replica;
-  sink.make_task = request.make_sink(replica);
+  sink.task.kind = request.sink;
   const auto id = plan.add(std::move(sink));
   for (const auto& name : request.sink_inputs) plan.connect(outputs.at(name), id);
-  plan.connect(loader, kBatchInfo, id);
+  plan.connect(loader, batch_info, id);
 }
 
 Plan Strategy::evaluation_plan(const PlanRequest& request) const {
+  return forward_plan(request, forward_graph(request.spec, request.data.fields()));
+}
+
+Plan Strategy::prediction_plan(const PlanRequest& request) const {
+  return forward_plan(request, prediction_graph(request.spec, request.data.fields()));
+}
+
+Plan Strategy::forward_plan(const PlanRequest& request, const Graph& graph) const {
   auto plan = empty_plan(request);
-  const auto graph = forward_graph(request.spec, request.data.feature_shape());
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) add_replica(plan, request, graph, replica);
   return plan;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/ops/data/dataset.hpp"
 #include "troupe/strategies/training/training_graph.hpp"
 
 namespace troupe {
@@ -15,38 +15,47 @@ struct PlanRequest {
   const TrainingSpec& spec;
   const Dataset& data;
   std::uint64_t seed;
-  ParameterStore& store;
   /// What the sink of a replica reads: outputs of the graph, then the batch info.
   std::vector<std::string> sink_inputs;
-  std::function<TaskFactory(int replica)> make_sink;
+  /// Names under which the spawn context has the data and the sink's task.
+  std::string source = "data";
+  std::string sink = "metrics";
 };
 
-/// A way of composing actors: from a graph and the devices to a plan. One's own strategy overrides training_plan;
+/// A way of composing actors: from a graph and the places to a plan. One's own strategy overrides training_plan;
 /// public headers are all it needs.
 class Strategy {
  public:
-  explicit Strategy(std::vector<Device> devices);
+  /// Replica r runs at `places[r]`; several may share one.
+  explicit Strategy(std::vector<Place> places);
   virtual ~Strategy() = default;
 
   virtual std::string name() const = 0;
-  /// Replicas whose gradients make one update. Replica r runs on devices()[r].
-  int num_replicas_in_sync() const { return static_cast<int>(devices_.size()); }
-  const std::vector<Device>& devices() const { return devices_; }
+  /// Replicas whose gradients make one update. Replica r runs at places()[r].
+  int num_replicas_in_sync() const { return static_cast<int>(places_.size()); }
+  const std::vector<Place>& places() const { return places_; }
 
   /// A plan that takes one training step a batch.
   virtual Plan training_plan(const PlanRequest& request) const = 0;
-  /// A plan that only computes the outputs, on all devices.
+  /// A plan that computes loss and metrics, at all places.
   virtual Plan evaluation_plan(const PlanRequest& request) const;
+  /// A plan that computes the outputs of the model, on all devices.
+  virtual Plan prediction_plan(const PlanRequest& request) const;
 
  protected:
-  /// Adds loader, graph and sink of one replica to a plan, and its parameters to the store.
+  /// Adds loader, graph and sink of one replica to a plan.
   void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, int replica,
                    const std::function<ActorId(Plan&, const Node&)>& make_collective = {}) const;
   /// An empty plan for the batches of the request.
   Plan empty_plan(const PlanRequest& request) const;
 
  private:
-  std::vector<Device> devices_;
+  Plan forward_plan(const PlanRequest& request, const Graph& graph) const;
+
+  std::vector<Place> places_;
 };
+
+/// The devices of this process as places.
+std::vector<Place> places_of(const std::vector<Device>& devices);
 
 }  // namespace troupe

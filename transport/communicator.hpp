@@ -2,20 +2,22 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/failure.hpp"
+#include "troupe/transport/link.hpp"
 #include "troupe/transport/work.hpp"
 
 namespace troupe {
 
 /// One rank's end of a group that does collectives. All ranks call the same collectives in the same order, with tensors
-/// of the same dtype and size; a rank that does not is named in the Error that every rank gets. Every call returns at
+/// of the same dtype and size; a rank that does not is named in the Aborted that every rank gets. Every call returns at
 /// once; the Work it returns does the rest. The tensors must stay as they are until the work is complete.
 class Communicator {
  public:
-  /// Called, on any thread, when advance() of the work may have more to do.
+  /// Called, on any thread, when advance() of the work may have more to do. It only wakes someone: it must not call the
+  /// communicator or a work itself.
   using OnProgress = std::function<void()>;
 
   virtual ~Communicator() = default;
@@ -40,12 +42,22 @@ class Communicator {
   /// Receives the next tensor from a rank.
   virtual std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress = {}) = 0;
 
-  /// Makes every collective of every rank fail with `reason`, now and from now on.
-  virtual void abort(const std::string& reason) = 0;
+  /// Makes every collective of every rank fail, now and from now on, with Aborted that carries this root cause (as the
+  /// same object within a process, as a copy elsewhere). The first call counts. Any thread.
+  virtual void abort(FailurePtr failure) = 0;
+  /// This rank begins no further collective: those that it has begun complete, those that it has not fail on all ranks
+  /// as with abort(). Where an implementation cannot tell them apart, all fail.
+  virtual void leave(FailurePtr failure) { abort(std::move(failure)); }
 };
 
 /// A group of `size` ranks within this process. Element r is rank r's end; it may be used on any one thread at a time.
 /// Float32, int32 and int64 tensors can be summed.
 std::vector<std::shared_ptr<Communicator>> make_local_group(int size);
+
+/// One rank of a group whose ranks may live in different parts of a plan, each pair joined by a link of its own.
+/// `links[r]` leads to rank r; there is none to the rank itself. The links are its own from now on: it closes them at
+/// its end, and a rank whose link is gone ends the collectives that need it with a failure that names it. Sums have the
+/// same bits as those of a local group. Throws Error if a link is missing.
+std::shared_ptr<Communicator> make_linked_communicator(int rank, std::vector<std::shared_ptr<Link>> links);
 
 }  // namespace troupe

@@ -1,77 +1,88 @@
 #include "troupe/actors/plan/conductor.hpp"
 
-#include "troupe/actors/run/function_task.hpp"
+#include <set>
+
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
-void AllReduceTask::begin(const RunInfo&, std::function<void()> wake) {
-  begun_->on_progress = std::move(wake);
+namespace {
+
+/// Outputs of a conductor.
+constexpr std::int32_t kBegun = 0, kNext = 1;
+
+std::string at_process(const std::string& name, int process) {
+  return process == 0 ? name : name + " of process " + std::to_string(process);
 }
 
-bool AllReduceTask::advance(const Firing&) {
-  if (!begun_->work->advance()) return false;
-  begun_->work.reset();
-  return true;
+}  // namespace
+
+Conductor::Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks)
+    : plan_(plan), communicator_(std::move(communicator)), ranks_(std::move(ranks)) {
+  PlanCommunicator named{communicator_, {}};
+  for (const auto& place : ranks_) named.processes.push_back(place.process);
+  plan_.communicators.push_back(std::move(named));
 }
 
-std::string AllReduceTask::waits_for() const {
-  return begun_->work ? begun_->work->waits_for() : "nothing";
-}
-
-Conductor::Conductor(std::vector<std::shared_ptr<Communicator>> ranks, Device device)
-    : ranks_(std::move(ranks)), device_(device) {}
-
-ActorId Conductor::add_all_reduce(Plan& plan, int index, int replica, Device device, const TensorInfo& info) {
+ActorId Conductor::add_all_reduce(int index, int rank, const TensorInfo& info) {
   PlanActor actor;
-  actor.name = "all_reduce" + std::to_string(index) + "@" + std::to_string(replica);
+  actor.name = "all_reduce" + std::to_string(index) + "@" + std::to_string(rank);
   actor.role = ActorRole::collective;
-  actor.device = device;
-  actor.replica = replica;
-  actor.outputs.push_back({kNone, info, {}, 0, {}});
-  const auto begun = std::make_shared<BegunCollective>();
-  actor.make_task = [begun] { return std::make_unique<AllReduceTask>(begun); };
-  const auto id = plan.add(std::move(actor));
+  actor.place = ranks_.at(rank);
+  actor.replica = rank;
+  actor.outputs.push_back({.info = info, .alias_of = 0});
+  actor.task = {"all_reduce", communicator_, {{"index", std::int64_t{index}}, {"rank", std::int64_t{rank}}}};
+  const auto id = plan_.add(std::move(actor));
   if (collectives_.size() <= static_cast<std::size_t>(index)) collectives_.resize(index + 1);
-  collectives_[index].push_back({id, replica, begun});
+  collectives_[index].push_back({id, rank});
   return id;
 }
 
-TaskFactory Conductor::begin_task(std::size_t index) const {
-  return function_task([ranks = ranks_, parts = collectives_[index]](const Firing& firing) {
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      parts[i].begun->work = ranks[parts[i].replica]->all_reduce(firing.inputs[i], parts[i].begun->on_progress);
-  });
+ActorId Conductor::add_conductor(std::size_t index, int process) {
+  PlanActor actor;
+  actor.role = ActorRole::conductor;
+  actor.name = at_process("conductor" + std::to_string(index), process);
+  actor.outputs.resize(2);
+  for (auto& output : actor.outputs) output.info = control_info();
+  std::vector<std::int64_t> local;
+  for (const auto& part : collectives_[index])
+    if (ranks_[part.rank].process == process) local.push_back(part.rank);
+  actor.place = ranks_[local.front()];
+  actor.replica = static_cast<int>(local.front());
+  actor.task = {"begin_all_reduce", communicator_, {{"index", static_cast<std::int64_t>(index)}, {"ranks", local}}};
+  const auto conductor = plan_.add(std::move(actor));
+  for (const auto& part : collectives_[index]) {
+    if (ranks_[part.rank].process != process) continue;
+    const auto bucket = plan_.actors[part.actor].inputs.at(0);
+    plan_.connect(bucket.edge, conductor, bucket.info, bucket.byte_offset);
+    plan_.connect(conductor, kBegun, part.actor);
+  }
+  return conductor;
 }
 
-void Conductor::finish(Plan& plan) {
-  constexpr std::int32_t kOrder = 0, kNext = 1;
-  std::vector<ActorId> conductors;
-  for (std::size_t index = 0; index < collectives_.size(); ++index) {
-    if (collectives_[index].size() != ranks_.size())
-      throw Error("conductor", "collective " + std::to_string(index) + " is known to " +
-                                   std::to_string(collectives_[index].size()) + " of " + std::to_string(ranks_.size()) +
-                                   " ranks");
-    PlanActor actor;
-    actor.name = "conductor" + std::to_string(index);
-    actor.role = ActorRole::conductor;
-    actor.device = device_;
-    actor.outputs.resize(2);
-    for (auto& output : actor.outputs) output.info = control_info();
-    actor.make_task = begin_task(index);
-    conductors.push_back(plan.add(std::move(actor)));
-    for (const auto& part : collectives_[index]) {
-      const auto bucket = plan.actors[part.actor].inputs.at(0);
-      plan.connect(bucket.edge, conductors.back(), bucket.info, bucket.byte_offset);
-      plan.connect(conductors.back(), kOrder, part.actor);
-    }
-  }
+void Conductor::connect_ring(const std::vector<ActorId>& conductors) {
   // One after the other, and the first of a step after the last of the step before. Two slots there: an actor that
   // follows itself fires while it still holds the old token.
   for (std::size_t index = 0; index < conductors.size(); ++index) {
     const bool last = index + 1 == conductors.size();
     const auto next = conductors[last ? 0 : index + 1];
-    plan.connect(plan.edge_of(conductors[index], kNext, last ? 2 : 1, last ? 1 : 0), next, control_info(), 0);
+    plan_.connect(plan_.edge_of(conductors[index], kNext, last ? 2 : 1, last ? 1 : 0), next, control_info(), 0);
+  }
+}
+
+void Conductor::finish() {
+  for (std::size_t index = 0; index < collectives_.size(); ++index)
+    if (collectives_[index].size() != ranks_.size())
+      throw Error("conductor", "collective " + std::to_string(index) + " is known to " +
+                                   std::to_string(collectives_[index].size()) + " of " + std::to_string(ranks_.size()) +
+                                   " ranks");
+  std::set<int> processes;
+  for (const auto& place : ranks_) processes.insert(place.process);
+  for (auto process : processes) {
+    std::vector<ActorId> conductors;
+    for (std::size_t index = 0; index < collectives_.size(); ++index)
+      conductors.push_back(add_conductor(index, process));
+    connect_ring(conductors);
   }
 }
 

@@ -1,58 +1,36 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/transport/communicator.hpp"
 
 namespace troupe {
 
-/// A collective of one rank between its begin, by the conductor, and its end, by the rank's own actor. Never used by
-/// both at once: the conductor's order lies in between.
-struct BegunCollective {
-  std::function<void()> on_progress;
-  std::unique_ptr<Work> work;
-};
-
-/// One rank's part of an all-reduce in place of its first input. The second input is the conductor's word that the
-/// collective has begun; what this rank has to do for it is done here.
-class AllReduceTask final : public Task {
- public:
-  explicit AllReduceTask(std::shared_ptr<BegunCollective> begun) : begun_(std::move(begun)) {}
-
-  void begin(const RunInfo& run, std::function<void()> wake) override;
-  bool fire(const Firing& firing) override { return advance(firing); }
-  bool advance(const Firing& firing) override;
-  std::string waits_for() const override;
-
- private:
-  std::shared_ptr<BegunCollective> begun_;
-};
-
-/// The conductor of one communicator: it begins collectives in the order of their indices, each when the tensors of all
-/// local ranks are there, so that all ranks agree on the order.
+/// Adds the collectives of one communicator to a plan, and the actors that put them in order: one conductor a process
+/// and collective, which begins it for the ranks of its process when their tensors are there and the collective before
+/// has been begun. So all ranks agree on the order by construction.
 class Conductor {
  public:
-  /// `ranks[i]` is the end of local replica i. The conductor itself works on `device`.
-  Conductor(std::vector<std::shared_ptr<Communicator>> ranks, Device device);
+  /// Names a communicator whose rank r belongs to replica r and lives at `ranks[r]`.
+  Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks);
 
-  /// Adds collective number `index` of a replica, an all-reduce in place of its input; the input must be connected
-  /// first of all inputs. All replicas must add the same indices.
-  ActorId add_all_reduce(Plan& plan, int index, int replica, Device device, const TensorInfo& info);
-  /// Adds the actors that order the collectives, after every replica's inputs are connected.
-  void finish(Plan& plan);
+  /// Adds collective number `index` of a rank, an all-reduce in place of its input; the input must be connected first
+  /// of all inputs. All ranks must add the same indices.
+  ActorId add_all_reduce(int index, int rank, const TensorInfo& info);
+  /// Adds the conductors, after every collective's input is connected. Throws Error if a rank lacks a collective.
+  void finish();
 
  private:
   struct Part {
     ActorId actor;
-    int replica;
-    std::shared_ptr<BegunCollective> begun;
+    int rank;
   };
-  TaskFactory begin_task(std::size_t index) const;
+  ActorId add_conductor(std::size_t index, int process);
+  void connect_ring(const std::vector<ActorId>& conductors);
 
-  std::vector<std::shared_ptr<Communicator>> ranks_;
-  Device device_;
+  Plan& plan_;
+  std::string communicator_;
+  std::vector<Place> ranks_;
   std::vector<std::vector<Part>> collectives_;  // by index
 };
 

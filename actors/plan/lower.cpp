@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
-#include "troupe/actors/run/op_task.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/reshape.hpp"
 
 namespace troupe {
@@ -13,10 +14,11 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(Plan& plan, const Graph& graph, const ParameterStore& store, const LowerOptions& options)
-      : plan_(plan), graph_(graph), store_(store), options_(options), made_by_(graph.values().size()) {}
+  Lowering(Plan& plan, const Graph& graph, const LowerOptions& options)
+      : plan_(plan), graph_(graph), options_(options), made_by_(graph.values().size()) {}
 
   std::map<std::string, OutputRef> run() {
+    check_feeders();
     for (const auto& node : graph_.nodes()) place_source(node);
     for (const auto& node : graph_.nodes())
       if (node.op->kind != OpKind::source && node.op->kind != OpKind::view) add_actor(node);
@@ -39,8 +41,22 @@ class Lowering {
     return ref;
   }
 
+  void check_feeders() const {
+    for (const auto& [name, feeder] : options_.inputs) {
+      const auto inputs = graph_.sources(kInput);
+      const bool known = std::any_of(inputs.begin(), inputs.end(),
+                                     [&, &wanted = name](ValueId id) { return graph_.producer(id).name == wanted; });
+      if (!known) throw Error("lower", "the graph has no input '" + name + "'");
+      const auto& outputs = plan_.actor(feeder.actor).outputs;
+      if (feeder.output < 0 || static_cast<std::size_t>(feeder.output) >= outputs.size())
+        throw Error("lower", "'" + plan_.actor(feeder.actor).name + "' has no output " + std::to_string(feeder.output) +
+                                 " to feed '" + name + "'");
+    }
+  }
+
   void place_source(const Node& node) {
-    if (!node.is("input")) return;
+    if (node.is(kParameter)) add_parameter(node);
+    if (!node.is(kInput)) return;
     const auto feeder = options_.inputs.find(node.name);
     if (feeder == options_.inputs.end()) throw Error("lower", "nothing feeds the input '" + node.name + "'");
     const auto& fed = plan_.actors[feeder->second.actor].outputs[feeder->second.output].info;
@@ -48,6 +64,13 @@ class Lowering {
     if (!(fed == info))
       throw Error("lower", "input '" + node.name + "' is " + to_string(info) + " but is fed with " + to_string(fed));
     made_by_[node.outputs[0]] = feeder->second;
+  }
+
+  ParameterRef ref_of(const Node& parameter) const { return {parameter.name, options_.replica}; }
+
+  void add_parameter(const Node& node) {
+    plan_.add_parameter(
+        {ref_of(node), graph_.info(node.outputs[0]), options_.place.device, node.initializer, node.trainable});
   }
 
   void add_actor(const Node& node) {
@@ -67,30 +90,29 @@ class Lowering {
   PlanActor make_op_actor(const Node& node) const {
     PlanActor actor;
     actor.name = node.name + "@" + std::to_string(options_.replica);
-    actor.device = options_.device;
+    actor.place = options_.place;
     actor.replica = options_.replica;
     OpCall call{node.op, node.attributes, {}, {}};
     for (auto input : node.inputs) call.inputs.push_back(graph_.info(input));
     for (auto output : node.outputs) call.outputs.push_back(graph_.info(output));
-    for (const auto& info : call.outputs) actor.outputs.push_back({kNone, info, {}, kNone, {}});
+    for (const auto& info : call.outputs) actor.outputs.push_back({kNone, info});
     if (node.op->kind == OpKind::pack) {
       for (auto offset : pack_offsets(call.inputs))
         actor.outputs[0].pack_offsets.push_back(static_cast<std::size_t>(offset) * sizeof(float));
       actor.outputs[0].pack_offsets.pop_back();
     }
-    actor.make_task = [call = std::move(call), device = options_.device] {
-      return std::make_unique<OpTask>(call, device);
-    };
+    actor.task = {.kind = "op", .call = std::move(call)};
     return actor;
   }
 
   void set_up_update(const Node& node, ActorId actor) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const auto parameter = graph_.root_of(node.inputs[i]);
-      if (!graph_.producer(parameter).is("parameter"))
-        throw Error("lower", "'" + node.name + "' updates what is no parameter");
-      plan_.actors[actor].outputs[i].storage = store_.get(graph_.producer(parameter).name, options_.replica);
-      updated_by_[parameter] = {actor, static_cast<std::int32_t>(i)};
+      if (!graph_.producer(parameter).is(kParameter))
+        throw Error("lower", "'" + node.name + "' updates a non-parameter");
+      plan_.actors[actor].outputs[i].parameter = ref_of(graph_.producer(parameter));
+      if (!updated_by_.try_emplace(parameter, OutputRef{actor, static_cast<std::int32_t>(i)}).second)
+        throw Error("lower", "parameter '" + graph_.producer(parameter).name + "' is updated twice in one step");
     }
   }
 
@@ -99,11 +121,12 @@ class Lowering {
       const bool in_place = node.op->kind == OpKind::update && i < node.outputs.size();
       connect_input(actor, node.inputs[i], in_place);
     }
-    if (!is_paced(plan_, plan_.actors[actor]) && !options_.inputs.empty()) plan_.connect(pace(), actor);
+    if (!has_input_without_tokens(plan_, plan_.actors[actor]) && !options_.inputs.empty())
+      plan_.connect(step_feeder(), actor);
   }
 
-  /// The feeder whose tensors are the least to hold on to.
-  const OutputRef& pace() const {
+  /// The feeder with the smallest tensors.
+  const OutputRef& step_feeder() const {
     const auto size = [&](const auto& input) {
       return bytes_of(plan_.actors[input.second.actor].outputs[input.second.output].info, plan_.max_rows);
     };
@@ -126,25 +149,25 @@ class Lowering {
     const auto& info = graph_.info(value);
     const auto byte_offset = static_cast<std::size_t>(offset_of(value)) * size_of(info.dtype);
     const auto& source = graph_.producer(root);
-    if (source.is("constant")) return hold(actor, source.constant, info, byte_offset);
-    if (!source.is("parameter")) {
+    auto& inputs = plan_.actors[actor].inputs;
+    if (source.is(kConstant)) {
+      inputs.push_back({.info = info, .byte_offset = byte_offset, .constant = source.constant});
+      return;
+    }
+    if (!source.is(kParameter)) {
       const auto& made = made_by_[root];
       return plan_.connect(plan_.edge_of(made.actor, made.output, options_.capacity), actor, info, byte_offset);
     }
     const auto update = updated_by_.find(root);
-    if (in_place || update == updated_by_.end())
-      return hold(actor, store_.get(source.name, options_.replica), info, byte_offset);
+    if (in_place || update == updated_by_.end()) {
+      inputs.push_back({.info = info, .byte_offset = byte_offset, .parameter = ref_of(source)});
+      return;
+    }
     plan_.connect(plan_.edge_of(update->second.actor, update->second.output, 1, 1), actor, info, byte_offset);
-  }
-
-  void hold(ActorId actor, const Tensor& tensor, const TensorInfo& info, std::size_t byte_offset) {
-    const bool whole = byte_offset == 0 && tensor.shape() == info.shape;
-    plan_.hold(actor, whole ? tensor : tensor.view(info.shape, byte_offset));
   }
 
   Plan& plan_;
   const Graph& graph_;
-  const ParameterStore& store_;
   const LowerOptions& options_;
   std::vector<OutputRef> made_by_;
   std::map<ValueId, OutputRef> updated_by_;
@@ -153,9 +176,8 @@ class Lowering {
 
 }  // namespace
 
-std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const ParameterStore& store,
-                                       const LowerOptions& options) {
-  return Lowering(plan, graph, store, options).run();
+std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const LowerOptions& options) {
+  return Lowering(plan, graph, options).run();
 }
 
 }  // namespace troupe

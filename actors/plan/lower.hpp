@@ -1,16 +1,16 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
 #include "troupe/ops/graph/graph.hpp"
 
 namespace troupe {
 
 struct LowerOptions {
-  Device device;
+  Place place;
   int replica = 0;
   /// Who feeds the inputs of the graph, by name.
   std::map<std::string, OutputRef> inputs;
@@ -22,10 +22,9 @@ struct LowerOptions {
 
 /// Adds the ops of a graph to a plan as the actors of one replica. Views become views of edges. A parameter that the
 /// graph updates is an edge from the update to its readers with one token, in place in the store; one that it does not
-/// update is held by its readers. An op that reads nothing else gets one more input, from a feeder, that tells it when
-/// a step begins. Returns which actor makes each output of the graph. Throws Error if an input has no feeder
-/// or no op computes an output.
-std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const ParameterStore& store,
-                                       const LowerOptions& options);
+/// update is read from the store. An op that reads nothing else gets one more input, from a feeder, that tells it when
+/// a step begins. Returns which actor makes each output of the graph. Throws Error if an input has no feeder, a feeder
+/// no input, or no op computes an output.
+std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const LowerOptions& options);
 
 }  // namespace troupe

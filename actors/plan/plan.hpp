@@ -1,34 +1,69 @@
 #pragma once
 
-#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/task.hpp"
 #include "troupe/ops/core/device.hpp"
-#include "troupe/ops/graph/op.hpp"
-
-namespace caf {
-class actor_system;
-}
+#include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/nn/initializer.hpp"
 
 namespace troupe {
+
+class SpawnContext;
+class Task;
+struct PlanActor;
 
 using ActorId = std::int32_t;
 using EdgeId = std::int32_t;
 inline constexpr std::int32_t kNone = -1;
 
-/// Where an actor of a plan gets one of its inputs: from an edge, or it holds the tensor for good.
+/// Where an actor runs: a device of one of the processes that share a plan. Several replicas may share a place.
+struct Place {
+  int process = 0;
+  Device device;
+
+  auto operator<=>(const Place&) const = default;
+};
+
+/// `cpu:0`, or `1/cpu:0` on process 1.
+std::string to_string(const Place& place);
+
+/// A replica's copy of a parameter, or of optimizer state, in the store.
+struct ParameterRef {
+  std::string name;
+  int replica = 0;
+
+  auto operator<=>(const ParameterRef&) const = default;
+};
+
+/// A parameter that the plan reads or writes, and how it starts if the store does not hold it yet.
+struct PlanParameter {
+  ParameterRef ref;
+  TensorInfo info;
+  Device device;
+  Initializer initializer;
+  bool trainable = false;
+
+  bool operator==(const PlanParameter&) const = default;
+};
+
+/// Where an actor of a plan gets one of its inputs: from an edge, from the store, or it is a constant.
 struct PlanInput {
   EdgeId edge = kNone;
-  /// What the task sees; a view of what the edge carries if it differs.
+  /// What the task sees; a view of what the edge, the parameter or the constant holds if it differs.
   TensorInfo info;
   std::size_t byte_offset = 0;
-  /// Instead of an edge: a constant, or a parameter that nobody in the plan updates.
-  Tensor held;
+  /// Instead of an edge: a parameter that nobody in the plan updates, or that this actor updates.
+  std::optional<ParameterRef> parameter = {};
+  /// Instead of an edge: a value that never changes.
+  Tensor constant = {};
+  /// How many tensors of this edge an actor with a rule of its own may hold before it returns the first.
+  std::int32_t holds = 1;
 };
 
 /// One output of an actor.
@@ -36,33 +71,70 @@ struct PlanOutput {
   /// kNone: nobody reads it.
   EdgeId edge = kNone;
   TensorInfo info;
-  /// Not empty: the output is this tensor, in place, as a parameter in the store is.
-  Tensor storage;
+  /// The output is that parameter, updated in place. An edge with several slots carries a copy of it in each.
+  std::optional<ParameterRef> parameter = {};
   /// Not kNone: the output is the tensor of that input, in place; the input is returned only when the output is free.
   std::int32_t alias_of = kNone;
   /// For an output that packs the inputs: where each begins, in bytes.
-  std::vector<std::size_t> pack_offsets;
+  std::vector<std::size_t> pack_offsets = {};
+
+  bool operator==(const PlanOutput&) const = default;
 };
 
 enum class ActorRole { op, source, sink, collective, conductor, external };
+
+/// Who decides when an actor's run ends.
+enum class Pacing {
+  source,   ///< the actor itself: it has no more data, or was told the last step
+  follows,  ///< its inputs: it ends when one of them has ended
+  free,     ///< nobody: it answers whenever it is asked, and its run ends with the others'
+};
+
+/// When an actor fires.
+enum class FiringRule {
+  all_inputs,  ///< when every input holds a tensor and every output has a free slot
+  own,         ///< by a rule of its own, holding at most PlanInput::holds tensors of each input
+};
+
+/// What an actor does when it fires, by name: looked up when the plan is spawned, first among the tasks of the spawn
+/// context, then in the task registry.
+struct PlanTask {
+  std::string kind;
+  /// What the task works with, as the spawn context names it: a data source, a communicator.
+  std::string subject = {};
+  Attributes attributes = {};
+  /// For the kind "op".
+  std::optional<OpCall> call = {};
+};
+
+using TaskFactory = std::function<std::unique_ptr<Task>(const PlanActor&, SpawnContext&)>;
+using ExternalFactory = std::function<caf::actor(caf::actor_system&)>;
 
 /// One actor. External ones are spawned by the user's own function; the others run a task.
 struct PlanActor {
   std::string name;
   ActorRole role = ActorRole::op;
-  Device device;
+  Place place;
   int replica = 0;
   std::vector<PlanInput> inputs;
   std::vector<PlanOutput> outputs;
-  TaskFactory make_task;
-  std::function<caf::actor(caf::actor_system&)> spawn_external;
+  PlanTask task = {};
+  Pacing pacing = Pacing::follows;
+  FiringRule rule = FiringRule::all_inputs;
   /// Never contracted with others into a segment.
   bool alone = false;
+  /// For an external actor: what its inputs must carry, in order. Nothing: whatever is connected.
+  std::optional<std::vector<TensorInfo>> declared_inputs = {};
+  /// Code of the user's own in place of a registered task. Not part of comparisons: the task's kind stands for it.
+  TaskFactory make_task = {};
+  ExternalFactory spawn_external = {};
 };
 
 struct PlanConsumer {
   ActorId actor = kNone;
   std::int32_t input = 0;
+
+  bool operator==(const PlanConsumer&) const = default;
 };
 
 /// One producer's output and all who read it. N slots, of which t are full before the first step.
@@ -74,17 +146,32 @@ struct PlanEdge {
   std::int32_t capacity = 1;
   std::int32_t initial_tokens = 0;
   TensorInfo info;
-  /// Not kNone: the slot of this edge lies in that block of the plan, which other edges use at other times.
-  std::int32_t block = kNone;
+  /// Not kNone: the slot of this edge lies in that shared buffer of the plan, which other edges use at other times.
+  std::int32_t shared_buffer = kNone;
+
+  bool operator==(const PlanEdge&) const = default;
 };
 
 /// Actors that one thread runs one after the other in this order.
 struct PlanSegment {
   std::string name;
-  Device device;
+  Place place;
   std::vector<ActorId> actors;
-  /// Segments of one host share an actor of the actor system, and so a thread.
-  std::int32_t host = 0;
+  /// Segments with the same executor are run by the same actor of the actor system, and so by one thread.
+  std::int32_t executor = 0;
+  /// The executor has a thread of its own, where the runtime gives such.
+  bool own_thread = false;
+
+  bool operator==(const PlanSegment&) const = default;
+};
+
+/// A group of ranks that the plan's collectives use. Looked up by name when the plan is spawned.
+struct PlanCommunicator {
+  std::string name;
+  /// The process of each rank.
+  std::vector<int> processes;
+
+  bool operator==(const PlanCommunicator&) const = default;
 };
 
 /// What an output of an actor carries, or a view of it.
@@ -96,44 +183,48 @@ struct OutputRef {
   std::size_t byte_offset = 0;
 };
 
-/// Which actors exist, on which device, and every edge between them: plain data. Once spawned, nothing is decided any
-/// more.
+/// Which actors exist, at which place, and every edge between them: plain data that refers to parameters, communicators
+/// and data sources by name. Once spawned, nothing is decided any more.
 struct Plan {
   std::vector<PlanActor> actors;
   std::vector<PlanEdge> edges;
-  /// How actors are grouped. Empty: every actor is a segment of its own (the per-op grain).
+  std::vector<PlanParameter> parameters;
+  std::vector<PlanCommunicator> communicators;
+  /// How actors are grouped. Empty: not decided yet; see grain.hpp.
   std::vector<PlanSegment> segments;
-  /// Sizes in bytes of the blocks that edges share.
-  std::vector<std::size_t> blocks;
+  /// Bytes of the buffers that edges share.
+  std::vector<std::size_t> shared_buffers;
   /// Rows of the largest part of a batch that a replica gets.
   std::int64_t max_rows = 1;
 
-  /// Adds an actor; its outputs get edges when they are connected.
+  /// Adds an actor; its outputs get edges when they are connected. An actor with the role of a source decides itself
+  /// when its run ends.
   ActorId add(PlanActor actor);
+  /// Adds a parameter that an actor refers to. Throws Error if it is there with another shape or dtype.
+  void add_parameter(PlanParameter parameter);
   /// The edge of an output, made if it is not there yet. Capacity and tokens of an existing one stay.
   EdgeId edge_of(ActorId producer, std::int32_t output, std::int32_t capacity = 1, std::int32_t initial_tokens = 0);
   /// Adds an input to `consumer` that reads the output as it is.
   void connect(ActorId producer, std::int32_t output, ActorId consumer, std::int32_t capacity = 1);
   void connect(const OutputRef& from, ActorId consumer, std::int32_t capacity = 1);
-  /// Adds an input that is a view of the output.
+  /// Adds an input that is a view of what the edge carries.
   void connect(EdgeId edge, ActorId consumer, const TensorInfo& info, std::size_t byte_offset);
-  /// Adds an input that the consumer holds for good.
-  void hold(ActorId consumer, Tensor tensor);
+
+  const PlanActor& actor(ActorId id) const;
+  const PlanEdge& edge(EdgeId id) const;
+  /// The number of processes that the actors' places name.
+  int processes() const;
 };
 
-/// True if an input of the actor is an edge without initial tokens: something new arrives every step.
-bool is_paced(const Plan& plan, const PlanActor& actor);
-/// True if the actor says itself when there is no more: a source, or one of the user's own that is not paced.
-bool is_source(const Plan& plan, const PlanActor& actor);
+/// True if the two plans have the same actors, edges, parameters and grouping, down to every attribute of every op.
+bool operator==(const Plan& a, const Plan& b);
+
+/// xxh3 (64 bits) of everything that operator== compares.
+std::uint64_t hash_of(const Plan& plan);
 
 /// What an edge of an actor without a tensor carries: nothing, it only orders.
 inline TensorInfo control_info() {
   return {Shape{0}, DType::uint8};
 }
-
-/// Every actor with its edges, capacities and tokens, then the segments: one line each.
-std::string to_text(const Plan& plan);
-/// For Graphviz, segments as clusters.
-std::string to_dot(const Plan& plan);
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "troupe/actors/plan/dependencies.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/graph/memory_plan.hpp"
 
@@ -27,24 +28,24 @@ class LayoutBuilder {
   }
 
  private:
+  bool inside(ActorId actor) const { return members_.contains(actor); }
+
   /// Inner edges have all their readers in the segment and no token that must be kept apart from the new value.
   bool is_inner(const PlanEdge& edge) const {
     const auto& output = plan_.actors[edge.producer].outputs[edge.output];
-    const bool all_inside =
-        std::all_of(edge.consumers.begin(), edge.consumers.end(),
-                    [&](const PlanConsumer& consumer) { return members_.contains(consumer.actor); });
-    return all_inside && members_.contains(edge.producer) && output.alias_of == kNone &&
-           (edge.initial_tokens == 0 || (output.storage && edge.capacity == 1));
+    return inside(edge.producer) && read_inside(plan_, edge) && output.alias_of == kNone &&
+           std::all_of(edge.consumers.begin(), edge.consumers.end(),
+                       [&](const PlanConsumer& consumer) { return inside(consumer.actor); });
   }
 
-  /// Whether a reader within the segment takes the value of this very firing straight from the slot.
-  bool reads_slot(const PlanEdge& edge) const { return members_.contains(edge.producer) && edge.initial_tokens == 0; }
+  /// Whether the inputs of this segment read an edge without a message.
+  bool reads_inside(const PlanEdge& edge) const { return inside(edge.producer) && read_inside(plan_, edge); }
 
   void find_ports() {
     const bool external = plan_.actors[segment_.actors[0]].role == ActorRole::external;
     for (auto actor : segment_.actors) {
       for (const auto& input : plan_.actors[actor].inputs) {
-        if (input.edge == kNone || reads_slot(plan_.edges[input.edge]) || is_inner(plan_.edges[input.edge])) continue;
+        if (input.edge == kNone || reads_inside(plan_.edges[input.edge])) continue;
         if (external || !port_of_.contains(input.edge)) {
           port_of_[input.edge] = static_cast<std::int32_t>(layout_.ports.size());
           layout_.ports.push_back(input.edge);
@@ -54,13 +55,20 @@ class LayoutBuilder {
   }
 
   void find_outputs() {
+    const bool external = plan_.actors[segment_.actors[0]].role == ActorRole::external;
     for (auto actor : segment_.actors) {
       for (const auto& output : plan_.actors[actor].outputs) {
+        // An external actor keeps its own numbers, also for outputs that nobody reads.
+        if (external && output.edge == kNone) layout_.outputs.push_back({});
         if (output.edge == kNone || is_inner(plan_.edges[output.edge])) continue;
         output_of_[output.edge] = static_cast<std::int32_t>(layout_.outputs.size());
-        const auto alias_port =
-            output.alias_of == kNone ? kNone : port_of_.at(plan_.actors[actor].inputs[output.alias_of].edge);
-        layout_.outputs.push_back({output.edge, output.storage, alias_port});
+        SegmentOutput made{output.edge, output.parameter};
+        if (output.alias_of != kNone) {
+          const auto& input = plan_.actors[actor].inputs[output.alias_of];
+          made.alias_port = port_of_.at(input.edge);
+          made.alias_offset = input.byte_offset;
+        }
+        layout_.outputs.push_back(made);
       }
     }
   }
@@ -73,7 +81,7 @@ class LayoutBuilder {
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         blocks_[{actor, static_cast<std::int32_t>(i)}] = static_cast<int>(blocks.size());
         const bool goes_out = outputs[i].edge != kNone && output_of_.contains(outputs[i].edge);
-        blocks.push_back({bytes_of(outputs[i].info, plan_.max_rows), !goes_out && !outputs[i].storage, false});
+        blocks.push_back({bytes_of(outputs[i].info, plan_.max_rows), !goes_out && !outputs[i].parameter, false});
       }
     }
   }
@@ -109,21 +117,23 @@ class LayoutBuilder {
   }
 
   /// Where an output of an actor of the segment lies.
-  Place place_of(OutputKey key, std::size_t byte_offset, const TensorInfo& info) const {
+  ArgumentPlace place_of(OutputKey key, std::size_t byte_offset, const TensorInfo& info) const {
     const auto& output = plan_.actors[key.first].outputs[key.second];
+    if (output.parameter) return {ArgumentPlace::Kind::parameter, 0, byte_offset, info, output.parameter, {}};
     if (output.edge != kNone && output_of_.contains(output.edge))
-      return {Place::Kind::output, output_of_.at(output.edge), byte_offset, info, {}};
-    if (output.storage) return {Place::Kind::held, 0, byte_offset, info, output.storage};
+      return {ArgumentPlace::Kind::output, output_of_.at(output.edge), byte_offset, info, {}, {}};
     const auto& placement = memory_.placements[block_of(key)];
     if (placement.parent != Placement::kArena)
       return place_of(key_of_block_[placement.parent], placement.offset + byte_offset, info);
-    return {Place::Kind::arena, 0, placement.offset + byte_offset, info, {}};
+    return {ArgumentPlace::Kind::arena, 0, placement.offset + byte_offset, info, {}, {}};
   }
 
-  Place place_of_input(const PlanInput& input) const {
-    if (input.edge == kNone) return {Place::Kind::held, 0, input.byte_offset, input.info, input.held};
+  ArgumentPlace place_of_input(const PlanInput& input) const {
+    if (input.parameter) return {ArgumentPlace::Kind::parameter, 0, input.byte_offset, input.info, input.parameter, {}};
+    if (input.edge == kNone)
+      return {ArgumentPlace::Kind::constant, 0, input.byte_offset, input.info, {}, input.constant};
     if (port_of_.contains(input.edge))
-      return {Place::Kind::port, port_of_.at(input.edge), input.byte_offset, input.info, {}};
+      return {ArgumentPlace::Kind::port, port_of_.at(input.edge), input.byte_offset, input.info, {}, {}};
     const auto& edge = plan_.edges[input.edge];
     return place_of({edge.producer, edge.output}, input.byte_offset, input.info);
   }
@@ -134,7 +144,9 @@ class LayoutBuilder {
     for (const auto& input : plan_.actors[actor].inputs) task.inputs.push_back(place_of_input(input));
     const auto& outputs = plan_.actors[actor].outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      task.outputs.push_back(place_of({actor, static_cast<std::int32_t>(i)}, 0, outputs[i].info));
+      const auto in_place = outputs[i].alias_of;
+      task.outputs.push_back(in_place == kNone ? place_of({actor, static_cast<std::int32_t>(i)}, 0, outputs[i].info)
+                                               : place_of_input(plan_.actors[actor].inputs[in_place]));
       if (outputs[i].edge != kNone && output_of_.contains(outputs[i].edge))
         task.sends.push_back(output_of_.at(outputs[i].edge));
     }
@@ -153,24 +165,21 @@ class LayoutBuilder {
 
 std::size_t scratch_of(const Plan& plan, const PlanSegment& segment) {
   std::size_t bytes = 0;
-  for (auto actor : segment.actors) {
-    if (!plan.actors[actor].make_task) continue;
-    const auto task = plan.actors[actor].make_task();
-    task->prepare(plan.max_rows);
-    bytes = std::max(bytes, task->scratch_bytes());
+  for (auto id : segment.actors) {
+    const auto& actor = plan.actors[id];
+    if (!actor.task.call) continue;
+    const auto call = with_rows(*actor.task.call, plan.max_rows);
+    if (!has_empty_tensor(call)) bytes = std::max(bytes, make_kernel(call, actor.place.device)->scratch_bytes());
   }
   return Allocator::rounded(bytes);
 }
 
-std::size_t parameter_bytes(const Plan& plan) {
+/// Constants that several actors read count once.
+std::size_t constant_bytes(const Plan& plan) {
   std::map<const std::byte*, std::size_t> tensors;
-  const auto count = [&](const Tensor& tensor) {
-    if (tensor) tensors[tensor.raw()] = Allocator::rounded(tensor.bytes());
-  };
-  for (const auto& actor : plan.actors) {
-    for (const auto& input : actor.inputs) count(input.held);
-    for (const auto& output : actor.outputs) count(output.storage);
-  }
+  for (const auto& actor : plan.actors)
+    for (const auto& input : actor.inputs)
+      if (input.constant) tensors[input.constant.address()] = Allocator::rounded(input.constant.bytes());
   std::size_t sum = 0;
   for (const auto& [memory, bytes] : tensors) sum += bytes;
   return sum;
@@ -185,8 +194,9 @@ std::size_t bytes_of(const TensorInfo& info, std::int64_t rows) {
 std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
   std::size_t bytes = 0;
   for (const auto& output : outputs) {
+    if (output.edge == kNone) continue;
     const auto& edge = plan.edges[output.edge];
-    if (output.storage || output.alias_port != kNone || edge.block != kNone) continue;
+    if (output.is_parameter(edge) || output.alias_port != kNone || edge.shared_buffer != kNone) continue;
     bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
   }
   return bytes;
@@ -205,8 +215,9 @@ PlanMemory memory_of(const Plan& plan) {
     memory.slots += layout.slot_bytes(plan);
     memory.scratch += scratch_of(plan, segment);
   }
-  for (auto bytes : plan.blocks) memory.slots += Allocator::rounded(bytes);
-  memory.parameters = parameter_bytes(plan);
+  for (auto bytes : plan.shared_buffers) memory.slots += Allocator::rounded(bytes);
+  memory.parameters = constant_bytes(plan);
+  for (const auto& parameter : plan.parameters) memory.parameters += Allocator::rounded(bytes_of(parameter.info, 1));
   return memory;
 }
 

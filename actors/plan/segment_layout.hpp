@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
@@ -8,23 +9,25 @@
 namespace troupe {
 
 /// Where an argument of a task lies.
-struct Place {
+struct ArgumentPlace {
   enum class Kind {
-    arena,   ///< in the memory that the segment's inner values share
-    held,    ///< a tensor that stays: constant, parameter
-    port,    ///< what arrived at an input of the segment
-    output,  ///< the slot of an output of the segment that this firing fills
+    arena,      ///< in the memory that the segment's inner values share
+    constant,   ///< a constant of the plan
+    parameter,  ///< in the store
+    port,       ///< what arrived at an input of the segment
+    output,     ///< the slot of an output of the segment that this firing fills
   };
   Kind kind = Kind::arena;
   std::int32_t index = 0;  ///< of the port or output
   std::size_t byte_offset = 0;
   TensorInfo info;
-  Tensor held;
+  std::optional<ParameterRef> parameter;
+  Tensor constant;
 };
 
 struct TaskLayout {
   ActorId actor = kNone;
-  std::vector<Place> inputs, outputs;
+  std::vector<ArgumentPlace> inputs, outputs;
   /// Outputs of the segment that are ready when the task is done.
   std::vector<std::int32_t> sends;
 };
@@ -32,9 +35,15 @@ struct TaskLayout {
 /// An output of a segment: an edge that somebody outside reads, or that carries tokens from run to run.
 struct SegmentOutput {
   EdgeId edge = kNone;
-  /// In place: the parameter, or the port whose tensor it is.
-  Tensor storage;
+  /// The parameter that the output updates in place; each slot of an edge with several holds a copy of it.
+  std::optional<ParameterRef> parameter;
+  /// The port whose tensor the output is, in place.
   std::int32_t alias_port = kNone;
+  /// Where in that tensor the output begins.
+  std::size_t alias_offset = 0;
+
+  /// True if a slot is the parameter's own memory.
+  bool is_parameter(const PlanEdge& carrier) const { return parameter && carrier.capacity == 1; }
 };
 
 /// How the actors of one segment share memory: which values are inner and where they lie, which go in and out.
@@ -56,9 +65,9 @@ std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 /// What the tensors of a run of the plan will take, before it is spawned.
 struct PlanMemory {
   std::size_t arenas = 0;      ///< inner values of segments
-  std::size_t slots = 0;       ///< buffers of the edges between segments, shared blocks included
+  std::size_t slots = 0;       ///< buffers of the edges between segments, shared ones included
   std::size_t scratch = 0;     ///< of kernels
-  std::size_t parameters = 0;  ///< and optimizer state, in the store
+  std::size_t parameters = 0;  ///< with optimizer state, in the store, and constants
 
   std::size_t total() const { return arenas + slots + scratch + parameters; }
 };

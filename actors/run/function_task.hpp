@@ -1,5 +1,6 @@
 #pragma once
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/task.hpp"
 
 namespace troupe {
@@ -20,7 +21,9 @@ class FunctionTask final : public Task {
 };
 
 inline TaskFactory function_task(FunctionTask::Function function) {
-  return [function = std::move(function)] { return std::make_unique<FunctionTask>(function); };
+  return [function = std::move(function)](const PlanActor&, SpawnContext&) {
+    return std::make_unique<FunctionTask>(function);
+  };
 }
 
 /// A source that is two functions: one says how many rows step n has, or that there is no more; one fills the outputs.
@@ -44,7 +47,9 @@ class FunctionSource final : public Task {
 };
 
 inline TaskFactory function_source(FunctionSource::Rows rows, FunctionTask::Function fill) {
-  return [rows = std::move(rows), fill = std::move(fill)] { return std::make_unique<FunctionSource>(rows, fill); };
+  return [rows = std::move(rows), fill = std::move(fill)](const PlanActor&, SpawnContext&) {
+    return std::make_unique<FunctionSource>(rows, fill);
+  };
 }
 
 }  // namespace troupe

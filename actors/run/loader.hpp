@@ -1,29 +1,32 @@
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/task.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
 namespace troupe {
 
-/// Outputs of a loader, in this order.
-enum LoaderOutput { kFeatures, kLabels, kBatchInfo };
-
-/// Loads one replica's part of every batch of an epoch: features [B, ...], labels int32[B], and the batch info
-/// int64[4]: rows of this part, rows of the whole batch, the part's first row in the batch, and the step.
+/// Loads one replica's part of every batch of an epoch, from the run's first batch on. Outputs: some fields of the data
+/// set, in the given order, then the batch info.
 class LoaderTask final : public Task {
  public:
-  LoaderTask(Dataset data, std::uint64_t seed, int replicas, int replica)
-      : data_(std::move(data)), seed_(seed), replicas_(replicas), replica_(replica) {}
+  /// `fields` are numbers of fields of the data set.
+  LoaderTask(Dataset data, std::vector<std::size_t> fields, std::uint64_t seed, int replicas, int replica)
+      : data_(std::move(data)), fields_(std::move(fields)), seed_(seed), replicas_(replicas), replica_(replica) {}
 
   void begin(const RunInfo& run, std::function<void()> wake) override;
   bool is_source() const override { return true; }
   std::optional<std::int64_t> next_rows() override;
+  std::optional<std::int64_t> steps_left() const override { return data_.batches() - next_batch_; }
   bool fire(const Firing& firing) override;
 
  private:
   Dataset data_;
+  std::vector<std::size_t> fields_;
   std::uint64_t seed_;
   int replicas_, replica_;
   std::vector<std::int32_t> order_;
@@ -32,8 +35,13 @@ class LoaderTask final : public Task {
   BatchPart part_;
 };
 
-/// Adds the loader of one replica to a plan. With prefetch it is an actor that stays alone, whose outputs hold so many
-/// batches; without, it is contracted with the replica in the fused grain.
-ActorId add_loader(Plan& plan, const Dataset& data, std::uint64_t seed, int replicas, int replica, Device device);
+/// Adds the loader of one replica to a plan. It reads what the spawn context has under the name `source`, which must be
+/// like `data`; its outputs are those fields, by name, then the batch info. With prefetch it is an actor that stays
+/// alone, whose outputs hold so many batches; without, it is contracted with the replica in the fused grain. Throws
+/// Error if there is no such field.
+ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
+                   std::uint64_t seed, int replicas, int replica, const Place& place);
+
+std::unique_ptr<Task> make_loader_task(const PlanActor& actor, SpawnContext& context);
 
 }  // namespace troupe

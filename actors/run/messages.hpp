@@ -4,36 +4,45 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/type_id.hpp>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/failure.hpp"
 #include "troupe/actors/run/run_status.hpp"
+#include "troupe/actors/run/task.hpp"
 #include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/failure.hpp"
 
 // Every message that actors of a plan exchange. Facts are past participles, orders are verbs.
 //
-//   supervisor -> all      Wire, Begin           answered by Prepared
-//   supervisor -> sources  Start, Pause, RunUntil
-//   producer   -> consumer TensorReady, EndOfData
-//   consumer   -> producer CreditReturned
-//   all        -> supervisor Prepared, StepFailed, SourcePaused, RunFinished
-//   supervisor -> all      Describe (a stalled run wants to know), Stop
+//   supervisor -> all        Wire, PrepareRun      answered by Prepared
+//   supervisor -> sources    StartSources, PauseSources, RunUntil
+//   producer   -> consumer   TensorReady, DataEnded
+//   consumer   -> producer   CreditReturned
+//   all        -> supervisor Prepared, StepFailed, SourcePaused, RunFinished, AbortRun
+//   supervisor -> all        Describe (somebody wants to know what the actor waits for), Stop
 //
-// An actor that handles them itself, without PortActor, must know all that its place in the plan can receive: CAF
+// An actor that handles them itself, without Participant, must know all that its place in the plan can receive: CAF
 // answers an unknown message by an error that ends its sender.
 //
 // A port is the number of an input of an actor, an output the number of one of its outputs.
 
 namespace troupe {
 
+/// When a message was sent: by which spawning of the plan, in which of its runs, for which step. A message of another
+/// generation is void; one of a run that the receiver has not been prepared for waits.
+struct Stamp {
+  std::uint64_t generation = 0;
+  std::uint64_t run = 0;
+  std::int64_t step = 0;
+};
+
 /// An input is there: one slot of the edge is full until every consumer has returned it. With a failure instead of a
 /// tensor the step cannot be computed; the credit is returned all the same.
 struct TensorReady {
   std::uint32_t port = 0;
   std::uint32_t slot = 0;
+  Stamp stamp;
   Tensor tensor;
   FailurePtr failure;
 };
@@ -43,11 +52,13 @@ struct CreditReturned {
   std::uint32_t output = 0;
   std::uint32_t slot = 0;
   std::uint32_t consumer = 0;  ///< which consumer of the output returns it, as its InputWire says
+  std::uint64_t generation = 0;
 };
 
 /// Nothing more comes over this edge in this run.
-struct EndOfData {
+struct DataEnded {
   std::uint32_t port = 0;
+  Stamp stamp;
 };
 
 struct ConsumerPort {
@@ -61,7 +72,7 @@ struct ProducerOutput {
   std::uint32_t consumer = 0;
 };
 
-/// An input as its actor sees it. One with initial tokens never ends; its last token stays for the next run.
+/// An input as its actor sees it. The last tokens of one with initial tokens stay for the next run.
 struct InputWire {
   ProducerOutput producer;
   std::uint32_t capacity = 1;
@@ -70,7 +81,7 @@ struct InputWire {
   std::string producer_name;
 };
 
-/// An output as its actor sees it.
+/// An output as its actor sees it. One without consumers drops what is sent.
 struct OutputWire {
   std::vector<ConsumerPort> consumers;
   std::uint32_t capacity = 1;
@@ -81,35 +92,34 @@ struct OutputWire {
 
 /// Who is at the other end of every edge. Sent once.
 struct Wire {
+  std::uint64_t generation = 0;
+  /// Of the process, for failures; -1 if the plan has one part.
+  int rank = -1;
   /// The receiver's name in the plan, and where it counts its firings.
-  std::shared_ptr<HostStatus> status;
+  std::shared_ptr<ExecutorStatus> status;
   caf::actor supervisor;
   std::vector<InputWire> inputs;
   std::vector<OutputWire> outputs;
 };
 
 /// A run is about to start: make ready for steps first_step, first_step + 1, ...
-struct Begin {
-  std::uint64_t run = 0;  ///< number of the run
-  std::int64_t first_step = 0;
-  std::int64_t max_steps = 0;
-  std::int64_t epoch = 0;
+struct PrepareRun {
+  std::uint64_t run = 0;  ///< number of the run, from 1
+  RunInfo info;
 };
 
-/// Wire or Begin has been carried out.
-struct Prepared {};
+/// Wire or PrepareRun has been carried out. The sources of the receiver know that they end before `end_step`.
+struct Prepared {
+  std::int64_t end_step = kLastStep;
+};
 
-/// Sources may fire.
-struct Start {};
-
-/// The step before which a run ends, at most.
-inline std::int64_t end_of(const Begin& order) {
-  constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
-  return order.max_steps > kLast - order.first_step ? kLast : order.first_step + order.max_steps;
-}
+/// Sources may fire, up to, not including, `end_step`.
+struct StartSources {
+  std::int64_t end_step = kLastStep;
+};
 
 /// Sources stop firing and say where they are.
-struct Pause {
+struct PauseSources {
   std::uint64_t run = 0;
 };
 
@@ -119,9 +129,14 @@ struct SourcePaused {
   std::int64_t next_step = 0;
 };
 
-/// Sources go on up to, not including, `step`, and end there.
+/// Sources go on up to, not including, `end_step`, and end there.
 struct RunUntil {
-  std::int64_t step = 0;
+  std::int64_t end_step = 0;
+};
+
+/// The run is over, not in order: whatever waits for other processes must wait no longer.
+struct AbortRun {
+  FailurePtr failure;
 };
 
 /// A step failed here first.
@@ -150,17 +165,19 @@ struct Stop {};
 
 }  // namespace troupe
 
-CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
+// Beyond the ids that programs give their own messages: CAF's manual tells them to begin at first_custom_type_id.
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, caf::first_custom_type_id + 1000)
 CAF_ADD_TYPE_ID(troupe, (troupe::TensorReady))
 CAF_ADD_TYPE_ID(troupe, (troupe::CreditReturned))
-CAF_ADD_TYPE_ID(troupe, (troupe::EndOfData))
+CAF_ADD_TYPE_ID(troupe, (troupe::DataEnded))
 CAF_ADD_TYPE_ID(troupe, (troupe::Wire))
-CAF_ADD_TYPE_ID(troupe, (troupe::Begin))
+CAF_ADD_TYPE_ID(troupe, (troupe::PrepareRun))
 CAF_ADD_TYPE_ID(troupe, (troupe::Prepared))
-CAF_ADD_TYPE_ID(troupe, (troupe::Start))
-CAF_ADD_TYPE_ID(troupe, (troupe::Pause))
+CAF_ADD_TYPE_ID(troupe, (troupe::StartSources))
+CAF_ADD_TYPE_ID(troupe, (troupe::PauseSources))
 CAF_ADD_TYPE_ID(troupe, (troupe::SourcePaused))
 CAF_ADD_TYPE_ID(troupe, (troupe::RunUntil))
+CAF_ADD_TYPE_ID(troupe, (troupe::AbortRun))
 CAF_ADD_TYPE_ID(troupe, (troupe::StepFailed))
 CAF_ADD_TYPE_ID(troupe, (troupe::RunFinished))
 CAF_ADD_TYPE_ID(troupe, (troupe::Continue))
@@ -171,14 +188,15 @@ CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TensorReady)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CreditReturned)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::EndOfData)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DataEnded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Wire)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Begin)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PrepareRun)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Prepared)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Start)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Pause)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StartSources)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PauseSources)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::SourcePaused)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunUntil)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AbortRun)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepFailed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunFinished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Continue)

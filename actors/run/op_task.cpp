@@ -6,17 +6,15 @@ namespace troupe {
 
 void OpTask::prepare(std::int64_t rows) {
   if (kernels_.contains(rows)) return;
-  auto concrete = call_;
-  for (auto& info : concrete.inputs) info.shape = info.shape.with_rows(rows);
-  for (auto& info : concrete.outputs) info.shape = info.shape.with_rows(rows);
-  kernels_[rows] = has_empty_tensor(concrete) ? nullptr : make_kernel(concrete, device_);
-}
-
-std::size_t OpTask::scratch_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& [rows, kernel] : kernels_)
-    if (kernel) bytes = std::max(bytes, kernel->scratch_bytes());
-  return bytes;
+  if (kernels_.size() == kMostKernels) {
+    kernels_.erase(oldest_first_.front());
+    oldest_first_.erase(oldest_first_.begin());
+    rows_ = -1;
+  }
+  const auto call = with_rows(call_, rows);
+  auto& kernel = kernels_[rows] = has_empty_tensor(call) ? nullptr : make_kernel(call, device_);
+  oldest_first_.push_back(rows);
+  if (kernel) scratch_bytes_ = std::max(scratch_bytes_, kernel->scratch_bytes());
 }
 
 bool OpTask::fire(const Firing& firing) {
@@ -26,10 +24,14 @@ bool OpTask::fire(const Firing& firing) {
     kernel_ = kernels_[rows_].get();
   }
   if (kernel_ != nullptr)
-    kernel_->run(firing.inputs.first(call_.inputs.size()), firing.outputs, firing.scratch);
+    kernel_->run(firing.context, firing.inputs.first(call_.inputs.size()), firing.outputs);
   else if (call_.op->kind != OpKind::update)
-    fill_with_zeros(firing.outputs);
+    fill_with_zeros(firing.context.stream, firing.outputs);
   return true;
+}
+
+std::unique_ptr<Task> make_op_task(const PlanActor& actor, SpawnContext&) {
+  return std::make_unique<OpTask>(actor.task.call.value(), actor.place.device);
 }
 
 }  // namespace troupe

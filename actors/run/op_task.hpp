@@ -2,13 +2,13 @@
 
 #include <map>
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/task.hpp"
-#include "troupe/ops/graph/graph.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 
 namespace troupe {
 
-/// Runs the kernel of one op, one prepared for every number of rows it has met. An empty batch reaches no kernel: what
+/// Runs the kernel of one op, one prepared for each number of rows met lately. An empty batch reaches no kernel: what
 /// it would have computed is empty or zero.
 class OpTask final : public Task {
  public:
@@ -16,15 +16,22 @@ class OpTask final : public Task {
   OpTask(OpCall call, Device device) : call_(std::move(call)), device_(device) {}
 
   void prepare(std::int64_t rows) override;
-  std::size_t scratch_bytes() const override;
+  std::size_t scratch_bytes() const override { return scratch_bytes_; }
   bool fire(const Firing& firing) override;
+
+  /// Kernels kept; the oldest goes when another number of rows comes.
+  static constexpr std::size_t kMostKernels = 8;
 
  private:
   OpCall call_;
   Device device_;
   std::map<std::int64_t, std::unique_ptr<Kernel>> kernels_;
+  std::vector<std::int64_t> oldest_first_;
+  std::size_t scratch_bytes_ = 0;
   std::int64_t rows_ = -1;
   Kernel* kernel_ = nullptr;
 };
+
+std::unique_ptr<Task> make_op_task(const PlanActor& actor, SpawnContext& context);
 
 }  // namespace troupe

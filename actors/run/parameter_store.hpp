@@ -1,38 +1,160 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "troupe/ops/graph/graph.hpp"
+#include "troupe/actors/plan/plan.hpp"
 
 namespace troupe {
 
-/// Parameters and optimizer state, one copy a replica. It outlives plans: a plan that updates them works on these
-/// tensors in place, and while no plan runs anyone may read them.
+/// Where a training is: what the next step is, and which batch of which epoch it reads.
+struct TrainingPosition {
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;
+  /// The data of an epoch that was left in the middle: so many rows in batches of so many.
+  std::int64_t rows = 0;
+  std::int64_t batch_rows = 0;
+
+  bool operator==(const TrainingPosition&) const = default;
+};
+
+/// Counts the updates of one copy of a parameter. Written by the one actor that updates it.
+class UpdateCounter {
+ public:
+  void begin_update() { writing_.store(true, std::memory_order_relaxed); }
+  void finish_update() {
+    updates_.store(updates_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    writing_.store(false, std::memory_order_release);
+  }
+  std::int64_t updates() const { return updates_.load(std::memory_order_relaxed); }
+  /// An update has begun and not ended: the elements may be anything.
+  bool writing() const { return writing_.load(std::memory_order_acquire); }
+
+ private:
+  friend class ParameterStore;
+  std::atomic<std::int64_t> updates_{0};
+  std::atomic<bool> writing_{false};
+};
+
+class Lease;
+
+/// Parameters and optimizer state, one copy a replica. It outlives plans, which borrow copies for the time of a run: to
+/// write (the plan works on the tensors in place; nobody else may use them meanwhile) or to read (together with other
+/// readers). Each copy counts its updates, so a copy that another plan has left behind is brought up to date when it is
+/// borrowed, and copies that a failed run may have left half-written are refused until recover() or set().
+///
+/// Values are read at step boundaries only: while a run writes, reading throws Error. Thread-safe.
 class ParameterStore {
  public:
-  explicit ParameterStore(std::uint64_t seed) : seed_(seed) {}
+  struct Entry {
+    std::string name;
+    TensorInfo info;
+    bool trainable = false;
+    int copies = 0;
+  };
 
-  /// Makes sure that every parameter of the graph is there for a replica on a device. New ones start as on
-  /// a replica that is there already, or else as their initializer says. Throws Error if one is there with another
-  /// shape.
-  void add(const Graph& graph, int replica, Device device);
-  /// A parameter. Throws Error if it is not there.
-  const Tensor& get(const std::string& name, int replica) const;
+  explicit ParameterStore(std::uint64_t seed = 0) : seed_(seed) {}
 
-  /// Names of the trained parameters, in the order of the graph that brought them.
-  const std::vector<std::string>& trained() const { return trained_; }
-  /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica in order.
+  /// Makes sure that a copy is there. It starts as another copy is, or as set() said, or as its initializer says.
+  /// Throws Error if the parameter is there with another shape or dtype.
+  void add(const PlanParameter& parameter);
+
+  /// Everything in the store, parameters first in the order in which they came, then optimizer state by name.
+  std::vector<Entry> entries() const;
+  /// A copy, as it is now. Throws Error if it is not there, is being written, or is broken.
+  Tensor get(const std::string& name, int replica = 0) const;
+  /// Writes the value into all copies; for a parameter that is not there yet, the value with which it will start.
+  /// Broken copies are whole again. Throws Error if shape or dtype differ, or while a run uses it.
+  void set(const std::string& name, const Tensor& value);
+
+  TrainingPosition position() const;
+  void set_position(const TrainingPosition& position);
+
+  /// Borrows copies for a run. Copies that are behind are brought up to date. Throws Error if another run uses them in
+  /// a way that conflicts, or if they are broken. The lease must not outlive the store.
+  Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower);
+  /// What is broken and since when, for people; empty if nothing is.
+  std::string broken() const;
+  /// Replaces broken copies by the newest whole copy of another replica. Throws Error if there is none.
+  void recover();
+
+  /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica in order. Throws Error like get().
   std::string hash(int replica = 0) const;
   /// Number of trained values.
   std::int64_t trained_elements() const;
 
+  /// For plans that hold a lease, or are about to: the tensor itself, and its counter.
+  const Tensor& borrowed(const ParameterRef& ref) const;
+  UpdateCounter& counter(const ParameterRef& ref);
+
  private:
+  friend class Lease;
+  struct Copy {
+    Tensor tensor;
+    std::unique_ptr<UpdateCounter> counter = std::make_unique<UpdateCounter>();
+    int readers = 0;
+    std::string writer;  // who borrows it to write
+    std::string broken;  // why, if it is
+    /// An abandoned run may still write to the tensor some day.
+    bool abandoned = false;
+  };
+  struct Parameter {
+    TensorInfo info;
+    bool trainable = false;
+    std::map<int, Copy> copies;  // by replica
+  };
+
+  const Copy& find(const ParameterRef& ref) const;
+  Copy& find(const ParameterRef& ref);
+  const Copy* newest_whole(const Parameter& parameter) const;
+  Tensor first_value(const PlanParameter& parameter, const Parameter& known);
+  void check_free(const ParameterRef& ref, bool to_write) const;
+  void check_whole(const ParameterRef& ref) const;
+  void refresh(const ParameterRef& ref);
+  void give_back(const Lease& lease);
+  void break_copies(const Lease& lease, const std::string& reason, bool abandoned);
+  std::string describe_broken() const;
+
   std::uint64_t seed_;
+  mutable std::mutex mutex_;
   std::vector<std::string> trained_;
-  std::map<std::pair<std::string, int>, Tensor> tensors_;
+  std::map<std::string, Parameter> parameters_;
+  std::map<std::string, Tensor> start_values_;
+  TrainingPosition position_;
+};
+
+/// What a run has borrowed. If it is not given back clean, the copies it could write are checked: those of a replica
+/// whose updates are all at the same count are whole, the others are broken.
+class Lease {
+ public:
+  Lease() = default;
+  Lease(Lease&& other) noexcept { *this = std::move(other); }
+  Lease& operator=(Lease&& other) noexcept;
+  ~Lease() { end_dirty("the run was given up"); }
+
+  /// The run has ended as it should.
+  void end_clean();
+  /// The run has failed; nobody writes any more.
+  void end_dirty(const std::string& reason);
+  /// The run was given up and may still write some day.
+  void abandon(const std::string& reason);
+
+ private:
+  friend class ParameterStore;
+  struct Written {
+    ParameterRef ref;
+    std::int64_t updates_before;
+  };
+  ParameterStore* store_ = nullptr;
+  std::vector<ParameterRef> read_;
+  std::vector<Written> written_;
 };
 
 }  // namespace troupe

@@ -3,135 +3,183 @@
 #include <algorithm>
 #include <caf/message_handler.hpp>
 
-#include "troupe/actors/run/run_status.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
-PortActor::PortActor(caf::actor_config& config) : caf::event_based_actor(config) {
-  set_exception_handler([this](std::exception_ptr& error) -> caf::error {
-    if (supervisor_)
-      send(supervisor_, StepFailed{std::make_shared<Failure>(Failure{status_->name, step_, 0, text_of(error)})});
-    return caf::sec::runtime_error;
-  });
+// ---- what subclasses use
+
+void PortActor::fire(std::int64_t, std::span<const Tensor>, std::span<Tensor>) {
+  throw Error(name_in_plan(), "overrides neither fire() nor advance()");
 }
 
-caf::behavior PortActor::make_behavior() {
-  caf::message_handler handlers{
-      [this](TensorReady& ready) {
-        arrive(ready);
-        work();
-      },
-      [this](const CreditReturned& credit) {
-        outputs_.at(credit.output).slots.give_back(credit.slot, credit.consumer);
-        if (ended_) return report_if_finished();
-        work();
-      },
-      [this](const EndOfData& end_of) {
-        inputs_.at(end_of.port).ended = true;
-        work();
-      },
-      [this](Wire& order) { wire(order); },
-      [this](const Begin& order) { begin(order); },
-      [this](const Start&) {
-        open_ = true;
-        work();
-      },
-      [this](const Pause& order) {
-        open_ = false;
-        send(supervisor_, SourcePaused{order.run, step_});
-      },
-      [this](const RunUntil& order) {
-        until_ = std::min(until_, order.step);
-        open_ = true;
-        work();
-      },
-      [this](const Describe& order) {
-        if (status_) order.report->add(status_->name, "'" + status_->name + "' " + waits_for());
-      },
-      [this](const Stop&) {
-        inputs_.clear();
-        outputs_.clear();
-        supervisor_ = nullptr;
-        quit();
-      },
-  };
-  return handlers.or_else(own_handlers());
+Tensor PortActor::initial_token(std::uint32_t output) {
+  throw Error(name_in_plan(), "output " + std::to_string(output) +
+                                  " has initial tokens, but the actor does not say what they carry: override "
+                                  "initial_token()");
 }
+
+Arrival PortActor::take(std::uint32_t input) {
+  auto arrival = ports_.take(input);
+  held_.push_back({input, arrival.slot});
+  return arrival;
+}
+
+void PortActor::give_back(std::uint32_t input, Arrival& arrival) {
+  const auto held = std::find_if(held_.begin(), held_.end(),
+                                 [&](const Held& h) { return h.input == input && h.slot == arrival.slot; });
+  if (held == held_.end()) throw Error(name_in_plan(), "returned a tensor that it did not hold");
+  held_.erase(held);
+  ports_.give_back(input, arrival);
+}
+
+std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
+  if (!tensor) throw Error(name_in_plan(), "output " + std::to_string(output) + " was not set");
+  if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
+  const auto slot = ports_.take_slot(output);
+  ports_.send(output, slot, step, tensor, nullptr);
+  status_->count_firing();
+  return slot;
+}
+
+std::uint32_t PortActor::send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step) {
+  const auto slot = ports_.take_slot(output);
+  ports_.send(output, slot, step, Tensor(), failure);
+  return slot;
+}
+
+void PortActor::end() {
+  if (std::exchange(ended_, true)) return;
+  status_->waits_outside.store(false, std::memory_order_relaxed);
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output) ports_.end(output);
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.drain(input);
+  report_if_finished();
+}
+
+// ---- orders of the supervisor
+
+std::int64_t PortActor::on_prepare(const PrepareRun& order) {
+  step_ = order.info.first_step;
+  end_step_ = end_of(order.info);
+  open_ = ended_ = finished_ = failed_ = false;
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+    if (ports_.output_wire(output).initial_tokens > 0)
+      ports_.send_missing_tokens(output, step_, [&](std::uint32_t) { return initial_token(output); });
+  on_run(order.info);
+  const auto steps = is_source() ? steps_left() : std::nullopt;
+  return steps && *steps < kLastStep - step_ ? step_ + *steps : kLastStep;
+}
+
+std::int64_t PortActor::on_pause() {
+  open_ = false;
+  return step_;
+}
+
+void PortActor::on_run_until(std::int64_t end_step) {
+  end_step_ = std::min(end_step_, end_step);
+  open_ = true;
+}
+
+// ---- what the ports tell
+
+void PortActor::on_arrival(std::uint32_t input) {
+  if (ended_) ports_.drain(input);
+}
+
+void PortActor::on_free(std::uint32_t output, std::uint32_t slot) {
+  if (ended_)
+    report_if_finished();
+  else
+    on_slot_free(output, slot);
+}
+
+// ---- firing
 
 bool PortActor::is_source() const {
-  return std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.wire.initial_tokens > 0; });
-}
-
-void PortActor::wire(Wire& order) {
-  status_ = order.status;
-  supervisor_ = order.supervisor;
-  for (auto& input : order.inputs) {
-    const auto capacity = input.capacity;
-    inputs_.push_back({std::move(input), InputQueue(capacity), false});
-  }
-  for (auto& output : order.outputs) {
-    OutputSlots slots(output.capacity, static_cast<std::uint32_t>(output.consumers.size()));
-    outputs_.push_back({std::move(output), std::move(slots)});
-  }
-  send(supervisor_, Prepared{});
-}
-
-void PortActor::begin(const Begin& order) {
-  step_ = order.first_step;
-  until_ = end_of(order);
-  open_ = ended_ = finished_ = false;
-  for (auto& input : inputs_) input.ended = false;
-  send(supervisor_, Prepared{});
-}
-
-void PortActor::arrive(TensorReady& ready) {
-  auto& input = inputs_.at(ready.port);
-  if (ended_ && input.wire.initial_tokens == 0) {
-    ready.tensor = Tensor();
-    return return_credit(input, ready.slot);
-  }
-  input.queue.push({ready.slot, std::move(ready.tensor), std::move(ready.failure)});
-}
-
-void PortActor::return_credit(Input& input, std::uint32_t slot) {
-  const auto& producer = input.wire.producer;
-  send(producer.actor, CreditReturned{producer.output, slot, producer.consumer});
-}
-
-bool PortActor::can_fire() const {
-  return std::none_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.queue.empty(); }) &&
-         std::all_of(outputs_.begin(), outputs_.end(), [](const Output& output) { return output.slots.has_free(); });
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
+    if (ports_.input_wire(input).initial_tokens == 0) return false;
+  return true;
 }
 
 void PortActor::work() {
+  if (ended_ || !is_wired() || std::exchange(working_, true)) return;
+  try {
+    advance();
+  } catch (...) {
+    fail();
+  }
+  working_ = false;
+  if (!ended_) end_with_inputs();
+}
+
+FailurePtr PortActor::failure_now(const std::string& what) const {
+  return std::make_shared<Failure>(Failure{.rank = rank(), .actor = name_in_plan(), .step = step_, .what = what});
+}
+
+void PortActor::fail() {
+  failed_ = true;
+  report_failure(failure_now(text_of(std::current_exception())));
+  return_held();
+  end();
+}
+
+void PortActor::return_held() {
+  for (const auto& [input, slot] : std::exchange(held_, {})) {
+    Arrival arrival{.slot = slot};
+    ports_.give_back(input, arrival);
+  }
+}
+
+void PortActor::end_with_inputs() {
+  bool any = false, all = true;
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input) {
+    if (ports_.input_wire(input).initial_tokens > 0) continue;
+    any = true;
+    all = all && ports_.drained(input);
+  }
+  if (any && all && held_.empty()) end();
+}
+
+void PortActor::advance() {
   while (!ended_) {
-    const bool drained = std::any_of(inputs_.begin(), inputs_.end(),
-                                     [](const Input& input) { return input.ended && input.queue.empty(); });
-    if (drained) return end();
-    if (is_source()) {
-      if (!open_) return;
-      if (step_ >= until_ || !has_step(step_)) return end();
-    }
-    if (!can_fire()) return;
+    for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
+      if (ports_.drained(input)) return end();
+    if (is_source() && !may_fire_now()) return;
+    if (ended_ || !all_there()) return;
     fire_once();
   }
 }
 
+bool PortActor::may_fire_now() {
+  if (!open_) return false;
+  const auto next_step = step_ >= end_step_ ? Next::end : next(step_);
+  status_->waits_outside.store(next_step == Next::wait, std::memory_order_relaxed);
+  if (next_step == Next::end) end();
+  return next_step == Next::fire;
+}
+
+bool PortActor::all_there() const {
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
+    if (!ports_.has(input)) return false;
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+    if (!ports_.has_free(output)) return false;
+  return true;
+}
+
 void PortActor::fire_once() {
-  std::vector<Tensor> inputs, outputs(outputs_.size());
-  std::vector<std::uint32_t> slots;
+  std::vector<Arrival> arrivals;
+  std::vector<Tensor> tensors, made(ports_.outputs());
   FailurePtr failure;
-  for (auto& input : inputs_) {
-    auto arrival = input.queue.pop();
-    slots.push_back(arrival.slot);
-    inputs.push_back(std::move(arrival.tensor));
-    if (arrival.failure && !failure) failure = std::move(arrival.failure);
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input) {
+    arrivals.push_back(ports_.take(input));
+    tensors.push_back(arrivals.back().tensor);
+    if (arrivals.back().failure && !failure) failure = arrivals.back().failure;
   }
-  if (!failure) failure = fire_guarded(inputs, outputs);
-  send_outputs(outputs, failure);
-  inputs.clear();
-  for (std::size_t i = 0; i < inputs_.size(); ++i) return_credit(inputs_[i], slots[i]);
+  if (!failure) failure = fire_guarded(tensors, made);
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+    ports_.send(output, ports_.take_slot(output), step_, failure ? Tensor() : made[output], failure);
+  tensors.clear();
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.give_back(input, arrivals[input]);
   ++step_;
   status_->count_firing();
 }
@@ -140,55 +188,35 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
   std::string what;
   try {
     fire(step_, inputs, outputs);
-    const bool complete =
-        std::all_of(outputs.begin(), outputs.end(), [](const Tensor& tensor) { return bool(tensor); });
-    if (complete) return nullptr;
-    what = "[" + status_->name + "] an output was not set";
-  } catch (const std::exception& error) {
-    what = error.what();
+    for (std::uint32_t i = 0; i < outputs.size(); ++i)
+      if (!outputs[i] && !ports_.output_wire(i).consumers.empty())
+        throw Error(name_in_plan(), "output " + std::to_string(i) + " was not set");
+    return nullptr;
+  } catch (...) {
+    what = text_of(std::current_exception());
   }
-  const auto failure = std::make_shared<Failure>(Failure{status_->name, step_, 0, what});
-  send(supervisor_, StepFailed{failure});
+  const auto failure = failure_now(what);
+  report_failure(failure);
   return failure;
 }
 
-void PortActor::send_outputs(std::span<const Tensor> outputs, const FailurePtr& failure) {
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    const auto slot = outputs_[i].slots.take();
-    for (const auto& consumer : outputs_[i].wire.consumers)
-      send(consumer.actor, TensorReady{consumer.port, slot, failure ? Tensor() : outputs[i], failure});
-  }
-}
-
-void PortActor::end() {
-  ended_ = true;
-  for (const auto& output : outputs_)
-    for (const auto& consumer : output.wire.consumers) send(consumer.actor, EndOfData{consumer.port});
-  for (auto& input : inputs_)
-    while (input.wire.initial_tokens == 0 && !input.queue.empty()) return_credit(input, input.queue.pop().slot);
-  report_if_finished();
-}
-
 void PortActor::report_if_finished() {
-  const bool home = std::all_of(outputs_.begin(), outputs_.end(), [](const Output& output) {
-    return output.slots.free_count() == output.slots.capacity();
-  });
-  if (!home || finished_) return;
+  if (finished_ || !ports_.all_at_rest()) return;
   finished_ = true;
-  send(supervisor_, RunFinished{});
+  report_finished();
 }
 
 std::string PortActor::waits_for() const {
-  for (const auto& output : outputs_) {
-    const bool blocked = ended_ ? output.slots.free_count() < output.slots.capacity() : !output.slots.has_free();
-    if (blocked)
-      return "waits for '" + output.wire.consumer_names[output.slots.holder()] + "' to return '" + output.wire.edge +
-             "'";
-  }
-  for (const auto& input : inputs_)
-    if (!ended_ && input.queue.empty())
-      return "waits for '" + input.wire.producer_name + "' to send '" + input.wire.edge + "'";
-  return ended_ ? "has ended" : "is about to fire";
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+    if (ended_ ? !ports_.at_rest(output) : !ports_.has_free(output)) return ports_.awaited_credit(output);
+  if (ended_) return "has ended";
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
+    if (!ports_.has(input)) return ports_.awaited_tensor(input);
+  return is_source() && !open_ ? "is paused" : "is about to fire";
+}
+
+void PortActor::describe(StallReport& report) {
+  report.add(name_in_plan(), "'" + name_in_plan() + "' (step " + std::to_string(step_) + ") " + waits_for());
 }
 
 }  // namespace troupe

@@ -1,81 +1,139 @@
 #pragma once
 
-#include <caf/event_based_actor.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/credits.hpp"
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/run/participant.hpp"
 
 namespace troupe {
 
-/// Base of a user's own actor in a plan. It keeps the credits; a subclass says what happens in a firing. Such an actor
-/// is an actor of CAF like any other: it may have handlers for messages of its own and send what it likes to whom it
-/// likes.
+/// Base of a user's own actor in a plan. It keeps the credits; a subclass says what happens in a firing, or by which
+/// rule it fires. Such an actor is an actor of CAF like any other: it may have handlers for messages of its own and
+/// send what it likes to whom it likes.
 ///
-/// An actor without inputs is a source. Everything runs on the threads of the actor system; a handler must not wait.
-class PortActor : public caf::event_based_actor {
+/// Everything runs on the threads of the actor system; a handler must not wait.
+class PortActor : public Participant {
  public:
-  explicit PortActor(caf::actor_config& config);
-
-  caf::behavior make_behavior() final;
+  explicit PortActor(caf::actor_config& config) : Participant(config) {}
 
  protected:
-  /// Called when every input holds a tensor and every output has a free slot. `outputs` must be set to tensors of the
-  /// shapes that the plan says; inputs are returned afterwards, so keep a clone of what you need longer. An exception
-  /// fails the step: its text is reported, and what depends on it is not computed.
-  virtual void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs) = 0;
+  /// Whether a source has a step: now, not yet (see poll_again()), or never again in this run.
+  enum class Next { fire, wait, end };
+
+  // ---- The usual rule: one firing a step, when every input holds a tensor and every output has a free slot.
+
+  /// `outputs` must be set to tensors of the shapes that the plan says, except those that nobody reads; inputs are
+  /// returned afterwards, so keep a clone of what you need longer. An exception fails the step: its text is reported,
+  /// and what depends on it is not computed.
+  virtual void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
   /// For sources: whether there is a step with this number. Steps of one run are numbered on from the run before.
   virtual bool has_step(std::int64_t /*step*/) { return true; }
-  /// Handlers for messages of one's own.
-  virtual caf::message_handler own_handlers() { return {}; }
+  /// For sources that may have to wait: asked before every firing, and again after poll_again().
+  virtual Next next(std::int64_t step) { return has_step(step) ? Next::fire : Next::end; }
+  /// For sources: how many steps the run that has just begun can have, if that is known. See Task::steps_left.
+  virtual std::optional<std::int64_t> steps_left() { return std::nullopt; }
+
+  // ---- A rule of its own: override advance(), and declare FiringRule::own in the plan.
+
+  /// Called whenever a tensor has come, a slot is free, an input has ended or a run has started: takes and sends
+  /// whatever the rule allows now. It may take from some inputs only, keep what it took over several calls, and send
+  /// many times for one input or once for many.
+  virtual void advance();
+  /// All consumers have returned a slot of an output.
+  virtual void on_slot_free(std::uint32_t /*output*/, std::uint32_t /*slot*/) {}
+  /// The tensor with which an initial token of an output starts. Throws Error if it is not overridden.
+  virtual Tensor initial_token(std::uint32_t output);
+
+  bool has(std::uint32_t input) const { return ports_.has(input); }
+  Arrival take(std::uint32_t input);
+  /// Returns a tensor that was taken; drop all handles to it first.
+  void give_back(std::uint32_t input, Arrival& arrival);
+  /// No more tensors come over the input in this run, and all that came have been taken.
+  bool ended(std::uint32_t input) const { return ports_.drained(input); }
+  bool has_free(std::uint32_t output) const { return ports_.has_free(output); }
+  /// Sends a tensor, which nobody may write to until the slot is free again. Returns the slot.
+  std::uint32_t send_output(std::uint32_t output, Tensor tensor, std::int64_t step);
+  /// Sends a failure in place of a tensor.
+  std::uint32_t send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step);
+  std::uint32_t inputs() const { return ports_.inputs(); }
+  std::uint32_t outputs() const { return ports_.outputs(); }
+  /// Ends this actor's run: nothing more is sent. An actor that follows its inputs is ended when all of them have ended
+  /// and everything it took is returned.
+  void end();
+
+  // ---- For both.
+
+  /// A run is about to start.
+  virtual void on_run(const RunInfo& /*run*/) {}
+  /// Handlers for messages of one's own. One that makes a firing possible calls poll_again().
+  caf::message_handler own_handlers() override { return {}; }
+  void poll_again() { work(); }
+  /// Sources: the run may go on to this step, not including it.
+  std::int64_t end_step() const { return end_step_; }
+  std::int64_t step() const { return step_; }
 
  private:
-  struct Input {
-    InputWire wire;
-    InputQueue queue{1};
-    bool ended = false;
-  };
-  struct Output {
-    OutputWire wire;
-    OutputSlots slots{1, 0};
+  struct Held {
+    std::uint32_t input, slot;
   };
 
-  void wire(Wire& order);
-  void begin(const Begin& order);
-  void arrive(TensorReady& ready);
-  void work();
-  bool can_fire() const;
+  std::int64_t on_prepare(const PrepareRun& order) final;
+  void on_start(std::int64_t end_step) final { on_run_until(end_step); }
+  std::int64_t on_pause() final;
+  void on_run_until(std::int64_t end_step) final;
+  void describe(StallReport& report) final;
+  void on_arrival(std::uint32_t input) final;
+  void on_free(std::uint32_t output, std::uint32_t slot) final;
+  void on_ended(std::uint32_t) final {}
+  void work() final;
+  bool is_watched() const final { return false; }
+
+  bool is_source() const;
+  bool may_fire_now();
+  bool all_there() const;
   void fire_once();
   FailurePtr fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs);
-  void send_outputs(std::span<const Tensor> outputs, const FailurePtr& failure);
-  void return_credit(Input& input, std::uint32_t slot);
-  void end();
+  void end_with_inputs();
+  void fail();
+  FailurePtr failure_now(const std::string& what) const;
+  void return_held();
   void report_if_finished();
   std::string waits_for() const;
-  bool is_source() const;
 
-  std::shared_ptr<HostStatus> status_;
-  caf::actor supervisor_;
-  std::vector<Input> inputs_;
-  std::vector<Output> outputs_;
+  std::vector<Held> held_;
   std::int64_t step_ = 0;
-  std::int64_t until_ = 0;
+  std::int64_t end_step_ = 0;
   bool open_ = false;
   bool ended_ = true;
   bool finished_ = true;
+  bool failed_ = false;
+  bool working_ = false;
 };
 
-/// A plan actor that is a user's own: `external<MyActor>("mine", {{Shape{kBatch, 10}, DType::float32}}, arguments...)`,
-/// where the list says what the outputs are. Inputs are connected afterwards. The arguments are copied.
+/// What an external actor reads and writes, and how it fires.
+struct ExternalPorts {
+  std::vector<TensorInfo> inputs = {};
+  std::vector<TensorInfo> outputs = {};
+  /// Default: an actor without inputs is a source, others follow their inputs.
+  std::optional<Pacing> pacing = {};
+  FiringRule rule = FiringRule::all_inputs;
+};
+
+/// A plan actor that is a user's own: `external<MyActor>("mine", {.inputs = {...}, .outputs = {...}}, arguments...)`.
+/// The inputs are connected afterwards, in that order. The arguments are copied.
 template <class Actor, class... Arguments>
-PlanActor external(std::string name, std::vector<TensorInfo> outputs, Arguments... arguments) {
+PlanActor external(std::string name, ExternalPorts ports, Arguments... arguments) {
   PlanActor actor;
   actor.name = std::move(name);
   actor.role = ActorRole::external;
-  for (const auto& info : outputs) actor.outputs.push_back({kNone, info, {}, kNone, {}});
+  for (const auto& info : ports.outputs) actor.outputs.push_back({.info = info});
+  actor.pacing = ports.pacing.value_or(ports.inputs.empty() ? Pacing::source : Pacing::follows);
+  actor.rule = ports.rule;
+  actor.declared_inputs = std::move(ports.inputs);
+  actor.task.kind = "external";
   actor.spawn_external = [=](caf::actor_system& system) {
     return caf::actor_cast<caf::actor>(system.spawn<Actor>(arguments...));
   };

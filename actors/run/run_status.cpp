@@ -4,14 +4,24 @@
 
 namespace troupe {
 
-void StallReport::add(const std::string& host, const std::string& line) {
+void StallReport::add(const std::string& executor, const std::string& line) {
   std::lock_guard lock(mutex_);
-  lines_.push_back({host, line});
+  lines_.push_back({executor, line});
+  added_.notify_all();
 }
 
-bool StallReport::has(const std::string& host) const {
+void StallReport::wait_until(const std::function<bool()>& condition, std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition() && std::chrono::steady_clock::now() < deadline) {
+    // The condition takes the lock itself; a line added meanwhile is seen at the next look.
+    std::unique_lock lock(mutex_);
+    added_.wait_for(lock, std::chrono::milliseconds(5));
+  }
+}
+
+bool StallReport::has(const std::string& executor) const {
   std::lock_guard lock(mutex_);
-  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) { return line.host == host; });
+  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) { return line.executor == executor; });
 }
 
 std::string StallReport::text() const {

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -9,30 +12,39 @@
 
 namespace troupe {
 
-/// What one host shows of itself without being asked: readable on any thread even if its own is stuck.
-struct HostStatus {
+/// What one executor publishes for polling: readable on any thread even if its own is stuck.
+struct ExecutorStatus {
   std::string name;
-  std::atomic<std::uint64_t> firings{0};  ///< of its tasks
+  std::atomic<std::uint64_t> firings{0};  ///< of its tasks, completed ones only
+  /// The run is over for this executor, so that it need not fire.
+  std::atomic<bool> finished{true};
+  /// The executor counts its firings and says when it has finished.
+  std::atomic<bool> watched{false};
+  /// It waits for something outside the plan, such as live data, and that is no stall.
+  std::atomic<bool> waits_outside{false};
   /// The task that runs now; null between tasks. Points to a string that lives as long as the plan.
   std::atomic<const std::string*> running{nullptr};
 
-  /// Only the host itself counts.
+  /// Only the executor itself counts.
   void count_firing() { firings.store(firings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };
 
 /// The lines that the actors of a stalled run write about themselves.
 class StallReport {
  public:
-  void add(const std::string& host, const std::string& line);
-  /// True if a host has written.
-  bool has(const std::string& host) const;
+  void add(const std::string& executor, const std::string& line);
+  /// True if an executor has written.
+  bool has(const std::string& executor) const;
   std::string text() const;
+  /// Waits until a condition holds that others bring about by add(), at most for `limit`.
+  void wait_until(const std::function<bool()>& condition, std::chrono::milliseconds limit);
 
  private:
   struct Line {
-    std::string host, text;
+    std::string executor, text;
   };
   mutable std::mutex mutex_;
+  std::condition_variable added_;
   std::vector<Line> lines_;
 };
 

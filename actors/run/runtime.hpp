@@ -1,11 +1,11 @@
 #pragma once
 
-#include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
+#include <caf/fwd.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "troupe/ops/core/device.hpp"
@@ -23,27 +23,38 @@ struct RuntimeOptions {
   /// seed.
   std::optional<std::uint64_t> test_seed = {};
   /// How long a segment's own thread looks for messages before it sleeps.
-  std::chrono::microseconds linger{50};
+  std::chrono::microseconds busy_poll{50};
 };
 
-/// The actor system and this machine's devices. Everything that is spawned on it must be gone before it is.
+/// The actor system and this machine's devices. A handle: copies share the actor system, which lives until the last
+/// copy and the last plan spawned on it have gone. Thread-safe but for run_one().
 class Runtime {
  public:
+  /// Makes an actor system. Throws Error if an option is out of range or the threads cannot be made.
   explicit Runtime(RuntimeOptions options = {});
+  /// Stands on an actor system that is there already; it must outlive this and all plans. Options that concern the
+  /// making of threads of the actor system are without effect.
+  explicit Runtime(caf::actor_system& system, RuntimeOptions options = {});
 
-  caf::actor_system& system() { return *system_; }
-  const std::vector<Device>& devices() const { return devices_; }
-  const RuntimeOptions& options() const { return options_; }
+  caf::actor_system& system() const;
+  const std::vector<Device>& devices() const;
+  const RuntimeOptions& options() const;
 
   /// With the test scheduler: lets one actor handle its mail. False if none has any.
-  bool run_one();
+  bool run_one() const;
+  /// A number below `count`, drawn from the test seed.
+  std::size_t draw(std::size_t count) const;
+  /// True on a thread that runs actors of this runtime, which must not wait for them.
+  bool on_own_thread() const;
+  /// Throws Error if no further threads can be made.
+  void check_threads(int count = 1) const;
+  /// An actor is stuck in code that does not return. The actor system is not taken down then: its threads are left
+  /// behind, so that the process can end, and a line on stderr says why.
+  void leave_behind(const std::string& actor) const;
 
  private:
-  RuntimeOptions options_;
-  caf::actor_system_config config_;
-  std::unique_ptr<caf::actor_system> system_;
-  std::vector<Device> devices_;
-  std::uint64_t picks_ = 0;
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace troupe

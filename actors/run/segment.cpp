@@ -1,7 +1,9 @@
 #include "troupe/actors/run/segment.hpp"
 
 #include <algorithm>
+#include <cstring>
 
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -16,11 +18,9 @@ Tensor bytes_on(Device device, std::size_t bytes) {
 
 }  // namespace
 
-Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> blocks)
-    : name_(segment.name),
-      replica_(plan.actors[segment.actors[0]].replica),
-      layout_(lay_out(plan, segment)),
-      max_rows_(plan.max_rows) {
+Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> shared_buffers,
+                 SpawnContext& context)
+    : name_(segment.name), store_(context.store), layout_(lay_out(plan, segment)), max_rows_(plan.max_rows) {
   for (auto edge : layout_.ports) {
     const auto& producer = plan.actors[plan.edges[edge].producer];
     port_infos_.push_back(plan.edges[edge].info);
@@ -29,44 +29,61 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
       batch_port_ = static_cast<std::int32_t>(port_infos_.size() - 1);
   }
   for (const auto& output : layout_.outputs) output_infos_.push_back(plan.edges[output.edge].info);
-  arena_ = bytes_on(segment.device, layout_.arena_bytes);
-  scratch_ = bytes_on(segment.device, 0);
-  make_tasks(plan, segment);
-  allocate_slots(plan, blocks);
+  stream_ = backend_of(segment.place.device).make_stream(segment.place.device);
+  arena_ = bytes_on(segment.place.device, layout_.arena_bytes);
+  scratch_ = bytes_on(segment.place.device, 0);
+  make_tasks(plan, segment, context);
+  allocate_slots(plan, shared_buffers, segment.place.device);
   binding_ = &binding_for(plan.max_rows);
 }
 
-void Segment::make_tasks(const Plan& plan, const PlanSegment& segment) {
+void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnContext& context) {
   std::size_t argument = 0;
   for (auto id : segment.actors) {
     const auto& actor = plan.actors[id];
-    if (!actor.make_task) throw Error("plan", "'" + actor.name + "' has nothing to do: no task was given");
-    tasks_.push_back({actor.name, actor.make_task(), argument, actor.inputs.size(), actor.outputs.size()});
+    tasks_.push_back(
+        {actor.name, actor.replica, context.make_task(actor), argument, actor.inputs.size(), actor.outputs.size(), {}});
     argument += actor.inputs.size() + actor.outputs.size();
-    if (tasks_.back().task->is_source() != (actor.role == ActorRole::source))
-      throw Error("plan",
-                  "'" + actor.name + "' has the task of a source but another role, or the role without the task");
-    if (tasks_.back().task->is_source()) sources_.push_back(tasks_.back().task.get());
+    auto& task = *tasks_.back().task;
+    if (task.is_source() != (actor.pacing == Pacing::source))
+      throw Error("plan", "'" + actor.name + "' " +
+                              (task.is_source() ? "has the task of a source but does not decide when the run ends"
+                                                : "is a source but its task is not"));
+    if (task.is_source()) sources_.push_back(&task);
+    for (const auto& output : actor.outputs)
+      if (output.parameter) tasks_.back().writes.push_back(&store_->counter(*output.parameter));
   }
 }
 
-void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> blocks) {
+const Tensor& Segment::parameter(const ParameterRef& ref) const {
+  return store_->borrowed(ref);
+}
+
+void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> shared_buffers, Device device) {
   for (const auto& output : layout_.outputs) {
     const auto& edge = plan.edges[output.edge];
     auto& slots = slots_.emplace_back(edge.capacity);
+    copies_parameter_.push_back(output.parameter && !output.is_parameter(edge));
     if (output.alias_port != kNone) continue;
     const auto shape = edge.info.shape.with_rows(plan.max_rows);
     for (auto& slot : slots) {
-      if (edge.block != kNone)
-        slot = blocks[edge.block].view(shape, edge.info.dtype, 0);
+      if (output.is_parameter(edge))
+        slot = parameter(*output.parameter).view(shape);
+      else if (edge.shared_buffer != kNone)
+        slot = shared_buffers[edge.shared_buffer].view(shape, edge.info.dtype, 0);
       else
-        slot = output.storage ? output.storage : Tensor(shape, edge.info.dtype);
+        slot = Tensor(shape, edge.info.dtype, device);
     }
   }
 }
 
-void Segment::begin(const RunInfo& run, const std::function<void()>& wake) {
-  for (auto& entry : tasks_) entry.task->begin(run, wake);
+std::optional<std::int64_t> Segment::begin(const RunInfo& run, const std::function<void()>& wake) {
+  std::optional<std::int64_t> steps;
+  for (auto& entry : tasks_) {
+    entry.task->begin(run, wake);
+    if (const auto left = entry.task->steps_left()) steps = std::min(*left, steps.value_or(*left));
+  }
+  return steps;
 }
 
 std::optional<std::int64_t> Segment::next_rows() {
@@ -87,19 +104,22 @@ void Segment::grow_scratch() {
   if (bytes > scratch_.bytes()) scratch_ = bytes_on(arena_.device(), bytes);
 }
 
-void Segment::bind_argument(Binding& binding, std::size_t argument, const Place& place) {
+void Segment::bind_argument(Binding& binding, std::size_t argument, const ArgumentPlace& place) {
   const auto shape = place.info.shape.with_rows(binding.rows);
   switch (place.kind) {
-    case Place::Kind::arena:
+    case ArgumentPlace::Kind::arena:
       binding.arguments[argument] = arena_.view(shape, place.info.dtype, place.byte_offset);
       break;
-    case Place::Kind::held:
-      binding.arguments[argument] = place.held.view(shape, place.info.dtype, place.byte_offset);
+    case ArgumentPlace::Kind::constant:
+      binding.arguments[argument] = place.constant.view(shape, place.info.dtype, place.byte_offset);
       break;
-    case Place::Kind::port:
+    case ArgumentPlace::Kind::parameter:
+      binding.arguments[argument] = parameter(*place.parameter).view(shape, place.info.dtype, place.byte_offset);
+      break;
+    case ArgumentPlace::Kind::port:
       binding.of_port[place.index].push_back({argument, &place, place.info == port_infos_[place.index]});
       break;
-    case Place::Kind::output: {
+    case ArgumentPlace::Kind::output: {
       SlotArgument by_slot{argument, {}};
       for (const auto& slot : slots_[place.index])
         if (slot) by_slot.by_slot.push_back(slot.view(shape, place.info.dtype, place.byte_offset));
@@ -133,9 +153,15 @@ Segment::Binding Segment::make_binding(std::int64_t rows) {
 }
 
 Segment::Binding& Segment::binding_for(std::int64_t rows) {
-  auto found = bindings_.find(rows);
-  if (found == bindings_.end()) found = bindings_.emplace(rows, make_binding(rows)).first;
-  return found->second;
+  const auto found = bindings_.find(rows);
+  if (found != bindings_.end()) return found->second;
+  auto binding = make_binding(rows);
+  if (bindings_.size() == kMostBindings) {
+    bindings_.erase(oldest_first_.front());
+    oldest_first_.pop_front();
+  }
+  oldest_first_.push_back(rows);
+  return bindings_.emplace(rows, std::move(binding)).first->second;
 }
 
 void Segment::start(std::int64_t rows, std::int64_t step) {
@@ -143,6 +169,7 @@ void Segment::start(std::int64_t rows, std::int64_t step) {
     throw Error(name_, std::to_string(rows) + " rows came where the plan has room for " + std::to_string(max_rows_));
   if (binding_ == nullptr || binding_->rows != rows) binding_ = &binding_for(rows);
   step_ = step;
+  has_fired_ = true;
 }
 
 void Segment::set_input(std::int32_t port, const Tensor& tensor) {
@@ -170,8 +197,24 @@ void Segment::set_output(std::int32_t output, std::uint32_t slot) {
 
 Tensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor) {
   auto& sent = binding_->sent[output][slot];
-  if (layout_.outputs[output].alias_port != kNone) sent = port_tensor.view(port_tensor.shape());
+  const auto& made = layout_.outputs[output];
+  const auto& info = output_infos_[output];
+  if (made.alias_port != kNone)
+    sent = port_tensor.view(info.shape.with_rows(binding_->rows), info.dtype, made.alias_offset);
+  if (copies_parameter_[output]) copy_parameter(output, slot);
   return sent;
+}
+
+void Segment::copy_parameter(std::int32_t output, std::uint32_t slot) {
+  const auto& from = parameter(*layout_.outputs[output].parameter);
+  if (from.bytes() > 0) std::memcpy(slots_[output][slot].mutable_raw(), from.raw(), from.bytes());
+}
+
+Tensor Segment::token(std::int32_t output, std::uint32_t slot) {
+  // Before the first firing: the parameter as it is in the store, or zeros.
+  if (!has_fired_ && copies_parameter_[output]) copy_parameter(output, slot);
+  const auto rows = has_fired_ ? binding_->rows : max_rows_;
+  return slots_[output][slot].view(output_infos_[output].shape.with_rows(rows));
 }
 
 long Segment::handles_outside(std::int32_t output, std::uint32_t slot) const {
@@ -187,9 +230,15 @@ bool Segment::run_task(std::size_t i, bool continued) {
   auto& entry = tasks_[i];
   const std::span<const Tensor> arguments(binding_->arguments);
   const Firing firing{arguments.subspan(entry.first_argument, entry.inputs),
-                      arguments.subspan(entry.first_argument + entry.inputs, entry.outputs), step_, binding_->rows,
-                      scratch_.mutable_raw()};
-  return continued ? entry.task->advance(firing) : entry.task->fire(firing);
+                      arguments.subspan(entry.first_argument + entry.inputs, entry.outputs),
+                      step_,
+                      binding_->rows,
+                      {*stream_, scratch_.address()}};
+  if (entry.writes.empty()) return continued ? entry.task->advance(firing) : entry.task->fire(firing);
+  for (auto* written : entry.writes) written->begin_update();
+  entry.task->fire(firing);
+  for (auto* written : entry.writes) written->finish_update();
+  return true;
 }
 
 void Segment::finish() {

@@ -1,100 +1,84 @@
 #pragma once
 
-#include <caf/event_based_actor.hpp>
 #include <deque>
 #include <memory>
 #include <vector>
 
-#include "troupe/actors/run/credits.hpp"
-#include "troupe/actors/run/messages.hpp"
-#include "troupe/actors/run/run_status.hpp"
+#include "troupe/actors/run/participant.hpp"
 #include "troupe/actors/run/segment.hpp"
 #include "troupe/actors/run/trace.hpp"
 
 namespace troupe {
 
 /// What a segment actor is spawned with.
-struct HostSetup {
+struct ExecutorSetup {
   std::shared_ptr<const Plan> plan;
   std::vector<std::int32_t> segments;
-  /// The blocks of memory that edges of the plan share.
-  std::vector<Tensor> blocks;
-  std::shared_ptr<HostStatus> status;
+  /// The buffers that edges of the plan share.
+  std::vector<Tensor> shared_buffers;
+  std::shared_ptr<SpawnContext> context;
+  std::shared_ptr<ExecutorStatus> status;
   std::shared_ptr<Trace> trace;
   /// The core that the actor's own thread is bound to; -1: it runs on the threads of the actor system.
   int core = -1;
   /// How long its own thread looks for messages before it sleeps, which costs the next message a wake-up.
-  std::chrono::microseconds linger{0};
+  std::chrono::microseconds busy_poll{0};
 };
 
-/// The actor that runs segments: one of one op in the per-op grain, all those of a device in the fused one. It keeps
-/// the credits of their inputs and outputs, fires a segment when every input holds a tensor and every output has a free
-/// slot, and between two tasks looks at its mail if another segment of it could become more urgent.
-class SegmentActor : public caf::event_based_actor {
+/// The executor: an actor that runs segments, one of one op in the per-op grain, all those of a place in the fused one.
+/// It fires a segment when every input holds a tensor and every output has a free slot, and between two tasks checks
+/// its mailbox if another of its segments may be ready.
+class SegmentActor final : public Participant {
  public:
-  SegmentActor(caf::actor_config& config, HostSetup setup);
+  SegmentActor(caf::actor_config& config, ExecutorSetup setup);
 
-  caf::behavior make_behavior() override;
   const char* name() const override { return "troupe.segment"; }
 
  private:
   enum class State { idle, queued, running, pending };
 
-  struct Port {
-    InputWire wire;
-    std::uint32_t segment;
-    std::int32_t index;  // within the segment
-    InputQueue queue{1};
-    bool ended = false;
-    bool token() const { return wire.initial_tokens > 0; }
-  };
-
-  struct Output {
-    OutputWire wire;
-    std::uint32_t segment;
-    std::int32_t index;
-    OutputSlots slots{1, 0};
-    std::uint32_t current = 0;
-    /// For an output in place of an input: what arrived there, by slot of this output.
-    std::vector<Arrival> held_inputs;
-    std::uint32_t home() const { return slots.capacity() - wire.initial_tokens; }
-  };
-
   struct SegmentState {
     std::unique_ptr<Segment> work;
-    std::uint32_t first_port, first_output;
-    std::vector<Arrival> current;
+    std::uint32_t first_input, first_output;
+    std::vector<Arrival> current;             // what this firing took, by input
+    std::vector<std::uint32_t> current_slot;  // what this firing fills, by output
+    /// For outputs in place of an input: what arrived there, by slot of the output.
+    std::vector<std::vector<Arrival>> kept;
     State state = State::idle;
+    /// Inputs without a tensor and outputs without a free slot.
     std::uint32_t blockers = 0;
     std::size_t task = 0;
-    /// Stays until the next run: what is carried over from a failed step to the next is worth nothing.
+    /// Sticky: state carried over from a failed step is invalid.
     FailurePtr failure;
     std::int64_t fired = 0;
     bool is_source = false;
     bool ended = true;
     bool finished = true;
+
+    std::uint32_t inputs() const { return static_cast<std::uint32_t>(current.size()); }
+    std::uint32_t outputs() const { return static_cast<std::uint32_t>(current_slot.size()); }
   };
 
-  // Orders of the supervisor.
-  void wire(Wire& wire);
-  void begin(const Begin& order);
-  void send_initial_tokens();
-  void start();
-  void pause(std::uint64_t run);
-  void run_until(std::int64_t step);
-  void describe(StallReport& report);
-  void stop();
+  void on_wired() override;
+  std::int64_t on_prepare(const PrepareRun& order) override;
+  void on_start(std::int64_t end_step) override;
+  std::int64_t on_pause() override;
+  void on_run_until(std::int64_t end_step) override;
+  void on_stop() override;
+  void describe(StallReport& report) override;
+  caf::message_handler own_handlers() override;
 
-  // Credits.
-  void arrive(std::uint32_t port, Arrival arrival);
-  void end_port(std::uint32_t port);
-  void credit(const CreditReturned& credit);
-  void return_credit(Port& port, Arrival& arrival);
-  void unblock(SegmentState& segment);
-  void check_surrendered(const Output& output, std::uint32_t slot);
+  void on_arrival(std::uint32_t input) override;
+  void on_free(std::uint32_t output, std::uint32_t slot) override;
+  void on_ended(std::uint32_t input) override;
+
+  std::int64_t prepare_segment(std::uint32_t number, const RunInfo& run);
+  void send_missing_tokens(SegmentState& segment);
+  void unblock(std::uint32_t segment);
+  void check_surrendered(std::uint32_t output, std::uint32_t slot);
 
   // Firing.
-  void work();
+  void work() override;
   bool may_fire(const SegmentState& segment) const;
   void make_ready(std::uint32_t segment);
   void fire(std::uint32_t segment);
@@ -103,51 +87,41 @@ class SegmentActor : public caf::event_based_actor {
   void bind_firing(SegmentState& segment, std::int64_t rows);
   void run_tasks(std::uint32_t segment);
   bool run_task(SegmentState& segment, bool continued);
+  template <class Function>
+  void guard(SegmentState& segment, std::size_t task, Function function);
+  void fail(SegmentState& segment, std::size_t task, const std::exception_ptr& error);
   void send_outputs(SegmentState& segment, std::size_t task);
-  void send_output(SegmentState& segment, std::int32_t index);
+  void send_output(SegmentState& segment, std::uint32_t output);
   void finish_firing(std::uint32_t segment);
+  bool is_kept(const SegmentState& segment, std::uint32_t input) const;
   void end_if_drained(SegmentState& segment);
   void end(SegmentState& segment);
   void report_if_finished(SegmentState& segment);
-  void fail(SegmentState& segment, const std::string& task, const std::string& what);
-  void linger();
-
-  /// Sends a message, or hands it over at once if the receiver is this actor.
-  template <class Message>
-  void tell(const caf::actor& peer, Message message);
+  void poll_mailbox();
 
   std::int64_t step_of(const SegmentState& segment) const { return first_step_ + segment.fired; }
-  Port& port_of(const SegmentState& segment, std::size_t i) { return ports_[segment.first_port + i]; }
-  Output& output_of(const SegmentState& segment, std::size_t i) { return outputs_[segment.first_output + i]; }
+  bool has_finished() const;
   std::string waits_for(SegmentState& segment);
-  std::string held_by_consumer(const Output& output) const;
 
-  HostSetup setup_;
-  caf::actor supervisor_;
+  ExecutorSetup setup_;
   std::vector<SegmentState> segments_;
-  std::vector<Port> ports_;
-  std::vector<Output> outputs_;
+  std::vector<std::uint32_t> segment_of_input_, segment_of_output_;
   std::deque<std::uint32_t> ready_;
   std::int64_t first_step_ = 0;
-  std::int64_t until_ = 0;
+  std::int64_t end_step_ = 0;
   bool sources_open_ = false;
-  bool tokens_sent_ = false;
   bool continuing_ = false;
   bool working_ = false;
 };
 
-template <class Message>
-void SegmentActor::tell(const caf::actor& peer, Message message) {
-  if (caf::actor_cast<caf::abstract_actor*>(peer) != this) {
-    send(peer, std::move(message));
-    return;
+/// The one place where code of tasks is run: whatever it throws becomes the failure of this step.
+template <class Function>
+void SegmentActor::guard(SegmentState& segment, std::size_t task, Function function) {
+  try {
+    function();
+  } catch (...) {
+    fail(segment, task, std::current_exception());
   }
-  if constexpr (std::is_same_v<Message, TensorReady>)
-    arrive(message.port, {message.slot, std::move(message.tensor), std::move(message.failure)});
-  else if constexpr (std::is_same_v<Message, CreditReturned>)
-    credit(message);
-  else if constexpr (std::is_same_v<Message, EndOfData>)
-    end_port(message.port);
 }
 
 }  // namespace troupe

@@ -1,12 +1,13 @@
 #include <algorithm>
 
 #include "troupe/actors/run/segment_actor.hpp"
+#include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Leaves the core's other thread the way while this one spins.
+/// Yields the core to its sibling hyper-thread.
 void spin_pause() {
 #ifdef __x86_64__
   __builtin_ia32_pause();
@@ -36,7 +37,7 @@ void SegmentActor::work() {
     else
       fire(segment);
     if (ready_.empty()) break;
-    // Mail continues the work; a source that could fire for ever makes its own.
+    // Incoming mail resumes work(); a source that could fire for ever sends itself Continue.
     if (!mailbox().empty()) break;
     if (segments_[segment].is_source && segments_[segment].task == 0) {
       if (!continuing_) send(this, Continue{});
@@ -45,7 +46,7 @@ void SegmentActor::work() {
     }
   }
   working_ = false;
-  if (ready_.empty() && setup_.linger.count() > 0) linger();
+  if (ready_.empty() && setup_.busy_poll.count() > 0) poll_mailbox();
 }
 
 void SegmentActor::fire(std::uint32_t number) {
@@ -59,17 +60,16 @@ void SegmentActor::fire(std::uint32_t number) {
 }
 
 bool SegmentActor::take_rows(SegmentState& segment, std::int64_t& rows) {
-  if (segment.is_source && step_of(segment) >= until_) return false;
   if (!segment.is_source) return true;
-  try {
+  if (step_of(segment) >= end_step_) return false;
+  bool more = true;
+  guard(segment, 0, [&] {
     const auto next = segment.work->next_rows();
-    if (!next) return false;
-    rows = *next;
-  } catch (const std::exception& error) {
-    until_ = step_of(segment) + 1;
-    fail(segment, segment.work->name(), error.what());
-  }
-  return true;
+    more = next.has_value();
+    rows = next.value_or(rows);
+  });
+  if (segment.failure) end_step_ = step_of(segment) + 1;
+  return more;
 }
 
 bool SegmentActor::begin_firing(SegmentState& segment) {
@@ -79,17 +79,14 @@ bool SegmentActor::begin_firing(SegmentState& segment) {
     end(segment);
     return false;
   }
-  for (std::size_t i = 0; i < segment.current.size(); ++i) {
-    auto& port = port_of(segment, i);
-    segment.current[i] = port.queue.pop();
-    if (port.queue.empty()) ++segment.blockers;
-    if (segment.current[i].failure && !segment.failure) segment.failure = segment.current[i].failure;
+  for (std::uint32_t i = 0; i < segment.inputs(); ++i) {
+    auto& arrival = segment.current[i] = ports_.take(segment.first_input + i);
+    if (!ports_.has(segment.first_input + i)) ++segment.blockers;
+    if (arrival.failure && !segment.failure) segment.failure = arrival.failure;
   }
-  const auto outputs = segment.work->layout().outputs.size();
-  for (std::size_t i = 0; i < outputs; ++i) {
-    auto& output = output_of(segment, i);
-    output.current = output.slots.take();
-    if (!output.slots.has_free()) ++segment.blockers;
+  for (std::uint32_t i = 0; i < segment.outputs(); ++i) {
+    segment.current_slot[i] = ports_.take_slot(segment.first_output + i);
+    if (!ports_.has_free(segment.first_output + i)) ++segment.blockers;
   }
   const auto batch_port = segment.work->batch_port();
   if (batch_port != kNone && segment.current[batch_port].tensor) rows = segment.current[batch_port].tensor.shape()[0];
@@ -98,15 +95,29 @@ bool SegmentActor::begin_firing(SegmentState& segment) {
 }
 
 void SegmentActor::bind_firing(SegmentState& segment, std::int64_t rows) {
-  try {
+  guard(segment, 0, [&] {
     segment.work->start(rows, step_of(segment));
-    for (std::size_t i = 0; i < segment.current.size(); ++i)
+    for (std::uint32_t i = 0; i < segment.inputs(); ++i)
       if (segment.current[i].tensor) segment.work->set_input(static_cast<std::int32_t>(i), segment.current[i].tensor);
-    for (std::size_t i = 0; i < segment.work->layout().outputs.size(); ++i)
-      segment.work->set_output(static_cast<std::int32_t>(i), output_of(segment, i).current);
-  } catch (const std::exception& error) {
-    fail(segment, segment.work->name(), error.what());
+    for (std::uint32_t i = 0; i < segment.outputs(); ++i)
+      segment.work->set_output(static_cast<std::int32_t>(i), segment.current_slot[i]);
+  });
+}
+
+void SegmentActor::fail(SegmentState& segment, std::size_t task, const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Aborted& aborted) {
+    segment.failure = aborted.failure();
+  } catch (...) {
+    const auto& work = *segment.work;
+    segment.failure = std::make_shared<Failure>(Failure{.rank = rank(),
+                                                        .replica = work.replica(task),
+                                                        .actor = work.task_name(task),
+                                                        .step = step_of(segment),
+                                                        .what = text_of(error)});
   }
+  report_failure(segment.failure);
 }
 
 void SegmentActor::run_tasks(std::uint32_t number) {
@@ -131,110 +142,89 @@ void SegmentActor::run_tasks(std::uint32_t number) {
 }
 
 bool SegmentActor::run_task(SegmentState& segment, bool continued) {
-  if (segment.failure) return true;
-  auto& status = *setup_.status;
+  if (segment.failure) {
+    guard(segment, segment.task, [&] { segment.work->skip_task(segment.task, segment.failure); });
+    return true;
+  }
   const auto& task = segment.work->task_name(segment.task);
-  status.running.store(&task, std::memory_order_relaxed);
+  status_->running.store(&task, std::memory_order_relaxed);
   const auto begin = setup_.trace ? Trace::Clock::now() : Trace::Clock::time_point();
   bool complete = true;
-  try {
-    complete = segment.work->run_task(segment.task, continued);
-  } catch (const std::exception& error) {
-    fail(segment, task, error.what());
-  }
+  guard(segment, segment.task, [&] { complete = segment.work->run_task(segment.task, continued); });
   if (setup_.trace) {
-    const auto& device = setup_.plan->actors[segment.work->layout().tasks[segment.task].actor].device;
-    setup_.trace->add({task, to_string(device), segment.work->replica(), step_of(segment), begin, Trace::Clock::now()});
+    const auto& actor = setup_.plan->actors[segment.work->layout().tasks[segment.task].actor];
+    setup_.trace->add(
+        {task, to_string(actor.place.device), actor.replica, step_of(segment), begin, Trace::Clock::now()});
   }
-  status.running.store(nullptr, std::memory_order_relaxed);
-  status.count_firing();
+  status_->running.store(nullptr, std::memory_order_relaxed);
+  if (complete) status_->count_firing();
   return complete;
 }
 
 void SegmentActor::send_outputs(SegmentState& segment, std::size_t task) {
-  for (auto output : segment.work->sends_after(task)) send_output(segment, output);
+  for (auto output : segment.work->sends_after(task)) send_output(segment, static_cast<std::uint32_t>(output));
 }
 
-void SegmentActor::send_output(SegmentState& segment, std::int32_t index) {
-  auto& output = output_of(segment, static_cast<std::size_t>(index));
+void SegmentActor::send_output(SegmentState& segment, std::uint32_t index) {
+  const auto slot = segment.current_slot[index];
   const auto alias_port = segment.work->layout().outputs[index].alias_port;
   Tensor tensor;
   if (!segment.failure)
-    tensor = segment.work->sent_tensor(index, output.current,
+    tensor = segment.work->sent_tensor(static_cast<std::int32_t>(index), slot,
                                        alias_port == kNone ? Tensor() : segment.current[alias_port].tensor);
-  if (alias_port != kNone) output.held_inputs[output.current] = segment.current[alias_port];
-  const auto slot = output.current;
-  for (const auto& consumer : output.wire.consumers)
-    tell(consumer.actor, TensorReady{consumer.port, slot, tensor, segment.failure});
+  if (alias_port != kNone) segment.kept[index][slot] = std::move(segment.current[alias_port]);
+  ports_.send(segment.first_output + index, slot, step_of(segment), tensor, segment.failure);
+}
+
+bool SegmentActor::is_kept(const SegmentState& segment, std::uint32_t input) const {
+  const auto& outputs = segment.work->layout().outputs;
+  return std::any_of(outputs.begin(), outputs.end(), [&](const SegmentOutput& output) {
+    return output.alias_port == static_cast<std::int32_t>(input);
+  });
 }
 
 void SegmentActor::finish_firing(std::uint32_t number) {
   auto& segment = segments_[number];
   segment.work->finish();
-  for (std::size_t i = 0; i < segment.current.size(); ++i) {
-    const auto& outputs = segment.work->layout().outputs;
-    const bool held = std::any_of(outputs.begin(), outputs.end(), [&](const SegmentOutput& output) {
-      return output.alias_port == static_cast<std::int32_t>(i);
-    });
-    if (held)
-      segment.current[i] = {};
-    else
-      return_credit(port_of(segment, i), segment.current[i]);
-  }
+  // Before the slots are returned, which may tell this very segment what it waits for.
   segment.task = 0;
   segment.state = State::idle;
   ++segment.fired;
-  if (segment.is_source && sources_open_ && step_of(segment) >= until_) return end(segment);
+  for (std::uint32_t i = 0; i < segment.inputs(); ++i)
+    if (!is_kept(segment, i)) ports_.give_back(segment.first_input + i, segment.current[i]);
+  if (segment.state != State::idle) return;
+  if (segment.is_source && sources_open_ && step_of(segment) >= end_step_) return end(segment);
   end_if_drained(segment);
   if (segment.blockers == 0) make_ready(number);
 }
 
 void SegmentActor::end_if_drained(SegmentState& segment) {
-  for (std::size_t i = 0; i < segment.current.size(); ++i) {
-    const auto& port = port_of(segment, i);
-    if (port.ended && port.queue.empty() && !segment.ended) end(segment);
-  }
+  for (std::uint32_t i = 0; i < segment.inputs() && !segment.ended; ++i)
+    if (ports_.drained(segment.first_input + i)) end(segment);
 }
 
 void SegmentActor::end(SegmentState& segment) {
   segment.ended = true;
-  for (std::size_t i = 0; i < segment.work->layout().outputs.size(); ++i) {
-    const auto& wire = output_of(segment, i).wire;
-    if (wire.initial_tokens > 0) continue;
-    for (const auto& consumer : wire.consumers) tell(consumer.actor, EndOfData{consumer.port});
-  }
-  for (std::size_t i = 0; i < segment.current.size(); ++i) {
-    auto& port = port_of(segment, i);
-    while (!port.token() && !port.queue.empty()) {
-      auto arrival = port.queue.pop();
-      return_credit(port, arrival);
-    }
-  }
+  for (std::uint32_t i = 0; i < segment.outputs(); ++i) ports_.end(segment.first_output + i);
+  for (std::uint32_t i = 0; i < segment.inputs(); ++i) ports_.drain(segment.first_input + i);
   report_if_finished(segment);
+}
+
+bool SegmentActor::has_finished() const {
+  return std::all_of(segments_.begin(), segments_.end(), [](const SegmentState& s) { return s.finished; });
 }
 
 void SegmentActor::report_if_finished(SegmentState& segment) {
   if (segment.finished) return;
-  for (std::size_t i = 0; i < segment.work->layout().outputs.size(); ++i) {
-    const auto& output = output_of(segment, i);
-    // After a failure a token may be missing, never one too many out.
-    if (output.slots.free_count() < output.home()) return;
-  }
+  for (std::uint32_t i = 0; i < segment.outputs(); ++i)
+    if (!ports_.at_rest(segment.first_output + i)) return;
   segment.finished = true;
-  const auto all = std::all_of(segments_.begin(), segments_.end(), [](const SegmentState& s) { return s.finished; });
-  if (all) tell(supervisor_, RunFinished{});
+  if (has_finished()) report_finished();
 }
 
-void SegmentActor::fail(SegmentState& segment, const std::string& task, const std::string& what) {
-  segment.failure = std::make_shared<Failure>(Failure{task, step_of(segment), segment.work->replica(), what});
-  tell(supervisor_, StepFailed{segment.failure});
-}
-
-void SegmentActor::linger() {
-  const auto finished =
-      std::all_of(segments_.begin(), segments_.end(), [](const SegmentState& s) { return s.finished; });
-  if (finished) return;
-  const auto until = std::chrono::steady_clock::now() + setup_.linger;
+void SegmentActor::poll_mailbox() {
+  if (has_finished()) return;
+  const auto until = std::chrono::steady_clock::now() + setup_.busy_poll;
   do {
     for (int i = 0; i < 64 && mailbox().empty(); ++i) spin_pause();
   } while (mailbox().empty() && std::chrono::steady_clock::now() < until);

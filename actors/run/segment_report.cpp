@@ -2,34 +2,25 @@
 
 namespace troupe {
 
-std::string SegmentActor::held_by_consumer(const Output& output) const {
-  return "waits for '" + output.wire.consumer_names[output.slots.holder()] + "' to return '" + output.wire.edge + "'";
-}
-
 std::string SegmentActor::waits_for(SegmentState& segment) {
-  if (!supervisor_) return "is not wired yet";
+  if (!is_wired()) return "is not wired yet";
   if (segment.ended) {
-    for (std::size_t i = 0; i < segment.work->layout().outputs.size(); ++i) {
-      const auto& output = output_of(segment, i);
-      if (output.slots.free_count() < output.home()) return "has ended, " + held_by_consumer(output);
-    }
+    for (std::uint32_t i = 0; i < segment.outputs(); ++i)
+      if (!ports_.at_rest(segment.first_output + i))
+        return "has ended, " + ports_.awaited_credit(segment.first_output + i);
     return "has ended";
   }
   if (segment.state == State::pending) return segment.work->task_waits_for(segment.task);
-  for (std::size_t i = 0; i < segment.current.size(); ++i) {
-    const auto& port = port_of(segment, i);
-    if (port.queue.empty()) return "waits for '" + port.wire.producer_name + "' to send '" + port.wire.edge + "'";
-  }
-  for (std::size_t i = 0; i < segment.work->layout().outputs.size(); ++i) {
-    const auto& output = output_of(segment, i);
-    if (!output.slots.has_free()) return held_by_consumer(output);
-  }
+  for (std::uint32_t i = 0; i < segment.inputs(); ++i)
+    if (!ports_.has(segment.first_input + i)) return ports_.awaited_tensor(segment.first_input + i);
+  for (std::uint32_t i = 0; i < segment.outputs(); ++i)
+    if (!ports_.has_free(segment.first_output + i)) return ports_.awaited_credit(segment.first_output + i);
   return segment.is_source && !sources_open_ ? "is paused" : "is about to fire";
 }
 
 void SegmentActor::describe(StallReport& report) {
   for (auto& segment : segments_)
-    report.add(setup_.status->name,
+    report.add(status_->name,
                "'" + segment.work->name() + "' (step " + std::to_string(step_of(segment)) + ") " + waits_for(segment));
 }
 

@@ -1,17 +1,17 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 
 #include <algorithm>
-#include <caf/scoped_actor.hpp>
+#include <atomic>
+#include <caf/actor.hpp>
 #include <caf/send.hpp>
-#include <map>
-#include <set>
 #include <thread>
 
+#include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/liveness.hpp"
-#include "troupe/actors/run/segment_actor.hpp"
-#include "troupe/actors/run/supervisor.hpp"
-#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/actors/run/plan_part.hpp"
+#include "troupe/actors/run/progress_watch.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/link.hpp"
 
 namespace troupe {
 
@@ -20,281 +20,241 @@ namespace {
 constexpr std::chrono::seconds kDescribeLimit{1};
 constexpr std::chrono::seconds kStopLimit{10};
 
-/// Numbers the ports and outputs of every host and connects them.
-class Wiring {
- public:
-  explicit Wiring(const Plan& plan) : plan_(plan) {
-    for (const auto& segment : plan.segments) hosts_ = std::max(hosts_, segment.host + 1);
-    members_.resize(hosts_);
-    for (std::size_t i = 0; i < plan.segments.size(); ++i)
-      members_[plan.segments[i].host].push_back(static_cast<std::int32_t>(i));
-    for (std::int32_t host = 0; host < hosts_; ++host) number(host);
-  }
+std::uint64_t next_generation() {
+  static std::atomic<std::uint64_t> generations{0};
+  return ++generations;
+}
 
-  std::int32_t hosts() const { return hosts_; }
-  const std::vector<std::int32_t>& segments_of(std::int32_t host) const { return members_[host]; }
-
-  std::vector<Wire> wires(const std::vector<caf::actor>& actors) const {
-    std::vector<Wire> wires(hosts_);
-    for (std::int32_t host = 0; host < hosts_; ++host) {
-      for (auto edge : ports_[host]) wires[host].inputs.push_back(input_wire(edge, actors));
-      for (auto edge : outputs_[host]) wires[host].outputs.push_back(output_wire(edge, actors));
-    }
-    number_consumers(wires);
-    return wires;
-  }
-
- private:
-  struct End {
-    std::int32_t host;
-    std::uint32_t number;
-    std::string name;
-  };
-
-  void number(std::int32_t host) {
-    auto& ports = ports_.emplace_back();
-    auto& outputs = outputs_.emplace_back();
-    for (auto index : members_[host]) {
-      const auto& segment = plan_.segments[index];
-      const auto layout = lay_out(plan_, segment);
-      for (auto edge : layout.ports) {
-        consumers_[edge].push_back({host, static_cast<std::uint32_t>(ports.size()), segment.name});
-        ports.push_back(edge);
-      }
-      for (const auto& output : layout.outputs) {
-        producers_[output.edge] = {host, static_cast<std::uint32_t>(outputs.size()), segment.name};
-        outputs.push_back(output.edge);
-      }
+/// Communicators that no context names are made here: all ranks live in this process.
+void make_communicators(const Plan& plan, std::vector<PartSetup>& parts) {
+  for (const auto& named : plan.communicators) {
+    const bool given = std::any_of(parts.begin(), parts.end(), [&](const PartSetup& part) {
+      return part.context.communicators.contains(named.name);
+    });
+    if (given) continue;
+    const auto group = make_local_group(static_cast<int>(named.processes.size()));
+    for (std::size_t process = 0; process < parts.size(); ++process) {
+      auto& ranks = parts[process].context.communicators[named.name];
+      ranks.resize(group.size());
+      for (std::size_t rank = 0; rank < group.size(); ++rank)
+        if (named.processes[rank] == static_cast<int>(process)) ranks[rank] = group[rank];
     }
   }
+}
 
-  InputWire input_wire(EdgeId id, const std::vector<caf::actor>& actors) const {
-    const auto& edge = plan_.edges[id];
-    const auto& producer = producers_.at(id);
-    return {{actors[producer.host], producer.number, 0},
-            static_cast<std::uint32_t>(edge.capacity),
-            static_cast<std::uint32_t>(edge.initial_tokens),
-            edge.name,
-            producer.name};
+/// A link between every two parts: links[a][b] is a's end of the link to b.
+std::vector<std::map<int, std::shared_ptr<Link>>> make_links(int parts) {
+  std::vector<std::map<int, std::shared_ptr<Link>>> links(static_cast<std::size_t>(parts));
+  for (int a = 0; a < parts; ++a)
+    for (int b = a + 1; b < parts; ++b) std::tie(links[a][b], links[b][a]) = make_memory_link();
+  return links;
+}
+
+std::vector<PartSetup> one_part(const Runtime& runtime, SpawnContext context) {
+  std::vector<PartSetup> parts;
+  parts.push_back({runtime, std::move(context)});
+  return parts;
+}
+
+}  // namespace
+
+struct SpawnedPlan::State {
+  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<RunControl> control = std::make_shared<RunControl>();
+  std::vector<std::unique_ptr<PlanPart>> parts;
+  std::vector<Lease> leases;
+  ProgressWatch watch;
+
+  bool under_test() const { return parts.front()->runtime().options().test_seed.has_value(); }
+
+  template <class Function>
+  void for_each_status(Function function) const {
+    for (const auto& part : parts)
+      for (const auto& status : part->statuses()) function(*status);
   }
-
-  OutputWire output_wire(EdgeId id, const std::vector<caf::actor>& actors) const {
-    const auto& edge = plan_.edges[id];
-    OutputWire wire{
-        {}, static_cast<std::uint32_t>(edge.capacity), static_cast<std::uint32_t>(edge.initial_tokens), edge.name, {}};
-    for (const auto& consumer : consumers_.at(id)) {
-      wire.consumers.push_back({actors[consumer.host], consumer.number});
-      wire.consumer_names.push_back(consumer.name);
-    }
-    return wire;
-  }
-
-  void number_consumers(std::vector<Wire>& wires) const {
-    for (const auto& [edge, consumers] : consumers_)
-      for (std::size_t i = 0; i < consumers.size(); ++i)
-        wires[consumers[i].host].inputs[consumers[i].number].producer.consumer = static_cast<std::uint32_t>(i);
-  }
-
-  const Plan& plan_;
-  std::int32_t hosts_ = 0;
-  std::vector<std::vector<std::int32_t>> members_;
-  std::vector<std::vector<EdgeId>> ports_, outputs_;
-  std::map<EdgeId, std::vector<End>> consumers_;
-  std::map<EdgeId, End> producers_;
 };
 
-bool is_external(const Plan& plan, const PlanSegment& segment) {
-  return plan.actors[segment.actors[0]].role == ActorRole::external;
-}
+SpawnedPlan::SpawnedPlan(const Runtime& runtime, Plan plan, SpawnContext context, std::shared_ptr<Trace> trace)
+    : SpawnedPlan(one_part(runtime, std::move(context)), std::move(plan), std::move(trace)) {}
 
-}  // namespace
-
-namespace {
-
-/// Actors that do not stop in time are left to the actor system.
-void wait_until_gone(caf::actor_system& system, const std::vector<caf::actor>& actors) {
-  caf::scoped_actor self(system);
-  for (const auto& actor : actors) self->monitor(actor);
-  bool in_time = true;
-  for (std::size_t gone = 0; gone < actors.size() && in_time; ++gone)
-    self->receive([](const caf::down_msg&) {}, caf::after(kStopLimit) >> [&] { in_time = false; });
-}
-
-}  // namespace
-
-SpawnedPlan::SpawnedPlan(Runtime& runtime, Plan plan, std::shared_ptr<Trace> trace)
-    : runtime_(runtime), plan_(std::make_shared<const Plan>(std::move(plan))), state_(std::make_shared<RunState>()) {
-  check_edges();
-  check_liveness(*plan_);
-  spawn_hosts(runtime, trace);
-}
-
-void SpawnedPlan::check_edges() const {
-  if (plan_->segments.empty()) throw Error("plan", "has no segments: call split() or fuse() on it first");
-  for (const auto& edge : plan_->edges)
-    if (edge.consumers.empty()) throw Error("plan", "nobody reads edge '" + edge.name + "'");
-  for (const auto& actor : plan_->actors) {
-    const bool external = actor.role == ActorRole::external;
-    if (external ? !actor.spawn_external : !actor.make_task)
-      throw Error("plan", "'" + actor.name + "' has nothing to do: no task was given");
-    if (!is_paced(*plan_, actor) && !is_source(*plan_, actor))
-      throw Error("plan", "'" + actor.name + "' has no input that tells it when a step begins");
-    if (external) check_external(actor);
-    check_in_place(actor);
+SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_ptr<Trace> trace)
+    : state_(std::make_unique<State>()) {
+  check_plan(plan);
+  check_liveness(plan);
+  if (plan.processes() > static_cast<int>(parts.size()))
+    throw Error("plan", "has parts for " + std::to_string(plan.processes()) + " processes, but only " +
+                            std::to_string(parts.size()) + " are given");
+  state_->plan = std::make_shared<const Plan>(std::move(plan));
+  make_communicators(*state_->plan, parts);
+  auto links = make_links(static_cast<int>(parts.size()));
+  const SpawnedTogether together{state_->plan, state_->control, next_generation(), std::move(trace)};
+  for (int process = 0; process < static_cast<int>(parts.size()); ++process) {
+    auto& [runtime, context] = parts[process];
+    state_->parts.push_back(std::make_unique<PlanPart>(runtime, together, process, std::move(context),
+                                                       std::move(links[static_cast<std::size_t>(process)])));
   }
-}
-
-void SpawnedPlan::check_external(const PlanActor& actor) const {
-  for (const auto& input : actor.inputs)
-    if (input.edge == kNone || input.byte_offset != 0 || !(input.info == plan_->edges[input.edge].info))
-      throw Error("plan", "'" + actor.name + "' is an actor of one's own and reads whole outputs only");
-  for (const auto& output : actor.outputs)
-    if (output.edge != kNone && plan_->edges[output.edge].initial_tokens > 0)
-      throw Error("plan", "'" + actor.name + "' is an actor of one's own and cannot have outputs with initial tokens");
-}
-
-void SpawnedPlan::check_in_place(const PlanActor& actor) const {
-  std::set<std::int32_t> taken;
-  for (const auto& output : actor.outputs) {
-    if (output.alias_of == kNone) continue;
-    const auto& input = actor.inputs.at(output.alias_of);
-    const auto tokens = output.edge == kNone ? 0 : plan_->edges[output.edge].initial_tokens;
-    if (input.edge == kNone || tokens > 0 || !taken.insert(output.alias_of).second)
-      throw Error("plan", "'" + actor.name + "' cannot work in place like that");
-    for (const auto& consumer : plan_->edges[input.edge].consumers) {
-      const auto& other = plan_->actors[consumer.actor];
-      if (&other != &actor && other.role != ActorRole::conductor)
-        throw Error("plan", "'" + actor.name + "' works in place on what '" + other.name + "' reads too");
-    }
-  }
-}
-
-caf::actor SpawnedPlan::spawn_host(Runtime& runtime, std::int32_t host, const std::vector<Tensor>& blocks,
-                                   const std::shared_ptr<Trace>& trace) {
-  std::vector<std::int32_t> members;
-  for (std::size_t i = 0; i < plan_->segments.size(); ++i)
-    if (plan_->segments[i].host == host) members.push_back(static_cast<std::int32_t>(i));
-  const auto& first = plan_->segments[members[0]];
-  statuses_.back()->name = members.size() == 1 ? first.name : "host of " + to_string(first.device);
-  if (is_external(*plan_, first)) return plan_->actors[first.actors[0]].spawn_external(runtime.system());
-  HostSetup setup{plan_, members, blocks, statuses_.back(), trace, -1, {}};
-  // A thread of its own is for the contracted actors of a device, not for a loader or the conductor alone.
-  const bool contracted =
-      std::any_of(members.begin(), members.end(), [&](auto i) { return plan_->segments[i].actors.size() > 1; });
-  const bool has_thread = runtime.options().own_threads && contracted;
-  if (!has_thread) return runtime.system().spawn<SegmentActor>(std::move(setup));
-  setup.core = first.device.index;
-  if (runtime.options().cpu_devices <= usable_cores()) setup.linger = runtime.options().linger;
-  return runtime.system().spawn<SegmentActor, caf::detached>(std::move(setup));
-}
-
-void SpawnedPlan::spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& trace) {
-  const Wiring wiring(*plan_);
-  std::vector<Tensor> blocks;
-  for (auto bytes : plan_->blocks) blocks.emplace_back(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8);
-  try {
-    for (std::int32_t host = 0; host < wiring.hosts(); ++host) {
-      statuses_.push_back(std::make_shared<HostStatus>());
-      hosts_.push_back(spawn_host(runtime, host, blocks, trace));
-    }
-  } catch (...) {
-    for (const auto& host : hosts_) caf::anon_send(host, Stop{});
-    throw;
-  }
-  auto wires = wiring.wires(hosts_);
-  std::vector<SupervisedHost> supervised;
-  for (std::int32_t host = 0; host < wiring.hosts(); ++host) {
-    const auto& members = wiring.segments_of(host);
-    const bool source = std::any_of(members.begin(), members.end(), [&](auto i) {
-      const auto& actors = plan_->segments[i].actors;
-      return std::any_of(actors.begin(), actors.end(), [&](auto id) { return is_source(*plan_, plan_->actors[id]); });
-    });
-    wires[host].status = statuses_[host];
-    supervised.push_back({hosts_[host], statuses_[host]->name, source, std::move(wires[host])});
-  }
-  supervisor_ = runtime.system().spawn<Supervisor>(std::move(supervised), state_);
 }
 
 SpawnedPlan::~SpawnedPlan() {
-  caf::anon_send(supervisor_, Stop{});
-  supervisor_ = nullptr;
-  if (runtime_.options().test_seed) {
-    hosts_.clear();
-    while (runtime_.run_one()) {
+  state_->control->close();
+  for (const auto& part : state_->parts) part->order_stop();
+  std::vector<std::string> stuck;
+  if (state_->under_test()) {
+    run_all();
+  } else {
+    for (const auto& part : state_->parts) {
+      for (const auto& name : part->wait_until_gone(kStopLimit)) {
+        part->runtime().leave_behind(name);
+        stuck.push_back(name);
+      }
     }
-    return;
   }
-  wait_until_gone(runtime_.system(), std::exchange(hosts_, {}));
+  const auto failure = state_->control->failure();
+  for (auto& lease : state_->leases) {
+    if (!stuck.empty())
+      lease.abandon("a run was given up while " + stuck.front() + " was busy");
+    else
+      lease.end_dirty(failure ? to_string(*failure) : "a run was given up");
+  }
+}
+
+const Plan& SpawnedPlan::plan() const {
+  return *state_->plan;
 }
 
 void SpawnedPlan::start(const RunInfo& run) {
-  const auto phase = state_->phase();
-  if (phase == RunState::Phase::running) throw Error("plan", "a run is on its way already");
-  if (phase == RunState::Phase::failed)
-    throw Error("plan", "cannot run again after a failure: " + to_string(*state_->failure()));
-  state_->start();
-  caf::anon_send(supervisor_, Begin{0, run.first_step, run.max_steps, run.epoch});
+  settle();
+  const auto phase = state_->control->phase();
+  std::vector<Lease> leases;
+  if (phase == RunControl::Phase::idle || phase == RunControl::Phase::done)
+    for (const auto& part : state_->parts) leases.push_back(part->borrow());
+  state_->watch.begin();
+  state_->control->start(run);
+  state_->leases = std::move(leases);
 }
 
-bool SpawnedPlan::done() const {
-  return state_->phase() != RunState::Phase::running;
+bool SpawnedPlan::done() {
+  settle();
+  return state_->control->phase() != RunControl::Phase::running;
+}
+
+FailurePtr SpawnedPlan::failure() const {
+  return state_->control->failure();
+}
+
+/// Returns what the run has borrowed once it has ended and nobody can write any more.
+void SpawnedPlan::settle() {
+  if (state_->leases.empty() || !state_->control->drained()) return;
+  const auto failure = state_->control->failure();
+  for (auto& lease : state_->leases) {
+    if (failure)
+      lease.end_dirty(to_string(*failure));
+    else
+      lease.end_clean();
+  }
+  state_->leases.clear();
 }
 
 void SpawnedPlan::stop() {
-  caf::anon_send(supervisor_, Pause{});
+  state_->control->stop();
+}
+
+void SpawnedPlan::on_over(std::function<void()> callback) {
+  state_->control->on_over(std::move(callback));
 }
 
 std::uint64_t SpawnedPlan::firings() const {
   std::uint64_t sum = 0;
-  for (const auto& status : statuses_) sum += status->firings.load(std::memory_order_relaxed);
+  state_->for_each_status([&](const ExecutorStatus& status) { sum += status.firings.load(std::memory_order_relaxed); });
   return sum;
 }
 
+void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
+  std::vector<const ExecutorStatus*> statuses;
+  state_->for_each_status([&](const ExecutorStatus& status) { statuses.push_back(&status); });
+  const auto stalled = state_->watch.stalled(statuses, limit);
+  if (stalled && !done())
+    give_up("[watchdog] no progress of '" + *stalled + "' for " + std::to_string(limit.count()) + " ms:" + describe());
+}
+
+/// Lets all actors of all parts handle their mail, in an order drawn from the seed of the first.
+void SpawnedPlan::run_all() {
+  while (!state_->parts.empty()) {
+    const auto first = state_->parts.front()->runtime().draw(state_->parts.size());
+    bool any = false;
+    for (std::size_t i = 0; i < state_->parts.size() && !any; ++i)
+      any = state_->parts[(first + i) % state_->parts.size()]->runtime().run_one();
+    if (!any) return;
+  }
+}
+
 void SpawnedPlan::drive() {
-  while (!done() && runtime_.run_one()) {
+  auto& parts = state_->parts;
+  bool any = true;
+  while (any && !done()) {
+    const auto first = parts.front()->runtime().draw(parts.size());
+    any = false;
+    for (std::size_t i = 0; i < parts.size() && !any; ++i) any = parts[(first + i) % parts.size()]->runtime().run_one();
   }
   if (!done()) give_up("[watchdog] no actor has anything to do:" + describe());
 }
 
-void SpawnedPlan::wait(const WaitOptions& options) {
-  if (runtime_.options().test_seed) drive();
-  auto seen = firings();
-  auto since = std::chrono::steady_clock::now();
-  while (!state_->wait_for(options.interval)) {
+void SpawnedPlan::wait_for_end(const WaitOptions& options) {
+  if (state_->under_test()) drive();
+  while (!state_->control->wait_for(options.interval)) {
     if (options.on_interval) options.on_interval();
-    const auto now = std::chrono::steady_clock::now();
-    const auto current = firings();
-    if (current != seen) {
-      seen = current;
-      since = now;
-    } else if (now - since > options.stall_limit) {
-      give_up("[watchdog] no progress for " + std::to_string(options.stall_limit.count()) + " ms:" + describe());
-    }
+    check_progress(options.stall_limit);
   }
-  if (options.on_interval) options.on_interval();
-  if (const auto failure = state_->failure()) throw Error("run", to_string(*failure));
+  settle();
+}
+
+void SpawnedPlan::wait(const WaitOptions& options) {
+  for (const auto& part : state_->parts)
+    if (part->runtime().on_own_thread())
+      throw Error("run", "a thread of the runtime's actors cannot wait for them; use on_over() there");
+  try {
+    wait_for_end(options);
+    if (options.on_interval) options.on_interval();
+  } catch (...) {
+    // What the callback threw is the caller's to know; the replicas end at the same step all the same.
+    stop();
+    wait_for_end({.stall_limit = options.stall_limit, .interval = options.interval, .on_interval = {}});
+    throw;
+  }
+  if (const auto cause = failure()) throw Error("run", to_string(*cause));
 }
 
 std::string SpawnedPlan::describe() {
   const auto report = std::make_shared<StallReport>();
-  for (const auto& host : hosts_) caf::anon_send<caf::message_priority::high>(host, Describe{report});
-  const auto missing = [&](const auto& status) { return !report->has(status->name); };
-  while (runtime_.options().test_seed && runtime_.run_one()) {
-  }
-  const auto until = std::chrono::steady_clock::now() + kDescribeLimit;
-  while (std::any_of(statuses_.begin(), statuses_.end(), missing) && std::chrono::steady_clock::now() < until)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  for (const auto& status : statuses_) {
-    if (!missing(status)) continue;
-    const auto* running = status->running.load(std::memory_order_relaxed);
-    report->add(status->name,
-                "'" + status->name + "' " + (running != nullptr ? "is busy in '" + *running + "'" : "does not answer"));
-  }
+  for (const auto& part : state_->parts)
+    for (const auto& actor : part->actors()) caf::anon_send<caf::message_priority::high>(actor, Describe{report});
+  if (state_->under_test()) run_all();
+  const auto all_answered = [&] {
+    bool all = true;
+    state_->for_each_status([&](const ExecutorStatus& status) { all = all && report->has(status.name); });
+    return all;
+  };
+  report->wait_until(all_answered, kDescribeLimit);
+  state_->for_each_status([&](const ExecutorStatus& status) {
+    if (report->has(status.name)) return;
+    const auto* running = status.running.load(std::memory_order_relaxed);
+    report->add(status.name,
+                "'" + status.name + "' " + (running != nullptr ? "is busy in '" + *running + "'" : "does not answer"));
+  });
   return report->text();
 }
 
 void SpawnedPlan::give_up(const std::string& reason) {
-  state_->give_up(std::make_shared<Failure>(Failure{"watchdog", 0, 0, reason}));
+  state_->control->give_up(
+      std::make_shared<Failure>(Failure{.actor = "watchdog", .kind = FailureKind::stalled, .what = reason}));
+}
+
+const std::vector<caf::actor>& SpawnedPlan::actors(int part) const {
+  return state_->parts.at(static_cast<std::size_t>(part))->actors();
+}
+
+const caf::actor& SpawnedPlan::supervisor(int part) const {
+  return state_->parts.at(static_cast<std::size_t>(part))->supervisor();
 }
 
 }  // namespace troupe

@@ -1,72 +1,88 @@
 #pragma once
 
-#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/failure.hpp"
-#include "troupe/actors/run/run_status.hpp"
 #include "troupe/actors/run/runtime.hpp"
+#include "troupe/actors/run/spawn_context.hpp"
+#include "troupe/actors/run/task.hpp"
 #include "troupe/actors/run/trace.hpp"
+#include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
-/// Where a run stands, shared between the supervisor of a plan and whoever waits for it. Thread-safe.
-class RunState;
-
 struct WaitOptions {
-  /// With no firing for so long the run has stalled: it is given up, with a report of what every actor waits for.
+  /// An actor that completes no firing for so long has stalled: the run is given up, with a report of what every actor
+  /// waits for.
   std::chrono::milliseconds stall_limit{60'000};
-  /// Called on the waiting thread every `interval`, and once at the end.
+  /// Called on the waiting thread every `interval`, and once at the end. If it throws, the run is ended in order before
+  /// the exception goes on.
   std::chrono::milliseconds interval{100};
   std::function<void()> on_interval;
+};
+
+/// Where one part of a plan is spawned: the runtime and what the plan's names stand for there.
+struct PartSetup {
+  Runtime runtime;
+  SpawnContext context;
 };
 
 /// A plan as actors. Not thread-safe, except for stop().
 class SpawnedPlan {
  public:
-  /// Proves the plan live and spawns its actors. Throws Error if it could deadlock, has a hole, or memory is short.
-  SpawnedPlan(Runtime& runtime, Plan plan, std::shared_ptr<Trace> trace = nullptr);
+  /// Proves the plan live and spawns its actors. Throws Error if it could deadlock, has a hole, names something that
+  /// the context does not have, or if out of memory.
+  SpawnedPlan(const Runtime& runtime, Plan plan, SpawnContext context = {}, std::shared_ptr<Trace> trace = nullptr);
+  /// Spawns every part of the plan on a runtime of its own, part i on parts[i], all in this process. Edges between
+  /// parts cross in-memory links that copy bytes.
+  SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_ptr<Trace> trace = nullptr);
   /// Stops all actors and waits for them, for a limited time.
   ~SpawnedPlan();
   SpawnedPlan(const SpawnedPlan&) = delete;
   SpawnedPlan& operator=(const SpawnedPlan&) = delete;
 
-  const Plan& plan() const { return *plan_; }
+  const Plan& plan() const;
 
-  /// Starts a run and returns at once. Throws Error if one is on its way or an earlier one failed.
+  /// Starts a run and returns at once. Throws Error if one is in progress, an earlier one failed, or the parameters are
+  /// in use or broken.
   void start(const RunInfo& run);
-  /// True when the run that was started last is over: every token and every slot is back at its place.
-  bool done() const;
+  /// True when the run that was started last is over: every token and every slot is back at its place, or it failed.
+  bool done();
+  /// The root cause, if the run that is over failed.
+  FailurePtr failure() const;
   /// Waits for the end of the run. Throws Error with the root cause if it failed, and with a report if it stalled.
   void wait(const WaitOptions& options = {});
   /// Makes the run end early: all sources at the same step.
   void stop();
+  /// Calls back on any thread whenever a run is over. For those who do not wait(): post to yourself from there.
+  void on_over(std::function<void()> callback);
+  /// Gives the run up, with a report, if an actor has completed no firing for `limit`, counted over the calls. For
+  /// those who do not wait().
+  void check_progress(std::chrono::milliseconds limit);
 
-  /// Firings of all actors so far: what the watchdog looks at.
+  /// Firings of all actors so far.
   std::uint64_t firings() const;
   /// What every actor waits for.
   std::string describe();
+  /// The actors of a part, for tests that kill them: executors in the order of the plan, then stand-ins; the
+  /// supervisor.
+  const std::vector<caf::actor>& actors(int part) const;
+  const caf::actor& supervisor(int part) const;
 
  private:
-  void check_edges() const;
-  void check_external(const PlanActor& actor) const;
-  void check_in_place(const PlanActor& actor) const;
-  void spawn_hosts(Runtime& runtime, const std::shared_ptr<Trace>& trace);
-  caf::actor spawn_host(Runtime& runtime, std::int32_t host, const std::vector<Tensor>& blocks,
-                        const std::shared_ptr<Trace>& trace);
+  struct State;
+  void settle();
   void drive();
+  void run_all();
   void give_up(const std::string& reason);
+  void wait_for_end(const WaitOptions& options);
 
-  Runtime& runtime_;
-  std::shared_ptr<const Plan> plan_;
-  std::vector<caf::actor> hosts_;
-  std::vector<std::shared_ptr<HostStatus>> statuses_;
-  caf::actor supervisor_;
-  std::shared_ptr<RunState> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace troupe

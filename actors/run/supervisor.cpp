@@ -1,159 +1,131 @@
 #include "troupe/actors/run/supervisor.hpp"
 
 #include <algorithm>
+#include <caf/send.hpp>
 
 namespace troupe {
 
-RunState::Phase RunState::phase() const {
-  std::lock_guard lock(mutex_);
-  return phase_;
+namespace {
+
+FailurePtr death_of(const std::string& name, const std::string& reason, std::int64_t step, FailureKind kind,
+                    int process) {
+  return std::make_shared<Failure>(Failure{.rank = process,
+                                           .actor = name,
+                                           .step = step,
+                                           .kind = kind,
+                                           .what = "[supervisor] actor '" + name + "' died: " + reason});
 }
 
-FailurePtr RunState::failure() const {
-  std::lock_guard lock(mutex_);
-  return failure_;
-}
+}  // namespace
 
-void RunState::start() {
-  std::lock_guard lock(mutex_);
-  phase_ = Phase::running;
-}
-
-void RunState::finish() {
-  std::lock_guard lock(mutex_);
-  if (phase_ == Phase::running) phase_ = failure_ ? Phase::failed : Phase::done;
-  changed_.notify_all();
-}
-
-void RunState::fail(const FailurePtr& failure) {
-  std::lock_guard lock(mutex_);
-  if (!failure_) failure_ = failure;
-}
-
-void RunState::give_up(const FailurePtr& failure) {
-  std::lock_guard lock(mutex_);
-  if (!failure_) failure_ = failure;
-  phase_ = Phase::failed;
-  changed_.notify_all();
-}
-
-bool RunState::wait_for(std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, limit, [this] { return phase_ != Phase::running; });
-}
-
-Supervisor::Supervisor(caf::actor_config& config, std::vector<SupervisedHost> hosts, std::shared_ptr<RunState> state)
-    : caf::event_based_actor(config), hosts_(std::move(hosts)), state_(std::move(state)) {
-  set_down_handler([this](const caf::down_msg& down) { host_died(down); });
-  set_error_handler([this](caf::error& error) {
-    state_->give_up(std::make_shared<Failure>(Failure{"supervisor", run_.first_step, 0, system().render(error)}));
+Supervisor::Supervisor(caf::actor_config& config, std::vector<SupervisedActor> actors,
+                       std::shared_ptr<RunControl> control, int process, std::function<void(const FailurePtr&)> abort)
+    : caf::event_based_actor(config),
+      actors_(std::move(actors)),
+      control_(std::move(control)),
+      process_(process),
+      abort_(std::move(abort)) {
+  set_down_handler([this](const caf::down_msg& down) { actor_died(down); });
+  set_error_handler([this](caf::error& error) { quit(error); });
+  const auto post = [address = address()](const RunOrder& order) {
+    if (const auto self = caf::actor_cast<caf::actor>(address))
+      std::visit([&](const auto& message) { caf::anon_send(self, message); }, order);
+  };
+  part_ = control_->join(post, sources() > 0);
+  // Whatever ends the supervisor, the other parts must not wait for this one.
+  attach_functor([control = control_, part = part_, process](const caf::error& reason) {
+    control->leave(part);
+    if (reason == caf::exit_reason::user_shutdown) return;
+    const auto name = "supervisor of process " + std::to_string(process);
+    control->give_up(death_of(name, caf::to_string(reason), 0, FailureKind::part_died, process));
   });
 }
 
 caf::behavior Supervisor::make_behavior() {
   wire_all();
   return {
-      [this](const Prepared&) { prepared(); },
-      [this](const StepFailed& failed) {
-        state_->fail(failed.failure);
-        pause_sources();
+      [this](const Prepared& report) { prepared(report.end_step); },
+      [this](const StepFailed& report) { control_->failed(report.failure); },
+      [this](const SourcePaused& report) { source_paused(report); },
+      [this](const RunFinished&) { actor_finished(); },
+      [this](const PrepareRun& order) {
+        run_ = order.info;
+        end_step_ = kLastStep;
+        prepared_ = finished_ = paused_ = 0;
+        furthest_step_ = order.info.first_step;
+        pass_on(order, false);
+        if (!actors_.empty()) return;
+        control_->prepared(part_, kLastStep);
+        control_->finished(part_);
       },
-      [this](const SourcePaused& paused) { source_paused(paused); },
-      [this](const RunFinished&) { host_finished(); },
-      [this](const Begin& order) { begin_run(order); },
-      [this](const Pause&) { pause_sources(); },
-      [this](const Stop&) { stop_plan(); },
+      [this](const StartSources& order) { pass_on(order, true); },
+      [this](const PauseSources& order) {
+        paused_ = 0;
+        pass_on(order, true);
+      },
+      [this](const RunUntil& order) { pass_on(order, true); },
+      [this](const AbortRun& order) {
+        abort_(order.failure);
+        control_->give_up(order.failure);
+      },
+      [this](const Stop&) {
+        for (const auto& supervised : actors_) send<caf::message_priority::high>(supervised.actor, Stop{});
+        quit(caf::exit_reason::user_shutdown);
+      },
   };
 }
 
-void Supervisor::wire_all() {
-  for (auto& host : hosts_) {
-    monitor(host.actor);
-    host.wire.supervisor = this;
-    send(host.actor, std::move(host.wire));
-    host.wire = {};
-  }
+void Supervisor::on_exit() {
+  actors_.clear();
 }
 
-void Supervisor::prepared() {
-  if (++prepared_ < hosts_.size()) return;
-  prepared_ = 0;
-  if (!wired_) {
-    wired_ = true;
-    if (parked_run_) send_begin(*std::exchange(parked_run_, std::nullopt));
-    return;
-  }
-  started_ = true;
-  // Stopped before it began: the sources end without a step.
-  for (const auto& host : hosts_) {
-    if (!host.has_source) continue;
-    if (stop_wanted_)
-      send(host.actor, RunUntil{run_.first_step});
-    else
-      send(host.actor, Start{});
-  }
+template <class Order>
+void Supervisor::pass_on(const Order& order, bool sources_only) {
+  for (const auto& supervised : actors_)
+    if (supervised.has_source || !sources_only) send(supervised.actor, order);
 }
 
-void Supervisor::begin_run(Begin run) {
-  run.run = ++runs_;
-  run_ = run;
-  running_ = true;
-  started_ = stop_wanted_ = pausing_ = false;
-  finished_ = paused_ = 0;
-  furthest_step_ = run.first_step;
-  if (wired_)
-    send_begin(run);
-  else
-    parked_run_ = run;
-}
-
-void Supervisor::send_begin(const Begin& run) {
-  for (const auto& host : hosts_) send(host.actor, run);
-}
-
-std::size_t Supervisor::count_sources() const {
+std::size_t Supervisor::sources() const {
   return static_cast<std::size_t>(
-      std::count_if(hosts_.begin(), hosts_.end(), [](const SupervisedHost& host) { return host.has_source; }));
+      std::count_if(actors_.begin(), actors_.end(), [](const SupervisedActor& actor) { return actor.has_source; }));
 }
 
-void Supervisor::pause_sources() {
-  if (!running_) return;
-  stop_wanted_ = true;
-  if (!started_ || pausing_) return;
-  pausing_ = true;
-  for (const auto& host : hosts_)
-    if (host.has_source) send(host.actor, Pause{run_.run});
+void Supervisor::wire_all() {
+  for (auto& supervised : actors_) {
+    monitor(supervised.actor);
+    supervised.wire.supervisor = this;
+    send(supervised.actor, std::move(supervised.wire));
+    supervised.wire = {};
+  }
+  if (actors_.empty()) control_->wired(part_);
+}
+
+void Supervisor::prepared(std::int64_t end_step) {
+  end_step_ = std::min(end_step_, end_step);
+  if (++prepared_ < actors_.size()) return;
+  prepared_ = 0;
+  if (std::exchange(wired_, true))
+    control_->prepared(part_, end_step_);
+  else
+    control_->wired(part_);
 }
 
 void Supervisor::source_paused(const SourcePaused& paused) {
-  // An answer may come after the end of the run it was asked for.
-  if (!running_ || paused.run != run_.run) return;
   furthest_step_ = std::max(furthest_step_, paused.next_step);
-  if (++paused_ < count_sources()) return;
-  for (const auto& host : hosts_)
-    if (host.has_source) send(host.actor, RunUntil{furthest_step_});
+  if (++paused_ == sources()) control_->paused(part_, paused.run, furthest_step_);
 }
 
-void Supervisor::host_finished() {
-  if (++finished_ < hosts_.size()) return;
-  running_ = false;
-  state_->finish();
+void Supervisor::actor_finished() {
+  if (++finished_ == actors_.size()) control_->finished(part_);
 }
 
-void Supervisor::host_died(const caf::down_msg& down) {
-  if (stopping_) return;
-  const auto dead = std::find_if(hosts_.begin(), hosts_.end(),
-                                 [&](const SupervisedHost& host) { return host.actor.address() == down.source; });
-  const auto name = dead == hosts_.end() ? "an actor" : dead->name;
-  state_->give_up(std::make_shared<Failure>(
-      Failure{name, run_.first_step, 0, "[supervisor] actor '" + name + "' died: " + system().render(down.reason)}));
-}
-
-void Supervisor::stop_plan() {
-  stopping_ = true;
-  for (const auto& host : hosts_) send<caf::message_priority::high>(host.actor, Stop{});
-  hosts_.clear();
-  quit();
+void Supervisor::actor_died(const caf::down_msg& down) {
+  const auto dead = std::find_if(actors_.begin(), actors_.end(), [&](const SupervisedActor& supervised) {
+    return supervised.actor.address() == down.source;
+  });
+  if (dead == actors_.end()) return;
+  control_->give_up(
+      death_of(dead->name, system().render(down.reason), run_.first_step, FailureKind::actor_died, process_));
 }
 
 }  // namespace troupe

@@ -1,14 +1,15 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/graph/kernel.hpp"
+#include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
@@ -18,7 +19,17 @@ struct RunInfo {
   /// Sources emit at most so many steps.
   std::int64_t max_steps = 0;
   std::int64_t epoch = 0;
+  /// The batch of the epoch that the first step reads.
+  std::int64_t first_batch = 0;
 };
+
+/// Where a run that nothing bounds would end.
+inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
+
+/// The step before which a run ends, at most.
+inline std::int64_t end_of(const RunInfo& run) {
+  return run.max_steps > kLastStep - run.first_step ? kLastStep : run.first_step + run.max_steps;
+}
 
 /// What a task works on in one firing. Tensors have the rows of this firing.
 struct Firing {
@@ -26,7 +37,7 @@ struct Firing {
   std::span<const Tensor> outputs;
   std::int64_t step = 0;
   std::int64_t rows = 0;
-  std::byte* scratch = nullptr;
+  KernelContext context;
 };
 
 /// The body of a plan actor: what it does when it fires. It belongs to one actor and is used on one thread at a time.
@@ -34,7 +45,7 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  /// Called once before the first firing with this number of rows; kernels are prepared here.
+  /// Called before the first firing with this number of rows; kernels are prepared here.
   virtual void prepare(std::int64_t /*rows*/) {}
   /// Scratch memory for the firings prepared so far, in bytes.
   virtual std::size_t scratch_bytes() const { return 0; }
@@ -44,16 +55,18 @@ class Task {
   /// Sources, which have no inputs that come from other actors, say how many rows the next firing has; none: no more.
   virtual bool is_source() const { return false; }
   virtual std::optional<std::int64_t> next_rows() { return std::nullopt; }
+  /// For sources: how many steps the run that has just begun can have, if that is known. Several sources of a plan then
+  /// end at the same step; one that learns its end only when it comes there may leave the others a few steps ahead.
+  virtual std::optional<std::int64_t> steps_left() const { return std::nullopt; }
 
   /// Fires. False: not complete yet; advance() follows. Throws if it cannot be done.
   virtual bool fire(const Firing& firing) = 0;
-  /// Goes on with a firing that is not complete.
+  /// Continues a firing that is not complete.
   virtual bool advance(const Firing& /*firing*/) { return true; }
+  /// Called instead of fire() in a step that has failed before this task, once a step.
+  virtual void skip(const FailurePtr& /*failure*/) {}
   /// What an incomplete firing waits for, for people.
   virtual std::string waits_for() const { return {}; }
 };
-
-/// Makes the task of an actor when the plan is spawned.
-using TaskFactory = std::function<std::unique_ptr<Task>()>;
 
 }  // namespace troupe

@@ -139,18 +139,18 @@ def run_ours(program, model, batch, seconds):
             if (row["model"], row["batch"], row["variant"]) == (model, batch, "fused")}
 
 
-def best(rounds):
+def best(repetitions):
     """The key with the highest median, and that median, of a list of dictionaries from keys to speeds."""
-    medians = {key: statistics.median(speeds[key] for speeds in rounds) for key in rounds[0]}
+    medians = {key: statistics.median(speeds[key] for speeds in repetitions) for key in repetitions[0]}
     key = max(medians, key=medians.get)
     return key, medians[key]
 
 
 def measure(model, batch, data, options):
-    """One row of the result: rounds of PyTorch and ours in turn, medians of both."""
+    """One row of the result: repetitions of PyTorch and ours in turn, medians of both."""
     steps = candidates(model, batch, data, options.threads)
     theirs, ours = [], []
-    for _ in range(options.rounds):
+    for _ in range(options.repetitions):
         theirs.append({i: step.samples_per_second(options.seconds) for i, step in enumerate(steps)})
         if options.ours:
             time.sleep(SETTLE_SECONDS)
@@ -174,7 +174,7 @@ def print_row(row):
 
 def compare(options):
     data = load(options.data, "train")
-    print(f"PyTorch {torch.__version__}, {options.rounds} rounds, samples per second", flush=True)
+    print(f"PyTorch {torch.__version__}, {options.repetitions} repetitions, samples per second", flush=True)
     print(f"{'model':5} {'batch':>6}  {'PyTorch':>12}  {'its best setting':34}" +
           (f" {'ours':>12}  {'best of':10}  {'ratio':>6}" if options.ours else ""), flush=True)
     rows = []
@@ -184,7 +184,7 @@ def compare(options):
             print_row(rows[-1])
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"torch": torch.__version__, "rounds": options.rounds, "rows": rows}, file, indent=1)
+            json.dump({"torch": torch.__version__, "repetitions": options.repetitions, "rows": rows}, file, indent=1)
 
 
 def accuracy(options):
@@ -211,7 +211,7 @@ def parse_options():
     parser.add_argument("--models", nargs="+", choices=("mlp", "cnn"), default=["mlp", "cnn"])
     parser.add_argument("--batches", choices=(32, 128, 1024), default=[32, 128, 1024], **numbers)
     parser.add_argument("--threads", default=[1, 2], **numbers, help="thread counts of PyTorch to try")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.5, help="of each measurement of PyTorch")
     parser.add_argument("--data", default=DATA)
     parser.add_argument("--json", metavar="FILE", help="write the rows there")

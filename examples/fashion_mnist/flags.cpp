@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
+#include <regex>
+#include <sstream>
 
 #include "troupe/actors/run/thread_pinning.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
@@ -20,10 +22,51 @@ std::string finite_and_positive(const std::string& text) {
   return good ? "" : "must be a positive number, not " + text;
 }
 
+/// `cpu:1,cpu:0*2` as three devices. Throws Error that quotes what it cannot read.
+std::vector<Device> parse_devices(const std::string& text) {
+  static const std::regex one(R"(cpu:(\d{1,4})(?:\*(\d{1,4}))?)");
+  std::vector<Device> devices;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    std::smatch match;
+    if (!std::regex_match(item, match, one)) throw Error("devices", "'" + item + "' is not like cpu:0 or cpu:0*2");
+    const int times = match[2].matched ? std::stoi(match[2]) : 1;
+    if (times < 1) throw Error("devices", "'" + item + "' is no device at all");
+    devices.insert(devices.end(), static_cast<std::size_t>(times), Device{DeviceType::cpu, std::stoi(match[1])});
+  }
+  if (devices.empty()) throw Error("devices", "no device is given");
+  return devices;
+}
+
+std::string check_devices(const std::string& text) {
+  try {
+    parse_devices(text);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// What is wrong with flags that are right one by one; empty if nothing is.
+std::string contradiction(const Flags& flags) {
+  const auto given = flags.devices.empty() ? 0 : static_cast<int>(parse_devices(flags.devices).size());
+  if (flags.strategy == "one_device" && flags.replicas > 1)
+    return "--replicas: one_device has one replica, not " + std::to_string(flags.replicas);
+  if (flags.strategy == "one_device" && given > 1)
+    return "--devices: one_device has one device, not " + std::to_string(given);
+  if (given > 0 && flags.replicas > 0 && flags.replicas != given)
+    return "--devices gives " + std::to_string(given) + " replicas, but --replicas " + std::to_string(flags.replicas);
+  if (flags.parts > flags.replica_count())
+    return "--parts: " + std::to_string(flags.parts) + " parts for " + std::to_string(flags.replica_count()) +
+           " replicas";
+  return "";
+}
+
 }  // namespace
 
 int Flags::replica_count() const {
   if (strategy == "one_device") return 1;
+  if (!devices.empty()) return static_cast<int>(parse_devices(devices).size());
   return replicas > 0 ? replicas : usable_cores();
 }
 
@@ -36,18 +79,33 @@ Optimizer Flags::make_optimizer(std::int64_t steps) const {
   return Sgd{.lr = lr};
 }
 
-std::unique_ptr<Strategy> Flags::make_strategy(const std::vector<Device>& devices) const {
-  if (strategy == "one_device") return std::make_unique<OneDevice>(devices.at(0));
+std::vector<Place> Flags::places() const {
+  const auto count = replica_count();
+  std::vector<Device> given;
+  if (!devices.empty()) given = parse_devices(devices);
+  std::vector<Place> places;
+  for (int replica = 0; replica < count; ++replica)
+    places.push_back({replica * parts / count, given.empty() ? Device{DeviceType::cpu, replica} : given[replica]});
+  return places;
+}
+
+int Flags::device_count() const {
+  int most = 0;
+  for (const auto& place : places()) most = std::max(most, place.device.index);
+  return most + 1;
+}
+
+std::unique_ptr<Strategy> Flags::make_strategy() const {
+  if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
   MirroredOptions options;
   if (bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = bucket_bytes;
-  return std::make_unique<Mirrored>(devices, options);
+  return std::make_unique<Mirrored>(places(), options);
 }
 
 ParsedFlags parse_flags(int argc, char** argv) {
   ParsedFlags parsed;
   auto& flags = parsed.flags;
   flags.data = kFashionMnistDirectory;
-  std::string grain = "fused";
   CLI::App app("Trains a model on Fashion-MNIST with every core as a replica.", "fashion_mnist");
   const CLI::Range positive(std::int64_t{1}, std::int64_t{1} << 40);
   app.add_option("--model", flags.model, "mlp or cnn")->check(CLI::IsMember({"mlp", "cnn"}));
@@ -55,7 +113,12 @@ ParsedFlags parse_flags(int argc, char** argv) {
       ->check(CLI::IsMember({"one_device", "mirrored"}));
   app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core)")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--grain", grain, "per-op or fused")->check(CLI::IsMember({"per-op", "fused"}));
+  app.add_option("--devices", flags.devices, "where the replicas live, such as cpu:0,cpu:1 or cpu:0*2 to share one")
+      ->check(check_devices);
+  app.add_option("--parts", flags.parts, "spread the replicas over so many parts, joined by links in memory")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--grain", flags.grain_name, "per-op, chains or fused")
+      ->check(CLI::IsMember({"per-op", "chains", "fused"}));
   app.add_option("--epochs", flags.epochs, "times through the training data")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--batch-size", flags.batch_size, "rows of a batch of all replicas together")->check(positive);
@@ -83,11 +146,13 @@ ParsedFlags parse_flags(int argc, char** argv) {
     std::cerr << "fashion_mnist: " << error.what() << std::endl;
     parsed.exit_code = 2;
   }
-  if (parsed.exit_code < 0 && flags.strategy == "one_device" && flags.replicas > 1) {
-    std::cerr << "fashion_mnist: --replicas: one_device has one replica, not " << flags.replicas << std::endl;
+  const auto problem = parsed.exit_code < 0 ? contradiction(flags) : "";
+  if (!problem.empty()) {
+    std::cerr << "fashion_mnist: " << problem << std::endl;
     parsed.exit_code = 2;
   }
-  flags.grain = grain == "fused" ? Grain::fused : Grain::per_op;
+  flags.grain =
+      flags.grain_name == "fused" ? Grain::fused : (flags.grain_name == "chains" ? Grain::chains : Grain::per_op);
   return parsed;
 }
 

@@ -15,7 +15,10 @@ namespace troupe::examples {
 struct Flags {
   std::string model = "mlp";
   std::string strategy = "mirrored";
-  int replicas = 0;  ///< 0 by default: every core
+  int replicas = 0;     ///< 0 by default: every core
+  std::string devices;  ///< empty by default: a core for each replica
+  int parts = 1;
+  std::string grain_name = "fused";
   Grain grain = Grain::fused;
   std::int64_t epochs = 5;
   std::int64_t batch_size = 128;
@@ -32,9 +35,13 @@ struct Flags {
 
   /// Number of replicas that the strategy gets.
   int replica_count() const;
+  /// Where each replica lives: on the devices given, or on one each; over the parts in equal shares.
+  std::vector<Place> places() const;
+  /// Number of CPU devices that the places need.
+  int device_count() const;
   /// The optimizer, with its schedule over so many steps.
   Optimizer make_optimizer(std::int64_t steps) const;
-  std::unique_ptr<Strategy> make_strategy(const std::vector<Device>& devices) const;
+  std::unique_ptr<Strategy> make_strategy() const;
 };
 
 /// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "troupe/actors/plan/plan_text.hpp"
+#include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/core/allocator.hpp"
@@ -40,7 +42,7 @@ nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics
   return {{"model", flags.model},
           {"strategy", flags.strategy},
           {"replicas", flags.replica_count()},
-          {"grain", flags.grain == Grain::fused ? "fused" : "per-op"},
+          {"grain", flags.grain_name},
           {"batch_size", flags.batch_size},
           {"seed", flags.seed},
           {"epochs", fit.epochs.size()},
@@ -49,7 +51,7 @@ nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics
           {"samples_per_second", fit.seconds > 0.0 ? static_cast<double>(fit.rows) / fit.seconds : 0.0},
           {"train_loss", fit.epochs.empty() ? 0.0 : fit.epochs.back().training.loss},
           {"test_loss", test.loss},
-          {"test_accuracy", test.accuracy},
+          {"test_accuracy", test["accuracy"]},
           {"planned_tensor_bytes", memory.planned},
           {"peak_tensor_bytes", memory.peak - memory.before},
           {"parameters_hash", trainer.parameters().hash()}};
@@ -71,10 +73,12 @@ int train(const Flags& flags) {
   const auto train_data =
       fashion_mnist(Split::train, flags.data).shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch);
   const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000);
-  Runtime runtime({.workers = flags.workers, .cpu_devices = flags.replica_count()});
+  const RuntimeOptions runtime_options{.workers = flags.workers, .cpu_devices = flags.device_count()};
+  const Runtime runtime(runtime_options);
   TensorMemory memory{.before = cpu_allocator()->bytes_in_use()};
-  const auto strategy = flags.make_strategy(runtime.devices());
+  const auto strategy = flags.make_strategy();
   TrainerOptions options{.seed = flags.seed, .grain = flags.grain};
+  for (int part = 1; part < flags.parts; ++part) options.other_parts.emplace_back(runtime_options);
   if (!flags.trace.empty()) options.trace = std::make_shared<Trace>();
   Trainer trainer(runtime, *strategy, model_named(flags.model),
                   flags.make_optimizer(flags.epochs * train_data.batches()), SoftmaxCrossEntropy{}, options);
@@ -103,7 +107,7 @@ int train(const Flags& flags) {
     std::cout << "stopped by a signal after step " << fit.steps << "; what was learned so far:" << std::endl;
   const auto test = trainer.evaluate(test_data);
   const auto report = report_of(flags, fit, test, trainer, memory);
-  std::cout << "test loss " << test.loss << "  test accuracy " << test.accuracy << "  (" << fit.steps << " steps, "
+  std::cout << "test loss " << test.loss << "  test accuracy " << test["accuracy"] << "  (" << fit.steps << " steps, "
             << static_cast<std::int64_t>(report["samples_per_second"]) << " samples/s, parameters "
             << trainer.parameters().hash() << ")" << std::endl;
   if (!flags.report.empty()) write_file(flags.report, report.dump(2) + "\n");

@@ -9,20 +9,20 @@
 
 namespace troupe {
 
-/// Memory of CPU tensors. Blocks are 64-byte aligned, zeroed, and kept for reuse when they are given back, so that
-/// building the same plan again touches the operating system no more. Thread-safe.
+/// Memory of CPU tensors. Blocks are 64-byte aligned, zeroed, and kept for reuse when released, so that
+/// building the same plan again needs no further system allocation. Thread-safe.
 class Allocator {
  public:
   static constexpr std::size_t kAlignment = 64;
 
   ~Allocator();
 
-  /// A zeroed block of at least `bytes`. Throws Error if the memory is not there.
+  /// A zeroed block of at least `bytes`. Throws Error if out of memory.
   std::byte* allocate(std::size_t bytes);
-  /// Gives back a block that came from `allocate(bytes)`.
+  /// Releases a block that came from `allocate(bytes)`.
   void release(std::byte* block, std::size_t bytes) noexcept;
 
-  /// Bytes handed out now, and the most since the last reset_peak().
+  /// Bytes in use, and their maximum since the last reset_peak().
   std::size_t bytes_in_use() const { return in_use_.load(std::memory_order_relaxed); }
   std::size_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
   void reset_peak() { peak_ = in_use_.load(); }
@@ -46,7 +46,7 @@ class Allocator {
   std::atomic<std::size_t> peak_{0};
 };
 
-/// The allocator that tensors of this process use. It lives as long as the last tensor that does.
+/// The allocator of all CPU tensors of this process. It outlives the last of them.
 const std::shared_ptr<Allocator>& cpu_allocator();
 
 }  // namespace troupe

@@ -1,11 +1,18 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace troupe {
 
-enum class DeviceType { cpu, cuda };
+/// The kinds of devices. `test` is for tests, which register a backend for it.
+enum class DeviceType : std::uint8_t { cpu, cuda, test };
+inline constexpr std::size_t kDeviceTypes = 3;
+
+/// `cpu`, `cuda` or `test`.
+std::string_view name_of(DeviceType type);
 
 /// A place where ops run. A logical CPU device `cpu:i` is one thread, not one socket.
 struct Device {
@@ -16,8 +23,9 @@ struct Device {
 };
 
 /// `cpu:0`.
-inline std::string to_string(const Device& device) {
-  return (device.type == DeviceType::cpu ? "cpu:" : "cuda:") + std::to_string(device.index);
-}
+std::string to_string(const Device& device);
+
+/// The device that prints as `text`. Throws Error if there is none.
+Device parse_device(std::string_view text);
 
 }  // namespace troupe

@@ -26,7 +26,8 @@ class Shape {
   std::int64_t operator[](std::size_t axis) const { return sizes_[axis]; }
   /// The size of an axis counted from the end: back(0) is the innermost.
   std::int64_t back(std::size_t from_end) const { return sizes_[rank_ - 1 - from_end]; }
-  std::span<const std::int64_t> sizes() const { return {sizes_.data(), rank_}; }
+  std::span<const std::int64_t> sizes() const& { return {sizes_.data(), rank_}; }
+  std::span<const std::int64_t> sizes() const&& = delete;  // it would outlive the sizes
   std::vector<std::int64_t> list() const { return {sizes_.data(), sizes_.data() + rank_}; }
 
   /// True if the leading size is symbolic.

@@ -1,27 +1,53 @@
 #include "troupe/ops/core/tensor.hpp"
 
-#include <cstring>
+#include <algorithm>
 
-#include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/core/backend.hpp"
 
 namespace troupe {
 
-Tensor::Tensor(const Shape& shape, DType dtype, Device device) {
-  if (device.type != DeviceType::cpu) throw Error("tensor", "this build has no memory on " + to_string(device));
-  auto body = std::make_shared<Body>();
-  body->elements = shape.elements();
+namespace {
+
+/// Throws Error if the bytes cannot be counted.
+std::size_t bytes_of(const Shape& shape, DType dtype) {
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(static_cast<std::size_t>(body->elements), size_of(dtype), &bytes))
+  if (__builtin_mul_overflow(static_cast<std::size_t>(shape.elements()), size_of(dtype), &bytes))
     throw Error("tensor", to_string(shape) + " is larger than memory can be");
-  const auto& allocator = cpu_allocator();
-  body->memory.reset(allocator->allocate(bytes),
-                     [allocator, bytes](std::byte* block) { allocator->release(block, bytes); });
-  body->data = body->memory.get();
-  body->capacity = bytes;
+  return bytes;
+}
+
+}  // namespace
+
+std::shared_ptr<Tensor::Body> Tensor::make_body(const Shape& shape, DType dtype, Device device) {
+  auto body = std::make_shared<Body>();
+  body->capacity = bytes_of(shape, dtype);
+  body->elements = shape.elements();
   body->shape = shape;
   body->dtype = dtype;
   body->device = device;
+  return body;
+}
+
+Tensor::Tensor(const Shape& shape, DType dtype, Device device) {
+  auto body = make_body(shape, dtype, device);
+  auto& backend = backend_of(device);
+  body->memory = backend.allocate(device, body->capacity);
+  body->data = body->memory.get();
+  body->host_accessible = backend.host_accessible();
   body_ = std::move(body);
+}
+
+Tensor::Tensor(std::shared_ptr<std::byte> memory, const Shape& shape, DType dtype, Device device) {
+  auto body = make_body(shape, dtype, device);
+  body->memory = std::move(memory);
+  body->data = body->memory.get();
+  body->host_accessible = backend_of(device).host_accessible();
+  if (body->data == nullptr && body->capacity > 0) throw Error("tensor", "no memory was given for " + to_string(shape));
+  body_ = std::move(body);
+}
+
+Tensor Tensor::pinned(const Shape& shape, DType dtype, Device device) {
+  return {backend_of(device).allocate_pinned(bytes_of(shape, dtype)), shape, dtype};
 }
 
 Tensor Tensor::view(const Shape& shape, std::size_t byte_offset) const {
@@ -29,39 +55,61 @@ Tensor Tensor::view(const Shape& shape, std::size_t byte_offset) const {
 }
 
 Tensor Tensor::view(const Shape& shape, DType dtype, std::size_t byte_offset) const {
-  auto body = std::make_shared<Body>(*body_);
-  body->shape = shape;
-  body->dtype = dtype;
-  body->elements = shape.elements();
+  auto view = std::make_shared<Body>(body());
+  view->shape = shape;
+  view->dtype = dtype;
+  view->elements = shape.elements();
   std::size_t bytes = 0;
-  const bool overflows = __builtin_mul_overflow(static_cast<std::size_t>(body->elements), size_of(dtype), &bytes);
+  const bool overflows = __builtin_mul_overflow(static_cast<std::size_t>(view->elements), size_of(dtype), &bytes);
   if (overflows || byte_offset > body_->capacity || bytes > body_->capacity - byte_offset)
     throw Error("tensor", "a view " + to_string(shape) + " reaches past the end of " + to_string(*this));
-  body->data = body_->data + byte_offset;
-  body->capacity = body_->capacity - byte_offset;
+  view->data = body_->data + byte_offset;
+  view->capacity = body_->capacity - byte_offset;
   Tensor tensor;
-  tensor.body_ = std::move(body);
+  tensor.body_ = std::move(view);
   return tensor;
 }
 
-Tensor Tensor::clone() const {
-  Tensor copy(shape(), dtype(), device());
-  if (bytes() > 0) std::memcpy(copy.mutable_raw(), raw(), bytes());
-  return copy;
+Tensor Tensor::to(Device device) const {
+  Tensor moved(shape(), dtype(), device);
+  backend_of(this->device()).synchronize(this->device());
+  // The host's own side of a copy needs no stream: the device's does it.
+  const auto stream_device = host_accessible() ? device : this->device();
+  const auto stream = backend_of(stream_device).make_stream(stream_device);
+  copy(*stream, *this, moved);
+  stream->record().wait();
+  return moved;
 }
 
 long Tensor::use_count() const {
   return body_.use_count();
 }
 
-std::byte* Tensor::checked(DType dtype) const {
-  if (body_->dtype != dtype) throw Error("tensor", to_string(*this) + " was read as " + std::string(name_of(dtype)));
-  return body_->data;
+void Tensor::refuse_dtype(DType dtype) const {
+  throw Error("tensor", to_string(*this) + " was read as " + std::string(name_of(dtype)));
+}
+
+void Tensor::refuse_host_access() const {
+  throw Error("tensor", to_string(*this) + " is not in host memory; copy it with copy_to_host()");
+}
+
+void Tensor::refuse_no_tensor() {
+  throw Error("tensor", "a handle without a tensor has no shape and no elements");
 }
 
 std::string to_string(const Tensor& tensor) {
   if (!tensor) return "no tensor";
   return std::string(name_of(tensor.dtype())) + to_string(tensor.shape()) + " on " + to_string(tensor.device());
+}
+
+void copy(Stream& stream, const Tensor& from, const Tensor& to) {
+  if (from.dtype() != to.dtype() || from.elements() != to.elements())
+    throw Error("tensor", to_string(from) + " cannot be copied to " + to_string(to));
+  for (const auto* side : {&from, &to}) {
+    if (!side->host_accessible() && side->device().type != stream.device().type)
+      throw Error("tensor", to_string(*side) + " cannot be copied on a stream of " + to_string(stream.device()));
+  }
+  if (from.bytes() > 0) stream.copy(to.address(), from.address(), from.bytes());
 }
 
 }  // namespace troupe

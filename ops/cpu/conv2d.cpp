@@ -6,8 +6,8 @@ namespace troupe::cpu {
 namespace {
 
 // Images are [B, H, W, C], which oneDNN calls nhwc; weights [KH, KW, C, O], which it calls hwio. oneDNN's logical order
-// is NCHW and OIHW all the same. Activations stay as they are; weights are put into the layout that the chosen kernel
-// likes, in scratch memory, once a call.
+// is NCHW and OIHW all the same. Activations stay as they are; weights are reordered into the layout that the
+// kernel prefers, in scratch memory, once per call.
 Dims image_sizes(const Shape& s) {
   return {s[0], s[3], s[1], s[2]};
 }

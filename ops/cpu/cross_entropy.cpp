@@ -65,8 +65,8 @@ std::unique_ptr<Kernel> make_count_correct(const OpCall& call) {
     const auto labels = in[1].data<std::int32_t>();
     std::int64_t correct = 0;
     for (std::size_t row = 0; row < labels.size(); ++row) {
-      const auto* scores = floats(in[0]) + static_cast<std::int64_t>(row) * classes;
-      correct += std::max_element(scores, scores + classes) - scores == labels[row] ? 1 : 0;
+      const auto* logits = floats(in[0]) + static_cast<std::int64_t>(row) * classes;
+      correct += std::max_element(logits, logits + classes) - logits == labels[row] ? 1 : 0;
     }
     out[0].mutable_data<std::int64_t>()[0] = correct;
   });

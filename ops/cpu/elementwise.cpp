@@ -1,7 +1,3 @@
-#include <cmath>
-#include <cstring>
-
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/broadcast.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/loop_kernel.hpp"
@@ -11,7 +7,7 @@ namespace troupe::cpu {
 
 namespace {
 
-// The three patterns of a run; both operands standing still happens only when the run has one element.
+// The three patterns of a run; neither operand advances only in runs of one element.
 template <class F>
 [[gnu::always_inline]] inline void run_of(F f, std::int64_t n, const float* a, std::int64_t a_step, const float* b,
                                           std::int64_t b_step, float* out) {
@@ -92,18 +88,6 @@ std::unique_ptr<Kernel> make_relu_grad(const OpCall&) {
   return loop_kernel([](Inputs in, Outputs out) {
     relu_grad_all(in[0].elements(), floats(in[0]), floats(in[1]), mutable_floats(out[0]));
   });
-}
-
-std::unique_ptr<Kernel> make_check_finite(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) {
-    for (auto element : in[0].data<float>())
-      if (!std::isfinite(element)) throw Error("check_finite", "the value is " + std::to_string(element));
-    std::memcpy(out[0].mutable_raw(), in[0].raw(), in[0].bytes());
-  });
-}
-
-std::unique_ptr<Kernel> make_after(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) { std::memcpy(out[0].mutable_raw(), in[0].raw(), in[0].bytes()); });
 }
 
 }  // namespace troupe::cpu

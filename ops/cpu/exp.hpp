@@ -6,8 +6,8 @@
 namespace troupe::cpu {
 
 /// exp(x) to about 2 units in the last place, in a form that compilers turn into vector code: x = n ln 2 + r with
-/// |r| <= ln 2 / 2, exp(r) by its Taylor polynomial of degree 7, and 2^n by its exponent bits. NaN passes; what is too
-/// small becomes the smallest normal numbers, what is too large infinity.
+/// |r| <= ln 2 / 2, exp(r) by its Taylor polynomial of degree 7, and 2^n by its exponent bits. NaN passes; an
+/// underflow gives the smallest normal numbers, an overflow infinity.
 [[gnu::always_inline]] inline float exp_of(float x) {
   constexpr float kLog2E = 1.44269504F;
   // ln 2 in two parts, the first with few bits, so that n * kLn2High is exact.

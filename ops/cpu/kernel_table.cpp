@@ -1,8 +1,5 @@
-#include <algorithm>
-#include <array>
 #include <utility>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
@@ -10,7 +7,9 @@ namespace troupe::cpu {
 
 namespace {
 
-constexpr std::array<std::pair<const OpDef*, KernelFactory>, 29> kKernels{{
+using Factory = std::unique_ptr<Kernel> (*)(const OpCall& call);
+
+constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kAdd, make_add},
     {&kSub, make_sub},
     {&kMul, make_mul},
@@ -19,7 +18,9 @@ constexpr std::array<std::pair<const OpDef*, KernelFactory>, 29> kKernels{{
     {&kRelu, make_relu},
     {&kReluGrad, make_relu_grad},
     {&kCheckFinite, make_check_finite},
-    {&kAfter, make_after},
+    {&kControlDependency, make_control_dependency},
+    {&kAllFinite, make_all_finite},
+    {&kAtLeast, make_at_least},
     {&kPack, make_pack},
     {&kReduceSum, make_reduce_sum},
     {&kReduceMean, make_reduce_mean},
@@ -40,14 +41,12 @@ constexpr std::array<std::pair<const OpDef*, KernelFactory>, 29> kKernels{{
     {&kGlobalNormFactor, make_global_norm_factor},
     {&kSgdUpdate, make_sgd_update},
     {&kAdamUpdate, make_adam_update},
-}};
+};
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_kernel(const OpCall& call) {
-  const auto entry = std::find_if(kKernels.begin(), kKernels.end(), [&](const auto& e) { return e.first == call.op; });
-  if (entry == kKernels.end()) throw Error(call.op->name, "has no kernel on the CPU");
-  return entry->second(call);
+void add_kernels(KernelTable& table) {
+  for (const auto& [op, factory] : kKernels) table.add(*op, factory);
 }
 
 }  // namespace troupe::cpu

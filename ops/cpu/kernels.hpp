@@ -6,10 +6,8 @@
 
 namespace troupe::cpu {
 
-/// Prepares an op for the CPU; the table of kernel_table.cpp says which function makes which op.
-std::unique_ptr<Kernel> make_kernel(const OpCall& call);
-
-using KernelFactory = std::unique_ptr<Kernel> (*)(const OpCall& call);
+/// Adds every kernel below; the table of kernel_table.cpp says which function makes which op.
+void add_kernels(KernelTable& table);
 
 std::unique_ptr<Kernel> make_add(const OpCall& call);
 std::unique_ptr<Kernel> make_sub(const OpCall& call);
@@ -18,8 +16,10 @@ std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call);
 std::unique_ptr<Kernel> make_scale(const OpCall& call);
 std::unique_ptr<Kernel> make_relu(const OpCall& call);
 std::unique_ptr<Kernel> make_relu_grad(const OpCall& call);
+std::unique_ptr<Kernel> make_all_finite(const OpCall& call);
+std::unique_ptr<Kernel> make_at_least(const OpCall& call);
 std::unique_ptr<Kernel> make_check_finite(const OpCall& call);
-std::unique_ptr<Kernel> make_after(const OpCall& call);
+std::unique_ptr<Kernel> make_control_dependency(const OpCall& call);
 std::unique_ptr<Kernel> make_pack(const OpCall& call);
 std::unique_ptr<Kernel> make_reduce_sum(const OpCall& call);
 std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call);

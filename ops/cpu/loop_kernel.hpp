@@ -16,7 +16,7 @@ template <class Function>
 class LoopKernel final : public Kernel {
  public:
   explicit LoopKernel(Function function) : function_(std::move(function)) {}
-  void run(Inputs inputs, Outputs outputs, std::byte*) override { function_(inputs, outputs); }
+  void run(const KernelContext&, Inputs inputs, Outputs outputs) override { function_(inputs, outputs); }
 
  private:
   Function function_;
@@ -28,10 +28,10 @@ std::unique_ptr<Kernel> loop_kernel(Function function) {
 }
 
 inline const float* floats(const Tensor& tensor) {
-  return reinterpret_cast<const float*>(tensor.raw());
+  return reinterpret_cast<const float*>(tensor.address());
 }
 inline float* mutable_floats(const Tensor& tensor) {
-  return reinterpret_cast<float*>(tensor.mutable_raw());
+  return reinterpret_cast<float*>(tensor.address());
 }
 
 }  // namespace troupe::cpu

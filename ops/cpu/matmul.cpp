@@ -5,8 +5,7 @@ namespace troupe::cpu {
 
 namespace {
 
-// Row-major sides with strides for the transposed ones: oneDNN's product packs what it wants packed, nothing is
-// reordered.
+// Row-major matrices, transposed ones by their strides: oneDNN packs them where it must, so nothing is reordered here.
 dnnl::memory::desc side(const Shape& shape, bool transposed) {
   return transposed ? describe({shape[1], shape[0]}, Dims{1, shape[1]})
                     : describe({shape[0], shape[1]}, Dims{shape[1], 1});

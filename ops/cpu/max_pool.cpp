@@ -1,74 +1,199 @@
-#include "troupe/ops/core/error.hpp"
+#include <algorithm>
+#include <type_traits>
+
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/primitive_kernel.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/max_pool.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-dnnl::memory::desc image(const Shape& s) {
-  return describe({s[0], s[3], s[1], s[2]}, Tag::nhwc);
-}
+// Channels are contiguous: 16 of them at a time, in loops of a fixed length, which compilers turn into vector code.
+constexpr int kLanes = 16;
 
-/// Padding after the last row or column: what the windows reach past the image there; negative if they end before it.
-std::int64_t padding_after(std::int64_t size, std::int64_t outputs, const Attributes& attributes) {
-  return (outputs - 1) * attributes.integer("stride") + attributes.integer("window") - size -
-         attributes.integer("padding");
-}
+// Unrolled to single elements such a loop would be no vector code any more.
+#define TROUPE_LANE_LOOP _Pragma("GCC unroll 1")
 
-struct Windows {
-  Dims strides, window, before, after;
-  Windows(const Attributes& attributes, const Shape& x, const Shape& y)
-      : strides(2, attributes.integer("stride")),
-        window(2, attributes.integer("window")),
-        before(2, attributes.integer("padding")),
-        after{padding_after(x[1], y[1], attributes), padding_after(x[2], y[2], attributes)} {}
+template <int N>
+using Constant = std::integral_constant<int, N>;
+
+/// The part of a window that lies in the image: the offset of its first element, its size, and the number of its first
+/// element in the window.
+struct Window {
+  std::int64_t offset, rows, columns;
+  std::int32_t first_place;
 };
 
-dnnl::pooling_forward::primitive_desc forward_description(const Attributes& attributes, const Shape& x,
-                                                          const Shape& y) {
-  const Windows w(attributes, x, y);
-  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::pooling_max, image(x), image(y), w.strides, w.window,
-           w.before, w.after},
-          scratch_attributes(),
-          onednn_engine()};
+/// Images x [rows, height, width, channels] and their pooled images [rows, pooled_height, pooled_width, channels].
+struct Pooling {
+  std::int64_t rows, height, width, channels, pooled_height, pooled_width, window, stride, padding;
+  bool relu;
+
+  Pooling(const Attributes& attributes, const Shape& x, const Shape& y)
+      : rows(x[0]),
+        height(x[1]),
+        width(x[2]),
+        channels(x[3]),
+        pooled_height(y[1]),
+        pooled_width(y[2]),
+        window(attributes.integer("window")),
+        stride(attributes.integer("stride")),
+        padding(attributes.integer("padding")),
+        relu(attributes.flag("relu")) {}
+
+  std::int64_t image_elements() const { return height * width * channels; }
+  std::int64_t pooled_row_elements() const { return pooled_width * channels; }
+  std::int64_t pooled_elements() const { return pooled_height * pooled_row_elements(); }
+  /// True if no element is in two windows.
+  bool disjoint() const { return stride >= window; }
+  /// True if every element is in one window, and in one only.
+  bool exact() const {
+    return stride == window && padding == 0 && pooled_height * window == height && pooled_width * window == width;
+  }
+  /// The part of window (i, j) that lies in the image.
+  Window inside(std::int64_t i, std::int64_t j) const {
+    const auto top = i * stride - padding, left = j * stride - padding;
+    const auto h = std::max<std::int64_t>(0, top), w = std::max<std::int64_t>(0, left);
+    return {(h * width + w) * channels, std::min(height, top + window) - h, std::min(width, left + window) - w,
+            static_cast<std::int32_t>((h - top) * window + w - left)};
+  }
+};
+
+/// Calls visit(offset of the element, its number in the window) for every element of a window. If the whole window is
+/// W x W (0: unknown), compilers unroll the loops.
+template <int W, class Visit>
+[[gnu::always_inline]] inline void for_elements(const Pooling& p, const Window& window, Visit visit) {
+  const std::int64_t rows = W > 0 ? W : window.rows, columns = W > 0 ? W : window.columns;
+  const auto size = static_cast<std::int32_t>(W > 0 ? W : p.window);
+  for (std::int32_t h = 0; h < rows; ++h)
+    for (std::int32_t w = 0; w < columns; ++w)
+      visit(window.offset + (h * p.width + w) * p.channels, (W > 0 ? 0 : window.first_place) + h * size + w);
 }
 
-void expect_places(const OpCall& call, const dnnl::memory::desc& places, const Shape& y) {
-  if (places.get_size() != static_cast<std::size_t>(y.elements()))
-    throw Error(call.op->name, "oneDNN marks the largest elements with other than one byte each");
+/// The largest elements of one window in N neighbouring channels.
+template <int N, int W>
+[[gnu::always_inline]] inline void pool_window(const Pooling& p, const Window& window, const float* __restrict x,
+                                               float* __restrict y, std::uint8_t* __restrict places) {
+  float best[N];
+  std::int32_t place[N];
+  TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) best[c] = x[window.offset + c];
+  TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) place[c] = window.first_place;
+  for_elements<W>(p, window, [&](std::int64_t offset, std::int32_t number) {
+    const float* here = x + offset;
+    TROUPE_LANE_LOOP
+    for (int c = 0; c < N; ++c) {
+      // Larger, or the first NaN: a NaN compares as neither smaller nor equal, and nothing replaces it.
+      const bool better = !(here[c] <= best[c]) & (best[c] == best[c]);
+      best[c] = better ? here[c] : best[c];
+      place[c] = better ? number : place[c];
+    }
+  });
+  if (p.relu) {
+    TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) place[c] = best[c] > 0.0F ? place[c] : kNoPlace;
+    TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) best[c] = best[c] < 0.0F ? 0.0F : best[c];
+  }
+  TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) y[c] = best[c];
+  TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) places[c] = static_cast<std::uint8_t>(place[c]);
 }
+
+/// The gradients of one window in N neighbouring channels: added to what earlier windows gave or, if windows are
+/// disjoint, put in place.
+template <int N, int W>
+[[gnu::always_inline]] inline void unpool_window(const Pooling& p, const Window& window, const float* __restrict dy,
+                                                 const std::int32_t* __restrict places, float* __restrict dx) {
+  const bool disjoint = p.disjoint();
+  float gradient[N];
+  std::int32_t place[N];
+  TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) gradient[c] = dy[c];
+  TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) place[c] = places[c];
+  for_elements<W>(p, window, [&](std::int64_t offset, std::int32_t number) {
+    float* here = dx + offset;
+    if (disjoint) {
+      TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) here[c] = place[c] == number ? gradient[c] : 0.0F;
+    } else {
+      TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) here[c] += place[c] == number ? gradient[c] : 0.0F;
+    }
+  });
+}
+
+/// Calls body(channel, number of lanes, known window size) for all channels.
+template <class Body>
+[[gnu::always_inline]] inline void for_channels(const Pooling& p, const Window& window, Body body) {
+  std::int64_t c = 0;
+  if (p.window == 2 && window.rows == 2 && window.columns == 2)
+    for (; c + kLanes <= p.channels; c += kLanes) body(c, Constant<kLanes>(), Constant<2>());
+  for (; c + kLanes <= p.channels; c += kLanes) body(c, Constant<kLanes>(), Constant<0>());
+  for (; c < p.channels; ++c) body(c, Constant<1>(), Constant<0>());
+}
+
+TROUPE_SIMD_CLONES void pool_image(const Pooling& p, const float* x, float* y, std::uint8_t* places) {
+  for (std::int64_t i = 0; i < p.pooled_height; ++i)
+    for (std::int64_t j = 0; j < p.pooled_width; ++j, y += p.channels, places += p.channels) {
+      const auto window = p.inside(i, j);
+      for_channels(p, window, [&](auto c, auto lanes, auto size) {
+        pool_window<lanes.value, size.value>(p, window, x + c, y + c, places + c);
+      });
+    }
+}
+
+TROUPE_SIMD_CLONES void widen(std::int64_t n, const std::uint8_t* __restrict from, std::int32_t* __restrict to) {
+  for (std::int64_t k = 0; k < n; ++k) to[k] = from[k];
+}
+
+/// The gradients of the windows of pooled row i.
+TROUPE_SIMD_CLONES void unpool_row(const Pooling& p, std::int64_t i, const float* dy, const std::int32_t* places,
+                                   float* dx) {
+  for (std::int64_t j = 0; j < p.pooled_width; ++j, dy += p.channels, places += p.channels) {
+    const auto window = p.inside(i, j);
+    for_channels(p, window, [&](auto c, auto lanes, auto size) {
+      unpool_window<lanes.value, size.value>(p, window, dy + c, places + c, dx + c);
+    });
+  }
+}
+
+class MaxPoolGradient final : public Kernel {
+ public:
+  explicit MaxPoolGradient(const Pooling& pooling) : p_(pooling) {}
+
+  // The places of one pooled row, as wide as the gradients that they select.
+  std::size_t scratch_bytes() const override {
+    return static_cast<std::size_t>(p_.pooled_row_elements()) * sizeof(std::int32_t);
+  }
+
+  void run(const KernelContext& context, Inputs in, Outputs out) override {
+    const auto* dy = floats(in[0]);
+    const auto* places = reinterpret_cast<const std::uint8_t*>(in[1].address());
+    auto* wide_places = reinterpret_cast<std::int32_t*>(context.scratch);
+    auto* dx = mutable_floats(out[0]);
+    if (!p_.exact()) std::fill_n(dx, p_.rows * p_.image_elements(), 0.0F);
+    for (std::int64_t row = 0; row < p_.rows; ++row, dx += p_.image_elements())
+      for (std::int64_t i = 0; i < p_.pooled_height; ++i) {
+        widen(p_.pooled_row_elements(), places, wide_places);
+        unpool_row(p_, i, dy, wide_places, dx);
+        dy += p_.pooled_row_elements();
+        places += p_.pooled_row_elements();
+      }
+  }
+
+ private:
+  Pooling p_;
+};
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_max_pool(const OpCall& call) {
-  return primitive_kernel(call, [&] {
-    const auto chosen = forward_description(call.attributes, call.inputs[0].shape, call.outputs[0].shape);
-    expect_places(call, chosen.workspace_desc(), call.outputs[0].shape);
-    PrimitiveKernel kernel(dnnl::pooling_forward(chosen), chosen.scratchpad_desc());
-    kernel.input(0, DNNL_ARG_SRC, chosen.src_desc())
-        .output(0, DNNL_ARG_DST, chosen.dst_desc())
-        .output(1, DNNL_ARG_WORKSPACE, chosen.workspace_desc());
-    return kernel;
-  });
+  return loop_kernel(
+      [p = Pooling(call.attributes, call.inputs[0].shape, call.outputs[0].shape)](Inputs in, Outputs out) {
+        const auto image = p.image_elements(), pooled = p.pooled_elements();
+        auto* places = reinterpret_cast<std::uint8_t*>(out[1].address());
+        for (std::int64_t row = 0; row < p.rows; ++row)
+          pool_image(p, floats(in[0]) + row * image, mutable_floats(out[0]) + row * pooled, places + row * pooled);
+      });
 }
 
 std::unique_ptr<Kernel> make_max_pool_grad(const OpCall& call) {
-  return primitive_kernel(call, [&] {
-    const auto& dy = call.inputs[0].shape;
-    const auto& dx = call.outputs[0].shape;
-    const Windows w(call.attributes, dx, dy);
-    const auto hint = forward_description(call.attributes, dx, dy);
-    expect_places(call, hint.workspace_desc(), dy);
-    const dnnl::pooling_backward::primitive_desc chosen(
-        {dnnl::algorithm::pooling_max, image(dx), image(dy), w.strides, w.window, w.before, w.after},
-        scratch_attributes(), onednn_engine(), hint);
-    PrimitiveKernel kernel(dnnl::pooling_backward(chosen), chosen.scratchpad_desc());
-    kernel.input(0, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc())
-        .input(1, DNNL_ARG_WORKSPACE, hint.workspace_desc())
-        .output(0, DNNL_ARG_DIFF_SRC, chosen.diff_src_desc());
-    return kernel;
-  });
+  return std::make_unique<MaxPoolGradient>(Pooling(call.attributes, call.outputs[0].shape, call.inputs[0].shape));
 }
 
 }  // namespace troupe::cpu

@@ -11,7 +11,7 @@ namespace troupe::cpu {
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 
-/// The CPU engine. The first call on a thread makes oneDNN use only that thread there: with more, replicas fight for
+/// The CPU engine. The first call on a thread makes oneDNN use only that thread there: with more, replicas contend for
 /// the cores, and primitives made under different thread counts differ in their bits.
 const dnnl::engine& onednn_engine();
 

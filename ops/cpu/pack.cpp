@@ -11,7 +11,7 @@ std::unique_ptr<Kernel> make_pack(const OpCall& call) {
   return loop_kernel([offsets = pack_offsets(call.inputs)](Inputs in, Outputs out) {
     for (std::size_t i = 0; i < in.size(); ++i) {
       auto* place = mutable_floats(out[0]) + offsets[i];
-      if (place != floats(in[i]) && in[i].bytes() > 0) std::memcpy(place, in[i].raw(), in[i].bytes());
+      if (place != floats(in[i]) && in[i].bytes() > 0) std::memcpy(place, in[i].address(), in[i].bytes());
     }
   });
 }

@@ -63,20 +63,22 @@ void PrimitiveKernel::reorder(Reorder& reorder, const void* from, const void* to
   reorder.call.execute();
 }
 
-void PrimitiveKernel::run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::byte* scratch) {
+void PrimitiveKernel::run(const KernelContext& context, std::span<const Tensor> inputs,
+                          std::span<const Tensor> outputs) {
+  auto* scratch = context.scratch;
   const auto copy_of = [&](const Argument& argument) { return scratch + reorders_[argument.reorder - 1].copy_at; };
   for (const auto& argument : inputs_) {
-    const auto* data = inputs[argument.tensor].raw();
+    const auto* data = inputs[argument.tensor].address();
     if (argument.reorder > 0) reorder(reorders_[argument.reorder - 1], data, copy_of(argument), scratch);
     call_.bind(argument.index, argument.reorder > 0 ? copy_of(argument) : data);
   }
   for (const auto& argument : outputs_)
-    call_.bind(argument.index, argument.reorder > 0 ? copy_of(argument) : outputs[argument.tensor].raw());
+    call_.bind(argument.index, argument.reorder > 0 ? copy_of(argument) : outputs[argument.tensor].address());
   call_.bind(scratchpad_, scratch + scratchpad_at_);
   call_.execute();
   for (const auto& argument : outputs_)
     if (argument.reorder > 0)
-      reorder(reorders_[argument.reorder - 1], copy_of(argument), outputs[argument.tensor].raw(), scratch);
+      reorder(reorders_[argument.reorder - 1], copy_of(argument), outputs[argument.tensor].address(), scratch);
   if (relu_at_end_) relu(outputs[0].elements(), floats(outputs[0]), mutable_floats(outputs[0]));
 }
 

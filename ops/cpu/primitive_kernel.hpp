@@ -24,7 +24,7 @@ class PrimitiveKernel final : public Kernel {
   PrimitiveKernel& relu_at_end(bool wanted);
 
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
-  void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::byte* scratch) override;
+  void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override;
 
  private:
   struct Argument {

@@ -81,7 +81,7 @@ void reduce(const Reduction& plan, const float* x, float* y) {
 
 std::unique_ptr<Kernel> make_reduce_sum(const OpCall& call) {
   return loop_kernel([plan = plan_reduction(call)](Inputs in, Outputs out) {
-    std::memset(out[0].mutable_raw(), 0, out[0].bytes());
+    std::memset(out[0].address(), 0, out[0].bytes());
     reduce(plan, floats(in[0]), mutable_floats(out[0]));
   });
 }
@@ -89,7 +89,7 @@ std::unique_ptr<Kernel> make_reduce_sum(const OpCall& call) {
 std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   const auto count = call.inputs[0].shape.elements() / call.outputs[0].shape.elements();
   return loop_kernel([plan = plan_reduction(call), count](Inputs in, Outputs out) {
-    std::memset(out[0].mutable_raw(), 0, out[0].bytes());
+    std::memset(out[0].address(), 0, out[0].bytes());
     reduce(plan, floats(in[0]), mutable_floats(out[0]));
     for (auto& element : out[0].mutable_data<float>()) element /= static_cast<float>(count);
   });

@@ -26,21 +26,27 @@ TROUPE_SIMD_CLONES void sgd_momentum(std::int64_t n, float* p, float* v, const f
   }
 }
 
-// The rests are 1 minus beta; taken from a beta in float32 they would have few digits left.
+// 1 - beta, computed in double: subtracting in float32 loses digits.
 struct AdamRule {
-  float beta1, rest1, beta2, rest2, epsilon, weight_decay;
+  float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, weight_decay;
 };
 
-// `rate` and `root` carry the corrections of the bias for this step.
+// `rate` and `root` include the bias correction of this step.
 TROUPE_SIMD_CLONES void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root,
                              float factor, AdamRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {
     const float gradient = factor * g[i] + rule.weight_decay * p[i];
-    m[i] = rule.beta1 * m[i] + rule.rest1 * gradient;
-    v[i] = rule.beta2 * v[i] + rule.rest2 * gradient * gradient;
+    m[i] = rule.beta1 * m[i] + rule.one_minus_beta1 * gradient;
+    v[i] = rule.beta2 * v[i] + rule.one_minus_beta2 * gradient * gradient;
     p[i] -= rate * m[i] / (std::sqrt(v[i]) * root + rule.epsilon);
   }
 }
+
+/// Whether an update goes ahead: it has no flag, or the flag, its last input, is above 0. A NaN is not.
+struct Condition {
+  bool has_flag;
+  bool holds(Inputs in) const { return !has_flag || floats(in.back())[0] > 0.0F; }
+};
 
 float option(const OpCall& call, const char* name) {
   return static_cast<float>(call.attributes.number(name));
@@ -68,8 +74,10 @@ std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
   const SgdRule rule{option(call, "momentum"), option(call, "weight_decay"), call.attributes.flag("nesterov")};
   const bool clipped = call.attributes.flag("clipped");
   const bool has_velocity = call.outputs.size() == 2;
-  return loop_kernel([rule, clipped, has_velocity](Inputs in, Outputs out) {
-    const std::size_t gradient = has_velocity ? 2 : 1;
+  const std::size_t gradient = call.outputs.size();
+  const Condition condition{call.inputs.size() > gradient + (clipped ? 3 : 2)};
+  return loop_kernel([=](Inputs in, Outputs out) {
+    if (!condition.holds(in)) return;
     const auto rate = floats(in[gradient + 1])[0];
     const auto factor = clipped ? floats(in[gradient + 2])[0] : 1.0F;
     auto* p = mutable_floats(out[0]);
@@ -87,7 +95,9 @@ std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
   const AdamRule rule{static_cast<float>(beta1),       static_cast<float>(1.0 - beta1), static_cast<float>(beta2),
                       static_cast<float>(1.0 - beta2), option(call, "epsilon"),         option(call, "weight_decay")};
   const bool clipped = call.attributes.flag("clipped");
+  const Condition condition{call.inputs.size() > (clipped ? 7 : 6)};
   return loop_kernel([=](Inputs in, Outputs out) {
+    if (!condition.holds(in)) return;
     const auto step = static_cast<double>(in[5].data<std::int64_t>()[3] + 1);
     const auto rate = static_cast<double>(floats(in[4])[0]) / (1.0 - std::pow(beta1, step));
     const auto root = 1.0 / std::sqrt(1.0 - std::pow(beta2, step));

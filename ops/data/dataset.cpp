@@ -1,6 +1,7 @@
 #include "troupe/ops/data/dataset.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -27,20 +28,64 @@ BatchPart part_of_batch(std::int64_t rows, int replicas, int replica) {
   return {first, std::min(rows, first + share) - first};
 }
 
-Dataset::Dataset(Tensor features, Tensor labels, std::int32_t classes, float scale, float shift) {
-  if (features.dtype() != DType::uint8 && features.dtype() != DType::float32)
-    throw Error("dataset", "features must be uint8 or float32, not " + to_string(features));
-  if (features.shape().rank() < 1 || labels.shape().rank() != 1 || labels.shape()[0] != features.shape()[0])
-    throw Error("dataset",
-                to_string(features) + " and labels " + to_string(labels) + " have different numbers of rows");
-  if (features.shape()[0] > std::numeric_limits<std::int32_t>::max())
+void Dataset::add(const std::string& name, const Tensor& array) {
+  if (name.empty()) throw Error("dataset", "a field needs a name");
+  if (!array) throw Error("dataset", "field '" + name + "' has no array");
+  if (array.shape().rank() < 1) throw Error("dataset", "field '" + name + "' has no rows: " + to_string(array));
+  if (array.shape()[0] > std::numeric_limits<std::int32_t>::max())
     throw Error("dataset", "at most 2^31 - 1 rows in memory");
+  auto fields = fields_ ? *fields_ : std::vector<Field>();
+  if (std::ranges::any_of(fields, [&](const Field& field) { return field.name == name; }))
+    throw Error("dataset", "there are two fields named '" + name + "'");
+  if (!columns_.empty() && array.shape()[0] != rows_)
+    throw Error("dataset", "field '" + name + "' is " + to_string(array) + ", but '" + fields[0].name + "' has " +
+                               std::to_string(rows_) + " rows");
+  rows_ = array.shape()[0];
+  auto sizes = array.shape().list();
+  sizes[0] = kBatch;
+  fields.push_back({name, {Shape(sizes), array.dtype()}});
+  fields_ = std::make_shared<const std::vector<Field>>(std::move(fields));
+  columns_.push_back({array});
+}
+
+Dataset Dataset::from_arrays(const Arrays& arrays) {
+  if (arrays.empty()) throw Error("dataset", "needs at least one field");
+  Dataset dataset;
+  for (const auto& [name, array] : arrays) dataset.add(name, array);
+  return dataset;
+}
+
+Dataset::Dataset(Tensor features, const Tensor& labels, std::int32_t classes, float scale, float shift)
+    : Dataset(from_arrays({{"features", std::move(features)}, {"labels", labels}}).scaled("features", scale, shift)) {
+  if (!(fields()[1].info == TensorInfo{Shape{kBatch}, DType::int32}))
+    throw Error("dataset", "labels must be int32[N], not " + to_string(labels));
   for (auto label : labels.data<std::int32_t>())
     if (label < 0 || label >= classes)
       throw Error("dataset",
                   "label " + std::to_string(label) + " is not one of the " + std::to_string(classes) + " classes");
-  rows_ = features.shape()[0];
-  examples_ = std::make_shared<const Examples>(Examples{std::move(features), std::move(labels), classes, scale, shift});
+}
+
+Dataset Dataset::scaled(const std::string& field, float scale, float shift) const {
+  const auto index = index_of(field);
+  auto changed = *this;
+  auto& column = changed.columns_[index];
+  if (column.array.dtype() != DType::uint8 && column.array.dtype() != DType::float32)
+    throw Error("dataset", "only uint8 and float32 can be scaled, not " + to_string(fields()[index]));
+  // y = (x scale1 + shift1) scale2 + shift2
+  column = {column.array, true, column.scale * scale, column.shift * scale + shift};
+  auto fields_changed = fields();
+  fields_changed[index].info.dtype = DType::float32;
+  changed.fields_ = std::make_shared<const std::vector<Field>>(std::move(fields_changed));
+  return changed;
+}
+
+std::size_t Dataset::index_of(const std::string& field) const {
+  std::string known;
+  for (std::size_t i = 0; i < fields().size(); ++i) {
+    if (fields()[i].name == field) return i;
+    known += (i > 0 ? ", " : "") + to_string(fields()[i]);
+  }
+  throw Error("dataset", "there is no field '" + field + "' among " + known);
 }
 
 Dataset Dataset::shuffle(std::int64_t buffer) const {
@@ -67,12 +112,6 @@ Dataset Dataset::take(std::int64_t rows) const {
   return changed;
 }
 
-Shape Dataset::feature_shape() const {
-  auto sizes = examples_->features.shape().list();
-  sizes[0] = kBatch;
-  return Shape(sizes);
-}
-
 std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch) const {
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows_));
   std::iota(order.begin(), order.end(), 0);
@@ -86,26 +125,28 @@ std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch)
   return order;
 }
 
-void Dataset::gather(std::span<const std::int32_t> examples, const Tensor& features, const Tensor& labels) const {
-  const auto count = static_cast<std::int64_t>(examples.size());
-  const auto width = examples_->features.shape().row_elements();
-  if (features.elements() != count * width || labels.elements() != count)
-    throw Error("dataset",
-                std::to_string(count) + " rows do not fit into " + to_string(features) + " and " + to_string(labels));
-  auto* to = features.mutable_data<float>().data();
-  auto to_labels = labels.mutable_data<std::int32_t>();
-  const auto from_labels = examples_->labels.data<std::int32_t>();
-  const auto* from = examples_->features.raw();
-  const bool bytes = examples_->features.dtype() == DType::uint8;
-  for (std::size_t row = 0; row < examples.size(); ++row, to += width) {
-    if (examples[row] < 0 || examples[row] >= rows_)
-      throw Error("dataset", "there is no row " + std::to_string(examples[row]));
-    const auto at = static_cast<std::int64_t>(examples[row]) * width;
-    if (bytes)
-      normalize(width, reinterpret_cast<const std::uint8_t*>(from) + at, examples_->scale, examples_->shift, to);
+void Dataset::gather(std::span<const std::int32_t> samples, std::size_t field, const Tensor& to) const {
+  const auto& column = columns_.at(field);
+  const auto& info = fields()[field].info;
+  const auto width = info.shape.row_elements();
+  if (to.dtype() != info.dtype || to.elements() != static_cast<std::int64_t>(samples.size()) * width)
+    throw Error("dataset", std::to_string(samples.size()) + " rows of " + to_string(fields()[field]) +
+                               " do not fit into " + to_string(to));
+  const auto row_bytes = static_cast<std::size_t>(width) * size_of(column.array.dtype());
+  const auto to_row_bytes = static_cast<std::size_t>(width) * size_of(info.dtype);
+  auto* target = to.mutable_raw();
+  for (const auto sample : samples) {
+    if (sample < 0 || sample >= rows_) throw Error("dataset", "there is no row " + std::to_string(sample));
+    const auto* row = column.array.raw() + static_cast<std::size_t>(sample) * row_bytes;
+    if (!column.scaled)
+      std::memcpy(target, row, row_bytes);
+    else if (column.array.dtype() == DType::uint8)
+      normalize(width, reinterpret_cast<const std::uint8_t*>(row), column.scale, column.shift,
+                reinterpret_cast<float*>(target));
     else
-      normalize(width, reinterpret_cast<const float*>(from) + at, examples_->scale, examples_->shift, to);
-    to_labels[row] = from_labels[static_cast<std::size_t>(examples[row])];
+      normalize(width, reinterpret_cast<const float*>(row), column.scale, column.shift,
+                reinterpret_cast<float*>(target));
+    target += to_row_bytes;
   }
 }
 

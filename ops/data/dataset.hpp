@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/data/field.hpp"
 
 namespace troupe {
 
@@ -15,48 +18,64 @@ struct BatchPart {
   std::int64_t rows = 0;
 };
 
-/// The part of replica `replica` of a batch: the first replicas take ceil(rows / replicas) each, the last what is left,
-/// perhaps nothing.
+/// The part of replica `replica` of a batch: the first replicas take ceil(rows / replicas) each, the last ones the
+/// remainder, possibly none.
 BatchPart part_of_batch(std::int64_t rows, int replicas, int replica);
 
-/// Labelled examples in memory and the way through them. A value: shuffle(), batch() and prefetch() return a changed
-/// copy that shares the examples.
+/// Samples in memory, each with the same named fields, and the order in which they are visited. A value: shuffle(),
+/// batch() and the like return a changed copy that shares the samples.
 class Dataset {
  public:
-  /// `features` uint8 or float32 [N, ...], `labels` int32[N] with values below `classes`. A batch holds float32
-  /// `features * scale + shift`. Throws Error if the counts differ or a label is out of range.
-  Dataset(Tensor features, Tensor labels, std::int32_t classes, float scale = 1.0F, float shift = 0.0F);
+  using Arrays = std::vector<std::pair<std::string, Tensor>>;
 
-  /// Shuffles anew every epoch: each example is drawn from a buffer of `buffer` examples that is refilled in order.
+  /// Arrays [N, ...] of any dtype, row i of each belonging to sample i. Where a model or a loss does not say which
+  /// field it reads, the first is the model's input and the last the target. Throws Error if the numbers of rows differ
+  /// or two fields have one name.
+  static Dataset from_arrays(const Arrays& arrays);
+  /// Labelled samples: the field "features", uint8 or float32 [N, ...], which a batch holds as float32
+  /// `features * scale + shift`, and the field "labels", int32[N] with values below `classes`. Throws Error if the
+  /// counts differ or a label is out of range.
+  Dataset(Tensor features, const Tensor& labels, std::int32_t classes, float scale = 1.0F, float shift = 0.0F);
+
+  /// The uint8 or float32 field of that name as float32 `field * scale + shift`, computed batch by batch.
+  Dataset scaled(const std::string& field, float scale, float shift = 0.0F) const;
+  /// Shuffles anew every epoch: each sample is drawn from a buffer of `buffer` samples that is refilled in order.
   Dataset shuffle(std::int64_t buffer) const;
-  /// `rows` examples to a (global) batch; the last one of an epoch may have fewer.
+  /// `rows` samples to a (global) batch; the last one of an epoch may have fewer.
   Dataset batch(std::int64_t rows) const;
   /// Loads up to `batches` batches ahead on another thread. 0: every replica loads its part when it needs it, on its
   /// own thread, which keeps the batch in that core's cache.
   Dataset prefetch(std::int64_t batches) const;
-  /// Only the first `rows` examples.
+  /// Only the first `rows` samples.
   Dataset take(std::int64_t rows) const;
 
   std::int64_t rows() const { return rows_; }
   std::int64_t batch_rows() const { return batch_; }
   std::int64_t prefetched() const { return prefetch_; }
   std::int64_t batches() const { return (rows_ + batch_ - 1) / batch_; }
-  std::int32_t classes() const { return examples_->classes; }
-  /// Shape of the features of a batch: [B, ...].
-  Shape feature_shape() const;
 
-  /// The order of the examples in an epoch.
+  /// The fields of a batch, in order.
+  const std::vector<Field>& fields() const { return *fields_; }
+  /// The number of a field. Throws Error that names the fields there are if there is none of that name.
+  std::size_t index_of(const std::string& field) const;
+
+  /// The order of the samples in an epoch.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;
-  /// Writes the given examples into features float32 [rows, ...] and labels int32[rows].
-  void gather(std::span<const std::int32_t> examples, const Tensor& features, const Tensor& labels) const;
+  /// Writes one field of the given samples into a tensor [samples, ...] of the field's dtype.
+  void gather(std::span<const std::int32_t> samples, std::size_t field, const Tensor& to) const;
 
  private:
-  struct Examples {
-    Tensor features, labels;
-    std::int32_t classes;
-    float scale, shift;
+  /// Where a field comes from.
+  struct Column {
+    Tensor array;
+    bool scaled = false;
+    float scale = 1.0F, shift = 0.0F;
   };
-  std::shared_ptr<const Examples> examples_;
+  Dataset() = default;
+  void add(const std::string& name, const Tensor& array);
+
+  std::shared_ptr<const std::vector<Field>> fields_;
+  std::vector<Column> columns_;
   std::int64_t rows_ = 0;
   std::int64_t batch_ = 1;
   std::int64_t prefetch_ = 0;

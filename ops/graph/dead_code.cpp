@@ -9,7 +9,7 @@ Graph eliminate_dead_code(const Graph& graph) {
   std::vector<bool> keep(graph.nodes().size(), false);
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const auto& node = graph.nodes()[i];
-    keep[i] = node.op->kind == OpKind::update || node.is("input");
+    keep[i] = node.op->kind == OpKind::update || node.is(kInput);
     for (auto output : node.outputs) keep[i] = keep[i] || live[output];
     if (!keep[i]) continue;
     for (auto input : node.inputs) live[input] = true;

@@ -7,7 +7,7 @@ namespace troupe {
 
 namespace {
 
-/// Finds pairs of nodes of which the first is read by nothing but the second.
+/// Finds values with a single reader.
 class Readers {
  public:
   explicit Readers(const Graph& graph) : graph_(graph), readers_(graph.readers()) {}
@@ -31,12 +31,12 @@ struct Fusion {
 };
 
 bool is_bias(const Graph& graph, const Node& add, ValueId product) {
-  if (!add.is("add") || add.inputs[0] != product) return false;
+  if (!add.is(kAdd) || add.inputs[0] != product) return false;
   const auto& bias = graph.info(add.inputs[1]).shape;
   return bias.rank() == 1 && bias[0] == graph.info(product).shape.back(0) && !bias.has_batch();
 }
 
-/// How far the ops after node `first` can be taken into it.
+/// The longest run of ops after node `first` that can be fused into it.
 Fusion find_fusion(const Graph& graph, const Readers& readers, int first) {
   const auto& node = graph.nodes()[first];
   Fusion fusion{node.inputs, node.attributes, first};
@@ -47,7 +47,7 @@ Fusion find_fusion(const Graph& graph, const Readers& readers, int first) {
     fusion.last = next;
     next = readers.only_reader(graph.nodes()[next].outputs[0]);
   }
-  if (next >= 0 && graph.nodes()[next].is("relu")) {
+  if (next >= 0 && graph.nodes()[next].is(kRelu)) {
     fusion.attributes = fusion.attributes.with("relu", true);
     fusion.last = next;
   }
@@ -61,10 +61,10 @@ Graph fuse_bias_and_activation(const Graph& graph) {
   Rewrite rewrite(graph);
   const auto& nodes = graph.nodes();
   std::vector<bool> absorbed(nodes.size(), false);
-  // The fused op stands where its last part stood: by then every input of every part is there.
+  // The fused op takes the place of its last part, where all inputs of all parts are available.
   std::vector<std::pair<int, Fusion>> ending_at(nodes.size(), {-1, {}});
   for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-    if (!nodes[i].is("matmul") && !nodes[i].is("conv2d")) continue;
+    if (!nodes[i].is(kMatmul) && !nodes[i].is(kConv2d)) continue;
     auto fusion = find_fusion(graph, readers, i);
     if (fusion.last == i) continue;
     for (int part = i; part < fusion.last; part = readers.only_reader(nodes[part].outputs[0])) absorbed[part] = true;
@@ -81,27 +81,27 @@ Graph fuse_bias_and_activation(const Graph& graph) {
   return std::move(rewrite).finish();
 }
 
-Graph pool_before_relu(const Graph& graph) {
+Graph fuse_pool_and_relu(const Graph& graph) {
   const Readers readers(graph);
   Rewrite rewrite(graph);
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     const auto& node = graph.nodes()[i];
-    const auto reader = node.is("relu") ? readers.only_reader(node.outputs[0]) : -1;
-    if (reader >= 0 && graph.nodes()[reader].is("max_pool")) {
+    const auto reader = node.is(kRelu) ? readers.only_reader(node.outputs[0]) : -1;
+    if (reader >= 0 && graph.nodes()[reader].is(kMaxPool)) {
       rewrite.map(node.outputs[0], rewrite.mapped(node.inputs[0]));
       continue;
     }
-    rewrite.copy(node);
-    if (!node.is("max_pool")) continue;
-    const auto& before = graph.producer(node.inputs[0]);
-    if (before.is("relu") && readers.only_reader(before.outputs[0]) == static_cast<int>(i))
-      rewrite.copy(before, std::span(node.outputs).first(1), before.attributes, std::span(node.outputs).first(1));
+    const auto* before = node.is(kMaxPool) ? &graph.producer(node.inputs[0]) : nullptr;
+    if (before != nullptr && before->is(kRelu) && readers.only_reader(before->outputs[0]) == static_cast<int>(i))
+      rewrite.copy(node, node.inputs, node.attributes.with("relu", true), node.outputs);
+    else
+      rewrite.copy(node);
   }
   return std::move(rewrite).finish();
 }
 
 Graph optimize_forward(const Graph& graph) {
-  return fuse_bias_and_activation(pool_before_relu(eliminate_dead_code(graph)));
+  return fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph)));
 }
 
 }  // namespace troupe

@@ -37,7 +37,7 @@ class Backward {
     if (!value.shape().has_batch()) return builder_.constant(Tensor(value.shape(), DType::float32));
     // A constant has no symbolic size, but can be stretched to one.
     const std::vector<std::int64_t> ones(value.shape().rank(), 1);
-    return builder_.apply_one("broadcast_to", {builder_.constant(Tensor(Shape(ones), DType::float32)), value});
+    return builder_.apply_one(kBroadcastTo, {builder_.constant(Tensor(Shape(ones), DType::float32)), value});
   }
 
  private:
@@ -85,7 +85,7 @@ std::vector<Value> gradients(Value y, std::span<const Value> wrt) {
 Graph gradient(Graph graph, const std::string& loss) {
   GraphBuilder builder(std::move(graph));
   std::vector<Value> parameters;
-  for (auto id : builder.graph().sources("parameter"))
+  for (auto id : builder.graph().sources(kParameter))
     if (builder.graph().producer(id).trainable) parameters.push_back(builder.value(id));
   const auto found = gradients(builder.value(builder.graph().output(loss)), parameters);
   for (std::size_t i = 0; i < found.size(); ++i)

@@ -16,10 +16,10 @@ bool Graph::has_output(std::string_view name) const {
   return std::any_of(outputs_.begin(), outputs_.end(), [&](const auto& named) { return named.name == name; });
 }
 
-std::vector<ValueId> Graph::sources(std::string_view op_name) const {
+std::vector<ValueId> Graph::sources(const OpDef& op) const {
   std::vector<ValueId> found;
   for (const auto& node : nodes_)
-    if (node.is(op_name)) found.push_back(node.outputs[0]);
+    if (node.is(op)) found.push_back(node.outputs[0]);
   return found;
 }
 
@@ -35,8 +35,13 @@ std::vector<std::vector<int>> Graph::readers() const {
   return readers;
 }
 
-const TensorInfo& Value::info() const {
-  return builder_->graph().info(id_);
+GraphBuilder& Value::builder() const {
+  if (builder_ == nullptr) throw Error("graph", "an invalid value has no graph");
+  return *builder_;
+}
+
+TensorInfo Value::info() const {
+  return builder().graph().info(id_);
 }
 
 GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
@@ -67,78 +72,77 @@ std::vector<Value> GraphBuilder::add(Node node, std::span<const TensorInfo> outp
   return values;
 }
 
-Value GraphBuilder::add_source(std::string_view op, Node node, const TensorInfo& info) {
-  node.op = &find_op(op);
+Value GraphBuilder::add_source(Node node, const TensorInfo& info) {
   if (names_.contains(node.name)) throw Error("graph", "there are two values named '" + node.name + "'");
   return add(std::move(node), std::span(&info, 1))[0];
 }
 
 Value GraphBuilder::input(const std::string& name, const Shape& shape, DType dtype) {
-  Node node;
-  node.name = name;
-  return add_source("input", std::move(node), {shape, dtype});
+  return add_source({.op = &kInput, .name = name}, {shape, dtype});
 }
 
 Value GraphBuilder::parameter(const std::string& name, const Shape& shape, Initializer initializer) {
   if (shape.has_batch()) throw Error("graph", "parameter '" + name + "' cannot have the size of the batch");
-  Node node;
-  node.name = scope_ + name;
-  node.initializer = std::move(initializer);
-  node.trainable = true;
-  return add_source("parameter", std::move(node), {shape, DType::float32});
+  return add_source(
+      {.op = &kParameter, .name = scope_ + name, .initializer = std::move(initializer), .trainable = true},
+      {shape, DType::float32});
 }
 
 Value GraphBuilder::state(const std::string& name, const Shape& shape, Initializer initializer) {
-  Node node;
-  node.name = name;
-  node.initializer = std::move(initializer);
-  return add_source("parameter", std::move(node), {shape, DType::float32});
+  return add_source({.op = &kParameter, .name = name, .initializer = std::move(initializer)}, {shape, DType::float32});
 }
 
 Value GraphBuilder::constant(Tensor tensor) {
-  Node node;
-  node.name = unique_name(scope_ + "constant");
   const TensorInfo info{tensor.shape(), tensor.dtype()};
-  node.constant = std::move(tensor);
-  return add_source("constant", std::move(node), info);
+  return add_source({.op = &kConstant, .name = unique_name(scope_ + "constant"), .constant = std::move(tensor)}, info);
 }
 
-std::vector<Value> GraphBuilder::apply(std::string_view op, std::span<const Value> inputs, Attributes attributes) {
-  Node node;
-  node.op = &find_op(op);
+/// Two updates of one parameter would leave the result to the schedule.
+void GraphBuilder::expect_updatable(const Node& node, std::size_t outputs) const {
+  for (std::size_t i = 0; i < outputs; ++i) {
+    const auto& target = graph_.producer(node.inputs[i]);
+    if (!target.is(kParameter)) throw Error(node.op->name, "updates '" + target.name + "', which is not a parameter");
+    for (const auto& other : graph_.nodes_) {
+      if (other.op->kind != OpKind::update) continue;
+      const auto end = other.inputs.begin() + static_cast<std::ptrdiff_t>(other.outputs.size());
+      if (std::find(other.inputs.begin(), end, node.inputs[i]) != end)
+        throw Error(node.op->name, "updates '" + target.name + "', which '" + other.name + "' updates already");
+    }
+  }
+}
+
+std::vector<Value> GraphBuilder::add_op(Node node, std::span<const Value> inputs) {
   std::vector<TensorInfo> infos;
   for (const auto& input : inputs) {
-    if (!input.valid()) throw Error(op, "an input is no value");
-    if (&input.builder() != this) throw Error(op, "an input belongs to another graph");
+    if (!input.valid()) throw Error(node.op->name, "an input is invalid");
+    if (&input.builder() != this) throw Error(node.op->name, "an input belongs to another graph");
     node.inputs.push_back(input.id());
     infos.push_back(input.info());
   }
-  const auto outputs = node.op->infer(OpInputs{node.op->name, infos, attributes});
-  node.name = unique_name(scope_ + std::string(op));
-  node.attributes = std::move(attributes);
+  const auto outputs = node.op->infer(OpInputs{node.op->name, infos, node.attributes});
+  if (node.op->kind == OpKind::update) expect_updatable(node, outputs.size());
+  node.name = unique_name(node.name);
   return add(std::move(node), outputs);
+}
+
+std::vector<Value> GraphBuilder::apply(const OpDef& op, std::span<const Value> inputs, Attributes attributes) {
+  return add_op({.op = &op, .name = scope_ + std::string(op.name), .attributes = std::move(attributes)}, inputs);
 }
 
 std::vector<Value> GraphBuilder::copy(const Node& node, std::span<const Value> inputs) {
   Node copied = node;
   copied.inputs.clear();
   copied.outputs.clear();
-  std::vector<TensorInfo> infos;
-  for (const auto& input : inputs) {
-    copied.inputs.push_back(input.id());
-    infos.push_back(input.info());
-  }
-  const auto outputs = node.op->infer(OpInputs{node.op->name, infos, node.attributes});
-  return add(std::move(copied), outputs);
+  return add_op(std::move(copied), inputs);
 }
 
 Value GraphBuilder::copy_source(const Node& node, const TensorInfo& info) {
   Node copied = node;
   copied.outputs.clear();
-  return add(std::move(copied), std::span(&info, 1))[0];
+  return add_source(std::move(copied), info);
 }
 
-Value GraphBuilder::apply_one(std::string_view op, std::initializer_list<Value> inputs, Attributes attributes) {
+Value GraphBuilder::apply_one(const OpDef& op, std::initializer_list<Value> inputs, Attributes attributes) {
   return apply(op, std::span(inputs.begin(), inputs.size()), std::move(attributes)).at(0);
 }
 

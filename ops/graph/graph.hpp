@@ -10,6 +10,7 @@
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/graph/attributes.hpp"
 #include "troupe/ops/graph/op.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/nn/initializer.hpp"
 
 namespace troupe {
@@ -24,16 +25,16 @@ struct Node {
   Attributes attributes;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  /// Only for parameters: how they start; not trained ones are optimizer state.
+  /// Only for parameters: their initial values; those not trained are optimizer state.
   Initializer initializer;
   bool trainable = false;
   /// Only for constants.
   Tensor constant;
 
-  bool is(std::string_view op_name) const { return op->name == op_name; }
+  bool is(const OpDef& other) const { return op == &other; }
 };
 
-/// Where a value comes from and what it is.
+/// The producer of a value, its shape and its dtype.
 struct ValueDef {
   TensorInfo info;
   int node = -1;
@@ -45,8 +46,8 @@ struct NamedValue {
   ValueId value = kNoValue;
 };
 
-/// An immutable program: op nodes in an order in which each follows those it reads. Built by GraphBuilder; changed only
-/// by making another graph of it.
+/// An immutable program: op nodes in topological order. Built by GraphBuilder; changed only by making another graph of
+/// it.
 class Graph {
  public:
   std::span<const Node> nodes() const { return nodes_; }
@@ -59,8 +60,8 @@ class Graph {
   /// The output of that name. Throws Error if there is none.
   ValueId output(std::string_view name) const;
   bool has_output(std::string_view name) const;
-  /// The values of all nodes of an op of the kind source, in graph order: "input", "parameter" or "constant".
-  std::vector<ValueId> sources(std::string_view op_name) const;
+  /// The values of all nodes of a source op, in graph order: kInput, kParameter or kConstant.
+  std::vector<ValueId> sources(const OpDef& op) const;
   /// Follows views to the value that owns the memory.
   ValueId root_of(ValueId value) const;
   /// For every value the nodes that read it, in graph order.
@@ -73,7 +74,8 @@ class Graph {
   std::vector<NamedValue> outputs_;
 };
 
-/// Handle of a value of a graph under construction. Valid as long as its builder.
+/// Handle of a value of a graph under construction. Valid as long as its builder. Every accessor of an
+/// invalid handle throws Error.
 class Value {
  public:
   Value() = default;
@@ -81,9 +83,9 @@ class Value {
 
   bool valid() const { return builder_ != nullptr; }
   ValueId id() const { return id_; }
-  GraphBuilder& builder() const { return *builder_; }
-  const TensorInfo& info() const;
-  const Shape& shape() const { return info().shape; }
+  GraphBuilder& builder() const;
+  TensorInfo info() const;
+  Shape shape() const { return info().shape; }
   DType dtype() const { return info().dtype; }
 
  private:
@@ -91,12 +93,15 @@ class Value {
   ValueId id_ = kNoValue;
 };
 
-/// Makes graphs. Shapes and dtypes are inferred as nodes are added, so what does not fit is an Error at once.
+/// Makes graphs. Shapes and dtypes are inferred as nodes are added, so a shape mismatch is an Error at once. Not
+/// copyable or movable: values point to their builder.
 class GraphBuilder {
  public:
   GraphBuilder() = default;
-  /// Goes on from an existing graph: its values keep their ids.
+  /// Extends an existing graph: its values keep their ids.
   explicit GraphBuilder(Graph graph);
+  GraphBuilder(const GraphBuilder&) = delete;
+  GraphBuilder& operator=(const GraphBuilder&) = delete;
 
   /// A value that is fed from outside at every step.
   Value input(const std::string& name, const Shape& shape, DType dtype = DType::float32);
@@ -106,13 +111,15 @@ class GraphBuilder {
   Value state(const std::string& name, const Shape& shape, Initializer initializer);
   Value constant(Tensor tensor);
 
-  /// Adds a node. Throws Error if the op does not take these inputs.
-  std::vector<Value> apply(std::string_view op, std::span<const Value> inputs, Attributes attributes = {});
+  /// Adds a node. `op` must live as long as any graph with it. Throws Error if the op does not take these inputs, or if
+  /// it updates a value that is not a parameter or that another node updates.
+  std::vector<Value> apply(const OpDef& op, std::span<const Value> inputs, Attributes attributes = {});
   /// As above, for an op with one output.
-  Value apply_one(std::string_view op, std::initializer_list<Value> inputs, Attributes attributes = {});
+  Value apply_one(const OpDef& op, std::initializer_list<Value> inputs, Attributes attributes = {});
 
-  /// Adds a copy of another graph's node, with inputs of this graph. Names and constants are kept.
+  /// Adds a copy of another graph's node, with inputs of this graph. It gets a number after its name if that is taken.
   std::vector<Value> copy(const Node& node, std::span<const Value> inputs);
+  /// Adds a copy of another graph's source. Throws Error if its name is taken.
   Value copy_source(const Node& node, const TensorInfo& info);
 
   /// Names a value as a result of the graph.
@@ -136,8 +143,11 @@ class GraphBuilder {
   };
 
  private:
+  /// Connects the node to its inputs, infers its outputs and adds it.
+  std::vector<Value> add_op(Node node, std::span<const Value> inputs);
+  Value add_source(Node node, const TensorInfo& info);
   std::vector<Value> add(Node node, std::span<const TensorInfo> outputs);
-  Value add_source(std::string_view op, Node node, const TensorInfo& info);
+  void expect_updatable(const Node& node, std::size_t outputs) const;
   std::string unique_name(const std::string& name);
 
   Graph graph_;
@@ -146,7 +156,7 @@ class GraphBuilder {
   std::string scope_;
 };
 
-/// What a gradient rule sees.
+/// Arguments of a gradient rule.
 struct OpGradient {
   GraphBuilder& builder;
   const Attributes& attributes;

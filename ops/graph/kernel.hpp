@@ -6,18 +6,33 @@
 #include <vector>
 
 #include "troupe/ops/core/device.hpp"
+#include "troupe/ops/core/kernel_table.hpp"
+#include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/graph/op.hpp"
 
 namespace troupe {
 
-/// An op with concrete shapes: what a kernel is prepared for.
+/// An op with concrete shapes, for which a kernel is prepared.
 struct OpCall {
   const OpDef* op = nullptr;
   Attributes attributes;
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
+
+  bool operator==(const OpCall&) const = default;
 };
+
+/// Where a kernel runs.
+struct KernelContext {
+  Stream& stream;
+  /// Memory of the stream's device, 64-byte aligned, of at least the kernel's scratch_bytes(). It holds nothing between
+  /// kernels; those of one stream may share it.
+  std::byte* scratch = nullptr;
+};
+
+/// The call with `rows` in place of every symbolic leading size.
+OpCall with_rows(const OpCall& call, std::int64_t rows);
 
 /// One op prepared for fixed shapes on one device. Not thread-safe: every user prepares its own.
 class Kernel {
@@ -26,20 +41,25 @@ class Kernel {
 
   /// Bytes of scratch memory that run() needs, besides inputs and outputs.
   virtual std::size_t scratch_bytes() const { return 0; }
-  /// Computes the outputs. All tensors have the shapes of the OpCall; `scratch` is 64-byte aligned and holds nothing
-  /// between calls. Throws Error if the values are not allowed.
-  virtual void run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::byte* scratch) = 0;
+  /// Launches the computation of the outputs. All tensors have the shapes of the OpCall and lie on the stream's device.
+  /// An invalid value, such as a label out of range, is an Error, thrown here or reported by the next event of the
+  /// stream.
+  virtual void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) = 0;
 };
 
 /// Prepares an op for a device. Shapes must be concrete and without a size 0: see has_empty_tensor. Throws Error if
 /// the device has no kernel for the op.
 std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
 
-/// True if the call has nothing to compute because a tensor has no elements, so that no kernel must be made for it.
-/// What joins several tensors (pack, global_norm_factor) is made for as long as one of them has elements.
+/// Adds the kernel of an op on one kind of device, for the whole process. `op` must live until it ends. Throws Error if
+/// the op has one there, or if there are no such devices. Thread-safe.
+void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory);
+
+/// True if the call has nothing to compute because a tensor has no elements, so that no kernel must be made for it. See
+/// OpDef::accepts_empty.
 bool has_empty_tensor(const OpCall& call);
 
-/// What a call with an empty tensor does: every output becomes zeros (a sum over no rows).
-void fill_with_zeros(std::span<const Tensor> outputs);
+/// Launches the result of a call with an empty tensor: every output becomes zero (a sum over no rows).
+void fill_with_zeros(Stream& stream, std::span<const Tensor> outputs);
 
 }  // namespace troupe

@@ -21,8 +21,8 @@ struct Life {
   bool overlaps(const Life& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Puts the parts of packs into them: a part that is planned, packed once, and not read any more after that, when
-/// others may have begun to work on the pack in place.
+/// Places parts inside their packs: a part that is planned, packed once, and not read afterwards, when later ops may
+/// already work on the pack in place.
 void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                  std::vector<Placement>& places) {
   std::vector<int> last_reader(blocks.size(), -1);
@@ -88,8 +88,8 @@ MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const Memory
                        Allocator::rounded(blocks[block].bytes), lives[block]};
     plan.placements[block].offset = place.offset;
     plan.arena_bytes = std::max(plan.arena_bytes, place.offset + place.bytes);
-    const auto after = [](const Placed& a, const Placed& b) { return a.offset < b.offset; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), place, after), place);
+    const auto by_offset = [](const Placed& a, const Placed& b) { return a.offset < b.offset; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), place, by_offset), place);
   }
   return plan;
 }

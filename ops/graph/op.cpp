@@ -22,6 +22,14 @@ void OpInputs::expect_dtype(std::size_t i, DType dtype) const {
   if (infos[i].dtype != dtype) refuse("input " + std::to_string(i) + " must be " + std::string(name_of(dtype)));
 }
 
+void OpInputs::expect_info(std::size_t i, const TensorInfo& info, std::string_view what) const {
+  if (!(infos[i] == info)) refuse(std::string(what) + " must be " + to_string(info));
+}
+
+void OpInputs::expect_batch_info(std::size_t i) const {
+  expect_info(i, {Shape{4}, DType::int64}, "the batch info");
+}
+
 void OpInputs::expect_rank(std::size_t i, std::size_t rank) const {
   if (infos[i].shape.rank() != rank)
     refuse("input " + std::to_string(i) + " must have " + std::to_string(rank) + " axes");

@@ -15,7 +15,7 @@ namespace troupe {
 class GraphBuilder;
 class Value;
 
-/// What a graph knows of a value: its shape, perhaps with a symbolic leading size, and its dtype.
+/// Shape and dtype of a value; the leading size may be symbolic.
 struct TensorInfo {
   Shape shape;
   DType dtype = DType::float32;
@@ -26,7 +26,7 @@ struct TensorInfo {
 /// `float32[B, 10]`.
 std::string to_string(const TensorInfo& info);
 
-/// What the shape rule of an op sees.
+/// Arguments of a shape rule.
 struct OpInputs {
   std::string_view op;
   std::span<const TensorInfo> infos;
@@ -44,6 +44,10 @@ struct OpInputs {
   void expect_dtype(std::size_t i, DType dtype) const;
   /// Refuses unless input i has the rank.
   void expect_rank(std::size_t i, std::size_t rank) const;
+  /// Refuses unless input i, which is called `what`, has exactly this shape and dtype.
+  void expect_info(std::size_t i, const TensorInfo& info, std::string_view what) const;
+  /// Refuses unless input i can be a batch info, int64[4]: rows, global rows, first global row, step.
+  void expect_batch_info(std::size_t i) const;
 };
 
 struct OpGradient;
@@ -54,7 +58,7 @@ enum class OpKind {
   view,        ///< output 0 is the memory of input 0 under another shape; resolved before anything runs
   source,      ///< input, parameter or constant: no inputs, no kernel
   update,      ///< output i overwrites parameter input i; kept even if nothing reads the output
-  pack,        ///< one block of memory whose parts are the inputs; a kernel copies what is not there already
+  pack,        ///< one block of memory whose parts are the inputs; a kernel copies the parts not already in place
   collective,  ///< done by a communicator, not by a kernel
 };
 
@@ -62,16 +66,22 @@ enum class OpKind {
 struct OpDef {
   std::string_view name;
   OpKind kind = OpKind::compute;
-  /// Shape rule: what the outputs are, or Error by OpInputs::refuse.
+  /// Shape rule: infers the outputs, or throws Error by OpInputs::refuse.
   std::vector<TensorInfo> (*infer)(const OpInputs& inputs) = nullptr;
   /// Gradient rule: adds nodes that compute the gradient of every input (an invalid Value: it has none). Null: the op
-  /// passes no gradient on, because it has none (an integer result) or is itself part of a backward pass.
+  /// has none, because its result is an integer or it is itself part of a backward pass.
   std::vector<Value> (*gradient)(const OpGradient& args) = nullptr;
+  /// True if its kernel accepts tensors without elements. Other ops get no kernel for such a call; their outputs are
+  /// empty or zero.
+  bool accepts_empty = false;
 };
 
-/// The op of that name. Throws Error if there is none.
+/// Registers an op under its name, so that find_op knows it; builders do not need that. `op` must live until the
+/// process ends. Throws Error if the name is taken or empty, or if the op has no shape rule. Thread-safe.
+void register_op(const OpDef& op);
+/// The registered op of that name. Throws Error if there is none. Thread-safe.
 const OpDef& find_op(std::string_view name);
-/// All ops, in the order of the table (op_table.cpp).
-std::span<const OpDef* const> all_ops();
+/// The ops of the library, in the order of the table (op_table.cpp); they are registered from the start.
+std::span<const OpDef* const> built_in_ops();
 
 }  // namespace troupe

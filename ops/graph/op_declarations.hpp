@@ -6,7 +6,8 @@ namespace troupe {
 
 // Every op's declaration; the file that defines it holds its shape and gradient rules. op_table.cpp lists them.
 extern const OpDef kInput, kParameter, kConstant;
-extern const OpDef kAdd, kSub, kMul, kScale, kRelu, kReluGrad, kCheckFinite, kAfter;
+extern const OpDef kAdd, kSub, kMul, kScale, kRelu, kReluGrad;
+extern const OpDef kAllFinite, kAtLeast, kCheckFinite, kControlDependency;
 extern const OpDef kReshape, kSlice, kPack;
 extern const OpDef kReduceSum, kReduceMean, kBroadcastTo, kBatchMean, kBatchMeanGrad;
 extern const OpDef kMatmul;

@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <array>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
@@ -18,7 +16,7 @@ const OpDef kInput{.name = "input", .kind = OpKind::source, .infer = infer_nothi
 const OpDef kParameter{.name = "parameter", .kind = OpKind::source, .infer = infer_nothing};
 const OpDef kConstant{.name = "constant", .kind = OpKind::source, .infer = infer_nothing};
 
-std::span<const OpDef* const> all_ops() {
+std::span<const OpDef* const> built_in_ops() {
   static const std::array kOps = {&kInput,
                                   &kParameter,
                                   &kConstant,
@@ -29,7 +27,9 @@ std::span<const OpDef* const> all_ops() {
                                   &kRelu,
                                   &kReluGrad,
                                   &kCheckFinite,
-                                  &kAfter,
+                                  &kControlDependency,
+                                  &kAllFinite,
+                                  &kAtLeast,
                                   &kReshape,
                                   &kSlice,
                                   &kPack,
@@ -55,13 +55,6 @@ std::span<const OpDef* const> all_ops() {
                                   &kAdamUpdate,
                                   &kAllReduce};
   return kOps;
-}
-
-const OpDef& find_op(std::string_view name) {
-  const auto ops = all_ops();
-  const auto found = std::find_if(ops.begin(), ops.end(), [&](const OpDef* op) { return op->name == name; });
-  if (found == ops.end()) throw Error("graph", "there is no op '" + std::string(name) + "'");
-  return **found;
 }
 
 }  // namespace troupe

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// One line a node: `%5 dense1.matmul: float32[B, 256] = matmul(%0, %1, %2) relu=true`.
+/// One line per node: `%5 dense1.matmul: float32[B, 256] = matmul(%0, %1, %2) relu=true`.
 std::string to_text(const Graph& graph);
 
 /// The same graph for Graphviz: `dot -Tsvg`.

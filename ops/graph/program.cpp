@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/memory_plan.hpp"
 #include "troupe/ops/reshape.hpp"
@@ -20,10 +21,16 @@ OpCall call_of(const Graph& graph, const Node& node, std::int64_t rows) {
 
 Program::Program(Graph graph, std::int64_t rows, Device device)
     : graph_(std::move(graph)), rows_(rows), device_(device), tensors_(graph_.values().size()) {
+  stream_ = backend_of(device).make_stream(device);
   for (const auto& node : graph_.nodes())
-    if (node.is("constant")) tensors_[node.outputs[0]] = node.constant;
+    if (node.is(kConstant))
+      tensors_[node.outputs[0]] = is_on_device(node.constant) ? node.constant : node.constant.to(device);
   make_steps();
   plan_values();
+}
+
+bool Program::is_on_device(const Tensor& tensor) const {
+  return tensor.device() == device_ || (tensor.host_accessible() && backend_of(device_).host_accessible());
 }
 
 bool Program::is_inner(ValueId value) const {
@@ -35,7 +42,8 @@ void Program::make_steps() {
   std::size_t scratch = 0;
   for (const auto& node : graph_.nodes()) {
     if (node.op->kind == OpKind::source || node.op->kind == OpKind::view) continue;
-    if (node.op->kind == OpKind::collective) throw Error(node.name, "needs a communicator and cannot run alone");
+    if (node.op->kind == OpKind::collective)
+      throw Error(node.name, "needs a communicator, which a Program does not have");
     const auto call = call_of(graph_, node, rows_);
     Step step{node.name, node.op, has_empty_tensor(call) ? nullptr : make_kernel(call, device_), {}, {}};
     if (step.kernel) scratch = std::max(scratch, step.kernel->scratch_bytes());
@@ -47,7 +55,7 @@ void Program::make_steps() {
 
 namespace {
 
-/// What the memory plan has to know of a node. A pack has its parts in place only if each is all of its block.
+/// Describes a node to the memory plan. A pack has its parts in place only if each is the whole of its block.
 MemoryStep memory_step(const Graph& graph, const Node& node, std::int64_t rows) {
   MemoryStep step;
   step.outputs.assign(node.outputs.begin(), node.outputs.end());
@@ -93,8 +101,9 @@ void Program::bind(const std::string& name, const Tensor& tensor) {
   for (const auto& node : graph_.nodes()) {
     if (node.op->kind != OpKind::source || node.name != name) continue;
     const auto& info = graph_.info(node.outputs[0]);
-    if (tensor.dtype() != info.dtype || !(tensor.shape() == info.shape.with_rows(rows_)))
-      throw Error(name, to_string(tensor) + " was given where " + to_string(info) + " is needed");
+    if (tensor.dtype() != info.dtype || !(tensor.shape() == info.shape.with_rows(rows_)) || !is_on_device(tensor))
+      throw Error(
+          name, to_string(tensor) + " was given where " + to_string(info) + " on " + to_string(device_) + " is needed");
     tensors_[node.outputs[0]] = tensor;
     wired_ = false;
     return;
@@ -114,7 +123,7 @@ Tensor Program::tensor_of(ValueId value) const {
 }
 
 void Program::wire() {
-  // A result that is a view may still be one of memory that was bound before.
+  // A view among the results may still refer to memory bound earlier.
   for (const auto& named : graph_.outputs()) {
     const auto kind = graph_.producer(named.value).op->kind;
     if (kind == OpKind::view || kind == OpKind::update) tensors_[named.value] = {};
@@ -132,14 +141,15 @@ void Program::wire() {
 void Program::run_step(std::size_t i) {
   auto& step = steps_[i];
   if (step.kernel)
-    step.kernel->run(step.inputs, step.outputs, scratch_.mutable_raw());
+    step.kernel->run({*stream_, scratch_.address()}, step.inputs, step.outputs);
   else if (step.op->kind != OpKind::update)
-    fill_with_zeros(step.outputs);
+    fill_with_zeros(*stream_, step.outputs);
 }
 
 void Program::run() {
   if (!wired_) wire();
   for (std::size_t i = 0; i < steps_.size(); ++i) run_step(i);
+  stream_->record().wait();
 }
 
 const Tensor& Program::output(const std::string& name) const {

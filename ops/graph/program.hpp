@@ -13,16 +13,17 @@ namespace troupe {
 /// The OpCall of a node for a number of rows of the batch.
 OpCall call_of(const Graph& graph, const Node& node, std::int64_t rows);
 
-/// A graph made ready to run on one thread for a fixed number of rows: its kernels in order, and their memory. No actor
-/// is involved; it serves tests, tools, and as the bare loop that actors are measured against.
+/// A graph prepared to run on one thread for a fixed number of rows: its kernels in order, and their memory. No actor
+/// is involved; it serves tests and tools, and as the baseline for actors.
 class Program {
  public:
   /// Throws Error if an op has no kernel on the device.
   Program(Graph graph, std::int64_t rows, Device device = {});
 
-  /// Sets the memory of an input or a parameter, before the first run. The tensor must have the shape of the value.
+  /// Sets the memory of an input or a parameter, before the first run. The tensor must have the shape of the value and
+  /// lie on the program's device.
   void bind(const std::string& name, const Tensor& tensor);
-  /// Runs every kernel. Throws Error if an input or a parameter has no memory.
+  /// Runs every kernel and blocks until all are complete. Throws Error if an input or a parameter has no memory.
   void run();
   /// A result, valid until the next run.
   const Tensor& output(const std::string& name) const;
@@ -37,7 +38,7 @@ class Program {
     std::vector<Tensor> inputs, outputs;
   };
   const std::vector<Step>& steps() const { return steps_; }
-  /// Runs one kernel.
+  /// Launches one kernel.
   void run_step(std::size_t i);
 
  private:
@@ -45,6 +46,7 @@ class Program {
   void make_steps();
   void wire();
   Tensor tensor_of(ValueId value) const;
+  bool is_on_device(const Tensor& tensor) const;
   bool is_inner(ValueId value) const;
 
   Graph graph_;
@@ -53,6 +55,7 @@ class Program {
   std::vector<Tensor> tensors_;  // one a value, empty while unbound
   std::vector<Step> steps_;
   std::vector<const Node*> step_nodes_;
+  std::unique_ptr<Stream> stream_;
   Tensor scratch_;
   std::size_t memory_bytes_ = 0;
   bool wired_ = false;

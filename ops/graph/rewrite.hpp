@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-/// Makes one graph of another, node by node: a pass visits the nodes of the old graph in order and copies, drops or
+/// Builds one graph from another, node by node: a pass visits the nodes of the old graph in order and copies, drops or
 /// replaces each. Values of the old graph are looked up by `mapped`.
 class Rewrite {
  public:
@@ -12,7 +12,7 @@ class Rewrite {
 
   /// The new value in place of an old one.
   Value mapped(ValueId old) const;
-  /// From now on `replacement` stands in place of an old value.
+  /// Uses `replacement` in place of an old value from now on.
   void map(ValueId old, Value replacement) { map_[old] = replacement; }
   /// Copies the node with its inputs mapped, with changed attributes if given.
   void copy(const Node& node);

@@ -11,10 +11,10 @@ namespace {
 
 double limit_of(Initializer::Kind kind, const Shape& shape) {
   if (shape.rank() < 2) throw Error("initializer", "fans need at least 2 axes, not " + to_string(shape));
-  double window = 1.0;
-  for (std::size_t axis = 0; axis + 2 < shape.rank(); ++axis) window *= static_cast<double>(shape[axis]);
-  const auto fan_in = window * static_cast<double>(shape.back(1));
-  const auto fan_out = window * static_cast<double>(shape.back(0));
+  double kernel_elements = 1.0;
+  for (std::size_t axis = 0; axis + 2 < shape.rank(); ++axis) kernel_elements *= static_cast<double>(shape[axis]);
+  const auto fan_in = kernel_elements * static_cast<double>(shape.back(1));
+  const auto fan_out = kernel_elements * static_cast<double>(shape.back(0));
   if (kind == Initializer::Kind::glorot_uniform) return std::sqrt(6.0 / (fan_in + fan_out));
   return std::sqrt((kind == Initializer::Kind::he_uniform ? 6.0 : 1.0) / fan_in);
 }

@@ -21,12 +21,12 @@ struct Initializer {
   /// Uniform in +-sqrt(6 / fan in): He, Zhang, Ren and Sun, "Delving deep into rectifiers" (ICCV 2015).
   static Initializer he_uniform() { return {Kind::he_uniform, 0.0}; }
 
-  /// Uniform in +-sqrt(1 / fan in), as PyTorch's layers start: smaller than the two above. Descent at the usual rates
-  /// then stays where a difference in the last bit of a sum does not grow.
+  /// Uniform in +-sqrt(1 / fan in), as PyTorch's layers start: smaller than the two above. At usual rates, training
+  /// then does not amplify last-bit differences.
   static Initializer fan_in_uniform() { return {Kind::fan_in_uniform, 0.0}; }
 
   /// Fills a float32 tensor. The last axis counts the outputs, the one before it the inputs; axes before those are the
-  /// window of a convolution and multiply both. `stream` tells the parameters of a model apart.
+  /// kernel of a convolution and multiply both. `stream` distinguishes the parameters of a model.
   void fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream) const;
 
   bool operator==(const Initializer&) const = default;

@@ -9,6 +9,7 @@
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/graph.hpp"
 #include "troupe/ops/max_pool.hpp"
+#include "troupe/ops/nn/model.hpp"
 
 namespace troupe {
 
@@ -64,9 +65,6 @@ class Layer {
   std::string name_;
   std::function<Value(Value)> function_;
 };
-
-/// A model: any function from the features of a batch to its result.
-using Model = std::function<Value(Value)>;
 
 /// Layers one after the other. Their parameters are named by kind and number: `dense1.weights`.
 class Sequential {

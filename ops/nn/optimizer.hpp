@@ -7,13 +7,14 @@
 
 namespace troupe {
 
-/// What an optimizer may use to update one parameter.
+/// Inputs of the update of one parameter.
 struct UpdateInputs {
   Value parameter;
   Value gradient;       ///< of the whole batch
   Value learning_rate;  ///< scalar
   Value batch_info;     ///< int64[4]: rows, global rows, first global row, step
   Value factor;         ///< scalar that the gradient is multiplied by (clipping), or invalid
+  Value apply_if;       ///< float32 scalar flag: unless above 0, parameter and state must not change; or invalid
 };
 
 /// Stochastic gradient descent. With momentum m: v = m v + g, p = p - lr v; with Nesterov: p = p - lr (g + m v). Weight
@@ -52,8 +53,11 @@ class Optimizer {
         clip_norm_(rule.clip_norm),
         update_([rule = std::move(rule)](const UpdateInputs& inputs) { rule.update(inputs); }) {}
 
-  /// Adds schedule, clipping and the updates of all parameters. Throws Error if an option is out of range.
-  void apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info) const;
+  /// Adds schedule, clipping and the updates of all parameters. With the flag `apply_if` (float32 scalar on the device,
+  /// such as all_finite gives) parameters and states keep their bits unless it is above 0. Throws Error if an option is
+  /// out of range.
+  void apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
+             Value apply_if = {}) const;
 
  private:
   Schedule schedule_;

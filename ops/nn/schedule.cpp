@@ -13,7 +13,7 @@ namespace {
 
 std::vector<TensorInfo> infer_learning_rate(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
-  if (!(inputs[0] == TensorInfo{Shape{4}, DType::int64})) inputs.refuse("the batch info must be int64[4]");
+  inputs.expect_batch_info(0);
   return {{Shape{}, DType::float32}};
 }
 
@@ -61,7 +61,7 @@ Value Schedule::apply(Value batch_info) const {
   if (!(decay >= 0.0) || !std::isfinite(decay)) throw Error("learning_rate", "the decay must be 0 or more");
   if (!(floor >= 0.0) || !std::isfinite(floor)) throw Error("learning_rate", "the floor must be 0 or more");
   if (warm_up < 0) throw Error("learning_rate", "the warm-up must not be negative");
-  return batch_info.builder().apply_one("learning_rate", {batch_info},
+  return batch_info.builder().apply_one(kLearningRate, {batch_info},
                                         {{"kind", static_cast<std::int64_t>(kind)},
                                          {"base", base},
                                          {"period", period},

@@ -16,7 +16,7 @@ struct Schedule {
   std::int64_t period = 1;   ///< step: steps between decays; cosine: steps down to `floor`
   double decay = 1.0;        ///< step: factor at every decay
   double floor = 0.0;        ///< cosine: the rate at the end and after it
-  std::int64_t warm_up = 0;  ///< steps over which the rate rises linearly to what the schedule says
+  std::int64_t warm_up = 0;  ///< steps over which the rate rises linearly to that of the schedule
 
   Schedule(double rate) : base(rate) {}  // NOLINT: a number is a constant schedule
 
@@ -28,7 +28,7 @@ struct Schedule {
 
   /// The rate at a step.
   double at(std::int64_t step) const;
-  /// The op: batch_info int64[4] -> float32 scalar. Throws Error if the numbers make no schedule.
+  /// The op: batch_info int64[4] -> float32 scalar. Throws Error if a field is out of range.
   Value apply(Value batch_info) const;
   static Schedule from(const Attributes& attributes);
 };

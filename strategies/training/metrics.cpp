@@ -3,32 +3,86 @@
 #include <algorithm>
 
 #include "troupe/actors/run/function_task.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe {
+
+namespace {
+
+constexpr std::size_t kRows = 0;  // in place of the input that holds a count: the loss stands first
+
+double number_of(const Tensor& scalar) {
+  return scalar.dtype() == DType::int64 ? static_cast<double>(scalar.item<std::int64_t>())
+                                        : static_cast<double>(scalar.item<float>());
+}
+
+}  // namespace
+
+void MetricValues::add(const MetricValues& other) {
+  if (entries_.empty()) {
+    entries_ = other.entries_;
+    return;
+  }
+  if (!std::ranges::equal(entries_, other.entries_, {}, &Entry::name, &Entry::name))
+    throw Error("metrics", "different metrics cannot be added");
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    entries_[i].sum += other.entries_[i].sum;
+    entries_[i].count += other.entries_[i].count;
+  }
+}
+
+double MetricValues::operator[](const std::string& name) const {
+  std::string known;
+  for (const auto& entry : entries_) {
+    if (entry.name == name) return value_of(entry);
+    known += (known.empty() ? "'" : ", '") + entry.name + "'";
+  }
+  throw Error("metrics", "there is no metric '" + name + "'" + (known.empty() ? "" : " among " + known));
+}
 
 void MetricsSum::add(const StepMetrics& step) {
   ++sum_.steps;
   sum_.rows += step.rows;
   sum_.loss += step.loss * static_cast<double>(step.rows);
-  correct_ += step.correct;
+  sum_.values.add(step.values);
 }
 
 Metrics MetricsSum::result() const {
   auto mean = sum_;
-  if (mean.rows > 0) {
-    mean.loss /= static_cast<double>(mean.rows);
-    mean.accuracy = static_cast<double>(correct_) / static_cast<double>(mean.rows);
-  }
+  if (mean.rows > 0) mean.loss /= static_cast<double>(mean.rows);
   return mean;
 }
 
-TaskFactory MetricsLog::make_sink(int replica) {
-  return function_task([parts = parts_, replica](const Firing& firing) {
-    const StepMetrics part{firing.step, static_cast<double>(firing.inputs[0].item<float>()),
-                           firing.inputs[1].item<std::int64_t>(), firing.inputs[2].data<std::int64_t>()[0]};
-    std::lock_guard lock(parts->mutex);
-    parts->per_replica[replica].push_back(part);
-  });
+MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields)
+    : sink_inputs_{names::kLoss}, parts_(std::make_shared<Parts>(replicas)) {
+  const auto graph = forward_graph(spec, fields);
+  for (const auto& metric : spec.used_metrics()) {
+    auto& column = columns_.emplace_back(Column{metric.name, sink_inputs_.size(), kRows});
+    sink_inputs_.push_back(names::metric_sum(metric.name));
+    if (!graph.has_output(names::metric_count(metric.name))) continue;
+    column.count = sink_inputs_.size();
+    sink_inputs_.push_back(names::metric_count(metric.name));
+  }
+}
+
+StepMetrics MetricsLog::read(const std::vector<Column>& columns, const Firing& firing) {
+  const auto rows = BatchInfo::read(firing.inputs.back()).rows;
+  std::vector<MetricValues::Entry> entries;
+  for (const auto& column : columns)
+    entries.push_back({column.name, number_of(firing.inputs[column.sum]),
+                       column.count == kRows ? static_cast<double>(rows) : number_of(firing.inputs[column.count])});
+  return {firing.step, number_of(firing.inputs[0]), rows, std::move(entries)};
+}
+
+TaskFactory MetricsLog::sink() const {
+  return [parts = parts_, columns = columns_](const PlanActor& actor, SpawnContext&) {
+    return std::make_unique<FunctionTask>([parts, columns, replica = actor.replica](const Firing& firing) {
+      auto part = read(columns, firing);
+      std::lock_guard lock(parts->mutex);
+      parts->per_replica[replica].push_back(std::move(part));
+    });
+  };
 }
 
 std::vector<StepMetrics> MetricsLog::take() {
@@ -36,14 +90,14 @@ std::vector<StepMetrics> MetricsLog::take() {
   auto& per_replica = parts_->per_replica;
   std::vector<StepMetrics> steps;
   while (std::none_of(per_replica.begin(), per_replica.end(), [](const auto& queue) { return queue.empty(); })) {
-    StepMetrics whole{per_replica[0].front().step, 0.0, 0, 0};
+    StepMetrics whole{per_replica[0].front().step};
     for (auto& queue : per_replica) {
       whole.loss += queue.front().loss;
-      whole.correct += queue.front().correct;
       whole.rows += queue.front().rows;
+      whole.values.add(queue.front().values);
       queue.pop_front();
     }
-    steps.push_back(whole);
+    steps.push_back(std::move(whole));
   }
   return steps;
 }

@@ -4,18 +4,45 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/task.hpp"
+#include "troupe/strategies/training/training_graph.hpp"
 
 namespace troupe {
+
+/// Sums and counts of metrics by name; the value of each is sum / count.
+class MetricValues {
+ public:
+  struct Entry {
+    std::string name;
+    double sum = 0.0;
+    double count = 0.0;
+  };
+  MetricValues() = default;
+  MetricValues(std::vector<Entry> entries) : entries_(std::move(entries)) {}  // NOLINT: a list of entries is that
+
+  /// Adds sums and counts of the same metrics. Throws Error if their names differ.
+  void add(const MetricValues& other);
+  /// The value of a metric; 0 if nothing was counted. Throws Error that names the metrics there are if there is none of
+  /// that name.
+  double operator[](const std::string& name) const;
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  static double value_of(const Entry& entry) { return entry.count > 0.0 ? entry.sum / entry.count : 0.0; }
+
+ private:
+  std::vector<Entry> entries_;
+};
 
 /// One step (a batch) as all replicas together saw it.
 struct StepMetrics {
   std::int64_t step = 0;
   double loss = 0.0;  ///< mean over the rows of the batch
-  std::int64_t correct = 0;
   std::int64_t rows = 0;
+  MetricValues values = {};
 };
 
 /// Means over many steps.
@@ -23,7 +50,10 @@ struct Metrics {
   std::int64_t steps = 0;
   std::int64_t rows = 0;
   double loss = 0.0;
-  double accuracy = 0.0;
+  MetricValues values = {};
+
+  /// A metric by name, such as "accuracy".
+  double operator[](const std::string& name) const { return values[name]; }
 };
 
 /// Adds up steps.
@@ -34,16 +64,17 @@ class MetricsSum {
 
  private:
   Metrics sum_;
-  std::int64_t correct_ = 0;
 };
 
 /// Collects what the sinks of all replicas report and puts it together step by step, in replica order. Thread-safe.
 class MetricsLog {
  public:
-  explicit MetricsLog(int replicas) : parts_(std::make_shared<Parts>(replicas)) {}
+  MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields);
 
-  /// The sink of a replica: reads loss, correct and batch info.
-  TaskFactory make_sink(int replica);
+  /// Outputs of the graph that a sink reads, before the batch info.
+  const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
+  /// The task of the sinks of all replicas.
+  TaskFactory sink() const;
   /// The steps that all replicas have reported since the last call, oldest first.
   std::vector<StepMetrics> take();
 
@@ -54,6 +85,16 @@ class MetricsLog {
     std::mutex mutex;
     std::vector<std::deque<StepMetrics>> per_replica;
   };
+  /// A metric, and which inputs of a sink hold its sum and its count; no count: the rows.
+  struct Column {
+    std::string name;
+    std::size_t sum;
+    std::size_t count;
+  };
+  static StepMetrics read(const std::vector<Column>& columns, const Firing& firing);
+
+  std::vector<std::string> sink_inputs_;
+  std::vector<Column> columns_;
   std::shared_ptr<Parts> parts_;
 };
 

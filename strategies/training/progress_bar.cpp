@@ -17,6 +17,14 @@ std::string format(const char* format, auto... values) {
   return text;
 }
 
+/// `loss 0.2586  accuracy 0.9046`.
+std::string values_of(const Metrics& metrics) {
+  auto text = format("loss %.4f", metrics.loss);
+  for (const auto& entry : metrics.values.entries())
+    text += "  " + entry.name + format(" %.4f", MetricValues::value_of(entry));
+  return text;
+}
+
 }  // namespace
 
 ProgressBar::ProgressBar(std::ostream& out, bool terminal, std::int64_t epochs, std::int64_t steps_per_epoch)
@@ -42,9 +50,9 @@ void ProgressBar::step(const StepMetrics& step) {
 void ProgressBar::draw() {
   const auto metrics = sum_.result();
   const auto line =
-      format("epoch %lld/%lld [%s] step %lld/%lld  loss %.4f  accuracy %.4f", static_cast<long long>(epoch_),
-             static_cast<long long>(epochs_), bar().c_str(), static_cast<long long>(metrics.steps),
-             static_cast<long long>(steps_per_epoch_), metrics.loss, metrics.accuracy);
+      format("epoch %lld/%lld [%s] step %lld/%lld  ", static_cast<long long>(epoch_), static_cast<long long>(epochs_),
+             bar().c_str(), static_cast<long long>(metrics.steps), static_cast<long long>(steps_per_epoch_)) +
+      values_of(metrics);
   if (terminal_)
     out_ << "\r" << line << std::flush;
   else
@@ -52,9 +60,9 @@ void ProgressBar::draw() {
 }
 
 void ProgressBar::finish_epoch(const Metrics& metrics, double seconds) {
-  const auto line = format("epoch %lld/%lld  loss %.4f  accuracy %.4f  %.0f samples/s", static_cast<long long>(epoch_),
-                           static_cast<long long>(epochs_), metrics.loss, metrics.accuracy,
-                           seconds > 0.0 ? static_cast<double>(metrics.rows) / seconds : 0.0);
+  const auto line = format("epoch %lld/%lld  ", static_cast<long long>(epoch_), static_cast<long long>(epochs_)) +
+                    values_of(metrics) +
+                    format("  %.0f samples/s", seconds > 0.0 ? static_cast<double>(metrics.rows) / seconds : 0.0);
   // Spaces wipe what is left of the bar.
   if (terminal_) out_ << "\r" << std::string(100, ' ') << "\r";
   out_ << line << std::endl;

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/plan/segment_layout.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/metrics.hpp"
+#include "troupe/strategies/training/training_run.hpp"
 
 namespace troupe {
 
@@ -21,76 +20,61 @@ struct TrainerOptions {
   std::chrono::milliseconds stall_limit{60'000};
   /// If given, every firing is recorded.
   std::shared_ptr<Trace> trace = nullptr;
-  /// If given, training goes on with these parameters, of another trainer perhaps; else new ones start by the seed.
+  /// Runtimes of the further parts of the plan, for a strategy whose places name several processes: part 1 on the
+  /// first, and so on, all in this process. Each has parameters of its own, which start alike.
+  std::vector<Runtime> other_parts = {};
+  /// If given, training goes on with these parameters, of another trainer perhaps, and from where they say it is; else
+  /// new ones start by the seed.
   std::shared_ptr<ParameterStore> parameters = nullptr;
+  /// What is shown beside the loss. Nothing: the metrics that the loss brings.
+  std::optional<std::vector<Metric>> metrics = {};
 };
 
-/// One epoch, at its end.
-struct EpochMetrics {
-  std::int64_t epoch = 0;
-  Metrics training;
-  double seconds = 0.0;  ///< of training alone
-};
-
-struct FitOptions {
-  std::int64_t epochs = 1;
-  /// Stop after so many steps of this fit.
-  std::optional<std::int64_t> max_steps = {};
-  /// Called on the thread of fit, in order, some time after the step.
-  std::function<void(const StepMetrics&)> on_step;
-  std::function<void(const EpochMetrics&)> on_epoch;
-  /// Asked about ten times a second; true ends the fit at a step that is the same for all replicas.
-  std::function<bool()> stop_requested;
-};
-
-/// What a fit did.
-struct FitResult {
-  std::int64_t steps = 0;
-  std::int64_t rows = 0;
-  double seconds = 0.0;  ///< of training alone
-  bool stopped = false;  ///< by stop_requested
-  std::vector<EpochMetrics> epochs;
-};
-
-/// Trains a model by a strategy. Not thread-safe.
+/// Trains a model by a strategy. Not thread-safe. A handle of the trainer's parameters may outlive it.
 class Trainer {
  public:
-  Trainer(Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
+  Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
           TrainerOptions options = {});
   /// The trainer keeps a reference to the strategy.
-  Trainer(Runtime& runtime, const Strategy&& strategy, Model model, Optimizer optimizer, Loss loss,
+  Trainer(const Runtime& runtime, const Strategy&& strategy, Model model, Optimizer optimizer, Loss loss,
           TrainerOptions options = {}) = delete;
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains on the data for some epochs. Steps and epochs count on from the last fit. Throws Error that names op, step
-  /// and replica if a step fails; the parameters then are those of the step before, or partly of the failed one.
+  /// Trains on the data for some epochs. Steps and epochs count on from the last fit; one that was stopped in
+  /// mid-epoch, by max_steps or stop_requested, goes on at the next batch of that epoch, if the data has as many rows
+  /// and as large batches as there; else a new epoch begins. Throws Error that names op, step and replica if a step
+  /// fails; the parameters then are those of the step before, or broken: see ParameterStore::recover.
   FitResult fit(const Dataset& data, const FitOptions& options = {});
-  /// Mean loss and accuracy over the data.
+  /// Starts a fit and returns at once; see TrainingRun for how it goes on. Strategy, runtime and trainer must outlive
+  /// it.
+  std::unique_ptr<TrainingRun> start(const Dataset& data, const FitOptions& options = {});
+  /// Mean loss and metrics over the data.
   Metrics evaluate(const Dataset& data);
-  /// The scores of all rows in order, [N, C].
-  Tensor predict(const Dataset& data);
+  /// An output of the model, by name or the only one, for all rows in order, [N, ...]. Only the fields that the model
+  /// reads are needed.
+  Tensor predict(const Dataset& data, const std::string& output = {});
 
   ParameterStore& parameters() { return *store_; }
   const ParameterStore& parameters() const { return *store_; }
   const std::shared_ptr<ParameterStore>& shared_parameters() const { return store_; }
-  std::int64_t steps() const { return next_step_; }
+  std::int64_t steps() const { return store_->position().step; }
 
   /// The plan of a fit on this data, in the trainer's grain.
-  Plan training_plan(const Dataset& data);
+  Plan training_plan(const Dataset& data) const;
 
  private:
-  struct Fit;
-  PlanRequest metrics_request(const Dataset& data, MetricsLog& log);
-  Plan in_grain(Plan plan) const;
-  void run_epoch(Fit& fit);
-  void report_steps(Fit& fit);
+  MetricsLog make_log(const Dataset& data) const;
+  PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs) const;
+  std::vector<PartSetup> parts(const Dataset& data, const TaskFactory& sink) const;
+  void run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const;
 
-  Runtime& runtime_;
+  Runtime runtime_;
   const Strategy& strategy_;
   TrainingSpec spec_;
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
-  std::int64_t next_step_ = 0;
-  std::int64_t next_epoch_ = 0;
+  std::vector<std::shared_ptr<ParameterStore>> other_stores_;
 };
 
 }  // namespace troupe

@@ -3,35 +3,97 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/data/batch_info.hpp"
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/finite.hpp"
 #include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/reduce.hpp"
-#include "troupe/ops/softmax.hpp"
 
 namespace troupe {
 
-Value SoftmaxCrossEntropy::operator()(Value scores, Value labels) const {
-  return softmax_cross_entropy(scores, labels).loss;
+namespace {
+
+Value batch_info_input(GraphBuilder& builder) {
+  const auto info = BatchInfo::info();
+  return builder.input(names::kBatchInfo, info.shape, info.dtype);
 }
 
-Graph forward_graph(const TrainingSpec& spec, const Shape& features) {
+Value input_named(GraphBuilder& builder, const std::string& name) {
+  for (auto id : builder.graph().sources(kInput))
+    if (builder.graph().producer(id).name == name) return builder.value(id);
+  throw Error("trainer", "the graph has no input '" + name + "'");
+}
+
+Outputs apply_model(const TrainingSpec& spec, const Inputs& inputs) {
+  auto outputs = spec.model(inputs);
+  for (const auto& [name, value] : outputs.entries()) inputs.builder().output(names::model_output(name), value);
+  return outputs;
+}
+
+Value loss_of_rows(const TrainingSpec& spec, const Outputs& outputs, const Inputs& inputs) {
+  const auto loss = spec.loss(outputs, inputs);
+  if (!(loss.info() == TensorInfo{Shape{kBatch}, DType::float32}))
+    throw Error("loss", "it must be float32[B], one number a row, not " + to_string(loss.info()));
+  return loss;
+}
+
+void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outputs, const Inputs& inputs) {
+  const auto sums = metric.sums(outputs, inputs);
+  for (const auto& value : {sums.sum, sums.count}) {
+    if (!value.valid()) continue;
+    if (value.shape().rank() != 0 || (value.dtype() != DType::float32 && value.dtype() != DType::int64))
+      throw Error("metric", "'" + metric.name + "' must be float32 or int64 scalars, not " + to_string(value.info()));
+  }
+  builder.output(names::metric_sum(metric.name), sums.sum);
+  if (sums.count.valid()) builder.output(names::metric_count(metric.name), sums.count);
+}
+
+}  // namespace
+
+namespace names {
+
+std::string metric_sum(const std::string& metric) {
+  return "metric/" + metric + "/sum";
+}
+std::string metric_count(const std::string& metric) {
+  return "metric/" + metric + "/count";
+}
+std::string model_output(const std::string& output) {
+  return "output/" + output;
+}
+
+}  // namespace names
+
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
   GraphBuilder builder;
-  const auto x = builder.input(names::kFeatures, features);
-  const auto labels = builder.input(names::kLabels, Shape{kBatch}, DType::int32);
-  const auto batch_info = builder.input(names::kBatchInfo, Shape{4}, DType::int64);
-  const auto scores = spec.model(x);
+  const Inputs inputs(builder, fields);
+  const auto outputs = apply_model(spec, inputs);
   GraphBuilder::Scope scope(builder, "loss");
-  builder.output(names::kScores, scores);
-  builder.output(names::kLoss, check_finite(batch_mean(spec.loss(scores, labels), batch_info)));
-  builder.output(names::kCorrect, count_correct(scores, labels));
+  const auto loss = loss_of_rows(spec, outputs, inputs);
+  builder.output(names::kLoss, check_finite(batch_mean(loss, batch_info_input(builder))));
+  for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
   return optimize_forward(std::move(builder).build());
 }
 
-Graph training_graph(const TrainingSpec& spec, const Shape& features, const ReduceGradients& reduce) {
-  GraphBuilder builder(forward_graph(spec, features));
+Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
+  GraphBuilder builder;
+  apply_model(spec, Inputs(builder, fields));
+  return optimize_forward(std::move(builder).build());
+}
+
+std::vector<std::string> fields_read(const Graph& graph) {
+  std::vector<std::string> fields;
+  for (auto id : graph.sources(kInput))
+    if (graph.producer(id).name != names::kBatchInfo) fields.push_back(graph.producer(id).name);
+  return fields;
+}
+
+Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
+  GraphBuilder builder(forward_graph(spec, fields));
   std::vector<Value> parameters;
-  for (auto id : builder.graph().sources("parameter"))
+  for (auto id : builder.graph().sources(kParameter))
     if (builder.graph().producer(id).trainable) parameters.push_back(builder.value(id));
   if (parameters.empty()) throw Error("trainer", "the model has no parameters to train");
   const auto gradient_of = gradients(builder.value(builder.graph().output(names::kLoss)), parameters);
@@ -44,8 +106,7 @@ Graph training_graph(const TrainingSpec& spec, const Shape& features, const Redu
     made_first.push_back(gradient_of[i]);
     owners.push_back(parameters[i]);
   }
-  const auto batch_info = builder.value(builder.graph().sources("input").at(2));
-  spec.optimizer.apply(owners, reduce(made_first), batch_info);
+  spec.optimizer.apply(owners, reduce(made_first), input_named(builder, names::kBatchInfo));
   return eliminate_dead_code(std::move(builder).build());
 }
 

@@ -1,49 +1,56 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
-#include "troupe/ops/data/dataset.hpp"
-#include "troupe/ops/nn/layers.hpp"
+#include "troupe/ops/data/field.hpp"
+#include "troupe/ops/nn/loss.hpp"
+#include "troupe/ops/nn/model.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
 
 namespace troupe {
-
-/// A loss: from scores [B, C] and labels int32[B] to one float32 a row, [B].
-using Loss = std::function<Value(Value scores, Value labels)>;
-
-/// Softmax cross-entropy from integer labels.
-struct SoftmaxCrossEntropy {
-  Value operator()(Value scores, Value labels) const;
-};
 
 /// What is trained: a model, how it is judged, and how it is improved.
 struct TrainingSpec {
   Model model;
   Loss loss;
   Optimizer optimizer;
+  /// Nothing: those that the loss brings.
+  std::optional<std::vector<Metric>> metrics = {};
+
+  const std::vector<Metric>& used_metrics() const { return metrics ? *metrics : loss.metrics(); }
 };
 
-/// Names of the inputs and outputs of the graphs below.
+/// Names of inputs and outputs of the graphs below, beside the fields.
 namespace names {
-inline constexpr const char* kFeatures = "features";
-inline constexpr const char* kLabels = "labels";
 inline constexpr const char* kBatchInfo = "batch_info";
-inline constexpr const char* kScores = "scores";
 inline constexpr const char* kLoss = "loss";
-inline constexpr const char* kCorrect = "correct";
+/// A metric's sum and count, and an output of the model.
+std::string metric_sum(const std::string& metric);
+std::string metric_count(const std::string& metric);
+std::string model_output(const std::string& output);
 }  // namespace names
 
-/// Inputs features [B, ...], labels int32[B] and batch_info int64[4]; outputs scores [B, C], loss (this replica's share
-/// of the batch's mean loss) and correct (rows whose largest score is at the label). Optimised.
-Graph forward_graph(const TrainingSpec& spec, const Shape& features);
+/// Inputs: the fields that model, loss and metrics read, and the batch info. Outputs: those of the model, the loss
+/// (this replica's share of the batch's mean loss), and sum and count (if it is not the rows) of every metric.
+/// Optimised. Throws Error that names the field if one is missing or of another dtype or shape than is needed.
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
+
+/// The model alone: its outputs from the fields that it reads.
+Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
 
 /// How gradients become those of the whole batch: from the gradients of one replica, in the order in which the backward
 /// pass makes them, to the reduced ones in the same order.
 using ReduceGradients = std::function<std::vector<Value>(std::span<const Value>)>;
 
 /// The forward graph, the gradients of its loss, their reduction, and the updates. A loss that is not finite ends the
-/// step before any update. Outputs as above.
-Graph training_graph(const TrainingSpec& spec, const Shape& features, const ReduceGradients& reduce);
+/// step before any update. Outputs as those of the forward graph.
+Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce);
+
+/// The fields that a graph reads, in the order of its inputs.
+std::vector<std::string> fields_read(const Graph& graph);
 
 }  // namespace troupe

@@ -8,6 +8,10 @@ Runtime scheduled_runtime(std::uint64_t seed, int devices) {
   return Runtime({.cpu_devices = devices, .test_seed = seed});
 }
 
+std::vector<Place> two_places() {
+  return {{0, {DeviceType::cpu, 0}}, {0, {DeviceType::cpu, 1}}};
+}
+
 PlanActor function_actor(const std::string& name, int outputs, FunctionTask::Function function) {
   PlanActor actor{.name = name};
   actor.outputs.resize(static_cast<std::size_t>(outputs));
@@ -46,6 +50,13 @@ Plan chain_plan(int length, std::int64_t steps, std::vector<float>& record, std:
   }
   plan.connect(last, 0, plan.add(recording_sink("sink", record)), capacity);
   return plan;
+}
+
+SpawnContext context_for(const Dataset& data) {
+  SpawnContext context;
+  context.sources.emplace("data", data);
+  context.tasks.emplace("metrics", function_task([](const Firing&) {}));
+  return context;
 }
 
 Dataset small_dataset(std::int64_t rows) {

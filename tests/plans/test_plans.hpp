@@ -8,6 +8,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/function_task.hpp"
 #include "troupe/actors/run/runtime.hpp"
+#include "troupe/actors/run/spawn_context.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/strategy.hpp"
 
@@ -15,6 +16,9 @@ namespace troupe::testing {
 
 /// A runtime without threads, whose actors run in an order drawn from `seed`.
 Runtime scheduled_runtime(std::uint64_t seed, int devices = 3);
+
+/// cpu:0 and cpu:1.
+std::vector<Place> two_places();
 
 /// An actor with float32[2] outputs that runs a function.
 PlanActor function_actor(const std::string& name, int outputs, FunctionTask::Function function);
@@ -25,6 +29,9 @@ PlanActor recording_sink(const std::string& name, std::vector<float>& record);
 
 /// source -> a chain of `length` actors that each add 1 -> sink.
 Plan chain_plan(int length, std::int64_t steps, std::vector<float>& record, std::int32_t capacity = 1);
+
+/// A context with the data and a sink for metrics that does nothing.
+SpawnContext context_for(const Dataset& data);
 
 /// 4 x 3 points of two kinds, drawn from a seed; `rows` of them.
 Dataset small_dataset(std::int64_t rows);

@@ -62,9 +62,9 @@ class Hoarder : public caf::event_based_actor {
   explicit Hoarder(caf::actor_config& config) : caf::event_based_actor(config) {}
   caf::behavior make_behavior() override {
     return {[this](Wire& wire) { send(wire.supervisor, Prepared{}); },
-            [this](const Begin&) { send(caf::actor_cast<caf::actor>(current_sender()), Prepared{}); },
+            [this](const PrepareRun&) { send(caf::actor_cast<caf::actor>(current_sender()), Prepared{}); },
             [](const TensorReady&) {},
-            [](const EndOfData&) {},
+            [](const DataEnded&) {},
             [](const Describe&) {},
             [this](const Stop&) { quit(); }};
   }
@@ -73,14 +73,14 @@ class Hoarder : public caf::event_based_actor {
 void actor_that_dies() {
   Plan plan;
   const auto source = plan.add(counting_source("source", 100));
-  plan.connect(source, 0, plan.add(external<BadConsumer>("mortal", {}, true)));
+  plan.connect(source, 0, plan.add(external<BadConsumer>("mortal", {.inputs = {{Shape{2}, DType::float32}}}, true)));
   run(plan);
 }
 
 void actor_that_hoards() {
   Plan plan;
   const auto source = plan.add(counting_source("source", 100));
-  plan.connect(source, 0, plan.add(external<Hoarder>("hoarder", {})));
+  plan.connect(source, 0, plan.add(external<Hoarder>("hoarder", {.inputs = {{Shape{2}, DType::float32}}})));
   run(plan);
 }
 

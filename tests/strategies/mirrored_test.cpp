@@ -30,10 +30,8 @@ std::vector<double> loss_curve(const Strategy& strategy) {
 Plan plan_with_buckets(std::int64_t first, std::int64_t others) {
   const auto spec = small_spec();
   const auto data = small_dataset(8).batch(4);
-  ParameterStore store(0);
-  const Mirrored strategy({{DeviceType::cpu, 0}, {DeviceType::cpu, 1}},
-                          {.first_bucket_bytes = first, .bucket_bytes = others});
-  return strategy.training_plan({spec, data, 0, store, {}, [](int) { return function_task([](const Firing&) {}); }});
+  const Mirrored strategy(two_places(), {.first_bucket_bytes = first, .bucket_bytes = others});
+  return strategy.training_plan({spec, data, 0, {}});
 }
 
 std::vector<std::int64_t> bucket_elements(const Plan& plan) {

@@ -17,28 +17,29 @@ Plan two_collectives(int ranks, std::vector<std::vector<float>>& record,
                      const std::shared_ptr<std::vector<std::string>>& order) {
   Plan plan;
   record.assign(static_cast<std::size_t>(ranks), {});
-  Conductor conductor(make_local_group(ranks), {});
+  std::vector<Place> places;
+  for (int rank = 0; rank < ranks; ++rank) places.push_back({0, {DeviceType::cpu, rank}});
+  Conductor conductor(plan, "sums", places);
   for (int rank = 0; rank < ranks; ++rank) {
-    const Device device{DeviceType::cpu, rank};
     const auto source = plan.add(counting_source("source" + std::to_string(rank), 1000));
-    plan.actors[source].device = device;
+    plan.actors[source].place = places[rank];
     for (int index = 0; index < 2; ++index) {
       auto bucket = function_actor("bucket", 1, [=](const Firing& firing) {
         firing.outputs[0].mutable_data<float>()[0] =
             firing.inputs[0].data<float>()[0] + static_cast<float>(10 * rank + index);
         order->push_back("bucket");
       });
-      bucket.device = device;
+      bucket.place = places[rank];
       const auto made = plan.add(bucket);
       plan.connect(source, 0, made);
-      const auto reduced = conductor.add_all_reduce(plan, index, rank, device, {Shape{2}, DType::float32});
+      const auto reduced = conductor.add_all_reduce(index, rank, {Shape{2}, DType::float32});
       plan.connect(made, 0, reduced);
       auto sink = recording_sink("sink", record[rank]);
-      sink.device = device;
+      sink.place = places[rank];
       plan.connect(reduced, 0, plan.add(sink));
     }
   }
-  conductor.finish(plan);
+  conductor.finish();
   return plan;
 }
 
@@ -70,7 +71,7 @@ TEST_CASE("a rank that fails fails all, and the run drains") {
     std::vector<std::vector<float>> record;
     auto plan = two_collectives(2, record, std::make_shared<std::vector<std::string>>());
     const auto bucket = std::find_if(plan.actors.begin(), plan.actors.end(), [](const PlanActor& actor) {
-      return actor.name == "bucket" && actor.device.index == 1;
+      return actor.name == "bucket" && actor.place.device.index == 1;
     });
     bucket->make_task = function_task([](const Firing& firing) {
       if (firing.step == 3) throw Error("bucket", "leaks");
@@ -84,7 +85,7 @@ TEST_CASE("a rank that fails fails all, and the run drains") {
 
 TEST_CASE("a collective that not all ranks know is refused") {
   Plan plan;
-  Conductor conductor(make_local_group(2), {});
-  conductor.add_all_reduce(plan, 0, 0, {}, {Shape{2}, DType::float32});
-  CHECK_THROWS_AS(conductor.finish(plan), Error);
+  Conductor conductor(plan, "sums", {{}, {}});
+  conductor.add_all_reduce(0, 0, {Shape{2}, DType::float32});
+  CHECK_THROWS_AS(conductor.finish(), Error);
 }

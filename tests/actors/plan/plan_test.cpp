@@ -1,6 +1,7 @@
 #include "troupe/actors/plan/plan.hpp"
 
 #include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
@@ -34,6 +35,6 @@ TEST_CASE("a plan prints its actors, edges and segments") {
   const auto text = to_text(plan);
   CHECK_THAT(text, Contains("source source on cpu:0 replica 0"));
   CHECK_THAT(text, Contains("add0: float32[2], capacity 2, tokens 0 -> sink[0]"));
-  CHECK_THAT(text, Contains("segment segment 0 of cpu:0 on cpu:0 host 0: source add0 sink"));
+  CHECK_THAT(text, Contains("segment 'source' to 'sink', executor 0: source add0 sink"));
   CHECK_THAT(to_dot(plan), Contains("a0 -> a1") && Contains("subgraph cluster_0"));
 }

@@ -11,11 +11,9 @@ using namespace troupe::testing;
 
 namespace {
 
-Plan mirrored_plan(const Dataset& data, ParameterStore& store) {
+Plan mirrored_plan(const Dataset& data) {
   const auto spec = small_spec();
-  const Mirrored strategy({{DeviceType::cpu, 0}, {DeviceType::cpu, 1}});
-  return strategy.training_plan(
-      {spec, data, 0, store, {names::kLoss}, [](int) { return function_task([](const Firing&) {}); }});
+  return Mirrored(two_places()).training_plan({spec, data, 0, {names::kLoss}});
 }
 
 }  // namespace
@@ -35,15 +33,14 @@ TEST_CASE("inner values of a segment share memory, values between segments have 
 }
 
 TEST_CASE("gradients are computed in their place of the bucket") {
-  ParameterStore store(0);
-  const auto plan = fuse(mirrored_plan(small_dataset(8).batch(4), store));
+  const auto plan = fuse(mirrored_plan(small_dataset(8).batch(4)));
   int parts = 0;
   for (const auto& segment : plan.segments) {
     const auto layout = lay_out(plan, segment);
     for (const auto& task : layout.tasks) {
       if (plan.actors[task.actor].name.find("pack") == std::string::npos) continue;
       for (const auto& part : task.inputs) {
-        CHECK(part.kind == Place::Kind::output);
+        CHECK(part.kind == ArgumentPlace::Kind::output);
         CHECK(part.index == task.outputs[0].index);
         ++parts;
       }
@@ -53,15 +50,14 @@ TEST_CASE("gradients are computed in their place of the bucket") {
 }
 
 TEST_CASE("a spawned plan takes the memory that was predicted") {
-  for (const auto grain : {Grain::fused, Grain::per_op}) {
-    ParameterStore store(0);
-    auto plan = mirrored_plan(small_dataset(64).batch(32), store);
-    plan = grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan));
-    const auto predicted = memory_of(plan);
+  for (const auto grain : {Grain::fused, Grain::chains, Grain::per_op}) {
+    const auto data = small_dataset(64).batch(32);
     const auto before = cpu_allocator()->bytes_in_use();
+    auto plan = in_grain(mirrored_plan(data), grain);
+    const auto predicted = memory_of(plan);
     auto runtime = scheduled_runtime(1);
-    SpawnedPlan spawned(runtime, std::move(plan));
+    SpawnedPlan spawned(runtime, std::move(plan), context_for(data));
     const auto taken = cpu_allocator()->bytes_in_use() - before;
-    CHECK(taken == predicted.arenas + predicted.slots + predicted.scratch);
+    CHECK(taken == predicted.total());
   }
 }

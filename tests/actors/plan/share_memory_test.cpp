@@ -45,8 +45,8 @@ Plan large_chain(bool closed, std::vector<float>& record) {
   return plan;
 }
 
-std::size_t blocks_used(const Plan& plan) {
-  return plan.blocks.size();
+std::size_t buffers_used(const Plan& plan) {
+  return plan.shared_buffers.size();
 }
 
 }  // namespace
@@ -54,17 +54,17 @@ std::size_t blocks_used(const Plan& plan) {
 TEST_CASE("edges share memory only where a step cannot overtake the one before") {
   std::vector<float> record;
   auto open = large_chain(false, record);
-  share_memory(open);
+  share_memory(open, Dependencies(open));
   // Without the token two steps may be on their way at once, and neighbours are always full together.
-  CHECK(blocks_used(open) == 5);
+  CHECK(buffers_used(open) == 5);
   auto closed = large_chain(true, record);
-  share_memory(closed);
-  CHECK(blocks_used(closed) == 2);
+  share_memory(closed, Dependencies(closed));
+  CHECK(buffers_used(closed) == 2);
   for (int i = 0; i + 1 < 5; ++i) {
     const auto edge = [&](int number) {
       return closed.edges[closed.actors[static_cast<std::size_t>(number) + 1].outputs[0].edge];
     };
-    CHECK(edge(i).block != edge(i + 1).block);
+    CHECK(edge(i).shared_buffer != edge(i + 1).shared_buffer);
   }
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("what shares memory computes the same, whatever the order in which act
     std::vector<float> record;
     auto runtime = scheduled_runtime(seed);
     SpawnedPlan plan(runtime, split(large_chain(true, record)));
-    CHECK(plan.plan().blocks.size() == 2);
+    CHECK(plan.plan().shared_buffers.size() == 2);
     plan.start({0, 100, 0});
     plan.wait();
     CHECK(record == std::vector<float>{5, 6, 7, 8, 9, 10});
@@ -85,9 +85,9 @@ TEST_CASE("edges of actors of one's own, with more slots or small ones are left 
   auto plan = large_chain(true, record);
   plan.edges[plan.actors[2].outputs[0].edge].capacity = 2;
   plan.actors[4].role = ActorRole::external;
-  share_memory(plan);
-  CHECK(plan.edges[plan.actors[0].outputs[0].edge].block == kNone);
-  CHECK(plan.edges[plan.actors[2].outputs[0].edge].block == kNone);
-  CHECK(plan.edges[plan.actors[3].outputs[0].edge].block == kNone);
-  CHECK(plan.edges[plan.actors[4].outputs[0].edge].block == kNone);
+  share_memory(plan, Dependencies(plan));
+  CHECK(plan.edges[plan.actors[0].outputs[0].edge].shared_buffer == kNone);
+  CHECK(plan.edges[plan.actors[2].outputs[0].edge].shared_buffer == kNone);
+  CHECK(plan.edges[plan.actors[3].outputs[0].edge].shared_buffer == kNone);
+  CHECK(plan.edges[plan.actors[4].outputs[0].edge].shared_buffer == kNone);
 }

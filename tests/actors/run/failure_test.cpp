@@ -1,4 +1,4 @@
-#include "troupe/actors/run/failure.hpp"
+#include "troupe/transport/failure.hpp"
 
 #include <future>
 
@@ -42,9 +42,9 @@ class Hoarder : public caf::event_based_actor {
               supervisor_ = wire.supervisor;
               send(supervisor_, Prepared{});
             },
-            [this](const Begin&) { send(supervisor_, Prepared{}); },
+            [this](const PrepareRun&) { send(supervisor_, Prepared{}); },
             [this](TensorReady& ready) { take(ready); },
-            [](const EndOfData&) {},
+            [](const DataEnded&) {},
             [](const Describe&) {},
             [this](const Stop&) {
               supervisor_ = nullptr;
@@ -73,7 +73,7 @@ template <class Actor>
 Plan plan_ending_in(const std::string& name) {
   Plan plan;
   const auto source = plan.add(counting_source("source", kForEver));
-  plan.connect(source, 0, plan.add(external<Actor>(name, {})));
+  plan.connect(source, 0, plan.add(external<Actor>(name, {.inputs = {{Shape{2}, DType::float32}}})));
   return plan;
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("an actor that never returns a credit is named by the report of the st
     SpawnedPlan spawned(runtime, split(plan_ending_in<Hoarder>("hoarder")));
     spawned.start({0, kForEver, 0});
     const WaitOptions soon{.stall_limit = std::chrono::milliseconds(50), .interval = std::chrono::milliseconds(10)};
-    CHECK_THROWS_WITH(spawned.wait(soon), Contains("[watchdog] no progress for 50 ms") &&
+    CHECK_THROWS_WITH(spawned.wait(soon), Contains("[watchdog] no progress of 'source' for 50 ms") &&
                                               Contains("'source' (step 1) waits for 'hoarder' to return 'source'") &&
                                               Contains("'hoarder' does not answer"));
   }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/data/batch_info.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
@@ -13,31 +14,32 @@ using namespace troupe::testing;
 namespace {
 
 struct Seen {
-  std::vector<std::vector<std::int64_t>> infos;
+  std::vector<BatchInfo> infos;
   std::vector<std::vector<float>> firsts;  // first feature of every row, by batch
 };
 
 /// Ten rows whose features are their number, through the loader of one of several replicas.
-Seen load(const Dataset& data, int replicas, int replica, std::int64_t epoch, std::uint64_t seed = 9) {
+Seen load(const Dataset& data, int replicas, int replica, std::int64_t epoch, std::uint64_t seed = 9,
+          std::int64_t first_batch = 0) {
   Seen seen;
   Plan plan;
   plan.max_rows = part_of_batch(data.batch_rows(), replicas, 0).rows;
-  const auto loader = add_loader(plan, data, 4, replicas, replica, {});
+  const std::vector<std::string> fields{"labels", "features"};
+  const auto loader = add_loader(plan, "data", data, fields, 4, replicas, replica, {});
   PlanActor sink{.name = "sink", .role = ActorRole::sink};
   sink.make_task = function_task([&](const Firing& firing) {
-    const auto info = firing.inputs[kBatchInfo].data<std::int64_t>();
-    seen.infos.emplace_back(info.begin(), info.end());
+    seen.infos.push_back(BatchInfo::read(firing.inputs[2]));
     auto& firsts = seen.firsts.emplace_back();
-    for (std::int64_t row = 0; row < info[0]; ++row) {
-      firsts.push_back(firing.inputs[kFeatures].data<float>()[row * 2]);
-      CHECK(firing.inputs[kLabels].data<std::int32_t>()[row] == static_cast<std::int32_t>(firsts.back()) % 3);
+    for (std::int64_t row = 0; row < seen.infos.back().rows; ++row) {
+      firsts.push_back(firing.inputs[1].data<float>()[row * 2]);
+      CHECK(firing.inputs[0].data<std::int32_t>()[row] == static_cast<std::int32_t>(firsts.back()) % 3);
     }
   });
   const auto id = plan.add(sink);
   for (std::int32_t output = 0; output < 3; ++output) plan.connect(loader, output, id);
   auto runtime = scheduled_runtime(seed);
-  SpawnedPlan spawned(runtime, seed % 2 == 0 ? fuse(plan) : split(plan));
-  spawned.start({100, 1000, epoch});
+  SpawnedPlan spawned(runtime, seed % 2 == 0 ? fuse(plan) : split(plan), context_for(data));
+  spawned.start({100, 1000, epoch, first_batch});
   spawned.wait();
   return seen;
 }
@@ -52,7 +54,7 @@ Dataset ten_rows() {
 }
 
 using Rows = std::vector<std::vector<float>>;
-using Infos = std::vector<std::vector<std::int64_t>>;
+using Infos = std::vector<BatchInfo>;
 
 }  // namespace
 
@@ -80,4 +82,28 @@ TEST_CASE("shuffled parts of all replicas together are every row once, and prefe
   CHECK(load(data, 1, 0, 3).firsts != load(data, 1, 0, 4).firsts);
   for (std::uint64_t seed = 0; seed < 8; ++seed)
     CHECK(load(data.prefetch(3), 1, 0, 3, seed).firsts == load(data, 1, 0, 3).firsts);
+}
+
+TEST_CASE("a run can begin at any batch of an epoch") {
+  const auto data = ten_rows().shuffle(10).batch(4);
+  const auto whole = load(data, 2, 1, 5).firsts;
+  REQUIRE(whole.size() == 3);
+  for (std::int64_t first = 0; first <= 3; ++first) {
+    const auto seen = load(data, 2, 1, 5, 9, first);
+    CHECK(seen.firsts == Rows(whole.begin() + first, whole.end()));
+    if (first < 3) CHECK(seen.infos[0].step == 100);
+  }
+}
+
+TEST_CASE("a loader loads the fields it is asked for, of any dtype") {
+  const auto data = Dataset::from_arrays({{"a", Tensor::from<std::int64_t>({2}, std::vector<std::int64_t>{7, 8})},
+                                          {"b", Tensor::from<std::uint8_t>({2}, std::vector<std::uint8_t>{1, 2})}});
+  Plan plan;
+  const auto loader = add_loader(plan, "data", data, std::vector<std::string>{"b"}, 0, 1, 0, {});
+  const auto& outputs = plan.actors[loader].outputs;
+  REQUIRE(outputs.size() == 2);
+  CHECK(outputs[0].info == TensorInfo{Shape{kBatch}, DType::uint8});
+  CHECK(outputs[1].info == BatchInfo::info());
+  CHECK_THROWS_WITH(add_loader(plan, "data", data, std::vector<std::string>{"c"}, 0, 1, 0, {}),
+                    Contains("no field 'c' among 'a' int64[B], 'b' uint8[B]"));
 }

@@ -1,6 +1,8 @@
 #include "troupe/actors/run/op_task.hpp"
 
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/tests/catch.hpp"
 
 using namespace troupe;
@@ -9,7 +11,7 @@ namespace {
 
 OpCall product_over_rows() {
   const TensorInfo rows{Shape{kBatch, 2}, DType::float32};
-  return {&find_op("matmul"),
+  return {&kMatmul,
           {{"transpose_a", true}, {"transpose_b", false}, {"relu", false}},
           {rows, rows},
           {{Shape{2, 2}, DType::float32}}};
@@ -21,7 +23,8 @@ std::vector<float> run(OpTask& task, std::int64_t rows) {
   const std::vector<Tensor> inputs{a, a};
   const std::vector<Tensor> outputs{Tensor::from<float>({2, 2}, std::vector<float>(4, 9.0F))};
   const Tensor scratch(Shape{static_cast<std::int64_t>(task.scratch_bytes())}, DType::uint8);
-  CHECK(task.fire({inputs, outputs, 0, rows, scratch.mutable_raw()}));
+  const auto stream = backend_of(DeviceType::cpu).make_stream({});
+  CHECK(task.fire({inputs, outputs, 0, rows, {*stream, scratch.address()}}));
   return {outputs[0].data<float>().begin(), outputs[0].data<float>().end()};
 }
 

@@ -57,11 +57,11 @@ Plan pipeline(std::int64_t steps, Doubler::Fault fault, std::vector<float>& reco
   GraphBuilder builder;
   builder.output("y", scale(builder.input("x", {2}), 10.0));
   Plan plan;
-  const auto source = plan.add(external<Source>("source", {kPair}, steps));
-  const auto doubler = plan.add(external<Doubler>("doubler", {kPair}, fault));
+  const auto source = plan.add(external<Source>("source", {.outputs = {kPair}}, steps));
+  const auto doubler = plan.add(external<Doubler>("doubler", {.inputs = {kPair}, .outputs = {kPair}}, fault));
   plan.connect(source, 0, doubler, 2);
-  const auto ops = lower(plan, std::move(builder).build(), ParameterStore(0), {.inputs = {{"x", {doubler, 0}}}});
-  plan.connect(ops.at("y").actor, 0, plan.add(external<Sink>("sink", {}, &record)), 2);
+  const auto ops = lower(plan, std::move(builder).build(), {.inputs = {{"x", {doubler, 0}}}});
+  plan.connect(ops.at("y").actor, 0, plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)), 2);
   return plan;
 }
 
@@ -74,7 +74,7 @@ void run(std::uint64_t seed, const Plan& plan, std::int64_t first = 0, std::int6
 
 }  // namespace
 
-TEST_CASE("actors of one's own are source, transform and sink of a pipeline with ops between") {
+TEST_CASE("external actors are source, transform and sink of a pipeline with ops between") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     std::vector<float> record;
     run(seed, pipeline(5, Doubler::Fault::none, record));
@@ -93,17 +93,18 @@ TEST_CASE("an exception outside of a firing is reported with its text") {
   };
   std::vector<float> record;
   Plan plan;
-  plan.connect(plan.add(external<Refuser>("refuser", {kPair})), 0, plan.add(external<Sink>("sink", {}, &record)));
+  plan.connect(plan.add(external<Refuser>("refuser", {.outputs = {kPair}})), 0,
+               plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)));
   CHECK_THROWS_WITH(run(0, plan), Contains("[refuser] not today"));
 }
 
-TEST_CASE("what an actor of one's own does wrong ends the run with its name and step") {
+TEST_CASE("what an external actor does wrong ends the run with its name and step") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     std::vector<float> record;
     CHECK_THROWS_WITH(run(seed, pipeline(9, Doubler::Fault::throws, record)),
                       Contains("[doubler] no more (op doubler, step 3"));
     CHECK_THROWS_WITH(run(seed, pipeline(9, Doubler::Fault::sets_nothing, record)),
-                      Contains("[doubler] an output was not set"));
+                      Contains("[doubler] output 0 was not set"));
     CHECK_THROWS_WITH(
         run(seed, pipeline(9, Doubler::Fault::wrong_shape, record)),
         Contains("[doubler] sent float32[3] on cpu:0 where the plan says float32[2]") && Contains("step 3"));
@@ -125,7 +126,7 @@ class Keeper : public PortActor {
 TEST_CASE("with checks, a consumer that returns a slot but keeps its tensor is found out") {
   Plan plan;
   const auto source = plan.add(counting_source("source", 5));
-  plan.connect(source, 0, plan.add(external<Keeper>("keeper", {})));
+  plan.connect(source, 0, plan.add(external<Keeper>("keeper", {.inputs = {kPair}})));
   CHECK_THROWS_WITH(run(0, plan),
                     Contains("[credit] a consumer of 'source' returned a slot but still holds its tensor"));
 }

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::int64_t kForEver = 1'000'000;
 
-Plan in_grain(Plan plan, Grain grain) {
-  return grain == Grain::fused ? fuse(std::move(plan)) : split(std::move(plan));
-}
-
 std::vector<float> counted(std::int64_t first, std::int64_t count, float offset) {
   std::vector<float> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), static_cast<float>(first) + offset);

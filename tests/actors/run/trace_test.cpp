@@ -16,7 +16,7 @@ TEST_CASE("a trace has every firing of every task, and its file can be read") {
   std::vector<float> record;
   auto runtime = scheduled_runtime(4);
   const auto trace = std::make_shared<Trace>();
-  SpawnedPlan plan(runtime, fuse(chain_plan(2, 3, record)), trace);
+  SpawnedPlan plan(runtime, fuse(chain_plan(2, 3, record)), {}, trace);
   plan.start({0, 3, 0});
   plan.wait();
   CHECK(trace->events().size() == 4 * 3);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/program.hpp"
@@ -46,6 +47,8 @@ Array draw(const CaseInput& input, std::int64_t rows, Random& random) {
   const auto n = array.elements();
   if (input.draw == Draw::batch_info) {
     array.data = {static_cast<double>(rows), static_cast<double>(2 * rows + 3), 1.0, static_cast<double>(input.number)};
+  } else if (input.draw == Draw::constant) {
+    for (auto& x : array.data) x = static_cast<double>(input.number);
   } else if (input.draw == Draw::labels) {
     for (auto& label : array.data) label = static_cast<double>(random() % static_cast<std::uint64_t>(input.number));
   } else if (input.draw == Draw::distinct) {
@@ -58,25 +61,31 @@ Array draw(const CaseInput& input, std::int64_t rows, Random& random) {
   return array;
 }
 
+/// Overwrites a tensor on any device.
+void overwrite(const Tensor& tensor, const Tensor& elements) {
+  const auto stream = backend_of(tensor.device()).make_stream(tensor.device());
+  copy(*stream, elements, tensor);
+  stream->record().wait();
+}
+
 /// Fills the memory of every result of the program with the bits of a NaN.
 void poison(const Program& program) {
   for (const auto& step : program.steps()) {
     if (step.op->kind == OpKind::update) continue;
     for (const auto& output : step.outputs) {
-      if (output.bytes() > 0) std::memset(output.mutable_raw(), 0xFF, output.bytes());
+      const Shape bytes{static_cast<std::int64_t>(output.bytes())};
+      const Tensor nans(bytes, DType::uint8);
+      std::ranges::fill(nans.mutable_data<std::uint8_t>(), 0xFF);
+      overwrite(output.view(bytes, DType::uint8, 0), nans);
     }
   }
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.bytes() == b.bytes() && (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
 }
 
 /// Copies of the results whose names begin with `prefix`.
 std::vector<Tensor> results(const Graph& graph, const Program& program, const std::string& prefix) {
   std::vector<Tensor> tensors;
   for (const auto& named : graph.outputs())
-    if (named.name.starts_with(prefix)) tensors.push_back(program.output(named.name).clone());
+    if (named.name.starts_with(prefix)) tensors.push_back(program.output(named.name).to(Device{}));
   return tensors;
 }
 
@@ -97,8 +106,12 @@ Array draw_weights(const Sizes& sizes) {
 Graph case_graph(const OpCase& op_case) {
   GraphBuilder builder;
   Values inputs;
-  for (std::size_t i = 0; i < op_case.inputs.size(); ++i)
-    inputs.push_back(builder.input("x" + std::to_string(i), op_case.inputs[i].shape, op_case.inputs[i].dtype()));
+  for (std::size_t i = 0; i < op_case.inputs.size(); ++i) {
+    const auto& input = op_case.inputs[i];
+    const auto name = "x" + std::to_string(i);
+    inputs.push_back(input.is_parameter ? builder.state(name, input.shape, Initializer::zeros())
+                                        : builder.input(name, input.shape, input.dtype()));
+  }
   const auto ys = op_case.build(inputs);
   for (std::size_t i = 0; i < ys.size(); ++i) builder.output("y" + std::to_string(i), ys[i]);
   const auto graph = std::move(builder).build();
@@ -107,7 +120,7 @@ Graph case_graph(const OpCase& op_case) {
 
 Graph case_gradient_graph(const OpCase& op_case) {
   GraphBuilder builder(case_graph(op_case));
-  const auto sources = builder.graph().sources("input");
+  const auto sources = builder.graph().sources(kInput);
   const auto y = builder.value(builder.graph().output("y0"));
   std::vector<std::int64_t> axes;
   for (std::size_t axis = 0; axis < y.shape().rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
@@ -120,29 +133,37 @@ Graph case_gradient_graph(const OpCase& op_case) {
   return std::move(builder).build();
 }
 
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
+}
+
 CaseResult run_case(const Graph& graph, const std::string& prefix, const Arrays& inputs, const Array& weights,
                     std::int64_t rows, Device device) {
   Program program(graph, rows, device);
   std::vector<std::pair<Tensor, Tensor>> bound_and_saved;
-  for (auto id : graph.sources("input")) {
-    const auto& name = graph.producer(id).name;
-    const auto tensor = to_tensor(
-        name == "dy" ? weights : inputs.at(static_cast<std::size_t>(std::stoi(name.substr(1)))), graph.info(id).dtype);
-    program.bind(name, tensor);
-    bound_and_saved.emplace_back(tensor, tensor.clone());
+  for (const auto& node : graph.nodes()) {
+    if (!node.is(kInput) && !node.is(kParameter)) continue;
+    const auto& array =
+        node.name == "dy" ? weights : inputs.at(static_cast<std::size_t>(std::stoi(node.name.substr(1))));
+    const auto saved = to_tensor(array, graph.info(node.outputs[0]).dtype);
+    bound_and_saved.emplace_back(saved.to(device), saved);
+    program.bind(node.name, bound_and_saved.back().first);
   }
   program.run();
-  const auto first = results(graph, program, prefix);
+  CaseResult result{results(graph, program, prefix)};
   poison(program);
   // Updates overwrite what they were given.
-  for (const auto& [bound, saved] : bound_and_saved)
-    if (saved.bytes() > 0) std::memcpy(bound.mutable_raw(), saved.raw(), saved.bytes());
+  for (const auto& [bound, saved] : bound_and_saved) overwrite(bound, saved);
   program.run();
   const auto second = results(graph, program, prefix);
-  CaseResult result;
-  for (const auto& tensor : first) result.outputs.push_back(to_array(tensor));
-  result.repeats = std::equal(first.begin(), first.end(), second.begin(), second.end(), same_bits);
+  result.repeats = std::ranges::equal(result.tensors, second, same_bits);
   return result;
+}
+
+Arrays CaseResult::outputs() const {
+  Arrays arrays;
+  for (const auto& tensor : tensors) arrays.push_back(to_array(tensor));
+  return arrays;
 }
 
 }  // namespace troupe::ops_test

@@ -16,10 +16,14 @@ Graph case_graph(const OpCase& op_case);
 /// get one.
 Graph case_gradient_graph(const OpCase& op_case);
 
+bool same_bits(const Tensor& a, const Tensor& b);
+
 struct CaseResult {
-  Arrays outputs;
+  std::vector<Tensor> tensors;  ///< in host memory
   /// True if a second run, with the memory of all results filled with NaN before it, gave the same bits.
   bool repeats = false;
+
+  Arrays outputs() const;
 };
 
 /// Runs a graph on inputs `x0`, ... and, if it has that input, `dy`; returns the results whose names begin with

@@ -19,8 +19,8 @@ std::vector<std::int64_t> OpCase::rows() const {
 const std::vector<OpCase>& op_cases() {
   static const auto all = [] {
     std::vector<OpCase> cases;
-    for (const auto part : {elementwise_cases, view_cases, reduce_cases, matmul_cases, conv_cases, pool_cases,
-                            softmax_cases, update_cases}) {
+    for (const auto part : {elementwise_cases, finite_cases, view_cases, reduce_cases, matmul_cases, conv_cases,
+                            pool_cases, softmax_cases, update_cases}) {
       auto more = part();
       std::move(more.begin(), more.end(), std::back_inserter(cases));
     }

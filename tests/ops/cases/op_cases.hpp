@@ -18,6 +18,7 @@ enum class Draw {
   off_grid,        ///< odd multiples of 1/128: they never cancel a sum of products of eighths
   large,           ///< within 3 of +10,000 or -10,000
   positive,        ///< in [0.1, 1)
+  constant,        ///< `number`
   labels,          ///< int32 below `number`
   batch_info,      ///< int64[4] with step `number`
 };
@@ -27,6 +28,8 @@ struct CaseInput {
   Draw draw = Draw::uniform;
   bool differentiable = true;
   std::int64_t number = 0;
+  /// An update may write to it.
+  bool is_parameter = false;
 
   DType dtype() const;
 };
@@ -56,6 +59,7 @@ const std::vector<OpCase>& op_cases();
 
 // The parts of the table.
 std::vector<OpCase> elementwise_cases();
+std::vector<OpCase> finite_cases();
 std::vector<OpCase> view_cases();
 std::vector<OpCase> reduce_cases();
 std::vector<OpCase> matmul_cases();

@@ -41,10 +41,6 @@ std::vector<Pair> pairs() {
   };
 }
 
-Values check(const Values& x) {
-  return {check_finite(x[0])};
-}
-
 }  // namespace
 
 std::vector<OpCase> elementwise_cases() {
@@ -69,7 +65,6 @@ std::vector<OpCase> elementwise_cases() {
                      [](const Values& x) { return Values{relu(x[0])}; },
                      reference::relu(),
                      0.0});
-    cases.push_back({"check_finite " + to_string(shape), {{shape}}, check, reference::identity(), 0.0});
   }
   // Eighths include zeros, where the gradient is 0.
   cases.push_back({"relu with zeros",

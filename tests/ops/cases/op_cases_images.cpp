@@ -9,12 +9,12 @@ namespace troupe::ops_test {
 namespace {
 
 struct ConvShape {
-  std::int64_t height, width, channels, window_height, window_width, filters, stride, padding;
+  std::int64_t height, width, channels, kernel_height, kernel_width, filters, stride, padding;
 };
 
 std::string text_of(const ConvShape& s) {
   return to_string(Shape{kBatch, s.height, s.width, s.channels}) + " with " +
-         to_string(Shape{s.window_height, s.window_width, s.channels, s.filters}) + " stride " +
+         to_string(Shape{s.kernel_height, s.kernel_width, s.channels, s.filters}) + " stride " +
          std::to_string(s.stride) + " padding " + std::to_string(s.padding);
 }
 
@@ -24,7 +24,7 @@ Values convolve(const Values& x, const Conv2dOptions& options) {
 
 std::vector<CaseInput> conv_inputs(const ConvShape& s, bool bias, Draw draw, Draw bias_draw) {
   std::vector<CaseInput> inputs{{{kBatch, s.height, s.width, s.channels}, draw},
-                                {{s.window_height, s.window_width, s.channels, s.filters}, draw}};
+                                {{s.kernel_height, s.kernel_width, s.channels, s.filters}, draw}};
   if (bias) inputs.push_back({{s.filters}, bias_draw});
   return inputs;
 }

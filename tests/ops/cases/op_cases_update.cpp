@@ -9,43 +9,63 @@ namespace {
 
 const Shape kParameter{7, 5};
 
+CaseInput stored(Draw draw = Draw::uniform) {
+  return {kParameter, draw, false, 0, true};
+}
+
 CaseInput fixed(const Shape& shape, Draw draw = Draw::uniform) {
   return {shape, draw, false};
 }
 
-std::function<Values(const Values&)> apply(const char* op, const Attributes& attributes) {
-  return [op, attributes](const Values& x) { return x[0].builder().apply(op, x, attributes); };
+std::function<Values(const Values&)> apply(const OpDef& op, const Attributes& attributes) {
+  return [&op, attributes](const Values& x) { return x[0].builder().apply(op, x, attributes); };
 }
 
 OpCase sgd_case(const std::string& name, const reference::SgdOptions& options, bool clipped) {
-  std::vector<CaseInput> inputs{fixed(kParameter)};
-  if (options.momentum != 0.0) inputs.push_back(fixed(kParameter));
+  std::vector<CaseInput> inputs{stored()};
+  if (options.momentum != 0.0) inputs.push_back(stored());
   inputs.insert(inputs.end(), {fixed(kParameter), fixed({}, Draw::positive)});
   if (clipped) inputs.push_back(fixed({}, Draw::positive));
   return {"sgd_update " + name, inputs,
-          apply("sgd_update", {{"momentum", options.momentum},
-                               {"nesterov", options.nesterov},
-                               {"weight_decay", options.weight_decay},
-                               {"clipped", clipped}}),
+          apply(kSgdUpdate, {{"momentum", options.momentum},
+                             {"nesterov", options.nesterov},
+                             {"weight_decay", options.weight_decay},
+                             {"clipped", clipped}}),
           reference::sgd_update(options), 1e-6};
 }
 
 // A large v makes the correction of its bias matter.
 OpCase adam_case(const std::string& name, const reference::AdamOptions& options, std::int64_t step, bool clipped) {
-  std::vector<CaseInput> inputs{fixed(kParameter), fixed(kParameter),         fixed(kParameter, Draw::positive),
-                                fixed(kParameter), fixed({}, Draw::positive), batch_info(step)};
+  std::vector<CaseInput> inputs{
+      stored(), stored(), stored(Draw::positive), fixed(kParameter), fixed({}, Draw::positive), batch_info(step)};
   if (clipped) inputs.push_back(fixed({}, Draw::positive));
   return {"adam_update " + name + " in step " + std::to_string(step), inputs,
-          apply("adam_update", {{"beta1", options.beta1},
-                                {"beta2", options.beta2},
-                                {"epsilon", options.epsilon},
-                                {"weight_decay", options.weight_decay},
-                                {"clipped", clipped}}),
+          apply(kAdamUpdate, {{"beta1", options.beta1},
+                              {"beta2", options.beta2},
+                              {"epsilon", options.epsilon},
+                              {"weight_decay", options.weight_decay},
+                              {"clipped", clipped}}),
           reference::adam_update(options), 2e-6};
 }
 
+/// The same update with a flag: without effect if it is 0.
+OpCase with_flag(OpCase update, std::int64_t flag) {
+  update.name += " with flag " + std::to_string(flag);
+  update.inputs.push_back({Shape{}, Draw::constant, false, flag});
+  update.reference.forward = [whole = update.reference.forward](Arrays in) {
+    const bool applied = in.back().data[0] > 0.0;
+    in.pop_back();
+    auto out = whole(in);
+    if (applied) return out;
+    in.resize(out.size());
+    return in;
+  };
+  if (flag == 0) update.tolerance = 0.0;
+  return update;
+}
+
 OpCase factor_case(const std::string& name, std::vector<CaseInput> inputs, double limit) {
-  return {"global_norm_factor " + name, std::move(inputs), apply("global_norm_factor", {{"limit", limit}}),
+  return {"global_norm_factor " + name, std::move(inputs), apply(kGlobalNormFactor, {{"limit", limit}}),
           reference::global_norm_factor(limit), 1e-6};
 }
 
@@ -73,6 +93,12 @@ std::vector<OpCase> update_cases() {
       factor_case("above the limit", {fixed({30, 4}), fixed({5}), fixed({})}, 0.5),
       factor_case("with a gradient of no elements", {fixed({30, 4}), fixed({0})}, 0.5),
   };
+  for (const std::int64_t flag : {0, 1, 4}) {
+    cases.push_back(with_flag(sgd_case("plain", {}, false), flag));
+    cases.push_back(with_flag(sgd_case("with momentum, clipped", {.momentum = 0.9}, true), flag));
+    cases.push_back(with_flag(adam_case("plain", {}, 3, false), flag));
+    cases.push_back(with_flag(adam_case("clipped", {}, 3, true), flag));
+  }
   for (const std::int64_t step : {0, 1, 6, 5000}) {
     cases.push_back(adam_case("plain", {}, step, false));
     cases.push_back(adam_case("with all of it", {0.8, 0.99, 1e-3, 0.1}, step, true));

@@ -23,6 +23,10 @@ Reference scale(double factor);
 Reference relu();
 /// The inputs as they are, one output each.
 Reference identity();
+/// The scalar 1.
+Reference one();
+/// 1 where the input is not below the threshold, else 0.
+Reference at_least(double threshold);
 /// The leading size of a target may be kBatch: then it is that of the input.
 Reference reshape(Sizes target);
 Reference slice(std::int64_t offset, Sizes target);

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "troupe/tests/ops/cases/reference.hpp"
 
 namespace troupe::ops_test::reference {
@@ -61,19 +63,23 @@ struct Convolution {
 struct Pooling {
   std::int64_t window, stride, padding;
 
+  static bool replaces(double here, double best) { return here > best || (std::isnan(here) && !std::isnan(best)); }
+
   Array zero_result(const Array& x) const {
     const auto size = [this](std::int64_t length) { return (length + 2 * padding - window) / stride + 1; };
     return Array({x.sizes[0], size(x.sizes[1]), size(x.sizes[2]), x.sizes[3]});
   }
 
-  /// The number of the first largest element of the window at `at`; what lies outside the image does not count.
+  /// The number of the first largest element of the window at `at`, or of the first NaN; what lies outside the image
+  /// does not count.
   std::size_t place(const Array& x, const Sizes& at) const {
     std::int64_t best = -1;
     for (auto i = at[1] * stride - padding; i < at[1] * stride - padding + window; ++i) {
       for (auto j = at[2] * stride - padding; j < at[2] * stride - padding + window; ++j) {
         if (i < 0 || i >= x.sizes[1] || j < 0 || j >= x.sizes[2]) continue;
         const auto here = flat_of(x.sizes, {at[0], i, j, at[3]});
-        if (best < 0 || x.data[static_cast<std::size_t>(here)] > x.data[static_cast<std::size_t>(best)]) best = here;
+        if (best < 0 || replaces(x.data[static_cast<std::size_t>(here)], x.data[static_cast<std::size_t>(best)]))
+          best = here;
       }
     }
     return static_cast<std::size_t>(best);

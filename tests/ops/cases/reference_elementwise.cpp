@@ -109,6 +109,24 @@ Reference identity() {
   return {[](const Arrays& in) { return in; }, [](const Arrays&, const Array& dy) { return Arrays{dy}; }};
 }
 
+Reference one() {
+  const auto forward = [](const Arrays&) {
+    Array y(Sizes{});
+    y.data[0] = 1.0;
+    return Arrays{y};
+  };
+  return {forward, nullptr};
+}
+
+Reference at_least(double threshold) {
+  const auto forward = [threshold](const Arrays& in) {
+    auto y = in[0];
+    for (auto& element : y.data) element = element < threshold ? 0.0 : 1.0;
+    return Arrays{y};
+  };
+  return {forward, nullptr};
+}
+
 Reference reshape(Sizes target) {
   const auto forward = [target](const Arrays& in) {
     auto y = in[0];

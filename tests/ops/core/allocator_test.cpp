@@ -10,7 +10,7 @@
 
 namespace troupe::ops_test {
 
-TEST_CASE("blocks are aligned, zeroed and used again", "[allocator]") {
+TEST_CASE("blocks are aligned, zeroed and reused", "[allocator]") {
   Allocator allocator;
   auto* block = allocator.allocate(100);
   CHECK(reinterpret_cast<std::uintptr_t>(block) % Allocator::kAlignment == 0);
@@ -53,7 +53,7 @@ TEST_CASE("nothing is allocated for no bytes", "[allocator]") {
   CHECK(allocator.peak_bytes() == 0);
 }
 
-TEST_CASE("memory that cannot be had is an error and is not counted", "[allocator]") {
+TEST_CASE("running out of memory is an error and is not counted", "[allocator]") {
   Allocator allocator;
   const auto all = std::numeric_limits<std::size_t>::max();
   CHECK(contains(error_of([&] { allocator.allocate(all); }), "[allocator]"));

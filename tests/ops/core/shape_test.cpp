@@ -42,7 +42,7 @@ TEST_CASE("shapes are equal if their ranks and sizes are", "[shape]") {
   CHECK_FALSE(Shape{kBatch, 3} == Shape{1, 3});
 }
 
-TEST_CASE("what cannot be a shape is refused", "[shape]") {
+TEST_CASE("invalid sizes are refused", "[shape]") {
   CHECK(contains(error_of([] { Shape{1, 2, 3, 4, 5, 6, 7}; }), "[shape] at most 6 axes, not 7"));
   CHECK(error_of([] { Shape{1, 2, 3, 4, 5, 6}; }).empty());
   CHECK(contains(error_of([] { Shape{2, kBatch}; }), "axis 1 is negative"));

@@ -70,14 +70,14 @@ TEST_CASE("a view that reaches past the end is refused", "[tensor]") {
   CHECK_FALSE(error_of([&] { (void)tensor.view({std::int64_t{1} << 62}); }).empty());
 }
 
-TEST_CASE("elements are read as what they are", "[tensor]") {
+TEST_CASE("elements are read by their own dtype only", "[tensor]") {
   const auto tensor = Tensor::scalar<std::int32_t>(-5);
   CHECK(tensor.item<std::int32_t>() == -5);
   CHECK(contains(error_of([&] { (void)tensor.data<float>(); }), "int32[] on cpu:0 was read as float32"));
   CHECK(contains(error_of([&] { (void)counting({2}).item<float>(); }), "float32[2] on cpu:0 is not one element"));
 }
 
-TEST_CASE("a tensor is not made of what does not fit", "[tensor]") {
+TEST_CASE("impossible tensors are refused", "[tensor]") {
   const std::vector<float> three(3);
   CHECK(contains(error_of([&] { (void)Tensor::from<float>({2, 2}, three); }), "[2, 2] does not hold 3 elements"));
   CHECK_FALSE(error_of([] { Tensor({kBatch, 2}, DType::float32); }).empty());
@@ -92,6 +92,47 @@ TEST_CASE("an empty tensor has a shape and no elements", "[tensor]") {
   CHECK(empty.elements() == 0);
   CHECK(empty.clone().shape() == Shape{0, 5});
   CHECK(empty.view({5, 0}).data<float>().empty());
+}
+
+TEST_CASE("every accessor of an empty handle throws", "[tensor]") {
+  const Tensor none;
+  CHECK_FALSE(none);
+  const std::string expected = "[tensor] a handle without a tensor";
+  CHECK(contains(error_of([&] { (void)none.shape(); }), expected));
+  CHECK(contains(error_of([&] { (void)none.dtype(); }), expected));
+  CHECK(contains(error_of([&] { (void)none.device(); }), expected));
+  CHECK(contains(error_of([&] { (void)none.elements(); }), expected));
+  CHECK(contains(error_of([&] { (void)none.bytes(); }), expected));
+  CHECK(contains(error_of([&] { (void)none.raw(); }), expected));
+  CHECK(contains(error_of([&] { (void)none.data<float>(); }), expected));
+  CHECK(contains(error_of([&] { (void)none.item<float>(); }), expected));
+  CHECK(contains(error_of([&] { (void)none.view({1}); }), expected));
+  CHECK(contains(error_of([&] { (void)none.clone(); }), expected));
+  CHECK(contains(error_of([&] { (void)none.copy_to_host(); }), expected));
+}
+
+TEST_CASE("a tensor can stand on memory from elsewhere and keeps it", "[tensor]") {
+  const auto numbers = std::make_shared<std::vector<float>>(std::vector<float>{1.0F, 2.0F});
+  const std::shared_ptr<std::byte> memory(numbers, reinterpret_cast<std::byte*>(numbers->data()));
+  {
+    const Tensor tensor(memory, {2}, DType::float32);
+    CHECK(tensor.data<float>()[1] == 2.0F);
+    tensor.mutable_data<float>()[0] = 5.0F;
+    CHECK(numbers.use_count() == 3);
+  }
+  CHECK(numbers.use_count() == 2);
+  CHECK((*numbers)[0] == 5.0F);
+  CHECK_FALSE(error_of([] { Tensor(nullptr, {2}, DType::float32); }).empty());
+}
+
+TEST_CASE("a tensor that the host may touch is its own copy on the host", "[tensor]") {
+  const auto tensor = counting({3});
+  CHECK(tensor.copy_to_host().same_as(tensor));
+  const auto moved = tensor.to({DeviceType::cpu, 1});
+  CHECK_FALSE(moved.same_as(tensor));
+  CHECK(to_string(moved) == "float32[3] on cpu:1");
+  CHECK(std::ranges::equal(moved.data<float>(), tensor.data<float>()));
+  CHECK(Tensor::pinned({2}, DType::int64, {}).data<std::int64_t>()[1] == 0);
 }
 
 TEST_CASE("a tensor prints its dtype, shape and device", "[tensor]") {

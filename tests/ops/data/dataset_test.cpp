@@ -132,13 +132,15 @@ TEST_CASE("a dataset counts its batches", "[dataset]") {
   const auto dataset = range(10).batch(4).prefetch(2);
   CHECK(dataset.batch_rows() == 4);
   CHECK(dataset.prefetched() == 2);
-  CHECK(dataset.classes() == 10);
-  CHECK(dataset.feature_shape() == Shape{kBatch, 2});
+  CHECK(dataset.fields() == std::vector<Field>{{"features", {Shape{kBatch, 2}, DType::float32}},
+                                               {"labels", {Shape{kBatch}, DType::int32}}});
 }
 
 TEST_CASE("gathered features are scaled and shifted", "[dataset]") {
   const Tensor features({3, 2}, DType::float32), labels({3}, DType::int32);
-  range(10, 0.5F, -1.0F).gather(Order{7, 0, 7}, features, labels);
+  const auto dataset = range(10, 0.5F, -1.0F);
+  dataset.gather(Order{7, 0, 7}, 0, features);
+  dataset.gather(Order{7, 0, 7}, 1, labels);
   CHECK(std::ranges::equal(features.data<float>(), std::vector<float>{34.0F, 34.5F, -1.0F, -0.5F, 34.0F, 34.5F}));
   CHECK(std::ranges::equal(labels.data<std::int32_t>(), Order{7, 0, 7}));
 }
@@ -147,8 +149,8 @@ TEST_CASE("bytes are features too", "[dataset]") {
   std::vector<std::uint8_t> bytes(512);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i);
   const Dataset dataset(Tensor::from<std::uint8_t>({2, 16, 16}, bytes), Tensor({2}, DType::int32), 1, 2.0F, 1.0F);
-  const Tensor features({1, 16, 16}, DType::float32), labels({1}, DType::int32);
-  dataset.gather(Order{1}, features, labels);
+  const Tensor features({1, 16, 16}, DType::float32);
+  dataset.gather(Order{1}, 0, features);
   for (std::size_t i = 0; i < 256; ++i) CHECK(features.data<float>()[i] == 2.0F * static_cast<float>(i) + 1.0F);
 }
 
@@ -159,11 +161,56 @@ TEST_CASE("examples that do not fit together are refused", "[dataset]") {
         [&] { Dataset(features, Tensor::from<std::int32_t>({static_cast<std::int64_t>(labels.size())}, labels), 3); });
   };
   CHECK(make({0, 1, 2}).empty());
-  CHECK(contains(make({0, 1}), "[dataset] float32[3, 2] on cpu:0 and labels int32[2] on cpu:0"));
+  CHECK(contains(make({0, 1}), "[dataset] field 'labels' is int32[2] on cpu:0, but 'features' has 3 rows"));
   CHECK(contains(make({0, 1, 3}), "label 3 is not one of the 3 classes"));
   CHECK(contains(make({0, -1, 2}), "label -1"));
-  CHECK(
-      contains(error_of([] { Dataset(Tensor({3}, DType::int32), Tensor({3}, DType::int32), 3); }), "uint8 or float32"));
+  CHECK(contains(error_of([] { Dataset(Tensor({3}, DType::int32), Tensor({3}, DType::int32), 3); }),
+                 "only uint8 and float32 can be scaled"));
+}
+
+TEST_CASE("fields of any dtype and shape have names", "[dataset]") {
+  const auto data = Dataset::from_arrays({
+      {"id", Tensor::from<std::int64_t>({3}, std::vector<std::int64_t>{10, 11, 12})},
+      {"pair", Tensor::from<float>({3, 2}, std::vector<float>{0, 1, 2, 3, 4, 5})},
+      {"raw", Tensor::from<std::uint8_t>({3, 1}, std::vector<std::uint8_t>{0, 128, 255})},
+  });
+  CHECK(data.fields() == std::vector<Field>{{"id", {Shape{kBatch}, DType::int64}},
+                                            {"pair", {Shape{kBatch, 2}, DType::float32}},
+                                            {"raw", {Shape{kBatch, 1}, DType::uint8}}});
+  CHECK(data.index_of("raw") == 2);
+  const Tensor ids({2}, DType::int64), pairs({2, 2}, DType::float32), raw({2, 1}, DType::uint8);
+  const Order samples{2, 0};
+  data.gather(samples, 0, ids);
+  data.gather(samples, 1, pairs);
+  data.gather(samples, 2, raw);
+  CHECK(std::ranges::equal(ids.data<std::int64_t>(), std::vector<std::int64_t>{12, 10}));
+  CHECK(std::ranges::equal(pairs.data<float>(), std::vector<float>{4, 5, 0, 1}));
+  CHECK(std::ranges::equal(raw.data<std::uint8_t>(), std::vector<std::uint8_t>{255, 0}));
+
+  const auto scaled = data.scaled("raw", 2.0F, 1.0F).scaled("raw", 10.0F);
+  CHECK(scaled.fields()[2].info == TensorInfo{Shape{kBatch, 1}, DType::float32});
+  CHECK(data.fields()[2].info.dtype == DType::uint8);
+  const Tensor floats({2, 1}, DType::float32);
+  scaled.gather(samples, 2, floats);
+  CHECK(std::ranges::equal(floats.data<float>(), std::vector<float>{5110, 10}));
+  CHECK(contains(error_of([&] { scaled.gather(samples, 2, raw); }), "2 rows of 'raw' float32[B, 1] do not fit"));
+  CHECK(contains(error_of([&] { data.gather(Order{3}, 0, Tensor({1}, DType::int64)); }), "no row 3"));
+}
+
+TEST_CASE("fields that do not go together are refused by name", "[dataset]") {
+  const Tensor three({3}, DType::float32), four({4}, DType::float32);
+  const auto refusal = [](const Dataset::Arrays& arrays) {
+    return error_of([&] { (void)Dataset::from_arrays(arrays); });
+  };
+  CHECK(contains(refusal({}), "at least one field"));
+  CHECK(contains(refusal({{"a", three}, {"b", four}}), "field 'b' is float32[4] on cpu:0, but 'a' has 3 rows"));
+  CHECK(contains(refusal({{"a", three}, {"a", three}}), "two fields named 'a'"));
+  CHECK(contains(refusal({{"", three}}), "a field needs a name"));
+  CHECK(contains(refusal({{"a", Tensor()}}), "field 'a' has no array"));
+  CHECK(contains(refusal({{"a", Tensor::scalar(1.0F)}}), "field 'a' has no rows"));
+  const auto data = Dataset::from_arrays({{"a", three}, {"n", Tensor({3}, DType::int32)}});
+  CHECK(contains(error_of([&] { (void)data.index_of("b"); }), "no field 'b' among 'a' float32[B], 'n' int32[B]"));
+  CHECK(contains(error_of([&] { (void)data.scaled("n", 2.0F); }), "not 'n' int32[B]"));
 }
 
 TEST_CASE("options out of range are refused by name", "[dataset]") {

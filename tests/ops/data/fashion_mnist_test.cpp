@@ -39,7 +39,9 @@ Summary summary_of(const Dataset& dataset) {
   const Tensor features({kRows, 28, 28, 1}, DType::float32), labels({kRows}, DType::int32);
   const auto order = dataset.order(0, 0);
   for (std::int64_t first = 0; first < dataset.rows(); first += kRows) {
-    dataset.gather(std::span(order).subspan(static_cast<std::size_t>(first), kRows), features, labels);
+    const auto samples = std::span(order).subspan(static_cast<std::size_t>(first), kRows);
+    dataset.gather(samples, 0, features);
+    dataset.gather(samples, 1, labels);
     for (auto label : labels.data<std::int32_t>()) ++summary.labels.at(static_cast<std::size_t>(label));
     const auto pixels = features.data<float>();
     summary.mean += std::accumulate(pixels.begin(), pixels.end(), 0.0) / static_cast<double>(dataset.rows() * kPixels);
@@ -56,10 +58,10 @@ TEST_CASE("images and labels are read together", "[fashion_mnist]") {
   write_files(directory, 3, {9, 0, 5});
   const auto dataset = fashion_mnist(Split::test, directory.path());
   CHECK(dataset.rows() == 3);
-  CHECK(dataset.classes() == 10);
-  CHECK(dataset.feature_shape() == Shape{kBatch, 28, 28, 1});
+  CHECK(dataset.fields()[0] == Field{"features", {Shape{kBatch, 28, 28, 1}, DType::float32}});
   const Tensor features({1, 28, 28, 1}, DType::float32), labels({1}, DType::int32);
-  dataset.gather(std::vector<std::int32_t>{2}, features, labels);
+  dataset.gather(std::vector<std::int32_t>{2}, 0, features);
+  dataset.gather(std::vector<std::int32_t>{2}, 1, labels);
   CHECK(labels.item<std::int32_t>() == 5);
   CHECK(std::ranges::all_of(features.data<float>(), [](float x) { return x == Approx(2.0 / 255.0); }));
 }

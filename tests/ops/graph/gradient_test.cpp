@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/finite.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/reduce.hpp"

@@ -17,7 +17,7 @@ std::vector<std::string> names_of(const Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("a graph lists its nodes after those they read", "[graph]") {
+TEST_CASE("a graph lists its nodes in topological order", "[graph]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {kBatch, 3});
   const auto w = builder.parameter("w", {3}, Initializer::constant(2.0));
@@ -26,7 +26,7 @@ TEST_CASE("a graph lists its nodes after those they read", "[graph]") {
   const auto graph = std::move(builder).build();
   CHECK(names_of(graph) == std::vector<std::string>{"x", "w", "mul", "relu"});
   CHECK(graph.info(graph.output("y")) == TensorInfo{Shape{kBatch, 3}, DType::float32});
-  CHECK(graph.producer(graph.output("y")).is("relu"));
+  CHECK(graph.producer(graph.output("y")).is(kRelu));
   CHECK(graph.producer(w.id()).trainable);
   CHECK(graph.readers()[y.id()] == std::vector<int>{3});
   CHECK(graph.readers()[graph.output("y")].empty());
@@ -39,9 +39,9 @@ TEST_CASE("sources are found by their kind", "[graph]") {
   const auto v = builder.state("w/velocity", {2}, Initializer::zeros());
   const auto c = builder.constant(Tensor::scalar(1.0F));
   const auto& graph = builder.graph();
-  CHECK(graph.sources("input") == std::vector<ValueId>{x.id()});
-  CHECK(graph.sources("parameter") == std::vector<ValueId>{w.id(), v.id()});
-  CHECK(graph.sources("constant") == std::vector<ValueId>{c.id()});
+  CHECK(graph.sources(kInput) == std::vector<ValueId>{x.id()});
+  CHECK(graph.sources(kParameter) == std::vector<ValueId>{w.id(), v.id()});
+  CHECK(graph.sources(kConstant) == std::vector<ValueId>{c.id()});
   CHECK_FALSE(graph.producer(v.id()).trainable);
 }
 
@@ -85,18 +85,18 @@ TEST_CASE("two sources or outputs of one name are refused", "[graph]") {
   CHECK(contains(error_of([&] { builder.output("y", x); }), "[graph] there are two outputs named 'y'"));
 }
 
-TEST_CASE("what a graph does not have is an error", "[graph]") {
+TEST_CASE("missing outputs, unknown ops and foreign values are errors", "[graph]") {
   GraphBuilder builder, other;
   const auto x = builder.input("x", {2});
   CHECK(contains(error_of([&] { (void)builder.graph().output("loss"); }), "no output 'loss'"));
   CHECK_FALSE(builder.graph().has_output("loss"));
-  CHECK(contains(error_of([&] { builder.apply_one("frobnicate", {x}); }), "[graph] there is no op 'frobnicate'"));
-  CHECK(contains(error_of([&] { builder.apply_one("relu", {Value()}); }), "[relu] an input is no value"));
+  CHECK(contains(error_of([&] { find_op("frobnicate"); }), "[graph] there is no op 'frobnicate'"));
+  CHECK(contains(error_of([&] { builder.apply_one(kRelu, {Value()}); }), "[relu] an input is invalid"));
   CHECK(contains(error_of([&] { add(x, other.input("x", {2})); }), "[add] an input belongs to another graph"));
   CHECK(contains(error_of([&] { builder.parameter("w", {kBatch}, Initializer::zeros()); }), "size of the batch"));
 }
 
-TEST_CASE("a builder goes on where a graph ended", "[graph]") {
+TEST_CASE("a builder extends a graph", "[graph]") {
   GraphBuilder first;
   first.output("y", relu(first.input("x", {2})));
   const auto old = std::move(first).build();
@@ -109,11 +109,95 @@ TEST_CASE("a builder goes on where a graph ended", "[graph]") {
   CHECK(old.nodes().size() == 2);
 }
 
+TEST_CASE("values of what was inferred outlive the growth of a graph", "[graph]") {
+  GraphBuilder builder;
+  const auto x = builder.input("x", {2, 3});
+  const auto& shape = x.shape();
+  const auto& info = x.info();
+  auto y = x;
+  for (int i = 0; i < 1000; ++i) y = relu(y);
+  CHECK(shape == Shape{2, 3});
+  CHECK(info == y.info());
+}
+
+TEST_CASE("an invalid value refuses every question", "[graph]") {
+  const Value none;
+  CHECK_FALSE(none.valid());
+  CHECK(contains(error_of([&] { (void)none.shape(); }), "[graph] an invalid value"));
+  CHECK(contains(error_of([&] { (void)none.dtype(); }), "[graph] an invalid value"));
+  CHECK(contains(error_of([&] { (void)none.builder(); }), "[graph] an invalid value"));
+  CHECK(contains(error_of([&] { relu(none); }), "[graph] an invalid value"));
+  CHECK(contains(error_of([&] { GraphBuilder().constant(Tensor()); }), "[tensor] a handle without a tensor"));
+}
+
+TEST_CASE("the copy of a node gets a name of its own, the copy of a source keeps it", "[graph]") {
+  GraphBuilder first, second;
+  const auto x = first.input("x", {2});
+  relu(x);
+  const auto z = second.copy_source(first.graph().nodes()[0], x.info());
+  second.copy(first.graph().nodes()[1], std::vector{z});
+  second.copy(first.graph().nodes()[1], std::vector{z});
+  relu(z);
+  CHECK(names_of(second.graph()) == std::vector<std::string>{"x", "relu", "relu_2", "relu_3"});
+  CHECK(contains(error_of([&] { second.copy_source(first.graph().nodes()[0], x.info()); }), "two values named 'x'"));
+  CHECK(contains(error_of([&] { second.copy(first.graph().nodes()[1], std::vector{x}); }), "another graph"));
+}
+
+namespace {
+
+void update(Value target, Value gradient) {
+  auto& builder = target.builder();
+  builder.apply(kSgdUpdate, std::vector{target, gradient, builder.constant(Tensor::scalar(0.1F))},
+                {{"momentum", 0.0}, {"nesterov", false}, {"weight_decay", 0.0}, {"clipped", false}});
+}
+
+}  // namespace
+
+TEST_CASE("a parameter has one update in a graph, and nothing else has any", "[graph]") {
+  GraphBuilder builder;
+  const auto g = builder.input("g", {2});
+  const auto w = builder.parameter("w", {2}, Initializer::zeros());
+  const auto other = builder.parameter("other", {2}, Initializer::zeros());
+  update(w, g);
+  update(other, w);
+  CHECK(contains(error_of([&] { update(w, g); }), "[sgd_update] updates 'w', which 'sgd_update' updates already"));
+  CHECK(contains(error_of([&] { update(g, w); }), "[sgd_update] updates 'g', which is not a parameter"));
+  CHECK(contains(error_of([&] { update(relu(w), g); }), "updates 'relu', which is not a parameter"));
+  CHECK(contains(error_of([&] { update(reshape(w, {2}), g); }), "updates 'reshape', which is not a parameter"));
+  const auto nodes = builder.graph().nodes().size();
+  GraphBuilder extended(std::move(builder).build());
+  CHECK(contains(error_of([&] { update(extended.value(w.id()), extended.value(g.id())); }), "updates already"));
+  CHECK(extended.graph().nodes().size() == nodes + 1);
+}
+
 TEST_CASE("every op is found by its name", "[graph]") {
-  for (const auto* op : all_ops()) {
+  for (const auto* op : built_in_ops()) {
     CHECK(&find_op(op->name) == op);
     CHECK(op->infer != nullptr);
   }
+}
+
+namespace {
+
+std::vector<TensorInfo> infer_first(const OpInputs& inputs) {
+  return {inputs[0]};
+}
+
+const OpDef kNamedTwice{.name = "relu", .infer = infer_first};
+const OpDef kNameless{.infer = infer_first};
+const OpDef kShapeless{.name = "shapeless"};
+const OpDef kRegistered{.name = "registered by a test", .infer = infer_first};
+
+}  // namespace
+
+TEST_CASE("an op from outside the library is found once it is registered", "[graph]") {
+  CHECK_FALSE(error_of([] { find_op(kRegistered.name); }).empty());
+  register_op(kRegistered);
+  CHECK(&find_op("registered by a test") == &kRegistered);
+  CHECK(contains(error_of([] { register_op(kRegistered); }), "[registered by a test] there is an op of that name"));
+  CHECK(contains(error_of([] { register_op(kNamedTwice); }), "[relu] there is an op of that name already"));
+  CHECK(contains(error_of([] { register_op(kNameless); }), "[graph] an op needs a name"));
+  CHECK(contains(error_of([] { register_op(kShapeless); }), "[shapeless] has no shape rule"));
 }
 
 }  // namespace troupe::ops_test

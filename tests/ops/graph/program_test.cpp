@@ -35,7 +35,7 @@ std::vector<float> elements(const Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("a program runs as often as wanted on what is bound", "[program]") {
+TEST_CASE("a program can run again on the same memory", "[program]") {
   Program program(doubling(), 1);
   const auto x = pair(1.0F, 2.0F);
   program.bind("x", x);
@@ -56,12 +56,12 @@ TEST_CASE("other memory may be bound between runs, and views follow", "[program]
   CHECK(elements(program.output("x again")) == std::vector<float>{3.0F, 4.0F});
 }
 
-TEST_CASE("a program does not run before all it reads is bound", "[program]") {
+TEST_CASE("a program with unbound inputs refuses to run", "[program]") {
   Program program(doubling(), 1);
   CHECK(error_of([&] { program.run(); }) == "[x] has no memory: bind it first");
 }
 
-TEST_CASE("only what fits is bound", "[program]") {
+TEST_CASE("binding a wrong shape, dtype or name is refused", "[program]") {
   Program program(doubling(), 3);
   const auto error_of_binding = [&](const std::string& name, const Tensor& tensor) {
     return error_of([&] { program.bind(name, tensor); });
@@ -109,7 +109,7 @@ TEST_CASE("an update is made in the memory of the parameter", "[program]") {
   CHECK(elements(memory) == std::vector<float>{-2.0F, -4.0F});
 }
 
-TEST_CASE("a program uses memory again that is read no more", "[program]") {
+TEST_CASE("a program reuses memory after its last reader", "[program]") {
   const auto bytes_of_chain = [](int length) {
     GraphBuilder builder;
     auto x = builder.input("x", {1024});
@@ -135,7 +135,7 @@ TEST_CASE("inner values that are read later are not overwritten", "[program]") {
   CHECK(elements(program.output("sum")) == std::vector<float>(64, 255.0F));
 }
 
-TEST_CASE("what needs a communicator does not run alone", "[program]") {
+TEST_CASE("a collective cannot run in a program", "[program]") {
   GraphBuilder builder;
   builder.output("y", all_reduce(builder.input("x", {2})));
   const auto graph = std::move(builder).build();

@@ -1,6 +1,7 @@
 #include "troupe/ops/nn/layers.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/tests/catch.hpp"
@@ -21,12 +22,12 @@ struct Parameter {
 
 std::vector<Parameter> parameters_of(const Graph& graph) {
   std::vector<Parameter> found;
-  for (auto id : graph.sources("parameter"))
+  for (auto id : graph.sources(kParameter))
     found.push_back({graph.producer(id).name, graph.info(id).shape, graph.producer(id).initializer});
   return found;
 }
 
-Graph graph_of(const Model& model, const Shape& features) {
+Graph graph_of(const std::function<Value(Value)>& model, const Shape& features) {
   GraphBuilder builder;
   builder.output("y", model(builder.input("x", features)));
   return std::move(builder).build();
@@ -77,7 +78,7 @@ TEST_CASE("a dense layer computes the activation of x times weights plus bias", 
 }
 
 TEST_CASE("options reach the convolution and the pooling", "[layers]") {
-  const auto shape_of = [](const Model& model) {
+  const auto shape_of = [](const std::function<Value(Value)>& model) {
     const auto graph = graph_of(model, {kBatch, 7, 9, 3});
     return graph.info(graph.output("y")).shape;
   };

@@ -16,13 +16,22 @@ namespace {
 /// Two parameters `a` and `b` under an optimizer, their gradients given from outside.
 class Trained {
  public:
-  explicit Trained(const Optimizer& optimizer) : program_(graph_of(optimizer), 0) {
+  explicit Trained(const Optimizer& optimizer, bool with_flag = false) : program_(graph_of(optimizer, with_flag), 0) {
+    if (with_flag) program_.bind("flag", flag_);
     for (const auto& name : {"a/velocity", "b/velocity", "a/m", "b/m", "a/v", "b/v"}) bind_if_there(name);
     program_.bind("a", a_);
     program_.bind("b", b_);
     program_.bind("da", da_);
     program_.bind("db", db_);
     program_.bind("info", info_);
+  }
+
+  void set_flag(float flag) { flag_.mutable_data<float>()[0] = flag; }
+  /// Copies of parameters and states.
+  std::vector<Tensor> memory() const {
+    std::vector<Tensor> copies{a_.clone(), b_.clone()};
+    for (const auto& state : states_) copies.push_back(state.clone());
+    return copies;
   }
 
   /// One step with the given gradients.
@@ -37,23 +46,27 @@ class Trained {
   Array b() const { return to_array(b_); }
 
  private:
-  static Graph graph_of(const Optimizer& optimizer) {
+  static Graph graph_of(const Optimizer& optimizer, bool with_flag) {
     GraphBuilder builder;
     const std::vector parameters{builder.parameter("a", {2}, Initializer::zeros()),
                                  builder.parameter("b", {1, 1}, Initializer::zeros())};
     const std::vector gradients{builder.input("da", {2}), builder.input("db", {1, 1})};
-    optimizer.apply(parameters, gradients, builder.input("info", {4}, DType::int64));
+    const auto info = builder.input("info", {4}, DType::int64);
+    optimizer.apply(parameters, gradients, info, with_flag ? builder.input("flag", {}) : Value());
     return std::move(builder).build();
   }
 
   void bind_if_there(const std::string& name) {
     const bool is_of_a = name.starts_with("a");
-    error_of([&] { program_.bind(name, Tensor(is_of_a ? Shape{2} : Shape{1, 1}, DType::float32)); });
+    const Tensor state(is_of_a ? Shape{2} : Shape{1, 1}, DType::float32);
+    if (error_of([&] { program_.bind(name, state); }).empty()) states_.push_back(state);
   }
 
   Tensor a_ = Tensor::from<float>({2}, std::vector<float>{1.0F, -2.0F});
   Tensor b_ = Tensor::from<float>({1, 1}, std::vector<float>{0.5F});
   Tensor da_{{2}, DType::float32}, db_{{1, 1}, DType::float32}, info_{{4}, DType::int64};
+  Tensor flag_ = Tensor::scalar(1.0F);
+  std::vector<Tensor> states_;
   Program program_;
 };
 
@@ -139,6 +152,29 @@ TEST_CASE("a user's own rule is an optimizer", "[optimizer]") {
   CHECK(trained.a().data == std::vector<double>{0.0, 0.0});
 }
 
+TEST_CASE("with a flag that is not above 0 an update leaves every bit as it was", "[optimizer]") {
+  const std::vector<Optimizer> optimizers{Sgd{.lr = 0.1}, Sgd{.lr = 0.1, .momentum = 0.9, .clip_norm = 1.0}, Adam{}};
+  for (const auto& optimizer : optimizers) {
+    Trained flagged(optimizer, true), plain(optimizer);
+    const auto same = [](const Tensor& a, const Tensor& b) {
+      return std::ranges::equal(a.data<float>(), b.data<float>());
+    };
+    flagged.step(0, {1.0F, 2.0F}, 3.0F);
+    plain.step(0, {1.0F, 2.0F}, 3.0F);
+    CHECK(std::ranges::equal(flagged.memory(), plain.memory(), same));
+    const auto nan = std::nanf("");
+    for (const auto flag : {0.0F, -1.0F, nan}) {
+      flagged.set_flag(flag);
+      flagged.step(1, {nan, -7.0F}, 1.0F);
+      CHECK(std::ranges::equal(flagged.memory(), plain.memory(), same));
+    }
+    flagged.set_flag(2.0F);
+    flagged.step(1, {-4.0F, 0.5F}, 1.0F);
+    plain.step(1, {-4.0F, 0.5F}, 1.0F);
+    CHECK(std::ranges::equal(flagged.memory(), plain.memory(), same));
+  }
+}
+
 TEST_CASE("options out of range are refused", "[optimizer]") {
   CHECK(contains(error_of_applying(Sgd{.momentum = 1.0}), "[sgd] the momentum"));
   CHECK(contains(error_of_applying(Sgd{.momentum = -0.1}), "[sgd] the momentum"));
@@ -159,7 +195,7 @@ TEST_CASE("optimizer state is named after its parameter and not trained", "[opti
   const std::vector gradients{builder.input("g", {2})};
   Optimizer(Adam{}).apply(parameters, gradients, builder.input("info", {4}, DType::int64));
   std::vector<std::string> states;
-  for (auto id : builder.graph().sources("parameter"))
+  for (auto id : builder.graph().sources(kParameter))
     if (!builder.graph().producer(id).trainable) states.push_back(builder.graph().producer(id).name);
   CHECK(states == std::vector<std::string>{"dense1.weights/m", "dense1.weights/v"});
 }

@@ -1,44 +1,76 @@
 #include "troupe/strategies/training/metrics.hpp"
 
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/reduce.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
+using namespace troupe::testing;
 
 namespace {
 
-void report(Task& sink, std::int64_t step, float loss, std::int64_t correct, std::int64_t rows) {
-  const std::vector<Tensor> inputs{Tensor::scalar(loss), Tensor::scalar(correct),
-                                   Tensor::from<std::int64_t>({4}, std::vector<std::int64_t>{rows, 9, 0, step})};
-  sink.fire({.inputs = inputs, .step = step});
+/// Two metrics: the accuracy, per row, and one with a count of its own.
+MetricsLog log_of(int replicas) {
+  auto spec = small_spec();
+  spec.metrics = {accuracy(), {"weighted", [](const Outputs& out, const Inputs&) -> MetricSums {
+                                 const auto sum = reduce_sum(out[""], std::vector<std::int64_t>{0, 1});
+                                 return {sum, sum};
+                               }}};
+  return {replicas, spec, small_dataset(1).fields()};
+}
+
+void report(Task& sink, std::int64_t step, float loss, std::int64_t correct, float weighted, float weight,
+            std::int64_t rows) {
+  const Tensor info(BatchInfo::info().shape, BatchInfo::info().dtype);
+  BatchInfo{rows, 9, 0, step}.write(info);
+  const std::vector<Tensor> inputs{Tensor::scalar(loss), Tensor::scalar(correct), Tensor::scalar(weighted),
+                                   Tensor::scalar(weight), info};
+  const auto stream = backend_of(DeviceType::cpu).make_stream({});
+  sink.fire({.inputs = inputs, .step = step, .context = {*stream}});
 }
 
 }  // namespace
 
 TEST_CASE("steps are put together from all replicas, in order, as soon as all have reported") {
-  MetricsLog log(2);
-  const auto first = log.make_sink(0)(), second = log.make_sink(1)();
-  report(*first, 5, 0.25F, 1, 2);
-  report(*first, 6, 0.5F, 2, 2);
+  auto log = log_of(2);
+  CHECK(log.sink_inputs() ==
+        std::vector<std::string>{"loss", "metric/accuracy/sum", "metric/weighted/sum", "metric/weighted/count"});
+  SpawnContext context;
+  const auto first = log.sink()({.replica = 0}, context), second = log.sink()({.replica = 1}, context);
+  report(*first, 5, 0.25F, 1, 6.0F, 2.0F, 2);
+  report(*first, 6, 0.5F, 2, 1.0F, 1.0F, 2);
   CHECK(log.take().empty());
-  report(*second, 5, 0.75F, 0, 1);
+  report(*second, 5, 0.75F, 0, 4.0F, 3.0F, 1);
   const auto steps = log.take();
   REQUIRE(steps.size() == 1);
   CHECK(steps[0].step == 5);
   CHECK(steps[0].loss == 1.0);
-  CHECK(steps[0].correct == 1);
   CHECK(steps[0].rows == 3);
-  report(*second, 6, 0.0F, 1, 1);
+  CHECK(steps[0].values["accuracy"] == Approx(1.0 / 3.0));
+  CHECK(steps[0].values["weighted"] == 2.0);
+  report(*second, 6, 0.0F, 1, 0.0F, 0.0F, 1);
   CHECK(log.take().size() == 1);
   CHECK(log.take().empty());
 }
 
-TEST_CASE("means weigh every row alike") {
+TEST_CASE("means weigh every row alike, other metrics by their own counts") {
   MetricsSum sum;
-  sum.add({.step = 0, .loss = 1.0, .correct = 3, .rows = 3});
-  sum.add({.step = 1, .loss = 5.0, .correct = 0, .rows = 1});
-  CHECK(sum.result().steps == 2);
-  CHECK(sum.result().rows == 4);
-  CHECK(sum.result().loss == Approx(2.0));
-  CHECK(sum.result().accuracy == Approx(0.75));
+  sum.add({.step = 0, .loss = 1.0, .rows = 3, .values = {{{"accuracy", 3, 3}, {"weighted", 1, 10}}}});
+  sum.add({.step = 1, .loss = 5.0, .rows = 1, .values = {{{"accuracy", 0, 1}, {"weighted", 4, 10}}}});
+  const auto result = sum.result();
+  CHECK(result.steps == 2);
+  CHECK(result.rows == 4);
+  CHECK(result.loss == Approx(2.0));
+  CHECK(result["accuracy"] == Approx(0.75));
+  CHECK(result["weighted"] == Approx(0.25));
   CHECK(MetricsSum().result().loss == 0.0);
+  CHECK_THROWS_WITH(result["f1"], Contains("no metric 'f1' among 'accuracy', 'weighted'"));
+  CHECK_THROWS_AS(sum.add({.values = {{{"other", 0, 0}}}}), Error);
+}
+
+TEST_CASE("a metric of nothing is 0, not NaN") {
+  CHECK(MetricValues({{"accuracy", 0, 0}})["accuracy"] == 0.0);
 }

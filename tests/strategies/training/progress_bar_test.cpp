@@ -10,8 +10,9 @@ using namespace troupe;
 TEST_CASE("a terminal gets one line that is redrawn, not one a step") {
   std::ostringstream out;
   ProgressBar bar(out, true, 2, 10'000);
-  for (int step = 0; step < 10'000; ++step) bar.step({.step = step, .loss = 0.5, .correct = 1, .rows = 2});
-  bar.finish_epoch({.steps = 10'000, .rows = 20'000, .loss = 0.5, .accuracy = 0.5}, 2.0);
+  for (int step = 0; step < 10'000; ++step)
+    bar.step({.step = step, .loss = 0.5, .rows = 2, .values = {{{"accuracy", 1, 2}}}});
+  bar.finish_epoch({.steps = 10'000, .rows = 20'000, .loss = 0.5, .values = {{{"accuracy", 1, 2}}}}, 2.0);
   const auto text = out.str();
   CHECK(std::count(text.begin(), text.end(), '\n') == 1);
   CHECK(std::count(text.begin(), text.end(), '\r') < 100);
@@ -22,8 +23,9 @@ TEST_CASE("a file gets plain lines: one an epoch, unless an epoch takes long") {
   std::ostringstream out;
   ProgressBar bar(out, false, 3, 100);
   for (int epoch = 0; epoch < 3; ++epoch) {
-    for (int step = 0; step < 100; ++step) bar.step({.step = step, .loss = 0.5, .correct = 1, .rows = 2});
-    bar.finish_epoch({.steps = 100, .rows = 200, .loss = 0.25, .accuracy = 0.5}, 1.0);
+    for (int step = 0; step < 100; ++step)
+      bar.step({.step = step, .loss = 0.5, .rows = 2, .values = {{{"accuracy", 1, 2}}}});
+    bar.finish_epoch({.steps = 100, .rows = 200, .loss = 0.25, .values = {{{"accuracy", 1, 2}}}}, 1.0);
   }
   const auto text = out.str();
   CHECK(text.find('\r') == std::string::npos);

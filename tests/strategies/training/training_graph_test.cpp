@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
@@ -11,27 +12,31 @@ using namespace troupe::testing;
 
 namespace {
 
+const std::vector<Field> kFields{{"features", {Shape{kBatch, 4, 3}, DType::float32}},
+                                 {"labels", {Shape{kBatch}, DType::int32}}};
+
 std::vector<Value> unchanged(std::span<const Value> gradients) {
   return {gradients.begin(), gradients.end()};
 }
 
 std::ptrdiff_t count_of(const Graph& graph, std::string_view op) {
-  return std::count_if(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) { return node.is(op); });
+  return std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                       [&](const Node& node) { return node.op->name == op; });
 }
 
 }  // namespace
 
 TEST_CASE("a forward graph has bias and activation in its products, and no update") {
-  const auto graph = forward_graph(small_spec(), Shape{kBatch, 4, 3});
+  const auto graph = forward_graph(small_spec(), kFields);
   CHECK(count_of(graph, "matmul") == 2);
   CHECK(count_of(graph, "relu") == 0);
   CHECK(count_of(graph, "sgd_update") == 0);
-  CHECK(graph.info(graph.output(names::kScores)) == TensorInfo{Shape{kBatch, 2}, DType::float32});
+  CHECK(graph.info(graph.output(names::model_output("output"))) == TensorInfo{Shape{kBatch, 2}, DType::float32});
   CHECK(graph.info(graph.output(names::kLoss)) == TensorInfo{Shape{}, DType::float32});
 }
 
 TEST_CASE("a training graph computes no gradient that nobody needs") {
-  const auto graph = training_graph(small_spec(), Shape{kBatch, 4, 3}, unchanged);
+  const auto graph = training_graph(small_spec(), kFields, unchanged);
   // Two forward, two of the weights, one of the hidden layer; none of the features.
   CHECK(count_of(graph, "matmul") == 5);
   CHECK(count_of(graph, "sgd_update") == 4);
@@ -39,7 +44,7 @@ TEST_CASE("a training graph computes no gradient that nobody needs") {
 
 TEST_CASE("gradients are handed over in the order in which the backward pass makes them") {
   std::vector<Shape> shapes;
-  training_graph(small_spec(), Shape{kBatch, 4, 3}, [&](std::span<const Value> gradients) {
+  training_graph(small_spec(), kFields, [&](std::span<const Value> gradients) {
     ValueId last = -1;
     for (const auto& gradient : gradients) {
       CHECK(gradient.id() > last);
@@ -51,4 +56,56 @@ TEST_CASE("gradients are handed over in the order in which the backward pass mak
   REQUIRE(shapes.size() == 4);
   CHECK(shapes.back().elements() <= 96);
   CHECK((shapes[0] == Shape{2} || shapes[0] == Shape{8, 2}));
+}
+
+TEST_CASE("a graph reads the fields that model, loss and metrics name, and no others") {
+  auto fields = kFields;
+  fields.push_back({"weight", {Shape{kBatch}, DType::float32}});
+  fields.insert(fields.begin(), {"unused", {Shape{kBatch, 9}, DType::uint8}});
+  TrainingSpec spec{
+      [](const Inputs& in) -> Outputs {
+        return {{"logits", Sequential{Flatten{}, Dense{2}}(in["features"])}, {"hidden", Flatten{}(in["features"])}};
+      },
+      [](const Outputs& out, const Inputs& in) {
+        return mul(SoftmaxCrossEntropy{"logits", "labels"}(out, in), in["weight"]);
+      },
+      Sgd{}};
+  using Names = std::vector<std::string>;
+  auto read = fields_read(forward_graph(spec, fields));
+  std::ranges::sort(read);
+  CHECK(read == Names{"features", "labels", "weight"});
+  const auto prediction = prediction_graph(spec, fields);
+  CHECK(fields_read(prediction) == Names{"features"});
+  CHECK(prediction.has_output(names::model_output("hidden")));
+  CHECK_FALSE(prediction.has_output(names::kLoss));
+  // No metrics are asked for and this loss brings none; SoftmaxCrossEntropy itself brings one.
+  CHECK(spec.used_metrics().empty());
+  CHECK(small_spec().used_metrics().at(0).name == "accuracy");
+}
+
+TEST_CASE("what a field lacks is said with its name") {
+  const auto refusal = [](const Model& model, const Loss& loss, const std::vector<Field>& fields) {
+    try {
+      forward_graph({model, loss, Sgd{}}, fields);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const Sequential classifier{Flatten{}, Dense{2}};
+  const Field features = kFields[0], labels = kFields[1], floats{"height", {Shape{kBatch}, DType::float32}};
+  CHECK(refusal(classifier, SoftmaxCrossEntropy{}, kFields).empty());
+  CHECK_THAT(refusal(classifier, SoftmaxCrossEntropy{.labels = "kind"}, kFields),
+             Contains("no field 'kind' among 'features' float32[B, 4, 3], 'labels' int32[B]"));
+  CHECK_THAT(refusal(classifier, SoftmaxCrossEntropy{}, {features, floats}),
+             Contains("field 'height' float32[B] is read by the softmax cross-entropy, which needs int32[B]"));
+  CHECK_THAT(refusal({classifier, "image"}, SoftmaxCrossEntropy{}, kFields), Contains("no field 'image'"));
+  CHECK_THAT(refusal(classifier, SoftmaxCrossEntropy{.logits = "logits"}, kFields),
+             Contains("no output 'logits' among 'output'"));
+  CHECK_THAT(refusal(classifier, MeanSquaredError{}, {features, floats}),
+             Contains("field 'height' float32[B] is read by the mean squared error, which needs float32[B, 2]"));
+  CHECK_THAT(refusal(Flatten{}, [](Value y, Value) { return y; }, {features, labels}),
+             Contains("[loss] it must be float32[B], one number a row, not float32[B, 12]"));
+  const Model two = [](const Inputs& in) -> Outputs { return {{"a", in["features"]}, {"b", in["features"]}}; };
+  CHECK_THAT(refusal(two, SoftmaxCrossEntropy{}, kFields), Contains("several outputs, 'a', 'b'"));
 }

@@ -1,26 +1,10 @@
-#include "troupe/actors/run/credits.hpp"
+#include "troupe/actors/run/output_slots.hpp"
 
-#include <utility>
+#include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
-
-void InputQueue::push(Arrival arrival) {
-  const auto capacity = static_cast<std::uint32_t>(ring_.size());
-  if (count_ == capacity)
-    throw Error("credit", "more tensors were sent than the " + std::to_string(capacity) + " slots of the edge");
-  auto at = head_ + count_++;
-  if (at >= capacity) at -= capacity;
-  ring_[at] = std::move(arrival);
-}
-
-Arrival InputQueue::pop() {
-  auto arrival = std::move(ring_[head_]);
-  if (++head_ == ring_.size()) head_ = 0;
-  --count_;
-  return arrival;
-}
 
 OutputSlots::OutputSlots(std::uint32_t capacity, std::uint32_t consumers) : slots_(capacity), consumers_(consumers) {
   for (auto slot = capacity; slot-- > 0;) {
@@ -31,10 +15,16 @@ OutputSlots::OutputSlots(std::uint32_t capacity, std::uint32_t consumers) : slot
 
 std::uint32_t OutputSlots::take() {
   const auto slot = free_.back();
+  if (consumers_ == 0) return slot;
   free_.pop_back();
   slots_[slot].outstanding = consumers_;
   slots_[slot].held_by.assign(consumers_, true);
   return slot;
+}
+
+void OutputSlots::take(std::uint32_t slot, std::uint32_t consumer) {
+  if (slots_[slot].outstanding++ == 0) std::erase(free_, slot);
+  slots_[slot].held_by[consumer] = true;
 }
 
 bool OutputSlots::give_back(std::uint32_t slot, std::uint32_t consumer) {
@@ -47,11 +37,11 @@ bool OutputSlots::give_back(std::uint32_t slot, std::uint32_t consumer) {
   return true;
 }
 
-int OutputSlots::holder() const {
+std::optional<std::uint32_t> OutputSlots::holder() const {
   for (const auto& slot : slots_)
     for (std::uint32_t consumer = 0; consumer < consumers_; ++consumer)
-      if (slot.held_by[consumer]) return static_cast<int>(consumer);
-  return -1;
+      if (slot.held_by[consumer]) return consumer;
+  return std::nullopt;
 }
 
 }  // namespace troupe

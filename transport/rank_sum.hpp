@@ -5,10 +5,10 @@
 
 #include "troupe/ops/core/tensor.hpp"
 
-namespace troupe::local {
+namespace troupe {
 
 /// output[i] = ((inputs[0][first + i] + inputs[1][first + i]) + ...) for `count` elements. The output may be a part of
 /// one of the inputs at the same place. Throws Error for a dtype that cannot be summed.
 void rank_sum(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, std::byte* output);
 
-}  // namespace troupe::local
+}  // namespace troupe

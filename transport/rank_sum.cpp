@@ -1,11 +1,11 @@
-#include "troupe/transport/local/rank_sum.hpp"
+#include "troupe/transport/rank_sum.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include "troupe/ops/core/simd_clones.hpp"
 
-namespace troupe::local {
+namespace troupe {
 
 namespace {
 
@@ -56,4 +56,4 @@ void rank_sum(std::span<const Tensor> inputs, std::int64_t first, std::int64_t c
   }
 }
 
-}  // namespace troupe::local
+}  // namespace troupe

@@ -1,0 +1,107 @@
+#include "troupe/actors/plan/check_plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+[[noreturn]] void refuse(const PlanActor& actor, const std::string& why) {
+  throw Error("plan", "'" + actor.name + "' " + why);
+}
+
+void check_pacing(const Plan& plan, const PlanActor& actor) {
+  const bool paced = has_input_without_tokens(plan, actor);
+  if (actor.pacing == Pacing::follows && !paced) refuse(actor, "has no input that tells it when a step begins");
+  if (actor.pacing == Pacing::source && paced && actor.rule == FiringRule::all_inputs)
+    refuse(actor, "is a source but has an input that tells it when a step begins");
+  if (actor.pacing == Pacing::free && actor.rule == FiringRule::all_inputs)
+    refuse(actor, "must fire by a rule of its own if nothing decides when its run ends");
+}
+
+/// An external actor sees whole tensors: views exist in segments only.
+void check_external(const Plan& plan, const PlanActor& actor) {
+  const auto& declared = actor.declared_inputs;
+  if (declared && declared->size() != actor.inputs.size())
+    refuse(actor, "declares " + std::to_string(declared->size()) + " inputs, but " +
+                      std::to_string(actor.inputs.size()) + " are connected");
+  for (std::size_t i = 0; i < actor.inputs.size(); ++i) {
+    const auto& input = actor.inputs[i];
+    if (input.edge == kNone || input.byte_offset != 0 || !(input.info == plan.edges[input.edge].info))
+      refuse(actor, "is an external actor and cannot read views");
+    if (declared && !((*declared)[i] == input.info))
+      refuse(actor, "declares input " + std::to_string(i) + " as " + to_string((*declared)[i]) + ", but '" +
+                        plan.edges[input.edge].name + "' carries " + to_string(input.info));
+  }
+}
+
+void check_in_place(const Plan& plan, const PlanActor& actor) {
+  std::set<std::int32_t> taken;
+  for (const auto& output : actor.outputs) {
+    if (output.alias_of == kNone) continue;
+    const auto& input = actor.inputs.at(output.alias_of);
+    if (input.edge == kNone) refuse(actor, "cannot work in place on an input that is no edge");
+    if (output.edge != kNone && plan.edges[output.edge].initial_tokens > 0)
+      refuse(actor, "cannot work in place where the output has initial tokens");
+    if (!taken.insert(output.alias_of).second) refuse(actor, "cannot work in place on one input for two outputs");
+    if (!(output.info == input.info))
+      refuse(actor, "works in place on " + to_string(input.info) + " but its output is " + to_string(output.info));
+    for (const auto& consumer : plan.edges[input.edge].consumers) {
+      const auto& other = plan.actors[consumer.actor];
+      if (&other != &actor && other.role != ActorRole::conductor)
+        refuse(actor, "works in place on what '" + other.name + "' reads too");
+    }
+  }
+}
+
+void check_parameters(const Plan& plan) {
+  std::set<ParameterRef> known;
+  for (const auto& parameter : plan.parameters) known.insert(parameter.ref);
+  std::map<ParameterRef, std::string> writers;
+  const auto expect_known = [&](const PlanActor& actor, const ParameterRef& ref) {
+    if (!known.contains(ref))
+      refuse(actor, "refers to parameter '" + ref.name + "' of replica " + std::to_string(ref.replica) +
+                        ", which the plan does not have");
+  };
+  for (const auto& actor : plan.actors) {
+    for (const auto& input : actor.inputs)
+      if (input.parameter) expect_known(actor, *input.parameter);
+    for (const auto& output : actor.outputs) {
+      if (!output.parameter) continue;
+      expect_known(actor, *output.parameter);
+      const auto [writer, is_new] = writers.try_emplace(*output.parameter, actor.name);
+      if (!is_new)
+        refuse(actor, "writes parameter '" + output.parameter->name + "', which '" + writer->second + "' writes too");
+    }
+  }
+}
+
+}  // namespace
+
+bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
+  return std::any_of(actor.inputs.begin(), actor.inputs.end(), [&](const PlanInput& input) {
+    return input.edge != kNone && plan.edges[input.edge].initial_tokens == 0;
+  });
+}
+
+void check_plan(const Plan& plan) {
+  if (plan.segments.empty()) throw Error("plan", "has no segments: choose a grain first (split, chain or fuse)");
+  for (const auto& edge : plan.edges)
+    if (edge.consumers.empty()) throw Error("plan", "nobody reads edge '" + edge.name + "'");
+  for (const auto& actor : plan.actors) {
+    const bool external = actor.role == ActorRole::external;
+    if (external ? !actor.spawn_external : !actor.make_task && actor.task.kind.empty())
+      refuse(actor, "has nothing to do: no task was given");
+    if (!external && actor.rule == FiringRule::own) refuse(actor, "has a rule of its own but is no external actor");
+    check_pacing(plan, actor);
+    if (external) check_external(plan, actor);
+    check_in_place(plan, actor);
+  }
+  check_parameters(plan);
+}
+
+}  // namespace troupe

@@ -1,0 +1,101 @@
+#include "troupe/actors/plan/dependencies.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+namespace troupe {
+
+namespace {
+
+bool has_own_rule(const Plan& plan, ActorId actor) {
+  return plan.actors[actor].rule == FiringRule::own;
+}
+
+bool feeds_collective(const Plan& plan, const PlanActor& actor) {
+  for (const auto& output : actor.outputs) {
+    if (output.edge == kNone) continue;
+    for (const auto& consumer : plan.edges[output.edge].consumers)
+      if (plan.actors[consumer.actor].role == ActorRole::collective) return true;
+  }
+  return false;
+}
+
+/// The output of a consumer that is this input in place, if somebody reads it.
+const PlanOutput* alias_of(const Plan& plan, const PlanConsumer& consumer) {
+  const auto& outputs = plan.actors[consumer.actor].outputs;
+  const auto alias = std::find_if(outputs.begin(), outputs.end(), [&](const PlanOutput& output) {
+    return output.alias_of == consumer.input && output.edge != kNone;
+  });
+  return alias == outputs.end() ? nullptr : &*alias;
+}
+
+void collect_returners(const Plan& plan, const PlanEdge& edge, std::vector<ActorId>& found, std::size_t depth) {
+  for (const auto& consumer : edge.consumers) {
+    const auto* alias = alias_of(plan, consumer);
+    // A chain of actors in place is as long as there are edges at most; a cycle of them is refused elsewhere.
+    if (alias == nullptr || depth == plan.edges.size())
+      found.push_back(consumer.actor);
+    else
+      collect_returners(plan, plan.edges[alias->edge], found, depth + 1);
+  }
+}
+
+}  // namespace
+
+bool read_inside(const Plan& plan, const PlanEdge& edge) {
+  const bool stored = plan.actors[edge.producer].outputs[edge.output].parameter.has_value();
+  return edge.initial_tokens == 0 || (stored && edge.capacity == 1);
+}
+
+Dependencies::Dependencies(const Plan& plan) {
+  find_returners(plan);
+  const auto add = [&](const Dependency& dependency) {
+    if (has_own_rule(plan, dependency.from) || has_own_rule(plan, dependency.to)) return;
+    all_.push_back(dependency);
+    if (dependency.tokens == 0) within_step_.push_back(dependency);
+  };
+  for (std::size_t id = 0; id < plan.edges.size(); ++id) {
+    const auto& edge = plan.edges[id];
+    const auto edge_id = static_cast<EdgeId>(id);
+    // An actor that reads the parameter it updates needs no message for it.
+    const auto to_itself = [&](ActorId actor) { return actor == edge.producer && read_inside(plan, edge); };
+    for (const auto& consumer : edge.consumers)
+      if (!to_itself(consumer.actor))
+        add({edge.producer, consumer.actor, edge_id, Dependency::Kind::data, edge.initial_tokens});
+    for (auto actor : returners_[id])
+      if (!to_itself(actor))
+        add({actor, edge.producer, edge_id, Dependency::Kind::credit, edge.capacity - edge.initial_tokens});
+  }
+  sort(plan);
+}
+
+void Dependencies::find_returners(const Plan& plan) {
+  for (const auto& edge : plan.edges) collect_returners(plan, edge, returners_.emplace_back(), 0);
+}
+
+void Dependencies::sort(const Plan& plan) {
+  std::vector<std::vector<ActorId>> later(plan.actors.size());
+  std::vector<int> waits(plan.actors.size(), 0);
+  for (const auto& dependency : within_step_) {
+    // One actor that waits for itself is a matter of slots, not of order: the liveness check sees to it.
+    if (dependency.from == dependency.to) continue;
+    later[dependency.from].push_back(dependency.to);
+    ++waits[dependency.to];
+  }
+  // The order in which actors were added, but what a collective waits for as early as can be.
+  using Priority = std::pair<bool, ActorId>;
+  std::priority_queue<Priority, std::vector<Priority>, std::greater<>> ready;
+  const auto release = [&](ActorId actor) { ready.emplace(!feeds_collective(plan, plan.actors[actor]), actor); };
+  for (std::size_t actor = 0; actor < waits.size(); ++actor)
+    if (waits[actor] == 0) release(static_cast<ActorId>(actor));
+  while (!ready.empty()) {
+    const auto actor = ready.top().second;
+    ready.pop();
+    order_.push_back(actor);
+    for (auto next : later[actor])
+      if (--waits[next] == 0) release(next);
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <vector>
+
+#include "troupe/actors/plan/plan.hpp"
+
+namespace troupe {
+
+/// A reason for one actor of a plan to wait for another: firing n of `to` comes after firing n - tokens of `from`.
+struct Dependency {
+  enum class Kind {
+    data,    ///< `to` waits for a tensor of `from`
+    credit,  ///< `to` waits for `from` to return a slot
+  };
+  ActorId from = kNone;
+  ActorId to = kNone;
+  EdgeId edge = kNone;
+  Kind kind = Kind::data;
+  std::int32_t tokens = 0;
+};
+
+/// All dependencies of a plan, computed once for the liveness check, for grouping into segments and for sharing memory.
+///
+/// A plan whose actors fire on all their inputs is a marked graph: an edge of capacity N with t tokens is a place with
+/// t tokens from its producer to each consumer and a place with N - t back. An actor with a rule of its own may fire
+/// without waiting for any one of its edges, so no dependency leads to or from it.
+class Dependencies {
+ public:
+  explicit Dependencies(const Plan& plan);
+
+  const std::vector<Dependency>& all() const { return all_; }
+  /// Those without a token: what must happen in order within a step.
+  const std::vector<Dependency>& within_step() const { return within_step_; }
+  /// Who gives back the slots of an edge: its consumers, or for one that works in place whoever reads its output.
+  const std::vector<ActorId>& returners(EdgeId edge) const { return returners_[edge]; }
+  /// The actors in topological order of within_step(); what a collective waits for comes as early as possible. Actors
+  /// on a cycle without a token are missing.
+  const std::vector<ActorId>& order() const { return order_; }
+
+ private:
+  void find_returners(const Plan& plan);
+  void sort(const Plan& plan);
+
+  std::vector<Dependency> all_, within_step_;
+  std::vector<std::vector<ActorId>> returners_;
+  std::vector<ActorId> order_;
+};
+
+/// True if the consumer reads the edge without a message because producer and consumer are in one segment: the value of
+/// this very firing, or the parameter that the producer updates later in the same firing.
+bool read_inside(const Plan& plan, const PlanEdge& edge);
+
+}  // namespace troupe

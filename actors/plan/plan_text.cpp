@@ -1,0 +1,66 @@
+#include "troupe/actors/plan/plan_text.hpp"
+
+#include <sstream>
+
+namespace troupe {
+
+namespace {
+
+const char* name_of(ActorRole role) {
+  constexpr const char* kNames[] = {"op", "source", "sink", "collective", "conductor", "external"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
+void write_actor(std::ostream& out, const Plan& plan, const PlanActor& actor) {
+  out << name_of(actor.role) << " " << actor.name << " on " << to_string(actor.place) << " replica " << actor.replica;
+  if (actor.task.call && !actor.task.call->attributes.entries().empty())
+    out << " (" << to_string(actor.task.call->attributes) << ")";
+  if (!actor.task.subject.empty()) out << " of '" << actor.task.subject << "'";
+  if (actor.rule == FiringRule::own) out << ", fires by a rule of its own";
+  out << "\n";
+  for (const auto& output : actor.outputs) {
+    if (output.edge == kNone) continue;
+    const auto& edge = plan.edges[output.edge];
+    out << "  " << edge.name << ": " << to_string(edge.info) << ", capacity " << edge.capacity << ", tokens "
+        << edge.initial_tokens;
+    if (output.parameter) out << ", in place of '" << output.parameter->name << "'";
+    out << " ->";
+    for (const auto& consumer : edge.consumers)
+      out << " " << plan.actors[consumer.actor].name << "[" << consumer.input << "]";
+    out << "\n";
+  }
+}
+
+}  // namespace
+
+std::string to_text(const Plan& plan) {
+  std::ostringstream out;
+  for (const auto& actor : plan.actors) write_actor(out, plan, actor);
+  for (const auto& segment : plan.segments) {
+    out << "segment " << segment.name << ", executor " << segment.executor << ":";
+    for (auto actor : segment.actors) out << " " << plan.actors[actor].name;
+    out << "\n";
+  }
+  return out.str();
+}
+
+std::string to_dot(const Plan& plan) {
+  std::ostringstream out;
+  out << "digraph plan {\n  node [shape=box];\n";
+  for (std::size_t i = 0; i < plan.segments.size(); ++i) {
+    const auto& segment = plan.segments[i];
+    out << "  subgraph cluster_" << i << " { label=\"" << segment.name << "\";";
+    for (auto actor : segment.actors) out << " a" << actor << ";";
+    out << " }\n";
+  }
+  for (std::size_t i = 0; i < plan.actors.size(); ++i)
+    out << "  a" << i << " [label=\"" << plan.actors[i].name << "\\n" << to_string(plan.actors[i].place) << "\"];\n";
+  for (const auto& edge : plan.edges)
+    for (const auto& consumer : edge.consumers)
+      out << "  a" << edge.producer << " -> a" << consumer.actor << " [label=\"" << edge.initial_tokens << "/"
+          << edge.capacity << "\"];\n";
+  out << "}\n";
+  return out.str();
+}
+
+}  // namespace troupe

@@ -1,0 +1,46 @@
+#include "troupe/actors/run/collective_tasks.hpp"
+
+#include "troupe/actors/run/spawn_context.hpp"
+
+namespace troupe {
+
+void AllReduceTask::begin(const RunInfo&, std::function<void()> wake) {
+  begun_->on_progress = std::move(wake);
+}
+
+bool AllReduceTask::advance(const Firing&) {
+  if (!begun_->work->advance()) return false;
+  begun_->work.reset();
+  return true;
+}
+
+std::string AllReduceTask::waits_for() const {
+  return begun_->work ? begun_->work->waits_for() : "nothing";
+}
+
+bool BeginAllReduceTask::fire(const Firing& firing) {
+  for (std::size_t i = 0; i < ranks_.size(); ++i)
+    ranks_[i].begun->work = ranks_[i].communicator->all_reduce(firing.inputs[i], ranks_[i].begun->on_progress);
+  return true;
+}
+
+void BeginAllReduceTask::skip(const FailurePtr& failure) {
+  for (const auto& rank : ranks_) rank.communicator->leave(failure);
+}
+
+std::unique_ptr<Task> make_all_reduce_task(const PlanActor& actor, SpawnContext& context) {
+  const auto& attributes = actor.task.attributes;
+  return std::make_unique<AllReduceTask>(
+      context.begun(actor.task.subject, attributes.integer("index"), attributes.integer("rank")));
+}
+
+std::unique_ptr<Task> make_begin_all_reduce_task(const PlanActor& actor, SpawnContext& context) {
+  const auto& attributes = actor.task.attributes;
+  std::vector<BeginAllReduceTask::Rank> ranks;
+  for (auto rank : attributes.list("ranks"))
+    ranks.push_back({context.communicator(actor.task.subject, rank),
+                     context.begun(actor.task.subject, attributes.integer("index"), rank)});
+  return std::make_unique<BeginAllReduceTask>(std::move(ranks));
+}
+
+}  // namespace troupe

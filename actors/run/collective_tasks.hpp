@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/task.hpp"
+#include "troupe/transport/communicator.hpp"
+
+namespace troupe {
+
+/// A collective of one rank between its begin, by the conductor, and its end, by the rank's own actor. Never used by
+/// both at once: the conductor's order lies in between.
+struct BegunCollective {
+  std::function<void()> on_progress;
+  std::unique_ptr<Work> work;
+};
+
+/// One rank's part of an all-reduce in place of its first input. The second input is the conductor's signal that it has
+/// begun; what this rank has to do for it is done here.
+class AllReduceTask final : public Task {
+ public:
+  explicit AllReduceTask(std::shared_ptr<BegunCollective> begun) : begun_(std::move(begun)) {}
+
+  void begin(const RunInfo& run, std::function<void()> wake) override;
+  bool fire(const Firing& firing) override { return advance(firing); }
+  bool advance(const Firing& firing) override;
+  std::string waits_for() const override;
+
+ private:
+  std::shared_ptr<BegunCollective> begun_;
+};
+
+/// The conductor's task: begins an all-reduce for the local ranks, input i being the tensor of `ranks[i]`.
+class BeginAllReduceTask final : public Task {
+ public:
+  struct Rank {
+    std::shared_ptr<Communicator> communicator;
+    std::shared_ptr<BegunCollective> begun;
+  };
+  explicit BeginAllReduceTask(std::vector<Rank> ranks) : ranks_(std::move(ranks)) {}
+
+  bool fire(const Firing& firing) override;
+  /// A step that failed here will not come to its collective: no other rank must wait for it.
+  void skip(const FailurePtr& failure) override;
+
+ private:
+  std::vector<Rank> ranks_;
+};
+
+std::unique_ptr<Task> make_all_reduce_task(const PlanActor& actor, SpawnContext& context);
+std::unique_ptr<Task> make_begin_all_reduce_task(const PlanActor& actor, SpawnContext& context);
+
+}  // namespace troupe

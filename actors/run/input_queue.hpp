@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/failure.hpp"
+
+namespace troupe {
+
+/// A tensor that has arrived at an input and waits to be used.
+struct Arrival {
+  std::uint32_t slot = 0;
+  std::uint64_t run = 0;
+  std::int64_t step = 0;
+  Tensor tensor;
+  FailurePtr failure;
+};
+
+/// The full slots of one input, oldest first. Never more than the capacity of its edge.
+class InputQueue {
+ public:
+  explicit InputQueue(std::uint32_t capacity) : ring_(capacity) {}
+
+  bool empty() const { return count_ == 0; }
+  std::uint32_t size() const { return count_; }
+  const Arrival& front() const { return ring_[head_]; }
+  /// Throws Error if the producer sent more than the edge has slots.
+  void push(Arrival arrival);
+  Arrival pop();
+
+ private:
+  std::uint32_t at(std::uint32_t i) const {
+    const auto index = head_ + i, capacity = static_cast<std::uint32_t>(ring_.size());
+    return index >= capacity ? index - capacity : index;
+  }
+
+  std::vector<Arrival> ring_;
+  std::uint32_t head_ = 0;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,162 @@
+#include "troupe/actors/run/link_actor.hpp"
+
+#include <algorithm>
+#include <caf/message_handler.hpp>
+#include <caf/send.hpp>
+#include <map>
+
+#include "troupe/actors/run/participant.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+class LinkActor final : public Participant {
+ public:
+  LinkActor(caf::actor_config& config, Wiring::Node node, std::shared_ptr<Link> link)
+      : Participant(config), node_(std::move(node)), link_(std::move(link)) {
+    for (std::uint32_t i = 0; i < node_.inputs.size(); ++i) input_of_[node_.inputs[i]] = i;
+    for (std::uint32_t i = 0; i < node_.outputs.size(); ++i) output_of_[node_.outputs[i]] = i;
+  }
+
+  const char* name() const override { return "troupe.link"; }
+
+ private:
+  void on_wired() override {
+    link_->on_ready([address = address()] {
+      if (const auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Continue{});
+    });
+  }
+
+  std::int64_t on_prepare(const PrepareRun& order) override {
+    run_ = order.run;
+    // Slots that are on their way are waited for by those who sent or hold them.
+    report_finished();
+    return kLastStep;
+  }
+
+  void on_stop() override {
+    if (link_) link_->on_ready({});
+    if (link_) link_->close();
+    link_.reset();
+  }
+
+  caf::message_handler own_handlers() override {
+    return {[this](const Continue&) { work(); }};
+  }
+
+  bool is_watched() const override { return false; }
+
+  void describe(StallReport& report) override {
+    std::string text = "'" + name_in_plan() + "' ";
+    for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+      if (!ports_.at_rest(output)) return report.add(name_in_plan(), text + ports_.awaited_credit(output));
+    report.add(name_in_plan(), text + "has nothing to pass on");
+  }
+
+  // ---- from the actors of this part to the other part
+
+  void on_arrival(std::uint32_t input) override {
+    while (ports_.has(input)) {
+      auto arrival = ports_.take(input);
+      Frame frame{header(FrameType::tensor_ready, node_.inputs[input], arrival.slot, arrival.step)};
+      if (arrival.failure) {
+        frame.header.type = FrameType::failure_ready;
+        frame.payload = failure_payload(*arrival.failure);
+      } else {
+        frame.payload = arrival.tensor;
+      }
+      send_frame(frame);
+      // Until the other part returns it, the producer must not write to it.
+      sent_[{input, arrival.slot}] = std::move(arrival);
+    }
+  }
+
+  void on_free(std::uint32_t output, std::uint32_t slot) override {
+    send_frame({header(FrameType::credit_returned, node_.outputs[output], slot, 0)});
+  }
+
+  void on_ended(std::uint32_t input) override {
+    send_frame({header(FrameType::data_ended, node_.inputs[input], 0, 0)});
+  }
+
+  FrameHeader header(FrameType type, EdgeId edge, std::uint32_t slot, std::int64_t step) const {
+    return {type, edge, static_cast<std::int32_t>(slot), 0, ports_.generation(), static_cast<std::int64_t>(run_), step};
+  }
+
+  void send_frame(const Frame& frame) {
+    if (link_ && !link_->send(frame)) link_failed();
+  }
+
+  // ---- from the other part to the actors of this one
+
+  void work() override {
+    while (link_) {
+      auto frame = link_->receive();
+      if (!frame) break;
+      if (frame->header.generation == ports_.generation()) handle(*frame);
+    }
+    if (link_ && link_->failure()) link_failed();
+  }
+
+  void handle(Frame& frame) {
+    const auto& header = frame.header;
+    const auto slot = static_cast<std::uint32_t>(header.slot);
+    switch (header.type) {
+      case FrameType::tensor_ready:
+      case FrameType::failure_ready: {
+        const bool failed = header.type == FrameType::failure_ready;
+        ports_.send_over(output_at(header.edge), slot, stamp_of(header), failed ? Tensor() : std::move(frame.payload),
+                         failed ? failure_of(frame) : nullptr);
+        break;
+      }
+      case FrameType::credit_returned: {
+        const auto sent = sent_.find({input_at(header.edge), slot});
+        if (sent == sent_.end()) throw Error("link", "slot " + std::to_string(slot) + " was returned but never sent");
+        auto arrival = std::move(sent->second);
+        sent_.erase(sent);
+        ports_.give_back(input_at(header.edge), arrival);
+        break;
+      }
+      case FrameType::data_ended:
+        ports_.end_over(output_at(header.edge), stamp_of(header));
+        break;
+      default:
+        throw Error("link", "a frame came that belongs to no edge");
+    }
+  }
+
+  std::uint32_t input_at(EdgeId edge) const { return number_of(input_of_, edge); }
+  std::uint32_t output_at(EdgeId edge) const { return number_of(output_of_, edge); }
+
+  static std::uint32_t number_of(const std::map<EdgeId, std::uint32_t>& numbers, EdgeId edge) {
+    const auto found = numbers.find(edge);
+    if (found == numbers.end()) throw Error("link", "edge " + std::to_string(edge) + " does not cross this link");
+    return found->second;
+  }
+
+  static Stamp stamp_of(const FrameHeader& header) {
+    return {header.generation, static_cast<std::uint64_t>(header.run), header.step};
+  }
+
+  void link_failed() {
+    const auto failure = link_->failure();
+    link_.reset();
+    if (failure) lose_peer(failure);
+  }
+
+  Wiring::Node node_;
+  std::shared_ptr<Link> link_;
+  std::map<EdgeId, std::uint32_t> input_of_, output_of_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Arrival> sent_;  // by input and slot
+  std::uint64_t run_ = 0;
+};
+
+}  // namespace
+
+caf::actor spawn_link_actor(caf::actor_system& system, const Wiring::Node& node, std::shared_ptr<Link> link) {
+  return caf::actor_cast<caf::actor>(system.spawn<LinkActor>(node, std::move(link)));
+}
+
+}  // namespace troupe

@@ -1,0 +1,110 @@
+#include "troupe/actors/run/participant.hpp"
+
+#include <caf/message_handler.hpp>
+
+namespace troupe {
+
+Participant::Participant(caf::actor_config& config) : caf::event_based_actor(config), ports_(*this, *this) {
+  set_exception_handler([this](std::exception_ptr& error) -> caf::error {
+    report_failure(std::make_shared<Failure>(
+        Failure{.rank = rank_, .actor = status_->name, .kind = FailureKind::actor_died, .what = text_of(error)}));
+    return caf::sec::runtime_error;
+  });
+  // Nobody would stop an actor whose supervisor is gone.
+  set_down_handler([this](const caf::down_msg& down) {
+    if (supervisor_ && down.source == supervisor_.address()) stop();
+  });
+}
+
+caf::behavior Participant::make_behavior() {
+  caf::message_handler handlers{
+      [this](TensorReady& ready) {
+        ports_.accept(ready);
+        work();
+      },
+      [this](const CreditReturned& returned) {
+        ports_.accept(returned);
+        work();
+      },
+      [this](const DataEnded& ended) {
+        ports_.accept(ended);
+        work();
+      },
+      [this](Wire& order) { wire(order); },
+      [this](const PrepareRun& order) {
+        prepare(order);
+        work();
+      },
+      [this](const StartSources& order) {
+        on_start(order.end_step);
+        work();
+      },
+      [this](const PauseSources& order) {
+        send(supervisor_, SourcePaused{order.run, on_pause()});
+        work();
+      },
+      [this](const RunUntil& order) {
+        on_run_until(order.end_step);
+        work();
+      },
+      [this](const Describe& order) {
+        describe(*order.report);
+        if (is_wired()) work();
+      },
+      [this](const Stop&) { stop(); },
+  };
+  return handlers.or_else(own_handlers());
+}
+
+void Participant::wire(Wire& order) {
+  status_ = order.status;
+  status_->watched.store(is_watched(), std::memory_order_relaxed);
+  supervisor_ = order.supervisor;
+  rank_ = order.rank;
+  monitor(supervisor_);
+  ports_.wire(order.generation, std::move(order.inputs), std::move(order.outputs));
+  on_wired();
+  send(supervisor_, Prepared{});
+}
+
+void Participant::prepare(const PrepareRun& order) {
+  Prepared prepared;
+  status_->finished.store(false, std::memory_order_relaxed);
+  try {
+    ports_.prepare(order.run);
+    prepared.end_step = on_prepare(order);
+  } catch (...) {
+    report_failure(std::make_shared<Failure>(Failure{.rank = rank_,
+                                                     .actor = status_->name,
+                                                     .step = order.info.first_step,
+                                                     .what = text_of(std::current_exception())}));
+    prepared.end_step = order.info.first_step;
+  }
+  send(supervisor_, prepared);
+}
+
+void Participant::lose_peer(const FailurePtr& failure) {
+  if (supervisor_) send(supervisor_, AbortRun{failure});
+}
+
+void Participant::report_failure(const FailurePtr& failure) {
+  if (supervisor_) send(supervisor_, StepFailed{failure});
+}
+
+void Participant::report_finished() {
+  status_->finished.store(true, std::memory_order_relaxed);
+  send(supervisor_, RunFinished{});
+}
+
+void Participant::stop() {
+  on_exit();
+  quit();
+}
+
+void Participant::on_exit() {
+  on_stop();
+  ports_.clear();
+  supervisor_ = nullptr;
+}
+
+}  // namespace troupe

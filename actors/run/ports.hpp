@@ -1,0 +1,131 @@
+#pragma once
+
+#include <caf/event_based_actor.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/run/input_queue.hpp"
+#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/run/output_slots.hpp"
+
+namespace troupe {
+
+/// Is told what the messages about an actor's edges have changed.
+class PortsListener {
+ public:
+  virtual ~PortsListener() = default;
+  /// An input holds a tensor more.
+  virtual void on_arrival(std::uint32_t input) = 0;
+  /// Every consumer has returned that slot.
+  virtual void on_free(std::uint32_t output, std::uint32_t slot) = 0;
+  /// Nothing more comes over an input in this run.
+  virtual void on_ended(std::uint32_t input) = 0;
+};
+
+/// The credit protocol: one actor's ends of its edges. Everything that takes part in a plan, segments, users' actors
+/// and stand-ins for other processes alike, exchanges tensors by this class and no other way.
+///
+/// An input holds what has arrived, oldest first; who has taken a tensor returns it by give_back. An output has slots;
+/// a slot that was sent is free again when all consumers have returned it. Messages of another generation are ignored;
+/// those of a run that has not been prepared here wait.
+///
+/// Belongs to its actor and is used in its handlers only. Edges from the actor to itself need no message.
+class Ports {
+ public:
+  Ports(caf::event_based_actor& self, PortsListener& listener) : self_(self), listener_(listener) {}
+
+  void wire(std::uint64_t generation, std::vector<InputWire> inputs, std::vector<OutputWire> outputs);
+  /// A run begins: what came early for it counts now, and ended inputs are open again.
+  void prepare(std::uint64_t run);
+  /// Drops all handles to other actors and to tensors.
+  void clear();
+
+  void accept(TensorReady& ready);
+  void accept(const CreditReturned& returned);
+  void accept(const DataEnded& ended);
+
+  std::uint64_t generation() const { return generation_; }
+  std::uint32_t inputs() const { return static_cast<std::uint32_t>(inputs_.size()); }
+  std::uint32_t outputs() const { return static_cast<std::uint32_t>(outputs_.size()); }
+
+  /// Whether a tensor of this run, or a token, is there.
+  bool has(std::uint32_t input) const {
+    const auto& queue = inputs_[input].queue;
+    return !queue.empty() && queue.front().run <= run_;
+  }
+  /// Tensors at the input, early ones included.
+  std::uint32_t waiting(std::uint32_t input) const { return inputs_[input].queue.size(); }
+  Arrival take(std::uint32_t input) { return inputs_[input].queue.pop(); }
+  /// Returns a slot to its producer and drops the tensor.
+  void give_back(std::uint32_t input, Arrival& arrival);
+  /// No more tensors come in this run, and those that came are used; tokens that rest between runs do not count.
+  bool drained(std::uint32_t input) const {
+    const auto& [wire, queue, ended_run] = inputs_[input];
+    return ended_run == run_ && (wire.initial_tokens == 0 ? !has(input) : queue.size() <= wire.initial_tokens);
+  }
+  /// Returns everything at an input but tokens.
+  void drain(std::uint32_t input);
+
+  bool has_free(std::uint32_t output) const { return outputs_[output].slots.has_free(); }
+  std::uint32_t free_slots(std::uint32_t output) const { return outputs_[output].slots.free_count(); }
+  /// Takes a free slot, which is sent later.
+  std::uint32_t take_slot(std::uint32_t output) { return outputs_[output].slots.take(); }
+  /// Sends a slot that was taken: a tensor, or the failure that stands for it.
+  void send(std::uint32_t output, std::uint32_t slot, std::int64_t step, const Tensor& tensor,
+            const FailurePtr& failure);
+  /// For stand-ins: sends what arrived from the real producer, in the slot and with the stamp that it chose.
+  void send_over(std::uint32_t output, std::uint32_t slot, const Stamp& stamp, const Tensor& tensor,
+                 const FailurePtr& failure);
+  /// Sends the tokens that ought to rest at the consumers but are not there: all of them before the first run; later
+  /// those that a consumer took in a step that the others did not have. `tensor_of` gives the tensor of a slot.
+  void send_missing_tokens(std::uint32_t output, std::int64_t first_step,
+                           const std::function<Tensor(std::uint32_t slot)>& tensor_of);
+  /// Tells the consumers that nothing more comes in this run.
+  void end(std::uint32_t output) { end_over(output, stamp(0)); }
+  void end_over(std::uint32_t output, const Stamp& stamp);
+  /// Every slot but those of the tokens is free. After a failure a token may be missing, but never an extra one.
+  bool at_rest(std::uint32_t output) const {
+    const auto& [wire, slots, tokens] = outputs_[output];
+    return slots.free_count() + wire.initial_tokens >= slots.capacity();
+  }
+  bool all_at_rest() const;
+
+  const InputWire& input_wire(std::uint32_t input) const { return inputs_[input].wire; }
+  const OutputWire& output_wire(std::uint32_t output) const { return outputs_[output].wire; }
+  /// `waits for 'b' to return 'a'`, for people.
+  std::string awaited_credit(std::uint32_t output) const;
+  /// `waits for 'a' to send 'a'`.
+  std::string awaited_tensor(std::uint32_t input) const;
+
+ private:
+  struct Input {
+    InputWire wire;
+    InputQueue queue;
+    std::uint64_t ended_run = 0;
+  };
+  /// A slot that carries a token, and the step it was sent for.
+  struct Token {
+    std::uint32_t slot;
+    std::int64_t step;
+  };
+  struct Output {
+    OutputWire wire;
+    OutputSlots slots;
+    std::vector<Token> tokens;  // the last ones sent, oldest first, for edges with initial tokens
+  };
+
+  Stamp stamp(std::int64_t step) const { return {generation_, run_, step}; }
+  void note_token(Output& output, Token token);
+  template <class Message>
+  void tell(const caf::actor& peer, Message message);
+
+  caf::event_based_actor& self_;
+  PortsListener& listener_;
+  std::uint64_t generation_ = 0;
+  std::uint64_t run_ = 0;
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
+};
+
+}  // namespace troupe

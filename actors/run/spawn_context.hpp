@@ -1,0 +1,39 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/collective_tasks.hpp"
+#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/ops/data/dataset.hpp"
+#include "troupe/transport/communicator.hpp"
+
+namespace troupe {
+
+/// What the names in a plan stand for in one spawning of it. The same plan can be spawned with another context.
+class SpawnContext {
+ public:
+  /// Parameters and optimizer state. Made anew, with seed 0, if none is given.
+  std::shared_ptr<ParameterStore> store;
+  std::map<std::string, Dataset> sources;
+  /// By rank; those of other processes are null. A communicator that is missing is made, for the ranks of one process.
+  std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
+  /// Tasks by their kind, found before the registered ones.
+  std::map<std::string, TaskFactory> tasks;
+
+  /// Throw Error if the name is not known.
+  const Dataset& source(const std::string& name) const;
+  const std::shared_ptr<Communicator>& communicator(const std::string& name, std::int64_t rank) const;
+  std::unique_ptr<Task> make_task(const PlanActor& actor);
+
+  /// The state that the conductor and a rank's actor share for one collective.
+  const std::shared_ptr<BegunCollective>& begun(const std::string& communicator, std::int64_t index, std::int64_t rank);
+
+ private:
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::shared_ptr<BegunCollective>> begun_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,48 @@
+#include "troupe/actors/run/task_registry.hpp"
+
+#include <map>
+#include <mutex>
+
+#include "troupe/actors/run/collective_tasks.hpp"
+#include "troupe/actors/run/loader.hpp"
+#include "troupe/actors/run/op_task.hpp"
+#include "troupe/actors/run/spawn_context.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, TaskFactory> factories{
+      {"op", make_op_task},
+      {"loader", make_loader_task},
+      {"all_reduce", make_all_reduce_task},
+      {"begin_all_reduce", make_begin_all_reduce_task},
+  };
+};
+
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+}  // namespace
+
+void register_task(const std::string& kind, TaskFactory factory) {
+  auto& [mutex, factories] = registry();
+  std::lock_guard lock(mutex);
+  if (!factories.try_emplace(kind, std::move(factory)).second)
+    throw Error("plan", "there is a task of kind '" + kind + "' already");
+}
+
+TaskFactory find_task(const std::string& kind) {
+  auto& [mutex, factories] = registry();
+  std::lock_guard lock(mutex);
+  const auto found = factories.find(kind);
+  if (found == factories.end()) throw Error("plan", "there is no task of kind '" + kind + "'");
+  return found->second;
+}
+
+}  // namespace troupe

@@ -1,0 +1,69 @@
+#include "troupe/ops/core/backend.hpp"
+
+#include <array>
+#include <atomic>
+
+#include "troupe/ops/core/built_in_backends.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/kernel.hpp"
+
+namespace troupe {
+
+namespace {
+
+class Backends {
+ public:
+  Backends() {
+    add(DeviceType::cpu, make_cpu_backend());
+    add(DeviceType::cuda, make_cuda_backend());
+  }
+
+  Backend* find(DeviceType type) const { return backends_[static_cast<std::size_t>(type)].load(); }
+
+  /// False if the kind has a backend.
+  bool add(DeviceType type, std::unique_ptr<Backend> backend) {
+    Backend* none = nullptr;
+    const bool added = backends_[static_cast<std::size_t>(type)].compare_exchange_strong(none, backend.get());
+    if (added) (void)backend.release();
+    return added;
+  }
+
+ private:
+  std::array<std::atomic<Backend*>, kDeviceTypes> backends_{};
+};
+
+/// Never destroyed: tensors may be dropped after main has returned.
+Backends& backends() {
+  static auto& table = *new Backends;
+  return table;
+}
+
+Backend& found(Backend* backend, const std::string& what) {
+  if (backend == nullptr) throw Error("device", "this build has no backend for " + what);
+  return *backend;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> Backend::make_kernel(const OpCall& call, Device device) {
+  const auto factory = kernels_.find(*call.op);
+  if (!factory) throw Error(call.op->name, "has no kernel for " + to_string(device));
+  return factory(call);
+}
+
+Backend& backend_of(DeviceType type) {
+  return found(backends().find(type), std::string(name_of(type)));
+}
+
+Backend& backend_of(Device device) {
+  auto* backend = backends().find(device.type);
+  return backend != nullptr ? *backend : found(backend, to_string(device));
+}
+
+void register_backend(DeviceType type, std::unique_ptr<Backend> backend) {
+  if (backend == nullptr) throw Error("device", "no backend was given for " + std::string(name_of(type)));
+  if (!backends().add(type, std::move(backend)))
+    throw Error("device", std::string(name_of(type)) + " has a backend already");
+}
+
+}  // namespace troupe

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "troupe/ops/core/device.hpp"
+#include "troupe/ops/core/kernel_table.hpp"
+#include "troupe/ops/core/stream.hpp"
+
+namespace troupe {
+
+/// Everything specific to one kind of device: its memory, streams and kernels. All other code goes through it.
+/// Thread-safe.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// True if the host may read and write the memory of these devices.
+  virtual bool host_accessible() const = 0;
+  /// Zeroed memory on a device, 64-byte aligned; null for 0 bytes. It may be released while work that uses it is
+  /// queued: it is reused only after that work. Throws Error if there is no such device or if out of memory.
+  virtual std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) = 0;
+  /// Zeroed host memory, pinned for asynchronous copies to and from these devices.
+  virtual std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) = 0;
+
+  /// A new stream. Throws Error if there is no such device.
+  virtual std::unique_ptr<Stream> make_stream(Device device) = 0;
+  /// Blocks until all work that was launched on any stream of the device is complete.
+  virtual void synchronize(Device device) = 0;
+
+  /// Prepares an op; see make_kernel in ops/graph/kernel.hpp.
+  virtual std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
+  /// The kernels for these devices.
+  KernelTable& kernels() { return kernels_; }
+
+ private:
+  KernelTable kernels_;
+};
+
+/// The backend of a kind of device. Throws Error if there is none.
+Backend& backend_of(DeviceType type);
+/// As above; the error names the device.
+Backend& backend_of(Device device);
+
+/// Adds a backend for a kind of device, until the process ends. Throws Error if the kind has one. Those of the library
+/// are registered from the start.
+void register_backend(DeviceType type, std::unique_ptr<Backend> backend);
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+#include "troupe/ops/core/hash.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace troupe {
+
+struct Hash::State {
+  XXH3_state_t state;
+};
+
+Hash::Hash() : state_(std::make_unique<State>()) {
+  XXH3_64bits_reset(&state_->state);
+}
+
+Hash::~Hash() = default;
+
+Hash& Hash::add_bytes(const void* bytes, std::size_t count) {
+  if (count > 0) XXH3_64bits_update(&state_->state, bytes, count);
+  return *this;
+}
+
+Hash& Hash::add(std::string_view text) {
+  return add(text.size()).add_bytes(text.data(), text.size());
+}
+
+Hash& Hash::add(double number) {
+  const double value = number == 0.0 ? 0.0 : number;
+  return add_bytes(&value, sizeof(value));
+}
+
+Hash& Hash::add_integer(std::int64_t number) {
+  return add_bytes(&number, sizeof(number));
+}
+
+std::uint64_t Hash::digest() const {
+  return XXH3_64bits_digest(&state_->state);
+}
+
+}  // namespace troupe

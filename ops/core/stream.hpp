@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+
+#include "troupe/ops/core/device.hpp"
+
+namespace troupe {
+
+/// A point in the work of a stream: it is done once everything launched before it is. Two pointers wide; copies stand
+/// for the same point. Thread-safe.
+class Event {
+ public:
+  /// The backend's side of an event. Thread-safe.
+  class State {
+   public:
+    virtual ~State() = default;
+    /// True once the work is complete or has failed.
+    virtual bool done() const = 0;
+    /// Null, or the exception of the first work before the event that failed. Valid once done.
+    virtual std::exception_ptr error() const = 0;
+    /// Blocks until done; false if the limit came first.
+    virtual bool wait_for(std::chrono::nanoseconds limit) = 0;
+    /// Calls `callback` once when done: at once on this thread, or later on a thread of the backend, where it must not
+    /// block.
+    virtual void notify(std::function<void()> callback) = 0;
+  };
+
+  /// An event that is done.
+  Event() = default;
+  explicit Event(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  bool done() const { return state_ == nullptr || state_->done(); }
+  /// Null, or the exception with which the work before the event failed. Valid once done.
+  std::exception_ptr error() const { return state_ == nullptr ? nullptr : state_->error(); }
+
+  /// Blocks the calling thread until done. Rethrows the exception of the work before the event, if any.
+  void wait() const;
+  /// As above, for at most `limit`; false if it passed.
+  bool wait_for(std::chrono::nanoseconds limit) const;
+  /// Calls `callback` once when done: at once on this thread, or later on a thread of the backend, where it must not
+  /// block. The callback asks error().
+  void notify(std::function<void()> callback) const;
+
+  const std::shared_ptr<State>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// A sequence of work on one device: kernels and copies launched on it run one after the other. Used by one thread at a
+/// time. Work may still be running when launching returns; host memory that it touches must stay allocated until an
+/// event after it is done. A failure is reported by the events after it, and later work on the stream is skipped.
+class Stream {
+ public:
+  explicit Stream(Device device) : device_(device) {}
+  virtual ~Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device device() const { return device_; }
+
+  /// The point after everything launched so far.
+  virtual Event record() = 0;
+  /// Work launched from now on begins after the event, which may be of another stream or device.
+  virtual void wait(const Event& event) = 0;
+  /// Launches a copy of `bytes` that do not overlap; each side is memory of the host or of a
+  /// device of this kind.
+  virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+  /// Launches the zeroing of memory of the device.
+  virtual void zero(std::byte* memory, std::size_t bytes) = 0;
+
+ private:
+  Device device_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,62 @@
+#include "troupe/ops/core/backend.hpp"
+
+#include <cstring>
+
+#include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/core/built_in_backends.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Work on a CPU device is complete when launching it returns.
+class CpuStream final : public Stream {
+ public:
+  using Stream::Stream;
+
+  Event record() override { return {}; }
+  void wait(const Event& event) override { event.wait(); }
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void zero(std::byte* memory, std::size_t bytes) override {
+    if (bytes > 0) std::memset(memory, 0, bytes);
+  }
+};
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend() { cpu::add_kernels(kernels()); }
+
+  bool host_accessible() const override { return true; }
+
+  std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) override {
+    expect_valid(device);
+    return allocate_pinned(bytes);
+  }
+  std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) override {
+    const auto& allocator = cpu_allocator();
+    return {allocator->allocate(bytes), [allocator, bytes](std::byte* memory) { allocator->release(memory, bytes); }};
+  }
+
+  std::unique_ptr<Stream> make_stream(Device device) override {
+    expect_valid(device);
+    return std::make_unique<CpuStream>(device);
+  }
+  void synchronize(Device) override {}
+
+ private:
+  static void expect_valid(Device device) {
+    if (device.index < 0) throw Error("device", "there is no " + to_string(device));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() {
+  return std::make_unique<CpuBackend>();
+}
+
+}  // namespace troupe

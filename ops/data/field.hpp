@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "troupe/ops/graph/op.hpp"
+
+namespace troupe {
+
+/// One part of every sample of a data set, such as an image or a label: its name, and what it is in a batch. The
+/// leading size is kBatch.
+struct Field {
+  std::string name;
+  TensorInfo info;
+
+  bool operator==(const Field&) const = default;
+};
+
+/// `'label' int32[B]`.
+inline std::string to_string(const Field& field) {
+  return "'" + field.name + "' " + to_string(field.info);
+}
+
+}  // namespace troupe

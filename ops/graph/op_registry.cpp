@@ -1,0 +1,52 @@
+#include <map>
+#include <mutex>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op.hpp"
+
+namespace troupe {
+
+namespace {
+
+class OpRegistry {
+ public:
+  OpRegistry() {
+    for (const auto* op : built_in_ops()) add(*op);
+  }
+
+  void add(const OpDef& op) {
+    if (op.name.empty()) throw Error("graph", "an op needs a name");
+    if (op.infer == nullptr) throw Error(op.name, "has no shape rule");
+    std::lock_guard lock(mutex_);
+    if (!ops_.try_emplace(op.name, &op).second) throw Error(op.name, "there is an op of that name already");
+  }
+
+  const OpDef* find(std::string_view name) const {
+    std::lock_guard lock(mutex_);
+    const auto entry = ops_.find(name);
+    return entry == ops_.end() ? nullptr : entry->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string_view, const OpDef*> ops_;
+};
+
+OpRegistry& registry() {
+  static OpRegistry ops;
+  return ops;
+}
+
+}  // namespace
+
+void register_op(const OpDef& op) {
+  registry().add(op);
+}
+
+const OpDef& find_op(std::string_view name) {
+  const auto* op = registry().find(name);
+  if (op == nullptr) throw Error("graph", "there is no op '" + std::string(name) + "'");
+  return *op;
+}
+
+}  // namespace troupe

@@ -1,0 +1,119 @@
+#include "troupe/strategies/training/training_run.hpp"
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, MetricsLog log, const Dataset& data, FitOptions options,
+                         std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit)
+    : plan_(std::move(plan)),
+      log_(std::move(log)),
+      options_(std::move(options)),
+      store_(std::move(store)),
+      stall_limit_(stall_limit),
+      position_(store_->position()) {
+  const bool same_data = data.rows() == position_.rows && data.batch_rows() == position_.batch_rows;
+  if (position_.batch > 0 && !same_data) begin_epoch(position_.epoch + 1);
+  position_.rows = data.rows();
+  position_.batch_rows = data.batch_rows();
+  over_ = !more_epochs();
+  if (!over_) start_epoch();
+}
+
+void TrainingRun::begin_epoch(std::int64_t epoch) {
+  position_.epoch = epoch;
+  position_.batch = 0;
+}
+
+bool TrainingRun::more_epochs() const {
+  return !stop_wanted_ && epochs_ < options_.epochs && (!options_.max_steps || result_.steps < *options_.max_steps);
+}
+
+void TrainingRun::start_epoch() {
+  const auto left = options_.max_steps ? *options_.max_steps - result_.steps : kLastStep;
+  ++epochs_;
+  epoch_ = {};
+  epoch_begin_ = Clock::now();
+  plan_->start({position_.step, left, position_.epoch, position_.batch});
+}
+
+/// Counts what the actors have done, whether or not the callbacks are told.
+void TrainingRun::note_steps() {
+  for (auto& step : log_.take()) {
+    epoch_.add(step);
+    ++result_.steps;
+    result_.rows += step.rows;
+    position_.step = step.step + 1;
+    ++position_.batch;
+    if (options_.on_step) unreported_.push_back(std::move(step));
+  }
+}
+
+void TrainingRun::report() {
+  note_steps();
+  while (!unreported_.empty()) {
+    const auto step = std::move(unreported_.front());
+    unreported_.pop_front();
+    options_.on_step(step);
+  }
+  if (!stop_wanted_ && options_.stop_requested && options_.stop_requested()) stop();
+}
+
+void TrainingRun::stop() {
+  stop_wanted_ = true;
+  plan_->stop();
+}
+
+bool TrainingRun::finish_epoch() {
+  const auto seconds = std::chrono::duration<double>(Clock::now() - epoch_begin_).count();
+  const bool complete = position_.batch * position_.batch_rows >= position_.rows;
+  result_.seconds += seconds;
+  result_.stopped = stop_wanted_;
+  result_.epochs.push_back({position_.epoch, epoch_.result(), seconds, complete});
+  if (complete) begin_epoch(position_.epoch + 1);
+  store_->set_position(position_);
+  if (options_.on_epoch) options_.on_epoch(result_.epochs.back());
+  over_ = !more_epochs();
+  if (!over_) start_epoch();
+  return over_;
+}
+
+/// Whatever a callback or a step threw: the position is that of the parameters.
+void TrainingRun::end_early() {
+  over_ = true;
+  note_steps();
+  unreported_.clear();
+  store_->set_position(position_);
+}
+
+bool TrainingRun::advance() {
+  if (over_) return true;
+  try {
+    report();
+    plan_->check_progress(stall_limit_);
+    if (!plan_->done()) return false;
+    if (const auto failure = plan_->failure()) throw Error("run", to_string(*failure));
+    report();
+    return finish_epoch();
+  } catch (...) {
+    plan_->stop();
+    end_early();
+    throw;
+  }
+}
+
+FitResult TrainingRun::wait() {
+  const WaitOptions options{.stall_limit = stall_limit_, .on_interval = [this] { report(); }};
+  try {
+    while (!over_) {
+      plan_->wait(options);
+      finish_epoch();
+    }
+  } catch (...) {
+    end_early();
+    throw;
+  }
+  return result_;
+}
+
+}  // namespace troupe

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/strategies/training/metrics.hpp"
+
+namespace troupe {
+
+/// What a fit did of one epoch, at its end or when the fit was stopped.
+struct EpochMetrics {
+  std::int64_t epoch = 0;
+  Metrics training;
+  double seconds = 0.0;  ///< of training alone
+  bool complete = true;  ///< the last batch of the epoch was among them
+};
+
+struct FitOptions {
+  /// Epochs to train. The rest of an epoch in which the last fit on this data was stopped counts as one.
+  std::int64_t epochs = 1;
+  /// Stop after so many steps of this fit.
+  std::optional<std::int64_t> max_steps = {};
+  /// Called in order, some time after the step, on the thread that waits for or advances the run. If it throws, the run
+  /// is ended in order and the exception goes on to the caller.
+  std::function<void(const StepMetrics&)> on_step;
+  std::function<void(const EpochMetrics&)> on_epoch;
+  /// Asked about ten times a second; true ends the fit at a step that is the same for all replicas.
+  std::function<bool()> stop_requested;
+};
+
+/// What a fit did.
+struct FitResult {
+  std::int64_t steps = 0;
+  std::int64_t rows = 0;
+  double seconds = 0.0;  ///< of training alone
+  bool stopped = false;  ///< by stop_requested or stop()
+  std::vector<EpochMetrics> epochs;
+};
+
+/// A fit in progress. The actors train on their own threads; this delivers their metrics to the callbacks, and starts
+/// one epoch after the other. Either wait() for its end, or call advance() when on_progress() says so, as an actor does
+/// that must not wait. Not thread-safe, except for stop().
+class TrainingRun {
+ public:
+  TrainingRun(std::unique_ptr<SpawnedPlan> plan, MetricsLog log, const Dataset& data, FitOptions options,
+              std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit);
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+
+  /// Calls back on any thread whenever advance() has something to do beyond reporting steps: post to yourself from
+  /// there.
+  void on_progress(std::function<void()> callback) { plan_->on_over(std::move(callback)); }
+  /// Calls the callbacks for what has happened, and goes on with the next epoch when one is over. True once the fit is
+  /// over. Throws Error with the root cause if a step failed, or with a report if the run has stalled; after an
+  /// exception the fit is over.
+  bool advance();
+  /// Ends the fit at a step that is the same for all replicas.
+  void stop();
+  /// Waits for the end. Throws like advance().
+  FitResult wait();
+
+  bool over() const { return over_; }
+  const FitResult& result() const { return result_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool more_epochs() const;
+  void begin_epoch(std::int64_t epoch);
+  void start_epoch();
+  bool finish_epoch();
+  void end_early();
+  void note_steps();
+  void report();
+
+  std::unique_ptr<SpawnedPlan> plan_;
+  MetricsLog log_;
+  FitOptions options_;
+  std::shared_ptr<ParameterStore> store_;
+  std::chrono::milliseconds stall_limit_;
+  TrainingPosition position_;
+  std::deque<StepMetrics> unreported_;
+  FitResult result_;
+  MetricsSum epoch_;
+  std::int64_t epochs_ = 0;
+  Clock::time_point epoch_begin_;
+  std::atomic<bool> stop_wanted_{false};
+  bool over_ = false;
+};
+
+}  // namespace troupe

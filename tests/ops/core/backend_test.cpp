@@ -1,0 +1,75 @@
+#include "troupe/ops/core/backend.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/support.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+const Device kCpu{};
+
+Tensor counting(std::int64_t n) {
+  Tensor tensor(Shape{n}, DType::int32);
+  std::int32_t number = 0;
+  for (auto& element : tensor.mutable_data<std::int32_t>()) element = number++;
+  return tensor;
+}
+
+}  // namespace
+
+TEST_CASE("work on a CPU stream is complete when launching returns", "[backend]") {
+  const auto stream = backend_of(kCpu).make_stream({DeviceType::cpu, 3});
+  CHECK(to_string(stream->device()) == "cpu:3");
+  const auto from = counting(5);
+  const Tensor to(Shape{5}, DType::int32);
+  copy(*stream, from, to);
+  CHECK(std::ranges::equal(to.data<std::int32_t>(), from.data<std::int32_t>()));
+  stream->zero(to.address(), 8);
+  CHECK(to.data<std::int32_t>()[1] == 0);
+  CHECK(to.data<std::int32_t>()[2] == 2);
+  const auto event = stream->record();
+  CHECK(event.done());
+  CHECK(event.error() == nullptr);
+  bool called = false;
+  event.notify([&] { called = true; });
+  CHECK(called);
+  stream->wait(event);
+  event.wait();
+}
+
+TEST_CASE("tensors of different sizes or dtypes are not copied", "[backend]") {
+  const auto stream = backend_of(kCpu).make_stream(kCpu);
+  const auto from = counting(4);
+  for (const auto& to : {Tensor(Shape{5}, DType::int32), Tensor(Shape{4}, DType::float32)})
+    CHECK(
+        contains(error_of([&] { copy(*stream, from, to); }), "int32[4] on cpu:0 cannot be copied to " + to_string(to)));
+}
+
+TEST_CASE("a device of which there is no backend is an error that names it", "[backend]") {
+  CHECK(contains(error_of([] {
+                   backend_of(Device{DeviceType::cuda, 1});
+                 }),
+                 "[device] this build has no backend for cuda:1"));
+  CHECK(contains(error_of([] { backend_of(DeviceType::cuda); }), "no backend for cuda"));
+  CHECK(contains(error_of([] { Tensor({1}, DType::float32, {DeviceType::cpu, -1}); }), "there is no cpu:-1"));
+}
+
+TEST_CASE("a kind of device has one backend", "[backend]") {
+  CHECK(contains(error_of([] { register_backend(DeviceType::cpu, nullptr); }), "no backend was given for cpu"));
+  class Second final : public Backend {
+    bool host_accessible() const override { return true; }
+    std::shared_ptr<std::byte> allocate(Device, std::size_t) override { return nullptr; }
+    std::shared_ptr<std::byte> allocate_pinned(std::size_t) override { return nullptr; }
+    std::unique_ptr<Stream> make_stream(Device) override { return nullptr; }
+    void synchronize(Device) override {}
+  };
+  CHECK(contains(error_of([] { register_backend(DeviceType::cpu, std::make_unique<Second>()); }), "cpu has a backend"));
+  CHECK(backend_of(kCpu).allocate(kCpu, 4) != nullptr);
+}
+
+}  // namespace troupe::ops_test

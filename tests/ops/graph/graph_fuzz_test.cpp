@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/graph/print.hpp"
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/cases/case_runner.hpp"
+#include "troupe/tests/ops/graph/random_graph.hpp"
+#include "troupe/tests/test_device/test_device.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+// TROUPE_FUZZ_GRAPHS graphs from seed TROUPE_FUZZ_SEED on.
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const auto* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// The graph with the gradients of its loss by all float sources that it still has, as outputs `d` and their names.
+Graph with_gradients(const RandomGraph& random, const Graph& graph) {
+  GraphBuilder builder(graph);
+  std::vector<Value> wrt;
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    const auto& node = graph.nodes()[i];
+    if (!node.is(kInput) && !node.is(kParameter)) continue;
+    if (random.differentiable(static_cast<std::size_t>(std::stoi(node.name.substr(1)))))
+      wrt.push_back(builder.value(node.outputs[0]));
+  }
+  const auto found = gradients(builder.value(graph.output("loss")), wrt);
+  for (std::size_t i = 0; i < wrt.size(); ++i) builder.output("d" + graph.producer(wrt[i].id()).name, found[i]);
+  return std::move(builder).build();
+}
+
+/// Results by name, computed twice with NaN in all inner memory in between.
+CaseResult run(const RandomGraph& random, const Graph& graph, Device device) {
+  return run_case(graph, "", random.sources(), {}, random.rows(), device);
+}
+
+/// The derivative of the loss by one element, or NaN at a kink.
+double difference(const RandomGraph& random, Arrays sources, std::size_t i, std::size_t element) {
+  constexpr double kStep = 1e-5;
+  const auto loss_at = [&](double shift) {
+    auto& x = sources[i].data[element];
+    const auto saved = x;
+    x += shift;
+    const auto loss = random.compute(sources).back().data[0];
+    x = saved;
+    return loss;
+  };
+  const auto here = loss_at(0.0), above = loss_at(kStep), below = loss_at(-kStep);
+  const auto right = (above - here) / kStep, left = (here - below) / kStep;
+  const bool kink = std::abs(right - left) > 1e-2 * std::max({1.0, std::abs(right), std::abs(left)});
+  return kink ? std::nan("") : (above - below) / (2.0 * kStep);
+}
+
+void check_gradient(const RandomGraph& random, std::size_t i, const Array& got) {
+  constexpr std::size_t kProbes = 3;
+  double largest = 1.0;
+  for (auto element : got.data) largest = std::max(largest, std::abs(element));
+  const auto stride = std::max<std::size_t>(1, got.data.size() / kProbes);
+  for (std::size_t element = 0; element < got.data.size(); element += stride) {
+    const auto expected = difference(random, random.sources(), i, element);
+    INFO("gradient of x" << i << ", element " << element);
+    if (!std::isnan(expected)) CHECK(std::abs(got.data[element] - expected) <= 2e-3 * largest);
+  }
+}
+
+void check_graph(std::uint64_t seed) {
+  const RandomGraph random(seed);
+  const auto plain = random.graph();
+  const auto graph = with_gradients(random, seed % 2 == 0 ? plain : optimize_forward(plain));
+  INFO(to_text(graph));
+  const auto result = run(random, graph, Device{});
+  CHECK(result.repeats);
+  const auto expected = random.compute(random.sources());
+  const auto outputs = result.outputs();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO("output " << graph.outputs()[i].name);
+    CHECK(distance(outputs[i], expected[i]) <= 1e-4);
+  }
+  for (std::size_t i = expected.size(); i < outputs.size(); ++i)
+    check_gradient(random, static_cast<std::size_t>(std::stoi(graph.outputs()[i].name.substr(2))), outputs[i]);
+  const auto on_device = run(random, graph, testing::test_device());
+  CHECK(std::ranges::equal(on_device.tensors, result.tensors, same_bits));
+}
+
+}  // namespace
+
+TEST_CASE("random graphs compute what a plain interpreter does, and its finite differences", "[fuzz]") {
+  const auto first = from_environment("TROUPE_FUZZ_SEED", 1);
+  const auto count = from_environment("TROUPE_FUZZ_GRAPHS", 150);
+  for (auto seed = first; seed < first + count; ++seed) {
+    INFO("seed " << seed << ": TROUPE_FUZZ_SEED=" << seed << " TROUPE_FUZZ_GRAPHS=1");
+    check_graph(seed);
+  }
+}
+
+}  // namespace troupe::ops_test

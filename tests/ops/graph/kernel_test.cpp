@@ -1,0 +1,82 @@
+#include "troupe/ops/graph/kernel.hpp"
+
+#include <thread>
+
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/reduce.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/support.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+// An op of a user's own: the cube of x, with a gradient.
+std::vector<TensorInfo> infer_cube(const OpInputs& inputs) {
+  inputs.expect_count(1, 1);
+  return {inputs[0]};
+}
+std::vector<Value> grad_cube(const OpGradient& g) {
+  return {g.dys[0] * (g.inputs[0] * g.inputs[0]) * 3.0};
+}
+const OpDef kCube{.name = "cube", .infer = infer_cube, .gradient = grad_cube};
+
+class CubeKernel final : public Kernel {
+ public:
+  void run(const KernelContext&, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
+    const auto x = inputs[0].data<float>();
+    for (std::size_t i = 0; i < x.size(); ++i) outputs[0].mutable_data<float>()[i] = x[i] * x[i] * x[i];
+  }
+};
+
+std::unique_ptr<Kernel> make_cube(const OpCall&) {
+  return std::make_unique<CubeKernel>();
+}
+
+Graph cube_graph() {
+  GraphBuilder builder;
+  const auto x = builder.input("x", {kBatch});
+  const auto y = builder.apply_one(kCube, {x});
+  builder.output("y", y);
+  builder.output("dx", gradients(reduce_sum(y, std::vector<std::int64_t>{0}), std::vector{x})[0]);
+  return std::move(builder).build();
+}
+
+}  // namespace
+
+TEST_CASE("an op and a kernel of one's own run and train like those of the library", "[kernel]") {
+  CHECK(contains(error_of([] { Program(cube_graph(), 2); }), "[cube] has no kernel for cpu:0"));
+  CHECK(contains(error_of([] { register_kernel(kCube, DeviceType::cuda, make_cube); }), "no backend for cuda"));
+  CHECK(contains(error_of([] { register_kernel(kCube, DeviceType::cpu, {}); }), "[cube] was given a kernel factory"));
+  register_kernel(kCube, DeviceType::cpu, make_cube);
+  CHECK(contains(error_of([] { register_kernel(kCube, DeviceType::cpu, make_cube); }), "[cube] has a kernel"));
+  CHECK(contains(error_of([] { register_kernel(kAdd, DeviceType::cpu, make_cube); }), "[add] has a kernel"));
+  Program program(cube_graph(), 2);
+  program.bind("x", Tensor::from<float>({2}, std::vector<float>{2.0F, -3.0F}));
+  program.run();
+  CHECK(program.output("y").data<float>()[1] == -27.0F);
+  CHECK(program.output("dx").data<float>()[0] == 12.0F);
+  CHECK(program.output("dx").data<float>()[1] == 27.0F);
+}
+
+TEST_CASE("kernels may be registered and made by several threads", "[kernel]") {
+  std::vector<OpDef> ops(64);
+  for (auto& op : ops) op = {.name = "one of many", .infer = infer_cube};
+  KernelTable table;
+  std::atomic<int> refused = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        for (const auto& op : ops) {
+          if (!error_of([&] { table.add(op, make_cube); }).empty()) ++refused;
+          if (!table.find(op)) ++refused;
+        }
+      });
+  }
+  CHECK(refused == 3 * 64);
+}
+
+}  // namespace troupe::ops_test

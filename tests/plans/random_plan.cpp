@@ -1,0 +1,397 @@
+#include "troupe/tests/plans/random_plan.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "troupe/actors/plan/check_plan.hpp"
+#include "troupe/actors/plan/dependencies.hpp"
+#include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/ops/core/random.hpp"
+
+namespace troupe::testing {
+
+namespace {
+
+constexpr std::int64_t kWide = 4, kNarrow = 2;
+constexpr int kModulus = 101;
+
+float wrapped(std::int64_t value) {
+  return static_cast<float>(value % kModulus);
+}
+
+using Values = std::vector<float>;
+
+/// What an actor makes of its inputs in one firing.
+float combine(ActorId id, std::int64_t element, const std::vector<Values>& inputs) {
+  std::int64_t sum = 7 * id + 3 * element;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    sum += static_cast<std::int64_t>(i + 2) *
+           static_cast<std::int64_t>(inputs[i][static_cast<std::size_t>(element) % inputs[i].size()]);
+  return wrapped(sum);
+}
+
+float from_source(ActorId id, std::int64_t element, std::int64_t step) {
+  return wrapped(5 * step + 11 * id + element);
+}
+
+Values values_of(const Tensor& tensor) {
+  const auto data = tensor.data<float>();
+  return {data.begin(), data.end()};
+}
+
+std::vector<Values> values_of(std::span<const Tensor> tensors) {
+  std::vector<Values> values;
+  for (const auto& tensor : tensors)
+    if (tensor.elements() > 0) values.push_back(values_of(tensor));
+  return values;
+}
+
+void write(const Tensor& tensor, ActorId id, const std::vector<Values>& inputs) {
+  const auto data = tensor.mutable_data<float>();
+  for (std::size_t k = 0; k < data.size(); ++k) data[k] = combine(id, static_cast<std::int64_t>(k), inputs);
+}
+
+class RandomActor final : public PortActor {
+ public:
+  RandomActor(caf::actor_config& config, ActorId id, std::int64_t elements)
+      : PortActor(config), id_(id), elements_(elements) {}
+
+ private:
+  void fire(std::int64_t, std::span<const Tensor> inputs, std::span<Tensor> outputs) override {
+    if (outputs.empty()) return;
+    outputs[0] = Tensor(Shape{elements_}, DType::float32);
+    write(outputs[0], id_, values_of(inputs));
+  }
+  Tensor initial_token(std::uint32_t) override { return Tensor(Shape{elements_}, DType::float32); }
+  ActorId id_;
+  std::int64_t elements_;
+};
+
+/// Draws numbers one after the other.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : seed_(seed) {}
+  int below(int limit) {
+    return static_cast<int>(uniform_below(static_cast<std::uint64_t>(limit), seed_, 17, next_++));
+  }
+  bool once_in(int times) { return below(times) == 0; }
+
+ private:
+  std::uint64_t seed_, next_ = 0;
+};
+
+class Builder {
+ public:
+  Builder(std::uint64_t seed, const RandomPlanOptions& options, Plan& plan, std::shared_ptr<SinkRecord> record)
+      : draws_(seed), options_(options), plan_(plan), record_(std::move(record)) {}
+
+  void run() {
+    const int sources = 1 + draws_.below(2), ops = 1 + draws_.below(9), updates = draws_.below(3);
+    for (int i = 0; i < sources; ++i) add_source();
+    for (int i = 0; i < ops; ++i) add_op();
+    for (int i = 0; i < updates; ++i) add_update();
+    for (int i = draws_.below(4); i > 0; --i) add_loop();
+    add_in_place();
+    read_unread();
+  }
+
+ private:
+  Place place() { return {draws_.below(options_.processes), {DeviceType::cpu, draws_.below(2)}}; }
+
+  PlanActor actor(const std::string& name, std::int64_t elements) {
+    PlanActor made;
+    made.name = name + std::to_string(plan_.actors.size());
+    made.place = place();
+    made.replica = draws_.below(2);
+    made.alone = draws_.once_in(5);
+    if (elements > 0) made.outputs.push_back({.info = {Shape{elements}, DType::float32}});
+    return made;
+  }
+
+  ActorId next_id() const { return static_cast<ActorId>(plan_.actors.size()); }
+  std::int64_t elements() { return draws_.once_in(2) ? kWide : kNarrow; }
+  std::int32_t capacity() { return 1 + draws_.below(3); }
+
+  void add_source() {
+    auto made = actor("source", elements());
+    made.role = ActorRole::source;
+    made.make_task = function_source([](std::int64_t) { return 1; },
+                                     [id = next_id()](const Firing& firing) {
+                                       const auto data = firing.outputs[0].mutable_data<float>();
+                                       for (std::size_t k = 0; k < data.size(); ++k)
+                                         data[k] = from_source(id, static_cast<std::int64_t>(k), firing.step);
+                                     });
+    makers_.push_back(plan_.add(made));
+  }
+
+  TaskFactory op_task(ActorId id) {
+    return function_task([id](const Firing& firing) {
+      if (!firing.outputs.empty()) write(firing.outputs[0], id, values_of(firing.inputs));
+    });
+  }
+
+  void add_op() {
+    const auto id = next_id();
+    const auto size = elements();
+    auto made = actor("op", size);
+    const bool is_external = options_.external && draws_.once_in(6);
+    if (is_external) {
+      auto spawned = external<RandomActor>(made.name, {.outputs = {made.outputs[0].info}}, id, size);
+      spawned.place = made.place;
+      spawned.replica = made.replica;
+      spawned.pacing = Pacing::follows;
+      spawned.declared_inputs.reset();
+      made = std::move(spawned);
+    } else {
+      made.make_task = op_task(id);
+    }
+    plan_.add(made);
+    for (int inputs = 1 + draws_.below(3); inputs > 0; --inputs)
+      read(id, makers_[static_cast<std::size_t>(draws_.below(static_cast<int>(makers_.size())))]);
+    makers_.push_back(id);
+  }
+
+  /// Adds an input that reads an output, or the second half of it.
+  void read(ActorId reader, ActorId maker) {
+    const auto edge = plan_.edge_of(maker, 0, capacity());
+    const auto& info = plan_.edges[edge].info;
+    const bool halves = info.shape.elements() == kWide && plan_.actors[reader].role != ActorRole::external;
+    if (halves && draws_.once_in(3))
+      plan_.connect(edge, reader, {Shape{kNarrow}, DType::float32}, kNarrow * sizeof(float));
+    else
+      plan_.connect(edge, reader, info, 0);
+  }
+
+  /// An actor that updates a parameter, read by some actors that are there already.
+  void add_update() {
+    const auto id = next_id();
+    const auto name = "p" + std::to_string(id);
+    auto made = actor("update", kNarrow);
+    const ParameterRef ref{name, made.replica};
+    const TensorInfo info{Shape{kNarrow}, DType::float32};
+    plan_.add_parameter({ref, info, made.place.device, Initializer::constant(static_cast<double>(id)), true});
+    made.inputs.push_back({.info = info, .parameter = ref});
+    made.outputs[0].parameter = ref;
+    made.make_task = op_task(id);
+    plan_.add(made);
+    read(id, makers_[static_cast<std::size_t>(draws_.below(static_cast<int>(makers_.size())))]);
+    const auto slots = draws_.once_in(3) ? 2 : 1;
+    const auto edge = plan_.edge_of(id, 0, slots, 1 + draws_.below(slots));
+    for (int readers = 1 + draws_.below(3); readers > 0; --readers) {
+      const auto reader = makers_[static_cast<std::size_t>(draws_.below(static_cast<int>(makers_.size())))];
+      if (plan_.actors[reader].role != ActorRole::source) plan_.connect(edge, reader, info, 0);
+    }
+    if (plan_.edges[edge].consumers.empty()) unread_.push_back(id);
+  }
+
+  /// An edge from an actor back to an earlier one, or to itself, with tokens as a rule.
+  void add_loop() {
+    std::vector<ActorId> free;
+    for (auto id : makers_)
+      if (plan_.actors[id].outputs[0].edge == kNone && plan_.actors[id].role != ActorRole::source) free.push_back(id);
+    if (free.empty()) return;
+    const auto from = free[static_cast<std::size_t>(draws_.below(static_cast<int>(free.size())))];
+    const auto to = makers_[static_cast<std::size_t>(draws_.below(static_cast<int>(makers_.size())))];
+    if (to > from || plan_.actors[to].role == ActorRole::source) return;
+    const auto slots = capacity();
+    const bool dead = options_.may_be_dead && draws_.once_in(6);
+    const auto tokens = dead ? 0 : 1 + draws_.below(slots);
+    plan_.connect(plan_.edge_of(from, 0, slots, tokens), to, plan_.actors[from].outputs[0].info, 0);
+  }
+
+  /// An actor in place of an output that nobody else reads.
+  void add_in_place() {
+    for (auto maker : std::vector<ActorId>(makers_)) {
+      const auto& output = plan_.actors[maker].outputs[0];
+      if (output.edge != kNone || plan_.actors[maker].role == ActorRole::source || !draws_.once_in(2)) continue;
+      const auto id = next_id();
+      auto made = actor("in place", output.info.shape.elements());
+      made.place.process = plan_.actors[maker].place.process;
+      made.outputs[0].alias_of = 0;
+      made.make_task = op_task(id);
+      plan_.add(made);
+      plan_.connect(maker, 0, id, capacity());
+      makers_.push_back(id);
+      return;
+    }
+  }
+
+  void read_unread() {
+    for (auto maker : makers_)
+      if (plan_.actors[maker].outputs[0].edge == kNone || draws_.once_in(4)) unread_.push_back(maker);
+    for (auto maker : unread_) {
+      // A second reader beside one that works in place is refused.
+      const auto edge = plan_.actors[maker].outputs[0].edge;
+      if (edge != kNone && is_spoiled(plan_.edges[edge])) continue;
+      add_sink(maker);
+    }
+  }
+
+  bool is_spoiled(const PlanEdge& edge) const {
+    return std::any_of(edge.consumers.begin(), edge.consumers.end(), [&](const PlanConsumer& consumer) {
+      const auto& outputs = plan_.actors[consumer.actor].outputs;
+      return !outputs.empty() && outputs[0].alias_of == consumer.input;
+    });
+  }
+
+  void add_sink(ActorId maker) {
+    const auto id = next_id();
+    auto sink = actor("sink", 0);
+    sink.role = ActorRole::sink;
+    (*record_)[id] = {};
+    sink.make_task = function_task([record = record_, id](const Firing& firing) {
+      // Sinks write to different vectors, which are there before anything runs.
+      auto& values = record->at(id);
+      for (const auto& input : firing.inputs)
+        for (auto value : input.data<float>()) values.push_back(value);
+    });
+    plan_.add(sink);
+    const auto edge = plan_.edge_of(maker, 0, capacity());
+    plan_.connect(edge, id, plan_.edges[edge].info, 0);
+    if (!has_input_without_tokens(plan_, plan_.actors[id])) read(id, makers_[0]);
+  }
+
+  Draws draws_;
+  RandomPlanOptions options_;
+  Plan& plan_;
+  std::shared_ptr<SinkRecord> record_;
+  std::vector<ActorId> makers_, unread_;
+};
+
+/// Computes what an actor makes in a step, once.
+class Interpreter {
+ public:
+  explicit Interpreter(const Plan& plan) : plan_(plan) {}
+
+  std::vector<Values> inputs(ActorId id, std::int64_t step) {
+    std::vector<Values> values;
+    for (const auto& input : plan_.actors[id].inputs) {
+      Values whole;
+      if (input.parameter) {
+        whole = made(id, step - 1);
+      } else {
+        const auto& edge = plan_.edges[input.edge];
+        whole = made(edge.producer, step - edge.initial_tokens);
+      }
+      const auto first = static_cast<std::ptrdiff_t>(input.byte_offset / sizeof(float));
+      values.emplace_back(whole.begin() + first, whole.begin() + first + input.info.shape.elements());
+    }
+    return values;
+  }
+
+ private:
+  Values made(ActorId id, std::int64_t step) {
+    const auto& actor = plan_.actors[id];
+    const auto size = static_cast<std::size_t>(actor.outputs[0].info.shape.elements());
+    if (step < 0) return Values(size, actor.outputs[0].parameter ? static_cast<float>(id) : 0.0F);
+    const auto [entry, is_new] = made_.try_emplace({id, step});
+    if (!is_new) return entry->second;
+    Values values(size);
+    const auto read = actor.role == ActorRole::source ? std::vector<Values>{} : inputs(id, step);
+    for (std::size_t k = 0; k < size; ++k)
+      values[k] = actor.role == ActorRole::source ? from_source(id, static_cast<std::int64_t>(k), step)
+                                                  : combine(id, static_cast<std::int64_t>(k), read);
+    return made_[{id, step}] = values;
+  }
+
+  const Plan& plan_;
+  std::map<std::pair<ActorId, std::int64_t>, Values> made_;
+};
+
+/// A plan of segments in play. How often each has fired says everything about tensors and slots.
+class Game {
+ public:
+  explicit Game(const Plan& plan) : plan_(plan), fired_(plan.segments.size(), 0) {
+    for (const auto& segment : plan.segments) layouts_.push_back(lay_out(plan, segment));
+    for (std::size_t s = 0; s < layouts_.size(); ++s) {
+      for (auto edge : layouts_[s].ports) readers_[edge].push_back(s);
+      for (const auto& output : layouts_[s].outputs)
+        if (output.edge != kNone) producer_[output.edge] = s;
+    }
+  }
+
+  bool run(std::int64_t firings) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t s = 0; s < fired_.size(); ++s) {
+        while (fired_[s] < firings && can_fire(s)) {
+          ++fired_[s];
+          moved = true;
+        }
+      }
+    }
+    return std::all_of(fired_.begin(), fired_.end(), [&](auto count) { return count == firings; });
+  }
+
+ private:
+  bool can_fire(std::size_t s) const {
+    for (auto edge : layouts_[s].ports)
+      if (sent(edge) - fired_[s] <= 0) return false;
+    for (const auto& output : layouts_[s].outputs)
+      if (output.edge != kNone && sent(output.edge) - freed(output.edge) >= plan_.edges[output.edge].capacity)
+        return false;
+    return true;
+  }
+
+  std::int64_t sent(EdgeId edge) const { return plan_.edges[edge].initial_tokens + fired_[producer_.at(edge)]; }
+
+  /// Slots that all readers have returned; one that works in place returns with the readers of its output.
+  std::int64_t freed(EdgeId edge) const {
+    auto least = std::numeric_limits<std::int64_t>::max();
+    for (auto reader : readers_.at(edge)) {
+      auto returned = fired_[reader];
+      for (const auto& output : layouts_[reader].outputs)
+        if (output.alias_port != kNone && layouts_[reader].ports[static_cast<std::size_t>(output.alias_port)] == edge)
+          returned = freed(output.edge);
+      least = std::min(least, returned);
+    }
+    return least;
+  }
+
+  const Plan& plan_;
+  std::vector<SegmentLayout> layouts_;
+  std::vector<std::int64_t> fired_;
+  std::map<EdgeId, std::vector<std::size_t>> readers_;
+  std::map<EdgeId, std::size_t> producer_;
+};
+
+}  // namespace
+
+RandomPlan::RandomPlan(std::uint64_t seed, const RandomPlanOptions& options) {
+  Builder(seed, options, plan, record).run();
+}
+
+SinkRecord RandomPlan::expected(std::int64_t steps) const {
+  Interpreter interpreter(plan);
+  SinkRecord expected;
+  for (ActorId id = 0; id < static_cast<ActorId>(plan.actors.size()); ++id) {
+    if (plan.actors[id].role != ActorRole::sink) continue;
+    auto& values = expected[id];
+    for (std::int64_t step = 0; step < steps; ++step)
+      for (const auto& input : interpreter.inputs(id, step)) values.insert(values.end(), input.begin(), input.end());
+  }
+  return expected;
+}
+
+bool plays(const Plan& plan) {
+  constexpr std::int64_t kFirings = 12;
+  return Game(plan).run(kFirings);
+}
+
+Plan one_by_one(Plan plan) {
+  plan.segments.clear();
+  for (ActorId id = 0; id < static_cast<ActorId>(plan.actors.size()); ++id)
+    plan.segments.push_back({plan.actors[id].name, plan.actors[id].place, {id}, id, false});
+  for (auto& edge : plan.edges) {
+    const bool own_parameter = plan.actors[edge.producer].outputs[0].parameter && edge.capacity == 1;
+    for (const auto& consumer : edge.consumers)
+      if (consumer.actor == edge.producer && edge.initial_tokens > 0 && !own_parameter)
+        edge.capacity = std::max(edge.capacity, edge.initial_tokens + 1);
+  }
+  return plan;
+}
+
+}  // namespace troupe::testing

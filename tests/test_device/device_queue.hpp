@@ -1,0 +1,93 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "troupe/ops/core/stream.hpp"
+
+namespace troupe::testing {
+
+/// The event of a test device.
+class QueueEvent final : public Event::State {
+ public:
+  bool done() const override;
+  std::exception_ptr error() const override;
+  bool wait_for(std::chrono::nanoseconds limit) override;
+  void notify(std::function<void()> callback) override;
+
+  void complete(std::exception_ptr error);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable completed_;
+  bool done_ = false;
+  std::exception_ptr error_;
+  std::vector<std::function<void()>> callbacks_;
+};
+
+/// Runs the work of all streams of the test devices, one piece after the other, on one thread. Pieces of one stream run
+/// in order; between streams the order is drawn. Thread-safe.
+class DeviceQueue {
+ public:
+  /// The work of one stream.
+  struct Stream {
+    explicit Stream(Device stream_device) : device(stream_device) {}
+    const Device device;
+
+   private:
+    friend class DeviceQueue;
+    struct Piece {
+      std::function<void()> run;
+      Event after;                          // the piece begins when it is done
+      std::shared_ptr<QueueEvent> reached;  // completed instead of running anything
+    };
+    std::deque<Piece> pieces;
+    std::exception_ptr error;  // of the first piece that failed; those after it are skipped
+    bool closed = false;
+  };
+
+  DeviceQueue();
+  ~DeviceQueue();
+  DeviceQueue(const DeviceQueue&) = delete;
+  DeviceQueue& operator=(const DeviceQueue&) = delete;
+
+  std::shared_ptr<Stream> open(Device device);
+  /// Nothing more will be launched on it; what is queued runs.
+  void close(Stream& stream);
+
+  void launch(Stream& stream, std::function<void()> work);
+  void wait(Stream& stream, const Event& event);
+  Event record(Stream& stream);
+  /// Events after all that is queued now, of every stream of a device that has work; of all devices if none is given.
+  std::vector<Event> record_all(const Device* device = nullptr);
+
+  /// Between hold(), which blocks until all that is queued has run, and the last resume() nothing runs. resume() sets
+  /// the seed.
+  void hold();
+  void resume(std::uint64_t seed);
+  /// Adds to the number of those who want every piece to begin late.
+  void delay(int change);
+
+ private:
+  void work();
+  /// The pieces that may run now: the first of every stream that waits for nothing.
+  std::vector<std::shared_ptr<Stream>> ready() const;
+  void run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Stream>& stream);
+  void push(Stream& stream, Stream::Piece piece);
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<std::shared_ptr<Stream>> streams_;
+  int holds_ = 0, delays_ = 0;
+  std::uint64_t seed_ = 0, drawn_ = 0;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe::testing

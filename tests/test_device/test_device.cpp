@@ -1,0 +1,162 @@
+#include "troupe/tests/test_device/test_device.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/kernel.hpp"
+#include "troupe/tests/test_device/device_memory.hpp"
+#include "troupe/tests/test_device/device_queue.hpp"
+
+namespace troupe::testing {
+
+namespace {
+
+constexpr int kDevices = 16;
+
+/// Never destroyed: tensors may be dropped after main has returned.
+DeviceMemory& memory() {
+  static auto& of_all = *new DeviceMemory;
+  return of_all;
+}
+
+DeviceQueue& queue() {
+  static auto& of_all = *new DeviceQueue;
+  return of_all;
+}
+
+void expect_valid(Device device) {
+  if (device.index < 0 || device.index >= kDevices) throw Error("device", "there is no " + to_string(device));
+}
+
+/// Frees memory once all work that was launched before is complete.
+void release_later(std::byte* closed, std::size_t bytes) {
+  const auto events = queue().record_all();
+  if (events.empty()) return memory().release(closed, bytes);
+  const auto left = std::make_shared<std::atomic<std::size_t>>(events.size());
+  for (const auto& event : events)
+    event.notify([=] {
+      if (--*left == 0) memory().release(closed, bytes);
+    });
+}
+
+class TestStream final : public Stream {
+ public:
+  explicit TestStream(Device device) : Stream(device), work_(queue().open(device)) {}
+  ~TestStream() override { queue().close(*work_); }
+
+  Event record() override { return queue().record(*work_); }
+  void wait(const Event& event) override { queue().wait(*work_, event); }
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    launch([=] { std::memcpy(memory().open(to), memory().open(from), bytes); });
+  }
+  void zero(std::byte* at, std::size_t bytes) override {
+    launch([=] { std::memset(memory().open(at), 0, bytes); });
+  }
+
+  void launch(std::function<void()> work) { queue().launch(*work_, std::move(work)); }
+
+ private:
+  std::shared_ptr<DeviceQueue::Stream> work_;
+};
+
+/// The CPU's kernel, on the other mapping and later.
+class TestKernel final : public Kernel {
+ public:
+  TestKernel(std::string op, std::unique_ptr<Kernel> kernel) : op_(std::move(op)), kernel_(std::move(kernel)) {}
+
+  std::size_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
+
+  void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
+    auto* stream = dynamic_cast<TestStream*>(&context.stream);
+    if (stream == nullptr)
+      throw Error(op_, "runs on test devices, not on a stream of " + to_string(context.stream.device()));
+    stream->launch([kernel = kernel_, in = opened(inputs, *stream), out = opened(outputs, *stream),
+                    scratch = memory().open(context.scratch)] {
+      const auto cpu_stream = backend_of(DeviceType::cpu).make_stream(Device{});
+      kernel->run({*cpu_stream, scratch}, in, out);
+    });
+  }
+
+ private:
+  /// The same elements for the CPU's kernel. They keep no memory: whoever launches does.
+  std::vector<Tensor> opened(std::span<const Tensor> tensors, const Stream& stream) const {
+    std::vector<Tensor> result;
+    for (const auto& tensor : tensors) {
+      if (tensor.device() != stream.device())
+        throw Error(op_, to_string(tensor) + " was given to a kernel on " + to_string(stream.device()));
+      const std::shared_ptr<std::byte> borrowed(std::shared_ptr<void>(), memory().open(tensor.address()));
+      result.emplace_back(borrowed, tensor.shape(), tensor.dtype());
+    }
+    return result;
+  }
+
+  std::string op_;
+  std::shared_ptr<Kernel> kernel_;
+};
+
+class TestBackend final : public Backend {
+ public:
+  bool host_accessible() const override { return false; }
+
+  std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) override {
+    expect_valid(device);
+    if (bytes == 0) return nullptr;
+    return {memory().allocate(bytes), [bytes](std::byte* closed) { release_later(closed, bytes); }};
+  }
+  std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) override {
+    return backend_of(DeviceType::cpu).allocate_pinned(bytes);
+  }
+
+  std::unique_ptr<Stream> make_stream(Device device) override {
+    expect_valid(device);
+    return std::make_unique<TestStream>(device);
+  }
+  void synchronize(Device device) override {
+    for (const auto& event : queue().record_all(&device)) event.state()->wait_for(std::chrono::hours(1));
+  }
+
+  std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) override {
+    expect_valid(device);
+    if (const auto factory = kernels().find(*call.op)) return factory(call);
+    return std::make_unique<TestKernel>(std::string(call.op->name), troupe::make_kernel(call, Device{}));
+  }
+};
+
+}  // namespace
+
+void register_test_devices() {
+  static const bool kRegistered = [] {
+    register_backend(DeviceType::test, std::make_unique<TestBackend>());
+    return true;
+  }();
+  (void)kRegistered;
+}
+
+Device test_device(int index) {
+  register_test_devices();
+  return {DeviceType::test, index};
+}
+
+HeldTestDevices::HeldTestDevices(std::uint64_t seed) : seed_(seed) {
+  queue().hold();
+}
+
+HeldTestDevices::~HeldTestDevices() {
+  queue().resume(seed_);
+}
+
+DelayedTestDevices::DelayedTestDevices() {
+  queue().delay(1);
+}
+
+DelayedTestDevices::~DelayedTestDevices() {
+  queue().delay(-1);
+}
+
+std::size_t test_device_bytes_in_use() {
+  return memory().bytes_in_use();
+}
+
+}  // namespace troupe::testing

@@ -1,0 +1,64 @@
+#include "troupe/tests/transport/groups.hpp"
+
+#include <exception>
+#include <thread>
+
+#include "troupe/ops/core/random.hpp"
+
+namespace troupe::testing {
+
+const std::vector<GroupKind>& group_kinds() {
+  static const std::vector<GroupKind> kinds{{"local", make_local_group},
+                                            {"linked", [](int ranks) { return make_linked_group(ranks); }}};
+  return kinds;
+}
+
+Group make_linked_group(int ranks, LinkFaults faults) {
+  std::vector<std::vector<std::shared_ptr<Link>>> links(ranks, std::vector<std::shared_ptr<Link>>(ranks));
+  for (int a = 0; a < ranks; ++a)
+    for (int b = a + 1; b < ranks; ++b)
+      std::tie(links[a][b], links[b][a]) = make_memory_link(a == 0 && b == 1 ? faults : LinkFaults{});
+  Group group;
+  for (int rank = 0; rank < ranks; ++rank) group.push_back(make_linked_communicator(rank, std::move(links[rank])));
+  return group;
+}
+
+void on_ranks(const Group& group, const std::function<void(Communicator&)>& function) {
+  std::vector<std::thread> threads;
+  std::vector<std::exception_ptr> errors(group.size());
+  for (std::size_t rank = 0; rank < group.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        function(*group[rank]);
+      } catch (...) {
+        errors[rank] = std::current_exception();
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  for (const auto& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+Tensor numbers(std::int64_t count, int rank) {
+  Tensor tensor(Shape{count}, DType::float32);
+  for (std::int64_t i = 0; i < count; ++i)
+    tensor.mutable_data<float>()[i] =
+        uniform(3, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(i)) - 0.5F;
+  return tensor;
+}
+
+std::vector<float> sum_in_rank_order(std::int64_t count, int ranks) {
+  const auto start = numbers(count, 0);
+  std::vector<float> sum(start.data<float>().begin(), start.data<float>().end());
+  for (int rank = 1; rank < ranks; ++rank) {
+    const auto other = numbers(count, rank);
+    for (std::int64_t i = 0; i < count; ++i) sum[i] += other.data<float>()[i];
+  }
+  return sum;
+}
+
+std::vector<float> copy_of(const Tensor& tensor) {
+  return {tensor.data<float>().begin(), tensor.data<float>().end()};
+}
+
+}  // namespace troupe::testing

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace troupe {
+
+/// Writes integers, little-endian, and texts one after the other.
+class ByteWriter {
+ public:
+  template <class T>
+  void put(T value) {
+    static_assert(std::is_integral_v<T>);
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+      bytes_.push_back(static_cast<std::byte>(static_cast<std::make_unsigned_t<T>>(value) >> (8 * i) & 0xFF));
+  }
+  /// A text of at most `limit` bytes: what is longer is cut.
+  void put_text(const std::string& text, std::size_t limit);
+
+  std::size_t size() const { return bytes_.size(); }
+  std::span<const std::byte> view() const { return bytes_; }
+  std::vector<std::byte> take() && { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Reads what ByteWriter wrote. Throws Error if the bytes end too early.
+class ByteReader {
+ public:
+  /// `place` begins the text of errors.
+  ByteReader(std::span<const std::byte> bytes, const char* place) : bytes_(bytes), place_(place) {}
+
+  template <class T>
+  T get() {
+    static_assert(std::is_integral_v<T>);
+    const auto raw = next(sizeof(T));
+    std::make_unsigned_t<T> value = 0;
+    for (std::size_t i = 0; i < sizeof(T); ++i)
+      value = static_cast<std::make_unsigned_t<T>>(value | static_cast<std::make_unsigned_t<T>>(raw[i]) << (8 * i));
+    return static_cast<T>(value);
+  }
+  std::string get_text(std::size_t limit);
+
+  bool at_end() const { return bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> next(std::size_t count);
+
+  std::span<const std::byte> bytes_;
+  const char* place_;
+};
+
+}  // namespace troupe

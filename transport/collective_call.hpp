@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/failure.hpp"
+
+namespace troupe {
+
+/// Why no collective of a group can complete any more. Set once; thread-safe.
+class Abort {
+ public:
+  /// The first failure stays. False if there was one.
+  bool set(FailurePtr failure);
+  bool is_set() const { return set_.load(std::memory_order_acquire); }
+  /// Throws Aborted with the failure, if there is one.
+  void check() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::atomic<bool> set_{false};
+  FailurePtr failure_;
+};
+
+/// What is to become of the tensors of a collective.
+enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier };
+
+/// What all ranks must agree on in one collective.
+struct CallSignature {
+  CollectiveKind kind = CollectiveKind::barrier;
+  DType dtype = DType::uint8;
+  std::int64_t elements = 0;
+  int root = 0;
+
+  bool operator==(const CallSignature&) const = default;
+};
+
+/// `all_reduce of 16 float32`.
+std::string to_string(const CallSignature& signature);
+
+/// The failure of a group whose ranks do not agree on collective number `number`.
+FailurePtr disagreement(std::int64_t number, const CallSignature& first, int first_rank, const CallSignature& second,
+                        int second_rank);
+
+/// Part of the elements of a tensor.
+struct Slice {
+  std::int64_t first, count;
+};
+
+/// Rank's share of `elements`, cut where a cache line of float32 ends so that ranks do not write to each other's lines.
+Slice slice_of(std::int64_t elements, int ranks, int rank);
+
+/// The address of an element.
+std::byte* address_of(const Tensor& tensor, std::int64_t element);
+
+/// Throw Error if there is no such rank, or if `whole` is not `ranks` times `part`.
+void expect_rank(int rank, int ranks);
+void expect_multiple(const char* place, const Tensor& whole, const Tensor& part, int ranks);
+/// Throws Error if a tensor that rank `from` sent does not fit into what rank `to` expects.
+void expect_alike(const Tensor& sent, int from, const Tensor& expected, int to);
+
+}  // namespace troupe

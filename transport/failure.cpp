@@ -1,0 +1,36 @@
+#include "troupe/transport/failure.hpp"
+
+#include <array>
+
+namespace troupe {
+
+std::string to_string(FailureKind kind) {
+  constexpr std::array kNames{"op_error", "actor_died", "part_died", "stalled", "aborted"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string to_string(const Failure& failure) {
+  const auto& who = failure.op.empty() ? failure.actor : failure.op;
+  if (who.empty()) return failure.what;
+  const auto rank = failure.rank < 0 ? std::string() : ", rank " + std::to_string(failure.rank);
+  return failure.what + " (op " + who + ", step " + std::to_string(failure.step) + ", replica " +
+         std::to_string(failure.replica) + rank + ")";
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  } catch (const std::string& text) {
+    return text;
+  } catch (const char* text) {
+    return text;
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+
+Aborted::Aborted(FailurePtr failure) : Error("aborted", to_string(*failure)), failure_(std::move(failure)) {}
+
+}  // namespace troupe

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/graph/op.hpp"
+#include "troupe/transport/failure.hpp"
+
+namespace troupe {
+
+/// What a frame says. Collectives of linked communicators have types of their own.
+enum class FrameType : std::uint8_t {
+  tensor_ready,      ///< the slot of an edge is full: a tensor
+  failure_ready,     ///< the slot of an edge is full: the failure in place of a tensor
+  credit_returned,   ///< the part `part` has returned the slot of an edge
+  data_ended,        ///< no more tensors come on an edge
+  control,           ///< bytes whose meaning `edge` and `slot` tell, for who is above the link
+  collective_part,   ///< what one rank contributes to a collective
+  collective_send,   ///< a tensor from rank to rank
+  collective_abort,  ///< the failure that ends all collectives
+};
+
+/// What a frame carries besides its payload. Which fields mean what depends on the type; those unused are 0.
+struct FrameHeader {
+  FrameType type = FrameType::control;
+  std::int32_t edge = 0;
+  std::int32_t slot = 0;
+  std::int32_t part = 0;
+  std::uint64_t generation = 0;
+  std::int64_t run = 0;
+  std::int64_t step = 0;
+
+  bool operator==(const FrameHeader&) const = default;
+};
+
+/// A header and a tensor, whose dtype and shape the encoded header carries too. Bytes travel as uint8[n].
+struct Frame {
+  FrameHeader header;
+  Tensor payload = empty_payload();
+
+  /// uint8[0].
+  static Tensor empty_payload();
+};
+
+/// Bytes of an encoded header.
+inline constexpr std::size_t kFrameHeaderBytes = 128;
+using EncodedHeader = std::array<std::byte, kFrameHeaderBytes>;
+
+/// The header of a frame as it travels: little-endian, with magic, version, the payload's dtype, shape, length and
+/// checksum, and a checksum of its own.
+EncodedHeader encode_header(const Frame& frame);
+
+/// An arrived header. Memory for the payload may be taken only after it was checked.
+struct DecodedHeader {
+  FrameHeader header;
+  TensorInfo payload;
+  std::uint64_t payload_checksum = 0;
+
+  std::size_t payload_bytes() const;
+};
+
+/// Checks what arrived field by field: length, magic, version, checksum, type, dtype, shape and the length that follows
+/// from it, which must not be above `max_payload_bytes`. Throws Error that names the field.
+DecodedHeader decode_header(std::span<const std::byte> bytes, std::size_t max_payload_bytes);
+
+/// Throws Error if the payload has another length than the header says, or other bytes.
+void check_payload(const DecodedHeader& header, std::span<const std::byte> payload);
+
+/// A failure as the payload of a frame, and back. Throws Error if the bytes are not a failure.
+Tensor failure_payload(const Failure& failure);
+FailurePtr failure_of(const Frame& frame);
+
+}  // namespace troupe

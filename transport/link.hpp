@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "troupe/transport/frame.hpp"
+
+namespace troupe {
+
+/// One end of a bidirectional, ordered connection between two parts of a plan. What is sent at one end arrives at the
+/// other, whole, once and in order, or the link fails at both ends; nothing is ever skipped. It knows no actors. All
+/// members may be called on any thread; one thread at a time receives.
+class Link {
+ public:
+  /// Called on any thread, never while the link holds a lock, when receive() may have something or the link has failed.
+  /// May still run for a moment after it was unset or the link is gone: it holds what it needs.
+  using OnReady = std::function<void()>;
+
+  /// Closes the link.
+  virtual ~Link() = default;
+
+  /// Sends a frame without waiting for the other end. The payload must stay as it is while its handle is held by the
+  /// link. False if the link has failed or is closed: the frame is lost.
+  virtual bool send(const Frame& frame) = 0;
+  /// The next frame, in memory of its own; none if there is none at the moment.
+  virtual std::optional<Frame> receive() = 0;
+  /// Sets the callback, and calls it at once if there is something already. An empty one unsets it.
+  virtual void on_ready(OnReady callback) = 0;
+  /// Ends the link at both ends. Frames that have arrived can still be received.
+  virtual void close() = 0;
+  /// Why nothing comes any more, once everything that had arrived was received: the other end has closed or is gone, or
+  /// what it sent was damaged. Null as long as the link is whole, and at the end that closed it.
+  virtual FailurePtr failure() const = 0;
+};
+
+/// What an in-memory link does wrong, for tests. Frames are counted from 0 over both directions.
+struct LinkFaults {
+  /// The link breaks in place of this frame.
+  std::optional<std::int64_t> break_at = {};
+  /// One bit, chosen by `seed`, of the header or the payload of this frame arrives wrong.
+  std::optional<std::int64_t> flip_bit_at = {};
+  std::uint64_t seed = 0;
+
+  /// Breaks at a frame below `frames`, or damages it, as the seed has it.
+  static LinkFaults random(std::uint64_t seed, std::int64_t frames);
+};
+
+/// The two ends of a link within this process. Every frame is encoded, copied and checked as on a wire: the reference
+/// for links between processes. Payloads above `max_payload_bytes` are refused on arrival.
+std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> make_memory_link(LinkFaults faults = {},
+                                                                         std::size_t max_payload_bytes = std::size_t{1}
+                                                                                                         << 32);
+
+}  // namespace troupe

@@ -1,0 +1,214 @@
+#include <cstring>
+
+#include "troupe/transport/communicator.hpp"
+#include "troupe/transport/linked/linked_work.hpp"
+#include "troupe/transport/rank_sum.hpp"
+
+namespace troupe {
+
+namespace {
+
+using linked::LinkedWork;
+using linked::RankState;
+using linked::Steps;
+
+// Up to here it is cheaper to send all of a tensor to all ranks, and to sum it there, than to wait twice.
+constexpr std::size_t kSmallBytes = 4'096;
+
+void copy(const Tensor& from, const Tensor& to) {
+  if (from.bytes() > 0) std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
+}
+
+class SentWork final : public Work {
+ public:
+  bool advance() override { return true; }
+  std::string waits_for() const override { return "nothing"; }
+};
+
+class ReceiveWork final : public Work {
+ public:
+  ReceiveWork(std::shared_ptr<RankState> state, Tensor tensor, int from, std::int64_t key)
+      : state_(std::move(state)), tensor_(std::move(tensor)), from_(from), key_(key) {}
+  ~ReceiveWork() override { state_->forget(key_); }
+
+  bool advance() override {
+    if (done_) return true;
+    const auto lock = state_->lock();
+    state_->receive();
+    const auto sent = state_->next_sent(from_);
+    if (!sent) return false;
+    expect_alike(*sent, from_, tensor_, state_->rank());
+    copy(*sent, tensor_);
+    return done_ = true;
+  }
+
+  std::string waits_for() const override { return "recv: rank " + std::to_string(from_) + " has not sent"; }
+
+ private:
+  std::shared_ptr<RankState> state_;
+  Tensor tensor_;
+  int from_;
+  std::int64_t key_;
+  bool done_ = false;
+};
+
+Tensor part_of(const Tensor& tensor, const Slice& slice) {
+  return tensor.view(Shape{slice.count}, static_cast<std::size_t>(slice.first) * size_of(tensor.dtype()));
+}
+
+/// Throws Error if a part has another size than was agreed.
+void expect_bytes(const Tensor& part, const Tensor& wanted) {
+  if (part.bytes() != wanted.bytes())
+    throw Error("communicator", "a part of " + std::to_string(part.bytes()) + " bytes came where " +
+                                    std::to_string(wanted.bytes()) + " were expected");
+}
+
+/// Every rank gets all of every tensor, and sums.
+Steps sum_everywhere(const Tensor& tensor) {
+  Steps steps;
+  steps.input_for = [tensor](int) { return tensor; };
+  steps.combine = [tensor](const std::vector<Tensor>& all) {
+    for (const auto& input : all) expect_bytes(input, tensor);
+    rank_sum(all, 0, tensor.elements(), tensor.mutable_raw());
+  };
+  return steps;
+}
+
+/// Every rank sums its slice, then sends it to all.
+Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
+  const auto slice = [tensor, ranks](int of) { return part_of(tensor, slice_of(tensor.elements(), ranks, of)); };
+  Steps steps;
+  steps.input_for = slice;
+  steps.combine = [slice, rank](const std::vector<Tensor>& all) {
+    const auto mine = slice(rank);
+    for (const auto& input : all) expect_bytes(input, mine);
+    rank_sum(all, 0, mine.elements(), mine.mutable_raw());
+  };
+  steps.result = [slice, rank] { return slice(rank); };
+  steps.finish = [slice, rank](const std::vector<Tensor>& sums) {
+    for (int other = 0; other < static_cast<int>(sums.size()); ++other) {
+      if (other == rank) continue;
+      expect_bytes(sums[other], slice(other));
+      copy(sums[other], slice(other));
+    }
+  };
+  return steps;
+}
+
+class LinkedCommunicator final : public Communicator {
+ public:
+  LinkedCommunicator(std::shared_ptr<RankState> state, std::vector<std::shared_ptr<Link>> links)
+      : state_(std::move(state)), links_(std::move(links)) {
+    for (const auto& link : links_)
+      if (link)
+        link->on_ready([weak = std::weak_ptr(state_)] {
+          if (const auto alive = weak.lock()) alive->notify();
+        });
+  }
+  ~LinkedCommunicator() override {
+    for (const auto& link : links_)
+      if (link) {
+        link->on_ready({});
+        link->close();
+      }
+  }
+
+  int rank() const override { return state_->rank(); }
+  int size() const override { return state_->ranks(); }
+
+  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
+    const bool small = tensor.bytes() <= kSmallBytes;
+    return begin({CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0},
+                 small ? sum_everywhere(tensor) : sum_slices(tensor, rank(), size()), std::move(on_progress));
+  }
+
+  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
+    expect_rank(root, size());
+    Steps steps;
+    steps.input_for = [tensor, is_root = root == rank()](int) { return is_root ? tensor : Frame::empty_payload(); };
+    if (root != rank())
+      steps.combine = [tensor, root](const std::vector<Tensor>& all) {
+        expect_bytes(all[root], tensor);
+        copy(all[root], tensor);
+      };
+    return begin({CollectiveKind::broadcast, tensor.dtype(), tensor.elements(), root}, std::move(steps),
+                 std::move(on_progress));
+  }
+
+  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
+    expect_multiple("all_gather", output, input, size());
+    Steps steps;
+    steps.input_for = [input](int) { return input; };
+    steps.combine = [input, output](const std::vector<Tensor>& all) {
+      for (std::size_t other = 0; other < all.size(); ++other) {
+        expect_bytes(all[other], input);
+        copy(all[other], output.view(input.shape(), other * input.bytes()));
+      }
+    };
+    return begin({CollectiveKind::all_gather, input.dtype(), input.elements(), 0}, std::move(steps),
+                 std::move(on_progress));
+  }
+
+  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
+    expect_multiple("reduce_scatter", input, output, size());
+    Steps steps;
+    steps.input_for = [input, count = output.elements()](int to) { return part_of(input, {count * to, count}); };
+    steps.combine = [output](const std::vector<Tensor>& all) {
+      for (const auto& part : all) expect_bytes(part, output);
+      rank_sum(all, 0, output.elements(), output.mutable_raw());
+    };
+    return begin({CollectiveKind::reduce_scatter, input.dtype(), input.elements(), 0}, std::move(steps),
+                 std::move(on_progress));
+  }
+
+  std::unique_ptr<Work> barrier(OnProgress on_progress) override {
+    Steps steps;
+    steps.input_for = [](int) { return Frame::empty_payload(); };
+    return begin({}, std::move(steps), std::move(on_progress));
+  }
+
+  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
+    expect_rank(to, size());
+    const auto lock = state_->lock();
+    state_->check();
+    state_->send(to, {{FrameType::collective_send}, tensor});
+    return std::make_unique<SentWork>();
+  }
+
+  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+    expect_rank(from, size());
+    const auto key = --next_receive_;
+    state_->listen(key, std::move(on_progress));
+    return std::make_unique<ReceiveWork>(state_, tensor, from, key);
+  }
+
+  void abort(FailurePtr failure) override {
+    state_->abort(failure);
+    state_->notify();
+  }
+
+ private:
+  std::unique_ptr<Work> begin(const CallSignature& signature, Steps steps, OnProgress on_progress) {
+    state_->check();
+    auto work = std::make_unique<LinkedWork>(state_, signature, std::move(steps));
+    work->begin(std::move(on_progress));
+    return work;
+  }
+
+  std::shared_ptr<RankState> state_;
+  std::vector<std::shared_ptr<Link>> links_;
+  std::int64_t next_receive_ = 0;  // listeners of collectives have their numbers as keys, those of receives count down
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> make_linked_communicator(int rank, std::vector<std::shared_ptr<Link>> links) {
+  const auto ranks = static_cast<int>(links.size());
+  expect_rank(rank, ranks);
+  for (int other = 0; other < ranks; ++other)
+    if ((links[other] == nullptr) != (other == rank))
+      throw Error("communicator", "rank " + std::to_string(rank) + " needs a link to every rank except itself");
+  return std::make_shared<LinkedCommunicator>(std::make_shared<RankState>(rank, links), links);
+}
+
+}  // namespace troupe

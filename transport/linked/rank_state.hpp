@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "troupe/transport/collective_call.hpp"
+#include "troupe/transport/link.hpp"
+
+namespace troupe::linked {
+
+/// What a rank sends to the others in a collective: its inputs, and in some a second time results.
+enum Phase : std::int32_t { inputs, results, kPhases };
+
+/// The header of a part of collective number `number`, and the signature in it.
+FrameHeader header_of(const CallSignature& signature, std::int64_t number, Phase phase);
+CallSignature signature_of(const FrameHeader& header);
+
+/// What has come for one collective, by phase and rank.
+using Arrived = std::array<std::vector<std::optional<Frame>>, kPhases>;
+
+/// One rank's view of the group: its links, and what came over them. The works of a rank may be advanced on several
+/// threads: each holds the lock meanwhile, except for what says any thread.
+class RankState {
+ public:
+  /// Called on any thread, when there may be more to do.
+  using Listener = std::function<void()>;
+
+  RankState(int rank, std::vector<std::shared_ptr<Link>> links);
+
+  int rank() const { return rank_; }
+  int ranks() const { return static_cast<int>(links_.size()); }
+  std::int64_t next_number() { return next_number_++; }
+
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+
+  /// Listeners, by a key of the caller's choice. Any thread.
+  void listen(std::int64_t key, Listener listener);
+  void forget(std::int64_t key);
+  void notify();
+
+  /// Takes in what has come. Throws Aborted if the group was given up.
+  void receive();
+  /// Throws Aborted if the group was given up.
+  void check() const { abort_.check(); }
+
+  Arrived& arrived(std::int64_t number);
+  /// Forgets a collective.
+  void complete(std::int64_t number);
+  /// The first rank whose frame of a phase is missing, or -1. Throws Aborted if it will never come.
+  int missing(std::int64_t number, Phase phase);
+  /// The next tensor that a rank has sent to this one outside of collectives. Throws Aborted if none will ever come.
+  std::optional<Tensor> next_sent(int from);
+
+  void send(int to, const Frame& frame);
+
+  /// Gives the group up on all ranks. Any thread.
+  void abort(const FailurePtr& failure);
+  /// As above, and throws Aborted.
+  [[noreturn]] void give_up(const FailurePtr& failure);
+
+ private:
+  void take(int from, Frame frame);
+  void take_part(int from, Frame frame);
+  void expect_alive(int from);
+
+  const int rank_;
+  const std::vector<std::shared_ptr<Link>> links_;  // by rank; none to itself
+  Abort abort_;
+  std::int64_t next_number_ = 0;
+  std::map<std::int64_t, Arrived> arrived_;
+  std::vector<std::deque<Tensor>> sent_to_us_;  // by rank
+  std::mutex mutex_;
+  std::mutex listeners_mutex_;
+  std::map<std::int64_t, Listener> listeners_;
+};
+
+}  // namespace troupe::linked
