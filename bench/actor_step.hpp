@@ -12,7 +12,7 @@ class ActorStep {
  public:
   ActorStep(const TrainingSpec& spec, const Dataset& data, int replicas, Grain grain, int workers);
 
-  /// Runs so many steps, from the beginning of an epoch on; returns samples per second.
+  /// Runs this number of steps, from the beginning of an epoch on; returns samples per second.
   double run(std::int64_t steps);
 
  private:

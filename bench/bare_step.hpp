@@ -12,7 +12,7 @@
 
 namespace troupe::bench {
 
-/// Waits for all threads, spinning: what the fastest hand-written loop would do on cores of its own.
+/// Waits for all threads, spinning: what the fastest hand-written loop would do on dedicated cores.
 class SpinBarrier {
  public:
   explicit SpinBarrier(int threads) : threads_(threads) {}
@@ -32,7 +32,7 @@ class BareStep {
   BareStep(const TrainingSpec& spec, const Dataset& data, int replicas, double learning_rate);
   ~BareStep();
 
-  /// Runs so many steps, from the beginning of an epoch on; returns samples per second.
+  /// Runs this number of steps, from the beginning of an epoch on; returns samples per second.
   double run(std::int64_t steps);
   /// As above, but only the matrix products and convolutions, without any synchronisation.
   double run_products(std::int64_t steps);

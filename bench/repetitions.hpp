@@ -16,12 +16,12 @@ inline double median(std::vector<double> values) {
 /// Things to compare, by name. Each function measures once and returns a figure.
 using Contenders = std::vector<std::pair<std::string, std::function<double()>>>;
 
-/// Figures of every contender, one a round. In every round each is measured once, in turn, so that a change of the
-/// machine's speed meets all of them.
+/// Figures of every contender, one per repetition. In each, every contender is measured once, in turn, so that a change
+/// of the machine's speed meets all of them.
 inline std::map<std::string, std::vector<double>> alternate(const Contenders& contenders, int repetitions) {
   std::map<std::string, std::vector<double>> figures;
   for (const auto& [name, measure] : contenders) measure();
-  for (int round = 0; round < repetitions; ++round)
+  for (int i = 0; i < repetitions; ++i)
     for (const auto& [name, measure] : contenders) figures[name].push_back(measure());
   return figures;
 }

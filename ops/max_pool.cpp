@@ -7,24 +7,24 @@ namespace troupe {
 namespace {
 
 // The argmax is stored as one byte: 225 places, and kNoPlace.
-constexpr std::int64_t kMaxWindow = 15;
-static_assert(kMaxWindow * kMaxWindow <= kNoPlace);
+constexpr std::int64_t kMaxKernelSize = 15;
+static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 
 std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_dtype(0, DType::float32);
   inputs.expect_rank(0, 4);
-  const auto window = inputs.attributes.integer("window");
+  const auto kernel_size = inputs.attributes.integer("kernel_size");
   const auto stride = inputs.attributes.integer("stride");
   const auto padding = inputs.attributes.integer("padding");
-  if (window < 1 || window > kMaxWindow)
-    inputs.refuse("the window must be 1 to " + std::to_string(kMaxWindow) + " wide");
+  if (kernel_size < 1 || kernel_size > kMaxKernelSize)
+    inputs.refuse("the kernel size must be 1 to " + std::to_string(kMaxKernelSize));
   if (stride < 1) inputs.refuse("the stride must be at least 1");
-  if (padding < 0 || padding >= window) inputs.refuse("the padding must be less than the window");
+  if (padding < 0 || padding >= kernel_size) inputs.refuse("the padding must be less than the kernel size");
   const auto& x = inputs.shape(0);
   const auto size = [&](std::int64_t length) {
-    if (length + 2 * padding < window) inputs.refuse("the window does not fit in the image");
-    return (length + 2 * padding - window) / stride + 1;
+    if (length + 2 * padding < kernel_size) inputs.refuse("the kernel does not fit in the image");
+    return (length + 2 * padding - kernel_size) / stride + 1;
   };
   const Shape y{x[0], size(x[1]), size(x[2]), x[3]};
   return {{y, DType::float32}, {y, DType::uint8}};
@@ -47,9 +47,11 @@ const OpDef kMaxPool{.name = "max_pool", .infer = infer_max_pool, .gradient = gr
 const OpDef kMaxPoolGrad{.name = "max_pool_grad", .infer = infer_max_pool_grad};
 
 Value max_pool(Value x, MaxPoolOptions options) {
-  return x.builder().apply_one(
-      kMaxPool, {x},
-      {{"window", options.window}, {"stride", options.stride}, {"padding", options.padding}, {"relu", false}});
+  return x.builder().apply_one(kMaxPool, {x},
+                               {{"kernel_size", options.kernel_size},
+                                {"stride", options.stride},
+                                {"padding", options.padding},
+                                {"relu", false}});
 }
 
 }  // namespace troupe

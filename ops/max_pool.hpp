@@ -9,14 +9,14 @@ namespace troupe {
 inline constexpr std::int32_t kNoPlace = 255;
 
 struct MaxPoolOptions {
-  std::int64_t window = 2;
+  std::int64_t kernel_size = 2;
   std::int64_t stride = 2;
   std::int64_t padding = 0;
 };
 
-/// The largest element of every window of images [B, H, W, C] -> [B, (H + 2 padding - window) / stride + 1, likewise W,
-/// C]. The gradient goes to the first largest element of a window. A window that holds a NaN gives NaN, and its
-/// gradient goes to the first one.
+/// The largest element of every window of images [B, H, W, C] -> [B, (H + 2 padding - kernel_size) / stride + 1,
+/// likewise W, C]. The gradient goes to the first largest element of a window. A window that holds a NaN gives NaN, and
+/// its gradient goes to the first one.
 Value max_pool(Value x, MaxPoolOptions options = {});
 
 }  // namespace troupe

@@ -46,7 +46,7 @@ std::vector<TensorInfo> infer_cross_entropy_grad(const OpInputs& inputs) {
 
 std::vector<Value> grad_cross_entropy(const OpGradient& g) {
   if (!g.dys[0].valid() || g.dys[1].valid())
-    throw Error("softmax_cross_entropy", "the log probabilities have no gradient of their own");
+    throw Error("softmax_cross_entropy", "the log probabilities cannot be differentiated");
   return {g.builder.apply_one(kSoftmaxCrossEntropyGrad, {g.dys[0], g.outputs[1], g.inputs[1]}), Value()};
 }
 

@@ -2,13 +2,14 @@
 
 #include "troupe/actors/plan/conductor.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/finite.hpp"
 #include "troupe/ops/reshape.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Neighbouring gradients that fit into a bucket; one that is larger has a bucket of its own.
+/// Neighbouring gradients that fit into a bucket; a larger one fills a bucket alone.
 std::vector<std::vector<Value>> fill_buckets(std::span<const Value> gradients, const MirroredOptions& options) {
   std::vector<std::vector<Value>> buckets;
   std::int64_t filled = 0;
@@ -25,16 +26,27 @@ std::vector<std::vector<Value>> fill_buckets(std::span<const Value> gradients, c
   return buckets;
 }
 
+/// Values that are there only when every rank has all of them: a reduction that needs them all lies in between.
+std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::vector<Value>& sums) {
+  auto arrived = sums[0].builder().constant(Tensor(Shape{1}, DType::float32));
+  for (const auto& sum : sums) arrived = control_dependency(arrived, sum);
+  const auto all_arrived = all_reduce(arrived);
+  std::vector<Value> committed;
+  for (const auto& gradient : reduced) committed.push_back(control_dependency(gradient, all_arrived));
+  return committed;
+}
+
 std::vector<Value> reduce_in_buckets(std::span<const Value> gradients, const MirroredOptions& options) {
-  std::vector<Value> reduced;
+  std::vector<Value> reduced, sums;
   for (const auto& bucket : fill_buckets(gradients, options)) {
     std::vector<TensorInfo> infos;
     for (const auto& gradient : bucket) infos.push_back(gradient.info());
     const auto offsets = pack_offsets(infos);
     const auto sum = all_reduce(pack(bucket));
+    sums.push_back(sum);
     for (std::size_t i = 0; i < bucket.size(); ++i) reduced.push_back(slice(sum, offsets[i], infos[i].shape));
   }
-  return reduced;
+  return options.atomic_steps ? behind_barrier(reduced, sums) : reduced;
 }
 
 }  // namespace

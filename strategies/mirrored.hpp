@@ -9,9 +9,12 @@ struct MirroredOptions {
   /// that reducing begins early.
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
+  /// No update is made before all ranks have every reduced bucket of the step, so that a failure leaves all replicas
+  /// whole, at the same step. Costs the overlap of updates with reductions, and a small collective.
+  bool atomic_steps = false;
 };
 
-/// A replica at every place, each with a copy of the parameters that starts alike. Every batch is split among the
+/// A replica at every place, each with its own copy of the parameters, equal at first. Every batch is split among the
 /// replicas; their gradients are summed (each already divided by the rows of the whole batch, so uneven parts are
 /// exact), and every replica makes the same update.
 class Mirrored final : public Strategy {

@@ -30,8 +30,8 @@ void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& 
                            const std::function<ActorId(Plan&, const Node&)>& make_collective) const {
   const auto& place = places_.at(replica);
   const auto fields = fields_read(graph);
-  const auto loader =
-      add_loader(plan, request.source, request.data, fields, request.seed, num_replicas_in_sync(), replica, place);
+  const auto loader = add_loader(plan, request.source, request.data, fields, request.seed, num_replicas_in_sync(),
+                                 replica, host_side(place));
   const auto batch_info = static_cast<std::int32_t>(fields.size());
   LowerOptions options{place, replica, {}, 1, make_collective};
   for (std::int32_t i = 0; i < batch_info; ++i) options.inputs[fields[i]] = {loader, i};
@@ -40,7 +40,7 @@ void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& 
   PlanActor sink;
   sink.name = "sink@" + std::to_string(replica);
   sink.role = ActorRole::sink;
-  sink.place = place;
+  sink.place = host_side(place);
   sink.replica = replica;
   sink.task.kind = request.sink;
   const auto id = plan.add(std::move(sink));

@@ -22,7 +22,7 @@ struct PlanRequest {
   std::string sink = "metrics";
 };
 
-/// A way of composing actors: from a graph and the places to a plan. One's own strategy overrides training_plan;
+/// A way of composing actors: from a graph and the places to a plan. A user-defined strategy overrides training_plan;
 /// public headers are all it needs.
 class Strategy {
  public:
@@ -35,7 +35,7 @@ class Strategy {
   int num_replicas_in_sync() const { return static_cast<int>(places_.size()); }
   const std::vector<Place>& places() const { return places_; }
 
-  /// A plan that takes one training step a batch.
+  /// A plan that takes one training step per batch.
   virtual Plan training_plan(const PlanRequest& request) const = 0;
   /// A plan that computes loss and metrics, at all places.
   virtual Plan evaluation_plan(const PlanRequest& request) const;

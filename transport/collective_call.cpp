@@ -21,7 +21,7 @@ void Abort::check() const {
 
 std::string to_string(const CallSignature& signature) {
   constexpr std::array kNames{"all_reduce", "broadcast", "all_gather", "reduce_scatter", "barrier"};
-  const std::string name = kNames.at(static_cast<std::size_t>(signature.kind));
+  std::string name = kNames.at(static_cast<std::size_t>(signature.kind));
   if (signature.kind == CollectiveKind::barrier) return name;
   return name + " of " + std::to_string(signature.elements) + " " + std::string(name_of(signature.dtype)) +
          (signature.kind == CollectiveKind::broadcast ? " from rank " + std::to_string(signature.root) : "");

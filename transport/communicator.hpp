@@ -54,7 +54,7 @@ class Communicator {
 /// Float32, int32 and int64 tensors can be summed.
 std::vector<std::shared_ptr<Communicator>> make_local_group(int size);
 
-/// One rank of a group whose ranks may live in different parts of a plan, each pair joined by a link of its own.
+/// One rank of a group whose ranks may live in different parts of a plan, each pair joined by a separate link.
 /// `links[r]` leads to rank r; there is none to the rank itself. The links are its own from now on: it closes them at
 /// its end, and a rank whose link is gone ends the collectives that need it with a failure that names it. Sums have the
 /// same bits as those of a local group. Throws Error if a link is missing.

@@ -11,7 +11,8 @@ std::string to_string(FailureKind kind) {
 
 std::string to_string(const Failure& failure) {
   const auto& who = failure.op.empty() ? failure.actor : failure.op;
-  if (who.empty()) return failure.what;
+  // A stall is nobody's op or step: its report says who waits for whom.
+  if (who.empty() || failure.kind == FailureKind::stalled) return failure.what;
   const auto rank = failure.rank < 0 ? std::string() : ", rank " + std::to_string(failure.rank);
   return failure.what + " (op " + who + ", step " + std::to_string(failure.step) + ", replica " +
          std::to_string(failure.replica) + rank + ")";

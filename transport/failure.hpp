@@ -36,7 +36,7 @@ struct Failure {
   std::int64_t step = 0;   ///< counted from 0 over the life of the trainer
   FailureKind kind = FailureKind::op_error;
   std::string what = {};  ///< text of the exception
-  FailurePtr cause = {};  ///< what led to it, if that was a failure of its own
+  FailurePtr cause = {};  ///< what led to it, if that was itself a failure
 };
 
 /// `[check_finite] the value is nan (op loss.check_finite, step 7, replica 0)`, with `, rank 1` at the end if there are

@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// What a frame says. Collectives of linked communicators have types of their own.
+/// What a frame says. Collectives of linked communicators have separate types.
 enum class FrameType : std::uint8_t {
   tensor_ready,      ///< the slot of an edge is full: a tensor
   failure_ready,     ///< the slot of an edge is full: the failure in place of a tensor
@@ -51,7 +51,7 @@ inline constexpr std::size_t kFrameHeaderBytes = 128;
 using EncodedHeader = std::array<std::byte, kFrameHeaderBytes>;
 
 /// The header of a frame as it travels: little-endian, with magic, version, the payload's dtype, shape, length and
-/// checksum, and a checksum of its own.
+/// checksum, and a checksum over the header itself.
 EncodedHeader encode_header(const Frame& frame);
 
 /// An arrived header. Memory for the payload may be taken only after it was checked.

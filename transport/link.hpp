@@ -25,13 +25,13 @@ class Link {
   /// Sends a frame without waiting for the other end. The payload must stay as it is while its handle is held by the
   /// link. False if the link has failed or is closed: the frame is lost.
   virtual bool send(const Frame& frame) = 0;
-  /// The next frame, in memory of its own; none if there is none at the moment.
+  /// The next frame, in newly allocated memory; none if none has arrived.
   virtual std::optional<Frame> receive() = 0;
   /// Sets the callback, and calls it at once if there is something already. An empty one unsets it.
   virtual void on_ready(OnReady callback) = 0;
   /// Ends the link at both ends. Frames that have arrived can still be received.
   virtual void close() = 0;
-  /// Why nothing comes any more, once everything that had arrived was received: the other end has closed or is gone, or
+  /// Why no further frame comes, once all that had arrived were received: the other end has closed or is gone, or
   /// what it sent was damaged. Null as long as the link is whole, and at the end that closed it.
   virtual FailurePtr failure() const = 0;
 };

@@ -29,7 +29,7 @@ TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const std::int64_t* from, std
   copy_or_add(n, from, sum, add);
 }
 
-// Chunk by chunk in a buffer of its own: the output may be the place of an input that is yet to be read.
+// Chunk by chunk in a separate buffer: the output may be the place of an input that is yet to be read.
 template <class T>
 void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, T* output) {
   std::array<T, kChunk> sum;

@@ -20,7 +20,7 @@ void check_pacing(const Plan& plan, const PlanActor& actor) {
   if (actor.pacing == Pacing::source && paced && actor.rule == FiringRule::all_inputs)
     refuse(actor, "is a source but has an input that tells it when a step begins");
   if (actor.pacing == Pacing::free && actor.rule == FiringRule::all_inputs)
-    refuse(actor, "must fire by a rule of its own if nothing decides when its run ends");
+    refuse(actor, "needs its own firing rule if nothing decides when its run ends");
 }
 
 /// An external actor sees whole tensors: views exist in segments only.
@@ -96,7 +96,8 @@ void check_plan(const Plan& plan) {
     const bool external = actor.role == ActorRole::external;
     if (external ? !actor.spawn_external : !actor.make_task && actor.task.kind.empty())
       refuse(actor, "has nothing to do: no task was given");
-    if (!external && actor.rule == FiringRule::own) refuse(actor, "has a rule of its own but is no external actor");
+    if (!external && actor.rule == FiringRule::own)
+      refuse(actor, "has its own firing rule but is not an external actor");
     check_pacing(plan, actor);
     if (external) check_external(plan, actor);
     check_in_place(plan, actor);

@@ -28,7 +28,7 @@ ActorId Conductor::add_all_reduce(int index, int rank, const TensorInfo& info) {
   PlanActor actor;
   actor.name = "all_reduce" + std::to_string(index) + "@" + std::to_string(rank);
   actor.role = ActorRole::collective;
-  actor.place = ranks_.at(rank);
+  actor.place = host_side(ranks_.at(rank));
   actor.replica = rank;
   actor.outputs.push_back({.info = info, .alias_of = 0});
   actor.task = {"all_reduce", communicator_, {{"index", std::int64_t{index}}, {"rank", std::int64_t{rank}}}};
@@ -47,7 +47,7 @@ ActorId Conductor::add_conductor(std::size_t index, int process) {
   std::vector<std::int64_t> local;
   for (const auto& part : collectives_[index])
     if (ranks_[part.rank].process == process) local.push_back(part.rank);
-  actor.place = ranks_[local.front()];
+  actor.place = host_side(ranks_[local.front()]);
   actor.replica = static_cast<int>(local.front());
   actor.task = {"begin_all_reduce", communicator_, {{"index", static_cast<std::int64_t>(index)}, {"ranks", local}}};
   const auto conductor = plan_.add(std::move(actor));

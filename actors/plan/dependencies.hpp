@@ -22,7 +22,7 @@ struct Dependency {
 /// All dependencies of a plan, computed once for the liveness check, for grouping into segments and for sharing memory.
 ///
 /// A plan whose actors fire on all their inputs is a marked graph: an edge of capacity N with t tokens is a place with
-/// t tokens from its producer to each consumer and a place with N - t back. An actor with a rule of its own may fire
+/// t tokens from its producer to each consumer and a place with N - t back. An actor with its own firing rule may fire
 /// without waiting for any one of its edges, so no dependency leads to or from it.
 class Dependencies {
  public:

@@ -24,7 +24,7 @@ void ungroup(Plan& plan) {
   for (auto& edge : plan.edges) edge.shared_buffer = kNone;
 }
 
-/// Groups of actors that may be contracted; an actor that may not has a group of its own.
+/// Groups of actors that may be contracted; an actor that may not be is a group by itself.
 using Groups = std::vector<std::int32_t>;
 
 /// How often the longest chain of dependencies up to an actor leaves a group. Actors of one group and one level can be

@@ -11,7 +11,7 @@ enum class Grain {
   fused,   ///< all actors of a replica on its device together
 };
 
-/// Every actor is a segment with an executor of its own; only the conductors of a process share one. Edges that are
+/// Every actor is a segment with its own executor; only the conductors of a process share one. Edges that are
 /// never full at the same time share memory. Throws Error if the plan would deadlock.
 Plan split(Plan plan);
 

@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// Searches a graph of numbered nodes for a cycle, depth first. With a stack of its own: plans of long chains would
+/// Searches a graph of numbered nodes for a cycle, depth first. With an explicit stack: plans of long chains would
 /// overflow that of the thread.
 class CycleSearch {
  public:
@@ -114,8 +114,8 @@ void join_ranks(const Plan& plan, std::vector<int>& node_of) {
     if (actor.role != ActorRole::conductor || !actor.task.attributes.has("index")) continue;
     const auto key = std::pair(actor.task.subject, actor.task.attributes.integer("index"));
     const auto [entry, is_new] = node_of_collective.try_emplace(key, node_of[id]);
-    if (is_new) continue;
-    std::replace(node_of.begin(), node_of.end(), node_of[id], entry->second);
+    const auto own_node = node_of[id];
+    if (!is_new) std::replace(node_of.begin(), node_of.end(), own_node, entry->second);
   }
 }
 

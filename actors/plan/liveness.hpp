@@ -10,8 +10,8 @@ namespace troupe {
 /// a token or a slot that a segment waits for must not come from itself. All ranks of one collective are one node, so
 /// communicators that are used in contradicting orders are refused too.
 ///
-/// Actors with a rule of their own are left out; for them the edges are checked to have the slots that the rule needs.
-/// Throws Error that names a cycle actor by actor, or the edge.
+/// Actors with their own firing rule are left out; for them the edges are checked to have the slots that the rule
+/// needs. Throws Error that names a cycle actor by actor, or the edge.
 void check_liveness(const Plan& plan, const Dependencies& dependencies);
 void check_liveness(const Plan& plan);
 

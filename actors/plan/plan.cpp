@@ -18,6 +18,10 @@ auto& at(Vector& items, std::int32_t id, const char* what) {
 
 }  // namespace
 
+Place host_side(const Place& place) {
+  return is_host(place.device) ? place : Place{place.process, {DeviceType::cpu, place.device.index}};
+}
+
 std::string to_string(const Place& place) {
   return (place.process == 0 ? "" : std::to_string(place.process) + "/") + to_string(place.device);
 }

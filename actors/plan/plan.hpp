@@ -1,6 +1,5 @@
 #pragma once
 
-#include <caf/fwd.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/plan/caf_fwd.hpp"
 #include "troupe/ops/core/device.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/nn/initializer.hpp"
@@ -29,6 +29,15 @@ struct Place {
 
   auto operator<=>(const Place&) const = default;
 };
+
+/// True for devices that compute in the host's memory.
+inline bool is_host(Device device) {
+  return device.type == DeviceType::cpu;
+}
+
+/// Where what belongs to a replica at `place` but runs on the host has its place: loaders, sinks, collectives. The
+/// place itself if it is a CPU device, else the CPU device of the same number.
+Place host_side(const Place& place);
 
 /// `cpu:0`, or `1/cpu:0` on process 1.
 std::string to_string(const Place& place);
@@ -62,7 +71,7 @@ struct PlanInput {
   std::optional<ParameterRef> parameter = {};
   /// Instead of an edge: a value that never changes.
   Tensor constant = {};
-  /// How many tensors of this edge an actor with a rule of its own may hold before it returns the first.
+  /// How many tensors of this edge an actor with its own firing rule may hold before it returns the first.
   std::int32_t holds = 1;
 };
 
@@ -93,7 +102,7 @@ enum class Pacing {
 /// When an actor fires.
 enum class FiringRule {
   all_inputs,  ///< when every input holds a tensor and every output has a free slot
-  own,         ///< by a rule of its own, holding at most PlanInput::holds tensors of each input
+  own,         ///< by its own rule, holding at most PlanInput::holds tensors of each input
 };
 
 /// What an actor does when it fires, by name: looked up when the plan is spawned, first among the tasks of the spawn
@@ -110,7 +119,7 @@ struct PlanTask {
 using TaskFactory = std::function<std::unique_ptr<Task>(const PlanActor&, SpawnContext&)>;
 using ExternalFactory = std::function<caf::actor(caf::actor_system&)>;
 
-/// One actor. External ones are spawned by the user's own function; the others run a task.
+/// One actor. External ones are spawned by the user's function; the others run a task.
 struct PlanActor {
   std::string name;
   ActorRole role = ActorRole::op;
@@ -125,7 +134,7 @@ struct PlanActor {
   bool alone = false;
   /// For an external actor: what its inputs must carry, in order. Nothing: whatever is connected.
   std::optional<std::vector<TensorInfo>> declared_inputs = {};
-  /// Code of the user's own in place of a registered task. Not part of comparisons: the task's kind stands for it.
+  /// The user's code in place of a registered task. Not part of comparisons: the task's kind stands for it.
   TaskFactory make_task = {};
   ExternalFactory spawn_external = {};
 };
@@ -159,7 +168,7 @@ struct PlanSegment {
   std::vector<ActorId> actors;
   /// Segments with the same executor are run by the same actor of the actor system, and so by one thread.
   std::int32_t executor = 0;
-  /// The executor has a thread of its own, where the runtime gives such.
+  /// The executor has its own thread, where the runtime makes such threads.
   bool own_thread = false;
 
   bool operator==(const PlanSegment&) const = default;

@@ -16,7 +16,7 @@ void write_actor(std::ostream& out, const Plan& plan, const PlanActor& actor) {
   if (actor.task.call && !actor.task.call->attributes.entries().empty())
     out << " (" << to_string(actor.task.call->attributes) << ")";
   if (!actor.task.subject.empty()) out << " of '" << actor.task.subject << "'";
-  if (actor.rule == FiringRule::own) out << ", fires by a rule of its own";
+  if (actor.rule == FiringRule::own) out << ", fires by its own rule";
   out << "\n";
   for (const auto& output : actor.outputs) {
     if (output.edge == kNone) continue;

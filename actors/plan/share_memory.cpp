@@ -59,6 +59,13 @@ class Order {
   std::vector<std::vector<Dependency>> from_;
 };
 
+/// In memory that a buffer can serve for both.
+bool lie_together(const Plan& plan, EdgeId a, EdgeId b) {
+  const auto& one = plan.actors[plan.edges[a].producer].place.device;
+  const auto& other = plan.actors[plan.edges[b].producer].place.device;
+  return one == other || (is_host(one) && is_host(other));
+}
+
 bool can_share(const Plan& plan, const PlanEdge& edge, const std::vector<ActorId>& readers) {
   const auto& producer = plan.actors[edge.producer];
   const auto& output = producer.outputs[edge.output];
@@ -92,8 +99,9 @@ void share_memory(Plan& plan, const Dependencies& dependencies) {
   std::vector<std::vector<EdgeId>> members;
   for (auto edge : candidates) {
     const auto fits = [&](const std::vector<EdgeId>& buffer) {
-      return std::all_of(buffer.begin(), buffer.end(),
-                         [&](EdgeId other) { return comes_before(edge, other) || comes_before(other, edge); });
+      return lie_together(plan, edge, buffer.front()) && std::all_of(buffer.begin(), buffer.end(), [&](EdgeId other) {
+               return comes_before(edge, other) || comes_before(other, edge);
+             });
     };
     const auto buffer = std::find_if(members.begin(), members.end(), fits);
     plan.edges[edge].shared_buffer = static_cast<std::int32_t>(buffer - members.begin());

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/transport/failure.hpp"
 
@@ -15,6 +16,8 @@ struct Arrival {
   std::int64_t step = 0;
   Tensor tensor;
   FailurePtr failure;
+  /// For a device: its stream must wait for it before the tensor is read. Done on the host.
+  Event ready = {};
 };
 
 /// The full slots of one input, oldest first. Never more than the capacity of its edge.

@@ -141,9 +141,15 @@ class LinkActor final : public Participant {
   }
 
   void link_failed() {
-    const auto failure = link_->failure();
+    const auto cause = link_->failure();
     link_.reset();
-    if (failure) lose_peer(failure);
+    if (!cause) return;
+    const auto process = "process " + std::to_string(node_.peer);
+    lose_peer(std::make_shared<Failure>(Failure{.rank = node_.peer,
+                                                .actor = process,
+                                                .kind = FailureKind::part_died,
+                                                .what = "[link] " + process + " died or was cut off: " + cause->what,
+                                                .cause = cause}));
   }
 
   Wiring::Node node_;

@@ -37,7 +37,7 @@ class LoaderTask final : public Task {
 
 /// Adds the loader of one replica to a plan. It reads what the spawn context has under the name `source`, which must be
 /// like `data`; its outputs are those fields, by name, then the batch info. With prefetch it is an actor that stays
-/// alone, whose outputs hold so many batches; without, it is contracted with the replica in the fused grain. Throws
+/// alone, whose outputs hold that many batches; without, it is contracted with the replica in the fused grain. Throws
 /// Error if there is no such field.
 ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
                    std::uint64_t seed, int replicas, int replica, const Place& place);

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/run/run_status.hpp"
 #include "troupe/actors/run/task.hpp"
+#include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/transport/failure.hpp"
 
@@ -24,6 +25,10 @@
 //
 // An actor that handles them itself, without Participant, must know all that its place in the plan can receive: CAF
 // answers an unknown message by an error that ends its sender.
+//
+// Work on a device may still be running when a message is sent: the event in it is the point in the work from which on
+// the tensor is there, or the slot may be overwritten. A device makes its stream wait for it; on the host a message
+// whose event is not done is held back until it is.
 //
 // A port is the number of an input of an actor, an output the number of one of its outputs.
 
@@ -45,6 +50,8 @@ struct TensorReady {
   Stamp stamp;
   Tensor tensor;
   FailurePtr failure;
+  /// The tensor holds its elements when this is done.
+  Event ready = {};
 };
 
 /// A consumer is done with a slot and has dropped its handle to the tensor.
@@ -53,6 +60,8 @@ struct CreditReturned {
   std::uint32_t slot = 0;
   std::uint32_t consumer = 0;  ///< which consumer of the output returns it, as its InputWire says
   std::uint64_t generation = 0;
+  /// The slot may be overwritten when this is done.
+  Event last_use = {};
 };
 
 /// Nothing more comes over this edge in this run.
@@ -64,6 +73,8 @@ struct DataEnded {
 struct ConsumerPort {
   caf::actor actor;
   std::uint32_t port = 0;
+  /// It reads host memory.
+  bool on_host = true;
 };
 
 struct ProducerOutput {
@@ -79,6 +90,7 @@ struct InputWire {
   std::uint32_t initial_tokens = 0;
   std::string edge;
   std::string producer_name;
+  int replica = 0;  ///< of the producer
 };
 
 /// An output as its actor sees it. One without consumers drops what is sent.
@@ -150,10 +162,13 @@ struct RunFinished {};
 /// More work waits in the actor itself.
 struct Continue {};
 
-/// A collective of this segment may be able to go on.
+/// What this segment waits for, a collective or the end of its work on a device, may be there.
 struct Advance {
   std::uint32_t segment = 0;
 };
+
+/// Work on a device is complete that a message which was held back waits for.
+struct WorkCompleted {};
 
 /// Say in the report what you are waiting for.
 struct Describe {
@@ -182,6 +197,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::StepFailed))
 CAF_ADD_TYPE_ID(troupe, (troupe::RunFinished))
 CAF_ADD_TYPE_ID(troupe, (troupe::Continue))
 CAF_ADD_TYPE_ID(troupe, (troupe::Advance))
+CAF_ADD_TYPE_ID(troupe, (troupe::WorkCompleted))
 CAF_ADD_TYPE_ID(troupe, (troupe::Describe))
 CAF_ADD_TYPE_ID(troupe, (troupe::Stop))
 CAF_END_TYPE_ID_BLOCK(troupe)
@@ -201,5 +217,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepFailed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunFinished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Continue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Advance)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkCompleted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Describe)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Stop)

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <set>
 
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -18,8 +18,16 @@ std::string describe(const ParameterRef& ref) {
   return "'" + ref.name + "' of replica " + std::to_string(ref.replica);
 }
 
+/// Blocks until the elements are there. No work on either tensor may be launched meanwhile.
 void copy_elements(const Tensor& from, const Tensor& to) {
-  if (from.bytes() > 0) std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
+  const auto on_host = from.copy_to_host();
+  const auto stream = backend_of(to.device()).make_stream(to.device());
+  copy(*stream, on_host, to);
+  stream->record().wait();
+}
+
+Tensor host_clone(const Tensor& tensor) {
+  return tensor.host_accessible() ? tensor.clone() : tensor.copy_to_host();
 }
 
 }  // namespace
@@ -59,7 +67,9 @@ Tensor ParameterStore::first_value(const PlanParameter& wanted, const Parameter&
     start_values_.erase(start);
   } else {
     const auto stream = std::find(trained_.begin(), trained_.end(), wanted.ref.name) - trained_.begin();
-    wanted.initializer.fill(tensor, seed_, static_cast<std::uint64_t>(stream));
+    const auto value = tensor.host_accessible() ? tensor : Tensor(wanted.info.shape, wanted.info.dtype);
+    wanted.initializer.fill(value, seed_, static_cast<std::uint64_t>(stream));
+    if (!value.same_as(tensor)) copy_elements(value, tensor);
   }
   return tensor;
 }
@@ -114,7 +124,7 @@ Tensor ParameterStore::get(const std::string& name, int replica) const {
   const ParameterRef ref{name, replica};
   check_free(ref, false);
   check_whole(ref);
-  return find(ref).tensor.clone();
+  return host_clone(find(ref).tensor);
 }
 
 void ParameterStore::set(const std::string& name, const Tensor& value) {
@@ -122,12 +132,13 @@ void ParameterStore::set(const std::string& name, const Tensor& value) {
   if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
   const auto known = parameters_.find(name);
   if (known == parameters_.end()) {
-    start_values_[name] = value.clone();
+    start_values_[name] = host_clone(value);
     return;
   }
   auto& [info, trainable, copies] = known->second;
   if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
     throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
+  ++changes_;
   std::int64_t newest = 0;
   for (const auto& [replica, copy] : copies) {
     check_free({name, replica}, true);
@@ -172,6 +183,7 @@ Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<Paramet
   for (const auto& ref : written) check_whole(ref);
   for (const auto& ref : read) refresh(ref);
   for (const auto& ref : written) refresh(ref);
+  if (!written.empty()) ++changes_;
   Lease lease;
   lease.store_ = this;
   lease.read_ = std::move(read);
@@ -190,6 +202,7 @@ void ParameterStore::give_back(const Lease& lease) {
 }
 
 void ParameterStore::break_copies(const Lease& lease, const std::string& reason, bool abandoned) {
+  ++changes_;
   std::map<int, std::set<std::int64_t>> steps_of;
   std::set<int> half_written;
   for (const auto& [ref, before] : lease.written_) {
@@ -230,6 +243,7 @@ std::string ParameterStore::broken() const {
 
 void ParameterStore::recover() {
   std::lock_guard lock(mutex_);
+  ++changes_;
   for (const auto& [name, parameter] : parameters_) {
     const bool any_broken = std::any_of(parameter.copies.begin(), parameter.copies.end(),
                                         [](const auto& copy) { return !copy.second.broken.empty(); });

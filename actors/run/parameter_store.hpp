@@ -18,7 +18,7 @@ struct TrainingPosition {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
-  /// The data of an epoch that was left in the middle: so many rows in batches of so many.
+  /// The data of an epoch that was left in the middle: its rows, and the rows of a batch.
   std::int64_t rows = 0;
   std::int64_t batch_rows = 0;
 
@@ -45,12 +45,13 @@ class UpdateCounter {
 
 class Lease;
 
-/// Parameters and optimizer state, one copy a replica. It outlives plans, which borrow copies for the time of a run: to
-/// write (the plan works on the tensors in place; nobody else may use them meanwhile) or to read (together with other
-/// readers). Each copy counts its updates, so a copy that another plan has left behind is brought up to date when it is
-/// borrowed, and copies that a failed run may have left half-written are refused until recover() or set().
+/// Parameters and optimizer state, one copy per replica. It outlives plans, which borrow copies for the time of a run:
+/// to write (the plan works on the tensors in place; nobody else may use them meanwhile) or to read (together with
+/// other readers). Each copy counts its updates, so a copy that another plan has left behind is brought up to date when
+/// it is borrowed, and copies that a failed run may have left half-written are refused until recover() or set().
 ///
-/// Values are read at step boundaries only: while a run writes, reading throws Error. Thread-safe.
+/// A copy lies on the device of its replica. Values are read at step boundaries only: while a run writes, reading
+/// throws Error. Thread-safe.
 class ParameterStore {
  public:
   struct Entry {
@@ -68,7 +69,7 @@ class ParameterStore {
 
   /// Everything in the store, parameters first in the order in which they came, then optimizer state by name.
   std::vector<Entry> entries() const;
-  /// A copy, as it is now. Throws Error if it is not there, is being written, or is broken.
+  /// A copy in host memory, as it is now. Throws Error if it is not there, is being written, or is broken.
   Tensor get(const std::string& name, int replica = 0) const;
   /// Writes the value into all copies; for a parameter that is not there yet, the value with which it will start.
   /// Broken copies are whole again. Throws Error if shape or dtype differ, or while a run uses it.
@@ -96,6 +97,7 @@ class ParameterStore {
 
  private:
   friend class Lease;
+  friend class ParameterReader;
   struct Copy {
     Tensor tensor;
     std::unique_ptr<UpdateCounter> counter = std::make_unique<UpdateCounter>();
@@ -128,6 +130,8 @@ class ParameterStore {
   std::map<std::string, Parameter> parameters_;
   std::map<std::string, Tensor> start_values_;
   TrainingPosition position_;
+  /// Counts everything after which a copy may be another tensor, hold other elements, or be in use by a writer.
+  std::uint64_t changes_ = 1;
 };
 
 /// What a run has borrowed. If it is not given back clean, the copies it could write are checked: those of a replica

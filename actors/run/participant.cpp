@@ -30,6 +30,10 @@ caf::behavior Participant::make_behavior() {
         ports_.accept(ended);
         work();
       },
+      [this](const WorkCompleted& completed) {
+        ports_.accept(completed);
+        work();
+      },
       [this](Wire& order) { wire(order); },
       [this](const PrepareRun& order) {
         prepare(order);
@@ -85,6 +89,13 @@ void Participant::prepare(const PrepareRun& order) {
 
 void Participant::lose_peer(const FailurePtr& failure) {
   if (supervisor_) send(supervisor_, AbortRun{failure});
+}
+
+FailurePtr Participant::on_work_failed(Failure failure) {
+  failure.rank = rank_;
+  auto reported = std::make_shared<const Failure>(std::move(failure));
+  report_failure(reported);
+  return reported;
 }
 
 void Participant::report_failure(const FailurePtr& failure) {

@@ -39,6 +39,8 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   /// Further handlers.
   virtual caf::message_handler own_handlers() { return {}; }
 
+  FailurePtr on_work_failed(Failure failure) override;
+
   const std::string& name_in_plan() const { return status_->name; }
   int rank() const { return rank_; }
   /// The part at the other end of a link is gone: the run cannot drain.

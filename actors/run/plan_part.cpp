@@ -94,7 +94,7 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
                           });
   if (!own_thread) return runtime_.system().spawn<SegmentActor>(std::move(setup));
   runtime_.check_threads();
-  setup.core = first.place.device.index;
+  if (is_host(first.place.device)) setup.core = first.place.device.index;
   if (runtime_.options().cpu_devices <= usable_cores()) setup.busy_poll = runtime_.options().busy_poll;
   return runtime_.system().spawn<SegmentActor, caf::detached>(std::move(setup));
 }

@@ -37,14 +37,14 @@ std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::i
   if (!tensor) throw Error(name_in_plan(), "output " + std::to_string(output) + " was not set");
   if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
   const auto slot = ports_.take_slot(output);
-  ports_.send(output, slot, step, tensor, nullptr);
+  ports_.send(output, slot, step, {tensor}, nullptr);
   status_->count_firing();
   return slot;
 }
 
 std::uint32_t PortActor::send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step) {
   const auto slot = ports_.take_slot(output);
-  ports_.send(output, slot, step, Tensor(), failure);
+  ports_.send(output, slot, step, {}, failure);
   return slot;
 }
 
@@ -64,7 +64,7 @@ std::int64_t PortActor::on_prepare(const PrepareRun& order) {
   open_ = ended_ = finished_ = failed_ = false;
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
     if (ports_.output_wire(output).initial_tokens > 0)
-      ports_.send_missing_tokens(output, step_, [&](std::uint32_t) { return initial_token(output); });
+      ports_.send_missing_tokens(output, step_, [&](std::uint32_t) { return SentTensor{initial_token(output)}; });
   on_run(order.info);
   const auto steps = is_source() ? steps_left() : std::nullopt;
   return steps && *steps < kLastStep - step_ ? step_ + *steps : kLastStep;
@@ -177,7 +177,7 @@ void PortActor::fire_once() {
   }
   if (!failure) failure = fire_guarded(tensors, made);
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
-    ports_.send(output, ports_.take_slot(output), step_, failure ? Tensor() : made[output], failure);
+    ports_.send(output, ports_.take_slot(output), step_, {failure ? Tensor() : made[output]}, failure);
   tensors.clear();
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.give_back(input, arrivals[input]);
   ++step_;
@@ -195,7 +195,7 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
   } catch (...) {
     what = text_of(std::current_exception());
   }
-  const auto failure = failure_now(what);
+  auto failure = failure_now(what);
   report_failure(failure);
   return failure;
 }

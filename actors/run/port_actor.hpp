@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-/// Base of a user's own actor in a plan. It keeps the credits; a subclass says what happens in a firing, or by which
-/// rule it fires. Such an actor is an actor of CAF like any other: it may have handlers for messages of its own and
+/// Base of a user's actor in a plan. It keeps the credits; a subclass says what happens in a firing, or by which
+/// rule it fires. Such an actor is an actor of CAF like any other: it may have handlers for its own messages and
 /// send what it likes to whom it likes.
 ///
 /// Everything runs on the threads of the actor system; a handler must not wait.
@@ -23,7 +23,7 @@ class PortActor : public Participant {
   /// Whether a source has a step: now, not yet (see poll_again()), or never again in this run.
   enum class Next { fire, wait, end };
 
-  // ---- The usual rule: one firing a step, when every input holds a tensor and every output has a free slot.
+  // ---- The usual rule: one firing per step, when every input holds a tensor and every output has a free slot.
 
   /// `outputs` must be set to tensors of the shapes that the plan says, except those that nobody reads; inputs are
   /// returned afterwards, so keep a clone of what you need longer. An exception fails the step: its text is reported,
@@ -36,7 +36,7 @@ class PortActor : public Participant {
   /// For sources: how many steps the run that has just begun can have, if that is known. See Task::steps_left.
   virtual std::optional<std::int64_t> steps_left() { return std::nullopt; }
 
-  // ---- A rule of its own: override advance(), and declare FiringRule::own in the plan.
+  // ---- Its own firing rule: override advance(), and declare FiringRule::own in the plan.
 
   /// Called whenever a tensor has come, a slot is free, an input has ended or a run has started: takes and sends
   /// whatever the rule allows now. It may take from some inputs only, keep what it took over several calls, and send
@@ -68,7 +68,7 @@ class PortActor : public Participant {
 
   /// A run is about to start.
   virtual void on_run(const RunInfo& /*run*/) {}
-  /// Handlers for messages of one's own. One that makes a firing possible calls poll_again().
+  /// Handlers for the subclass's own messages. One that makes a firing possible calls poll_again().
   caf::message_handler own_handlers() override { return {}; }
   void poll_again() { work(); }
   /// Sources: the run may go on to this step, not including it.
@@ -122,7 +122,7 @@ struct ExternalPorts {
   FiringRule rule = FiringRule::all_inputs;
 };
 
-/// A plan actor that is a user's own: `external<MyActor>("mine", {.inputs = {...}, .outputs = {...}}, arguments...)`.
+/// A plan actor that is a user's: `external<MyActor>("mine", {.inputs = {...}, .outputs = {...}}, arguments...)`.
 /// The inputs are connected afterwards, in that order. The arguments are copied.
 template <class Actor, class... Arguments>
 PlanActor external(std::string name, ExternalPorts ports, Arguments... arguments) {

@@ -1,6 +1,7 @@
 #include "troupe/actors/run/ports.hpp"
 
 #include <algorithm>
+#include <caf/send.hpp>
 
 #include "troupe/ops/core/error.hpp"
 
@@ -14,7 +15,7 @@ void Ports::wire(std::uint64_t generation, std::vector<InputWire> inputs, std::v
   }
   for (auto& wire : outputs) {
     OutputSlots slots(wire.capacity, static_cast<std::uint32_t>(wire.consumers.size()));
-    outputs_.push_back({std::move(wire), std::move(slots), {}});
+    outputs_.push_back({std::move(wire), std::move(slots), {}, {}});
   }
 }
 
@@ -23,6 +24,8 @@ void Ports::prepare(std::uint64_t run) {
 }
 
 void Ports::clear() {
+  late_arrivals_.clear();
+  late_credits_.clear();
   inputs_.clear();
   outputs_.clear();
 }
@@ -37,13 +40,73 @@ void Ports::tell(const caf::actor& peer, Message message) {
 
 void Ports::accept(TensorReady& ready) {
   if (ready.stamp.generation != generation_) return;
+  // In the order in which they were sent, even if a later one is complete already.
+  if (hold_back(ready.ready) || is_late(ready.port))
+    late_arrivals_.push_back(std::move(ready));
+  else
+    arrive(ready);
+}
+
+void Ports::arrive(TensorReady& ready) {
   auto& input = inputs_.at(ready.port);
-  input.queue.push({ready.slot, ready.stamp.run, ready.stamp.step, std::move(ready.tensor), std::move(ready.failure)});
+  if (on_host_ && ready.ready.state() != nullptr) note_failed_work(input.wire, ready);
+  input.queue.push({ready.slot, ready.stamp.run, ready.stamp.step, std::move(ready.tensor), std::move(ready.failure),
+                    std::move(ready.ready)});
   if (ready.stamp.run <= run_) listener_.on_arrival(ready.port);
+}
+
+void Ports::note_failed_work(const InputWire& wire, TensorReady& ready) {
+  if (const auto error = ready.ready.error(); error && !ready.failure) {
+    ready.tensor = Tensor();
+    ready.failure = listener_.on_work_failed(
+        {.replica = wire.replica, .actor = wire.producer_name, .step = ready.stamp.step, .what = text_of(error)});
+  }
+  ready.ready = Event();
+}
+
+bool Ports::hold_back(const Event& event) {
+  if (event.state() == nullptr || !on_host_ || event.done()) return false;
+  event.notify([address = self_.address()] {
+    if (const auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, WorkCompleted{});
+  });
+  return true;
+}
+
+bool Ports::is_late(std::uint32_t input) const {
+  return !late_arrivals_.empty() && std::any_of(late_arrivals_.begin(), late_arrivals_.end(),
+                                                [&](const TensorReady& ready) { return ready.port == input; });
+}
+
+void Ports::accept(const WorkCompleted&) {
+  std::list<TensorReady> arrivals;
+  std::list<CreditReturned> credits;
+  for (auto at = late_arrivals_.begin(); at != late_arrivals_.end();) {
+    const auto next = std::next(at);
+    const bool is_next =
+        std::none_of(late_arrivals_.begin(), at, [&](const TensorReady& earlier) { return earlier.port == at->port; });
+    if (is_next && at->ready.done()) arrivals.splice(arrivals.end(), late_arrivals_, at);
+    at = next;
+  }
+  for (auto at = late_credits_.begin(); at != late_credits_.end();) {
+    const auto next = std::next(at);
+    if (at->last_use.done()) credits.splice(credits.end(), late_credits_, at);
+    at = next;
+  }
+  for (auto& ready : arrivals) arrive(ready);
+  for (const auto& returned : credits) free_slot(returned);
 }
 
 void Ports::accept(const CreditReturned& returned) {
   if (returned.generation != generation_) return;
+  if (hold_back(returned.last_use))
+    late_credits_.push_back(returned);
+  else
+    free_slot(returned);
+}
+
+void Ports::free_slot(const CreditReturned& returned) {
+  if (!on_host_ && returned.last_use.state() != nullptr)
+    outputs_.at(returned.output).last_uses.emplace_back(returned.slot, returned.last_use);
   if (outputs_.at(returned.output).slots.give_back(returned.slot, returned.consumer))
     listener_.on_free(returned.output, returned.slot);
 }
@@ -54,11 +117,21 @@ void Ports::accept(const DataEnded& ended) {
   if (ended.stamp.run == run_) listener_.on_ended(ended.port);
 }
 
-void Ports::give_back(std::uint32_t input, Arrival& arrival) {
+std::vector<Event> Ports::take_last_uses(std::uint32_t output, std::uint32_t slot) {
+  std::vector<Event> events;
+  std::erase_if(outputs_[output].last_uses, [&](auto& use) {
+    if (use.first == slot) events.push_back(std::move(use.second));
+    return use.first == slot;
+  });
+  return events;
+}
+
+void Ports::give_back(std::uint32_t input, Arrival& arrival, const Event& last_use) {
   arrival.tensor = Tensor();
   arrival.failure = nullptr;
+  arrival.ready = Event();
   const auto& producer = inputs_[input].wire.producer;
-  tell(producer.actor, CreditReturned{producer.output, arrival.slot, producer.consumer, generation_});
+  tell(producer.actor, CreditReturned{producer.output, arrival.slot, producer.consumer, generation_, last_use});
 }
 
 void Ports::drain(std::uint32_t input) {
@@ -73,16 +146,22 @@ void Ports::note_token(Output& output, Token token) {
   output.tokens.push_back(token);
 }
 
-void Ports::send(std::uint32_t number, std::uint32_t slot, std::int64_t step, const Tensor& tensor,
+void Ports::send_to(const ConsumerPort& consumer, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
+                    const FailurePtr& failure) {
+  const bool copied = consumer.on_host && sent.host_copy;
+  tell(consumer.actor, TensorReady{consumer.port, slot, stamp(step), copied ? sent.host_copy : sent.tensor, failure,
+                                   copied ? sent.copied : sent.ready});
+}
+
+void Ports::send(std::uint32_t number, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
                  const FailurePtr& failure) {
   auto& output = outputs_[number];
   if (output.wire.initial_tokens > 0) note_token(output, {slot, step});
-  for (const auto& consumer : output.wire.consumers)
-    tell(consumer.actor, TensorReady{consumer.port, slot, stamp(step), tensor, failure});
+  for (const auto& consumer : output.wire.consumers) send_to(consumer, slot, step, sent, failure);
 }
 
 void Ports::send_missing_tokens(std::uint32_t number, std::int64_t first_step,
-                                const std::function<Tensor(std::uint32_t slot)>& tensor_of) {
+                                const std::function<SentTensor(std::uint32_t slot)>& tensor_of) {
   auto& output = outputs_[number];
   const auto tokens = output.wire.initial_tokens;
   for (auto i = static_cast<std::uint32_t>(output.tokens.size()); i < tokens; ++i) {
@@ -93,8 +172,7 @@ void Ports::send_missing_tokens(std::uint32_t number, std::int64_t first_step,
     for (std::uint32_t i = 0; i < output.slots.consumers(); ++i) {
       if (output.slots.is_held(token.slot, i)) continue;
       output.slots.take(token.slot, i);
-      const auto& consumer = output.wire.consumers[i];
-      tell(consumer.actor, TensorReady{consumer.port, token.slot, stamp(token.step), tensor_of(token.slot), nullptr});
+      send_to(output.wire.consumers[i], token.slot, token.step, tensor_of(token.slot), nullptr);
     }
   }
 }
@@ -130,6 +208,7 @@ std::string Ports::awaited_credit(std::uint32_t number) const {
 
 std::string Ports::awaited_tensor(std::uint32_t number) const {
   const auto& wire = inputs_[number].wire;
+  if (is_late(number)) return "waits for the device to complete '" + wire.edge + "' of '" + wire.producer_name + "'";
   return "waits for '" + wire.producer_name + "' to send '" + wire.edge + "'";
 }
 

@@ -2,6 +2,7 @@
 
 #include <caf/event_based_actor.hpp>
 #include <functional>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,18 @@ class PortsListener {
   virtual void on_free(std::uint32_t output, std::uint32_t slot) = 0;
   /// Nothing more comes over an input in this run.
   virtual void on_ended(std::uint32_t input) = 0;
+  /// Work on a device that made a tensor for this actor failed. What is returned takes the tensor's place.
+  virtual FailurePtr on_work_failed(Failure failure) = 0;
+};
+
+/// What is sent over an edge.
+struct SentTensor {
+  Tensor tensor;
+  /// For a tensor that work on a device makes: when it is done, the elements are there.
+  Event ready = {};
+  /// Instead of the tensor for consumers that read host memory, if it is not there.
+  Tensor host_copy = {};
+  Event copied = {};
 };
 
 /// The credit protocol: one actor's ends of its edges. Everything that takes part in a plan, segments, users' actors
@@ -30,12 +43,18 @@ class PortsListener {
 /// a slot that was sent is free again when all consumers have returned it. Messages of another generation are ignored;
 /// those of a run that has not been prepared here wait.
 ///
+/// On the host, which is where ports are unless on_device() is called, a tensor arrives and a slot is free when the
+/// work on devices that it depends on is complete; no thread waits for that. For a device they arrive at once with
+/// their events.
+///
 /// Belongs to its actor and is used in its handlers only. Edges from the actor to itself need no message.
 class Ports {
  public:
   Ports(caf::event_based_actor& self, PortsListener& listener) : self_(self), listener_(listener) {}
 
   void wire(std::uint64_t generation, std::vector<InputWire> inputs, std::vector<OutputWire> outputs);
+  /// The actor's work is launched on devices, whose streams wait for events.
+  void on_device() { on_host_ = false; }
   /// A run begins: what came early for it counts now, and ended inputs are open again.
   void prepare(std::uint64_t run);
   /// Drops all handles to other actors and to tensors.
@@ -44,6 +63,8 @@ class Ports {
   void accept(TensorReady& ready);
   void accept(const CreditReturned& returned);
   void accept(const DataEnded& ended);
+  /// Work on a device is complete: what was held back for it is accepted.
+  void accept(const WorkCompleted& completed);
 
   std::uint64_t generation() const { return generation_; }
   std::uint32_t inputs() const { return static_cast<std::uint32_t>(inputs_.size()); }
@@ -57,12 +78,13 @@ class Ports {
   /// Tensors at the input, early ones included.
   std::uint32_t waiting(std::uint32_t input) const { return inputs_[input].queue.size(); }
   Arrival take(std::uint32_t input) { return inputs_[input].queue.pop(); }
-  /// Returns a slot to its producer and drops the tensor.
-  void give_back(std::uint32_t input, Arrival& arrival);
+  /// Returns a slot to its producer and drops the tensor. It may be overwritten when `last_use` is done.
+  void give_back(std::uint32_t input, Arrival& arrival, const Event& last_use = {});
   /// No more tensors come in this run, and those that came are used; tokens that rest between runs do not count.
   bool drained(std::uint32_t input) const {
     const auto& [wire, queue, ended_run] = inputs_[input];
-    return ended_run == run_ && (wire.initial_tokens == 0 ? !has(input) : queue.size() <= wire.initial_tokens);
+    return ended_run == run_ && !is_late(input) &&
+           (wire.initial_tokens == 0 ? !has(input) : queue.size() <= wire.initial_tokens);
   }
   /// Returns everything at an input but tokens.
   void drain(std::uint32_t input);
@@ -71,8 +93,10 @@ class Ports {
   std::uint32_t free_slots(std::uint32_t output) const { return outputs_[output].slots.free_count(); }
   /// Takes a free slot, which is sent later.
   std::uint32_t take_slot(std::uint32_t output) { return outputs_[output].slots.take(); }
+  /// For a device: the events after which a free slot may be overwritten, each given once.
+  std::vector<Event> take_last_uses(std::uint32_t output, std::uint32_t slot);
   /// Sends a slot that was taken: a tensor, or the failure that stands for it.
-  void send(std::uint32_t output, std::uint32_t slot, std::int64_t step, const Tensor& tensor,
+  void send(std::uint32_t output, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
             const FailurePtr& failure);
   /// For stand-ins: sends what arrived from the real producer, in the slot and with the stamp that it chose.
   void send_over(std::uint32_t output, std::uint32_t slot, const Stamp& stamp, const Tensor& tensor,
@@ -80,13 +104,13 @@ class Ports {
   /// Sends the tokens that ought to rest at the consumers but are not there: all of them before the first run; later
   /// those that a consumer took in a step that the others did not have. `tensor_of` gives the tensor of a slot.
   void send_missing_tokens(std::uint32_t output, std::int64_t first_step,
-                           const std::function<Tensor(std::uint32_t slot)>& tensor_of);
+                           const std::function<SentTensor(std::uint32_t slot)>& tensor_of);
   /// Tells the consumers that nothing more comes in this run.
   void end(std::uint32_t output) { end_over(output, stamp(0)); }
   void end_over(std::uint32_t output, const Stamp& stamp);
   /// Every slot but those of the tokens is free. After a failure a token may be missing, but never an extra one.
   bool at_rest(std::uint32_t output) const {
-    const auto& [wire, slots, tokens] = outputs_[output];
+    const auto& [wire, slots, last_uses, tokens] = outputs_[output];
     return slots.free_count() + wire.initial_tokens >= slots.capacity();
   }
   bool all_at_rest() const;
@@ -112,11 +136,19 @@ class Ports {
   struct Output {
     OutputWire wire;
     OutputSlots slots;
+    std::vector<std::pair<std::uint32_t, Event>> last_uses;  // by slot, for a device
     std::vector<Token> tokens;  // the last ones sent, oldest first, for edges with initial tokens
   };
 
   Stamp stamp(std::int64_t step) const { return {generation_, run_, step}; }
   void note_token(Output& output, Token token);
+  void send_to(const ConsumerPort& consumer, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
+               const FailurePtr& failure);
+  bool hold_back(const Event& event);
+  bool is_late(std::uint32_t input) const;
+  void arrive(TensorReady& ready);
+  void note_failed_work(const InputWire& wire, TensorReady& ready);
+  void free_slot(const CreditReturned& returned);
   template <class Message>
   void tell(const caf::actor& peer, Message message);
 
@@ -124,6 +156,10 @@ class Ports {
   PortsListener& listener_;
   std::uint64_t generation_ = 0;
   std::uint64_t run_ = 0;
+  bool on_host_ = true;
+  // On the host: messages whose events are not done.
+  std::list<TensorReady> late_arrivals_;
+  std::list<CreditReturned> late_credits_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
 };

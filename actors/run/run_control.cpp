@@ -34,6 +34,9 @@ bool RunControl::all_reported(int part, bool sources_only) {
 
 void RunControl::start(const RunInfo& run) {
   std::lock_guard lock(mutex_);
+  if (run.first_step < 0 || run.max_steps < 0 || run.first_batch < 0)
+    throw Error("plan", "a run cannot have " + std::to_string(run.max_steps) + " steps from step " +
+                            std::to_string(run.first_step) + ", batch " + std::to_string(run.first_batch) + " on");
   if (phase_ == Phase::running) throw Error("plan", "a run is in progress already");
   if (phase_ == Phase::failed) throw Error("plan", "cannot run again after a failure: " + to_string(*failure_));
   phase_ = Phase::running;

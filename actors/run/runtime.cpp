@@ -34,7 +34,7 @@ class ThreadMark : public caf::thread_hook {
   const void* runtime_;
 };
 
-/// Actors of a busy system take turns after so many messages; without a limit one that sends itself mail starves the
+/// Actors of a busy system take turns after that many messages; without a limit one that sends itself mail starves the
 /// others when there is one worker.
 constexpr std::size_t kMessagesPerTurn = 256;
 
@@ -82,7 +82,7 @@ Runtime::Runtime(RuntimeOptions options) : state_(std::make_shared<State>()) {
   if (options.test_seed) options.own_threads = false;
   for (int i = 0; i < options.cpu_devices; ++i) state_->devices.push_back({DeviceType::cpu, i});
   state_->options = options;
-  // CAF has threads of its own beside the workers, and does not survive one that cannot be made.
+  // CAF has further threads beside the workers, and does not survive one that cannot be made.
   constexpr int kThreadsOfCaf = 2;
   if (!options.test_seed) try_threads(options.workers + kThreadsOfCaf);
   state_->config = std::make_unique<caf::actor_system_config>();

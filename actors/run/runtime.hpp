@@ -1,6 +1,5 @@
 #pragma once
 
-#include <caf/fwd.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -8,16 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/plan/caf_fwd.hpp"
 #include "troupe/ops/core/device.hpp"
 
 namespace troupe {
 
 struct RuntimeOptions {
-  /// Threads of the actor system, besides those that segments have of their own. 0: as many as there are cores.
+  /// Threads of the actor system, besides the dedicated threads of segments. 0: as many as there are cores.
   int workers = 0;
   /// Logical CPU devices. 0: as many as there are cores.
   int cpu_devices = 0;
-  /// Segments run on threads of their own, each bound to a core. Off: everything runs on the workers.
+  /// Segments run on dedicated threads, each bound to a core. Off: everything runs on the workers.
   bool own_threads = true;
   /// No threads: whoever waits for a run drives CAF's test scheduler, which picks the next actor at random by this
   /// seed.
@@ -32,15 +32,17 @@ class Runtime {
  public:
   /// Makes an actor system. Throws Error if an option is out of range or the threads cannot be made.
   explicit Runtime(RuntimeOptions options = {});
-  /// Stands on an actor system that is there already; it must outlive this and all plans. Options that concern the
-  /// making of threads of the actor system are without effect.
+  /// Uses an existing actor system, which must outlive this and all plans. Its configuration needs
+  /// `add_message_types<caf::id_block::troupe>()` (actors/run/messages.hpp); the program's own messages have type ids
+  /// from caf::first_custom_type_id on. `workers` and `busy_poll` of the options have no effect on its threads. Do not
+  /// wait for a run on one of them: use TrainingRun::on_progress.
   explicit Runtime(caf::actor_system& system, RuntimeOptions options = {});
 
   caf::actor_system& system() const;
   const std::vector<Device>& devices() const;
   const RuntimeOptions& options() const;
 
-  /// With the test scheduler: lets one actor handle its mail. False if none has any.
+  /// With the test scheduler: lets one actor handle its messages. False if there are none.
   bool run_one() const;
   /// A number below `count`, drawn from the test seed.
   std::size_t draw(std::size_t count) const;

@@ -1,7 +1,6 @@
 #include "troupe/actors/run/segment.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -30,10 +29,15 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
   }
   for (const auto& output : layout_.outputs) output_infos_.push_back(plan.edges[output.edge].info);
   stream_ = backend_of(segment.place.device).make_stream(segment.place.device);
+  own_memory_ = !backend_of(segment.place.device).host_accessible();
+  if (own_memory_) move_constants();
+  staging_.resize(layout_.ports.size());
+  uploaded_.resize(layout_.ports.size());
   arena_ = bytes_on(segment.place.device, layout_.arena_bytes);
   scratch_ = bytes_on(segment.place.device, 0);
   make_tasks(plan, segment, context);
-  allocate_slots(plan, shared_buffers, segment.place.device);
+  allocate_slots(plan, shared_buffers, segment.place);
+  if (own_memory_) allocate_host_slots(plan, segment.place);
   binding_ = &binding_for(plan.max_rows);
 }
 
@@ -49,7 +53,10 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnCont
       throw Error("plan", "'" + actor.name + "' " +
                               (task.is_source() ? "has the task of a source but does not decide when the run ends"
                                                 : "is a source but its task is not"));
-    if (task.is_source()) sources_.push_back(&task);
+    if (own_memory_ && !task.runs_on_device())
+      throw Error("plan", "'" + actor.name + "' runs on the host, but its place is " + to_string(actor.place) +
+                              "; place it on " + to_string(host_side(actor.place)));
+    if (task.is_source()) sources_.push_back(tasks_.size() - 1);
     for (const auto& output : actor.outputs)
       if (output.parameter) tasks_.back().writes.push_back(&store_->counter(*output.parameter));
   }
@@ -59,43 +66,16 @@ const Tensor& Segment::parameter(const ParameterRef& ref) const {
   return store_->borrowed(ref);
 }
 
-void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> shared_buffers, Device device) {
-  for (const auto& output : layout_.outputs) {
-    const auto& edge = plan.edges[output.edge];
-    auto& slots = slots_.emplace_back(edge.capacity);
-    copies_parameter_.push_back(output.parameter && !output.is_parameter(edge));
-    if (output.alias_port != kNone) continue;
-    const auto shape = edge.info.shape.with_rows(plan.max_rows);
-    for (auto& slot : slots) {
-      if (output.is_parameter(edge))
-        slot = parameter(*output.parameter).view(shape);
-      else if (edge.shared_buffer != kNone)
-        slot = shared_buffers[edge.shared_buffer].view(shape, edge.info.dtype, 0);
-      else
-        slot = Tensor(shape, edge.info.dtype, device);
-    }
-  }
+std::int64_t Segment::begin_task(std::size_t i, const RunInfo& run, const std::function<void()>& wake) {
+  if (i == 0) last_work_.reset();
+  auto& task = *tasks_[i].task;
+  task.begin(run, wake);
+  const auto left = task.is_source() ? task.steps_left() : std::nullopt;
+  return left && *left < kLastStep - run.first_step ? run.first_step + *left : kLastStep;
 }
 
-std::optional<std::int64_t> Segment::begin(const RunInfo& run, const std::function<void()>& wake) {
-  std::optional<std::int64_t> steps;
-  for (auto& entry : tasks_) {
-    entry.task->begin(run, wake);
-    if (const auto left = entry.task->steps_left()) steps = std::min(*left, steps.value_or(*left));
-  }
-  return steps;
-}
-
-std::optional<std::int64_t> Segment::next_rows() {
-  std::optional<std::int64_t> rows;
-  for (auto* source : sources_) {
-    const auto next = source->next_rows();
-    if (!next) return std::nullopt;
-    if (rows && *rows != *next)
-      throw Error(name_, "its sources give " + std::to_string(*rows) + " and " + std::to_string(*next) + " rows");
-    rows = next;
-  }
-  return rows;
+std::optional<std::int64_t> Segment::next_rows(std::size_t i) {
+  return tasks_[i].task->next_rows();
 }
 
 void Segment::grow_scratch() {
@@ -170,16 +150,22 @@ void Segment::start(std::int64_t rows, std::int64_t step) {
   if (binding_ == nullptr || binding_->rows != rows) binding_ = &binding_for(rows);
   step_ = step;
   has_fired_ = true;
+  if (own_memory_) std::fill(uploaded_.begin(), uploaded_.end(), Event());
 }
 
-void Segment::set_input(std::int32_t port, const Tensor& tensor) {
+void Segment::set_input(std::int32_t port, const Tensor& arrived) {
   const auto& info = port_infos_[port];
-  if (info.shape.has_batch() && tensor.shape()[0] != binding_->rows)
-    throw Error(name_, "inputs of " + std::to_string(binding_->rows) + " and " + std::to_string(tensor.shape()[0]) +
+  if (info.shape.has_batch() && arrived.shape()[0] != binding_->rows)
+    throw Error(name_, "inputs of " + std::to_string(binding_->rows) + " and " + std::to_string(arrived.shape()[0]) +
                            " rows came together");
   if (!untrusted_ports_[port].empty() &&
-      (tensor.dtype() != info.dtype || !(tensor.shape() == info.shape.with_rows(binding_->rows))))
-    throw Error(untrusted_ports_[port], "sent " + to_string(tensor) + " where the plan says " + to_string(info));
+      (arrived.dtype() != info.dtype || !(arrived.shape() == info.shape.with_rows(binding_->rows))))
+    throw Error(untrusted_ports_[port], "sent " + to_string(arrived) + " where the plan says " + to_string(info));
+  if (!own_memory_ && !arrived.host_accessible())
+    throw Error(name_, "reads host memory, but " + to_string(arrived) + " came");
+  const bool is_elsewhere = own_memory_ && arrived.device() != stream_->device();
+  const auto uploaded = is_elsewhere ? upload(port, arrived) : Tensor();
+  const auto& tensor = is_elsewhere ? uploaded : arrived;
   for (const auto& at : binding_->of_port[port]) {
     const auto& place = *at.place;
     binding_->arguments[at.argument] =
@@ -195,26 +181,25 @@ void Segment::set_output(std::int32_t output, std::uint32_t slot) {
   binding_->bound_slot[output] = slot;
 }
 
-Tensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor) {
-  auto& sent = binding_->sent[output][slot];
+SentTensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor) {
+  auto& tensor = binding_->sent[output][slot];
   const auto& made = layout_.outputs[output];
   const auto& info = output_infos_[output];
   if (made.alias_port != kNone)
-    sent = port_tensor.view(info.shape.with_rows(binding_->rows), info.dtype, made.alias_offset);
+    tensor = port_tensor.view(info.shape.with_rows(binding_->rows), info.dtype, made.alias_offset);
   if (copies_parameter_[output]) copy_parameter(output, slot);
-  return sent;
+  return sent(output, slot, tensor);
 }
 
 void Segment::copy_parameter(std::int32_t output, std::uint32_t slot) {
-  const auto& from = parameter(*layout_.outputs[output].parameter);
-  if (from.bytes() > 0) std::memcpy(slots_[output][slot].mutable_raw(), from.raw(), from.bytes());
+  copy(*stream_, parameter(*layout_.outputs[output].parameter), slots_[output][slot]);
 }
 
-Tensor Segment::token(std::int32_t output, std::uint32_t slot) {
+SentTensor Segment::token(std::int32_t output, std::uint32_t slot) {
   // Before the first firing: the parameter as it is in the store, or zeros.
   if (!has_fired_ && copies_parameter_[output]) copy_parameter(output, slot);
   const auto rows = has_fired_ ? binding_->rows : max_rows_;
-  return slots_[output][slot].view(output_infos_[output].shape.with_rows(rows));
+  return sent(output, slot, slots_[output][slot].view(output_infos_[output].shape.with_rows(rows)));
 }
 
 long Segment::handles_outside(std::int32_t output, std::uint32_t slot) const {
@@ -244,6 +229,7 @@ bool Segment::run_task(std::size_t i, bool continued) {
 void Segment::finish() {
   for (const auto& port : binding_->of_port)
     for (const auto& at : port) binding_->arguments[at.argument] = Tensor();
+  if (own_memory_) fired_ = stream_->record();
 }
 
 }  // namespace troupe

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/run/ports.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
 #include "troupe/actors/run/task.hpp"
 #include "troupe/ops/core/stream.hpp"
@@ -18,10 +19,17 @@ namespace troupe {
 
 /// The work of one segment: its tasks, their memory, and the firing in progress. It knows no messages; its actor
 /// tells it what has arrived and sends what it has made. Used on one thread at a time.
+///
+/// On a device with memory of its own a firing only launches work, on the segment's stream. What arrives from elsewhere
+/// is copied to the device; an output that is read on the host too has a slot there for every slot on the device.
 class Segment {
  public:
   /// Makes the tasks and allocates everything that a firing with the most rows needs. `shared_buffers` are the plan's.
   Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> shared_buffers, SpawnContext& context);
+  /// Work that was launched may still be running.
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
 
   const std::string& name() const { return name_; }
   const SegmentLayout& layout() const { return layout_; }
@@ -31,12 +39,12 @@ class Segment {
   int replica(std::size_t i) const { return tasks_[i].replica; }
   std::string task_waits_for(std::size_t i) const { return tasks_[i].task->waits_for(); }
 
-  /// Returns how many steps its sources have, if they know.
-  std::optional<std::int64_t> begin(const RunInfo& run, const std::function<void()>& wake);
-  /// True if it has a source task, which decides when the run ends.
-  bool has_source() const { return !sources_.empty(); }
-  /// Rows of the next batch of the source tasks; none: the data is at its end.
-  std::optional<std::int64_t> next_rows();
+  /// Tells task i that a run begins. Returns the step before which it ends, if it is a source that knows.
+  std::int64_t begin_task(std::size_t i, const RunInfo& run, const std::function<void()>& wake);
+  /// The tasks that are sources, which decide when the run ends.
+  const std::vector<std::size_t>& sources() const { return sources_; }
+  /// Rows of the next batch of source task i; none: the data is at its end.
+  std::optional<std::int64_t> next_rows(std::size_t i);
 
   /// The port whose tensors determine the row count of a firing, or kNone.
   std::int32_t batch_port() const { return batch_port_; }
@@ -44,15 +52,19 @@ class Segment {
   /// Prepares a firing. Allocates the first time a number of rows is seen. Throws Error if the plan has no room for so
   /// many.
   void start(std::int64_t rows, std::int64_t step);
-  /// What has arrived at a port, for this firing. Throws Error if an external actor sent a tensor that
-  /// contradicts the plan.
-  void set_input(std::int32_t port, const Tensor& tensor);
+  /// Work launched from now on begins after the event.
+  void wait(const Event& event) { stream_->wait(event); }
+  /// As above for several; the point in the work where all are done.
+  Event after(const std::vector<Event>& events);
+  /// What has arrived at a port, for this firing; on a device wait for it first. Throws Error if an external actor sent
+  /// a tensor that contradicts the plan.
+  void set_input(std::int32_t port, const Tensor& arrived);
   /// Which slot of an output this firing fills.
   void set_output(std::int32_t output, std::uint32_t slot);
   /// The tensor to send for a slot of an output; for one in place, of the port's tensor.
-  Tensor sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor);
+  SentTensor sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor);
   /// The tensor of a slot as it was sent last, or as the output starts.
-  Tensor token(std::int32_t output, std::uint32_t slot);
+  SentTensor token(std::int32_t output, std::uint32_t slot);
   /// Handles to the tensor of a slot besides the segment's own: 0 once every consumer has surrendered it.
   long handles_outside(std::int32_t output, std::uint32_t slot) const;
 
@@ -63,6 +75,14 @@ class Segment {
   const std::vector<std::int32_t>& sends_after(std::size_t i) const { return layout_.tasks[i].sends; }
   /// The firing is over: drops what has arrived.
   void finish();
+  /// When what arrived at a port may be overwritten, once the firing is over.
+  const Event& last_use(std::int32_t port) const {
+    return uploaded_[port].state() != nullptr ? uploaded_[port] : fired_;
+  }
+  /// The end of all work that was launched in this run.
+  const Event& last_work();
+  /// Work of this run failed on the device: what this segment updates may be anything.
+  void mark_failed();
 
  private:
   struct TaskEntry {
@@ -92,7 +112,12 @@ class Segment {
   };
 
   void make_tasks(const Plan& plan, const PlanSegment& segment, SpawnContext& context);
-  void allocate_slots(const Plan& plan, std::span<const Tensor> shared_buffers, Device device);
+  void allocate_slots(const Plan& plan, std::span<const Tensor> shared_buffers, const Place& place);
+  void allocate_host_slots(const Plan& plan, const Place& place);
+  Tensor make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const;
+  void move_constants();
+  Tensor upload(std::int32_t port, const Tensor& tensor);
+  SentTensor sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   void copy_parameter(std::int32_t output, std::uint32_t slot);
   const Tensor& parameter(const ParameterRef& ref) const;
   Binding& binding_for(std::int64_t rows);
@@ -109,14 +134,21 @@ class Segment {
   std::vector<TensorInfo> port_infos_, output_infos_;
   std::vector<std::string> untrusted_ports_;  // name of the user's actor that feeds the port, or empty
   std::vector<TaskEntry> tasks_;
-  std::vector<Task*> sources_;
+  std::vector<std::size_t> sources_;
   std::int32_t batch_port_ = kNone;
   std::int64_t max_rows_;
   std::unique_ptr<Stream> stream_;
   Tensor arena_;
   Tensor scratch_;
-  std::vector<std::vector<Tensor>> slots_;  // by output and slot, for the most rows
-  std::vector<bool> copies_parameter_;      // by output: its slots hold copies of the parameter
+  bool own_memory_ = false;                      // the host may not touch that of the device
+  std::vector<std::vector<Tensor>> slots_;       // by output and slot, for the most rows
+  std::vector<std::vector<Tensor>> host_slots_;  // the same for consumers on the host
+  std::vector<bool> to_device_;                  // by output: a consumer is on a device
+  std::vector<Tensor> staging_;                  // by port: what came from elsewhere, for the most rows
+  std::vector<Event> uploaded_;                  // by port: the copy to there, in this firing
+  Event fired_;
+  std::optional<Event> last_work_;
+  std::vector<bool> copies_parameter_;  // by output: its slots hold copies of the parameter
   std::map<std::int64_t, Binding> bindings_;
   std::deque<std::int64_t> oldest_first_;
   Binding* binding_ = nullptr;

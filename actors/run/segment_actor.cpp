@@ -5,6 +5,7 @@
 #include <caf/send.hpp>
 
 #include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -12,6 +13,7 @@ namespace troupe {
 SegmentActor::SegmentActor(caf::actor_config& config, ExecutorSetup setup)
     : Participant(config), setup_(std::move(setup)) {
   status_ = setup_.status;
+  if (!is_host(setup_.plan->segments[setup_.segments[0]].place.device)) ports_.on_device();
   for (auto index : setup_.segments) {
     const auto number = static_cast<std::uint32_t>(segments_.size());
     SegmentState segment;
@@ -43,6 +45,8 @@ caf::message_handler SegmentActor::own_handlers() {
       [this](const Advance& advance) {
         if (advance.segment < segments_.size() && segments_[advance.segment].state == State::pending)
           run_tasks(advance.segment);
+        else if (advance.segment < segments_.size() && segments_[advance.segment].ended)
+          report_if_finished(segments_[advance.segment]);
         work();
       },
   };
@@ -52,7 +56,7 @@ caf::message_handler SegmentActor::own_handlers() {
 
 void SegmentActor::on_wired() {
   if (setup_.core >= 0) pin_this_thread(setup_.core);
-  for (auto& segment : segments_) segment.is_source = segment.work->has_source();
+  for (auto& segment : segments_) segment.is_source = !segment.work->sources().empty();
 }
 
 std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
@@ -76,13 +80,13 @@ std::int64_t SegmentActor::prepare_segment(std::uint32_t number, const RunInfo& 
     if (!ports_.has(segment.first_input + i)) ++segment.blockers;
   for (std::uint32_t i = 0; i < segment.outputs(); ++i)
     if (!ports_.has_free(segment.first_output + i)) ++segment.blockers;
-  std::optional<std::int64_t> steps;
+  auto end_step = kLastStep;
   const auto wake = [address = address(), number] {
     if (auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Advance{number});
   };
-  guard(segment, 0, [&] { steps = segment.work->begin(run, wake); });
-  if (segment.failure) return first_step_;
-  return steps && *steps < kLastStep - first_step_ ? first_step_ + *steps : kLastStep;
+  for (std::size_t i = 0; i < segment.work->task_count(); ++i)
+    guard(segment, i, [&] { end_step = std::min(end_step, segment.work->begin_task(i, run, wake)); });
+  return segment.failure ? first_step_ : end_step;
 }
 
 void SegmentActor::send_missing_tokens(SegmentState& segment) {
@@ -149,7 +153,16 @@ void SegmentActor::on_arrival(std::uint32_t input) {
 void SegmentActor::check_surrendered([[maybe_unused]] std::uint32_t output, [[maybe_unused]] std::uint32_t slot) {
 #ifdef TROUPE_CHECKS
   const auto& segment = segments_[segment_of_output_[output]];
-  if (segment.work->handles_outside(static_cast<std::int32_t>(output - segment.first_output), slot) > 0)
+  const auto index = output - segment.first_output;
+  const auto& edge = setup_.plan->edges[segment.work->layout().outputs[index].edge];
+  const auto works_later = [&](ActorId actor) {
+    return !backend_of(setup_.plan->actors[actor].place.device).host_accessible();
+  };
+  // A device returns a slot, with an event, while work that it has launched still holds the tensor.
+  if (works_later(edge.producer) || std::any_of(edge.consumers.begin(), edge.consumers.end(),
+                                                [&](const auto& consumer) { return works_later(consumer.actor); }))
+    return;
+  if (segment.work->handles_outside(static_cast<std::int32_t>(index), slot) > 0)
     throw Error("credit",
                 "a consumer of '" + ports_.output_wire(output).edge + "' returned a slot but still holds its tensor");
 #endif
@@ -162,7 +175,8 @@ void SegmentActor::on_free(std::uint32_t output, std::uint32_t slot) {
   const auto index = output - segment.first_output;
   if (!segment.kept[index].empty()) {
     const auto port = static_cast<std::uint32_t>(segment.work->layout().outputs[index].alias_port);
-    ports_.give_back(segment.first_input + port, segment.kept[index][slot]);
+    ports_.give_back(segment.first_input + port, segment.kept[index][slot],
+                     segment.work->after(ports_.take_last_uses(output, slot)));
   }
   if (segment.ended)
     report_if_finished(segment);

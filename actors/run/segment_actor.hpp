@@ -100,6 +100,7 @@ class SegmentActor final : public Participant {
   void poll_mailbox();
 
   std::int64_t step_of(const SegmentState& segment) const { return first_step_ + segment.fired; }
+  bool is_work_complete(SegmentState& segment);
   bool has_finished() const;
   std::string waits_for(SegmentState& segment);
 

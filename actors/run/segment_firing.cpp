@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <caf/send.hpp>
 
 #include "troupe/actors/run/segment_actor.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {
@@ -63,13 +65,20 @@ bool SegmentActor::take_rows(SegmentState& segment, std::int64_t& rows) {
   if (!segment.is_source) return true;
   if (step_of(segment) >= end_step_) return false;
   bool more = true;
-  guard(segment, 0, [&] {
-    const auto next = segment.work->next_rows();
-    more = next.has_value();
-    rows = next.value_or(rows);
-  });
+  std::optional<std::int64_t> common;
+  for (auto source : segment.work->sources()) {
+    guard(segment, source, [&] {
+      const auto next = segment.work->next_rows(source);
+      more = more && next.has_value();
+      if (next && common && *next != *common)
+        throw Error(segment.work->name(),
+                    "its sources give " + std::to_string(*common) + " and " + std::to_string(*next) + " rows");
+      if (next) common = next;
+    });
+  }
+  rows = common.value_or(rows);
   if (segment.failure) end_step_ = step_of(segment) + 1;
-  return more;
+  return more || segment.failure;
 }
 
 bool SegmentActor::begin_firing(SegmentState& segment) {
@@ -81,11 +90,14 @@ bool SegmentActor::begin_firing(SegmentState& segment) {
   }
   for (std::uint32_t i = 0; i < segment.inputs(); ++i) {
     auto& arrival = segment.current[i] = ports_.take(segment.first_input + i);
+    if (arrival.ready.state() != nullptr) segment.work->wait(arrival.ready);
     if (!ports_.has(segment.first_input + i)) ++segment.blockers;
     if (arrival.failure && !segment.failure) segment.failure = arrival.failure;
   }
   for (std::uint32_t i = 0; i < segment.outputs(); ++i) {
     segment.current_slot[i] = ports_.take_slot(segment.first_output + i);
+    for (const auto& use : ports_.take_last_uses(segment.first_output + i, segment.current_slot[i]))
+      segment.work->wait(use);
     if (!ports_.has_free(segment.first_output + i)) ++segment.blockers;
   }
   const auto batch_port = segment.work->batch_port();
@@ -168,12 +180,12 @@ void SegmentActor::send_outputs(SegmentState& segment, std::size_t task) {
 void SegmentActor::send_output(SegmentState& segment, std::uint32_t index) {
   const auto slot = segment.current_slot[index];
   const auto alias_port = segment.work->layout().outputs[index].alias_port;
-  Tensor tensor;
+  SentTensor sent;
   if (!segment.failure)
-    tensor = segment.work->sent_tensor(static_cast<std::int32_t>(index), slot,
-                                       alias_port == kNone ? Tensor() : segment.current[alias_port].tensor);
+    sent = segment.work->sent_tensor(static_cast<std::int32_t>(index), slot,
+                                     alias_port == kNone ? Tensor() : segment.current[alias_port].tensor);
   if (alias_port != kNone) segment.kept[index][slot] = std::move(segment.current[alias_port]);
-  ports_.send(segment.first_output + index, slot, step_of(segment), tensor, segment.failure);
+  ports_.send(segment.first_output + index, slot, step_of(segment), sent, segment.failure);
 }
 
 bool SegmentActor::is_kept(const SegmentState& segment, std::uint32_t input) const {
@@ -191,7 +203,9 @@ void SegmentActor::finish_firing(std::uint32_t number) {
   segment.state = State::idle;
   ++segment.fired;
   for (std::uint32_t i = 0; i < segment.inputs(); ++i)
-    if (!is_kept(segment, i)) ports_.give_back(segment.first_input + i, segment.current[i]);
+    if (!is_kept(segment, i))
+      ports_.give_back(segment.first_input + i, segment.current[i],
+                       segment.work->last_use(static_cast<std::int32_t>(i)));
   if (segment.state != State::idle) return;
   if (segment.is_source && sources_open_ && step_of(segment) >= end_step_) return end(segment);
   end_if_drained(segment);
@@ -214,10 +228,30 @@ bool SegmentActor::has_finished() const {
   return std::all_of(segments_.begin(), segments_.end(), [](const SegmentState& s) { return s.finished; });
 }
 
+/// A run is over only when the devices have done its work.
+bool SegmentActor::is_work_complete(SegmentState& segment) {
+  const auto& last = segment.work->last_work();
+  if (!last.done()) {
+    last.notify([address = address(), number = static_cast<std::uint32_t>(&segment - segments_.data())] {
+      if (auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Advance{number});
+    });
+    return false;
+  }
+  const auto error = last.error();
+  if (error) segment.work->mark_failed();
+  if (error && !segment.failure)
+    segment.failure = on_work_failed({.replica = segment.work->replica(0),
+                                      .actor = segment.work->name(),
+                                      .step = step_of(segment) - 1,
+                                      .what = text_of(error)});
+  return true;
+}
+
 void SegmentActor::report_if_finished(SegmentState& segment) {
   if (segment.finished) return;
   for (std::uint32_t i = 0; i < segment.outputs(); ++i)
     if (!ports_.at_rest(segment.first_output + i)) return;
+  if (!is_work_complete(segment)) return;
   segment.finished = true;
   if (has_finished()) report_finished();
 }

@@ -8,6 +8,7 @@ std::string SegmentActor::waits_for(SegmentState& segment) {
     for (std::uint32_t i = 0; i < segment.outputs(); ++i)
       if (!ports_.at_rest(segment.first_output + i))
         return "has ended, " + ports_.awaited_credit(segment.first_output + i);
+    if (!segment.finished) return "has ended, waits for the device to complete its work";
     return "has ended";
   }
   if (segment.state == State::pending) return segment.work->task_waits_for(segment.task);

@@ -253,6 +253,10 @@ const std::vector<caf::actor>& SpawnedPlan::actors(int part) const {
   return state_->parts.at(static_cast<std::size_t>(part))->actors();
 }
 
+const std::string& SpawnedPlan::actor_name(int part, std::size_t number) const {
+  return state_->parts.at(static_cast<std::size_t>(part))->statuses().at(number)->name;
+}
+
 const caf::actor& SpawnedPlan::supervisor(int part) const {
   return state_->parts.at(static_cast<std::size_t>(part))->supervisor();
 }

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <caf/fwd.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "troupe/actors/plan/caf_fwd.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/runtime.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
@@ -21,7 +21,7 @@ struct WaitOptions {
   /// waits for.
   std::chrono::milliseconds stall_limit{60'000};
   /// Called on the waiting thread every `interval`, and once at the end. If it throws, the run is ended in order before
-  /// the exception goes on.
+  /// the exception is passed on.
   std::chrono::milliseconds interval{100};
   std::function<void()> on_interval;
 };
@@ -38,7 +38,7 @@ class SpawnedPlan {
   /// Proves the plan live and spawns its actors. Throws Error if it could deadlock, has a hole, names something that
   /// the context does not have, or if out of memory.
   SpawnedPlan(const Runtime& runtime, Plan plan, SpawnContext context = {}, std::shared_ptr<Trace> trace = nullptr);
-  /// Spawns every part of the plan on a runtime of its own, part i on parts[i], all in this process. Edges between
+  /// Spawns every part of the plan on its own runtime, part i on parts[i], all in this process. Edges between
   /// parts cross in-memory links that copy bytes.
   SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_ptr<Trace> trace = nullptr);
   /// Stops all actors and waits for them, for a limited time.
@@ -73,6 +73,7 @@ class SpawnedPlan {
   /// supervisor.
   const std::vector<caf::actor>& actors(int part) const;
   const caf::actor& supervisor(int part) const;
+  const std::string& actor_name(int part, std::size_t number) const;
 
  private:
   struct State;

@@ -13,18 +13,18 @@
 
 namespace troupe {
 
+/// Where a run that nothing bounds would end.
+inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
+
 /// The steps of one run.
 struct RunInfo {
   std::int64_t first_step = 0;
-  /// Sources emit at most so many steps.
-  std::int64_t max_steps = 0;
+  /// Sources emit at most so many steps. By default the run ends when they have no more data.
+  std::int64_t max_steps = kLastStep;
   std::int64_t epoch = 0;
   /// The batch of the epoch that the first step reads.
   std::int64_t first_batch = 0;
 };
-
-/// Where a run that nothing bounds would end.
-inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
 
 /// The step before which a run ends, at most.
 inline std::int64_t end_of(const RunInfo& run) {
@@ -44,6 +44,10 @@ struct Firing {
 class Task {
  public:
   virtual ~Task() = default;
+
+  /// True if it only launches work on the stream of its firing, on tensors of the stream's device. Any other task reads
+  /// and writes host memory, so its actor has its place on a CPU device; see host_side().
+  virtual bool runs_on_device() const { return false; }
 
   /// Called before the first firing with this number of rows; kernels are prepared here.
   virtual void prepare(std::int64_t /*rows*/) {}

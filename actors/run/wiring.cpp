@@ -11,9 +11,9 @@ Wiring::Wiring(const Plan& plan, int process) : plan_(plan) {
   add_stand_ins(process);
 }
 
-void Wiring::add_input(std::size_t node, EdgeId edge, const std::string& name) {
+void Wiring::add_input(std::size_t node, EdgeId edge, const std::string& name, bool on_host) {
   auto& inputs = nodes_[node].inputs;
-  consumers_[edge].push_back({node, static_cast<std::uint32_t>(inputs.size()), name});
+  consumers_[edge].push_back({node, static_cast<std::uint32_t>(inputs.size()), name, on_host});
   inputs.push_back(edge);
 }
 
@@ -36,9 +36,10 @@ void Wiring::add_executors(int process) {
   }
   for (std::size_t number = 0; number < nodes_.size(); ++number) {
     for (auto index : nodes_[number].segments) {
-      const auto layout = lay_out(plan_, plan_.segments[index]);
-      for (auto edge : layout.ports) add_input(number, edge, plan_.segments[index].name);
-      for (const auto& output : layout.outputs) add_output(number, output.edge, plan_.segments[index].name);
+      const auto& segment = plan_.segments[index];
+      const auto layout = lay_out(plan_, segment);
+      for (auto edge : layout.ports) add_input(number, edge, segment.name, is_host(segment.place.device));
+      for (const auto& output : layout.outputs) add_output(number, output.edge, segment.name);
     }
   }
 }
@@ -70,7 +71,7 @@ void Wiring::add_stand_ins(int process) {
       if (consumer == crossing.producer) continue;
       if (crossing.producer == process) {
         const auto node = stand_in(consumer);
-        add_input(node, edge, nodes_[node].name);
+        add_input(node, edge, nodes_[node].name, true);
       } else if (consumer == process) {
         const auto node = stand_in(crossing.producer);
         add_output(node, edge, nodes_[node].name);
@@ -86,7 +87,8 @@ InputWire Wiring::input_wire(EdgeId id, const std::vector<caf::actor>& actors) c
           static_cast<std::uint32_t>(edge.capacity),
           static_cast<std::uint32_t>(edge.initial_tokens),
           edge.name,
-          producer.name};
+          producer.name,
+          plan_.actors[edge.producer].replica};
 }
 
 OutputWire Wiring::output_wire(EdgeId id, const std::vector<caf::actor>& actors) const {
@@ -95,7 +97,7 @@ OutputWire Wiring::output_wire(EdgeId id, const std::vector<caf::actor>& actors)
   OutputWire wire{
       {}, static_cast<std::uint32_t>(edge.capacity), static_cast<std::uint32_t>(edge.initial_tokens), edge.name, {}};
   for (const auto& consumer : consumers_.at(id)) {
-    wire.consumers.push_back({actors[consumer.node], consumer.number});
+    wire.consumers.push_back({actors[consumer.node], consumer.number, consumer.on_host});
     wire.consumer_names.push_back(consumer.name);
   }
   return wire;

@@ -34,6 +34,7 @@ class Wiring {
     std::size_t node;
     std::uint32_t number;
     std::string name;
+    bool on_host = true;
   };
   /// The processes at both ends of an edge.
   struct Crossing {
@@ -44,7 +45,7 @@ class Wiring {
   void add_executors(int process);
   void add_stand_ins(int process);
   std::map<EdgeId, Crossing> crossings() const;
-  void add_input(std::size_t node, EdgeId edge, const std::string& name);
+  void add_input(std::size_t node, EdgeId edge, const std::string& name, bool on_host);
   void add_output(std::size_t node, EdgeId edge, const std::string& name);
   InputWire input_wire(EdgeId id, const std::vector<caf::actor>& actors) const;
   OutputWire output_wire(EdgeId id, const std::vector<caf::actor>& actors) const;

@@ -115,7 +115,7 @@ ParsedFlags parse_flags(int argc, char** argv) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--devices", flags.devices, "where the replicas live, such as cpu:0,cpu:1 or cpu:0*2 to share one")
       ->check(check_devices);
-  app.add_option("--parts", flags.parts, "spread the replicas over so many parts, joined by links in memory")
+  app.add_option("--parts", flags.parts, "spread the replicas over this number of parts, joined by links in memory")
       ->check(CLI::Range(1, 64));
   app.add_option("--grain", flags.grain_name, "per-op, chains or fused")
       ->check(CLI::IsMember({"per-op", "chains", "fused"}));
@@ -135,7 +135,7 @@ ParsedFlags parse_flags(int argc, char** argv) {
   app.add_option("--seed", flags.seed, "for start values and the order of the data");
   app.add_option("--data", flags.data, "directory with the four files of the data set");
   app.add_option("--report", flags.report, "write what came out as JSON");
-  app.add_option("--loss-curve", flags.loss_curve, "write the loss of every step, one a line");
+  app.add_option("--loss-curve", flags.loss_curve, "write the loss of every step, one per line");
   app.add_option("--dump-plan", flags.dump_plan, "write the plan as text (as DOT if the file ends in .dot)");
   app.add_option("--trace", flags.trace, "record every firing, for chrome://tracing");
   try {

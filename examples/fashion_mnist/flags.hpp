@@ -39,7 +39,7 @@ struct Flags {
   std::vector<Place> places() const;
   /// Number of CPU devices that the places need.
   int device_count() const;
-  /// The optimizer, with its schedule over so many steps.
+  /// The optimizer, with its schedule over this number of steps.
   Optimizer make_optimizer(std::int64_t steps) const;
   std::unique_ptr<Strategy> make_strategy() const;
 };

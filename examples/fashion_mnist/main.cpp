@@ -104,7 +104,7 @@ int train(const Flags& flags) {
                   });
   memory.peak = cpu_allocator()->peak_bytes();
   if (fit.stopped)
-    std::cout << "stopped by a signal after step " << fit.steps << "; what was learned so far:" << std::endl;
+    std::cout << "stopped by a signal after step " << fit.steps << "; the partly trained model:" << std::endl;
   const auto test = trainer.evaluate(test_data);
   const auto report = report_of(flags, fit, test, trainer, memory);
   std::cout << "test loss " << test.loss << "  test accuracy " << test["accuracy"] << "  (" << fit.steps << " steps, "

@@ -27,7 +27,7 @@ struct Window {
 
 /// Images x [rows, height, width, channels] and their pooled images [rows, pooled_height, pooled_width, channels].
 struct Pooling {
-  std::int64_t rows, height, width, channels, pooled_height, pooled_width, window, stride, padding;
+  std::int64_t rows, height, width, channels, pooled_height, pooled_width, kernel_size, stride, padding;
   bool relu;
 
   Pooling(const Attributes& attributes, const Shape& x, const Shape& y)
@@ -37,7 +37,7 @@ struct Pooling {
         channels(x[3]),
         pooled_height(y[1]),
         pooled_width(y[2]),
-        window(attributes.integer("window")),
+        kernel_size(attributes.integer("kernel_size")),
         stride(attributes.integer("stride")),
         padding(attributes.integer("padding")),
         relu(attributes.flag("relu")) {}
@@ -46,17 +46,18 @@ struct Pooling {
   std::int64_t pooled_row_elements() const { return pooled_width * channels; }
   std::int64_t pooled_elements() const { return pooled_height * pooled_row_elements(); }
   /// True if no element is in two windows.
-  bool disjoint() const { return stride >= window; }
+  bool disjoint() const { return stride >= kernel_size; }
   /// True if every element is in one window, and in one only.
   bool exact() const {
-    return stride == window && padding == 0 && pooled_height * window == height && pooled_width * window == width;
+    return stride == kernel_size && padding == 0 && pooled_height * kernel_size == height &&
+           pooled_width * kernel_size == width;
   }
   /// The part of window (i, j) that lies in the image.
   Window inside(std::int64_t i, std::int64_t j) const {
     const auto top = i * stride - padding, left = j * stride - padding;
     const auto h = std::max<std::int64_t>(0, top), w = std::max<std::int64_t>(0, left);
-    return {(h * width + w) * channels, std::min(height, top + window) - h, std::min(width, left + window) - w,
-            static_cast<std::int32_t>((h - top) * window + w - left)};
+    return {(h * width + w) * channels, std::min(height, top + kernel_size) - h,
+            std::min(width, left + kernel_size) - w, static_cast<std::int32_t>((h - top) * kernel_size + w - left)};
   }
 };
 
@@ -65,7 +66,7 @@ struct Pooling {
 template <int W, class Visit>
 [[gnu::always_inline]] inline void for_elements(const Pooling& p, const Window& window, Visit visit) {
   const std::int64_t rows = W > 0 ? W : window.rows, columns = W > 0 ? W : window.columns;
-  const auto size = static_cast<std::int32_t>(W > 0 ? W : p.window);
+  const auto size = static_cast<std::int32_t>(W > 0 ? W : p.kernel_size);
   for (std::int32_t h = 0; h < rows; ++h)
     for (std::int32_t w = 0; w < columns; ++w)
       visit(window.offset + (h * p.width + w) * p.channels, (W > 0 ? 0 : window.first_place) + h * size + w);
@@ -121,7 +122,7 @@ template <int N, int W>
 template <class Body>
 [[gnu::always_inline]] inline void for_channels(const Pooling& p, const Window& window, Body body) {
   std::int64_t c = 0;
-  if (p.window == 2 && window.rows == 2 && window.columns == 2)
+  if (p.kernel_size == 2 && window.rows == 2 && window.columns == 2)
     for (; c + kLanes <= p.channels; c += kLanes) body(c, Constant<kLanes>(), Constant<2>());
   for (; c + kLanes <= p.channels; c += kLanes) body(c, Constant<kLanes>(), Constant<0>());
   for (; c < p.channels; ++c) body(c, Constant<1>(), Constant<0>());

@@ -4,6 +4,7 @@
 
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
 
@@ -95,17 +96,16 @@ std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   });
 }
 
-// batch_info is int64[4]: rows, global rows, first global row, step.
 std::unique_ptr<Kernel> make_batch_mean(const OpCall&) {
   return loop_kernel([](Inputs in, Outputs out) {
-    const auto global_rows = in[1].data<std::int64_t>()[1];
+    const auto global_rows = BatchInfo::read(in[1]).global_rows;
     out[0].mutable_data<float>()[0] = sum_of(in[0].elements(), floats(in[0])) / static_cast<float>(global_rows);
   });
 }
 
 std::unique_ptr<Kernel> make_batch_mean_grad(const OpCall&) {
   return loop_kernel([](Inputs in, Outputs out) {
-    const auto global_rows = in[1].data<std::int64_t>()[1];
+    const auto global_rows = BatchInfo::read(in[1]).global_rows;
     const auto row_gradient = in[0].data<float>()[0] / static_cast<float>(global_rows);
     for (auto& element : out[0].mutable_data<float>()) element = row_gradient;
   });

@@ -2,6 +2,7 @@
 
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/data/batch_info.hpp"
 #include "troupe/ops/nn/schedule.hpp"
 
 namespace troupe::cpu {
@@ -56,7 +57,7 @@ float option(const OpCall& call, const char* name) {
 
 std::unique_ptr<Kernel> make_learning_rate(const OpCall& call) {
   return loop_kernel([schedule = Schedule::from(call.attributes)](Inputs in, Outputs out) {
-    out[0].mutable_data<float>()[0] = static_cast<float>(schedule.at(in[0].data<std::int64_t>()[3]));
+    out[0].mutable_data<float>()[0] = static_cast<float>(schedule.at(BatchInfo::read(in[0]).step));
   });
 }
 
@@ -98,7 +99,7 @@ std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
   const Condition condition{call.inputs.size() > (clipped ? 7 : 6)};
   return loop_kernel([=](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
-    const auto step = static_cast<double>(in[5].data<std::int64_t>()[3] + 1);
+    const auto step = static_cast<double>(BatchInfo::read(in[5]).step + 1);
     const auto rate = static_cast<double>(floats(in[4])[0]) / (1.0 - std::pow(beta1, step));
     const auto root = 1.0 / std::sqrt(1.0 - std::pow(beta2, step));
     const auto factor = clipped ? floats(in[6])[0] : 1.0F;

@@ -125,6 +125,16 @@ std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch)
   return order;
 }
 
+Tensor Dataset::array(const std::string& field) const {
+  const auto index = index_of(field);
+  const auto& info = fields()[index].info;
+  Tensor all(info.shape.with_rows(rows_), info.dtype);
+  std::vector<std::int32_t> samples(static_cast<std::size_t>(rows_));
+  std::iota(samples.begin(), samples.end(), 0);
+  gather(samples, index, all);
+  return all;
+}
+
 void Dataset::gather(std::span<const std::int32_t> samples, std::size_t field, const Tensor& to) const {
   const auto& column = columns_.at(field);
   const auto& info = fields()[field].info;

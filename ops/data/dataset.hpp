@@ -56,8 +56,11 @@ class Dataset {
 
   /// The fields of a batch, in order.
   const std::vector<Field>& fields() const { return *fields_; }
-  /// The number of a field. Throws Error that names the fields there are if there is none of that name.
+  /// The number of a field. Throws Error that lists the fields if there is none of that name.
   std::size_t index_of(const std::string& field) const;
+
+  /// One field of all samples, in the order of the arrays, as batches hold it: [rows(), ...]. A copy.
+  Tensor array(const std::string& field) const;
 
   /// The order of the samples in an epoch.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;

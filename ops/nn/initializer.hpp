@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// How a parameter starts. The bits depend on (seed, stream, shape) only, never on the device or the replica.
+/// How a parameter is initialised. The bits depend on (seed, stream, shape) only, never on the device or the replica.
 struct Initializer {
   enum class Kind { constant, glorot_uniform, he_uniform, fan_in_uniform };
 
@@ -21,8 +21,8 @@ struct Initializer {
   /// Uniform in +-sqrt(6 / fan in): He, Zhang, Ren and Sun, "Delving deep into rectifiers" (ICCV 2015).
   static Initializer he_uniform() { return {Kind::he_uniform, 0.0}; }
 
-  /// Uniform in +-sqrt(1 / fan in), as PyTorch's layers start: smaller than the two above. At usual rates, training
-  /// then does not amplify last-bit differences.
+  /// Uniform in +-sqrt(1 / fan in), the default of PyTorch's layers: smaller than the two above. At usual rates,
+  /// training then does not amplify last-bit differences.
   static Initializer fan_in_uniform() { return {Kind::fan_in_uniform, 0.0}; }
 
   /// Fills a float32 tensor. The last axis counts the outputs, the one before it the inputs; axes before those are the

@@ -20,10 +20,11 @@ Value Dense::operator()(Value x) const {
 }
 
 Value Conv2d::operator()(Value x) const {
-  if (filters < 1 || window < 1) throw Error("conv2d", "needs at least one filter and a window of at least 1");
+  if (filters < 1 || kernel_size < 1)
+    throw Error("conv2d", "needs at least one filter and a kernel size of at least 1");
   if (x.shape().rank() != 4) throw Error("conv2d", "needs images [B, H, W, C], not " + to_string(x.info()));
   auto& builder = x.builder();
-  const Shape shape{window, window, x.shape()[3], filters};
+  const Shape shape{kernel_size, kernel_size, x.shape()[3], filters};
   const auto weights = builder.parameter("weights", shape, initializer);
   const auto bias = builder.parameter("bias", {filters}, Initializer::zeros());
   const auto y = conv2d(x, weights, bias, options);

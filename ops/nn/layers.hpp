@@ -26,11 +26,11 @@ struct Dense {
   Value operator()(Value x) const;
 };
 
-/// Convolution of images [B, H, W, C] with `filters` square windows, plus bias.
+/// Convolution of images [B, H, W, C] with `filters` square kernels, plus bias.
 struct Conv2d {
   static constexpr const char* kName = "conv";
   std::int64_t filters;
-  std::int64_t window;
+  std::int64_t kernel_size;
   Activation activation = nullptr;
   Conv2dOptions options = {};
   Initializer initializer = Initializer::fan_in_uniform();
@@ -51,7 +51,7 @@ struct Flatten {
   Value operator()(Value x) const;
 };
 
-/// A layer of any type: a name for its scope and a function. A user's own layer is a struct with kName and a call
+/// A layer of any type: a name for its scope and a function. A user-defined layer is a struct with kName and a call
 /// operator.
 class Layer {
  public:

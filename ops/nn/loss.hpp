@@ -19,7 +19,7 @@ struct MetricSums {
   Value count;  ///< invalid: the rows
 };
 
-/// How good a model is, by a number that is shown beside the loss; computed by ops from its outputs and the fields.
+/// How good a model is, by a number that is reported beside the loss; computed by ops from its outputs and the fields.
 struct Metric {
   std::string name;
   std::function<MetricSums(const Outputs& outputs, const Inputs& fields)> sums;
@@ -32,9 +32,9 @@ Metric accuracy(const std::string& logits = {}, const std::string& labels = {});
 /// "mean_squared_error" of an output against a field of the same shape, float32 [B, ...].
 Metric mean_squared_error(const std::string& output = {}, const std::string& target = {});
 
-/// What training makes smaller: from the outputs of a model and the fields of a batch one float32 a row, [B]. Any such
-/// function; one of two values reads the model's only output and the last field. A loss may bring metrics (a member
-/// function `metrics`), which are used where none are asked for.
+/// What training minimises: from the outputs of a model and the fields of a batch one float32 per row, [B]. Any such
+/// function; one of two values reads the model's only output and the last field. A loss may provide metrics (a member
+/// function `metrics`), which are used where none are given.
 class Loss {
  public:
   template <class Function>
@@ -57,7 +57,7 @@ class Loss {
   std::vector<Metric> metrics_;
 };
 
-/// Softmax cross-entropy of logits float32[B, C] from integer labels int32[B]. Brings the accuracy.
+/// Softmax cross-entropy of logits float32[B, C] from integer labels int32[B]. Provides the accuracy.
 struct SoftmaxCrossEntropy {
   std::string logits = {};  ///< an output of the model; empty: the only one
   std::string labels = {};  ///< a field; empty: the last

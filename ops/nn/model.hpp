@@ -19,7 +19,7 @@ class Inputs {
  public:
   Inputs(GraphBuilder& builder, std::vector<Field> fields);
 
-  /// Throws Error that names the fields there are if there is none of that name.
+  /// Throws Error that lists the fields if there is none of that name.
   Value operator[](const std::string& name) const;
   /// As above, where the field must be this; the Error says what it is and that `reader` needs it otherwise.
   Value expect(const std::string& name, const TensorInfo& info, const std::string& reader) const;
@@ -43,7 +43,7 @@ class Outputs {
   Outputs(std::initializer_list<std::pair<std::string, Value>> values);
 
   void add(const std::string& name, Value value);
-  /// The output of that name, or with an empty name the only one. Throws Error that names the outputs there are.
+  /// The output of that name, or with an empty name the only one. Throws Error that lists the outputs if there is none.
   Value operator[](const std::string& name) const;
   const std::vector<std::pair<std::string, Value>>& entries() const { return entries_; }
 

@@ -3,7 +3,7 @@
 namespace troupe {
 
 /// While it lives, Ctrl-C (SIGINT) and SIGTERM only raise a flag, so that a training can end in order; a second one
-/// ends the process as usual. What was there before comes back at its end. One at a time.
+/// ends the process as usual. Its end restores the previous handlers. One at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

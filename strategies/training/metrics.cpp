@@ -67,6 +67,12 @@ MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector
 }
 
 StepMetrics MetricsLog::read(const std::vector<Column>& columns, const Firing& firing) {
+  std::size_t wanted = 2;  // the loss and the batch info
+  for (const auto& column : columns) wanted += column.count == kRows ? 1 : 2;
+  if (firing.inputs.size() != wanted)
+    throw Error("metrics", "the strategy gives the sink " + std::to_string(firing.inputs.size()) + " inputs, not " +
+                               std::to_string(wanted) +
+                               ": the outputs in PlanRequest::sink_inputs, then the batch info");
   const auto rows = BatchInfo::read(firing.inputs.back()).rows;
   std::vector<MetricValues::Entry> entries;
   for (const auto& column : columns)

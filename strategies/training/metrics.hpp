@@ -26,7 +26,7 @@ class MetricValues {
 
   /// Adds sums and counts of the same metrics. Throws Error if their names differ.
   void add(const MetricValues& other);
-  /// The value of a metric; 0 if nothing was counted. Throws Error that names the metrics there are if there is none of
+  /// The value of a metric; 0 if nothing was counted. Throws Error that lists the metrics if there is none of
   /// that name.
   double operator[](const std::string& name) const;
   const std::vector<Entry>& entries() const { return entries_; }

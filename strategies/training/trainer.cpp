@@ -45,6 +45,7 @@ Plan Trainer::training_plan(const Dataset& data) const {
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
+  const SingleUser::Use use(user_);
   if (options.epochs < 0) throw Error("trainer", "the number of epochs must not be negative");
   if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
   if (data.rows() == 0) throw Error("trainer", "there is no data to train on");
@@ -55,6 +56,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOption
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
+  const SingleUser::Use use(user_);
   return start(data, options)->wait();
 }
 
@@ -64,6 +66,7 @@ void Trainer::run_to_end(SpawnedPlan& plan, const std::function<void()>& on_inte
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {
+  const SingleUser::Use use(user_);
   auto log = make_log(data);
   SpawnedPlan plan(parts(data, log.sink()),
                    in_grain(strategy_.evaluation_plan(request(data, log.sink_inputs())), options_.grain));
@@ -75,13 +78,14 @@ Metrics Trainer::evaluate(const Dataset& data) {
 }
 
 Tensor Trainer::predict(const Dataset& data, const std::string& output) {
+  const SingleUser::Use use(user_);
   const auto graph = prediction_graph(spec_, data.fields());
   if (output.empty() && graph.outputs().size() != 1)
     throw Error("predict", "the model has several outputs: say which is meant");
   const auto name = output.empty() ? graph.outputs()[0].name : names::model_output(output);
   const auto& info = graph.info(graph.output(name));
   if (!info.shape.has_batch())
-    throw Error("predict", "output '" + name + "' is " + to_string(info) + ", not a row each");
+    throw Error("predict", "output '" + name + "' is " + to_string(info) + ", not one row per sample");
   Tensor all(info.shape.with_rows(data.rows()), info.dtype);
   const auto row_bytes = static_cast<std::size_t>(info.shape.row_elements()) * size_of(info.dtype);
   // Replicas write disjoint rows, and prediction keeps the order of the data.

@@ -8,6 +8,7 @@
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/metrics.hpp"
+#include "troupe/strategies/training/single_user.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 
 namespace troupe {
@@ -21,44 +22,47 @@ struct TrainerOptions {
   /// If given, every firing is recorded.
   std::shared_ptr<Trace> trace = nullptr;
   /// Runtimes of the further parts of the plan, for a strategy whose places name several processes: part 1 on the
-  /// first, and so on, all in this process. Each has parameters of its own, which start alike.
+  /// first, and so on, all in this process. Each has its own parameters, which start alike.
   std::vector<Runtime> other_parts = {};
-  /// If given, training goes on with these parameters, of another trainer perhaps, and from where they say it is; else
-  /// new ones start by the seed.
+  /// If given, training continues with these parameters, perhaps of another trainer, from their position; else new ones
+  /// are initialised by the seed.
   std::shared_ptr<ParameterStore> parameters = nullptr;
-  /// What is shown beside the loss. Nothing: the metrics that the loss brings.
+  /// Reported beside the loss. If empty: the metrics that the loss provides.
   std::optional<std::vector<Metric>> metrics = {};
 };
 
-/// Trains a model by a strategy. Not thread-safe. A handle of the trainer's parameters may outlive it.
+/// Trains a model by a strategy. Not thread-safe: a call while another thread is in one throws Error. A handle of the
+/// trainer's parameters may outlive it.
 class Trainer {
  public:
   Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
           TrainerOptions options = {});
-  /// The trainer keeps a reference to the strategy.
+  /// Refused: the trainer keeps a reference to the strategy.
   Trainer(const Runtime& runtime, const Strategy&& strategy, Model model, Optimizer optimizer, Loss loss,
           TrainerOptions options = {}) = delete;
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains on the data for some epochs. Steps and epochs count on from the last fit; one that was stopped in
-  /// mid-epoch, by max_steps or stop_requested, goes on at the next batch of that epoch, if the data has as many rows
+  /// Trains on the data for some epochs. Steps and epochs are counted over all fits; one that was stopped in
+  /// mid-epoch, by max_steps or stop_requested, resumes at the next batch of that epoch, if the data has as many rows
   /// and as large batches as there; else a new epoch begins. Throws Error that names op, step and replica if a step
   /// fails; the parameters then are those of the step before, or broken: see ParameterStore::recover.
   FitResult fit(const Dataset& data, const FitOptions& options = {});
-  /// Starts a fit and returns at once; see TrainingRun for how it goes on. Strategy, runtime and trainer must outlive
+  /// Starts a fit and returns at once; see TrainingRun for how it continues. Strategy, runtime and trainer must outlive
   /// it.
   std::unique_ptr<TrainingRun> start(const Dataset& data, const FitOptions& options = {});
   /// Mean loss and metrics over the data.
   Metrics evaluate(const Dataset& data);
   /// An output of the model, by name or the only one, for all rows in order, [N, ...]. Only the fields that the model
-  /// reads are needed.
+  /// reads are needed. Spawns a plan for each call; to predict often, make a Predictor.
   Tensor predict(const Dataset& data, const std::string& output = {});
 
   ParameterStore& parameters() { return *store_; }
   const ParameterStore& parameters() const { return *store_; }
   const std::shared_ptr<ParameterStore>& shared_parameters() const { return store_; }
   std::int64_t steps() const { return store_->position().step; }
+  const TrainingSpec& spec() const { return spec_; }
+  const Strategy& strategy() const { return strategy_; }
 
   /// The plan of a fit on this data, in the trainer's grain.
   Plan training_plan(const Dataset& data) const;
@@ -75,6 +79,7 @@ class Trainer {
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
   std::vector<std::shared_ptr<ParameterStore>> other_stores_;
+  SingleUser user_{"trainer"};
 };
 
 }  // namespace troupe

@@ -35,7 +35,7 @@ Outputs apply_model(const TrainingSpec& spec, const Inputs& inputs) {
 Value loss_of_rows(const TrainingSpec& spec, const Outputs& outputs, const Inputs& inputs) {
   const auto loss = spec.loss(outputs, inputs);
   if (!(loss.info() == TensorInfo{Shape{kBatch}, DType::float32}))
-    throw Error("loss", "it must be float32[B], one number a row, not " + to_string(loss.info()));
+    throw Error("loss", "it must be float32[B], one number per row, not " + to_string(loss.info()));
   return loss;
 }
 

@@ -18,7 +18,7 @@ struct TrainingSpec {
   Model model;
   Loss loss;
   Optimizer optimizer;
-  /// Nothing: those that the loss brings.
+  /// If empty: those that the loss provides.
   std::optional<std::vector<Metric>> metrics = {};
 
   const std::vector<Metric>& used_metrics() const { return metrics ? *metrics : loss.metrics(); }

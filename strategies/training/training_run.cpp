@@ -86,6 +86,12 @@ void TrainingRun::end_early() {
   store_->set_position(position_);
 }
 
+void TrainingRun::on_progress(std::function<void()> callback) {
+  plan_->on_over(callback);
+  // The run may have ended before the callback was known.
+  if (over_ || plan_->done()) callback();
+}
+
 bool TrainingRun::advance() {
   if (over_) return true;
   try {

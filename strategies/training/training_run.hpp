@@ -26,10 +26,10 @@ struct EpochMetrics {
 struct FitOptions {
   /// Epochs to train. The rest of an epoch in which the last fit on this data was stopped counts as one.
   std::int64_t epochs = 1;
-  /// Stop after so many steps of this fit.
+  /// Stop after this number of steps of this fit.
   std::optional<std::int64_t> max_steps = {};
   /// Called in order, some time after the step, on the thread that waits for or advances the run. If it throws, the run
-  /// is ended in order and the exception goes on to the caller.
+  /// is ended in order and the exception is passed on to the caller.
   std::function<void(const StepMetrics&)> on_step;
   std::function<void(const EpochMetrics&)> on_epoch;
   /// Asked about ten times a second; true ends the fit at a step that is the same for all replicas.
@@ -55,10 +55,10 @@ class TrainingRun {
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
-  /// Calls back on any thread whenever advance() has something to do beyond reporting steps: post to yourself from
-  /// there.
-  void on_progress(std::function<void()> callback) { plan_->on_over(std::move(callback)); }
-  /// Calls the callbacks for what has happened, and goes on with the next epoch when one is over. True once the fit is
+  /// Calls back, on any thread and perhaps before this returns, whenever advance() has something to do beyond reporting
+  /// steps: post a message to yourself from there.
+  void on_progress(std::function<void()> callback);
+  /// Calls the callbacks for what has happened, and starts the next epoch when one is over. True once the fit is
   /// over. Throws Error with the root cause if a step failed, or with a report if the run has stalled; after an
   /// exception the fit is over.
   bool advance();

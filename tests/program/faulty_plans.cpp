@@ -1,12 +1,17 @@
 // Programs that do what they should not, to see from outside how they end: an exit status other than 0 and one clear
 // line.
 
+#include <sys/resource.h>
+#include <unistd.h>
 #include <caf/event_based_actor.hpp>
+#include <fstream>
+#include <future>
 #include <iostream>
 #include <map>
 
 #include "troupe/actors/run/port_actor.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/matmul.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
@@ -84,18 +89,41 @@ void actor_that_hoards() {
   run(plan);
 }
 
+/// Its thread cannot be had back; the process must end all the same.
+void kernel_that_hangs() {
+  static std::promise<void> never;
+  Plan plan;
+  const auto source = plan.add(counting_source("source", 100));
+  plan.connect(source, 0, plan.add(function_actor("stuck", 0, [](const Firing& firing) {
+    if (firing.step == 2) never.get_future().wait();
+  })));
+  Runtime runtime({.workers = 2});
+  SpawnedPlan spawned(runtime, fuse(plan));
+  spawned.start({0, 100, 0});
+  spawned.wait({.stall_limit = std::chrono::milliseconds(200), .interval = std::chrono::milliseconds(10)});
+}
+
+void threads_that_cannot_be_made() {
+  long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const auto limit = static_cast<rlim_t>(pages) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{32} << 20);
+  const rlimit bytes{limit, limit};
+  if (setrlimit(RLIMIT_AS, &bytes) != 0) throw Error("test", "the limit cannot be set");
+  const Runtime runtime({.workers = 64});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, void (*)()> faults{{"cycle", cycle_without_token},
-                                                 {"shapes", shapes_that_do_not_fit},
-                                                 {"kernel", kernel_that_throws},
-                                                 {"dies", actor_that_dies},
-                                                 {"hoards", actor_that_hoards}};
+  const std::map<std::string, void (*)()> faults{
+      {"cycle", cycle_without_token},          {"shapes", shapes_that_do_not_fit},
+      {"kernel", kernel_that_throws},          {"dies", actor_that_dies},
+      {"hoards", actor_that_hoards},           {"hangs", kernel_that_hangs},
+      {"threads", threads_that_cannot_be_made}};
   try {
     faults.at(argc == 2 ? argv[1] : "")();
   } catch (const std::out_of_range&) {
-    std::cerr << "usage: faulty_plans cycle|shapes|kernel|dies|hoards" << std::endl;
+    std::cerr << "usage: faulty_plans cycle|shapes|kernel|dies|hoards|hangs|threads" << std::endl;
     return 2;
   } catch (const std::exception& error) {
     std::cerr << "faulty_plans: " << error.what() << std::endl;

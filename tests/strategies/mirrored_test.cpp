@@ -57,17 +57,27 @@ int overlapped_steps(const Trace& trace) {
   }));
 }
 
+/// Steps in which reducing overlapped the backward pass, over a few schedules that the seeds fix.
+int overlapped_steps(Grain grain, std::int64_t bucket_bytes) {
+  int overlapped = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    auto runtime = scheduled_runtime(seed, 2);
+    const Mirrored strategy(two_places(), {.first_bucket_bytes = bucket_bytes, .bucket_bytes = bucket_bytes});
+    const auto trace = std::make_shared<Trace>();
+    Trainer trainer(runtime, strategy, small_spec().model, Sgd{.lr = 0.05}, SoftmaxCrossEntropy{},
+                    {.grain = grain, .trace = trace});
+    trainer.fit(small_dataset(64).batch(16), {.epochs = 3});
+    overlapped += overlapped_steps(*trace);
+  }
+  return overlapped;
+}
+
 }  // namespace
 
-TEST_CASE("with buckets of 64 KiB reducing begins before the backward pass has ended") {
-  for (const auto grain : {Grain::fused, Grain::per_op}) {
-    Runtime runtime({.workers = 2, .cpu_devices = 2});
-    const Mirrored strategy(runtime.devices(), {.first_bucket_bytes = 1 << 16, .bucket_bytes = 1 << 16});
-    const auto trace = std::make_shared<Trace>();
-    Trainer trainer(runtime, strategy, examples::mlp(), Sgd{.lr = 0.05}, SoftmaxCrossEntropy{},
-                    {.grain = grain, .trace = trace});
-    trainer.fit(fashion_mnist(Split::train).batch(512), {.max_steps = 40});
-    CHECK(overlapped_steps(*trace) > 0);
+TEST_CASE("with small buckets reducing begins before the backward pass has ended, with one bucket it cannot") {
+  for (const auto grain : {Grain::fused, Grain::chains, Grain::per_op}) {
+    CHECK(overlapped_steps(grain, 1) > 0);
+    CHECK(overlapped_steps(grain, 1 << 20) == 0);
   }
 }
 

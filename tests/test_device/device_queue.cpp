@@ -78,7 +78,7 @@ void DeviceQueue::launch(Stream& stream, std::function<void()> work) {
 
 void DeviceQueue::wait(Stream& stream, const Event& event) {
   if (event.state() == nullptr) return;
-  // An event of another kind of device completes on a thread of its own.
+  // An event of another kind of device completes on another thread.
   event.notify([this] {
     std::lock_guard lock(mutex_);
     changed_.notify_all();

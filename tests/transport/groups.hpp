@@ -23,7 +23,7 @@ const std::vector<GroupKind>& group_kinds();
 /// Ranks joined by in-memory links, of which the one between ranks 0 and 1 has faults.
 Group make_linked_group(int ranks, LinkFaults faults = {});
 
-/// Runs a function for every rank on a thread of its own, and passes on the first exception.
+/// Runs a function for every rank on a separate thread, and passes on the first exception.
 void on_ranks(const Group& group, const std::function<void(Communicator&)>& function);
 
 /// float32[count], different on every rank; and the sums of all ranks' elements in rank order.

@@ -24,7 +24,7 @@ std::vector<std::int64_t> received(Link& link) {
 
 }  // namespace
 
-TEST_CASE("frames arrive whole, in order, in memory of their own, in both directions") {
+TEST_CASE("frames arrive whole, in order, in new memory, in both directions") {
   const auto [a, b] = make_memory_link();
   const auto first = numbered(1);
   CHECK(a->send(first));
@@ -111,7 +111,7 @@ TEST_CASE("a payload above the limit is damage") {
   CHECK_THAT(b->failure()->what, Contains("above the limit"));
 }
 
-TEST_CASE("both ends send and receive on threads of their own") {
+TEST_CASE("both ends send and receive on separate threads") {
   constexpr std::int64_t kFrames = 20'000;
   const auto [a, b] = make_memory_link();
   const auto talk = [](Link& link, bool& good) {

@@ -9,7 +9,7 @@ namespace troupe::linked {
 struct Steps {
   /// The tensor for a rank in phase `inputs`.
   std::function<Tensor(int to)> input_for;
-  /// When all inputs are there; those of all ranks in order, one's own included.
+  /// When all inputs are there; those of all ranks in order, this rank's included.
   std::function<void(const std::vector<Tensor>& inputs)> combine;
   /// The tensor for all in phase `results`, and what to do when all of them are there. None: there is no such phase.
   std::function<Tensor()> result;

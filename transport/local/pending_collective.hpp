@@ -28,7 +28,7 @@ class PendingCollective {
   }
   /// The first rank that has not passed the phase, or -1.
   int missing(Phase phase) const;
-  /// Calls the listeners of all ranks but one.
+  /// Calls the listeners of all ranks except one.
   void notify(int except) const;
 
   std::int64_t number = 0;

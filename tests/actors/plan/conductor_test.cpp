@@ -1,6 +1,7 @@
 #include "troupe/actors/plan/conductor.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -12,9 +13,11 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Every rank has two tensors a step, which are reduced; sinks write down the sums.
-Plan two_collectives(int ranks, std::vector<std::vector<float>>& record,
-                     const std::shared_ptr<std::vector<std::string>>& order) {
+/// What the sinks of a rank wrote down: the sums of its two collectives.
+using Sums = std::array<std::vector<float>, 2>;
+
+/// Every rank has two tensors a step, step + 10 rank + index, which are reduced; sinks write down the sums.
+Plan two_collectives(int ranks, std::vector<Sums>& record) {
   Plan plan;
   record.assign(static_cast<std::size_t>(ranks), {});
   std::vector<Place> places;
@@ -27,14 +30,13 @@ Plan two_collectives(int ranks, std::vector<std::vector<float>>& record,
       auto bucket = function_actor("bucket", 1, [=](const Firing& firing) {
         firing.outputs[0].mutable_data<float>()[0] =
             firing.inputs[0].data<float>()[0] + static_cast<float>(10 * rank + index);
-        order->push_back("bucket");
       });
       bucket.place = places[rank];
       const auto made = plan.add(bucket);
       plan.connect(source, 0, made);
       const auto reduced = conductor.add_all_reduce(index, rank, {Shape{2}, DType::float32});
       plan.connect(made, 0, reduced);
-      auto sink = recording_sink("sink", record[rank]);
+      auto sink = recording_sink("sink", record[rank][index]);
       sink.place = places[rank];
       plan.connect(reduced, 0, plan.add(sink));
     }
@@ -43,33 +45,84 @@ Plan two_collectives(int ranks, std::vector<std::vector<float>>& record,
   return plan;
 }
 
+/// A rank's end of a local group that writes down the first element of every tensor it is asked to sum.
+class NotingCommunicator final : public Communicator {
+ public:
+  NotingCommunicator(std::shared_ptr<Communicator> real, std::vector<float>& order)
+      : real_(std::move(real)), order_(order) {}
+
+  int rank() const override { return real_->rank(); }
+  int size() const override { return real_->size(); }
+  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
+    order_.push_back(tensor.data<float>()[0]);
+    return real_->all_reduce(tensor, std::move(on_progress));
+  }
+  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
+    return real_->broadcast(tensor, root, std::move(on_progress));
+  }
+  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
+    return real_->all_gather(input, output, std::move(on_progress));
+  }
+  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
+    return real_->reduce_scatter(input, output, std::move(on_progress));
+  }
+  std::unique_ptr<Work> barrier(OnProgress on_progress) override { return real_->barrier(std::move(on_progress)); }
+  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress on_progress) override {
+    return real_->send(tensor, to, std::move(on_progress));
+  }
+  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+    return real_->recv(tensor, from, std::move(on_progress));
+  }
+  void abort(FailurePtr failure) override { real_->abort(std::move(failure)); }
+  void leave(FailurePtr failure) override { real_->leave(std::move(failure)); }
+
+ private:
+  std::shared_ptr<Communicator> real_;
+  std::vector<float>& order_;
+};
+
+/// A context whose communicator "sums" writes down in which order each rank calls it.
+SpawnContext noting_context(int ranks, std::vector<std::vector<float>>& order) {
+  order.assign(static_cast<std::size_t>(ranks), {});
+  SpawnContext context;
+  for (const auto& real : make_local_group(ranks))
+    context.communicators["sums"].push_back(std::make_shared<NotingCommunicator>(real, order[real->rank()]));
+  return context;
+}
+
+constexpr int kSteps = 4;
+
 }  // namespace
 
 TEST_CASE("all ranks get the sums, in the order of the plan, whatever the order in which actors run") {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const int ranks = 1 + static_cast<int>(seed % 3);
-    std::vector<std::vector<float>> record;
+    std::vector<Sums> record;
+    std::vector<std::vector<float>> order;
     auto runtime = scheduled_runtime(seed);
-    const auto plan = two_collectives(ranks, record, std::make_shared<std::vector<std::string>>());
-    SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan));
-    spawned.start({0, 4, 0});
+    const auto plan = two_collectives(ranks, record);
+    SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan), noting_context(ranks, order));
+    spawned.start({0, kSteps, 0});
     spawned.wait();
     const auto offset = 10.0F * static_cast<float>(ranks * (ranks - 1)) / 2.0F;
-    for (auto sums : record) {
-      std::sort(sums.begin(), sums.end());
-      std::vector<float> expected;
-      for (int step = 0; step < 4; ++step)
-        for (int index = 0; index < 2; ++index) expected.push_back(static_cast<float>(ranks * (step + index)) + offset);
-      std::sort(expected.begin(), expected.end());
-      CHECK(sums == expected);
+    for (int rank = 0; rank < ranks; ++rank) {
+      Sums sums;
+      std::vector<float> calls;
+      for (int step = 0; step < kSteps; ++step)
+        for (int index = 0; index < 2; ++index) {
+          sums[index].push_back(static_cast<float>(ranks * (step + index)) + offset);
+          calls.push_back(static_cast<float>(step + 10 * rank + index));
+        }
+      CHECK(record[rank] == sums);
+      CHECK(order[rank] == calls);
     }
   }
 }
 
 TEST_CASE("a rank that fails fails all, and the run drains") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    std::vector<std::vector<float>> record;
-    auto plan = two_collectives(2, record, std::make_shared<std::vector<std::string>>());
+    std::vector<Sums> record;
+    auto plan = two_collectives(2, record);
     const auto bucket = std::find_if(plan.actors.begin(), plan.actors.end(), [](const PlanActor& actor) {
       return actor.name == "bucket" && actor.place.device.index == 1;
     });

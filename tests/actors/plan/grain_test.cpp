@@ -58,7 +58,7 @@ TEST_CASE("replicas are cut at the collectives, and every segment of a place has
   CHECK(members.size() == plan.actors.size());
 }
 
-TEST_CASE("split gives every actor an executor of its own but lets the conductor be one") {
+TEST_CASE("split gives every actor its own executor but the conductors a common one") {
   const Mirrored strategy(two_places(), {.first_bucket_bytes = 1, .bucket_bytes = 1});
   const auto plan = split(plan_of(strategy, small_dataset(8).batch(4)));
   CHECK(plan.segments.size() == plan.actors.size());

@@ -1,6 +1,7 @@
 #include "troupe/actors/plan/liveness.hpp"
 
 #include <algorithm>
+#include <caf/actor.hpp>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
@@ -11,7 +12,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// a -> b -> a, with so many tokens on the way back.
+/// a -> b -> a, with this number of tokens on the way back.
 Plan ring(std::int32_t capacity, std::int32_t tokens) {
   Plan plan;
   const auto a = plan.add(function_actor("alpha", 1, {}));
@@ -89,6 +90,57 @@ TEST_CASE("in the firing order every actor comes after what it waits for, and re
   const auto order = Dependencies(plan).order();
   CHECK(position(order, reader) < position(order, update));
   CHECK(position(order, late_reader) < position(order, update));
+}
+
+TEST_CASE("an actor with a rule of its own must find the slots that the rule needs") {
+  const auto plan_with = [&](std::int32_t capacity) {
+    Plan plan;
+    const auto source = plan.add(counting_source("source", 9));
+    PlanActor joins{.name = "joins two", .role = ActorRole::external, .rule = FiringRule::own};
+    joins.spawn_external = [](caf::actor_system&) { return caf::actor(); };
+    const auto id = plan.add(joins);
+    plan.connect(source, 0, id, capacity);
+    plan.actors[id].inputs[0].holds = 2;
+    return plan;
+  };
+  CHECK_THROWS_WITH(check_liveness(plan_with(1)),
+                    Contains("'joins two' needs 2 tensors of 'source' at once, which has 1 slot"));
+  CHECK_NOTHROW(check_liveness(plan_with(2)));
+}
+
+TEST_CASE("a shard with tokens on its outputs is live") {
+  // worker -> shard -> worker: the shard answers at once, with a token of its own to begin with.
+  Plan plan;
+  const auto worker = plan.add(function_actor("worker", 1, {}));
+  PlanActor shard{.name = "shard", .role = ActorRole::external, .rule = FiringRule::own};
+  shard.outputs.push_back({.info = {Shape{2}, DType::float32}});
+  const auto id = plan.add(shard);
+  plan.connect(worker, 0, id);
+  plan.connect(plan.edge_of(id, 0, 1, 1), worker, {Shape{2}, DType::float32}, 0);
+  CHECK_NOTHROW(check_liveness(plan));
+}
+
+TEST_CASE("ranks that order the collectives of a communicator in contradicting ways are refused") {
+  const auto plan_with = [](bool agree) {
+    Plan plan;
+    std::vector<std::vector<ActorId>> begins(2);
+    for (int rank = 0; rank < 2; ++rank) {
+      for (std::int64_t index : {0, 1}) {
+        auto begin = function_actor("begin" + std::to_string(index) + "@" + std::to_string(rank), 1, {});
+        begin.role = ActorRole::conductor;
+        begin.place.process = rank;
+        begin.task = {"begin_all_reduce", "sums", {{"index", index}, {"ranks", std::vector<std::int64_t>{rank}}}};
+        begins[static_cast<std::size_t>(rank)].push_back(plan.add(begin));
+      }
+      auto first = begins[static_cast<std::size_t>(rank)][0], second = begins[static_cast<std::size_t>(rank)][1];
+      if (rank == 1 && !agree) std::swap(first, second);
+      plan.connect(plan.edge_of(first, 0, 1, 0), second, {Shape{2}, DType::float32}, 0);
+    }
+    return plan;
+  };
+  CHECK_NOTHROW(check_liveness(plan_with(true)));
+  CHECK_THROWS_WITH(check_liveness(plan_with(false)),
+                    Contains("'begin0@0' --begin0@0--> 'begin1@0'") && Contains("'begin1@1' --begin1@1--> 'begin0@1'"));
 }
 
 TEST_CASE("a chain of a hundred thousand actors is checked without a deep stack") {

@@ -2,7 +2,11 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/one_device.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
@@ -37,4 +41,65 @@ TEST_CASE("a plan prints its actors, edges and segments") {
   CHECK_THAT(text, Contains("add0: float32[2], capacity 2, tokens 0 -> sink[0]"));
   CHECK_THAT(text, Contains("segment 'source' to 'sink', executor 0: source add0 sink"));
   CHECK_THAT(to_dot(plan), Contains("a0 -> a1") && Contains("subgraph cluster_0"));
+}
+
+TEST_CASE("plans are equal iff every attribute of every op is, and so are their hashes") {
+  const auto data = small_dataset(8).batch(4);
+  const auto plan_of = [&](double momentum, Grain grain) {
+    auto spec = small_spec();
+    spec.optimizer = Sgd{.lr = 0.1, .momentum = momentum};
+    return in_grain(Mirrored(two_places()).training_plan({spec, data, 0, {names::kLoss}}), grain);
+  };
+  const auto plan = plan_of(0.9, Grain::fused);
+  CHECK(plan == plan_of(0.9, Grain::fused));
+  CHECK(hash_of(plan) == hash_of(plan_of(0.9, Grain::fused)));
+  CHECK_FALSE(plan == plan_of(0.8, Grain::fused));
+  CHECK(hash_of(plan) != hash_of(plan_of(0.8, Grain::fused)));
+  CHECK(hash_of(plan) != hash_of(plan_of(0.9, Grain::per_op)));
+  auto other_place = plan;
+  other_place.actors[3].place.process = 1;
+  CHECK_FALSE(plan == other_place);
+  auto other_token = plan;
+  ++other_token.edges[0].capacity;
+  CHECK(hash_of(plan) != hash_of(other_token));
+}
+
+TEST_CASE("one plan value is spawned twice, one after the other and side by side on stores of their own") {
+  const auto data = small_dataset(40).batch(8);
+  const auto plan = fuse(Mirrored(two_places()).training_plan({small_spec(), data, 0, {names::kLoss}}));
+  const auto run = [](SpawnedPlan& spawned) {
+    spawned.start({.max_steps = 5});
+    spawned.wait();
+  };
+  auto runtime = scheduled_runtime(3);
+  std::vector<SpawnContext> contexts;
+  for (int i = 0; i < 3; ++i) {
+    contexts.push_back(context_for(data));
+    contexts.back().store = std::make_shared<ParameterStore>(1);
+  }
+  {
+    SpawnedPlan first(runtime, plan, contexts[0]);
+    run(first);
+  }
+  SpawnedPlan second(runtime, plan, contexts[1]), third(runtime, plan, contexts[2]);
+  second.start({.max_steps = 5});
+  third.start({.max_steps = 5});
+  second.wait();
+  third.wait();
+  for (const auto& context : contexts) CHECK(context.store->hash() == contexts[0].store->hash(1));
+}
+
+TEST_CASE("to make and print a plan touches no parameter, and a plan can be grouped again") {
+  const auto data = small_dataset(40).batch(8);
+  const auto before = cpu_allocator()->bytes_in_use();
+  auto plan = split(OneDevice().training_plan({small_spec(), data, 0, {names::kLoss}}));
+  CHECK_THAT(to_text(plan), Contains("in place of 'dense1.weights'") && Contains("momentum=0.5"));
+  CHECK(cpu_allocator()->bytes_in_use() - before <= 2 * Allocator::kAlignment);
+  const auto buffers = plan.shared_buffers.size();
+  for (auto& edge : plan.edges)
+    if (edge.shared_buffer != kNone) edge.capacity = 2;
+  plan = split(std::move(plan));
+  CHECK(plan.shared_buffers.size() <= buffers);
+  for (const auto& edge : plan.edges)
+    if (edge.capacity == 2) CHECK(edge.shared_buffer == kNone);
 }

@@ -80,7 +80,7 @@ TEST_CASE("what shares memory computes the same, whatever the order in which act
   }
 }
 
-TEST_CASE("edges of actors of one's own, with more slots or small ones are left alone") {
+TEST_CASE("edges that are small, have more slots, or belong to external actors are left alone") {
   std::vector<float> record;
   auto plan = large_chain(true, record);
   plan.edges[plan.actors[2].outputs[0].edge].capacity = 2;

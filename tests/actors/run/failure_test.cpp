@@ -153,12 +153,14 @@ TEST_CASE("a kernel that does not end is named by the report of the stall") {
   auto released = release.get_future().share();
   Plan plan;
   const auto source = plan.add(counting_source("source", 3));
-  plan.connect(source, 0, plan.add(function_actor("stuck", 0, [released](const Firing&) { released.wait(); })));
+  const auto fine = plan.add(function_actor("fine", 1, [](const Firing&) {}));
+  plan.connect(source, 0, fine);
+  plan.connect(fine, 0, plan.add(function_actor("stuck", 0, [released](const Firing&) { released.wait(); })));
   Runtime runtime({.workers = 2});
-  SpawnedPlan spawned(runtime, split(plan));
+  SpawnedPlan spawned(runtime, fuse(plan));
   spawned.start({0, 3, 0});
   const WaitOptions soon{.stall_limit = std::chrono::milliseconds(50), .interval = std::chrono::milliseconds(10)};
-  CHECK_THROWS_WITH(spawned.wait(soon), Contains("'stuck' is busy in 'stuck'"));
+  CHECK_THROWS_WITH(spawned.wait(soon), Contains("is busy in 'stuck'") && !Contains("does not answer"));
   release.set_value();
 }
 

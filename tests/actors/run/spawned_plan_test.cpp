@@ -1,5 +1,8 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
+#include <future>
 #include <numeric>
 
 #include "troupe/ops/core/error.hpp"
@@ -48,6 +51,15 @@ TEST_CASE("a plan runs again and again, each run with as many steps as were aske
       first += steps;
     }
   }
+}
+
+TEST_CASE("a run that is not limited ends with the data") {
+  std::vector<float> record;
+  auto runtime = scheduled_runtime(1);
+  SpawnedPlan spawned(runtime, split(chain_plan(2, 7, record)));
+  spawned.start({});
+  spawned.wait();
+  CHECK(record.size() == 7);
 }
 
 TEST_CASE("real threads give the same") {
@@ -241,4 +253,104 @@ TEST_CASE("a second run cannot start before the first is over") {
   plan.start({0, 5, 0});
   CHECK_THROWS_AS(plan.start({5, 5, 0}), Error);
   plan.wait();
+}
+
+TEST_CASE("a shorter source ends the run of a loop that holds the longer one's branch, and the next run is whole") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    std::vector<float> record;
+    Plan plan;
+    const auto short_one = plan.add(counting_source("short", 3));
+    const auto long_one = plan.add(counting_source("long", 1000));
+    const auto copy = [](const Firing& firing) {
+      firing.outputs[0].mutable_data<float>()[0] = firing.inputs[0].data<float>()[0];
+    };
+    const auto branch = plan.add(function_actor("branch", 1, copy));
+    const auto join = plan.add(function_actor("join", 1, copy));
+    plan.connect(long_one, 0, branch, 2);
+    plan.connect(short_one, 0, join, 2);
+    plan.connect(branch, 0, join, 2);
+    plan.connect(plan.edge_of(join, 0, 2, 1), branch, {Shape{2}, DType::float32}, 0);
+    plan.connect(branch, 0, plan.add(recording_sink("sink", record)), 2);
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, in_grain(plan, seed % 2 == 0 ? Grain::per_op : Grain::chains));
+    for (int run = 0; run < 3; ++run) {
+      spawned.start({0, kForEver, 0});
+      spawned.wait();
+    }
+    CHECK(record.size() >= 9);
+  }
+}
+
+TEST_CASE("an executor that always has work leaves others their turn on the only worker: a stop is heard") {
+  std::vector<float> record;
+  Runtime runtime({.workers = 1, .own_threads = false});
+  SpawnedPlan plan(runtime, fuse(chain_plan(3, kForEver * kForEver, record)));
+  plan.start({0, kForEver * kForEver, 0});
+  int looks = 0;
+  plan.wait({.interval = std::chrono::milliseconds(5), .on_interval = [&] {
+               if (++looks == 2) plan.stop();
+             }});
+  CHECK(record == counted(0, static_cast<std::int64_t>(record.size()), 3.0F));
+}
+
+TEST_CASE("an actor in place of a part of an output works on that part") {
+  for (const auto grain : {Grain::per_op, Grain::fused}) {
+    std::vector<float> record;
+    Plan plan;
+    auto wide = counting_source("source", 3);
+    wide.outputs[0].info.shape = Shape{6};
+    wide.make_task = function_source([](std::int64_t) { return 1; },
+                                     [](const Firing& firing) {
+                                       for (int i = 0; i < 6; ++i)
+                                         firing.outputs[0].mutable_data<float>()[i] =
+                                             static_cast<float>(10 * firing.step + i);
+                                     });
+    const auto source = plan.add(wide);
+    auto in_place = function_actor("in place", 1, [](const Firing& firing) {
+      for (auto& element : firing.outputs[0].mutable_data<float>()) element += 100.0F;
+    });
+    in_place.outputs[0].alias_of = 0;
+    const auto doubled = plan.add(in_place);
+    plan.connect(plan.edge_of(source, 0), doubled, {Shape{2}, DType::float32}, 3 * sizeof(float));
+    plan.connect(doubled, 0, plan.add(recording_sink("sink", record)));
+    auto runtime = scheduled_runtime(1);
+    SpawnedPlan spawned(runtime, in_grain(plan, grain));
+    spawned.start({.max_steps = 3});
+    spawned.wait();
+    CHECK(record == std::vector<float>{103, 113, 123});
+  }
+}
+
+TEST_CASE("a thread of the runtime's own actors is told at once that it cannot wait for them") {
+  Runtime runtime({.workers = 1});
+  std::vector<float> record;
+  SpawnedPlan plan(runtime, split(chain_plan(1, 5, record)));
+  plan.start({.max_steps = 5});
+  std::promise<std::string> refused;
+  runtime.system().spawn([&] {
+    try {
+      plan.wait();
+      refused.set_value("not refused");
+    } catch (const Error& error) {
+      refused.set_value(error.what());
+    }
+  });
+  CHECK_THAT(refused.get_future().get(), Contains("cannot wait for them"));
+  plan.wait();
+}
+
+TEST_CASE("a run can be watched without waiting: on_over tells its end") {
+  Runtime runtime({.workers = 1});
+  std::vector<float> record;
+  SpawnedPlan plan(runtime, split(chain_plan(1, 50, record)));
+  for (int run = 0; run < 3; ++run) {
+    std::promise<void> over;
+    plan.on_over([&] { over.set_value(); });
+    plan.start({.max_steps = 50});
+    over.get_future().wait();
+    CHECK(plan.done());
+    CHECK_FALSE(plan.failure());
+  }
+  CHECK(record.size() == 150);
 }

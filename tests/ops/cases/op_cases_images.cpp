@@ -56,12 +56,12 @@ std::vector<ConvShape> conv_shapes() {
 }
 
 OpCase pool_case(const Shape& image, const MaxPoolOptions& options, Draw draw = Draw::distinct) {
-  return {"max_pool " + to_string(image) + " window " + std::to_string(options.window) + " stride " +
+  return {"max_pool " + to_string(image) + " kernel " + std::to_string(options.kernel_size) + " stride " +
               std::to_string(options.stride) + " padding " + std::to_string(options.padding) +
               (draw == Draw::distinct ? "" : " with equals"),
           {{image, draw}},
           [options](const Values& x) { return Values{max_pool(x[0], options)}; },
-          reference::max_pool(options.window, options.stride, options.padding),
+          reference::max_pool(options.kernel_size, options.stride, options.padding),
           1e-5,
           nullptr,
           draw == Draw::distinct};
@@ -89,9 +89,9 @@ std::vector<OpCase> conv_cases() {
 std::vector<OpCase> pool_cases() {
   std::vector<OpCase> cases;
   for (const auto& image : {Shape{kBatch, 5, 7, 1}, Shape{kBatch, 6, 4, 3}, Shape{kBatch, 7, 8, 16}})
-    for (const std::int64_t window : {2, 3})
+    for (const std::int64_t kernel_size : {2, 3})
       for (const std::int64_t stride : {1, 2, 3})
-        for (const std::int64_t padding : {0, 1}) cases.push_back(pool_case(image, {window, stride, padding}));
+        for (const std::int64_t padding : {0, 1}) cases.push_back(pool_case(image, {kernel_size, stride, padding}));
   cases.push_back(pool_case({kBatch, 2, 2, 5}, {2, 2, 0}));
   cases.push_back(pool_case({kBatch, 1, 1, 3}, {1, 1, 0}));
   cases.push_back(pool_case({kBatch, 1, 1, 3}, {2, 1, 1}));

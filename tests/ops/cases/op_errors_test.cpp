@@ -80,7 +80,7 @@ std::vector<Misuse> view_and_reduce_misuses() {
 std::vector<Misuse> product_misuses() {
   const Attributes plain{{"transpose_a", false}, {"transpose_b", false}, {"relu", false}};
   const Attributes geometry{{"stride", std::int64_t{1}}, {"padding", std::int64_t{0}}, {"relu", false}};
-  const Attributes pool{{"window", std::int64_t{2}}, {"stride", std::int64_t{2}}, {"padding", std::int64_t{0}}};
+  const Attributes pool{{"kernel_size", std::int64_t{2}}, {"stride", std::int64_t{2}}, {"padding", std::int64_t{0}}};
   const auto image = f32({kBatch, 4, 4, 3});
   const auto weights = f32({3, 3, 3, 8});
   return {
@@ -99,7 +99,7 @@ std::vector<Misuse> product_misuses() {
       {"conv2d_grad_data", {image}},
       {"conv2d_grad_weights", {image}},
       {"max_pool", {f32({kBatch, 1, 4, 3})}, pool},
-      {"max_pool", {image}, pool.with("window", std::int64_t{16})},
+      {"max_pool", {image}, pool.with("kernel_size", std::int64_t{16})},
       {"max_pool", {image}, pool.with("stride", std::int64_t{0})},
       {"max_pool", {image}, pool.with("padding", std::int64_t{2})},
       {"max_pool_grad", {image}},

@@ -37,7 +37,7 @@ Reference batch_mean();
 
 Reference matmul(bool transpose_a, bool transpose_b, bool with_relu);
 Reference conv2d(std::int64_t stride, std::int64_t padding, bool with_relu);
-Reference max_pool(std::int64_t window, std::int64_t stride, std::int64_t padding);
+Reference max_pool(std::int64_t kernel_size, std::int64_t stride, std::int64_t padding);
 
 Reference softmax();
 Reference softmax_cross_entropy();

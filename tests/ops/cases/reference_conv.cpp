@@ -61,12 +61,12 @@ struct Convolution {
 };
 
 struct Pooling {
-  std::int64_t window, stride, padding;
+  std::int64_t kernel_size, stride, padding;
 
   static bool replaces(double here, double best) { return here > best || (std::isnan(here) && !std::isnan(best)); }
 
   Array zero_result(const Array& x) const {
-    const auto size = [this](std::int64_t length) { return (length + 2 * padding - window) / stride + 1; };
+    const auto size = [this](std::int64_t length) { return (length + 2 * padding - kernel_size) / stride + 1; };
     return Array({x.sizes[0], size(x.sizes[1]), size(x.sizes[2]), x.sizes[3]});
   }
 
@@ -74,8 +74,8 @@ struct Pooling {
   /// does not count.
   std::size_t place(const Array& x, const Sizes& at) const {
     std::int64_t best = -1;
-    for (auto i = at[1] * stride - padding; i < at[1] * stride - padding + window; ++i) {
-      for (auto j = at[2] * stride - padding; j < at[2] * stride - padding + window; ++j) {
+    for (auto i = at[1] * stride - padding; i < at[1] * stride - padding + kernel_size; ++i) {
+      for (auto j = at[2] * stride - padding; j < at[2] * stride - padding + kernel_size; ++j) {
         if (i < 0 || i >= x.sizes[1] || j < 0 || j >= x.sizes[2]) continue;
         const auto here = flat_of(x.sizes, {at[0], i, j, at[3]});
         if (best < 0 || replaces(x.data[static_cast<std::size_t>(here)], x.data[static_cast<std::size_t>(best)]))
@@ -108,8 +108,8 @@ Reference conv2d(std::int64_t stride, std::int64_t padding, bool with_relu) {
           [op](const Arrays& in, const Array& dy) { return op.backward(in, dy); }};
 }
 
-Reference max_pool(std::int64_t window, std::int64_t stride, std::int64_t padding) {
-  const Pooling op{window, stride, padding};
+Reference max_pool(std::int64_t kernel_size, std::int64_t stride, std::int64_t padding) {
+  const Pooling op{kernel_size, stride, padding};
   return {[op](const Arrays& in) { return op.forward(in[0]); },
           [op](const Arrays& in, const Array& dy) { return op.backward(in[0], dy); }};
 }

@@ -20,7 +20,7 @@ OpCase pooling(const Shape& image, const MaxPoolOptions& options, bool with_relu
   OpCase pooling{"max_pool",
                  {{image, Draw::eighths}},
                  [=](const Values& x) { return Values{max_pool(with_relu ? relu(x[0]) : x[0], options)}; },
-                 reference::max_pool(options.window, options.stride, options.padding)};
+                 reference::max_pool(options.kernel_size, options.stride, options.padding)};
   pooling.pass = fuse_pool_and_relu;
   return pooling;
 }
@@ -43,7 +43,7 @@ void check_same(const Array& got, const Array& want) {
 }
 
 void check_pooling(const Shape& image, const MaxPoolOptions& options, bool with_relu) {
-  INFO(to_string(image) << " window " << options.window << " stride " << options.stride << " padding "
+  INFO(to_string(image) << " kernel " << options.kernel_size << " stride " << options.stride << " padding "
                         << options.padding << (with_relu ? " with relu" : ""));
   constexpr std::int64_t kRows = 2;
   const auto op_case = pooling(image, options, with_relu);
@@ -86,7 +86,7 @@ TEST_CASE("a window that holds NaNs gives NaN, and its gradient goes to the firs
 }
 
 TEST_CASE("equal elements: the gradient goes to the first", "[max_pool]") {
-  const auto op_case = pooling({kBatch, 4, 4, 17}, {.window = 4, .stride = 4}, false);
+  const auto op_case = pooling({kBatch, 4, 4, 17}, {.kernel_size = 4, .stride = 4}, false);
   Array x({1, 4, 4, 17}), dy({1, 1, 1, 17});
   std::fill(dy.data.begin(), dy.data.end(), 1.0);
   for (std::size_t i = 6 * 17; i < x.data.size(); ++i) x.data[i] = 2.0;

@@ -12,7 +12,7 @@ namespace {
 
 using Order = std::vector<std::int32_t>;
 
-/// Examples 0 .. rows - 1, two features each: 10 i and 10 i + 1; label i modulo 10.
+/// Samples 0 .. rows - 1, two features each: 10 i and 10 i + 1; label i modulo 10.
 Dataset range(std::int64_t rows, float scale = 1.0F, float shift = 0.0F) {
   std::vector<float> features;
   Order labels;
@@ -23,7 +23,7 @@ Dataset range(std::int64_t rows, float scale = 1.0F, float shift = 0.0F) {
   return {Tensor::from<float>({rows, 2}, features), Tensor::from<std::int32_t>({rows}, labels), 10, scale, shift};
 }
 
-/// The examples of every replica's part of every batch of an epoch, in order.
+/// The samples of every replica's part of every batch of an epoch, in order.
 std::vector<std::vector<Order>> parts(const Dataset& dataset, int replicas) {
   const auto order = dataset.order(1, 0);
   std::vector<std::vector<Order>> batches;
@@ -75,12 +75,12 @@ TEST_CASE("the parts of a batch cover it without gaps", "[dataset]") {
     }
 }
 
-TEST_CASE("without shuffling, or with a buffer of 1, examples come in order", "[dataset]") {
+TEST_CASE("without shuffling, or with a buffer of 1, samples come in order", "[dataset]") {
   CHECK(range(50).order(1, 0) == iota(50));
   CHECK(range(50).shuffle(1).order(1, 3) == iota(50));
 }
 
-TEST_CASE("a shuffled epoch holds every example once", "[dataset]") {
+TEST_CASE("a shuffled epoch holds every sample once", "[dataset]") {
   for (const std::int64_t buffer : {2, 10, 100, 1000}) {
     const auto order = range(100).shuffle(buffer).order(1, 0);
     CHECK(order != iota(100));
@@ -96,7 +96,7 @@ TEST_CASE("the order depends on the seed and the epoch, and on nothing else", "[
   CHECK(dataset.order(1, 0) != dataset.order(2, 0));
 }
 
-TEST_CASE("an example is drawn only from the buffer", "[dataset]") {
+TEST_CASE("a sample is drawn only from the buffer", "[dataset]") {
   constexpr std::int32_t kBuffer = 8;
   std::int32_t furthest = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -110,14 +110,25 @@ TEST_CASE("an example is drawn only from the buffer", "[dataset]") {
   CHECK(furthest == kBuffer - 1);
 }
 
-TEST_CASE("a buffer of all examples can put any of them first", "[dataset]") {
+TEST_CASE("a buffer of all samples can put any of them first", "[dataset]") {
   std::vector<bool> seen(10);
   for (std::uint64_t seed = 0; seed < 200; ++seed)
     seen[static_cast<std::size_t>(range(10).shuffle(10).order(seed, 0)[0])] = true;
   CHECK(std::ranges::all_of(seen, [](bool s) { return s; }));
 }
 
-TEST_CASE("take leaves the first examples", "[dataset]") {
+TEST_CASE("a field is shown as batches hold it, in order", "[dataset]") {
+  const auto data = range(5, 0.5F, 1.0F).shuffle(5).take(3);
+  const auto features = data.array("features"), labels = data.array("labels");
+  CHECK(features.shape() == Shape{3, 2});
+  for (int row = 0; row < 3; ++row) {
+    CHECK(features.data<float>()[2 * row] == 5.0F * static_cast<float>(row) + 1.0F);
+    CHECK(labels.data<std::int32_t>()[row] == row);
+  }
+  CHECK_THROWS_WITH(data.array("label"), Contains("no field 'label'"));
+}
+
+TEST_CASE("take leaves the first samples", "[dataset]") {
   const auto dataset = range(10).take(4);
   CHECK(dataset.rows() == 4);
   CHECK(sorted(dataset.shuffle(100).order(1, 0)) == iota(4));
@@ -154,7 +165,7 @@ TEST_CASE("bytes are features too", "[dataset]") {
   for (std::size_t i = 0; i < 256; ++i) CHECK(features.data<float>()[i] == 2.0F * static_cast<float>(i) + 1.0F);
 }
 
-TEST_CASE("examples that do not fit together are refused", "[dataset]") {
+TEST_CASE("samples that do not fit together are refused", "[dataset]") {
   const Tensor features({3, 2}, DType::float32);
   const auto make = [&](const std::vector<std::int32_t>& labels) {
     return error_of(

@@ -130,7 +130,7 @@ TEST_CASE("an invalid value refuses every question", "[graph]") {
   CHECK(contains(error_of([&] { GraphBuilder().constant(Tensor()); }), "[tensor] a handle without a tensor"));
 }
 
-TEST_CASE("the copy of a node gets a name of its own, the copy of a source keeps it", "[graph]") {
+TEST_CASE("the copy of a node gets a new name, the copy of a source keeps it", "[graph]") {
   GraphBuilder first, second;
   const auto x = first.input("x", {2});
   relu(x);

@@ -13,7 +13,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-// An op of a user's own: the cube of x, with a gradient.
+// A user-defined op: the cube of x, with a gradient.
 std::vector<TensorInfo> infer_cube(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   return {inputs[0]};
@@ -46,7 +46,7 @@ Graph cube_graph() {
 
 }  // namespace
 
-TEST_CASE("an op and a kernel of one's own run and train like those of the library", "[kernel]") {
+TEST_CASE("a user-defined op and its kernel run and train like those of the library", "[kernel]") {
   CHECK(contains(error_of([] { Program(cube_graph(), 2); }), "[cube] has no kernel for cpu:0"));
   CHECK(contains(error_of([] { register_kernel(kCube, DeviceType::cuda, make_cube); }), "no backend for cuda"));
   CHECK(contains(error_of([] { register_kernel(kCube, DeviceType::cpu, {}); }), "[cube] was given a kernel factory"));

@@ -202,7 +202,7 @@ TEST_CASE("a kept block is nobody else's after its last reader", "[memory_plan]"
   check_apart(sequence, plan);
 }
 
-TEST_CASE("a block that is written and never read still has a place of its own", "[memory_plan]") {
+TEST_CASE("a block that is written and never read still has a place", "[memory_plan]") {
   Sequence sequence;
   sequence.blocks = {{64}, {64}};
   sequence.steps = {{{}, {0, 1}, {}}};
@@ -222,7 +222,7 @@ TEST_CASE("parts of a pack are computed in their places", "[memory_plan]") {
   CHECK(plan.placements[1].offset == 128);
 }
 
-TEST_CASE("parts lie in a pack that has memory of its own", "[memory_plan]") {
+TEST_CASE("parts lie in a pack that has its own memory", "[memory_plan]") {
   Sequence sequence;
   sequence.blocks = {{64}, {64, false}};
   sequence.steps = {{{}, {0}, {}}, {{0}, {1}, {0}}};

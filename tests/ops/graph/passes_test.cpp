@@ -159,7 +159,7 @@ TEST_CASE("a relu before a pooling becomes part of it", "[passes]") {
   const auto disjoint = [](GraphBuilder& b) { return max_pool(relu(conv(b))); };
   check_pass(fuse_pool_and_relu, disjoint, {"conv2d", "max_pool"}, same_bits);
   const auto overlapping = [](GraphBuilder& b) {
-    return max_pool(relu(b.input("x", {kBatch, 7, 5, 3})), {.window = 3, .stride = 1, .padding = 1});
+    return max_pool(relu(b.input("x", {kBatch, 7, 5, 3})), {.kernel_size = 3, .stride = 1, .padding = 1});
   };
   check_pass(fuse_pool_and_relu, overlapping, {"max_pool"}, same_bits);
   const auto chain = [](GraphBuilder& b) { return max_pool(relu(max_pool(relu(b.input("x", {kBatch, 8, 8, 2}))))); };

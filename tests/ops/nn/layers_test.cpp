@@ -59,7 +59,7 @@ TEST_CASE("an initializer may be chosen", "[layers]") {
   const auto chosen = Initializer::constant(0.5);
   const auto dense = graph_of(Dense{.units = 2, .activation = relu, .initializer = chosen}, {kBatch, 3});
   CHECK(parameters_of(dense)[0].initializer == chosen);
-  const auto conv = graph_of(Conv2d{.filters = 2, .window = 1, .initializer = chosen}, {kBatch, 3, 3, 1});
+  const auto conv = graph_of(Conv2d{.filters = 2, .kernel_size = 1, .initializer = chosen}, {kBatch, 3, 3, 1});
   CHECK(parameters_of(conv)[0].initializer == chosen);
 }
 
@@ -82,13 +82,14 @@ TEST_CASE("options reach the convolution and the pooling", "[layers]") {
     const auto graph = graph_of(model, {kBatch, 7, 9, 3});
     return graph.info(graph.output("y")).shape;
   };
-  CHECK(shape_of(Conv2d{.filters = 5, .window = 3, .options = {.stride = 2, .padding = 1}}) == Shape{kBatch, 4, 5, 5});
-  CHECK(shape_of(MaxPool{{.window = 3, .stride = 1, .padding = 1}}) == Shape{kBatch, 7, 9, 3});
+  CHECK(shape_of(Conv2d{.filters = 5, .kernel_size = 3, .options = {.stride = 2, .padding = 1}}) ==
+        Shape{kBatch, 4, 5, 5});
+  CHECK(shape_of(MaxPool{{.kernel_size = 3, .stride = 1, .padding = 1}}) == Shape{kBatch, 7, 9, 3});
   CHECK(shape_of(MaxPool{}) == Shape{kBatch, 3, 4, 3});
   CHECK(shape_of(Flatten{}) == Shape{kBatch, 189});
 }
 
-TEST_CASE("a user's own layer stands in a model like any other", "[layers]") {
+TEST_CASE("a user-defined layer works in a model like any other", "[layers]") {
   const auto graph = graph_of(Sequential{Doubled{}, Dense{2}, Doubled{}}, {kBatch, 3});
   const auto named = [&](const std::string& name) {
     return std::ranges::any_of(graph.nodes(), [&](const Node& node) { return node.name == name; });

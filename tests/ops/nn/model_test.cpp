@@ -43,7 +43,7 @@ TEST_CASE("a function of one value is a model of the first field, or of the one 
   CHECK(builder.graph().nodes()[2].name == "c");
 }
 
-TEST_CASE("outputs have names of their own", "[model]") {
+TEST_CASE("outputs have names", "[model]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {kBatch, 2}), y = builder.input("y", {kBatch});
   const Outputs one = x, two{{"x", x}, {"y", y}};

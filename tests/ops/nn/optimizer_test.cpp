@@ -141,7 +141,7 @@ TEST_CASE("the first step of Adam is as long as the rate, whatever the gradient"
   CHECK(std::abs(whole.a().data[0]) < 1e-6);
 }
 
-TEST_CASE("a user's own rule is an optimizer", "[optimizer]") {
+TEST_CASE("a user-defined rule is an optimizer", "[optimizer]") {
   struct Signs {
     Schedule lr = 1.0;
     std::optional<double> clip_norm = {};

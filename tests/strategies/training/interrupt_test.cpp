@@ -1,19 +1,93 @@
 #include "troupe/strategies/training/interrupt.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
 
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
 
-TEST_CASE("a signal raises the flag and nothing else") {
-  const troupe::InterruptGuard guard;
-  CHECK(guard.signal() == 0);
-  std::raise(SIGTERM);
-  CHECK(guard.signal() == SIGTERM);
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+volatile std::sig_atomic_t own_handler_calls = 0;
+
+/// A handler of the program's own, for as long as it lives.
+class OwnHandler {
+ public:
+  explicit OwnHandler(int signal) : signal_(signal) {
+    own_handler_calls = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { own_handler_calls = own_handler_calls + 1; };
+    sigaction(signal, &action, &before_);
+  }
+  ~OwnHandler() { sigaction(signal_, &before_, nullptr); }
+
+ private:
+  int signal_;
+  struct sigaction before_ {};
+};
+
+}  // namespace
+
+TEST_CASE("a signal raises the flag and nothing else; a new guard starts without one") {
+  for (int signal : {SIGTERM, SIGINT}) {
+    const OwnHandler own(signal);
+    const InterruptGuard guard;
+    CHECK(guard.signal() == 0);
+    std::raise(signal);
+    CHECK(guard.signal() == signal);
+    CHECK(own_handler_calls == 0);
+  }
 }
 
-TEST_CASE("a new guard starts without a signal") {
-  const troupe::InterruptGuard guard;
-  CHECK(guard.signal() == 0);
-  std::raise(SIGINT);
-  CHECK(guard.signal() == SIGINT);
+TEST_CASE("after the guard a signal finds what was there before it") {
+  for (int signal : {SIGTERM, SIGINT}) {
+    const OwnHandler own(signal);
+    { const InterruptGuard guard; }
+    std::raise(signal);
+    CHECK(own_handler_calls == 1);
+  }
+}
+
+TEST_CASE("a second signal ends the process") {
+  const auto child = fork();
+  if (child == 0) {
+    const InterruptGuard guard;
+    std::raise(SIGINT);
+    std::raise(SIGINT);
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGINT);
+}
+
+TEST_CASE("a signal ends a fit in order, at the same step on all replicas, and the next fit goes on there") {
+  Runtime runtime({.workers = 2, .cpu_devices = 2});
+  const Mirrored strategy(runtime.devices());
+  Trainer trainer(runtime, strategy, small_spec().model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{});
+  const auto data = small_dataset(50).batch(16);
+  {
+    const InterruptGuard guard;
+    const auto result = trainer.fit(data, {.epochs = 1'000'000,
+                                           .on_step =
+                                               [](const StepMetrics& step) {
+                                                 if (step.step == 5) std::raise(SIGINT);
+                                               },
+                                           .stop_requested = [&] { return guard.signal() != 0; }});
+    CHECK(result.stopped);
+    CHECK(result.steps > 5);
+    CHECK(trainer.steps() == result.steps);
+  }
+  CHECK(trainer.parameters().hash(0) == trainer.parameters().hash(1));
+  const auto steps = trainer.steps();
+  trainer.fit(data, {.max_steps = 1});
+  CHECK(trainer.steps() == steps + 1);
 }

@@ -12,7 +12,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Two metrics: the accuracy, per row, and one with a count of its own.
+/// Two metrics: the accuracy, per row, and one with its own count.
 MetricsLog log_of(int replicas) {
   auto spec = small_spec();
   spec.metrics = {accuracy(), {"weighted", [](const Outputs& out, const Inputs&) -> MetricSums {
@@ -33,6 +33,16 @@ void report(Task& sink, std::int64_t step, float loss, std::int64_t correct, flo
 }
 
 }  // namespace
+
+TEST_CASE("a strategy that gives the sink other inputs than were asked for is told so") {
+  auto log = log_of(1);
+  SpawnContext context;
+  const auto sink = log.sink()(PlanActor{}, context);
+  const std::vector<Tensor> inputs{Tensor::scalar(1.0F)};
+  const auto stream = backend_of(DeviceType::cpu).make_stream({});
+  CHECK_THROWS_WITH(sink->fire({.inputs = inputs, .context = {*stream}}),
+                    Contains("gives the sink 1 inputs, not 5") && Contains("then the batch info"));
+}
 
 TEST_CASE("steps are put together from all replicas, in order, as soon as all have reported") {
   auto log = log_of(2);

@@ -197,6 +197,19 @@ TEST_CASE("a fit that is stopped in mid-epoch goes on there, to the same bits") 
   }
 }
 
+TEST_CASE("a run that has ended before it is asked to call back calls back at once") {
+  auto runtime = scheduled_runtime(3, 1);
+  const OneDevice strategy;
+  auto trainer = make_trainer(runtime, strategy);
+  const auto run = trainer.start(data_of_50());
+  while (runtime.run_one()) continue;
+  int calls = 0;
+  run->on_progress([&] { ++calls; });
+  CHECK(calls == 1);
+  CHECK(run->advance());
+  CHECK(run->result().steps == 4);
+}
+
 TEST_CASE("the rest of an epoch counts as one; other data begins a new one") {
   auto runtime = scheduled_runtime(3, 2);
   const Mirrored strategy(devices(2));

@@ -105,7 +105,7 @@ TEST_CASE("what a field lacks is said with its name") {
   CHECK_THAT(refusal(classifier, MeanSquaredError{}, {features, floats}),
              Contains("field 'height' float32[B] is read by the mean squared error, which needs float32[B, 2]"));
   CHECK_THAT(refusal(Flatten{}, [](Value y, Value) { return y; }, {features, labels}),
-             Contains("[loss] it must be float32[B], one number a row, not float32[B, 12]"));
+             Contains("[loss] it must be float32[B], one number per row, not float32[B, 12]"));
   const Model two = [](const Inputs& in) -> Outputs { return {{"a", in["features"]}, {"b", in["features"]}}; };
   CHECK_THAT(refusal(two, SoftmaxCrossEntropy{}, kFields), Contains("several outputs, 'a', 'b'"));
 }

@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <map>
+
+#include "troupe/actors/run/segment.hpp"
+#include "troupe/ops/core/backend.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// The first device in the process of `place` that reads the edge, if one does.
+const PlanActor* reader_on_device(const Plan& plan, const PlanEdge& edge, const Place& place) {
+  for (const auto& consumer : edge.consumers) {
+    const auto& actor = plan.actors[consumer.actor];
+    if (actor.place.process == place.process && !is_host(actor.place.device)) return &actor;
+  }
+  return nullptr;
+}
+
+/// The stand-in for another process reads host memory.
+bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place) {
+  return std::any_of(edge.consumers.begin(), edge.consumers.end(), [&](const PlanConsumer& consumer) {
+    const auto& reader = plan.actors[consumer.actor].place;
+    return is_host(reader.device) || reader.process != place.process;
+  });
+}
+
+}  // namespace
+
+Segment::~Segment() {
+  if (!own_memory_ || host_slots_.empty()) return;
+  // Copies to the host may be on their way.
+  stream_->record().notify([kept = std::move(host_slots_)] {});
+}
+
+Tensor Segment::make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const {
+  const auto shape = edge.info.shape.with_rows(plan.max_rows);
+  const auto* reader = own_memory_ ? nullptr : reader_on_device(plan, edge, place);
+  return reader != nullptr ? Tensor::pinned(shape, edge.info.dtype, reader->place.device)
+                           : Tensor(shape, edge.info.dtype, place.device);
+}
+
+void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> shared_buffers, const Place& place) {
+  for (const auto& output : layout_.outputs) {
+    const auto& edge = plan.edges[output.edge];
+    auto& slots = slots_.emplace_back(edge.capacity);
+    copies_parameter_.push_back(output.parameter && !output.is_parameter(edge));
+    if (output.alias_port != kNone) continue;
+    const auto shape = edge.info.shape.with_rows(plan.max_rows);
+    for (auto& slot : slots) {
+      if (output.is_parameter(edge))
+        slot = parameter(*output.parameter).view(shape);
+      else if (edge.shared_buffer != kNone)
+        slot = shared_buffers[edge.shared_buffer].view(shape, edge.info.dtype, 0);
+      else
+        slot = make_slot(plan, edge, place);
+    }
+  }
+}
+
+void Segment::allocate_host_slots(const Plan& plan, const Place& place) {
+  for (const auto& output : layout_.outputs) {
+    const auto& edge = plan.edges[output.edge];
+    to_device_.push_back(reader_on_device(plan, edge, place) != nullptr);
+    auto& slots = host_slots_.emplace_back();
+    if (!is_read_on_host(plan, edge, place)) continue;
+    for (std::int32_t i = 0; i < edge.capacity; ++i)
+      slots.push_back(Tensor::pinned(edge.info.shape.with_rows(plan.max_rows), edge.info.dtype, place.device));
+  }
+}
+
+void Segment::move_constants() {
+  std::map<const std::byte*, Tensor> moved;
+  for (auto& task : layout_.tasks) {
+    for (auto& place : task.inputs) {
+      if (place.kind != ArgumentPlace::Kind::constant || place.constant.device() == stream_->device()) continue;
+      auto& constant = moved[place.constant.address()];
+      if (!constant) constant = place.constant.to(stream_->device());
+      place.constant = constant.view(place.constant.shape(), place.constant.dtype(), 0);
+    }
+  }
+}
+
+Tensor Segment::upload(std::int32_t port, const Tensor& tensor) {
+  auto& staging = staging_[port];
+  const auto& info = port_infos_[port];
+  if (!staging) staging = Tensor(info.shape.with_rows(max_rows_), info.dtype, stream_->device());
+  auto here = staging.view(tensor.shape());
+  if (tensor.bytes() == 0) return here;
+  copy(*stream_, tensor, here);
+  uploaded_[port] = stream_->record();
+  uploaded_[port].notify([tensor] {});  // keeps it until then
+  return here;
+}
+
+SentTensor Segment::sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor) {
+  SentTensor sent{tensor};
+  if (!own_memory_) return sent;
+  if (to_device_[output]) sent.ready = stream_->record();
+  if (host_slots_[output].empty()) return sent;
+  sent.host_copy = host_slots_[output][slot].view(tensor.shape());
+  copy(*stream_, tensor, sent.host_copy);
+  sent.copied = stream_->record();
+  return sent;
+}
+
+Event Segment::after(const std::vector<Event>& events) {
+  for (const auto& event : events) stream_->wait(event);
+  return stream_->record();
+}
+
+const Event& Segment::last_work() {
+  if (!last_work_) last_work_ = stream_->record();
+  return *last_work_;
+}
+
+void Segment::mark_failed() {
+  for (const auto& entry : tasks_)
+    for (auto* written : entry.writes) written->begin_update();
+}
+
+}  // namespace troupe

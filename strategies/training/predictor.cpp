@@ -1,0 +1,159 @@
+#include "troupe/strategies/training/predictor.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/strategies/strategy.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr int kReplica = 0;
+
+std::vector<Field> fields_of(const Graph& graph) {
+  std::vector<Field> fields;
+  for (auto id : graph.sources(kInput)) fields.push_back({graph.producer(id).name, graph.info(id)});
+  if (fields.empty()) throw Error("predictor", "the model reads no field");
+  return fields;
+}
+
+std::vector<std::string> parameters_of(const Graph& graph) {
+  std::vector<std::string> names;
+  for (auto id : graph.sources(kParameter)) names.push_back(graph.producer(id).name);
+  return names;
+}
+
+/// A reader of the graph's parameters, which the store has afterwards.
+ParameterReader reader_of(const Graph& graph, const std::shared_ptr<ParameterStore>& store, Device device) {
+  std::vector<ParameterRef> refs;
+  for (auto id : graph.sources(kParameter)) {
+    const auto& node = graph.producer(id);
+    refs.push_back({node.name, kReplica});
+    store->add({refs.back(), graph.info(id), device, node.initializer, node.trainable});
+  }
+  return {store, std::move(refs)};
+}
+
+void write_rows(const Tensor& from, const Tensor& to, Device device) {
+  if (from.bytes() == 0) return;
+  if (from.host_accessible() && to.host_accessible()) {
+    std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
+    return;
+  }
+  const auto stream = backend_of(device).make_stream(device);
+  copy(*stream, from, to);
+  stream->record().wait();
+}
+
+/// A copy in host memory that the next call does not change.
+Tensor kept(const Tensor& result) {
+  if (!result.host_accessible()) return result.copy_to_host();
+  Tensor copy(result.shape(), result.dtype());
+  if (result.bytes() > 0) std::memcpy(copy.mutable_raw(), result.raw(), result.bytes());
+  return copy;
+}
+
+}  // namespace
+
+Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, PredictorOptions options)
+    : graph_(prediction_graph(trainer.spec(), fields)),
+      device_(trainer.strategy().places().front().device),
+      options_(options),
+      read_(fields_of(graph_)),
+      parameters_(parameters_of(graph_)),
+      reader_(reader_of(graph_, trainer.shared_parameters(), device_)) {
+  if (options_.prepared < 1) throw Error("predictor", "must be able to keep at least one number of rows prepared");
+  for (const auto& output : graph_.outputs()) outputs_.push_back(output.name);
+}
+
+std::size_t Predictor::output_index(const std::string& name) const {
+  if (name.empty() && outputs_.size() == 1) return 0;
+  const auto prefix = names::model_output("");
+  std::string known;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const auto output = std::string_view(outputs_[i]).substr(prefix.size());
+    if (output == name) return i;
+    known += (i > 0 ? ", '" : "'") + std::string(output) + "'";
+  }
+  throw Error("predictor", name.empty() ? "the model has several outputs, say which is meant: " + known
+                                        : "there is no output '" + name + "' among " + known);
+}
+
+const Tensor& Predictor::array_of(const Field& field, const Arrays& rows) const {
+  for (const auto& [name, array] : rows)
+    if (name == field.name) return array;
+  throw Error("predictor", "the field " + to_string(field) + " is missing");
+}
+
+std::int64_t Predictor::count_rows(const Arrays& rows) const {
+  std::int64_t count = -1;
+  for (const auto& field : read_) {
+    const auto& array = array_of(field, rows);
+    const auto& shape = field.info.shape;
+    if (!array || array.shape().rank() < 1 || !(array.shape() == shape.with_rows(array.shape()[0])) ||
+        array.dtype() != field.info.dtype)
+      throw Error("predictor",
+                  "the field " + to_string(field) + " was given " + (array ? to_string(array) : "nothing"));
+    if (count >= 0 && array.shape()[0] != count)
+      throw Error("predictor", "the field " + to_string(field) + " has " + std::to_string(array.shape()[0]) +
+                                   " rows, but '" + read_[0].name + "' has " + std::to_string(count));
+    count = array.shape()[0];
+  }
+  return count;
+}
+
+std::unique_ptr<Predictor::Prepared> Predictor::prepare(std::int64_t rows) const {
+  auto made = std::make_unique<Prepared>(Prepared{rows, Program(graph_, rows, device_), {}});
+  for (const auto& field : read_) {
+    made->inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
+    made->program.bind(field.name, made->inputs.back());
+  }
+  return made;
+}
+
+Predictor::Prepared& Predictor::prepared(std::int64_t rows) {
+  auto found = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& entry) { return entry->rows == rows; });
+  if (found == prepared_.end()) {
+    if (prepared_.size() >= options_.prepared)
+      prepared_.erase(std::min_element(prepared_.begin(), prepared_.end(),
+                                       [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
+    prepared_.push_back(prepare(rows));
+    found = std::prev(prepared_.end());
+  }
+  (*found)->last_use = ++uses_;
+  return **found;
+}
+
+Predictor::Prepared& Predictor::run(const Arrays& rows) {
+  auto& program = prepared(count_rows(rows));
+  for (std::size_t i = 0; i < read_.size(); ++i) write_rows(array_of(read_[i], rows), program.inputs[i], device_);
+  if (program.parameters_version != reader_.version()) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) program.program.bind(parameters_[i], reader_.tensors()[i]);
+    program.parameters_version = reader_.version();
+  }
+  program.program.run();
+  return program;
+}
+
+Tensor Predictor::predict(const Arrays& rows, const std::string& output) {
+  const SingleUser::Use use(user_);
+  const auto index = output_index(output);
+  const ParameterReader::Access access(reader_);
+  return kept(run(rows).program.output(outputs_[index]));
+}
+
+Predictor::Arrays Predictor::predict_all(const Arrays& rows) {
+  const SingleUser::Use use(user_);
+  const ParameterReader::Access access(reader_);
+  const auto& program = run(rows).program;
+  Arrays all;
+  const auto prefix = names::model_output("");
+  for (const auto& output : outputs_) all.emplace_back(output.substr(prefix.size()), kept(program.output(output)));
+  return all;
+}
+
+}  // namespace troupe

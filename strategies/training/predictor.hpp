@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/actors/run/parameter_reader.hpp"
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/strategies/training/single_user.hpp"
+#include "troupe/strategies/training/trainer.hpp"
+
+namespace troupe {
+
+struct PredictorOptions {
+  /// How many different row counts keep prepared kernels and memory; the least recently used are freed first.
+  std::size_t prepared = 8;
+};
+
+/// Predicts with a trainer's parameters, without actors: on the calling thread, by kernels that are prepared once for
+/// each number of rows. It reads the parameters as they are at each call, on the device of the strategy's first
+/// replica, and gives the bits that Trainer::predict gives for a batch of as many rows on one replica.
+///
+/// Not thread-safe: every thread has its own; several may predict with the same parameters at once. It may outlive the
+/// trainer.
+class Predictor {
+ public:
+  using Arrays = std::vector<std::pair<std::string, Tensor>>;
+
+  /// `fields` describe what calls will give, as Dataset::fields() does. Throws Error if the model cannot read them or
+  /// `prepared` is 0.
+  Predictor(const Trainer& trainer, std::vector<Field> fields, PredictorOptions options = {});
+
+  /// One output of the model, by name or the only one, [rows, ...] in host memory. `rows` has every field that the
+  /// model reads, [rows, ...] as a batch holds it; others are ignored. Throws Error that names the field if one is
+  /// missing or of another shape, dtype or number of rows; and while a run writes to the parameters.
+  Tensor predict(const Arrays& rows, const std::string& output = {});
+  /// As above, all outputs by name, in the model's order.
+  Arrays predict_all(const Arrays& rows);
+
+ private:
+  struct Prepared {
+    std::int64_t rows;
+    Program program;
+    std::vector<Tensor> inputs;  // one per field that the model reads
+    std::uint64_t parameters_version = 0;
+    std::uint64_t last_use = 0;
+  };
+
+  /// Index of the output of that name. Throws Error that lists the outputs if there is none.
+  std::size_t output_index(const std::string& name) const;
+  const Tensor& array_of(const Field& field, const Arrays& rows) const;
+  std::int64_t count_rows(const Arrays& rows) const;
+  Prepared& prepared(std::int64_t rows);
+  std::unique_ptr<Prepared> prepare(std::int64_t rows) const;
+  /// Runs the kernels; the parameters must be borrowed.
+  Prepared& run(const Arrays& rows);
+
+  Graph graph_;
+  Device device_;
+  PredictorOptions options_;
+  std::vector<Field> read_;
+  std::vector<std::string> parameters_;
+  std::vector<std::string> outputs_;
+  ParameterReader reader_;
+  std::vector<std::unique_ptr<Prepared>> prepared_;
+  std::uint64_t uses_ = 0;
+  SingleUser user_{"predictor"};
+};
+
+}  // namespace troupe

@@ -1,0 +1,136 @@
+// Random plans that are stopped, killed and destroyed at random moments: no run hangs, and what goes on after a stop
+// computes what an undisturbed run computes.
+
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
+
+#include "troupe/actors/plan/grain.hpp"
+#include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/random.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/plans/random_plan.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr std::int64_t kSteps = 40;
+
+/// A random plan that is live, grouped, with the runtimes of its parts.
+struct Case {
+  explicit Case(std::uint64_t seed)
+      : random(seed, {.processes = 1 + static_cast<int>(seed % 3), .may_be_dead = false}) {
+    if (random.record->empty() || !plays(one_by_one(random.plan))) return;
+    live = true;
+    plan = in_grain(random.plan, static_cast<Grain>(seed / 3 % 3));
+    parts = scheduled_parts(plan, seed);
+  }
+
+  RandomPlan random;
+  bool live = false;
+  Plan plan;
+  std::vector<PartSetup> parts;
+};
+
+std::uint64_t random_moment(std::uint64_t seed) {
+  return uniform_below(400, seed, 2, 0);
+}
+
+/// Steps that the sinks of a plan have seen; the same number for all.
+std::int64_t steps_seen(const Case& tested) {
+  std::int64_t steps = -1;
+  for (const auto& [id, values] : *tested.random.record) {
+    std::int64_t a_step = 0;
+    for (const auto& input : tested.plan.actors[id].inputs) a_step += input.info.shape.elements();
+    const auto seen = static_cast<std::int64_t>(values.size()) / a_step;
+    CHECK(static_cast<std::int64_t>(values.size()) % a_step == 0);
+    if (steps >= 0) CHECK(seen == steps);
+    steps = seen;
+  }
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("a run that is stopped at a random moment goes on as if it had not been") {
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(600); ++seed) {
+    INFO("seed " << seed);
+    Case tested(seed);
+    if (!tested.live) continue;
+    SpawnedPlan spawned(tested.parts, tested.plan);
+    std::int64_t done = 0;
+    for (int stops = 0; stops < 2; ++stops) {
+      spawned.start({done, kSteps, 0});
+      run_some(tested.parts, seed + static_cast<std::uint64_t>(stops), random_moment(seed));
+      spawned.stop();
+      spawned.wait();
+      done = steps_seen(tested);
+    }
+    spawned.start({done, 3, 0});
+    spawned.wait();
+    CHECK(steps_seen(tested) == done + 3);
+    CHECK(*tested.random.record == tested.random.expected(done + 3));
+  }
+}
+
+TEST_CASE("an actor that is killed at a random moment ends the run of all parts with its name") {
+  const auto before = cpu_allocator()->bytes_in_use();
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(300); ++seed) {
+    INFO("seed " << seed);
+    Case tested(seed);
+    if (!tested.live) continue;
+    SpawnedPlan spawned(tested.parts, tested.plan);
+    spawned.start({0, 100'000, 0});
+    run_some(tested.parts, seed, random_moment(seed));
+    const auto part = static_cast<int>(uniform_below(tested.parts.size(), seed, 3, 0));
+    const auto& actors = spawned.actors(part);
+    if (actors.empty()) continue;
+    const auto victim = uniform_below(actors.size(), seed, 3, 1);
+    caf::anon_send_exit(actors[victim], caf::exit_reason::kill);
+    CHECK_THROWS_WITH(spawned.wait(), Contains("died"));
+    // When a stand-in dies, the part at the other end may notice first.
+    const auto& failure = *spawned.failure();
+    if (failure.kind == FailureKind::actor_died)
+      CHECK(failure.actor == spawned.actor_name(part, victim));
+    else
+      CHECK_THAT(spawned.actor_name(part, victim), Contains("link to process"));
+    if (tested.parts.size() > 1) CHECK(spawned.failure()->rank == part);
+  }
+  CHECK(cpu_allocator()->bytes_in_use() == before);
+}
+
+TEST_CASE("a part that is killed whole at a random moment ends the run of the others") {
+  const auto before = cpu_allocator()->bytes_in_use();
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(300); ++seed) {
+    INFO("seed " << seed);
+    Case tested(seed);
+    if (!tested.live) continue;
+    SpawnedPlan spawned(tested.parts, tested.plan);
+    spawned.start({0, 100'000, 0});
+    run_some(tested.parts, seed, random_moment(seed));
+    const auto part = static_cast<int>(uniform_below(tested.parts.size(), seed, 3, 0));
+    caf::anon_send_exit(spawned.supervisor(part), caf::exit_reason::kill);
+    for (const auto& actor : spawned.actors(part)) caf::anon_send_exit(actor, caf::exit_reason::kill);
+    CHECK_THROWS_WITH(spawned.wait(), Contains("died"));
+    if (tested.parts.size() > 1) CHECK(spawned.failure()->rank == part);
+  }
+  CHECK(cpu_allocator()->bytes_in_use() == before);
+}
+
+TEST_CASE("a plan that is destroyed at a random moment leaves nothing behind") {
+  const auto before = cpu_allocator()->bytes_in_use();
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(300); ++seed) {
+    INFO("seed " << seed);
+    Case tested(seed);
+    if (!tested.live) continue;
+    {
+      SpawnedPlan spawned(tested.parts, tested.plan);
+      spawned.start({0, kSteps, 0});
+      run_some(tested.parts, seed, random_moment(seed));
+    }
+  }
+  CHECK(cpu_allocator()->bytes_in_use() == before);
+}

@@ -1,0 +1,110 @@
+#include "troupe/ops/core/random.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/one_device.hpp"
+#include "troupe/strategies/training/trainer.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/test_device/test_device.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Images of 8 x 8 with two channels, of three kinds.
+Dataset images() {
+  constexpr std::int64_t kRows = 50, kPixels = 8 * 8 * 2;
+  Tensor features(Shape{kRows, 8, 8, 2}, DType::float32), labels(Shape{kRows}, DType::int32);
+  for (std::int64_t i = 0; i < features.elements(); ++i) {
+    const auto kind = static_cast<std::int32_t>(i / kPixels % 3);
+    labels.mutable_data<std::int32_t>()[i / kPixels] = kind;
+    features.mutable_data<float>()[i] = uniform(3, 1, static_cast<std::uint64_t>(i)) + (i % 3 == kind ? 0.5F : 0.0F);
+  }
+  return Dataset(features, labels, 3).shuffle(kRows).batch(16);
+}
+
+Model mlp() {
+  return Sequential{Flatten{}, Dense{16, relu}, Dense{3}};
+}
+
+Model cnn() {
+  return Sequential{Conv2d{4, 3, relu}, MaxPool{}, Flatten{}, Dense{3}};
+}
+
+struct Outcome {
+  std::vector<double> losses;
+  double accuracy = 0.0;
+  std::string hash;
+
+  bool operator==(const Outcome&) const = default;
+};
+
+/// Two epochs, the last batch of each uneven, an evaluation in between.
+Outcome train(const Strategy& strategy, const Model& model, Grain grain, const Dataset& data) {
+  Runtime runtime({.workers = 2, .cpu_devices = 2});
+  Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
+                  {.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(30)});
+  Outcome outcome;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    trainer.fit(data, {.on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
+    outcome.accuracy = trainer.evaluate(data)["accuracy"];
+  }
+  outcome.hash = trainer.parameters().hash();
+  for (int replica = 1; replica < strategy.num_replicas_in_sync(); ++replica)
+    CHECK(trainer.parameters().hash(replica) == outcome.hash);
+  return outcome;
+}
+
+const std::vector<Device> kCpus{{DeviceType::cpu, 0}, {DeviceType::cpu, 1}};
+
+void check_bits(const Model& model) {
+  const auto data = images();
+  const auto alone = train(OneDevice(), model, Grain::fused, data);
+  const auto mirrored = train(Mirrored(kCpus), model, Grain::fused, data);
+  for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused}) {
+    CHECK(train(OneDevice(test_device(0)), model, grain, data) == alone);
+    CHECK(train(OneDevice(test_device(3)), model, grain, data.prefetch(2)) == alone);
+    CHECK(train(Mirrored({test_device(0), test_device(1)}), model, grain, data) == mirrored);
+    const MirroredOptions small_buckets{.first_bucket_bytes = 64, .bucket_bytes = 64};
+    CHECK(train(Mirrored({test_device(0), test_device(0)}, small_buckets), model, grain, data) == mirrored);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a perceptron trains on a device with memory of its own to the CPU's bits, mirrored too, in every grain") {
+  check_bits(mlp());
+}
+
+TEST_CASE("a convolutional network too") {
+  check_bits(cnn());
+}
+
+TEST_CASE("training on a device that is late takes nothing too early") {
+  const auto data = images();
+  const auto expected = train(Mirrored(kCpus), mlp(), Grain::fused, data);
+  const DelayedTestDevices delayed;
+  for (const auto grain : {Grain::per_op, Grain::fused})
+    CHECK(train(Mirrored({test_device(0), test_device(1)}), mlp(), grain, data) == expected);
+}
+
+TEST_CASE("parameters on a device are read, written, hashed and handed on to another device") {
+  const auto data = images();
+  Runtime runtime({.workers = 2, .cpu_devices = 2});
+  const auto store = std::make_shared<ParameterStore>(3);
+  const auto fit = [&](const Strategy& strategy) {
+    Trainer trainer(runtime, strategy, mlp(), Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, {.parameters = store});
+    trainer.fit(data, {});
+  };
+  fit(OneDevice(test_device(1)));
+  const auto name = store->entries()[0].name;
+  const auto value = store->get(name);
+  CHECK(value.host_accessible());
+  const auto hash = store->hash();
+  store->set(name, Tensor(value.shape(), DType::float32));
+  CHECK(store->hash() != hash);
+  store->set(name, value.to(test_device(2)));
+  CHECK(store->hash() == hash);
+  fit(Mirrored({test_device(1), test_device(2)}));
+  CHECK(store->hash(1) == store->hash(0));
+}
