@@ -27,7 +27,7 @@ ActorStep::ActorStep(const TrainingSpec& spec, const Dataset& data, int replicas
 SpawnContext ActorStep::make_context() {
   SpawnContext context;
   context.sources.emplace("data", data_);
-  context.tasks.emplace("metrics", log_.sink());
+  context.tasks.emplace("metrics", log_.sink(NonFiniteLoss::stop));
   return context;
 }
 

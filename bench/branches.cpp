@@ -1,5 +1,5 @@
-// Ops that do not depend on each other run at the same time: a graph of two equal heavy branches, op by op, with one
-// and with two workers in turn.
+// Ops that do not depend on each other run at the same time: a graph of two equal heavy branches in one replica, with
+// one and with two workers in turn, an actor per op and an actor per chain of ops.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -36,6 +36,18 @@ double steps_per_second(SpawnedPlan& plan, std::int64_t steps) {
   return static_cast<double>(steps) / std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+void compare(const Graph& graph, const char* name, Grain grain, std::int64_t steps, int repetitions) {
+  Runtime one({.workers = 1}), two({.workers = 2});
+  SpawnedPlan with_one(one, plan_for(graph, grain, 1)), with_two(two, plan_for(graph, grain, 1));
+  const auto figures = alternate({{"one", [&] { return steps_per_second(with_one, steps); }},
+                                  {"two", [&] { return steps_per_second(with_two, steps); }}},
+                                 repetitions);
+  std::printf("%-6s one worker %.0f steps/s, two workers %.0f steps/s: %.2f times as fast\n", name,
+              median(figures.at("one")), median(figures.at("two")),
+              median_ratio(figures.at("two"), figures.at("one")));
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,13 +61,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     const auto graph = two_branches(size, depth);
-    Runtime one({.workers = 1}), two({.workers = 2});
-    SpawnedPlan with_one(one, plan_for(graph, Grain::per_op, 1)), with_two(two, plan_for(graph, Grain::per_op, 1));
-    const auto figures = alternate({{"one", [&] { return steps_per_second(with_one, steps); }},
-                                    {"two", [&] { return steps_per_second(with_two, steps); }}},
-                                   repetitions);
-    std::printf("one worker %.0f steps/s, two workers %.0f steps/s: %.2f times as fast\n", median(figures.at("one")),
-                median(figures.at("two")), median_ratio(figures.at("two"), figures.at("one")));
+    compare(graph, "per-op", Grain::per_op, steps, repetitions);
+    compare(graph, "chains", Grain::chains, steps, repetitions);
   } catch (const std::exception& error) {
     std::cerr << "branches: " << error.what() << std::endl;
     return 1;

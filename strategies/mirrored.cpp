@@ -9,18 +9,18 @@ namespace troupe {
 
 namespace {
 
-/// Neighbouring gradients that fit into a bucket; a larger one fills a bucket alone.
-std::vector<std::vector<Value>> fill_buckets(std::span<const Value> gradients, const MirroredOptions& options) {
+/// Neighbouring values that fit into a bucket; a larger one fills a bucket alone.
+std::vector<std::vector<Value>> fill_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<std::vector<Value>> buckets;
   std::int64_t filled = 0;
-  for (const auto& gradient : gradients) {
-    const auto bytes = gradient.shape().elements() * static_cast<std::int64_t>(sizeof(float));
+  for (const auto& value : values) {
+    const auto bytes = value.shape().elements() * static_cast<std::int64_t>(sizeof(float));
     const auto limit = buckets.size() == 1 ? options.first_bucket_bytes : options.bucket_bytes;
     if (buckets.empty() || filled + bytes > limit) {
       buckets.emplace_back();
       filled = 0;
     }
-    buckets.back().push_back(gradient);
+    buckets.back().push_back(value);
     filled += bytes;
   }
   return buckets;
@@ -32,15 +32,15 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
   for (const auto& sum : sums) arrived = control_dependency(arrived, sum);
   const auto all_arrived = all_reduce(arrived);
   std::vector<Value> committed;
-  for (const auto& gradient : reduced) committed.push_back(control_dependency(gradient, all_arrived));
+  for (const auto& value : reduced) committed.push_back(control_dependency(value, all_arrived));
   return committed;
 }
 
-std::vector<Value> reduce_in_buckets(std::span<const Value> gradients, const MirroredOptions& options) {
+std::vector<Value> reduce_in_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<Value> reduced, sums;
-  for (const auto& bucket : fill_buckets(gradients, options)) {
+  for (const auto& bucket : fill_buckets(values, options)) {
     std::vector<TensorInfo> infos;
-    for (const auto& gradient : bucket) infos.push_back(gradient.info());
+    for (const auto& value : bucket) infos.push_back(value.info());
     const auto offsets = pack_offsets(infos);
     const auto sum = all_reduce(pack(bucket));
     sums.push_back(sum);
@@ -60,7 +60,7 @@ Mirrored::Mirrored(std::vector<Place> places, MirroredOptions options)
 Plan Mirrored::training_plan(const PlanRequest& request) const {
   auto plan = empty_plan(request);
   const auto graph = training_graph(request.spec, request.data.fields(),
-                                    [&](auto gradients) { return reduce_in_buckets(gradients, options_); });
+                                    [&](auto values) { return reduce_in_buckets(values, options_); });
   Conductor conductor(plan, "gradients", places());
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;

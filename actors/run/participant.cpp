@@ -102,6 +102,12 @@ void Participant::report_failure(const FailurePtr& failure) {
   if (supervisor_) send(supervisor_, StepFailed{failure});
 }
 
+void Participant::report_end(const EndRun& end) {
+  auto failure = end.failure();
+  failure.rank = rank_;
+  report_failure(std::make_shared<const Failure>(std::move(failure)));
+}
+
 void Participant::report_finished() {
   status_->finished.store(true, std::memory_order_relaxed);
   send(supervisor_, RunFinished{});

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "troupe/actors/run/end_run.hpp"
 #include "troupe/actors/run/ports.hpp"
 #include "troupe/actors/run/run_status.hpp"
 
@@ -46,6 +47,7 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   /// The part at the other end of a link is gone: the run cannot drain.
   void lose_peer(const FailurePtr& failure);
   void report_failure(const FailurePtr& failure);
+  void report_end(const EndRun& end);
   /// Everything here has ended and every slot is at rest.
   void report_finished();
   bool is_wired() const { return supervisor_ != nullptr; }

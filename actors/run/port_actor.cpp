@@ -184,10 +184,18 @@ void PortActor::fire_once() {
   status_->count_firing();
 }
 
+void PortActor::fire_or_end_run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  try {
+    fire(step_, inputs, outputs);
+  } catch (const EndRun& end) {
+    report_end(end);
+  }
+}
+
 FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   std::string what;
   try {
-    fire(step_, inputs, outputs);
+    fire_or_end_run(inputs, outputs);
     for (std::uint32_t i = 0; i < outputs.size(); ++i)
       if (!outputs[i] && !ports_.output_wire(i).consumers.empty())
         throw Error(name_in_plan(), "output " + std::to_string(i) + " was not set");

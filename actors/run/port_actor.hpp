@@ -27,7 +27,7 @@ class PortActor : public Participant {
 
   /// `outputs` must be set to tensors of the shapes that the plan says, except those that nobody reads; inputs are
   /// returned afterwards, so keep a clone of what you need longer. An exception fails the step: its text is reported,
-  /// and what depends on it is not computed.
+  /// and what depends on it is not computed. EndRun, thrown once the outputs are set, ends the run in order.
   virtual void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
   /// For sources: whether there is a step with this number. Steps of one run are numbered on from the run before.
   virtual bool has_step(std::int64_t /*step*/) { return true; }
@@ -95,6 +95,7 @@ class PortActor : public Participant {
   bool may_fire_now();
   bool all_there() const;
   void fire_once();
+  void fire_or_end_run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   FailurePtr fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   void end_with_inputs();
   void fail();

@@ -119,6 +119,8 @@ void SegmentActor::bind_firing(SegmentState& segment, std::int64_t rows) {
 void SegmentActor::fail(SegmentState& segment, std::size_t task, const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
+  } catch (const EndRun& end) {
+    return report_end(end);
   } catch (const Aborted& aborted) {
     segment.failure = aborted.failure();
   } catch (...) {

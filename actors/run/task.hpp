@@ -63,7 +63,8 @@ class Task {
   /// end at the same step; one that learns its end only when it comes there may leave the others a few steps ahead.
   virtual std::optional<std::int64_t> steps_left() const { return std::nullopt; }
 
-  /// Fires. False: not complete yet; advance() follows. Throws if it cannot be done.
+  /// Fires. False: not complete yet; advance() follows. Throws if it cannot be done, and EndRun if it is done but the
+  /// run should end.
   virtual bool fire(const Firing& firing) = 0;
   /// Continues a firing that is not complete.
   virtual bool advance(const Firing& /*firing*/) { return true; }

@@ -7,43 +7,28 @@ counts: PyTorch's threads, memory layout and optimizer; our replicas.
 """
 
 import argparse
-import gzip
 import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
 try:
-    import numpy
     import torch
+
+    from ours import DATA, SETTLE_SECONDS, fashion_mnist, run_ours
 except ImportError as error:
     sys.exit(f"torch_step.py: Python has no module '{error.name}'; install both that are needed: "
              "pip install torch numpy, or apt-get install python3-torch python3-numpy")
 
-DATA = "/usr/share/datasets/fashion-mnist"
 CASES = [(model, batch) for model in ("mlp", "cnn") for batch in (32, 128, 1024)]
 LEARNING_RATE = 0.05
-# PyTorch's and our threads spin for a while after their last work.
-SETTLE_SECONDS = 0.3
-
-
-def read_idx(directory, name, header):
-    path = os.path.join(directory, name)
-    try:
-        with gzip.open(path) as file:
-            return numpy.frombuffer(file.read(), numpy.uint8, offset=header).copy()
-    except OSError as error:
-        sys.exit(f"torch_step.py: {error}; apt-get install dataset-fashion-mnist, or use --data")
 
 
 def load(directory, split):
     """Images as bytes [N, 1, 28, 28] and labels."""
-    images = read_idx(directory, f"{split}-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28)
-    labels = read_idx(directory, f"{split}-labels-idx1-ubyte.gz", 8)
-    return torch.from_numpy(images), torch.from_numpy(labels).long()
+    images, labels = fashion_mnist(directory, split)
+    return torch.from_numpy(images[:, None]), torch.from_numpy(labels).long()
 
 
 def make_mlp():
@@ -124,19 +109,6 @@ def candidates(model, batch, data, threads):
              for count in threads for layout in layouts for kind in optimizer_kinds()]
     speeds = [step.samples_per_second(0.4) for step in steps]
     return [step for step, speed in zip(steps, speeds) if speed > 0.85 * max(speeds)]
-
-
-def run_ours(program, model, batch, seconds):
-    """Samples per second by number of replicas."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "rows.json")
-        command = [program, "--model", model, "--batch", str(batch), "--replicas", "1,2", "--variants", "fused",
-                   "--seconds", str(seconds), "--json", path]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        with open(path, encoding="utf-8") as file:
-            rows = json.load(file)
-    return {row["replicas"]: row["samples_per_second"] for row in rows
-            if (row["model"], row["batch"], row["variant"]) == (model, batch, "fused")}
 
 
 def best(repetitions):

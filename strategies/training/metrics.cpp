@@ -1,7 +1,10 @@
 #include "troupe/strategies/training/metrics.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
+#include "troupe/actors/run/end_run.hpp"
 #include "troupe/actors/run/function_task.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/batch_info.hpp"
@@ -15,6 +18,22 @@ constexpr std::size_t kRows = 0;  // in place of the input that holds a count: t
 double number_of(const Tensor& scalar) {
   return scalar.dtype() == DType::int64 ? static_cast<double>(scalar.item<std::int64_t>())
                                         : static_cast<double>(scalar.item<float>());
+}
+
+/// The failure of the step number `index` if all replicas have reported it and a loss among them is not finite.
+/// Whichever reports last finds it, so the first such step is the one that is named, whatever the schedule.
+std::optional<Failure> non_finite_loss(const std::vector<std::deque<StepMetrics>>& per_replica, std::size_t index) {
+  if (std::ranges::any_of(per_replica, [&](const auto& steps) { return steps.size() <= index; })) return std::nullopt;
+  for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
+    const auto& part = per_replica[replica][index];
+    if (std::isfinite(part.loss)) continue;
+    return Failure{.replica = static_cast<int>(replica),
+                   .actor = "sink@" + std::to_string(replica),
+                   .op = "loss",
+                   .step = part.step,
+                   .what = "[loss] it is " + std::to_string(part.loss)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -43,6 +62,10 @@ double MetricValues::operator[](const std::string& name) const {
 
 void MetricsSum::add(const StepMetrics& step) {
   ++sum_.steps;
+  if (!std::isfinite(step.loss)) {
+    ++sum_.skipped_steps;
+    return;
+  }
   sum_.rows += step.rows;
   sum_.loss += step.loss * static_cast<double>(step.rows);
   sum_.values.add(step.values);
@@ -81,12 +104,18 @@ StepMetrics MetricsLog::read(const std::vector<Column>& columns, const Firing& f
   return {firing.step, number_of(firing.inputs[0]), rows, std::move(entries)};
 }
 
-TaskFactory MetricsLog::sink() const {
-  return [parts = parts_, columns = columns_](const PlanActor& actor, SpawnContext&) {
-    return std::make_unique<FunctionTask>([parts, columns, replica = actor.replica](const Firing& firing) {
+TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
+  const bool stop = on_non_finite_loss == NonFiniteLoss::stop;
+  return [parts = parts_, columns = columns_, stop](const PlanActor& actor, SpawnContext&) {
+    return std::make_unique<FunctionTask>([parts, columns, stop, replica = actor.replica](const Firing& firing) {
       auto part = read(columns, firing);
       std::lock_guard lock(parts->mutex);
-      parts->per_replica[replica].push_back(std::move(part));
+      auto& steps = parts->per_replica[replica];
+      steps.push_back(std::move(part));
+      if (!stop || parts->ended) return;
+      const auto failure = non_finite_loss(parts->per_replica, steps.size() - 1);
+      parts->ended = failure.has_value();
+      if (failure) throw EndRun(*failure);
     });
   };
 }

@@ -48,6 +48,8 @@ struct StepMetrics {
 /// Means over many steps.
 struct Metrics {
   std::int64_t steps = 0;
+  /// Those among them whose loss was not finite; they count in nothing below.
+  std::int64_t skipped_steps = 0;
   std::int64_t rows = 0;
   double loss = 0.0;
   MetricValues values = {};
@@ -66,6 +68,10 @@ class MetricsSum {
   Metrics sum_;
 };
 
+/// What a step whose loss is not finite, which has changed no parameter, does to a run: end it with an Error that names
+/// step and replica, or nothing.
+enum class NonFiniteLoss { stop, skip };
+
 /// Collects what the sinks of all replicas report and puts it together step by step, in replica order. Thread-safe.
 class MetricsLog {
  public:
@@ -74,7 +80,7 @@ class MetricsLog {
   /// Outputs of the graph that a sink reads, before the batch info.
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
   /// The task of the sinks of all replicas.
-  TaskFactory sink() const;
+  TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
   /// The steps that all replicas have reported since the last call, oldest first.
   std::vector<StepMetrics> take();
 
@@ -84,6 +90,8 @@ class MetricsLog {
     explicit Parts(int replicas) : per_replica(replicas) {}
     std::mutex mutex;
     std::vector<std::deque<StepMetrics>> per_replica;
+    /// A loss was not finite and ends the run.
+    bool ended = false;
   };
   /// A metric, and which inputs of a sink hold its sum and its count; no count: the rows.
   struct Column {

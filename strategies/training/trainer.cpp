@@ -51,7 +51,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOption
   if (data.rows() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log.sink_inputs())), options_.grain);
-  auto spawned = std::make_unique<SpawnedPlan>(parts(data, log.sink()), std::move(plan), options_.trace);
+  auto spawned = std::make_unique<SpawnedPlan>(parts(data, log.sink(options.on_non_finite_loss)), std::move(plan), options_.trace);
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), data, options, store_, options_.stall_limit);
 }
 
@@ -68,7 +68,7 @@ void Trainer::run_to_end(SpawnedPlan& plan, const std::function<void()>& on_inte
 Metrics Trainer::evaluate(const Dataset& data) {
   const SingleUser::Use use(user_);
   auto log = make_log(data);
-  SpawnedPlan plan(parts(data, log.sink()),
+  SpawnedPlan plan(parts(data, log.sink(NonFiniteLoss::stop)),
                    in_grain(strategy_.evaluation_plan(request(data, log.sink_inputs())), options_.grain));
   MetricsSum sum;
   run_to_end(plan, [&] {

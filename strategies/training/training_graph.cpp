@@ -1,6 +1,7 @@
 #include "troupe/strategies/training/training_graph.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/batch_info.hpp"
@@ -50,6 +51,14 @@ void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outp
   if (sums.count.valid()) builder.output(names::metric_count(metric.name), sums.count);
 }
 
+/// Indices of the gradients, the one that the backward pass makes first in front.
+std::vector<std::size_t> order_made(const std::vector<Value>& gradient_of) {
+  std::vector<std::size_t> order(gradient_of.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](auto i) { return gradient_of[i].id(); });
+  return order;
+}
+
 }  // namespace
 
 namespace names {
@@ -72,7 +81,7 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields) 
   const auto outputs = apply_model(spec, inputs);
   GraphBuilder::Scope scope(builder, "loss");
   const auto loss = loss_of_rows(spec, outputs, inputs);
-  builder.output(names::kLoss, check_finite(batch_mean(loss, batch_info_input(builder))));
+  builder.output(names::kLoss, batch_mean(loss, batch_info_input(builder)));
   for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
   return optimize_forward(std::move(builder).build());
 }
@@ -96,17 +105,21 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
   for (auto id : builder.graph().sources(kParameter))
     if (builder.graph().producer(id).trainable) parameters.push_back(builder.value(id));
   if (parameters.empty()) throw Error("trainer", "the model has no parameters to train");
-  const auto gradient_of = gradients(builder.value(builder.graph().output(names::kLoss)), parameters);
-  std::vector<std::size_t> order(parameters.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return gradient_of[a].id() < gradient_of[b].id(); });
-  std::vector<Value> made_first, owners;
-  for (auto i : order) {
-    made_first.push_back(gradient_of[i]);
+  const auto loss = builder.value(builder.graph().output(names::kLoss));
+  // 0, or -1 where the loss is not finite: the sum is 0 only if the loss of every replica is finite.
+  const auto verdict = all_finite(loss) - 1.0;
+  const auto gradient_of = gradients(loss, parameters);
+  std::vector<Value> of_replica{verdict}, owners;
+  for (auto i : order_made(gradient_of)) {
+    of_replica.push_back(gradient_of[i]);
     owners.push_back(parameters[i]);
   }
-  spec.optimizer.apply(owners, reduce(made_first), input_named(builder, names::kBatchInfo));
+  const auto reduced = reduce(of_replica);
+  if (reduced.size() != of_replica.size())
+    throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
+                                std::to_string(reduced.size()) + ", not to as many");
+  spec.optimizer.apply(owners, std::span(reduced).subspan(1), input_named(builder, names::kBatchInfo),
+                       at_least(reduced[0], 0.0));
   return eliminate_dead_code(std::move(builder).build());
 }
 

@@ -42,12 +42,14 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
 /// The model alone: its outputs from the fields that it reads.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
 
-/// How gradients become those of the whole batch: from the gradients of one replica, in the order in which the backward
-/// pass makes them, to the reduced ones in the same order.
+/// How the values of one replica (float32 of any shape) become their sums over all replicas, in the same order. First
+/// comes a scalar that says whether the replica's loss is finite, then the gradients in the order in which the backward
+/// pass makes them.
 using ReduceGradients = std::function<std::vector<Value>(std::span<const Value>)>;
 
-/// The forward graph, the gradients of its loss, their reduction, and the updates. A loss that is not finite ends the
-/// step before any update. Outputs as those of the forward graph.
+/// The forward graph, the gradients of its loss, their reduction, and the updates. A step in which the loss of any
+/// replica is not finite changes no parameter and no optimizer state of any replica; that is decided where the updates
+/// are computed. Outputs as those of the forward graph. Throws Error if nothing can be trained.
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce);
 
 /// The fields that a graph reads, in the order of its inputs.

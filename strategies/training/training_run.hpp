@@ -34,6 +34,9 @@ struct FitOptions {
   std::function<void(const EpochMetrics&)> on_epoch;
   /// Asked about ten times a second; true ends the fit at a step that is the same for all replicas.
   std::function<bool()> stop_requested;
+  /// In both cases the parameters are as if the step had not been. A few steps after it may have been made when the
+  /// run ends.
+  NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
 };
 
 /// What a fit did.

@@ -56,7 +56,7 @@ struct Parts {
       stores.push_back(std::make_shared<ParameterStore>(1));
       context.store = stores.back();
       context.sources.emplace("data", data);
-      context.tasks.emplace("metrics", log.sink());
+      context.tasks.emplace("metrics", log.sink(NonFiniteLoss::stop));
       setups.push_back({scheduled_runtime(seed + static_cast<std::uint64_t>(part)), context});
     }
   }

@@ -121,6 +121,15 @@ void DeviceQueue::resume(std::uint64_t seed) {
   changed_.notify_all();
 }
 
+bool DeviceQueue::wait_until_queued(std::size_t pieces, std::chrono::nanoseconds limit) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, limit, [&] {
+    std::size_t queued = 0;
+    for (const auto& stream : streams_) queued += stream->pieces.size();
+    return queued >= pieces;
+  });
+}
+
 void DeviceQueue::delay(int change) {
   std::lock_guard lock(mutex_);
   delays_ += change;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -71,6 +72,8 @@ class DeviceQueue {
   /// the seed.
   void hold();
   void resume(std::uint64_t seed);
+  /// Waits until so many pieces are queued. False if that takes longer than the limit.
+  bool wait_until_queued(std::size_t pieces, std::chrono::nanoseconds limit);
   /// Adds to the number of those who want every piece to begin late.
   void delay(int change);
 

@@ -147,6 +147,11 @@ HeldTestDevices::~HeldTestDevices() {
   queue().resume(seed_);
 }
 
+void HeldTestDevices::wait_until_queued(std::size_t pieces) const {
+  if (!queue().wait_until_queued(pieces, std::chrono::seconds(60)))
+    throw Error("test device", std::to_string(pieces) + " pieces of work were not queued in time");
+}
+
 DelayedTestDevices::DelayedTestDevices() {
   queue().delay(1);
 }

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <thread>
 
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/run/port_actor.hpp"
@@ -16,6 +15,7 @@ using namespace troupe::testing;
 namespace {
 
 constexpr std::int64_t kSteps = 20;
+constexpr std::size_t kOpsOfDiamond = 4;
 const TensorInfo kPair{Shape{2}, DType::float32};
 
 /// 3 (2 x) + 5 (2 x): a value with two readers, of which `where` may put some on other devices.
@@ -51,7 +51,7 @@ void run(const Plan& plan, std::uint64_t seed) {
   {
     const HeldTestDevices held(seed);
     spawned.start({0, kSteps});
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    held.wait_until_queued(kOpsOfDiamond);
   }
   spawned.wait({.stall_limit = std::chrono::seconds(20)});
 }
@@ -160,7 +160,7 @@ TEST_CASE("a run stops while work is queued, and nothing is left of it") {
     const auto runtime = small_runtime();
     SpawnedPlan spawned(runtime, split(diamond([](const std::string&) { return test_device(0); }, record, 3)));
     spawned.start({0, kSteps});
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    held.wait_until_queued(kOpsOfDiamond);
   }
   const HeldTestDevices all_done(5);
   CHECK(test_device_bytes_in_use() == before);

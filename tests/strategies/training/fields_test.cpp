@@ -5,11 +5,8 @@
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/reduce.hpp"
-#include "troupe/strategies/mirrored.hpp"
-#include "troupe/strategies/one_device.hpp"
-#include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -41,12 +38,6 @@ Outputs linear_model(const Inputs& in) {
   return {{"prediction", add(add(matmul(in["a"], w), matmul(in["b"], v)), bias)}, {"a_part", matmul(in["a"], w)}};
 }
 
-std::vector<Device> devices(int count) {
-  std::vector<Device> list;
-  for (int i = 0; i < count; ++i) list.push_back({DeviceType::cpu, i});
-  return list;
-}
-
 const MeanSquaredError kLoss{.output = "prediction", .target = "y"};
 
 }  // namespace
@@ -56,7 +47,7 @@ TEST_CASE("a regression with two inputs and float targets, on uneven and empty p
   std::vector<double> losses_of_one;
   for (int replicas : {1, 2, 3, 5}) {
     auto runtime = scheduled_runtime(static_cast<std::uint64_t>(replicas), replicas);
-    const Mirrored strategy(devices(replicas));
+    const Mirrored strategy(cpu_devices(replicas));
     std::string hash;
     for (const auto grain : {Grain::fused, Grain::per_op}) {
       Trainer trainer(runtime, strategy, linear_model, Sgd{.lr = 0.3}, kLoss,
@@ -83,7 +74,7 @@ TEST_CASE("a regression with two inputs and float targets, on uneven and empty p
 
 TEST_CASE("outputs are predicted by name, from the fields that the model reads") {
   auto runtime = scheduled_runtime(1, 2);
-  const Mirrored strategy(devices(2));
+  const Mirrored strategy(cpu_devices(2));
   const auto data = regression_data();
   Trainer trainer(runtime, strategy, linear_model, Sgd{.lr = 0.3}, kLoss);
   trainer.fit(data.batch(20), {.epochs = 60});
@@ -103,7 +94,7 @@ TEST_CASE("results and targets of one number a row, without metrics") {
   const auto data = Dataset::from_arrays({{"x", Tensor::from<float>({4, 1}, std::vector<float>{0, 1, 2, 3})},
                                           {"y", Tensor::from<float>({4}, std::vector<float>{1, 3, 5, 7})}});
   auto runtime = scheduled_runtime(1, 3);
-  const Mirrored strategy(devices(3));
+  const Mirrored strategy(cpu_devices(3));
   const auto model = [](Value x) { return reduce_sum(Dense{1}(x), std::vector<std::int64_t>{1}); };
   Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1}, MeanSquaredError{});
   trainer.fit(data.batch(4), {.epochs = 300});
@@ -116,7 +107,7 @@ TEST_CASE("results and targets of one number a row, without metrics") {
 TEST_CASE("several losses, weighted by a field, are one function") {
   const auto data = regression_data().batch(16);
   auto runtime = scheduled_runtime(4, 2);
-  const Mirrored strategy(devices(2));
+  const Mirrored strategy(cpu_devices(2));
   const auto loss = [](const Outputs& out, const Inputs& in) {
     const auto small = MeanSquaredError{.output = "a_part", .target = "y"}(out, in);
     return add(kLoss(out, in), scale(mul(small, reduce_mean(in["b"], std::vector<std::int64_t>{1})), 0.01));

@@ -37,7 +37,7 @@ void report(Task& sink, std::int64_t step, float loss, std::int64_t correct, flo
 TEST_CASE("a strategy that gives the sink other inputs than were asked for is told so") {
   auto log = log_of(1);
   SpawnContext context;
-  const auto sink = log.sink()(PlanActor{}, context);
+  const auto sink = log.sink(NonFiniteLoss::stop)(PlanActor{}, context);
   const std::vector<Tensor> inputs{Tensor::scalar(1.0F)};
   const auto stream = backend_of(DeviceType::cpu).make_stream({});
   CHECK_THROWS_WITH(sink->fire({.inputs = inputs, .context = {*stream}}),
@@ -49,7 +49,8 @@ TEST_CASE("steps are put together from all replicas, in order, as soon as all ha
   CHECK(log.sink_inputs() ==
         std::vector<std::string>{"loss", "metric/accuracy/sum", "metric/weighted/sum", "metric/weighted/count"});
   SpawnContext context;
-  const auto first = log.sink()({.replica = 0}, context), second = log.sink()({.replica = 1}, context);
+  const auto sink = log.sink(NonFiniteLoss::stop);
+  const auto first = sink({.replica = 0}, context), second = sink({.replica = 1}, context);
   report(*first, 5, 0.25F, 1, 6.0F, 2.0F, 2);
   report(*first, 6, 0.5F, 2, 1.0F, 1.0F, 2);
   CHECK(log.take().empty());

@@ -42,20 +42,26 @@ TEST_CASE("a training graph computes no gradient that nobody needs") {
   CHECK(count_of(graph, "sgd_update") == 4);
 }
 
-TEST_CASE("gradients are handed over in the order in which the backward pass makes them") {
+TEST_CASE("whether the loss is finite is handed over first, then gradients as the backward pass makes them") {
   std::vector<Shape> shapes;
-  training_graph(small_spec(), kFields, [&](std::span<const Value> gradients) {
+  training_graph(small_spec(), kFields, [&](std::span<const Value> values) {
     ValueId last = -1;
-    for (const auto& gradient : gradients) {
-      CHECK(gradient.id() > last);
-      last = gradient.id();
-      shapes.push_back(gradient.shape());
+    for (const auto& value : values) {
+      CHECK(value.id() > last);
+      last = value.id();
+      shapes.push_back(value.shape());
     }
-    return unchanged(gradients);
+    return unchanged(values);
   });
-  REQUIRE(shapes.size() == 4);
+  REQUIRE(shapes.size() == 5);
+  CHECK(shapes[0] == Shape{});
+  CHECK((shapes[1] == Shape{2} || shapes[1] == Shape{8, 2}));
   CHECK(shapes.back().elements() <= 96);
-  CHECK((shapes[0] == Shape{2} || shapes[0] == Shape{8, 2}));
+}
+
+TEST_CASE("a strategy that loses a value is told so") {
+  CHECK_THROWS_WITH(training_graph(small_spec(), kFields, [](std::span<const Value> v) { return unchanged(v.first(4)); }),
+                    Contains("[strategy] reduces 5 values to 4"));
 }
 
 TEST_CASE("a graph reads the fields that model, loss and metrics name, and no others") {

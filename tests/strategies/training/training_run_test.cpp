@@ -1,0 +1,100 @@
+#include "troupe/strategies/training/training_run.hpp"
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/strategies/training/small_trainer.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("evaluating in between does not disturb training, and fits go on where the last one ended") {
+  auto runtime = scheduled_runtime(1, 2);
+  const Mirrored strategy(cpu_devices(2));
+  const auto expected = train(runtime, strategy, data_of_50(), Grain::fused, 4);
+  auto trainer = small_trainer(runtime, strategy, {.seed = 3});
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    trainer.fit(data_of_50());
+    trainer.evaluate(data_of_50());
+  }
+  CHECK(trainer.steps() == 16);
+  CHECK(trainer.parameters().hash() == expected.hash);
+}
+
+TEST_CASE("fewer steps, no epochs, and a stop that is asked for") {
+  auto runtime = scheduled_runtime(2, 2);
+  const Mirrored strategy(cpu_devices(2));
+  auto trainer = small_trainer(runtime, strategy);
+  CHECK(trainer.fit(data_of_50(), {.epochs = 9, .max_steps = 6}).steps == 6);
+  CHECK(trainer.fit(data_of_50(), {.epochs = 0}).steps == 0);
+  CHECK_THROWS_AS(trainer.fit(data_of_50(), {.epochs = -1}), Error);
+  CHECK_THROWS_WITH(trainer.fit(data_of_50().take(0)), Contains("no data"));
+  CHECK(trainer.evaluate(data_of_50().take(0)).rows == 0);
+  Runtime threads({.cpu_devices = 2});
+  auto endless = small_trainer(threads, strategy);
+  const auto result = endless.fit(data_of_50(), {.epochs = 1'000'000, .stop_requested = [&] { return true; }});
+  CHECK(result.stopped);
+  CHECK(endless.parameters().hash(0) == endless.parameters().hash(1));
+}
+
+TEST_CASE("a fit that is stopped in mid-epoch goes on there, to the same bits") {
+  for (int replicas : {1, 2, 3}) {
+    auto runtime = scheduled_runtime(3, replicas);
+    const Mirrored strategy(cpu_devices(replicas));
+    const auto expected = train(runtime, strategy, data_of_50(), Grain::fused, 3);
+    // An epoch has 4 steps.
+    for (const std::vector<std::int64_t>& parts : {std::vector<std::int64_t>{1, 2, 3, 6}, {5, 7}, {4, 8}, {11, 1}}) {
+      auto trainer = small_trainer(runtime, strategy, {.seed = 3});
+      std::vector<double> losses;
+      for (const auto steps : parts)
+        trainer.fit(data_of_50(), {.epochs = 9, .max_steps = steps, .on_step = [&](const StepMetrics& step) {
+                                     CHECK(step.step == static_cast<std::int64_t>(losses.size()));
+                                     losses.push_back(step.loss);
+                                   }});
+      CHECK(losses == expected.losses);
+      CHECK(trainer.parameters().hash() == expected.hash);
+    }
+  }
+}
+
+TEST_CASE("a run that has ended before it is asked to call back calls back at once") {
+  auto runtime = scheduled_runtime(3, 1);
+  const OneDevice strategy;
+  auto trainer = small_trainer(runtime, strategy);
+  const auto run = trainer.start(data_of_50());
+  while (runtime.run_one()) continue;
+  int calls = 0;
+  run->on_progress([&] { ++calls; });
+  CHECK(calls == 1);
+  CHECK(run->advance());
+  CHECK(run->result().steps == 4);
+}
+
+TEST_CASE("the rest of an epoch counts as one; other data begins a new one") {
+  auto runtime = scheduled_runtime(3, 2);
+  const Mirrored strategy(cpu_devices(2));
+  auto trainer = small_trainer(runtime, strategy);
+  CHECK_FALSE(trainer.fit(data_of_50(), {.epochs = 5, .max_steps = 3}).epochs.at(0).complete);
+  const auto rest = trainer.fit(data_of_50(), {.epochs = 2});
+  CHECK(rest.steps == 1 + 4);
+  CHECK(rest.rows == 2 + 50);
+  CHECK(rest.epochs.at(0).complete);
+  CHECK(rest.epochs.at(1).epoch == 1);
+  trainer.fit(data_of_50(), {.max_steps = 1});
+  const auto other = trainer.fit(data_of_50().batch(10));
+  CHECK(other.steps == 5);
+  CHECK(other.epochs.at(0).epoch == 3);
+}
+
+TEST_CASE("a stop that is asked for loses no batch") {
+  Runtime threads({.cpu_devices = 2});
+  const Mirrored strategy(cpu_devices(2));
+  auto trainer = small_trainer(threads, strategy, {.seed = 3});
+  const auto first = trainer.fit(data_of_50(), {.epochs = 1'000'000, .stop_requested = [&] { return true; }});
+  CHECK(first.stopped);
+  const auto epochs = trainer.steps() / 4 + 1;
+  trainer.fit(data_of_50(), {.epochs = 1'000'000, .max_steps = 4 * epochs - trainer.steps()});
+  CHECK(trainer.steps() == 4 * epochs);
+  auto whole = small_trainer(threads, strategy, {.seed = 3});
+  whole.fit(data_of_50(), {.epochs = epochs});
+  CHECK(whole.parameters().hash() == trainer.parameters().hash());
+}
