@@ -163,28 +163,6 @@ class LayoutBuilder {
   MemoryPlan memory_;
 };
 
-std::size_t scratch_of(const Plan& plan, const PlanSegment& segment) {
-  std::size_t bytes = 0;
-  for (auto id : segment.actors) {
-    const auto& actor = plan.actors[id];
-    if (!actor.task.call) continue;
-    const auto call = with_rows(*actor.task.call, plan.max_rows);
-    if (!has_empty_tensor(call)) bytes = std::max(bytes, make_kernel(call, actor.place.device)->scratch_bytes());
-  }
-  return Allocator::rounded(bytes);
-}
-
-/// Constants that several actors read count once.
-std::size_t constant_bytes(const Plan& plan) {
-  std::map<const std::byte*, std::size_t> tensors;
-  for (const auto& actor : plan.actors)
-    for (const auto& input : actor.inputs)
-      if (input.constant) tensors[input.constant.address()] = Allocator::rounded(input.constant.bytes());
-  std::size_t sum = 0;
-  for (const auto& [memory, bytes] : tensors) sum += bytes;
-  return sum;
-}
-
 }  // namespace
 
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows) {
@@ -206,19 +184,11 @@ SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment) {
   return LayoutBuilder(plan, segment).build();
 }
 
-PlanMemory memory_of(const Plan& plan) {
-  PlanMemory memory;
-  for (const auto& segment : plan.segments) {
-    if (plan.actors[segment.actors[0]].role == ActorRole::external) continue;
-    const auto layout = lay_out(plan, segment);
-    memory.arenas += Allocator::rounded(layout.arena_bytes);
-    memory.slots += layout.slot_bytes(plan);
-    memory.scratch += scratch_of(plan, segment);
-  }
-  for (auto bytes : plan.shared_buffers) memory.slots += Allocator::rounded(bytes);
-  memory.parameters = constant_bytes(plan);
-  for (const auto& parameter : plan.parameters) memory.parameters += Allocator::rounded(bytes_of(parameter.info, 1));
-  return memory;
+bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place) {
+  return std::any_of(edge.consumers.begin(), edge.consumers.end(), [&](const PlanConsumer& consumer) {
+    const auto& reader = plan.actors[consumer.actor].place;
+    return is_host(reader.device) || reader.process != place.process;
+  });
 }
 
 }  // namespace troupe

@@ -62,16 +62,8 @@ SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment);
 /// Bytes of elements of that kind for a number of rows.
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 
-/// What the tensors of a run of the plan will take, before it is spawned.
-struct PlanMemory {
-  std::size_t arenas = 0;      ///< inner values of segments
-  std::size_t slots = 0;       ///< buffers of the edges between segments, shared ones included
-  std::size_t scratch = 0;     ///< of kernels
-  std::size_t parameters = 0;  ///< with optimizer state, in the store, and constants
-
-  std::size_t total() const { return arenas + slots + scratch + parameters; }
-};
-
-PlanMemory memory_of(const Plan& plan);
+/// Whether somebody reads the edge of a producer at `place` in host memory: an actor on the host, or the stand-in for
+/// another process.
+bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place);
 
 }  // namespace troupe

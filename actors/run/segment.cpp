@@ -38,6 +38,7 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
   make_tasks(plan, segment, context);
   allocate_slots(plan, shared_buffers, segment.place);
   if (own_memory_) allocate_host_slots(plan, segment.place);
+  find_token_parameters(plan, segment.place);
   binding_ = &binding_for(plan.max_rows);
 }
 
@@ -188,18 +189,8 @@ SentTensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const T
   if (made.alias_port != kNone)
     tensor = port_tensor.view(info.shape.with_rows(binding_->rows), info.dtype, made.alias_offset);
   if (copies_parameter_[output]) copy_parameter(output, slot);
+  note_version(output);
   return sent(output, slot, tensor);
-}
-
-void Segment::copy_parameter(std::int32_t output, std::uint32_t slot) {
-  copy(*stream_, parameter(*layout_.outputs[output].parameter), slots_[output][slot]);
-}
-
-SentTensor Segment::token(std::int32_t output, std::uint32_t slot) {
-  // Before the first firing: the parameter as it is in the store, or zeros.
-  if (!has_fired_ && copies_parameter_[output]) copy_parameter(output, slot);
-  const auto rows = has_fired_ ? binding_->rows : max_rows_;
-  return sent(output, slot, slots_[output][slot].view(output_infos_[output].shape.with_rows(rows)));
 }
 
 long Segment::handles_outside(std::int32_t output, std::uint32_t slot) const {

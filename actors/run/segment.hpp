@@ -65,6 +65,9 @@ class Segment {
   SentTensor sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor);
   /// The tensor of a slot as it was sent last, or as the output starts.
   SentTensor token(std::int32_t output, std::uint32_t slot);
+  /// Before a run: tokens of parameters that were changed since the last one get the new value. Throws Error if such a
+  /// token is in another process.
+  void refresh_tokens();
   /// Handles to the tensor of a slot besides the segment's own: 0 once every consumer has surrendered it.
   long handles_outside(std::int32_t output, std::uint32_t slot) const;
 
@@ -101,6 +104,13 @@ class Segment {
     const ArgumentPlace* place;
     bool whole;
   };
+  static constexpr std::int64_t kNothingSent = -1;
+  /// The parameter whose value the tokens of an output are, if they are.
+  struct TokenParameter {
+    const UpdateCounter* counter = nullptr;
+    std::int64_t version = kNothingSent;  // that was sent last
+    bool leaves_process = false;
+  };
   /// Arguments of all tasks for one number of rows.
   struct Binding {
     std::int64_t rows = 0;
@@ -119,6 +129,9 @@ class Segment {
   Tensor upload(std::int32_t port, const Tensor& tensor);
   SentTensor sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   void copy_parameter(std::int32_t output, std::uint32_t slot);
+  void find_token_parameters(const Plan& plan, const Place& place);
+  void note_version(std::int32_t output);
+  void refresh_slots(std::int32_t output);
   const Tensor& parameter(const ParameterRef& ref) const;
   Binding& binding_for(std::int64_t rows);
   Binding make_binding(std::int64_t rows);
@@ -148,7 +161,8 @@ class Segment {
   std::vector<Event> uploaded_;                  // by port: the copy to there, in this firing
   Event fired_;
   std::optional<Event> last_work_;
-  std::vector<bool> copies_parameter_;  // by output: its slots hold copies of the parameter
+  std::vector<bool> copies_parameter_;            // by output: its slots hold copies of the parameter
+  std::vector<TokenParameter> token_parameters_;  // by output
   std::map<std::int64_t, Binding> bindings_;
   std::deque<std::int64_t> oldest_first_;
   Binding* binding_ = nullptr;

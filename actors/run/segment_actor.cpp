@@ -63,7 +63,10 @@ std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
   first_step_ = order.info.first_step;
   end_step_ = end_of(order.info);
   sources_open_ = false;
-  for (auto& segment : segments_) send_missing_tokens(segment);
+  for (auto& segment : segments_) {
+    segment.work->refresh_tokens();
+    send_missing_tokens(segment);
+  }
   auto end_step = kLastStep;
   for (std::uint32_t number = 0; number < segments_.size(); ++number)
     end_step = std::min(end_step, prepare_segment(number, order.info));

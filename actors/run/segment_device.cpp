@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <map>
 
 #include "troupe/actors/run/segment.hpp"
@@ -15,14 +14,6 @@ const PlanActor* reader_on_device(const Plan& plan, const PlanEdge& edge, const 
     if (actor.place.process == place.process && !is_host(actor.place.device)) return &actor;
   }
   return nullptr;
-}
-
-/// The stand-in for another process reads host memory.
-bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place) {
-  return std::any_of(edge.consumers.begin(), edge.consumers.end(), [&](const PlanConsumer& consumer) {
-    const auto& reader = plan.actors[consumer.actor].place;
-    return is_host(reader.device) || reader.process != place.process;
-  });
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "troupe/actors/plan/plan_memory.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
-#include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/core/allocator.hpp"

@@ -1,41 +1,20 @@
 #include "troupe/tests/plans/random_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/dependencies.hpp"
-#include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/actors/run/function_task.hpp"
 #include "troupe/actors/run/port_actor.hpp"
 #include "troupe/ops/core/random.hpp"
+#include "troupe/tests/plans/random_arithmetic.hpp"
 
 namespace troupe::testing {
 
 namespace {
 
 constexpr std::int64_t kWide = 4, kNarrow = 2;
-constexpr int kModulus = 101;
-
-float wrapped(std::int64_t value) {
-  return static_cast<float>(value % kModulus);
-}
-
-using Values = std::vector<float>;
-
-/// What an actor makes of its inputs in one firing.
-float combine(ActorId id, std::int64_t element, const std::vector<Values>& inputs) {
-  std::int64_t sum = 7 * id + 3 * element;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    sum += static_cast<std::int64_t>(i + 2) *
-           static_cast<std::int64_t>(inputs[i][static_cast<std::size_t>(element) % inputs[i].size()]);
-  return wrapped(sum);
-}
-
-float from_source(ActorId id, std::int64_t element, std::int64_t step) {
-  return wrapped(5 * step + 11 * id + element);
-}
 
 Values values_of(const Tensor& tensor) {
   const auto data = tensor.data<float>();
@@ -261,137 +240,10 @@ class Builder {
   std::vector<ActorId> makers_, unread_;
 };
 
-/// Computes what an actor makes in a step, once.
-class Interpreter {
- public:
-  explicit Interpreter(const Plan& plan) : plan_(plan) {}
-
-  std::vector<Values> inputs(ActorId id, std::int64_t step) {
-    std::vector<Values> values;
-    for (const auto& input : plan_.actors[id].inputs) {
-      Values whole;
-      if (input.parameter) {
-        whole = made(id, step - 1);
-      } else {
-        const auto& edge = plan_.edges[input.edge];
-        whole = made(edge.producer, step - edge.initial_tokens);
-      }
-      const auto first = static_cast<std::ptrdiff_t>(input.byte_offset / sizeof(float));
-      values.emplace_back(whole.begin() + first, whole.begin() + first + input.info.shape.elements());
-    }
-    return values;
-  }
-
- private:
-  Values made(ActorId id, std::int64_t step) {
-    const auto& actor = plan_.actors[id];
-    const auto size = static_cast<std::size_t>(actor.outputs[0].info.shape.elements());
-    if (step < 0) return Values(size, actor.outputs[0].parameter ? static_cast<float>(id) : 0.0F);
-    const auto [entry, is_new] = made_.try_emplace({id, step});
-    if (!is_new) return entry->second;
-    Values values(size);
-    const auto read = actor.role == ActorRole::source ? std::vector<Values>{} : inputs(id, step);
-    for (std::size_t k = 0; k < size; ++k)
-      values[k] = actor.role == ActorRole::source ? from_source(id, static_cast<std::int64_t>(k), step)
-                                                  : combine(id, static_cast<std::int64_t>(k), read);
-    return made_[{id, step}] = values;
-  }
-
-  const Plan& plan_;
-  std::map<std::pair<ActorId, std::int64_t>, Values> made_;
-};
-
-/// A plan of segments in play. How often each has fired says everything about tensors and slots.
-class Game {
- public:
-  explicit Game(const Plan& plan) : plan_(plan), fired_(plan.segments.size(), 0) {
-    for (const auto& segment : plan.segments) layouts_.push_back(lay_out(plan, segment));
-    for (std::size_t s = 0; s < layouts_.size(); ++s) {
-      for (auto edge : layouts_[s].ports) readers_[edge].push_back(s);
-      for (const auto& output : layouts_[s].outputs)
-        if (output.edge != kNone) producer_[output.edge] = s;
-    }
-  }
-
-  bool run(std::int64_t firings) {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t s = 0; s < fired_.size(); ++s) {
-        while (fired_[s] < firings && can_fire(s)) {
-          ++fired_[s];
-          moved = true;
-        }
-      }
-    }
-    return std::all_of(fired_.begin(), fired_.end(), [&](auto count) { return count == firings; });
-  }
-
- private:
-  bool can_fire(std::size_t s) const {
-    for (auto edge : layouts_[s].ports)
-      if (sent(edge) - fired_[s] <= 0) return false;
-    for (const auto& output : layouts_[s].outputs)
-      if (output.edge != kNone && sent(output.edge) - freed(output.edge) >= plan_.edges[output.edge].capacity)
-        return false;
-    return true;
-  }
-
-  std::int64_t sent(EdgeId edge) const { return plan_.edges[edge].initial_tokens + fired_[producer_.at(edge)]; }
-
-  /// Slots that all readers have returned; one that works in place returns with the readers of its output.
-  std::int64_t freed(EdgeId edge) const {
-    auto least = std::numeric_limits<std::int64_t>::max();
-    for (auto reader : readers_.at(edge)) {
-      auto returned = fired_[reader];
-      for (const auto& output : layouts_[reader].outputs)
-        if (output.alias_port != kNone && layouts_[reader].ports[static_cast<std::size_t>(output.alias_port)] == edge)
-          returned = freed(output.edge);
-      least = std::min(least, returned);
-    }
-    return least;
-  }
-
-  const Plan& plan_;
-  std::vector<SegmentLayout> layouts_;
-  std::vector<std::int64_t> fired_;
-  std::map<EdgeId, std::vector<std::size_t>> readers_;
-  std::map<EdgeId, std::size_t> producer_;
-};
-
 }  // namespace
 
 RandomPlan::RandomPlan(std::uint64_t seed, const RandomPlanOptions& options) {
   Builder(seed, options, plan, record).run();
-}
-
-SinkRecord RandomPlan::expected(std::int64_t steps) const {
-  Interpreter interpreter(plan);
-  SinkRecord expected;
-  for (ActorId id = 0; id < static_cast<ActorId>(plan.actors.size()); ++id) {
-    if (plan.actors[id].role != ActorRole::sink) continue;
-    auto& values = expected[id];
-    for (std::int64_t step = 0; step < steps; ++step)
-      for (const auto& input : interpreter.inputs(id, step)) values.insert(values.end(), input.begin(), input.end());
-  }
-  return expected;
-}
-
-bool plays(const Plan& plan) {
-  constexpr std::int64_t kFirings = 12;
-  return Game(plan).run(kFirings);
-}
-
-Plan one_by_one(Plan plan) {
-  plan.segments.clear();
-  for (ActorId id = 0; id < static_cast<ActorId>(plan.actors.size()); ++id)
-    plan.segments.push_back({plan.actors[id].name, plan.actors[id].place, {id}, id, false});
-  for (auto& edge : plan.edges) {
-    const bool own_parameter = plan.actors[edge.producer].outputs[0].parameter && edge.capacity == 1;
-    for (const auto& consumer : edge.consumers)
-      if (consumer.actor == edge.producer && edge.initial_tokens > 0 && !own_parameter)
-        edge.capacity = std::max(edge.capacity, edge.initial_tokens + 1);
-  }
-  return plan;
 }
 
 }  // namespace troupe::testing

@@ -29,18 +29,6 @@ struct RandomPlan {
 
   Plan plan;
   std::shared_ptr<SinkRecord> record = std::make_shared<SinkRecord>();
-
-  /// What the sinks must read in steps 0 to `steps` - 1, by a plain interpreter of the plan: an edge with t tokens
-  /// carries what its producer made t steps ago.
-  SinkRecord expected(std::int64_t steps) const;
 };
-
-/// Plays a plan, grouped into segments, by hand: takes tensors and slots as the protocol does, in any order, until
-/// every segment has fired often enough. False if it gets stuck.
-bool plays(const Plan& plan);
-
-/// Every actor a segment of its own, by nothing but the words of split(): a loop of an actor to itself gets a slot
-/// more.
-Plan one_by_one(Plan plan);
 
 }  // namespace troupe::testing

@@ -6,12 +6,13 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/liveness.hpp"
-#include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/plan/plan_memory.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/fuzz.hpp"
-#include "troupe/tests/plans/random_plan.hpp"
+#include "troupe/tests/plans/plan_game.hpp"
+#include "troupe/tests/plans/plan_interpreter.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -70,7 +71,7 @@ TEST_CASE("random plans compute what a plain interpreter computes, in every grai
       if (!plan) continue;
       SpawnedPlan spawned(scheduled_parts(*plan, 3 * seed), *plan);
       run_twice(spawned, static_cast<std::int64_t>(seed % kSteps), kSteps);
-      CHECK(*random.record == random.expected(kSteps));
+      CHECK(*random.record == expected_record(random.plan, kSteps));
     }
   }
 }

@@ -1,8 +1,10 @@
 // Random plans that are stopped, killed and destroyed at random moments: no run hangs, and what goes on after a stop
 // computes what an undisturbed run computes.
 
+#include <algorithm>
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
+#include <functional>
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/ops/core/allocator.hpp"
@@ -10,7 +12,8 @@
 #include "troupe/ops/core/random.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/fuzz.hpp"
-#include "troupe/tests/plans/random_plan.hpp"
+#include "troupe/tests/plans/plan_game.hpp"
+#include "troupe/tests/plans/plan_interpreter.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -27,6 +30,7 @@ struct Case {
     live = true;
     plan = in_grain(random.plan, static_cast<Grain>(seed / 3 % 3));
     parts = scheduled_parts(plan, seed);
+    for (auto& part : parts) part.context.store = std::make_shared<ParameterStore>();
   }
 
   RandomPlan random;
@@ -53,6 +57,39 @@ std::int64_t steps_seen(const Case& tested) {
   return steps;
 }
 
+/// Starts many random plans and lets each come to a random moment, at which `then` does something to it. No tensor must
+/// be left.
+void at_random_moments(const std::function<void(Case&, SpawnedPlan&, std::uint64_t seed)>& then) {
+  const auto before = cpu_allocator()->bytes_in_use();
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(300); ++seed) {
+    INFO("seed " << seed);
+    Case tested(seed);
+    if (!tested.live) continue;
+    SpawnedPlan spawned(tested.parts, tested.plan);
+    spawned.start({0, 100'000, 0});
+    run_some(tested.parts, seed, random_moment(seed));
+    then(tested, spawned, seed);
+  }
+  CHECK(cpu_allocator()->bytes_in_use() == before);
+}
+
+Tensor filled(const ParameterStore::Entry& entry, float value) {
+  Tensor tensor(entry.info.shape, DType::float32);
+  std::ranges::fill(tensor.mutable_data<float>(), value);
+  return tensor;
+}
+
+/// Whether a token of a parameter rests in another process than that of its update.
+bool sends_parameters_away(const Plan& plan) {
+  return std::ranges::any_of(plan.edges, [&](const PlanEdge& edge) {
+    const auto& producer = plan.actors[edge.producer];
+    return producer.outputs[static_cast<std::size_t>(edge.output)].parameter && edge.initial_tokens > 0 &&
+           std::ranges::any_of(edge.consumers, [&](const PlanConsumer& consumer) {
+             return plan.actors[consumer.actor].place.process != producer.place.process;
+           });
+  });
+}
+
 }  // namespace
 
 TEST_CASE("a run that is stopped at a random moment goes on as if it had not been") {
@@ -72,22 +109,41 @@ TEST_CASE("a run that is stopped at a random moment goes on as if it had not bee
     spawned.start({done, 3, 0});
     spawned.wait();
     CHECK(steps_seen(tested) == done + 3);
-    CHECK(*tested.random.record == tested.random.expected(done + 3));
+    CHECK(*tested.random.record == expected_record(tested.random.plan, done + 3));
   }
 }
 
-TEST_CASE("an actor that is killed at a random moment ends the run of all parts with its name") {
-  const auto before = cpu_allocator()->bytes_in_use();
-  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(300); ++seed) {
+TEST_CASE("parameters that are set between two runs of a spawned plan are what the next run reads") {
+  int refreshed = 0;
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(600); ++seed) {
     INFO("seed " << seed);
     Case tested(seed);
-    if (!tested.live) continue;
+    if (!tested.live || tested.plan.parameters.empty()) continue;
     SpawnedPlan spawned(tested.parts, tested.plan);
-    spawned.start({0, 100'000, 0});
-    run_some(tested.parts, seed, random_moment(seed));
+    const auto before = static_cast<std::int64_t>(seed % 3);
+    spawned.start({0, before, 0});
+    spawned.wait();
+    constexpr float kValue = 77.0F;
+    for (const auto& part : tested.parts)
+      for (const auto& entry : part.context.store->entries())
+        part.context.store->set(entry.name, filled(entry, kValue));
+    spawned.start({before, 5, 0});
+    if (sends_parameters_away(tested.plan)) {
+      CHECK_THROWS_WITH(spawned.wait(), Contains("[store] parameter 'p") && Contains("spawn the plan anew"));
+      continue;
+    }
+    spawned.wait();
+    CHECK(*tested.random.record == expected_record(tested.random.plan, before + 5, {{before, kValue}}));
+    ++refreshed;
+  }
+  CHECK(refreshed > 10);
+}
+
+TEST_CASE("an actor that is killed at a random moment ends the run of all parts with its name") {
+  at_random_moments([](Case& tested, SpawnedPlan& spawned, std::uint64_t seed) {
     const auto part = static_cast<int>(uniform_below(tested.parts.size(), seed, 3, 0));
     const auto& actors = spawned.actors(part);
-    if (actors.empty()) continue;
+    if (actors.empty()) return;
     const auto victim = uniform_below(actors.size(), seed, 3, 1);
     caf::anon_send_exit(actors[victim], caf::exit_reason::kill);
     CHECK_THROWS_WITH(spawned.wait(), Contains("died"));
@@ -98,39 +154,19 @@ TEST_CASE("an actor that is killed at a random moment ends the run of all parts 
     else
       CHECK_THAT(spawned.actor_name(part, victim), Contains("link to process"));
     if (tested.parts.size() > 1) CHECK(spawned.failure()->rank == part);
-  }
-  CHECK(cpu_allocator()->bytes_in_use() == before);
+  });
 }
 
 TEST_CASE("a part that is killed whole at a random moment ends the run of the others") {
-  const auto before = cpu_allocator()->bytes_in_use();
-  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(300); ++seed) {
-    INFO("seed " << seed);
-    Case tested(seed);
-    if (!tested.live) continue;
-    SpawnedPlan spawned(tested.parts, tested.plan);
-    spawned.start({0, 100'000, 0});
-    run_some(tested.parts, seed, random_moment(seed));
+  at_random_moments([](Case& tested, SpawnedPlan& spawned, std::uint64_t seed) {
     const auto part = static_cast<int>(uniform_below(tested.parts.size(), seed, 3, 0));
     caf::anon_send_exit(spawned.supervisor(part), caf::exit_reason::kill);
     for (const auto& actor : spawned.actors(part)) caf::anon_send_exit(actor, caf::exit_reason::kill);
     CHECK_THROWS_WITH(spawned.wait(), Contains("died"));
     if (tested.parts.size() > 1) CHECK(spawned.failure()->rank == part);
-  }
-  CHECK(cpu_allocator()->bytes_in_use() == before);
+  });
 }
 
 TEST_CASE("a plan that is destroyed at a random moment leaves nothing behind") {
-  const auto before = cpu_allocator()->bytes_in_use();
-  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(300); ++seed) {
-    INFO("seed " << seed);
-    Case tested(seed);
-    if (!tested.live) continue;
-    {
-      SpawnedPlan spawned(tested.parts, tested.plan);
-      spawned.start({0, kSteps, 0});
-      run_some(tested.parts, seed, random_moment(seed));
-    }
-  }
-  CHECK(cpu_allocator()->bytes_in_use() == before);
+  at_random_moments([](Case&, SpawnedPlan&, std::uint64_t) {});
 }

@@ -1,6 +1,7 @@
 #include "troupe/ops/core/random.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
+#include "troupe/strategies/training/predictor.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
@@ -39,17 +40,22 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-/// Two epochs, the last batch of each uneven, an evaluation in between.
-Outcome train(const Strategy& strategy, const Model& model, Grain grain, const Dataset& data) {
-  Runtime runtime({.workers = 2, .cpu_devices = 2});
-  Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
-                  {.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(30)});
+/// The last batch of each epoch is uneven, an evaluation lies in between.
+Outcome two_epochs(Trainer& trainer, const Dataset& data) {
   Outcome outcome;
   for (int epoch = 0; epoch < 2; ++epoch) {
     trainer.fit(data, {.on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
     outcome.accuracy = trainer.evaluate(data)["accuracy"];
   }
   outcome.hash = trainer.parameters().hash();
+  return outcome;
+}
+
+Outcome train(const Strategy& strategy, const Model& model, Grain grain, const Dataset& data) {
+  Runtime runtime({.workers = 2, .cpu_devices = 2});
+  Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
+                  {.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(30)});
+  const auto outcome = two_epochs(trainer, data);
   for (int replica = 1; replica < strategy.num_replicas_in_sync(); ++replica)
     CHECK(trainer.parameters().hash(replica) == outcome.hash);
   return outcome;
@@ -107,4 +113,42 @@ TEST_CASE("parameters on a device are read, written, hashed and handed on to ano
   CHECK(store->hash() == hash);
   fit(Mirrored({test_device(1), test_device(2)}));
   CHECK(store->hash(1) == store->hash(0));
+}
+
+TEST_CASE("devices in several parts of a plan train to the same bits") {
+  const auto data = images();
+  const auto expected = train(Mirrored(kCpus), mlp(), Grain::fused, data);
+  for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused}) {
+    for (const auto& second : {test_device(0), test_device(1), kCpus[1]}) {
+      const Mirrored strategy(std::vector<Place>{{0, test_device(0)}, {1, second}});
+      const Runtime first({.workers = 1, .cpu_devices = 1});
+      TrainerOptions options{.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(30)};
+      options.other_parts.emplace_back(Runtime({.workers = 1, .cpu_devices = 2}));
+      Trainer trainer(first, strategy, mlp(), Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{}, options);
+      CHECK(two_epochs(trainer, data) == expected);
+    }
+  }
+}
+
+TEST_CASE("a predictor gives the CPU's bits on a device with memory of its own") {
+  const auto data = images();
+  Runtime runtime({.workers = 2, .cpu_devices = 1});
+  const auto predict = [&](Device device) {
+    const OneDevice strategy(device);
+    Trainer trainer(runtime, strategy, cnn(), Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, {.seed = 3});
+    trainer.fit(data);
+    Predictor predictor(trainer, data.fields());
+    std::vector<float> all;
+    for (const std::int64_t rows : {1, 5, 1, 16}) {
+      Tensor features(Shape{rows, 8, 8, 2}, DType::float32);
+      for (std::int64_t i = 0; i < features.elements(); ++i)
+        features.mutable_data<float>()[i] = uniform(9, 1, static_cast<std::uint64_t>(i));
+      const auto result = predictor.predict({{"features", features}});
+      all.insert(all.end(), result.data<float>().begin(), result.data<float>().end());
+    }
+    return all;
+  };
+  const auto expected = predict({DeviceType::cpu, 0});
+  CHECK(expected.size() == 23 * 3);
+  CHECK(predict(test_device(2)) == expected);
 }

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <limits>
 
-#include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/plan/plan_memory.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/matmul.hpp"
@@ -16,10 +16,10 @@ using namespace troupe::testing;
 
 TEST_CASE("the same bits from every schedule, both grains, any number of threads, with and without prefetch") {
   for (int replicas : {1, 2, 3}) {
-    const auto strategy = replicas == 1
-                              ? std::unique_ptr<Strategy>(std::make_unique<OneDevice>())
-                              : std::make_unique<Mirrored>(
-                                    cpu_devices(replicas), MirroredOptions{.first_bucket_bytes = 64, .bucket_bytes = 64});
+    const auto strategy =
+        replicas == 1 ? std::unique_ptr<Strategy>(std::make_unique<OneDevice>())
+                      : std::make_unique<Mirrored>(cpu_devices(replicas),
+                                                   MirroredOptions{.first_bucket_bytes = 64, .bucket_bytes = 64});
     Runtime threads({.workers = 2, .cpu_devices = replicas});
     const auto expected = train(threads, *strategy, data_of_50(), Grain::fused);
     CHECK(expected.losses.size() == 8);

@@ -1,0 +1,87 @@
+#include "troupe/actors/plan/plan_memory.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/ops/core/allocator.hpp"
+
+namespace troupe {
+
+namespace {
+
+std::size_t scratch_of(const Plan& plan, const PlanSegment& segment) {
+  std::size_t bytes = 0;
+  for (auto id : segment.actors) {
+    const auto& actor = plan.actors[id];
+    if (!actor.task.call) continue;
+    const auto call = with_rows(*actor.task.call, plan.max_rows);
+    if (!has_empty_tensor(call)) bytes = std::max(bytes, make_kernel(call, actor.place.device)->scratch_bytes());
+  }
+  return Allocator::rounded(bytes);
+}
+
+/// Constants by the address of their elements.
+using Constants = std::map<const std::byte*, std::size_t>;
+
+void add_constants(const PlanActor& actor, Constants& constants) {
+  for (const auto& input : actor.inputs)
+    if (input.constant) constants[input.constant.address()] = Allocator::rounded(input.constant.bytes());
+}
+
+std::size_t sum_of(const Constants& constants) {
+  std::size_t sum = 0;
+  for (const auto& [address, bytes] : constants) sum += bytes;
+  return sum;
+}
+
+/// Constants that several actors read are there once, and once more for every segment on a device that reads them.
+std::size_t constant_bytes(const Plan& plan) {
+  Constants on_host;
+  for (const auto& actor : plan.actors) add_constants(actor, on_host);
+  auto sum = sum_of(on_host);
+  for (const auto& segment : plan.segments) {
+    Constants on_device;
+    if (is_host(segment.place.device)) continue;
+    for (auto actor : segment.actors) add_constants(plan.actors[actor], on_device);
+    sum += sum_of(on_device);
+  }
+  return sum;
+}
+
+/// Outputs that the host reads have a copy of every slot there, inputs from elsewhere one copy here.
+std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout) {
+  if (is_host(segment.place.device)) return 0;
+  std::size_t bytes = 0;
+  for (const auto& output : layout.outputs) {
+    const auto& edge = plan.edges[output.edge];
+    if (is_read_on_host(plan, edge, segment.place))
+      bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
+  }
+  for (auto port : layout.ports) {
+    const auto& edge = plan.edges[port];
+    if (plan.actors[edge.producer].place != segment.place)
+      bytes += Allocator::rounded(bytes_of(edge.info, plan.max_rows));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+PlanMemory memory_of(const Plan& plan) {
+  PlanMemory memory;
+  for (const auto& segment : plan.segments) {
+    if (plan.actors[segment.actors[0]].role == ActorRole::external) continue;
+    const auto layout = lay_out(plan, segment);
+    memory.arenas += Allocator::rounded(layout.arena_bytes);
+    memory.slots += layout.slot_bytes(plan);
+    memory.staging += staging_bytes(plan, segment, layout);
+    memory.scratch += scratch_of(plan, segment);
+  }
+  for (auto bytes : plan.shared_buffers) memory.slots += Allocator::rounded(bytes);
+  memory.parameters = constant_bytes(plan);
+  for (const auto& parameter : plan.parameters) memory.parameters += Allocator::rounded(bytes_of(parameter.info, 1));
+  return memory;
+}
+
+}  // namespace troupe

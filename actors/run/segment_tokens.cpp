@@ -1,0 +1,62 @@
+#include <algorithm>
+
+#include "troupe/actors/run/segment.hpp"
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+void Segment::find_token_parameters(const Plan& plan, const Place& place) {
+  for (const auto& output : layout_.outputs) {
+    auto& token = token_parameters_.emplace_back();
+    const auto& edge = plan.edges[output.edge];
+    if (!output.parameter || edge.initial_tokens == 0) continue;
+    token.counter = &store_->counter(*output.parameter);
+    token.leaves_process = std::any_of(edge.consumers.begin(), edge.consumers.end(), [&](const auto& consumer) {
+      return plan.actors[consumer.actor].place.process != place.process;
+    });
+  }
+}
+
+/// Remembers which version of its parameter an output has sent last.
+void Segment::note_version(std::int32_t output) {
+  auto& token = token_parameters_[output];
+  if (token.counter != nullptr) token.version = token.counter->updates();
+}
+
+void Segment::copy_parameter(std::int32_t output, std::uint32_t slot) {
+  copy(*stream_, parameter(*layout_.outputs[output].parameter), slots_[output][slot]);
+}
+
+SentTensor Segment::token(std::int32_t output, std::uint32_t slot) {
+  // Before the first firing: the parameter as it is in the store, or zeros.
+  if (!has_fired_ && copies_parameter_[output]) copy_parameter(output, slot);
+  if (!has_fired_) note_version(output);
+  const auto rows = has_fired_ ? binding_->rows : max_rows_;
+  return sent(output, slot, slots_[output][slot].view(output_infos_[output].shape.with_rows(rows)));
+}
+
+void Segment::refresh_tokens() {
+  for (std::size_t output = 0; output < token_parameters_.size(); ++output) {
+    const auto& token = token_parameters_[output];
+    if (token.version == kNothingSent || token.version == token.counter->updates()) continue;
+    const auto& name = layout_.outputs[output].parameter->name;
+    if (token.leaves_process)
+      throw Error("store", "parameter '" + name +
+                               "' has changed since the last run of this plan, but another process " +
+                               "holds its old value; spawn the plan anew");
+    refresh_slots(static_cast<std::int32_t>(output));
+  }
+}
+
+/// Nothing runs yet: whoever holds a token sees the new value in it.
+void Segment::refresh_slots(std::int32_t output) {
+  note_version(output);
+  for (std::uint32_t slot = 0; slot < slots_[output].size(); ++slot) {
+    if (copies_parameter_[output]) copy_parameter(output, slot);
+    if (own_memory_ && !host_slots_[output].empty()) copy(*stream_, slots_[output][slot], host_slots_[output][slot]);
+  }
+  if (own_memory_) stream_->record().wait();
+}
+
+}  // namespace troupe
