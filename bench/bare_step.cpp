@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/run/spin_pause.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/data/batch_info.hpp"
@@ -31,13 +32,11 @@ Graph gradient_graph(const TrainingSpec& spec, const std::vector<Field>& fields)
     }
   };
   TrainingSpec without{spec.model, spec.loss, NoUpdate{}};
-  return training_graph(without, fields,
-                        [](auto gradients) { return std::vector<Value>(gradients.begin(), gradients.end()); });
+  return training_graph(without, fields, unreduced);
 }
 
 Graph update_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
-  return training_graph(spec, fields,
-                        [](auto gradients) { return std::vector<Value>(gradients.begin(), gradients.end()); });
+  return training_graph(spec, fields, unreduced);
 }
 
 /// One replica's part of one parameter.
@@ -57,7 +56,7 @@ void SpinBarrier::wait() {
     round_.store(round + 1, std::memory_order_release);
     return;
   }
-  while (round_.load(std::memory_order_acquire) == round) __builtin_ia32_pause();
+  while (round_.load(std::memory_order_acquire) == round) spin_pause();
 }
 
 /// The parameters of a graph as they start, one copy for all.

@@ -36,15 +36,14 @@ double steps_per_second(SpawnedPlan& plan, std::int64_t steps) {
   return static_cast<double>(steps) / std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-void compare(const Graph& graph, const char* name, Grain grain, std::int64_t steps, int repetitions) {
+void compare(const Graph& graph, Grain grain, std::int64_t steps, int repetitions) {
   Runtime one({.workers = 1}), two({.workers = 2});
   SpawnedPlan with_one(one, plan_for(graph, grain, 1)), with_two(two, plan_for(graph, grain, 1));
   const auto figures = alternate({{"one", [&] { return steps_per_second(with_one, steps); }},
                                   {"two", [&] { return steps_per_second(with_two, steps); }}},
                                  repetitions);
-  std::printf("%-6s one worker %.0f steps/s, two workers %.0f steps/s: %.2f times as fast\n", name,
-              median(figures.at("one")), median(figures.at("two")),
-              median_ratio(figures.at("two"), figures.at("one")));
+  std::printf("%-6s one worker %.0f steps/s, two workers %.0f steps/s: %.2f times as fast\n", to_string(grain).c_str(),
+              median(figures.at("one")), median(figures.at("two")), median_ratio(figures.at("two"), figures.at("one")));
   std::fflush(stdout);
 }
 
@@ -61,8 +60,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     const auto graph = two_branches(size, depth);
-    compare(graph, "per-op", Grain::per_op, steps, repetitions);
-    compare(graph, "chains", Grain::chains, steps, repetitions);
+    for (const auto grain : {Grain::per_op, Grain::chains}) compare(graph, grain, steps, repetitions);
   } catch (const std::exception& error) {
     std::cerr << "branches: " << error.what() << std::endl;
     return 1;

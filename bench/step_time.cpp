@@ -74,7 +74,7 @@ class Case {
   std::function<double()> measure_of(const std::string& variant) {
     if (variant == "bare") return [this] { return bare_.run(steps_); };
     if (variant == "products") return [this] { return bare_.run_products(steps_); };
-    const auto grain = variant == "fused" ? Grain::fused : (variant == "chains" ? Grain::chains : Grain::per_op);
+    const auto grain = parse_grain(variant);
     // Made before the first measurement, kept to the last.
     auto actors = std::make_shared<ActorStep>(spec_, data_, replicas_, grain, replicas_);
     return [this, actors] { return actors->run(steps_); };

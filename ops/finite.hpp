@@ -4,12 +4,12 @@
 
 namespace troupe {
 
-/// A flag on the device: a float32 scalar that is 1 if all elements of all `values` (float32) are finite, else 0. No
-/// elements are finite. It passes no gradient on.
+/// A flag on the device: a float32 scalar that is 1 if all elements of all `values` (float32) are finite, else 0. An
+/// empty tensor counts as finite. It passes no gradient on.
 Value all_finite(std::span<const Value> values);
 Value all_finite(Value x);
 
-/// 1 where x >= threshold, else 0, also for a NaN. It passes no gradient on. A flag of the whole group is
+/// 1 where x >= threshold, else 0 (0 for a NaN). It passes no gradient on. A flag of the whole group is
 /// at_least(all_reduce(flag), world size).
 Value at_least(Value x, double threshold);
 

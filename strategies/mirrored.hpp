@@ -23,7 +23,6 @@ class Mirrored final : public Strategy {
   explicit Mirrored(const std::vector<Device>& devices, MirroredOptions options = {})
       : Mirrored(places_of(devices), options) {}
 
-  std::string name() const override { return "mirrored"; }
   Plan training_plan(const PlanRequest& request) const override;
 
  private:

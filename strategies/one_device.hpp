@@ -10,7 +10,6 @@ class OneDevice final : public Strategy {
   explicit OneDevice(Device device = {}) : OneDevice(Place{0, device}) {}
   explicit OneDevice(const Place& place) : Strategy({place}) {}
 
-  std::string name() const override { return "one_device"; }
   Plan training_plan(const PlanRequest& request) const override;
 };
 

@@ -30,7 +30,6 @@ class Strategy {
   explicit Strategy(std::vector<Place> places);
   virtual ~Strategy() = default;
 
-  virtual std::string name() const = 0;
   /// Replicas whose gradients make one update. Replica r runs at places()[r].
   int num_replicas_in_sync() const { return static_cast<int>(places_.size()); }
   const std::vector<Place>& places() const { return places_; }

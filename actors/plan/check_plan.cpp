@@ -43,7 +43,9 @@ void check_in_place(const Plan& plan, const PlanActor& actor) {
   std::set<std::int32_t> taken;
   for (const auto& output : actor.outputs) {
     if (output.alias_of == kNone) continue;
-    const auto& input = actor.inputs.at(output.alias_of);
+    if (output.alias_of < 0 || output.alias_of >= static_cast<std::int32_t>(actor.inputs.size()))
+      refuse(actor, "works in place on input " + std::to_string(output.alias_of) + ", which it does not have");
+    const auto& input = actor.inputs[output.alias_of];
     if (input.edge == kNone) refuse(actor, "cannot work in place on an input that is no edge");
     if (output.edge != kNone && plan.edges[output.edge].initial_tokens > 0)
       refuse(actor, "cannot work in place where the output has initial tokens");
@@ -90,9 +92,16 @@ bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
 
 void check_plan(const Plan& plan) {
   if (plan.segments.empty()) throw Error("plan", "has no segments: choose a grain first (split, chain or fuse)");
-  for (const auto& edge : plan.edges)
+  for (const auto& edge : plan.edges) {
     if (edge.consumers.empty()) throw Error("plan", "nobody reads edge '" + edge.name + "'");
+    if (edge.initial_tokens < 0 || edge.capacity < std::max(1, edge.initial_tokens))
+      throw Error("plan", "edge '" + edge.name + "' cannot have " + std::to_string(edge.capacity) + " slots and " +
+                              std::to_string(edge.initial_tokens) + " tokens");
+  }
   for (const auto& actor : plan.actors) {
+    if (actor.place.process < 0) refuse(actor, "cannot be in process " + std::to_string(actor.place.process));
+    if (actor.role == ActorRole::op && actor.task.kind == "op" && !actor.make_task && !actor.task.call)
+      refuse(actor, "is an op but does not say which");
     const bool external = actor.role == ActorRole::external;
     if (external ? !actor.spawn_external : !actor.make_task && actor.task.kind.empty())
       refuse(actor, "has nothing to do: no task was given");

@@ -2,41 +2,38 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
+#include "troupe/actors/plan/chains.hpp"
 #include "troupe/actors/plan/liveness.hpp"
 #include "troupe/actors/plan/share_memory.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
 namespace {
 
-bool can_contract(const PlanActor& actor) {
-  const bool in_place = std::any_of(actor.outputs.begin(), actor.outputs.end(),
-                                    [](const PlanOutput& output) { return output.alias_of != kNone; });
-  return !in_place && !actor.alone && actor.role != ActorRole::collective && actor.role != ActorRole::conductor &&
-         actor.role != ActorRole::external;
-}
-
-/// Starts from a plan that was grouped another way, perhaps: buffers shared under that grouping no longer hold.
+/// The plan may have been grouped another way: buffers shared under that grouping no longer hold.
 void ungroup(Plan& plan) {
   plan.segments.clear();
   plan.shared_buffers.clear();
-  for (auto& edge : plan.edges) edge.shared_buffer = kNone;
+  for (auto& edge : plan.edges) {
+    edge.shared_buffer = kNone;
+    edge.shared_offset = 0;
+  }
 }
-
-/// Groups of actors that may be contracted; an actor that may not be is a group by itself.
-using Groups = std::vector<std::int32_t>;
 
 /// How often the longest chain of dependencies up to an actor leaves a group. Actors of one group and one level can be
 /// contracted: a path from one to another by way of a third outside would raise the level, so no cycle without a token
 /// can arise between segments. (Within a segment it cannot either, once the loops are widened.)
-std::vector<int> levels_of(const Plan& plan, const Dependencies& dependencies, const Groups& groups) {
+std::vector<int> levels_of(const Plan& plan, const Dependencies& dependencies, const Grouping& grouping) {
   std::vector<std::vector<ActorId>> later(plan.actors.size());
   for (const auto& dependency : dependencies.within_step())
     if (dependency.from != dependency.to) later[dependency.from].push_back(dependency.to);
   std::vector<int> level(plan.actors.size(), 0);
-  for (auto from : dependencies.order())
-    for (auto to : later[from]) level[to] = std::max(level[to], level[from] + (groups[from] == groups[to] ? 0 : 1));
+  for (auto from : grouping.order)
+    for (auto to : later[from])
+      level[to] = std::max(level[to], level[from] + (grouping.group[from] == grouping.group[to] ? 0 : 1));
   return level;
 }
 
@@ -80,13 +77,13 @@ class Executors {
 };
 
 /// Contracts each group into segments.
-Plan contract(Plan plan, const Dependencies& dependencies, const Groups& groups, bool one_thread_a_place) {
-  const auto level = levels_of(plan, dependencies, groups);
+void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grouping, bool one_thread_a_place) {
+  const auto level = levels_of(plan, dependencies, grouping);
   Executors executors(one_thread_a_place);
   std::map<std::pair<std::int32_t, int>, std::size_t> segment_at;
-  for (auto id : dependencies.order()) {
+  for (auto id : grouping.order) {
     const auto& actor = plan.actors[id];
-    const auto [at, is_new] = segment_at.try_emplace({groups[id], level[id]}, plan.segments.size());
+    const auto [at, is_new] = segment_at.try_emplace({grouping.group[id], level[id]}, plan.segments.size());
     if (is_new) plan.segments.push_back({actor.name, actor.place, {}, executors.of(actor), false});
     auto& segment = plan.segments[at->second];
     segment.actors.push_back(id);
@@ -96,9 +93,6 @@ Plan contract(Plan plan, const Dependencies& dependencies, const Groups& groups,
     if (segment.actors.size() > 1)
       segment.name =
           "'" + plan.actors[segment.actors.front()].name + "' to '" + plan.actors[segment.actors.back()].name + "'";
-  widen_loops(plan);
-  check_liveness(plan, Dependencies(plan));
-  return plan;
 }
 
 /// The dependencies of a plan that is not grouped, once it is known that it can run at all.
@@ -108,76 +102,60 @@ Dependencies ordered(const Plan& plan) {
   return dependencies;
 }
 
-Groups every_actor_alone(const Plan& plan) {
-  Groups groups(plan.actors.size());
-  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = static_cast<std::int32_t>(i);
-  return groups;
+Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies) {
+  Grouping grouping{std::vector<std::int32_t>(plan.actors.size()), dependencies.order()};
+  std::iota(grouping.group.begin(), grouping.group.end(), 0);
+  return grouping;
 }
 
-Groups replicas(const Plan& plan) {
-  auto groups = every_actor_alone(plan);
+Grouping replicas(const Plan& plan, const Dependencies& dependencies) {
+  auto grouping = every_actor_alone(plan, dependencies);
   std::map<std::pair<Place, int>, std::int32_t> first;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
+  for (std::size_t i = 0; i < plan.actors.size(); ++i) {
     const auto& actor = plan.actors[i];
-    if (can_contract(actor)) groups[i] = first.try_emplace({actor.place, actor.replica}, groups[i]).first->second;
+    auto& group = grouping.group[i];
+    if (can_contract(actor)) group = first.try_emplace({actor.place, actor.replica}, group).first->second;
   }
-  return groups;
+  return grouping;
 }
 
-/// A chain goes on from an actor to the only one that reads its outputs, if that one reads nothing else of this step.
-Groups chains(const Plan& plan, const Dependencies& dependencies) {
-  constexpr ActorId kMany = -2;
-  std::vector<ActorId> next(plan.actors.size(), kNone), previous(plan.actors.size(), kNone);
-  const auto note = [](ActorId& slot, ActorId actor) { slot = slot == kNone || slot == actor ? actor : kMany; };
-  for (const auto& dependency : dependencies.within_step()) {
-    if (dependency.kind != Dependency::Kind::data || dependency.from == dependency.to) continue;
-    note(next[dependency.from], dependency.to);
-    note(previous[dependency.to], dependency.from);
+Grouping grouping_of(const Plan& plan, const Dependencies& dependencies, Grain grain) {
+  switch (grain) {
+    case Grain::per_op:
+      return every_actor_alone(plan, dependencies);
+    case Grain::chains:
+      return chains(plan, dependencies);
+    case Grain::fused:
+      return replicas(plan, dependencies);
   }
-  auto groups = every_actor_alone(plan);
-  for (auto from : dependencies.order()) {
-    const auto to = next[from];
-    if (to < 0 || previous[to] != from) continue;
-    const auto &a = plan.actors[from], &b = plan.actors[to];
-    if (a.place == b.place && a.replica == b.replica && can_contract(a) && can_contract(b)) groups[to] = groups[from];
-  }
-  return groups;
+  throw Error("plan", "there is no such grain");
 }
+
+constexpr std::pair<Grain, const char*> kNames[] = {
+    {Grain::per_op, "per-op"}, {Grain::chains, "chains"}, {Grain::fused, "fused"}};
 
 }  // namespace
 
-Plan split(Plan plan) {
-  ungroup(plan);
-  const auto dependencies = ordered(plan);
-  const auto groups = every_actor_alone(plan);
-  plan = contract(std::move(plan), dependencies, groups, false);
-  share_memory(plan, dependencies);
-  return plan;
+std::string to_string(Grain grain) {
+  for (const auto& [known, name] : kNames)
+    if (known == grain) return name;
+  return "unknown";
 }
 
-Plan chain(Plan plan) {
-  ungroup(plan);
-  const auto dependencies = ordered(plan);
-  const auto groups = chains(plan, dependencies);
-  return contract(std::move(plan), dependencies, groups, false);
-}
-
-Plan fuse(Plan plan) {
-  ungroup(plan);
-  const auto dependencies = ordered(plan);
-  const auto groups = replicas(plan);
-  return contract(std::move(plan), dependencies, groups, true);
+Grain parse_grain(const std::string& name) {
+  for (const auto& [grain, known] : kNames)
+    if (known == name) return grain;
+  throw Error("plan", "there is no grain '" + name + "', but per-op, chains and fused");
 }
 
 Plan in_grain(Plan plan, Grain grain) {
-  switch (grain) {
-    case Grain::per_op:
-      return split(std::move(plan));
-    case Grain::chains:
-      return chain(std::move(plan));
-    case Grain::fused:
-      return fuse(std::move(plan));
-  }
+  ungroup(plan);
+  const auto dependencies = ordered(plan);
+  contract(plan, dependencies, grouping_of(plan, dependencies, grain), grain == Grain::fused);
+  widen_loops(plan);
+  const Dependencies grouped(plan);
+  check_liveness(plan, grouped);
+  if (grain != Grain::fused) share_memory(plan, grouped);
   return plan;
 }
 

@@ -35,8 +35,8 @@ inline bool is_host(Device device) {
   return device.type == DeviceType::cpu;
 }
 
-/// Where what belongs to a replica at `place` but runs on the host has its place: loaders, sinks, collectives. The
-/// place itself if it is a CPU device, else the CPU device of the same number.
+/// The place of a replica's actors on the host (loader, sink, collectives): `place` itself if it is a CPU device, else
+/// the CPU device of the same number.
 Place host_side(const Place& place);
 
 /// `cpu:0`, or `1/cpu:0` on process 1.
@@ -157,6 +157,8 @@ struct PlanEdge {
   TensorInfo info;
   /// Not kNone: the slot of this edge lies in that shared buffer of the plan, which other edges use at other times.
   std::int32_t shared_buffer = kNone;
+  /// Where in the shared buffer, in bytes.
+  std::size_t shared_offset = 0;
 
   bool operator==(const PlanEdge&) const = default;
 };

@@ -130,6 +130,7 @@ class Encoder {
     add(edge.initial_tokens);
     add(edge.info);
     add(edge.shared_buffer);
+    add(edge.shared_offset);
   }
   void add(const PlanSegment& segment) {
     add(std::string_view(segment.name));

@@ -53,13 +53,14 @@ struct SegmentLayout {
   std::vector<SegmentOutput> outputs;
   std::size_t arena_bytes = 0;
 
-  /// Bytes of the slots of all outputs for `rows` rows.
+  /// Bytes of the slots of all outputs, for the plan's most rows; parameters, outputs in place and shared buffers do
+  /// not count.
   std::size_t slot_bytes(const Plan& plan) const;
 };
 
 SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment);
 
-/// Bytes of elements of that kind for a number of rows.
+/// Bytes of a value with `rows` rows.
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 
 /// Whether somebody reads the edge of a producer at `place` in host memory: an actor on the host, or the stand-in for

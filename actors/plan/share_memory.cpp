@@ -1,7 +1,9 @@
 #include "troupe/actors/plan/share_memory.hpp"
 
 #include <algorithm>
+#include <functional>
 
+#include "troupe/actors/plan/reachability.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
 
 namespace troupe {
@@ -10,53 +12,33 @@ namespace {
 
 /// Below this nothing is gained.
 constexpr std::size_t kSmall = 4096;
-/// The tables below grow with the square of the number of actors.
-constexpr std::size_t kMostActors = 8192;
-
-using Bits = std::vector<bool>;
-
-void unite(Bits& bits, const Bits& others) {
-  for (std::size_t i = 0; i < bits.size(); ++i)
-    if (others[i]) bits[i] = true;
+/// Dependencies with that many tokens between actors that fire as the plan says.
+std::vector<Succession> successions(const Plan& plan, const Dependencies& dependencies, std::int32_t tokens) {
+  const auto trusted = [&](ActorId actor) { return plan.actors[actor].role != ActorRole::external; };
+  std::vector<Succession> found;
+  for (const auto& dependency : dependencies.all())
+    if (dependency.tokens == tokens && trusted(dependency.from) && trusted(dependency.to))
+      found.emplace_back(dependency.from, dependency.to);
+  return found;
 }
 
 /// Which firings come after which, over all steps.
 class Order {
  public:
-  Order(const Plan& plan, const Dependencies& dependencies)
-      : within_(plan.actors.size(), Bits(plan.actors.size())), across_(within_), from_(plan.actors.size()) {
-    const auto trusted = [&](ActorId actor) { return plan.actors[actor].role != ActorRole::external; };
-    for (const auto& dependency : dependencies.all())
-      if (dependency.tokens <= 1 && trusted(dependency.from) && trusted(dependency.to))
-        from_[dependency.from].push_back(dependency);
-    const auto& order = dependencies.order();
-    for (auto actor = order.rbegin(); actor != order.rend(); ++actor) find_later_in_step(*actor);
-    for (auto actor = order.rbegin(); actor != order.rend(); ++actor) find_later_in_next_step(*actor);
+  Order(const Plan& plan, const Dependencies& dependencies, const std::vector<Succession>& in_step)
+      : within_(plan.actors.size(), dependencies.order(), in_step),
+        across_(Reachability::with_one_of(successions(plan, dependencies, 1), within_, dependencies.order(), in_step)) {
   }
+  Order(const Plan& plan, const Dependencies& dependencies)
+      : Order(plan, dependencies, successions(plan, dependencies, 0)) {}
 
   /// Firing n of `first` is over before firing n of `second` begins.
-  bool before(ActorId first, ActorId second) const { return within_[first][second]; }
+  bool before(ActorId first, ActorId second) const { return within_.reaches(first, second); }
   /// Firing n of `first` is over before firing n + 1 of `second` begins.
-  bool before_next(ActorId first, ActorId second) const { return across_[first][second]; }
+  bool before_next(ActorId first, ActorId second) const { return across_.reaches(first, second); }
 
  private:
-  void find_later_in_step(ActorId actor) {
-    for (const auto& dependency : from_[actor]) {
-      if (dependency.tokens > 0 || dependency.to == actor) continue;
-      within_[actor][dependency.to] = true;
-      unite(within_[actor], within_[dependency.to]);
-    }
-  }
-
-  void find_later_in_next_step(ActorId actor) {
-    for (const auto& dependency : from_[actor]) {
-      if (dependency.tokens == 1) across_[actor][dependency.to] = true;
-      unite(across_[actor], dependency.tokens == 1 ? within_[dependency.to] : across_[dependency.to]);
-    }
-  }
-
-  std::vector<Bits> within_, across_;
-  std::vector<std::vector<Dependency>> from_;
+  Reachability within_, across_;
 };
 
 /// In memory that a buffer can serve for both.
@@ -66,52 +48,122 @@ bool lie_together(const Plan& plan, EdgeId a, EdgeId b) {
   return one == other || (is_host(one) && is_host(other));
 }
 
-bool can_share(const Plan& plan, const PlanEdge& edge, const std::vector<ActorId>& readers) {
-  const auto& producer = plan.actors[edge.producer];
-  const auto& output = producer.outputs[edge.output];
-  const bool in_place = output.parameter || output.alias_of != kNone || !output.pack_offsets.empty();
-  const auto elsewhere = [&](ActorId id) {
-    const auto& actor = plan.actors[id];
-    return actor.role == ActorRole::external || actor.place.process != producer.place.process;
-  };
-  return edge.capacity == 1 && edge.initial_tokens == 0 && !in_place && !elsewhere(edge.producer) &&
-         std::none_of(readers.begin(), readers.end(), elsewhere) && bytes_of(edge.info, plan.max_rows) >= kSmall;
+std::size_t bytes_of(const Plan& plan, EdgeId edge) {
+  return bytes_of(plan.edges[edge].info, plan.max_rows);
 }
+
+class MemorySharing {
+ public:
+  MemorySharing(Plan& plan, const Dependencies& dependencies)
+      : plan_(plan), dependencies_(dependencies), order_(plan, dependencies) {
+    for (const auto& segment : plan.segments)
+      for (const auto& output : lay_out(plan, segment).outputs)
+        if (output.edge != kNone && has_one_slot(output.edge)) stored_.push_back(output.edge);
+    std::ranges::sort(stored_);
+  }
+
+  /// The parts of a pack are computed in their places of it, so that nothing is left to copy: nobody reads the last
+  /// pack any more when the first part of the next one is made.
+  void place_parts() {
+    for (auto pack : stored_) {
+      const auto& producer = plan_.actors[plan_.edges[pack].producer];
+      const auto& offsets = output_of(pack).pack_offsets;
+      for (std::size_t i = 0; i < offsets.size(); ++i) {
+        const auto part = producer.inputs[i].edge;
+        if (part == kNone || !is_part(producer.inputs[i], pack)) continue;
+        if (plan_.edges[pack].shared_buffer == kNone) add_buffer(pack);
+        plan_.edges[part].shared_buffer = plan_.edges[pack].shared_buffer;
+        plan_.edges[part].shared_offset = offsets[i];
+      }
+    }
+  }
+
+  void share_buffers() {
+    std::vector<EdgeId> candidates;
+    for (auto edge : stored_)
+      if (plan_.edges[edge].shared_buffer == kNone && !is_in_place(edge) && bytes_of(plan_, edge) >= kSmall)
+        candidates.push_back(edge);
+    if (candidates.size() < 2) return;
+    std::ranges::stable_sort(candidates, std::greater<>(), [&](EdgeId edge) { return bytes_of(plan_, edge); });
+    std::vector<std::vector<EdgeId>> members;
+    for (auto edge : candidates) {
+      const auto buffer = std::ranges::find_if(members, [&](const auto& others) { return fits(edge, others); });
+      if (buffer != members.end()) {
+        plan_.edges[edge].shared_buffer = plan_.edges[buffer->front()].shared_buffer;
+        buffer->push_back(edge);
+      } else {
+        add_buffer(edge);
+        members.push_back({edge});
+      }
+    }
+  }
+
+ private:
+  const PlanOutput& output_of(EdgeId edge) const {
+    return plan_.actors[plan_.edges[edge].producer].outputs[plan_.edges[edge].output];
+  }
+
+  /// One slot, without a token, between actors of one process that fire as the plan says.
+  bool has_one_slot(EdgeId id) const {
+    const auto& edge = plan_.edges[id];
+    const auto process = plan_.actors[edge.producer].place.process;
+    const auto elsewhere = [&](ActorId reader) {
+      const auto& actor = plan_.actors[reader];
+      return actor.role == ActorRole::external || actor.place.process != process;
+    };
+    return edge.capacity == 1 && edge.initial_tokens == 0 && !elsewhere(edge.producer) &&
+           std::ranges::none_of(dependencies_.returners(id), elsewhere);
+  }
+
+  bool is_in_place(EdgeId edge) const {
+    const auto& output = output_of(edge);
+    return output.parameter || output.alias_of != kNone || !output.pack_offsets.empty();
+  }
+
+  bool is_part(const PlanInput& input, EdgeId pack) const {
+    const auto& edge = plan_.edges[input.edge];
+    const bool whole = input.byte_offset == 0 && bytes_of(input.info, plan_.max_rows) == bytes_of(plan_, input.edge);
+    // Whoever works on the pack in place must not change what another still reads.
+    return whole && edge.consumers.size() == 1 && std::ranges::binary_search(stored_, input.edge) &&
+           !is_in_place(input.edge) && lie_together(plan_, input.edge, pack) &&
+           are_over_before_next(dependencies_.returners(pack), edge.producer);
+  }
+
+  bool are_over_before_next(const std::vector<ActorId>& readers, ActorId producer) const {
+    return std::ranges::all_of(readers, [&](ActorId reader) { return order_.before_next(reader, producer); });
+  }
+
+  /// Whether edge a is empty again before b is filled, and b before a is filled in the next step.
+  bool comes_before(EdgeId a, EdgeId b) const {
+    return std::ranges::all_of(dependencies_.returners(a),
+                               [&](ActorId reader) { return order_.before(reader, plan_.edges[b].producer); }) &&
+           are_over_before_next(dependencies_.returners(b), plan_.edges[a].producer);
+  }
+
+  bool fits(EdgeId edge, const std::vector<EdgeId>& others) const {
+    return lie_together(plan_, edge, others.front()) && std::ranges::all_of(others, [&](EdgeId other) {
+             return comes_before(edge, other) || comes_before(other, edge);
+           });
+  }
+
+  void add_buffer(EdgeId edge) {
+    plan_.edges[edge].shared_buffer = static_cast<std::int32_t>(plan_.shared_buffers.size());
+    plan_.shared_buffers.push_back(bytes_of(plan_, edge));
+  }
+
+  Plan& plan_;
+  const Dependencies& dependencies_;
+  Order order_;
+  std::vector<EdgeId> stored_;  // edges that leave their segment and may share, in order
+};
 
 }  // namespace
 
 void share_memory(Plan& plan, const Dependencies& dependencies) {
-  if (plan.actors.size() > kMostActors) return;
-  std::vector<EdgeId> candidates;
-  for (EdgeId id = 0; id < static_cast<EdgeId>(plan.edges.size()); ++id)
-    if (can_share(plan, plan.edges[id], dependencies.returners(id))) candidates.push_back(id);
-  if (candidates.size() < 2) return;
-  const auto bytes = [&](EdgeId edge) { return bytes_of(plan.edges[edge].info, plan.max_rows); };
-  std::stable_sort(candidates.begin(), candidates.end(), [&](EdgeId a, EdgeId b) { return bytes(a) > bytes(b); });
-  const Order order(plan, dependencies);
-  const auto comes_before = [&](EdgeId a, EdgeId b) {
-    const auto &readers_of_a = dependencies.returners(a), &readers_of_b = dependencies.returners(b);
-    return std::all_of(readers_of_a.begin(), readers_of_a.end(),
-                       [&](ActorId reader) { return order.before(reader, plan.edges[b].producer); }) &&
-           std::all_of(readers_of_b.begin(), readers_of_b.end(),
-                       [&](ActorId reader) { return order.before_next(reader, plan.edges[a].producer); });
-  };
-  std::vector<std::vector<EdgeId>> members;
-  for (auto edge : candidates) {
-    const auto fits = [&](const std::vector<EdgeId>& buffer) {
-      return lie_together(plan, edge, buffer.front()) && std::all_of(buffer.begin(), buffer.end(), [&](EdgeId other) {
-               return comes_before(edge, other) || comes_before(other, edge);
-             });
-    };
-    const auto buffer = std::find_if(members.begin(), members.end(), fits);
-    plan.edges[edge].shared_buffer = static_cast<std::int32_t>(buffer - members.begin());
-    if (buffer == members.end()) {
-      members.push_back({edge});
-      plan.shared_buffers.push_back(bytes(edge));
-    } else {
-      buffer->push_back(edge);
-    }
-  }
+  if (plan.actors.size() > Reachability::kMostActors) return;
+  MemorySharing sharing(plan, dependencies);
+  sharing.place_parts();
+  sharing.share_buffers();
 }
 
 }  // namespace troupe

@@ -4,11 +4,12 @@
 
 namespace troupe {
 
-/// Lets edges that are never full at the same time share a buffer, whatever the order in which actors run:
-/// each pair is ordered by the dependencies of the plan. Edge a comes before edge b if every reader of a has fired
+/// Lets edges between segments that are never full at the same time share a buffer, whatever the order in which actors
+/// run: each pair is ordered by the dependencies of the plan. Edge a comes before edge b if every reader of a has fired
 /// before the producer of b does (a path of dependencies without a token), and every reader of b before the producer of
-/// a fires for the next step (a path with one token, as by way of a parameter's update). Fills in
-/// PlanEdge::shared_buffer and Plan::shared_buffers.
+/// a fires for the next step (a path with one token, as by way of a parameter's update). The parts of a pack are
+/// computed in their places of it if its readers come before the parts of the next step are made. Fills in
+/// PlanEdge::shared_buffer, shared_offset and Plan::shared_buffers.
 ///
 /// Left alone are edges with more than one slot or with tokens, in-place ones, small ones, and whatever meets an
 /// external actor, which may fire by another rule, or another process.

@@ -29,7 +29,7 @@ class InputQueue {
   std::uint32_t size() const { return count_; }
   const Arrival& front() const { return ring_[head_]; }
   /// Throws Error if the producer sent more than the edge has slots.
-  void push(Arrival arrival);
+  void push(Arrival&& arrival);
   Arrival pop();
 
  private:

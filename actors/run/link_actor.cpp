@@ -31,6 +31,8 @@ class LinkActor final : public Participant {
 
   std::int64_t on_prepare(const PrepareRun& order) override {
     run_ = order.run;
+    // Tokens may have come before this order.
+    for (std::uint32_t input = 0; input < ports_.inputs(); ++input) on_arrival(input);
     // Slots that are on their way are waited for by those who sent or hold them.
     report_finished();
     return kLastStep;

@@ -23,14 +23,14 @@
 //   all        -> supervisor Prepared, StepFailed, SourcePaused, RunFinished, AbortRun
 //   supervisor -> all        Describe (somebody wants to know what the actor waits for), Stop
 //
-// An actor that handles them itself, without Participant, must know all that its place in the plan can receive: CAF
-// answers an unknown message by an error that ends its sender.
+// An actor that does not derive from Participant must handle every message that its place in the plan can receive: CAF
+// answers an unknown message with an error that ends the sender.
 //
 // Work on a device may still be running when a message is sent: the event in it is the point in the work from which on
 // the tensor is there, or the slot may be overwritten. A device makes its stream wait for it; on the host a message
 // whose event is not done is held back until it is.
 //
-// A port is the number of an input of an actor, an output the number of one of its outputs.
+// `port` is the number of an input of an actor, `output` the number of one of its outputs.
 
 namespace troupe {
 

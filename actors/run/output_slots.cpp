@@ -1,46 +1,46 @@
 #include "troupe/actors/run/output_slots.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
-OutputSlots::OutputSlots(std::uint32_t capacity, std::uint32_t consumers) : slots_(capacity), consumers_(consumers) {
-  for (auto slot = capacity; slot-- > 0;) {
-    slots_[slot].held_by.assign(consumers, false);
-    free_.push_back(slot);
-  }
+OutputSlots::OutputSlots(std::uint32_t capacity, std::uint32_t consumers)
+    : consumers_(consumers), outstanding_(capacity, 0), held_(std::size_t{capacity} * consumers, 0), free_(capacity) {
+  std::iota(free_.begin(), free_.end(), 0);
 }
 
 std::uint32_t OutputSlots::take() {
-  const auto slot = free_.back();
+  if (free_.empty()) throw Error("credit", "there is no free slot");
+  const auto slot = free_.front();
   if (consumers_ == 0) return slot;
-  free_.pop_back();
-  slots_[slot].outstanding = consumers_;
-  slots_[slot].held_by.assign(consumers_, true);
+  free_.erase(free_.begin());
+  outstanding_[slot] = consumers_;
+  std::fill_n(held_.begin() + static_cast<std::ptrdiff_t>(at(slot, 0)), consumers_, std::uint8_t{1});
   return slot;
 }
 
 void OutputSlots::take(std::uint32_t slot, std::uint32_t consumer) {
-  if (slots_[slot].outstanding++ == 0) std::erase(free_, slot);
-  slots_[slot].held_by[consumer] = true;
+  if (outstanding_[slot]++ == 0) std::erase(free_, slot);
+  held_[at(slot, consumer)] = 1;
 }
 
 bool OutputSlots::give_back(std::uint32_t slot, std::uint32_t consumer) {
-  if (slot >= slots_.size() || consumer >= consumers_ || !slots_[slot].held_by[consumer])
+  if (slot >= capacity() || consumer >= consumers_ || !is_held(slot, consumer))
     throw Error("credit", "consumer " + std::to_string(consumer) + " returned slot " + std::to_string(slot) +
                               ", which it did not hold");
-  slots_[slot].held_by[consumer] = false;
-  if (--slots_[slot].outstanding > 0) return false;
+  held_[at(slot, consumer)] = 0;
+  if (--outstanding_[slot] > 0) return false;
   free_.push_back(slot);
   return true;
 }
 
 std::optional<std::uint32_t> OutputSlots::holder() const {
-  for (const auto& slot : slots_)
+  for (std::uint32_t slot = 0; slot < capacity(); ++slot)
     for (std::uint32_t consumer = 0; consumer < consumers_; ++consumer)
-      if (slot.held_by[consumer]) return consumer;
+      if (is_held(slot, consumer)) return consumer;
   return std::nullopt;
 }
 

@@ -14,14 +14,15 @@ class OutputSlots {
 
   bool has_free() const { return !free_.empty(); }
   std::uint32_t free_count() const { return static_cast<std::uint32_t>(free_.size()); }
-  std::uint32_t capacity() const { return static_cast<std::uint32_t>(slots_.size()); }
+  std::uint32_t capacity() const { return static_cast<std::uint32_t>(outstanding_.size()); }
   std::uint32_t consumers() const { return consumers_; }
 
-  /// Takes a free slot, to be filled for all consumers.
+  /// Takes the slot that has been free for longest, to be filled for all consumers: so the last ones sent are in slots
+  /// of their own.
   std::uint32_t take();
   /// Takes that slot, which must be free or be held by other consumers only, for one consumer.
   void take(std::uint32_t slot, std::uint32_t consumer);
-  bool is_held(std::uint32_t slot, std::uint32_t consumer) const { return slots_[slot].held_by[consumer]; }
+  bool is_held(std::uint32_t slot, std::uint32_t consumer) const { return held_[at(slot, consumer)] != 0; }
   /// One consumer is done with a slot. True if it was the last, so that the slot is free now. Throws Error if that
   /// consumer did not hold it.
   bool give_back(std::uint32_t slot, std::uint32_t consumer);
@@ -29,13 +30,14 @@ class OutputSlots {
   std::optional<std::uint32_t> holder() const;
 
  private:
-  struct Slot {
-    std::uint32_t outstanding = 0;
-    std::vector<bool> held_by;
-  };
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_;
+  std::size_t at(std::uint32_t slot, std::uint32_t consumer) const {
+    return static_cast<std::size_t>(slot) * consumers_ + consumer;
+  }
+
   std::uint32_t consumers_;
+  std::vector<std::uint32_t> outstanding_;  // by slot: consumers that hold it
+  std::vector<std::uint8_t> held_;          // by slot and consumer
+  std::vector<std::uint32_t> free_;         // longest free first
 };
 
 }  // namespace troupe

@@ -21,12 +21,15 @@ void ParameterReader::enter() {
     seen_changes_ = store_->changes_;
     ++version_;
   }
-  for (auto* copy : copies_) ++copy->readers;
+  for (auto* copy : copies_) ++copy->accesses;
 }
 
 void ParameterReader::leave() {
-  std::lock_guard lock(store_->mutex_);
-  for (auto* copy : copies_) --copy->readers;
+  {
+    std::lock_guard lock(store_->mutex_);
+    for (auto* copy : copies_) --copy->accesses;
+  }
+  store_->access_over_.notify_all();
 }
 
 }  // namespace troupe

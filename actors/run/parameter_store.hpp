@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,11 +38,14 @@ class UpdateCounter {
   std::int64_t updates() const { return updates_.load(std::memory_order_relaxed); }
   /// An update has begun and not ended: the elements may be anything.
   bool writing() const { return writing_.load(std::memory_order_acquire); }
+  /// Work that was launched may still write some day, though nobody waits for it.
+  void abandon() { abandoned_.store(true, std::memory_order_release); }
+  bool abandoned() const { return abandoned_.load(std::memory_order_acquire); }
 
  private:
   friend class ParameterStore;
   std::atomic<std::int64_t> updates_{0};
-  std::atomic<bool> writing_{false};
+  std::atomic<bool> writing_{false}, abandoned_{false};
 };
 
 class Lease;
@@ -63,8 +68,10 @@ class ParameterStore {
 
   explicit ParameterStore(std::uint64_t seed = 0) : seed_(seed) {}
 
+  std::uint64_t seed() const { return seed_; }
+
   /// Makes sure that a copy is there. It starts as another copy is, or as set() said, or as its initializer says.
-  /// Throws Error if the parameter is there with another shape or dtype.
+  /// Throws Error if the parameter is there with another shape or dtype, is being written, or has no whole copy left.
   void add(const PlanParameter& parameter);
 
   /// Everything in the store, parameters first in the order in which they came, then optimizer state by name.
@@ -75,13 +82,29 @@ class ParameterStore {
   /// Broken copies are whole again. Throws Error if shape or dtype differ, or while a run uses it.
   void set(const std::string& name, const Tensor& value);
 
+  /// A value with the number of updates that it has had.
+  struct Version {
+    std::int64_t updates = 0;
+    Tensor value;
+  };
+  /// The newest whole copy in host memory, or what set() gave a parameter that is not there yet; nothing if there is
+  /// neither. Throws Error while a run writes to it.
+  std::optional<Version> newest(const std::string& name) const;
+  /// Its number of updates; nothing if there is no whole copy.
+  std::optional<std::int64_t> newest_updates(const std::string& name) const;
+  /// Like set(), with the number of updates of another store's value.
+  void adopt(const std::string& name, const Version& version);
+  /// All names: of entries(), and of what was set but is not there yet.
+  std::vector<std::string> names() const;
+
   TrainingPosition position() const;
   void set_position(const TrainingPosition& position);
 
-  /// Borrows copies for a run. Copies that are behind are brought up to date. Throws Error if another run uses them in
-  /// a way that conflicts, or if they are broken. The lease must not outlive the store.
+  /// Borrows copies for a run. Copies that are behind are brought up to date. Waits for a ParameterReader that is just
+  /// reading. Throws Error if another run uses them in a way that conflicts, or if they are broken. The lease must not
+  /// outlive the store.
   Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower);
-  /// What is broken and since when, for people; empty if nothing is.
+  /// What is broken and why, for people; empty if nothing is.
   std::string broken() const;
   /// Replaces broken copies by the newest whole copy of another replica. Throws Error if there is none.
   void recover();
@@ -93,15 +116,17 @@ class ParameterStore {
 
   /// For plans that hold a lease, or are about to: the tensor itself, and its counter.
   const Tensor& borrowed(const ParameterRef& ref) const;
-  UpdateCounter& counter(const ParameterRef& ref);
+  std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref) const;
 
  private:
   friend class Lease;
   friend class ParameterReader;
   struct Copy {
     Tensor tensor;
-    std::unique_ptr<UpdateCounter> counter = std::make_unique<UpdateCounter>();
+    // Shared with the plan, which may be left behind and count on some day.
+    std::shared_ptr<UpdateCounter> counter = std::make_shared<UpdateCounter>();
     int readers = 0;
+    int accesses = 0;    // of ParameterReaders, which are short
     std::string writer;  // who borrows it to write
     std::string broken;  // why, if it is
     /// An abandoned run may still write to the tensor some day.
@@ -118,17 +143,22 @@ class ParameterStore {
   const Copy* newest_whole(const Parameter& parameter) const;
   Tensor first_value(const PlanParameter& parameter, const Parameter& known);
   void check_free(const ParameterRef& ref, bool to_write) const;
+  void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
+  void restore_all(std::unique_lock<std::mutex>& lock, const std::string& name, Parameter& parameter,
+                   const Version& version);
+  static void restore(Copy& copy, const TensorInfo& info, const Version& version);
   void check_whole(const ParameterRef& ref) const;
   void refresh(const ParameterRef& ref);
   void give_back(const Lease& lease);
-  void break_copies(const Lease& lease, const std::string& reason, bool abandoned);
+  void break_copies(const Lease& lease, const std::string& reason, bool abandoned, const std::set<int>& torn);
   std::string describe_broken() const;
 
   std::uint64_t seed_;
   mutable std::mutex mutex_;
+  mutable std::condition_variable access_over_;
   std::vector<std::string> trained_;
   std::map<std::string, Parameter> parameters_;
-  std::map<std::string, Tensor> start_values_;
+  std::map<std::string, Version> start_values_;
   TrainingPosition position_;
   /// Counts everything after which a copy may be another tensor, hold other elements, or be in use by a writer.
   std::uint64_t changes_ = 1;
@@ -145,8 +175,11 @@ class Lease {
 
   /// The run has ended as it should.
   void end_clean();
-  /// The run has failed; nobody writes any more.
-  void end_dirty(const std::string& reason);
+  /// The run has failed; nobody writes any more. The copies of the replicas that are `torn`, between this store and
+  /// others, are broken in any case.
+  void end_dirty(const std::string& reason, const std::set<int>& torn = {});
+  /// By replica, how often its copies were updated under this lease: one number if they are whole.
+  std::map<int, std::set<std::int64_t>> updates() const;
   /// The run was given up and may still write some day.
   void abandon(const std::string& reason);
 
@@ -156,6 +189,8 @@ class Lease {
     ParameterRef ref;
     std::int64_t updates_before;
   };
+  std::map<int, std::set<std::int64_t>> updates_locked() const;
+
   ParameterStore* store_ = nullptr;
   std::vector<ParameterRef> read_;
   std::vector<Written> written_;

@@ -40,7 +40,7 @@ caf::behavior Participant::make_behavior() {
         work();
       },
       [this](const StartSources& order) {
-        on_start(order.end_step);
+        on_run_until(order.end_step);
         work();
       },
       [this](const PauseSources& order) {
@@ -74,6 +74,7 @@ void Participant::wire(Wire& order) {
 void Participant::prepare(const PrepareRun& order) {
   Prepared prepared;
   status_->finished.store(false, std::memory_order_relaxed);
+  note_step(order.info.first_step);
   try {
     ports_.prepare(order.run);
     prepared.end_step = on_prepare(order);

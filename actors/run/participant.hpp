@@ -13,7 +13,8 @@ namespace troupe {
 /// An actor that takes part in a plan: it has ports, is prepared for runs, tells its supervisor what happens, and goes
 /// when the supervisor does. Subclasses say what they do with tensors; see SegmentActor, PortActor and LinkActor.
 ///
-/// Every message ends with a call of work(), so that whatever it made possible is done.
+/// Every handler here but those of Wire and Stop ends with work(), to do what the message made possible; handlers of
+/// subclasses call it themselves.
 class Participant : public caf::event_based_actor, protected PortsListener {
  public:
   explicit Participant(caf::actor_config& config);
@@ -26,9 +27,9 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   virtual void on_wired() {}
   /// A run is about to start. Returns the step before which its sources here will end, if they know.
   virtual std::int64_t on_prepare(const PrepareRun& order) = 0;
-  virtual void on_start(std::int64_t /*end_step*/) {}
   /// Sources stop; returns the first step that they have not emitted.
   virtual std::int64_t on_pause() { return 0; }
+  /// Sources go on, up to, not including, that step.
   virtual void on_run_until(std::int64_t /*end_step*/) {}
   virtual void describe(StallReport& report) = 0;
   /// Drop all handles that are not in the ports.
@@ -50,6 +51,8 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   void report_end(const EndRun& end);
   /// Everything here has ended and every slot is at rest.
   void report_finished();
+  /// The step that this actor is in, for the report of its death.
+  void note_step(std::int64_t step) { status_->step.store(step, std::memory_order_relaxed); }
   bool is_wired() const { return supervisor_ != nullptr; }
 
   Ports ports_;

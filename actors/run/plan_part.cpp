@@ -93,7 +93,7 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
                             return plan.segments[i].own_thread;
                           });
   if (!own_thread) return runtime_.system().spawn<SegmentActor>(std::move(setup));
-  runtime_.check_threads();
+  runtime_.check_thread();
   if (is_host(first.place.device)) setup.core = first.place.device.index;
   if (runtime_.options().cpu_devices <= usable_cores()) setup.busy_poll = runtime_.options().busy_poll;
   return runtime_.system().spawn<SegmentActor, caf::detached>(std::move(setup));
@@ -119,7 +119,8 @@ void PlanPart::spawn() {
     wires[i].generation = together_.generation;
     wires[i].rank = rank();
     wires[i].status = statuses_[i];
-    supervised.push_back({actors_[i], statuses_[i]->name, has_source(wiring.nodes()[i].segments), std::move(wires[i])});
+    supervised.push_back(
+        {actors_[i], statuses_[i]->name, has_source(wiring.nodes()[i].segments), statuses_[i], std::move(wires[i])});
   }
   const auto abort = [communicators = context_->communicators](const FailurePtr& failure) {
     for (const auto& [name, ranks] : communicators)

@@ -33,7 +33,7 @@ class PlanPart {
            std::map<int, std::shared_ptr<Link>> links);
   PlanPart(const PlanPart&) = delete;
   PlanPart& operator=(const PlanPart&) = delete;
-  /// Ends the actors if stop() has not been called.
+  /// Ends the actors if order_stop() has not been called.
   ~PlanPart();
 
   /// Borrows what the part reads and writes from its store. Throws Error like ParameterStore::borrow, or if somebody

@@ -20,6 +20,7 @@ Tensor PortActor::initial_token(std::uint32_t output) {
 }
 
 Arrival PortActor::take(std::uint32_t input) {
+  if (!ports_.has(input)) throw Error(name_in_plan(), "input " + std::to_string(input) + " holds no tensor");
   auto arrival = ports_.take(input);
   held_.push_back({input, arrival.slot});
   return arrival;
@@ -35,22 +36,42 @@ void PortActor::give_back(std::uint32_t input, Arrival& arrival) {
 
 std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
   if (!tensor) throw Error(name_in_plan(), "output " + std::to_string(output) + " was not set");
-  if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
-  const auto slot = ports_.take_slot(output);
-  ports_.send(output, slot, step, {tensor}, nullptr);
-  status_->count_firing();
-  return slot;
+  return send(output, {std::move(tensor)}, nullptr, step);
 }
 
 std::uint32_t PortActor::send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step) {
+  return send(output, {}, failure, step);
+}
+
+std::uint32_t PortActor::send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step) {
+  if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
   const auto slot = ports_.take_slot(output);
-  ports_.send(output, slot, step, {}, failure);
+  ports_.send(output, slot, step, sent, failure);
+  keep_token(output, slot, sent.tensor);
+  // The step of an actor with its own rule is the furthest that it has sent.
+  next_step_ = std::max(next_step_, step + 1);
+  note_step(next_step_ - 1);
+  if (!failure) status_->count_firing();
   return slot;
+}
+
+/// What was sent last is what a token carries into the next run.
+void PortActor::keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) {
+  if (ports_.output_wire(output).initial_tokens > 0) sent_tokens_[{output, slot}] = tensor;
+}
+
+SentTensor PortActor::token(std::uint32_t output, std::uint32_t slot) {
+  const auto sent = sent_tokens_.find({output, slot});
+  if (sent != sent_tokens_.end() && sent->second) return {sent->second};
+  const auto first = initial_token(output);
+  keep_token(output, slot, first);
+  return {first};
 }
 
 void PortActor::end() {
   if (std::exchange(ended_, true)) return;
   status_->waits_outside.store(false, std::memory_order_relaxed);
+  return_held();
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output) ports_.end(output);
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.drain(input);
   report_if_finished();
@@ -59,12 +80,12 @@ void PortActor::end() {
 // ---- orders of the supervisor
 
 std::int64_t PortActor::on_prepare(const PrepareRun& order) {
-  step_ = order.info.first_step;
+  step_ = next_step_ = order.info.first_step;
   end_step_ = end_of(order.info);
-  open_ = ended_ = finished_ = failed_ = false;
+  open_ = ended_ = finished_ = false;
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
     if (ports_.output_wire(output).initial_tokens > 0)
-      ports_.send_missing_tokens(output, step_, [&](std::uint32_t) { return SentTensor{initial_token(output)}; });
+      ports_.send_missing_tokens(output, step_, [&](std::uint32_t slot) { return token(output, slot); });
   on_run(order.info);
   const auto steps = is_source() ? steps_left() : std::nullopt;
   return steps && *steps < kLastStep - step_ ? step_ + *steps : kLastStep;
@@ -72,7 +93,7 @@ std::int64_t PortActor::on_prepare(const PrepareRun& order) {
 
 std::int64_t PortActor::on_pause() {
   open_ = false;
-  return step_;
+  return next_step_;
 }
 
 void PortActor::on_run_until(std::int64_t end_step) {
@@ -113,13 +134,11 @@ void PortActor::work() {
 }
 
 FailurePtr PortActor::failure_now(const std::string& what) const {
-  return std::make_shared<Failure>(Failure{.rank = rank(), .actor = name_in_plan(), .step = step_, .what = what});
+  return std::make_shared<Failure>(Failure{.rank = rank(), .actor = name_in_plan(), .step = next_step_, .what = what});
 }
 
 void PortActor::fail() {
-  failed_ = true;
   report_failure(failure_now(text_of(std::current_exception())));
-  return_held();
   end();
 }
 
@@ -131,13 +150,11 @@ void PortActor::return_held() {
 }
 
 void PortActor::end_with_inputs() {
-  bool any = false, all = true;
-  for (std::uint32_t input = 0; input < ports_.inputs(); ++input) {
-    if (ports_.input_wire(input).initial_tokens > 0) continue;
-    any = true;
-    all = all && ports_.drained(input);
-  }
-  if (any && all && held_.empty()) end();
+  // If all inputs have tokens, all of them end a run; else only the others do.
+  const bool only_tokens = is_source();
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
+    if ((only_tokens || ports_.input_wire(input).initial_tokens == 0) && !ports_.drained(input)) return;
+  if (ports_.inputs() > 0 && held_.empty()) end();
 }
 
 void PortActor::advance() {
@@ -166,6 +183,12 @@ bool PortActor::all_there() const {
   return true;
 }
 
+void PortActor::send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure) {
+  const auto slot = ports_.take_slot(output);
+  ports_.send(output, slot, step_, {tensor}, failure);
+  keep_token(output, slot, tensor);
+}
+
 void PortActor::fire_once() {
   std::vector<Arrival> arrivals;
   std::vector<Tensor> tensors, made(ports_.outputs());
@@ -177,10 +200,11 @@ void PortActor::fire_once() {
   }
   if (!failure) failure = fire_guarded(tensors, made);
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
-    ports_.send(output, ports_.take_slot(output), step_, {failure ? Tensor() : made[output]}, failure);
+    send_made(output, failure ? Tensor() : made[output], failure);
   tensors.clear();
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.give_back(input, arrivals[input]);
-  ++step_;
+  next_step_ = ++step_;
+  note_step(step_ - 1);
   status_->count_firing();
 }
 

@@ -68,8 +68,7 @@ class PortActor : public Participant {
 
   /// A run is about to start.
   virtual void on_run(const RunInfo& /*run*/) {}
-  /// Handlers for the subclass's own messages. One that makes a firing possible calls poll_again().
-  caf::message_handler own_handlers() override { return {}; }
+  /// For handlers of the subclass's own messages, own_handlers(): one that makes a firing possible calls this.
   void poll_again() { work(); }
   /// Sources: the run may go on to this step, not including it.
   std::int64_t end_step() const { return end_step_; }
@@ -81,7 +80,6 @@ class PortActor : public Participant {
   };
 
   std::int64_t on_prepare(const PrepareRun& order) final;
-  void on_start(std::int64_t end_step) final { on_run_until(end_step); }
   std::int64_t on_pause() final;
   void on_run_until(std::int64_t end_step) final;
   void describe(StallReport& report) final;
@@ -91,6 +89,10 @@ class PortActor : public Participant {
   void work() final;
   bool is_watched() const final { return false; }
 
+  std::uint32_t send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
+  void send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure);
+  void keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor);
+  SentTensor token(std::uint32_t output, std::uint32_t slot);
   bool is_source() const;
   bool may_fire_now();
   bool all_there() const;
@@ -105,12 +107,13 @@ class PortActor : public Participant {
   std::string waits_for() const;
 
   std::vector<Held> held_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;  // by output and slot
   std::int64_t step_ = 0;
+  std::int64_t next_step_ = 0;  // after the furthest that was sent
   std::int64_t end_step_ = 0;
   bool open_ = false;
   bool ended_ = true;
   bool finished_ = true;
-  bool failed_ = false;
   bool working_ = false;
 };
 

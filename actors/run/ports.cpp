@@ -93,6 +93,7 @@ void Ports::accept(const WorkCompleted&) {
     at = next;
   }
   for (auto& ready : arrivals) arrive(ready);
+  for (const auto& ready : arrivals) tell_if_ended(ready.port);
   for (const auto& returned : credits) free_slot(returned);
 }
 
@@ -114,7 +115,11 @@ void Ports::free_slot(const CreditReturned& returned) {
 void Ports::accept(const DataEnded& ended) {
   if (ended.stamp.generation != generation_) return;
   inputs_.at(ended.port).ended_run = ended.stamp.run;
-  if (ended.stamp.run == run_) listener_.on_ended(ended.port);
+  tell_if_ended(ended.port);
+}
+
+void Ports::tell_if_ended(std::uint32_t input) {
+  if (inputs_[input].ended_run == run_ && !is_late(input)) listener_.on_ended(input);
 }
 
 std::vector<Event> Ports::take_last_uses(std::uint32_t output, std::uint32_t slot) {
@@ -146,18 +151,18 @@ void Ports::note_token(Output& output, Token token) {
   output.tokens.push_back(token);
 }
 
-void Ports::send_to(const ConsumerPort& consumer, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
+void Ports::send_to(const ConsumerPort& consumer, std::uint32_t slot, const Stamp& stamp, const SentTensor& sent,
                     const FailurePtr& failure) {
   const bool copied = consumer.on_host && sent.host_copy;
-  tell(consumer.actor, TensorReady{consumer.port, slot, stamp(step), copied ? sent.host_copy : sent.tensor, failure,
+  tell(consumer.actor, TensorReady{consumer.port, slot, stamp, copied ? sent.host_copy : sent.tensor, failure,
                                    copied ? sent.copied : sent.ready});
 }
 
 void Ports::send(std::uint32_t number, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
                  const FailurePtr& failure) {
   auto& output = outputs_[number];
-  if (output.wire.initial_tokens > 0) note_token(output, {slot, step});
-  for (const auto& consumer : output.wire.consumers) send_to(consumer, slot, step, sent, failure);
+  if (output.wire.initial_tokens > 0) note_token(output, {slot, stamp(step)});
+  for (const auto& consumer : output.wire.consumers) send_to(consumer, slot, stamp(step), sent, failure);
 }
 
 void Ports::send_missing_tokens(std::uint32_t number, std::int64_t first_step,
@@ -172,7 +177,7 @@ void Ports::send_missing_tokens(std::uint32_t number, std::int64_t first_step,
     for (std::uint32_t i = 0; i < output.slots.consumers(); ++i) {
       if (output.slots.is_held(token.slot, i)) continue;
       output.slots.take(token.slot, i);
-      send_to(output.wire.consumers[i], token.slot, token.step, tensor_of(token.slot), nullptr);
+      send_to(output.wire.consumers[i], token.slot, token.stamp, tensor_of(token.slot), nullptr);
     }
   }
 }

@@ -128,10 +128,10 @@ class Ports {
     InputQueue queue;
     std::uint64_t ended_run = 0;
   };
-  /// A slot that carries a token, and the step it was sent for.
+  /// A slot that carries a token, and what it was sent for.
   struct Token {
     std::uint32_t slot;
-    std::int64_t step;
+    Stamp stamp;
   };
   struct Output {
     OutputWire wire;
@@ -142,8 +142,9 @@ class Ports {
 
   Stamp stamp(std::int64_t step) const { return {generation_, run_, step}; }
   void note_token(Output& output, Token token);
-  void send_to(const ConsumerPort& consumer, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
+  void send_to(const ConsumerPort& consumer, std::uint32_t slot, const Stamp& stamp, const SentTensor& sent,
                const FailurePtr& failure);
+  void tell_if_ended(std::uint32_t input);
   bool hold_back(const Event& event);
   bool is_late(std::uint32_t input) const;
   void arrive(TensorReady& ready);

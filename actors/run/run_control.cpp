@@ -122,15 +122,23 @@ void RunControl::give_up(const FailurePtr& failure) {
 void RunControl::finish(Phase phase, std::unique_lock<std::mutex>& lock) {
   phase_ = phase;
   changed_.notify_all();
-  const auto callback = on_over_;
   lock.unlock();
-  if (callback) callback();
+  // Whoever closes waits until the callback has returned, and may do so in the callback itself.
+  std::lock_guard calling(callback_mutex_);
+  const auto callback = on_over_;  // it may replace itself
+  try {
+    if (callback) callback();
+  } catch (...) {
+    // The run is over all the same; the program's own error is not the run's.
+  }
 }
 
 void RunControl::close() {
-  std::lock_guard lock(mutex_);
-  closed_ = true;
-  on_over_ = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  on_over({});
 }
 
 bool RunControl::drained() const {
@@ -154,7 +162,7 @@ bool RunControl::wait_for(std::chrono::milliseconds limit) {
 }
 
 void RunControl::on_over(std::function<void()> callback) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(callback_mutex_);
   on_over_ = std::move(callback);
 }
 

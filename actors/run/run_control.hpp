@@ -48,7 +48,8 @@ class RunControl {
   FailurePtr failure() const;
   /// Waits until the run is over, at most for `limit`. True if it is over.
   bool wait_for(std::chrono::milliseconds limit);
-  /// Called on any thread when a run is over, with the lock released.
+  /// Called on any thread when a run is over. What it throws is dropped. It is not called any more once close() or
+  /// another on_over() has returned.
   void on_over(std::function<void()> callback);
 
   // What the parts report.
@@ -77,6 +78,7 @@ class RunControl {
   void pause_sources();
   void finish(Phase phase, std::unique_lock<std::mutex>& lock);
 
+  std::recursive_mutex callback_mutex_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Part> parts_;

@@ -18,11 +18,14 @@ struct ExecutorStatus {
   std::atomic<std::uint64_t> firings{0};  ///< of its tasks, completed ones only
   /// The run is over for this executor, so that it need not fire.
   std::atomic<bool> finished{true};
-  /// The executor counts its firings and says when it has finished.
+  /// It counts as a stall if this one completes no firing for long. Not so for external actors and links, which may
+  /// have nothing to do.
   std::atomic<bool> watched{false};
   /// It waits for something outside the plan, such as live data, and that is no stall.
   std::atomic<bool> waits_outside{false};
-  /// The task that runs now; null between tasks. Points to a string that lives as long as the plan.
+  /// The step that it is in, or was last.
+  std::atomic<std::int64_t> step{0};
+  /// The task that runs now; null between tasks. Points to a name in the plan, which lives longer than this.
   std::atomic<const std::string*> running{nullptr};
 
   /// Only the executor itself counts.

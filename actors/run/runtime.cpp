@@ -1,5 +1,6 @@
 #include "troupe/actors/run/runtime.hpp"
 
+#include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
@@ -133,8 +134,8 @@ bool Runtime::on_own_thread() const {
   return runtime_of_thread == state_.get();
 }
 
-void Runtime::check_threads(int count) const {
-  try_threads(count);
+void Runtime::check_thread() const {
+  try_threads(1);
 }
 
 void Runtime::leave_behind(const std::string& actor) const {

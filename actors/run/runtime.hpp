@@ -34,7 +34,7 @@ class Runtime {
   explicit Runtime(RuntimeOptions options = {});
   /// Uses an existing actor system, which must outlive this and all plans. Its configuration needs
   /// `add_message_types<caf::id_block::troupe>()` (actors/run/messages.hpp); the program's own messages have type ids
-  /// from caf::first_custom_type_id on. `workers` and `busy_poll` of the options have no effect on its threads. Do not
+  /// from caf::first_custom_type_id on. `workers` has no effect. Do not
   /// wait for a run on one of them: use TrainingRun::on_progress.
   explicit Runtime(caf::actor_system& system, RuntimeOptions options = {});
 
@@ -46,10 +46,11 @@ class Runtime {
   bool run_one() const;
   /// A number below `count`, drawn from the test seed.
   std::size_t draw(std::size_t count) const;
-  /// True on a thread that runs actors of this runtime, which must not wait for them.
+  /// True on a thread of the actor system that this made, which must not wait for its actors. Always false on an
+  /// existing actor system.
   bool on_own_thread() const;
-  /// Throws Error if no further threads can be made.
-  void check_threads(int count = 1) const;
+  /// Throws Error if no further thread can be made.
+  void check_thread() const;
   /// An actor is stuck in code that does not return. The actor system is not taken down then: its threads are left
   /// behind, so that the process can end, and a line on stderr says why.
   void leave_behind(const std::string& actor) const;

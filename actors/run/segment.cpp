@@ -59,7 +59,7 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnCont
                               "; place it on " + to_string(host_side(actor.place)));
     if (task.is_source()) sources_.push_back(tasks_.size() - 1);
     for (const auto& output : actor.outputs)
-      if (output.parameter) tasks_.back().writes.push_back(&store_->counter(*output.parameter));
+      if (output.parameter) tasks_.back().writes.push_back(store_->counter(*output.parameter));
   }
 }
 
@@ -211,9 +211,9 @@ bool Segment::run_task(std::size_t i, bool continued) {
                       binding_->rows,
                       {*stream_, scratch_.address()}};
   if (entry.writes.empty()) return continued ? entry.task->advance(firing) : entry.task->fire(firing);
-  for (auto* written : entry.writes) written->begin_update();
+  for (const auto& written : entry.writes) written->begin_update();
   entry.task->fire(firing);
-  for (auto* written : entry.writes) written->finish_update();
+  for (const auto& written : entry.writes) written->finish_update();
   return true;
 }
 

@@ -86,6 +86,9 @@ class Segment {
   const Event& last_work();
   /// Work of this run failed on the device: what this segment updates may be anything.
   void mark_failed();
+  /// Nobody will wait for the work that was launched: what it updates on a device may be written at any time, so its
+  /// copies are given up.
+  void abandon_work();
 
  private:
   struct TaskEntry {
@@ -93,7 +96,7 @@ class Segment {
     int replica;
     std::unique_ptr<Task> task;
     std::size_t first_argument, inputs, outputs;
-    std::vector<UpdateCounter*> writes;
+    std::vector<std::shared_ptr<UpdateCounter>> writes;
   };
   struct SlotArgument {
     std::size_t argument;
@@ -107,7 +110,7 @@ class Segment {
   static constexpr std::int64_t kNothingSent = -1;
   /// The parameter whose value the tokens of an output are, if they are.
   struct TokenParameter {
-    const UpdateCounter* counter = nullptr;
+    std::shared_ptr<const UpdateCounter> counter;
     std::int64_t version = kNothingSent;  // that was sent last
     bool leaves_process = false;
   };

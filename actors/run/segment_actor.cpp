@@ -63,9 +63,14 @@ std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
   first_step_ = order.info.first_step;
   end_step_ = end_of(order.info);
   sources_open_ = false;
+  // Tokens first: those of one segment may be what another waits for.
   for (auto& segment : segments_) {
-    segment.work->refresh_tokens();
-    send_missing_tokens(segment);
+    segment.failure = nullptr;
+    segment.fired = 0;
+    guard(segment, 0, [&] {
+      segment.work->refresh_tokens();
+      send_missing_tokens(segment);
+    });
   }
   auto end_step = kLastStep;
   for (std::uint32_t number = 0; number < segments_.size(); ++number)
@@ -75,8 +80,6 @@ std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
 
 std::int64_t SegmentActor::prepare_segment(std::uint32_t number, const RunInfo& run) {
   auto& segment = segments_[number];
-  segment.fired = 0;
-  segment.failure = nullptr;
   segment.ended = segment.finished = false;
   segment.blockers = 0;
   for (std::uint32_t i = 0; i < segment.inputs(); ++i)
@@ -100,10 +103,6 @@ void SegmentActor::send_missing_tokens(SegmentState& segment) {
       return segment.work->token(static_cast<std::int32_t>(i), slot);
     });
   }
-}
-
-void SegmentActor::on_start(std::int64_t end_step) {
-  on_run_until(end_step);
 }
 
 std::int64_t SegmentActor::on_pause() {
@@ -131,6 +130,8 @@ void SegmentActor::on_run_until(std::int64_t end_step) {
 }
 
 void SegmentActor::on_stop() {
+  for (auto& segment : segments_)
+    if (!segment.finished) segment.work->abandon_work();
   segments_.clear();
   ready_.clear();
 }

@@ -61,7 +61,6 @@ class SegmentActor final : public Participant {
 
   void on_wired() override;
   std::int64_t on_prepare(const PrepareRun& order) override;
-  void on_start(std::int64_t end_step) override;
   std::int64_t on_pause() override;
   void on_run_until(std::int64_t end_step) override;
   void on_stop() override;

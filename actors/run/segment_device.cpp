@@ -42,7 +42,7 @@ void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> shared_bu
       if (output.is_parameter(edge))
         slot = parameter(*output.parameter).view(shape);
       else if (edge.shared_buffer != kNone)
-        slot = shared_buffers[edge.shared_buffer].view(shape, edge.info.dtype, 0);
+        slot = shared_buffers[edge.shared_buffer].view(shape, edge.info.dtype, edge.shared_offset);
       else
         slot = make_slot(plan, edge, place);
     }
@@ -107,7 +107,15 @@ const Event& Segment::last_work() {
 
 void Segment::mark_failed() {
   for (const auto& entry : tasks_)
-    for (auto* written : entry.writes) written->begin_update();
+    for (const auto& written : entry.writes) written->begin_update();
+}
+
+void Segment::abandon_work() {
+  if (!own_memory_) return;
+  const auto last = stream_->record();
+  if (last.done() && !last.error()) return;
+  for (const auto& entry : tasks_)
+    for (const auto& written : entry.writes) written->abandon();
 }
 
 }  // namespace troupe

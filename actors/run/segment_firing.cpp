@@ -2,21 +2,11 @@
 #include <caf/send.hpp>
 
 #include "troupe/actors/run/segment_actor.hpp"
+#include "troupe/actors/run/spin_pause.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {
-
-namespace {
-
-/// Yields the core to its sibling hyper-thread.
-void spin_pause() {
-#ifdef __x86_64__
-  __builtin_ia32_pause();
-#endif
-}
-
-}  // namespace
 
 bool SegmentActor::may_fire(const SegmentState& segment) const {
   return segment.state == State::idle && !segment.ended && (!segment.is_source || sources_open_);
@@ -58,6 +48,7 @@ void SegmentActor::fire(std::uint32_t number) {
     return;
   }
   segment.state = State::running;
+  note_step(step_of(segment));
   if (begin_firing(segment)) run_tasks(number);
 }
 
@@ -160,15 +151,14 @@ bool SegmentActor::run_task(SegmentState& segment, bool continued) {
     guard(segment, segment.task, [&] { segment.work->skip_task(segment.task, segment.failure); });
     return true;
   }
-  const auto& task = segment.work->task_name(segment.task);
-  status_->running.store(&task, std::memory_order_relaxed);
+  const auto& actor = setup_.plan->actors[segment.work->layout().tasks[segment.task].actor];
+  status_->running.store(&actor.name, std::memory_order_relaxed);
   const auto begin = setup_.trace ? Trace::Clock::now() : Trace::Clock::time_point();
   bool complete = true;
   guard(segment, segment.task, [&] { complete = segment.work->run_task(segment.task, continued); });
   if (setup_.trace) {
-    const auto& actor = setup_.plan->actors[segment.work->layout().tasks[segment.task].actor];
     setup_.trace->add(
-        {task, to_string(actor.place.device), actor.replica, step_of(segment), begin, Trace::Clock::now()});
+        {actor.name, to_string(actor.place.device), actor.replica, step_of(segment), begin, Trace::Clock::now()});
   }
   status_->running.store(nullptr, std::memory_order_relaxed);
   if (complete) status_->count_firing();

@@ -11,7 +11,7 @@ void Segment::find_token_parameters(const Plan& plan, const Place& place) {
     auto& token = token_parameters_.emplace_back();
     const auto& edge = plan.edges[output.edge];
     if (!output.parameter || edge.initial_tokens == 0) continue;
-    token.counter = &store_->counter(*output.parameter);
+    token.counter = store_->counter(*output.parameter);
     token.leaves_process = std::any_of(edge.consumers.begin(), edge.consumers.end(), [&](const auto& consumer) {
       return plan.actors[consumer.actor].place.process != place.process;
     });

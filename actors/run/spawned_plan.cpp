@@ -4,7 +4,8 @@
 #include <atomic>
 #include <caf/actor.hpp>
 #include <caf/send.hpp>
-#include <thread>
+#include <map>
+#include <set>
 
 #include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/liveness.hpp"
@@ -101,7 +102,10 @@ SpawnedPlan::~SpawnedPlan() {
   std::vector<std::string> stuck;
   if (state_->under_test()) {
     run_all();
-  } else {
+  } else if (on_own_thread() && !state_->leases.empty()) {
+    // Waiting would keep the actors from going.
+    stuck.push_back("its own thread");
+  } else if (!on_own_thread()) {
     for (const auto& part : state_->parts) {
       for (const auto& name : part->wait_until_gone(kStopLimit)) {
         part->runtime().leave_behind(name);
@@ -109,13 +113,26 @@ SpawnedPlan::~SpawnedPlan() {
       }
     }
   }
+  if (stuck.empty()) end_dirty();
+  for (auto& lease : state_->leases) lease.abandon("a run was given up while " + stuck.front() + " was busy");
+}
+
+bool SpawnedPlan::on_own_thread() const {
+  return std::any_of(state_->parts.begin(), state_->parts.end(),
+                     [](const auto& part) { return part->runtime().on_own_thread(); });
+}
+
+/// A replica that has parameters in several parts is broken if the parts have made different numbers of updates.
+void SpawnedPlan::end_dirty() {
+  std::map<int, std::set<std::int64_t>> updates;
+  for (const auto& lease : state_->leases)
+    for (const auto& [replica, counts] : lease.updates()) updates[replica].insert(counts.begin(), counts.end());
+  std::set<int> torn;
+  for (const auto& [replica, counts] : updates)
+    if (counts.size() > 1) torn.insert(replica);
   const auto failure = state_->control->failure();
-  for (auto& lease : state_->leases) {
-    if (!stuck.empty())
-      lease.abandon("a run was given up while " + stuck.front() + " was busy");
-    else
-      lease.end_dirty(failure ? to_string(*failure) : "a run was given up");
-  }
+  for (auto& lease : state_->leases) lease.end_dirty(failure ? to_string(*failure) : "a run was given up", torn);
+  state_->leases.clear();
 }
 
 const Plan& SpawnedPlan::plan() const {
@@ -145,13 +162,8 @@ FailurePtr SpawnedPlan::failure() const {
 /// Returns what the run has borrowed once it has ended and nobody can write any more.
 void SpawnedPlan::settle() {
   if (state_->leases.empty() || !state_->control->drained()) return;
-  const auto failure = state_->control->failure();
-  for (auto& lease : state_->leases) {
-    if (failure)
-      lease.end_dirty(to_string(*failure));
-    else
-      lease.end_clean();
-  }
+  if (state_->control->failure()) return end_dirty();
+  for (auto& lease : state_->leases) lease.end_clean();
   state_->leases.clear();
 }
 
@@ -163,12 +175,6 @@ void SpawnedPlan::on_over(std::function<void()> callback) {
   state_->control->on_over(std::move(callback));
 }
 
-std::uint64_t SpawnedPlan::firings() const {
-  std::uint64_t sum = 0;
-  state_->for_each_status([&](const ExecutorStatus& status) { sum += status.firings.load(std::memory_order_relaxed); });
-  return sum;
-}
-
 void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
   std::vector<const ExecutorStatus*> statuses;
   state_->for_each_status([&](const ExecutorStatus& status) { statuses.push_back(&status); });
@@ -177,24 +183,22 @@ void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
     give_up("[watchdog] no progress of '" + *stalled + "' for " + std::to_string(limit.count()) + " ms:" + describe());
 }
 
-/// Lets all actors of all parts handle their mail, in an order drawn from the seed of the first.
+/// Lets one actor of one part handle its mail, which is drawn from the seed of the first. False if none has any.
+bool SpawnedPlan::run_one() {
+  auto& parts = state_->parts;
+  const auto first = parts.front()->runtime().draw(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[(first + i) % parts.size()]->runtime().run_one()) return true;
+  return false;
+}
+
 void SpawnedPlan::run_all() {
-  while (!state_->parts.empty()) {
-    const auto first = state_->parts.front()->runtime().draw(state_->parts.size());
-    bool any = false;
-    for (std::size_t i = 0; i < state_->parts.size() && !any; ++i)
-      any = state_->parts[(first + i) % state_->parts.size()]->runtime().run_one();
-    if (!any) return;
+  while (run_one()) {
   }
 }
 
 void SpawnedPlan::drive() {
-  auto& parts = state_->parts;
-  bool any = true;
-  while (any && !done()) {
-    const auto first = parts.front()->runtime().draw(parts.size());
-    any = false;
-    for (std::size_t i = 0; i < parts.size() && !any; ++i) any = parts[(first + i) % parts.size()]->runtime().run_one();
+  while (!done() && run_one()) {
   }
   if (!done()) give_up("[watchdog] no actor has anything to do:" + describe());
 }
@@ -209,9 +213,7 @@ void SpawnedPlan::wait_for_end(const WaitOptions& options) {
 }
 
 void SpawnedPlan::wait(const WaitOptions& options) {
-  for (const auto& part : state_->parts)
-    if (part->runtime().on_own_thread())
-      throw Error("run", "a thread of the runtime's actors cannot wait for them; use on_over() there");
+  if (on_own_thread()) throw Error("run", "a thread of the runtime's actors cannot wait for them; use on_over() there");
   try {
     wait_for_end(options);
     if (options.on_interval) options.on_interval();

@@ -17,8 +17,8 @@
 namespace troupe {
 
 struct WaitOptions {
-  /// An actor that completes no firing for so long has stalled: the run is given up, with a report of what every actor
-  /// waits for.
+  /// An executor that completes no firing for so long has stalled: the run is given up, with a report of what every
+  /// actor waits for.
   std::chrono::milliseconds stall_limit{60'000};
   /// Called on the waiting thread every `interval`, and once at the end. If it throws, the run is ended in order before
   /// the exception is passed on.
@@ -35,13 +35,14 @@ struct PartSetup {
 /// A plan as actors. Not thread-safe, except for stop().
 class SpawnedPlan {
  public:
-  /// Proves the plan live and spawns its actors. Throws Error if it could deadlock, has a hole, names something that
-  /// the context does not have, or if out of memory.
+  /// Proves the plan live and spawns its actors. Throws Error if it could deadlock, is incomplete, names something
+  /// that the context does not have, or if memory runs out.
   SpawnedPlan(const Runtime& runtime, Plan plan, SpawnContext context = {}, std::shared_ptr<Trace> trace = nullptr);
   /// Spawns every part of the plan on its own runtime, part i on parts[i], all in this process. Edges between
   /// parts cross in-memory links that copy bytes.
   SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_ptr<Trace> trace = nullptr);
-  /// Stops all actors and waits for them, for a limited time.
+  /// Stops all actors and waits for them, for a limited time. On a thread of the runtime's actors it does not wait, and
+  /// a run that is in progress then leaves its parameters broken.
   ~SpawnedPlan();
   SpawnedPlan(const SpawnedPlan&) = delete;
   SpawnedPlan& operator=(const SpawnedPlan&) = delete;
@@ -65,8 +66,6 @@ class SpawnedPlan {
   /// those who do not wait().
   void check_progress(std::chrono::milliseconds limit);
 
-  /// Firings of all actors so far.
-  std::uint64_t firings() const;
   /// What every actor waits for.
   std::string describe();
   /// The actors of a part, for tests that kill them: executors in the order of the plan, then stand-ins; the
@@ -78,6 +77,9 @@ class SpawnedPlan {
  private:
   struct State;
   void settle();
+  void end_dirty();
+  bool on_own_thread() const;
+  bool run_one();
   void drive();
   void run_all();
   void give_up(const std::string& reason);

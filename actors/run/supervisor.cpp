@@ -49,7 +49,6 @@ caf::behavior Supervisor::make_behavior() {
       [this](const SourcePaused& report) { source_paused(report); },
       [this](const RunFinished&) { actor_finished(); },
       [this](const PrepareRun& order) {
-        run_ = order.info;
         end_step_ = kLastStep;
         prepared_ = finished_ = paused_ = 0;
         furthest_step_ = order.info.first_step;
@@ -124,8 +123,8 @@ void Supervisor::actor_died(const caf::down_msg& down) {
     return supervised.actor.address() == down.source;
   });
   if (dead == actors_.end()) return;
-  control_->give_up(
-      death_of(dead->name, system().render(down.reason), run_.first_step, FailureKind::actor_died, process_));
+  control_->give_up(death_of(dead->name, system().render(down.reason),
+                             dead->status->step.load(std::memory_order_relaxed), FailureKind::actor_died, process_));
 }
 
 }  // namespace troupe

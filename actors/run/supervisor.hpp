@@ -16,6 +16,7 @@ struct SupervisedActor {
   caf::actor actor;
   std::string name;
   bool has_source = false;
+  std::shared_ptr<const ExecutorStatus> status;
   Wire wire;
 };
 
@@ -46,7 +47,6 @@ class Supervisor : public caf::event_based_actor {
   int process_;
   std::function<void(const FailurePtr&)> abort_;
   int part_ = -1;
-  RunInfo run_;
   bool wired_ = false;
   std::size_t prepared_ = 0;
   std::size_t finished_ = 0;

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// Where a run that nothing bounds would end.
+/// No limit: as a number of steps, or as the step at which a run ends.
 inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
 
 /// The steps of one run.

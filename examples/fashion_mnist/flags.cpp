@@ -151,8 +151,7 @@ ParsedFlags parse_flags(int argc, char** argv) {
     std::cerr << "fashion_mnist: " << problem << std::endl;
     parsed.exit_code = 2;
   }
-  flags.grain =
-      flags.grain_name == "fused" ? Grain::fused : (flags.grain_name == "chains" ? Grain::chains : Grain::per_op);
+  if (parsed.exit_code < 0) flags.grain = parse_grain(flags.grain_name);
   return parsed;
 }
 

@@ -3,6 +3,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <cstdio>
+
 namespace troupe {
 
 struct Hash::State {
@@ -35,6 +37,12 @@ Hash& Hash::add_integer(std::int64_t number) {
 
 std::uint64_t Hash::digest() const {
   return XXH3_64bits_digest(&state_->state);
+}
+
+std::string Hash::hex() const {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(digest()));
+  return text;
 }
 
 }  // namespace troupe

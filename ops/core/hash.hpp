@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace troupe {
@@ -29,6 +30,8 @@ class Hash {
   }
 
   std::uint64_t digest() const;
+  /// The digest as 16 hexadecimal digits.
+  std::string hex() const;
 
  private:
   Hash& add_integer(std::int64_t number);

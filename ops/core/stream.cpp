@@ -1,10 +1,19 @@
 #include "troupe/ops/core/stream.hpp"
 
+#include "troupe/ops/core/error.hpp"
+
 namespace troupe {
 
+namespace {
+
+constexpr std::chrono::minutes kWaitLimit{10};
+
+}  // namespace
+
 void Event::wait() const {
-  while (!wait_for(std::chrono::hours(1))) {
-  }
+  if (!wait_for(kWaitLimit))
+    throw Error("event",
+                "a device did not complete its work within " + std::to_string(kWaitLimit.count()) + " minutes");
 }
 
 bool Event::wait_for(std::chrono::nanoseconds limit) const {

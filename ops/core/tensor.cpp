@@ -112,4 +112,12 @@ void copy(Stream& stream, const Tensor& from, const Tensor& to) {
   if (from.bytes() > 0) stream.copy(to.address(), from.address(), from.bytes());
 }
 
+void copy_and_wait(const Tensor& from, const Tensor& to) {
+  const auto source = from.host_accessible() || from.device() == to.device() ? from : from.copy_to_host();
+  const auto device = to.host_accessible() ? source.device() : to.device();
+  const auto stream = backend_of(device).make_stream(device);
+  copy(*stream, source, to);
+  stream->record().wait();
+}
+
 }  // namespace troupe

@@ -129,6 +129,8 @@ std::string to_string(const Tensor& tensor);
 /// Launches a copy of all elements. Both tensors have one dtype and number of elements, and are in host memory or on
 /// devices of the stream's kind. They must stay until an event after the copy is done. Throws Error if they differ.
 void copy(Stream& stream, const Tensor& from, const Tensor& to);
+/// Copies all elements and blocks until they have arrived. No work on either tensor may be launched meanwhile.
+void copy_and_wait(const Tensor& from, const Tensor& to);
 
 template <class T>
 Tensor Tensor::from(const Shape& shape, std::span<const T> elements) {

@@ -107,6 +107,9 @@ StepMetrics MetricsLog::read(const std::vector<Column>& columns, const Firing& f
 TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
   const bool stop = on_non_finite_loss == NonFiniteLoss::stop;
   return [parts = parts_, columns = columns_, stop](const PlanActor& actor, SpawnContext&) {
+    if (actor.replica < 0 || actor.replica >= static_cast<int>(parts->per_replica.size()))
+      throw Error("metrics", "'" + actor.name + "' belongs to replica " + std::to_string(actor.replica) +
+                                 ", but the strategy has " + std::to_string(parts->per_replica.size()));
     return std::make_unique<FunctionTask>([parts, columns, stop, replica = actor.replica](const Firing& firing) {
       auto part = read(columns, firing);
       std::lock_guard lock(parts->mutex);

@@ -15,8 +15,9 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
       spec_{std::move(model), std::move(loss), std::move(optimizer), options.metrics},
       options_(std::move(options)),
       store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)) {
+  stores_.push_back(store_);
   for (std::size_t i = 0; i < options_.other_parts.size(); ++i)
-    other_stores_.push_back(std::make_shared<ParameterStore>(options_.seed));
+    stores_.push_back(std::make_shared<ParameterStore>(store_->seed()));
 }
 
 MetricsLog Trainer::make_log(const Dataset& data) const {
@@ -28,14 +29,15 @@ PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_
 }
 
 std::vector<PartSetup> Trainer::parts(const Dataset& data, const TaskFactory& sink) const {
+  synchronize(stores_);
   SpawnContext context;
   context.store = store_;
   context.sources.emplace("data", data);
   context.tasks.emplace("metrics", sink);
   std::vector<PartSetup> parts{{runtime_, context}};
-  for (std::size_t i = 0; i < other_stores_.size(); ++i) {
-    context.store = other_stores_[i];
-    parts.push_back({options_.other_parts[i], context});
+  for (std::size_t i = 1; i < stores_.size(); ++i) {
+    context.store = stores_[i];
+    parts.push_back({options_.other_parts[i - 1], context});
   }
   return parts;
 }
@@ -51,7 +53,8 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOption
   if (data.rows() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log.sink_inputs())), options_.grain);
-  auto spawned = std::make_unique<SpawnedPlan>(parts(data, log.sink(options.on_non_finite_loss)), std::move(plan), options_.trace);
+  auto spawned =
+      std::make_unique<SpawnedPlan>(parts(data, log.sink(options.on_non_finite_loss)), std::move(plan), options_.trace);
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), data, options, store_, options_.stall_limit);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/run/store_parts.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/strategies/training/single_user.hpp"
@@ -17,12 +18,13 @@ struct TrainerOptions {
   /// Start values, order of the data: everything random follows from it.
   std::uint64_t seed = 0;
   Grain grain = Grain::fused;
-  /// A run in which no actor fires for so long is given up, with a report.
+  /// See WaitOptions::stall_limit.
   std::chrono::milliseconds stall_limit{60'000};
   /// If given, every firing is recorded.
   std::shared_ptr<Trace> trace = nullptr;
   /// Runtimes of the further parts of the plan, for a strategy whose places name several processes: part 1 on the
-  /// first, and so on, all in this process. Each has its own parameters, which start alike.
+  /// first, and so on, all in this process. Each has its own parameters, which are brought to the newest values of any
+  /// part before a run.
   std::vector<Runtime> other_parts = {};
   /// If given, training continues with these parameters, perhaps of another trainer, from their position; else new ones
   /// are initialised by the seed.
@@ -57,6 +59,9 @@ class Trainer {
   /// reads are needed. Spawns a plan for each call; to predict often, make a Predictor.
   Tensor predict(const Dataset& data, const std::string& output = {});
 
+  /// After a run that has left parameters broken: goes on from the newest whole ones of any part. Throws Error if there
+  /// are none.
+  void recover() { troupe::recover(stores_); }
   ParameterStore& parameters() { return *store_; }
   const ParameterStore& parameters() const { return *store_; }
   const std::shared_ptr<ParameterStore>& shared_parameters() const { return store_; }
@@ -78,7 +83,7 @@ class Trainer {
   TrainingSpec spec_;
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
-  std::vector<std::shared_ptr<ParameterStore>> other_stores_;
+  Stores stores_;  // of all parts; store_ is the first
   SingleUser user_{"trainer"};
 };
 

@@ -92,6 +92,10 @@ Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& field
   return optimize_forward(std::move(builder).build());
 }
 
+std::vector<Value> unreduced(std::span<const Value> values) {
+  return {values.begin(), values.end()};
+}
+
 std::vector<std::string> fields_read(const Graph& graph) {
   std::vector<std::string> fields;
   for (auto id : graph.sources(kInput))

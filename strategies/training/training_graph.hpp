@@ -47,6 +47,9 @@ Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& field
 /// pass makes them.
 using ReduceGradients = std::function<std::vector<Value>(std::span<const Value>)>;
 
+/// For one replica: the values as they are.
+std::vector<Value> unreduced(std::span<const Value> values);
+
 /// The forward graph, the gradients of its loss, their reduction, and the updates. A step in which the loss of any
 /// replica is not finite changes no parameter and no optimizer state of any replica; that is decided where the updates
 /// are computed. Outputs as those of the forward graph. Throws Error if nothing can be trained.

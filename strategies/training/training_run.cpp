@@ -34,7 +34,17 @@ void TrainingRun::start_epoch() {
   ++epochs_;
   epoch_ = {};
   epoch_begin_ = Clock::now();
+  begin_ = position_;
+  updates_before_ = updates();
   plan_->start({position_.step, left, position_.epoch, position_.batch});
+  // A stop that came before the start has stopped nothing.
+  if (stop_wanted_) plan_->stop();
+}
+
+/// Updates that the parameters have had, by the newest whole copy; nothing if none is whole.
+std::optional<std::int64_t> TrainingRun::updates() const {
+  const auto entries = store_->entries();
+  return entries.empty() ? std::nullopt : store_->newest_updates(entries.front().name);
 }
 
 /// Counts what the actors have done, whether or not the callbacks are told.
@@ -72,18 +82,37 @@ bool TrainingRun::finish_epoch() {
   result_.epochs.push_back({position_.epoch, epoch_.result(), seconds, complete});
   if (complete) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);
+  begin_ = position_;
+  updates_before_ = updates();
   if (options_.on_epoch) options_.on_epoch(result_.epochs.back());
   over_ = !more_epochs();
   if (!over_) start_epoch();
   return over_;
 }
 
-/// Whatever a callback or a step threw: the position is that of the parameters.
+/// Whatever a callback or a step threw. A loss may have been seen whose update was never made: the position is that of
+/// the parameters.
 void TrainingRun::end_early() {
   over_ = true;
   note_steps();
   unreported_.clear();
+  const auto now = updates();
+  if (now) {
+    const auto made = *now - updates_before_.value_or(0);
+    position_.step = begin_.step + made;
+    position_.batch = begin_.batch + made;
+  }
   store_->set_position(position_);
+}
+
+TrainingRun::~TrainingRun() {
+  if (over_) return;
+  plan_.reset();
+  try {
+    end_early();
+  } catch (...) {
+    // Who drops a run in progress hears nothing of it.
+  }
 }
 
 void TrainingRun::on_progress(std::function<void()> callback) {
@@ -95,17 +124,21 @@ void TrainingRun::on_progress(std::function<void()> callback) {
 bool TrainingRun::advance() {
   if (over_) return true;
   try {
-    report();
+    if (!error_) report();
     plan_->check_progress(stall_limit_);
     if (!plan_->done()) return false;
+    if (error_) std::rethrow_exception(error_);
     if (const auto failure = plan_->failure()) throw Error("run", to_string(*failure));
     report();
     return finish_epoch();
   } catch (...) {
-    plan_->stop();
-    end_early();
-    throw;
+    error_ = std::current_exception();
   }
+  // The replicas end at the same step whatever a callback threw.
+  plan_->stop();
+  if (!plan_->done()) return false;
+  end_early();
+  std::rethrow_exception(error_);
 }
 
 FitResult TrainingRun::wait() {

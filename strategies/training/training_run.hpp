@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,6 +56,8 @@ class TrainingRun {
  public:
   TrainingRun(std::unique_ptr<SpawnedPlan> plan, MetricsLog log, const Dataset& data, FitOptions options,
               std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit);
+  /// Ends a run that is in progress here and now: its parameters may be left broken.
+  ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
@@ -62,8 +65,9 @@ class TrainingRun {
   /// steps: post a message to yourself from there.
   void on_progress(std::function<void()> callback);
   /// Calls the callbacks for what has happened, and starts the next epoch when one is over. True once the fit is
-  /// over. Throws Error with the root cause if a step failed, or with a report if the run has stalled; after an
-  /// exception the fit is over.
+  /// over. Throws Error with the root cause if a step failed, or with a report if the run has stalled, and what a
+  /// callback threw once the run has ended in order; after an exception the fit is over. A stall is noticed here only,
+  /// so call it now and then also when nothing happens.
   bool advance();
   /// Ends the fit at a step that is the same for all replicas.
   void stop();
@@ -79,6 +83,7 @@ class TrainingRun {
   bool more_epochs() const;
   void begin_epoch(std::int64_t epoch);
   void start_epoch();
+  std::optional<std::int64_t> updates() const;
   bool finish_epoch();
   void end_early();
   void note_steps();
@@ -90,6 +95,9 @@ class TrainingRun {
   std::shared_ptr<ParameterStore> store_;
   std::chrono::milliseconds stall_limit_;
   TrainingPosition position_;
+  TrainingPosition begin_;  // of this epoch's run
+  std::optional<std::int64_t> updates_before_;
+  std::exception_ptr error_;  // of a callback, while the run comes to its end
   std::deque<StepMetrics> unreported_;
   FitResult result_;
   MetricsSum epoch_;

@@ -16,7 +16,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 
 }  // namespace
 
-// The sanitizers make every case ten times as long.
+// The sanitizers make every case several times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t kSlowdown = 6;
 #else

@@ -28,8 +28,8 @@ class HeldTestDevices {
   HeldTestDevices(const HeldTestDevices&) = delete;
   HeldTestDevices& operator=(const HeldTestDevices&) = delete;
 
-  /// Blocks until so many pieces of work (kernels, copies, waits for events, records of events) are queued. Throws Error
-  /// if that takes too long.
+  /// Blocks until so many pieces of work (kernels, copies, waits for events, records of events) are queued. Throws
+  /// Error if that takes too long.
   void wait_until_queued(std::size_t pieces) const;
 
  private:

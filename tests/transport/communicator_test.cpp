@@ -163,7 +163,7 @@ TEST_CASE("a rank that does not come is named when the time is over") {
   CHECK_THROWS_WITH(work->wait(std::chrono::milliseconds(5)), Contains("all_reduce of 1 float32: rank 1 has not come"));
 }
 
-TEST_CASE("progress is told to the others, never to oneself") {
+TEST_CASE("a rank's callback is called for the progress of others, not for its own") {
   const auto& kind = GENERATE(from_range(group_kinds()));
   INFO(kind.name);
   for (const std::int64_t count : {1, 5000}) {

@@ -62,7 +62,7 @@ TEST_CASE("an actor that works in place passes on the credits of whoever reads i
   CHECK(returned->to == producer);
 }
 
-TEST_CASE("segments count as what they contract") {
+TEST_CASE("a segment is one node of the proof") {
   // a -> b -> c with a and c in one segment: b waits for it and it for b.
   Plan plan;
   const auto a = plan.add(function_actor("a", 1, {}));

@@ -4,6 +4,7 @@
 
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/strategies/mirrored.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
@@ -53,12 +54,10 @@ std::size_t buffers_used(const Plan& plan) {
 
 TEST_CASE("edges share memory only where a step cannot overtake the one before") {
   std::vector<float> record;
-  auto open = large_chain(false, record);
-  share_memory(open, Dependencies(open));
+  const auto open = split(large_chain(false, record));
   // Without the token two steps may be on their way at once, and neighbours are always full together.
   CHECK(buffers_used(open) == 5);
-  auto closed = large_chain(true, record);
-  share_memory(closed, Dependencies(closed));
+  const auto closed = split(large_chain(true, record));
   CHECK(buffers_used(closed) == 2);
   for (int i = 0; i + 1 < 5; ++i) {
     const auto edge = [&](int number) {
@@ -85,9 +84,30 @@ TEST_CASE("edges that are small, have more slots, or belong to external actors a
   auto plan = large_chain(true, record);
   plan.edges[plan.actors[2].outputs[0].edge].capacity = 2;
   plan.actors[4].role = ActorRole::external;
-  share_memory(plan, Dependencies(plan));
+  plan = split(std::move(plan));
   CHECK(plan.edges[plan.actors[0].outputs[0].edge].shared_buffer == kNone);
   CHECK(plan.edges[plan.actors[2].outputs[0].edge].shared_buffer == kNone);
   CHECK(plan.edges[plan.actors[3].outputs[0].edge].shared_buffer == kNone);
   CHECK(plan.edges[plan.actors[4].outputs[0].edge].shared_buffer == kNone);
+}
+
+TEST_CASE("the parts of a pack are computed in their places of it where they come from other segments") {
+  const auto plan =
+      Mirrored(two_places()).training_plan({small_spec(), small_dataset(3072).batch(1536), 0, {names::kLoss}});
+  for (const auto grain : {Grain::per_op, Grain::chains}) {
+    const auto grouped = in_grain(plan, grain);
+    int parts = 0;
+    for (const auto& actor : grouped.actors) {
+      if (actor.outputs.empty() || actor.outputs[0].pack_offsets.empty()) continue;
+      const auto& pack = grouped.edges[actor.outputs[0].edge];
+      REQUIRE(pack.shared_buffer != kNone);
+      for (std::size_t i = 0; i < actor.inputs.size(); ++i) {
+        const auto& part = grouped.edges[actor.inputs[i].edge];
+        CHECK(part.shared_buffer == pack.shared_buffer);
+        CHECK(part.shared_offset == actor.outputs[0].pack_offsets[i]);
+        ++parts;
+      }
+    }
+    CHECK(parts == 10);
+  }
 }

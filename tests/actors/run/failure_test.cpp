@@ -94,7 +94,7 @@ TEST_CASE("a kernel that throws in step 7 ends the run with its op and step, and
   }
 }
 
-TEST_CASE("the same on real threads") {
+TEST_CASE("a kernel that throws ends the run with its step on real threads too") {
   for (const auto grain : {Grain::per_op, Grain::fused}) {
     std::vector<float> record;
     Runtime runtime({.workers = 2});

@@ -19,6 +19,19 @@ TEST_CASE("a slot is free again when its last consumer has returned it") {
   CHECK(slots.take() == first);
 }
 
+TEST_CASE("slots are taken in turn, so that the last tensors sent lie in different ones") {
+  OutputSlots slots(3, 1);
+  std::vector<std::uint32_t> taken;
+  for (int i = 0; i < 6; ++i) {
+    taken.push_back(slots.take());
+    slots.give_back(taken.back(), 0);
+  }
+  CHECK(taken == std::vector<std::uint32_t>{0, 1, 2, 0, 1, 2});
+  OutputSlots full(1, 1);
+  full.take();
+  CHECK_THROWS_WITH(full.take(), Contains("[credit] there is no free slot"));
+}
+
 TEST_CASE("a credit that was not out is refused") {
   OutputSlots slots(1, 2);
   CHECK_THROWS_AS(slots.give_back(0, 0), Error);

@@ -1,5 +1,7 @@
 // Actors that fire by a rule of their own: on some inputs, many times for one or once for many, with tokens to begin.
 
+#include <algorithm>
+
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/run/port_actor.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
@@ -81,7 +83,7 @@ class Shard final : public PortActor {
   std::int64_t version_ = 0;
 };
 
-/// Breaks its own rule, or throws while it holds a tensor.
+/// Throws while it holds a tensor.
 class Faulty final : public PortActor {
  public:
   using PortActor::PortActor;
@@ -93,6 +95,22 @@ class Faulty final : public PortActor {
     throw 5;
   }
   Arrival kept_;
+};
+
+/// Takes whatever comes, whenever it comes.
+class Listener final : public PortActor {
+ public:
+  Listener(caf::actor_config& config, std::vector<float>* heard) : PortActor(config), heard_(heard) {}
+
+ private:
+  void advance() override {
+    while (has(0)) {
+      auto arrival = take(0);
+      heard_->push_back(arrival.tensor.data<float>()[0]);
+      give_back(0, arrival);
+    }
+  }
+  std::vector<float>* heard_;
 };
 
 PlanActor with_own_rule(PlanActor actor) {
@@ -171,5 +189,25 @@ TEST_CASE("what is held when a rule throws is returned, and the run ends with th
     const auto faulty = plan.add(with_own_rule(external<Faulty>("faulty", {.inputs = {kPair}})));
     plan.connect(source, 0, faulty);
     CHECK_THROWS_WITH(run(scheduled_runtime(seed), plan, 5), Contains("not a std::exception") && Contains("op faulty"));
+  }
+}
+
+TEST_CASE("an actor all of whose inputs begin with tokens is free, and its run ends when they do") {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    std::vector<float> heard;
+    Plan plan;
+    const auto source = plan.add(counting_source("source", 12));
+    auto listener = with_own_rule(external<Listener>("listener", {.inputs = {kPair}}, &heard));
+    listener.pacing = Pacing::free;
+    const auto free = plan.add(std::move(listener));
+    plan.connect(plan.edge_of(source, 0, 2, 1), free, kPair, 0);
+    const auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, in_grain(plan, Grain::per_op));
+    for (std::int64_t first : {0, 4}) {
+      spawned.start({first, 4});
+      spawned.wait();
+    }
+    // The token before the first step, and the last value once more as the token of the second run.
+    CHECK(heard == std::vector<float>{0, 0, 1, 2, 3, 3, 4, 5, 6, 7});
   }
 }

@@ -27,9 +27,9 @@ Tensor filled(float value) {
 
 /// What an update does to a copy that is borrowed.
 void update(ParameterStore& store, const ParameterRef& ref, float value, bool whole = true) {
-  store.counter(ref).begin_update();
+  store.counter(ref)->begin_update();
   for (auto& element : store.borrowed(ref).mutable_data<float>()) element = value;
-  if (whole) store.counter(ref).finish_update();
+  if (whole) store.counter(ref)->finish_update();
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ TEST_CASE("a parameter that cannot be allocated is not there") {
   CHECK(store.entries().size() == 1);
 }
 
-TEST_CASE("who writes is alone; readers share") {
+TEST_CASE("a writer has exclusive access, readers share") {
   ParameterStore store(1);
   store.add(parameter("a"));
   const ParameterRef a{"a", 0};
@@ -171,7 +171,7 @@ TEST_CASE("after a failure whole copies stay, half-written ones are refused unti
     lease.end_dirty("[op] broke");
   }
   CHECK_THROWS_WITH(store.borrow({}, all, "next"), Contains("replica 1 may be half-written: [op] broke") &&
-                                                       Contains("recover() goes on from replica 0"));
+                                                       Contains("recover() goes on from the newest whole replica"));
   CHECK_THROWS_AS(store.get("a", 1), Error);
   CHECK(values(store.get("a", 0)) == std::vector<float>(4, 2.0F));
   CHECK_THAT(store.broken(), Contains("replica 1"));
@@ -195,4 +195,52 @@ TEST_CASE("if no replica is whole only set() helps, and a run that was abandoned
   store.set("b", filled(1.0F));
   for (auto& element : orphan.mutable_data<float>()) element = 9.0F;
   CHECK(values(store.get("a")) == std::vector<float>(4, 1.0F));
+}
+
+TEST_CASE("a new copy is not made from a broken or a half-written one") {
+  ParameterStore store;
+  const std::vector<ParameterRef> first{{"w", 0}};
+  store.add(parameter("w", 0));
+  {
+    auto lease = store.borrow({}, first, "a run");
+    CHECK_THROWS_WITH(store.add(parameter("w", 1)), Contains("is being written by a run"));
+    update(store, first[0], 5.0F, false);
+    lease.end_dirty("[op] broke");
+  }
+  CHECK_THROWS_WITH(store.add(parameter("w", 1)), Contains("no replica is whole"));
+  store.set("w", filled(2.0F));
+  store.add(parameter("w", 1));
+  CHECK(store.get("w", 1).data<float>()[0] == 2.0F);
+}
+
+TEST_CASE("a run that was abandoned counts no updates of the copy that replaces its own") {
+  ParameterStore store;
+  const std::vector<ParameterRef> all{{"w", 0}, {"w", 1}};
+  store.add(parameter("w", 0));
+  store.add(parameter("w", 1));
+  const auto old = store.counter(all[0]);
+  auto lease = store.borrow({}, all, "a run");
+  lease.abandon("it hangs");
+  store.set("w", filled(1.0F));
+  const auto before = *store.newest_updates("w");
+  old->begin_update();
+  old->finish_update();
+  old->begin_update();
+  CHECK(*store.newest_updates("w") == before);
+  auto next = store.borrow({}, all, "the next run");
+  next.end_dirty("[op] broke");
+  CHECK(store.broken().empty());
+}
+
+TEST_CASE("work on a device that outlives its plan leaves its copies broken and gets none of the next ones") {
+  ParameterStore store;
+  const std::vector<ParameterRef> all{{"w", 0}};
+  store.add(parameter("w", 0));
+  const auto before = store.borrowed(all[0]);
+  auto lease = store.borrow({}, all, "a run");
+  store.counter(all[0])->abandon();
+  lease.end_dirty("it was given up");
+  CHECK_THAT(store.broken(), Contains("may be half-written: it was given up"));
+  store.set("w", filled(1.0F));
+  CHECK_FALSE(store.borrowed(all[0]).same_as(before));
 }

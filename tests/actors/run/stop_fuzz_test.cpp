@@ -130,6 +130,7 @@ TEST_CASE("parameters that are set between two runs of a spawned plan are what t
     spawned.start({before, 5, 0});
     if (sends_parameters_away(tested.plan)) {
       CHECK_THROWS_WITH(spawned.wait(), Contains("[store] parameter 'p") && Contains("spawn the plan anew"));
+      CHECK(spawned.failure()->kind == FailureKind::op_error);
       continue;
     }
     spawned.wait();

@@ -59,8 +59,7 @@ Outputs model(const Inputs& in) {
 
 int main() {
   const TrainingSpec spec{model, MeanSquaredError{}, Sgd{.lr = 0.2}};
-  const auto graph = training_graph(spec, {{"mass", kColumn}, {"speed", kColumn}, {"target", kColumn}},
-                                    [](auto gradients) { return std::vector(gradients.begin(), gradients.end()); });
+  const auto graph = training_graph(spec, {{"mass", kColumn}, {"speed", kColumn}, {"target", kColumn}}, unreduced);
   Plan plan;
   plan.max_rows = kMostRows;
   const auto source =

@@ -230,7 +230,7 @@ TEST_CASE("all_finite is 1 unless an element is non-finite, and the run continue
   CHECK(error_of([] { all_finite(std::span<const Value>{}); }).starts_with("[all_finite] "));
 }
 
-TEST_CASE("a NaN is at least nothing", "[ops]") {
+TEST_CASE("at_least is 0 for a NaN", "[ops]") {
   GraphBuilder builder;
   builder.output("y", at_least(builder.input("x", {2}), -1.0));
   Program program(std::move(builder).build(), 0);

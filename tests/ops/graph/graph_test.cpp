@@ -109,7 +109,7 @@ TEST_CASE("a builder extends a graph", "[graph]") {
   CHECK(old.nodes().size() == 2);
 }
 
-TEST_CASE("values of what was inferred outlive the growth of a graph", "[graph]") {
+TEST_CASE("shapes returned by a value stay valid while the graph grows", "[graph]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {2, 3});
   const auto& shape = x.shape();

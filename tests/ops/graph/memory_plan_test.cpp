@@ -231,7 +231,7 @@ TEST_CASE("parts lie in a pack that has its own memory", "[memory_plan]") {
   CHECK(plan.arena_bytes == 0);
 }
 
-TEST_CASE("nothing needs no memory", "[memory_plan]") {
+TEST_CASE("an empty sequence needs no memory", "[memory_plan]") {
   const auto plan = plan_memory({}, {});
   CHECK(plan.arena_bytes == 0);
   CHECK(plan.placements.empty());

@@ -70,7 +70,7 @@ TEST_CASE("the op says what the schedule does", "[schedule]") {
       CHECK(rate_of_op(schedule, step) == static_cast<float>(schedule.at(step)));
 }
 
-TEST_CASE("numbers that make no schedule are refused", "[schedule]") {
+TEST_CASE("fields out of range are refused", "[schedule]") {
   CHECK(contains(error_of_applying(-0.1), "[learning_rate] the rate must be 0 or more"));
   CHECK_FALSE(error_of_applying(std::numeric_limits<double>::quiet_NaN()).empty());
   CHECK_FALSE(error_of_applying(std::numeric_limits<double>::infinity()).empty());

@@ -82,7 +82,7 @@ TEST_CASE("a perceptron trains on a device with memory of its own to the CPU's b
   check_bits(mlp());
 }
 
-TEST_CASE("a convolutional network too") {
+TEST_CASE("a convolutional network trains on a device with memory of its own to the CPU's bits") {
   check_bits(cnn());
 }
 

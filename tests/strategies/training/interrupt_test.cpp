@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <iterator>
 
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
@@ -32,6 +34,11 @@ class OwnHandler {
   int signal_;
   struct sigaction before_ {};
 };
+
+std::ptrdiff_t threads_of_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
 
 }  // namespace
 
@@ -90,4 +97,36 @@ TEST_CASE("a signal ends a fit in order, at the same step on all replicas, and t
   const auto steps = trainer.steps();
   trainer.fit(data, {.max_steps = 1});
   CHECK(trainer.steps() == steps + 1);
+}
+
+TEST_CASE(
+    "a signal at any step ends all parts of a plan at one step, with the undisturbed run's bits and no thread left") {
+  const auto data = small_dataset(50).batch(16);
+  const auto threads_before = threads_of_process();
+  for (int i = 0; i < 12; ++i) {
+    const int parts = 1 + i % 2;
+    const auto grain = static_cast<Grain>(i / 2 % 3);
+    const auto store = std::make_shared<ParameterStore>(3);
+    const auto fit = [&](const std::shared_ptr<ParameterStore>& parameters, const FitOptions& options) {
+      const Runtime runtime({.workers = 2, .cpu_devices = 2});
+      TrainerOptions setup{.grain = grain, .parameters = parameters};
+      if (parts == 2) setup.other_parts.emplace_back(RuntimeOptions{.workers = 2, .cpu_devices = 2});
+      const Mirrored strategy(std::vector<Place>{{0, {DeviceType::cpu, 0}}, {parts - 1, {DeviceType::cpu, 1}}});
+      Trainer trainer(runtime, strategy, small_spec().model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, setup);
+      return trainer.fit(data, options);
+    };
+    const InterruptGuard guard;
+    const auto result = fit(store, {.epochs = 1'000'000,
+                                    .on_step =
+                                        [&](const StepMetrics& step) {
+                                          if (step.step == 7 * i) std::raise(SIGINT);
+                                        },
+                                    .stop_requested = [&] { return guard.signal() != 0; }});
+    CHECK(result.stopped);
+    CHECK(result.steps > 7 * i);
+    const auto undisturbed = std::make_shared<ParameterStore>(3);
+    fit(undisturbed, {.epochs = 1'000'000, .max_steps = result.steps});
+    CHECK(store->hash() == undisturbed->hash());
+  }
+  CHECK(threads_of_process() == threads_before);
 }

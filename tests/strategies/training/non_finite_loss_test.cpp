@@ -53,9 +53,9 @@ TEST_CASE("a loss that is not finite ends the fit with step and replica, and its
       auto runtime = scheduled_runtime(seed, replicas);
       auto trainer = small_trainer(runtime, *strategy, {.grain = kGrains[seed % 3]});
       // The rows of batch 2 that are broken are those of the last replica.
-      CHECK_THROWS_WITH(trainer.fit(broken_data(true), {.epochs = 5}),
-                        Contains("[loss] it is") && Contains("nan (op loss, step 2, replica " +
-                                                             std::to_string(replicas - 1) + ")"));
+      CHECK_THROWS_WITH(
+          trainer.fit(broken_data(true), {.epochs = 5}),
+          Contains("[loss] it is") && Contains("nan (op loss, step 2, replica " + std::to_string(replicas - 1) + ")"));
       CHECK(trainer.parameters().broken().empty());
       CHECK(state_of(trainer.parameters()) == expected);
     }

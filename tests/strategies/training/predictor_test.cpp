@@ -1,5 +1,6 @@
 #include "troupe/strategies/training/predictor.hpp"
 
+#include <atomic>
 #include <thread>
 
 #include "troupe/ops/core/allocator.hpp"
@@ -188,4 +189,32 @@ TEST_CASE("a trainer in use on one thread refuses another, and allows itself") {
               }});
   CHECK_THAT(refused, Contains("[trainer] is in use on another thread"));
   CHECK(trainer.evaluate(data).rows == 16);
+}
+
+TEST_CASE("predicting again and again between the epochs of a fit does not end the fit") {
+  Runtime runtime({.cpu_devices = 1});
+  const OneDevice strategy;
+  Trainer trainer(runtime, strategy, small_spec().model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{});
+  const auto data = small_dataset(8).batch(4);
+  Predictor predictor(trainer, data.fields());
+  std::atomic<bool> over{false};
+  std::thread reader([&] {
+    while (!over) {
+      try {
+        predictor.predict(rows_of(data, 1));
+      } catch (const Error&) {
+        // A run writes just now.
+      }
+    }
+  });
+  std::string error;
+  try {
+    trainer.fit(data, {.epochs = 300});
+  } catch (const Error& thrown) {
+    error = thrown.what();
+  }
+  over = true;
+  reader.join();
+  CHECK(error.empty());
+  CHECK(trainer.steps() == 600);
 }

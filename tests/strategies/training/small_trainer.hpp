@@ -37,8 +37,8 @@ struct Outcome {
 };
 
 /// Fits a small trainer and checks that all replicas have the same parameters.
-inline Outcome train(Runtime& runtime, const Strategy& strategy, const Dataset& data, Grain grain, std::int64_t epochs = 2,
-              Optimizer optimizer = Sgd{.lr = 0.1, .momentum = 0.5}) {
+inline Outcome train(Runtime& runtime, const Strategy& strategy, const Dataset& data, Grain grain,
+                     std::int64_t epochs = 2, Optimizer optimizer = Sgd{.lr = 0.1, .momentum = 0.5}) {
   auto trainer = small_trainer(runtime, strategy, {.seed = 3, .grain = grain}, std::move(optimizer));
   Outcome outcome;
   trainer.fit(data,

@@ -15,10 +15,6 @@ namespace {
 const std::vector<Field> kFields{{"features", {Shape{kBatch, 4, 3}, DType::float32}},
                                  {"labels", {Shape{kBatch}, DType::int32}}};
 
-std::vector<Value> unchanged(std::span<const Value> gradients) {
-  return {gradients.begin(), gradients.end()};
-}
-
 std::ptrdiff_t count_of(const Graph& graph, std::string_view op) {
   return std::count_if(graph.nodes().begin(), graph.nodes().end(),
                        [&](const Node& node) { return node.op->name == op; });
@@ -36,7 +32,7 @@ TEST_CASE("a forward graph has bias and activation in its products, and no updat
 }
 
 TEST_CASE("a training graph computes no gradient that nobody needs") {
-  const auto graph = training_graph(small_spec(), kFields, unchanged);
+  const auto graph = training_graph(small_spec(), kFields, unreduced);
   // Two forward, two of the weights, one of the hidden layer; none of the features.
   CHECK(count_of(graph, "matmul") == 5);
   CHECK(count_of(graph, "sgd_update") == 4);
@@ -51,7 +47,7 @@ TEST_CASE("whether the loss is finite is handed over first, then gradients as th
       last = value.id();
       shapes.push_back(value.shape());
     }
-    return unchanged(values);
+    return unreduced(values);
   });
   REQUIRE(shapes.size() == 5);
   CHECK(shapes[0] == Shape{});
@@ -60,8 +56,9 @@ TEST_CASE("whether the loss is finite is handed over first, then gradients as th
 }
 
 TEST_CASE("a strategy that loses a value is told so") {
-  CHECK_THROWS_WITH(training_graph(small_spec(), kFields, [](std::span<const Value> v) { return unchanged(v.first(4)); }),
-                    Contains("[strategy] reduces 5 values to 4"));
+  CHECK_THROWS_WITH(
+      training_graph(small_spec(), kFields, [](std::span<const Value> v) { return unreduced(v.first(4)); }),
+      Contains("[strategy] reduces 5 values to 4"));
 }
 
 TEST_CASE("a graph reads the fields that model, loss and metrics name, and no others") {
@@ -89,7 +86,7 @@ TEST_CASE("a graph reads the fields that model, loss and metrics name, and no ot
   CHECK(small_spec().used_metrics().at(0).name == "accuracy");
 }
 
-TEST_CASE("what a field lacks is said with its name") {
+TEST_CASE("errors about a field name it") {
   const auto refusal = [](const Model& model, const Loss& loss, const std::vector<Field>& fields) {
     try {
       forward_graph({model, loss, Sgd{}}, fields);

@@ -1,4 +1,4 @@
-// Saves everything that a training needs to a file in the program's own format, and goes on from it in a new trainer:
+// Saves everything that a training needs to a file in the program's own format, and resumes from it in a new trainer:
 // the parameters end with the same bits as without the break, whether it is between two epochs or in the middle of one.
 
 #include <cmath>
@@ -81,9 +81,9 @@ int main() {
     save(*train(steps), path);
     const auto parameters = train(2 * kStepsOfAnEpoch - steps, load(path));
     for (int replica : {0, 1}) equal = equal && parameters->hash(replica) == expected;
-    std::printf("broken off after step %d: %s\n", static_cast<int>(steps), parameters->hash().c_str());
+    std::printf("interrupted after step %d: %s\n", static_cast<int>(steps), parameters->hash().c_str());
   }
   std::filesystem::remove(path);
-  std::printf("without a break: %s\n", expected.c_str());
+  std::printf("uninterrupted: %s\n", expected.c_str());
   return equal && train(kStepsOfAnEpoch)->hash() != expected ? 0 : 1;
 }

@@ -1,0 +1,156 @@
+#include "troupe/actors/plan/chains.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <queue>
+
+#include "troupe/actors/plan/reachability.hpp"
+#include "troupe/actors/plan/segment_layout.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// An op that touches no more than this takes about as long as a message, a microsecond.
+constexpr std::size_t kSmallBytes = std::size_t{16} << 10;
+
+bool is_small(const Plan& plan, const PlanActor& actor) {
+  if (!actor.task.call) return false;
+  std::size_t bytes = 0;
+  for (const auto& input : actor.inputs) bytes += bytes_of(input.info, plan.max_rows);
+  for (const auto& output : actor.outputs) bytes += bytes_of(output.info, plan.max_rows);
+  return bytes <= kSmallBytes;
+}
+
+using Lists = std::vector<std::vector<ActorId>>;
+
+class ChainCover {
+ public:
+  ChainCover(const Plan& plan, const Dependencies& dependencies)
+      : plan_(plan), small_(plan.actors.size()), grouping_{std::vector<std::int32_t>(plan.actors.size()), {}} {
+    for (std::size_t i = 0; i < small_.size(); ++i) small_[i] = is_small(plan, plan.actors[i]);
+    sort(dependencies);
+    const auto all = data_successions(dependencies);
+    reachability_ = std::make_unique<Reachability>(plan.actors.size(), grouping_.order, all);
+    previous_.resize(plan.actors.size());
+    Lists next(plan.actors.size());
+    for (const auto& [from, to] : all) next[from].push_back(to);
+    for (const auto& edge : all)
+      if (std::ranges::none_of(next[edge.first],
+                               [&](auto other) { return reachability_->reaches(other, edge.second); }))
+        previous_[edge.second].push_back(edge.first);
+  }
+
+  Grouping cover() {
+    for (auto actor : grouping_.order) {
+      const auto group = chain_for(actor);
+      if (group == kNone) {
+        grouping_.group[actor] = static_cast<std::int32_t>(chains_.size());
+        chains_.push_back({});
+      } else {
+        grouping_.group[actor] = group;
+      }
+      auto& chain = chains_[grouping_.group[actor]];
+      chain.members.push_back(actor);
+      if (!small_[actor]) chain.tail = actor;
+    }
+    return std::move(grouping_);
+  }
+
+ private:
+  struct Chain {
+    std::vector<ActorId> members;
+    ActorId tail = kNone;  // the last one that is not small
+  };
+
+  /// As the dependencies order them, but small ones as early as can be: nobody shall wait for them behind a large one.
+  void sort(const Dependencies& dependencies) {
+    const auto& order = dependencies.order();
+    std::vector<int> waits(plan_.actors.size(), 0), position(plan_.actors.size(), 0);
+    Lists later(plan_.actors.size());
+    for (const auto& dependency : dependencies.within_step()) {
+      if (dependency.from == dependency.to) continue;
+      later[dependency.from].push_back(dependency.to);
+      ++waits[dependency.to];
+    }
+    using Priority = std::pair<bool, int>;
+    std::priority_queue<Priority, std::vector<Priority>, std::greater<>> ready;
+    for (int i = 0; i < static_cast<int>(order.size()); ++i) {
+      position[order[i]] = i;
+      if (waits[order[i]] == 0) ready.emplace(!small_[order[i]], i);
+    }
+    while (!ready.empty()) {
+      const auto actor = order[ready.top().second];
+      ready.pop();
+      grouping_.order.push_back(actor);
+      for (auto next : later[actor])
+        if (--waits[next] == 0) ready.emplace(!small_[next], position[next]);
+    }
+  }
+
+  std::vector<Succession> data_successions(const Dependencies& dependencies) const {
+    std::vector<Succession> all;
+    for (const auto& dependency : dependencies.within_step())
+      if (dependency.kind == Dependency::Kind::data && dependency.from != dependency.to)
+        all.emplace_back(dependency.from, dependency.to);
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+
+  /// The chain that the actor goes on with, or kNone if it begins one.
+  std::int32_t chain_for(ActorId actor) const {
+    for (auto before : previous_[actor]) {
+      const auto group = grouping_.group[before];
+      if (may_join(actor, group)) return group;
+    }
+    return kNone;
+  }
+
+  bool may_join(ActorId actor, std::int32_t group) const {
+    const auto& chain = chains_[group];
+    const auto &own = plan_.actors[actor], &other = plan_.actors[chain.members.front()];
+    if (!can_contract(own) || !can_contract(other) || own.place != other.place || own.replica != other.replica)
+      return false;
+    if (!small_[actor] && chain.tail != kNone && !reachability_->reaches(chain.tail, actor)) return false;
+    return std::ranges::all_of(previous_[actor], [&](ActorId before) {
+      return grouping_.group[before] == group || is_over(before, chain.members.front());
+    });
+  }
+
+  /// Whether an actor has fired before another may: the other follows it, or one that its chain fires later.
+  bool is_over(ActorId actor, ActorId before) const {
+    const auto& members = chains_[grouping_.group[actor]].members;
+    return std::any_of(std::ranges::find(members, actor), members.end(),
+                       [&](ActorId member) { return reachability_->reaches(member, before); });
+  }
+
+  const Plan& plan_;
+  std::vector<bool> small_;
+  Grouping grouping_;
+  std::unique_ptr<Reachability> reachability_;
+  Lists previous_;  // who directly comes before an actor
+  std::vector<Chain> chains_;
+};
+
+}  // namespace
+
+bool can_contract(const PlanActor& actor) {
+  const bool in_place = std::any_of(actor.outputs.begin(), actor.outputs.end(),
+                                    [](const PlanOutput& output) { return output.alias_of != kNone; });
+  return !in_place && !actor.alone && actor.role != ActorRole::collective && actor.role != ActorRole::conductor &&
+         actor.role != ActorRole::external;
+}
+
+Grouping chains(const Plan& plan, const Dependencies& dependencies) {
+  if (plan.actors.size() > Reachability::kMostActors) {
+    Grouping alone{std::vector<std::int32_t>(plan.actors.size()), dependencies.order()};
+    std::iota(alone.group.begin(), alone.group.end(), 0);
+    return alone;
+  }
+  return ChainCover(plan, dependencies).cover();
+}
+
+}  // namespace troupe
