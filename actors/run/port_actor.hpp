@@ -60,8 +60,9 @@ class PortActor : public Participant {
   std::uint32_t send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step);
   std::uint32_t inputs() const { return ports_.inputs(); }
   std::uint32_t outputs() const { return ports_.outputs(); }
-  /// Ends this actor's run: nothing more is sent. An actor that follows its inputs is ended when all of them have ended
-  /// and everything it took is returned.
+  /// Ends this actor's run: nothing more is sent, and what it holds is returned; a tensor that it sent on uncopied,
+  /// when its consumers have returned it. An actor that follows its inputs is ended when all of them have ended and
+  /// everything it took is returned.
   void end();
 
   // ---- For both.
@@ -77,6 +78,8 @@ class PortActor : public Participant {
  private:
   struct Held {
     std::uint32_t input, slot;
+    std::span<const std::byte> memory;
+    bool passed_on = false;  // its memory was sent, uncopied
   };
 
   std::int64_t on_prepare(const PrepareRun& order) final;
@@ -102,7 +105,8 @@ class PortActor : public Participant {
   void end_with_inputs();
   void fail();
   FailurePtr failure_now(const std::string& what) const;
-  void return_held();
+  void note_passed_on(const Tensor& sent);
+  void return_held(bool passed_on_too);
   void report_if_finished();
   std::string waits_for() const;
 

@@ -69,6 +69,23 @@ struct Parts {
   std::vector<PartSetup> setups;
 };
 
+/// Starts plans of two parts and lets each come to a random moment, at which `then` does something to it. Copies are
+/// whole afterwards, or say how they came to be broken.
+void at_random_moments(const std::function<void(Parts&, SpawnedPlan&, std::uint64_t seed)>& then) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    Parts parts(2, 2, kGrains[seed % 3], seed);
+    {
+      SpawnedPlan spawned(parts.setups, parts.plan);
+      spawned.start({0, 20, 0});
+      run_some(parts.setups, seed, uniform_below(900, seed, 1, 1));
+      then(parts, spawned, seed);
+    }
+    for (const auto& store : parts.stores)
+      if (!store->broken().empty()) CHECK_THAT(store->broken(), Contains("half-written") && Contains("died"));
+  }
+}
+
 ActorId random_op(const Plan& plan, std::uint64_t seed) {
   std::vector<ActorId> ops;
   for (std::size_t id = 0; id < plan.actors.size(); ++id)
@@ -123,41 +140,28 @@ TEST_CASE("an exception in one part ends all parts with its name and step, witho
 }
 
 TEST_CASE("a stop ends all parts at the same step, with equal replicas") {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    INFO("seed " << seed);
-    Parts parts(2, 2, kGrains[seed % 3], seed);
-    SpawnedPlan spawned(parts.setups, parts.plan);
-    spawned.start({0, 20, 0});
-    run_some(parts.setups, seed, uniform_below(900, seed, 1, 1));
+  at_random_moments([](Parts& parts, SpawnedPlan& spawned, std::uint64_t seed) {
     spawned.stop();
     spawned.wait();
     CHECK(parts.stores[0]->hash(0) == parts.stores[1]->hash(1));
     const auto steps = static_cast<std::int64_t>(parts.log.take().size());
+    if (steps == 0) return;
     Parts undisturbed(2, 2, Grain::fused, seed);
     SpawnedPlan reference(undisturbed.setups, undisturbed.plan);
     reference.start({0, steps, 0});
     reference.wait();
-    if (steps > 0) CHECK(undisturbed.stores[0]->hash(0) == parts.stores[0]->hash(0));
-  }
+    CHECK(undisturbed.stores[0]->hash(0) == parts.stores[0]->hash(0));
+  });
 }
 
 TEST_CASE("a part that dies ends the others, and their copies are whole or refused") {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    INFO("seed " << seed);
-    Parts parts(2, 2, kGrains[seed % 3], seed);
-    {
-      SpawnedPlan spawned(parts.setups, parts.plan);
-      spawned.start({0, 20, 0});
-      run_some(parts.setups, seed, uniform_below(900, seed, 1, 1));
-      if (spawned.done()) continue;
-      caf::anon_send_exit(spawned.supervisor(1), caf::exit_reason::kill);
-      for (const auto& actor : spawned.actors(1)) caf::anon_send_exit(actor, caf::exit_reason::kill);
-      CHECK_THROWS_WITH(spawned.wait(), Contains("died"));
-      CHECK(spawned.failure()->rank == 1);
-    }
-    for (auto& store : parts.stores)
-      if (!store->broken().empty()) CHECK_THAT(store->broken(), Contains("half-written") && Contains("died"));
-  }
+  at_random_moments([](Parts&, SpawnedPlan& spawned, std::uint64_t) {
+    if (spawned.done()) return;
+    caf::anon_send_exit(spawned.supervisor(1), caf::exit_reason::kill);
+    for (const auto& actor : spawned.actors(1)) caf::anon_send_exit(actor, caf::exit_reason::kill);
+    CHECK_THROWS_WITH(spawned.wait(), Contains("died"));
+    CHECK(spawned.failure()->rank == 1);
+  });
 }
 
 TEST_CASE("in several parts a training goes on from given parameters, on real threads too") {

@@ -83,6 +83,20 @@ class Shard final : public PortActor {
   std::int64_t version_ = 0;
 };
 
+/// Passes its first tensor on uncopied and ends at once.
+class Lender final : public PortActor {
+ public:
+  using PortActor::PortActor;
+
+ private:
+  void advance() override {
+    if (!has(0) || !has_free(0)) return;
+    auto arrival = take(0);
+    send_output(0, std::move(arrival.tensor), arrival.step);
+    end();
+  }
+};
+
 /// Throws while it holds a tensor.
 class Faulty final : public PortActor {
  public:
@@ -209,5 +223,19 @@ TEST_CASE("an actor all of whose inputs begin with tokens is free, and its run e
     }
     // The token before the first step, and the last value once more as the token of the second run.
     CHECK(heard == std::vector<float>{0, 0, 1, 2, 3, 3, 4, 5, 6, 7});
+  }
+}
+
+TEST_CASE("an actor that ends returns what it holds when its consumers are done with it, not before") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::vector<float> record;
+    Plan plan;
+    const auto source = plan.add(counting_source("source", 12));
+    const auto lender = plan.add(with_own_rule(external<Lender>("lender", {.inputs = {kPair}, .outputs = {kPair}})));
+    plan.connect(source, 0, lender);
+    plan.connect(lender, 0, plan.add(recording_sink("sink", record)));
+    run(scheduled_runtime(seed), plan, 6);
+    // The source goes on to write step 1 and later into the slot as soon as it has it back.
+    CHECK(record == std::vector<float>{0});
   }
 }

@@ -1,0 +1,152 @@
+// What a communicator does when ranks are wrong, late, failed or gone.
+
+#include <atomic>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/transport/groups.hpp"
+#include "troupe/transport/communicator.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr std::chrono::milliseconds kLimit{20'000};
+
+FailurePtr fire() {
+  return std::make_shared<Failure>(
+      Failure{.rank = 3, .replica = 2, .actor = "matmul@2", .op = "matmul", .step = 7, .what = "the house is on fire"});
+}
+
+/// The failure with which a call ends.
+template <class Call>
+FailurePtr failure_of_call(Call call) {
+  try {
+    call();
+  } catch (const Aborted& aborted) {
+    return aborted.failure();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("ranks that call different collectives both learn who did what") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  const auto group = kind.make(2);
+  const auto first = group[0]->all_reduce(Tensor(Shape{4}, DType::float32));
+  CHECK_THROWS_WITH(group[1]->all_reduce(Tensor(Shape{5}, DType::float32)),
+                    Contains("all_reduce of 4 float32 on rank 0 but all_reduce of 5 float32 on rank 1"));
+  CHECK_THROWS_WITH(first->advance(), Contains("rank 0") && Contains("rank 1"));
+  CHECK_THROWS_AS(group[0]->barrier(), Error);
+}
+
+TEST_CASE("a rank that does not come is named when the time is over") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  const auto group = kind.make(3);
+  const auto tensor = Tensor::scalar(1.0F);
+  const auto work = group[0]->all_reduce(tensor);
+  group[2]->all_reduce(Tensor::scalar(1.0F));
+  CHECK_THROWS_WITH(work->wait(std::chrono::milliseconds(5)), Contains("all_reduce of 1 float32: rank 1 has not come"));
+}
+
+TEST_CASE("abort wakes and fails every rank, now and from now on, with the same root cause") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  const auto group = kind.make(3);
+  std::vector<int> woken(2);
+  const auto barrier = group[0]->barrier([&] { ++woken[0]; });
+  const auto own = group[1]->barrier([&] { ++woken[1]; });
+  woken = {0, 0};
+  group[1]->abort(fire());
+  group[2]->abort(std::make_shared<Failure>(Failure{.what = "something else"}));
+  CHECK(woken[0] > 0);
+  CHECK(woken[1] > 0);
+  const auto check = [](const FailurePtr& failure) {
+    REQUIRE(failure);
+    CHECK(to_string(*failure) == to_string(*fire()));
+    CHECK(failure->actor == "matmul@2");
+  };
+  check(failure_of_call([&] { barrier->advance(); }));
+  check(failure_of_call([&] { own->advance(); }));
+  for (int rank : {0, 1}) check(failure_of_call([&] { group[rank]->all_reduce(Tensor::scalar(1.0F)); }));
+  CHECK_THROWS_WITH(barrier->advance(), Contains("the house is on fire (op matmul, step 7, replica 2, rank 3)"));
+}
+
+TEST_CASE("a rank whose part fails fails the others too") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  const auto group = kind.make(2);
+  bool woken = false;
+  const auto first = group[0]->all_reduce(Tensor(Shape{4}, DType::uint8), [&] { woken = true; });
+  const auto second = group[1]->all_reduce(Tensor(Shape{4}, DType::uint8));
+  woken = false;
+  CHECK_THROWS_WITH(second->advance(), Contains("no sum of uint8"));
+  CHECK(woken);
+  CHECK_THROWS_WITH(first->advance(), Contains("no sum of uint8"));
+}
+
+TEST_CASE("wrong ranks and sizes are refused") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  const auto group = kind.make(2);
+  CHECK_THROWS_WITH(group[0]->broadcast(Tensor::scalar(1.0F), 2), Contains("no rank 2 among 2"));
+  const Tensor four(Shape{4}, DType::float32), five(Shape{5}, DType::float32);
+  CHECK_THROWS_WITH(group[0]->all_gather(four, five), Contains("is not 2 times"));
+}
+
+TEST_CASE("groups without ranks, and ranks without links, are refused") {
+  CHECK_THROWS_AS(make_local_group(0), Error);
+  CHECK_THROWS_AS(make_linked_communicator(0, {}), Error);
+  CHECK_THROWS_WITH(make_linked_communicator(0, {nullptr, nullptr}), Contains("a link to every rank"));
+}
+
+TEST_CASE("a rank that goes is named to the others, who need not wait for it") {
+  auto group = make_linked_group(3);
+  bool woken = false;
+  const auto done = group[0]->barrier();
+  const auto barrier1 = group[1]->barrier();
+  group[2]->barrier()->wait(kLimit);
+  group[2].reset();
+  // What it had sent before counts.
+  done->wait(kLimit);
+  const auto work = group[0]->all_reduce(numbers(5000, 0), [&] { woken = true; });
+  const auto failure = failure_of_call([&] { work->advance(); });
+  REQUIRE(failure);
+  CHECK(failure->kind == FailureKind::part_died);
+  CHECK_THAT(failure->what, Contains("rank 2 is gone"));
+  REQUIRE(failure->cause);
+  // Rank 1 learns it from rank 0.
+  const auto other = failure_of_call([&] { group[1]->barrier(); });
+  REQUIRE(other);
+  CHECK(to_string(*other) == to_string(*failure));
+}
+
+TEST_CASE("links that break or damage a frame fail all ranks, and never give wrong sums") {
+  int failed = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto group = make_linked_group(3, LinkFaults::random(seed, 40));
+    std::atomic<int> wrong{0}, aborted{0};
+    on_ranks(group, [&](Communicator& communicator) {
+      try {
+        for (int i = 0; i < 12; ++i) {
+          const auto count = i % 2 == 0 ? 10 : 2000;
+          const auto tensor = numbers(count, communicator.rank());
+          communicator.all_reduce(tensor)->wait(kLimit);
+          if (copy_of(tensor) != sum_in_rank_order(count, 3)) ++wrong;
+        }
+      } catch (const Aborted&) {
+        ++aborted;
+      }
+    });
+    CHECK(wrong == 0);
+    if (aborted == 0) continue;
+    ++failed;
+    // A rank may have had all it needed before the fault; it goes no further than that.
+    for (const auto& communicator : group) CHECK_THROWS_AS(communicator->barrier()->wait(kLimit), Aborted);
+  }
+  CHECK(failed > 100);
+}
