@@ -1,5 +1,8 @@
 #include "troupe/ops/conv2d.hpp"
 
+#include <algorithm>
+
+#include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
@@ -67,11 +70,31 @@ Attributes attributes_of(Conv2dOptions options) {
   return {{"stride", options.stride}, {"padding", options.padding}, {"relu", false}};
 }
 
+/// Every element of y or dy meets the weights of its channel.
+std::int64_t products(const Shape& y, const Shape& weights) {
+  return y.elements() * (weights.elements() / std::max<std::int64_t>(1, weights[3]));
+}
+
+std::int64_t products_of_conv2d(const OpCall& call) {
+  return products(call.outputs[0].shape, call.inputs[1].shape);
+}
+
+std::int64_t products_of_grad_data(const OpCall& call) {
+  return products(call.inputs[0].shape, call.inputs[1].shape);
+}
+
+std::int64_t products_of_grad_weights(const OpCall& call) {
+  return products(call.inputs[1].shape, call.outputs[0].shape);
+}
+
 }  // namespace
 
-const OpDef kConv2d{.name = "conv2d", .infer = infer_conv2d, .gradient = grad_conv2d};
-const OpDef kConv2dGradData{.name = "conv2d_grad_data", .infer = infer_grad_data};
-const OpDef kConv2dGradWeights{.name = "conv2d_grad_weights", .infer = infer_grad_weights};
+const OpDef kConv2d{
+    .name = "conv2d", .infer = infer_conv2d, .gradient = grad_conv2d, .multiply_adds = products_of_conv2d};
+const OpDef kConv2dGradData{
+    .name = "conv2d_grad_data", .infer = infer_grad_data, .multiply_adds = products_of_grad_data};
+const OpDef kConv2dGradWeights{
+    .name = "conv2d_grad_weights", .infer = infer_grad_weights, .multiply_adds = products_of_grad_weights};
 
 Value conv2d(Value x, Value weights, Conv2dOptions options) {
   return x.builder().apply_one(kConv2d, {x, weights}, attributes_of(options));

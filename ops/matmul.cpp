@@ -1,5 +1,6 @@
 #include "troupe/ops/matmul.hpp"
 
+#include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/reduce.hpp"
 
@@ -45,9 +46,14 @@ std::vector<Value> grad_matmul(const OpGradient& g) {
   return gradients;
 }
 
+std::int64_t products_of_matmul(const OpCall& call) {
+  return call.inputs[0].shape.elements() * call.outputs[0].shape[1];
+}
+
 }  // namespace
 
-const OpDef kMatmul{.name = "matmul", .infer = infer_matmul, .gradient = grad_matmul};
+const OpDef kMatmul{
+    .name = "matmul", .infer = infer_matmul, .gradient = grad_matmul, .multiply_adds = products_of_matmul};
 
 Value matmul(Value a, Value b, MatmulOptions options) {
   return a.builder().apply_one(kMatmul, {a, b}, attributes_of(options.transpose_a, options.transpose_b));

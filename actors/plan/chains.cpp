@@ -13,15 +13,19 @@ namespace troupe {
 
 namespace {
 
-/// An op that touches no more than this takes about as long as a message, a microsecond.
-constexpr std::size_t kSmallBytes = std::size_t{16} << 10;
+// What takes no more than a few microseconds. To hand that to another worker takes as long: its messages, and its
+// operands, which come out of another core's cache.
+constexpr std::size_t kSmallBytes = std::size_t{128} << 10;
+constexpr std::int64_t kSmallMultiplyAdds = std::int64_t{256} << 10;
 
 bool is_small(const Plan& plan, const PlanActor& actor) {
   if (!actor.task.call) return false;
+  const auto call = with_rows(*actor.task.call, plan.max_rows);
   std::size_t bytes = 0;
-  for (const auto& input : actor.inputs) bytes += bytes_of(input.info, plan.max_rows);
-  for (const auto& output : actor.outputs) bytes += bytes_of(output.info, plan.max_rows);
-  return bytes <= kSmallBytes;
+  for (const auto* infos : {&call.inputs, &call.outputs})
+    for (const auto& info : *infos) bytes += bytes_of(info, plan.max_rows);
+  return bytes <= kSmallBytes &&
+         (call.op->multiply_adds == nullptr || call.op->multiply_adds(call) <= kSmallMultiplyAdds);
 }
 
 using Lists = std::vector<std::vector<ActorId>>;

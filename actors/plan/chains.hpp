@@ -22,8 +22,8 @@ bool can_contract(const PlanActor& actor);
 /// joins only if it then waits for nothing that its chain does not wait for anyway. Who directly follows whom is taken
 /// without what follows from it (the transitive reduction): that a value is read once more far behind makes no fork.
 ///
-/// Ops so small that a message costs more than they do belong to the chain that they follow, beside the others. In
-/// plans with more than Reachability::kMostActors actors each stays alone.
+/// Ops so small that handing them to another worker costs as much as they do belong to the chain that they follow,
+/// beside the others. In plans with more than Reachability::kMostActors actors each stays alone.
 Grouping chains(const Plan& plan, const Dependencies& dependencies);
 
 }  // namespace troupe

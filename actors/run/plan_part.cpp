@@ -92,8 +92,13 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
   const bool own_thread = runtime_.options().own_threads && std::any_of(segments.begin(), segments.end(), [&](auto i) {
                             return plan.segments[i].own_thread;
                           });
-  if (!own_thread) return runtime_.system().spawn<SegmentActor>(std::move(setup));
+  if (!own_thread) {
+    auto spawned = runtime_.system().spawn<SegmentActor>(std::move(setup));
+    runtime_.prefer_worker(spawned, first.place.device.index);
+    return spawned;
+  }
   runtime_.check_thread();
+  setup.busy_thread = std::make_shared<BusyThreads>(1);
   if (is_host(first.place.device)) setup.core = first.place.device.index;
   if (runtime_.options().cpu_devices <= usable_cores()) setup.busy_poll = runtime_.options().busy_poll;
   return runtime_.system().spawn<SegmentActor, caf::detached>(std::move(setup));

@@ -3,7 +3,9 @@
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/scheduler/coordinator.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
+#include <caf/settings.hpp>
 #include <caf/thread_hook.hpp>
 #include <cstdio>
 #include <future>
@@ -11,8 +13,10 @@
 #include <system_error>
 #include <thread>
 
+#include "troupe/actors/run/busy_threads.hpp"
 #include "troupe/actors/run/messages.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/actors/run/work_sharing.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 
@@ -66,6 +70,7 @@ struct Runtime::State {
   }
 
   RuntimeOptions options;
+  std::optional<BusyThreads> busy_threads;
   std::unique_ptr<caf::actor_system_config> config;
   std::unique_ptr<caf::actor_system> system;
   caf::actor_system* used = nullptr;
@@ -92,8 +97,14 @@ Runtime::Runtime(RuntimeOptions options) : state_(std::make_shared<State>()) {
   config.add_thread_hook<ThreadMark>(static_cast<const void*>(state_.get()));
   config.set("scheduler.max-threads", static_cast<std::size_t>(options.workers));
   config.set("scheduler.max-throughput", kMessagesPerTurn);
-  // One queue for all workers: on few cores it wakes a thread in a quarter of the time that work stealing takes.
-  config.set("scheduler.policy", options.test_seed ? caf::atom("testing") : caf::atom("sharing"));
+  if (options.test_seed) {
+    config.set("scheduler.policy", caf::atom("testing"));
+  } else {
+    caf::put(config.content, std::string(WorkSharing::kPollOption),
+             static_cast<std::size_t>(options.busy_poll.count()));
+    config.load<caf::scheduler::coordinator<WorkSharing>>();
+    state_->busy_threads.emplace(options.workers);
+  }
   state_->system = std::make_unique<caf::actor_system>(config);
   state_->used = state_->system.get();
 }
@@ -132,6 +143,11 @@ std::size_t Runtime::draw(std::size_t count) const {
 
 bool Runtime::on_own_thread() const {
   return runtime_of_thread == state_.get();
+}
+
+void Runtime::prefer_worker(const caf::actor& actor, int worker) const {
+  auto* scheduler = dynamic_cast<caf::scheduler::coordinator<WorkSharing>*>(&system().scheduler());
+  if (scheduler != nullptr) scheduler->data().homes.set(actor.id(), static_cast<std::size_t>(worker));
 }
 
 void Runtime::check_thread() const {

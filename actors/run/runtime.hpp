@@ -22,7 +22,8 @@ struct RuntimeOptions {
   /// No threads: whoever waits for a run drives CAF's test scheduler, which picks the next actor at random by this
   /// seed.
   std::optional<std::uint64_t> test_seed = {};
-  /// How long a segment's own thread looks for messages before it sleeps.
+  /// How long a thread looks for messages before it sleeps: those of segments, and the workers if the process has a
+  /// core for each of its threads.
   std::chrono::microseconds busy_poll{50};
 };
 
@@ -49,6 +50,9 @@ class Runtime {
   /// True on a thread of the actor system that this made, which must not wait for its actors. Always false on an
   /// existing actor system.
   bool on_own_thread() const;
+  /// The actor runs on that worker (modulo their number) unless others are idle. Does nothing on an existing actor
+  /// system.
+  void prefer_worker(const caf::actor& actor, int worker) const;
   /// Throws Error if no further thread can be made.
   void check_thread() const;
   /// An actor is stuck in code that does not return. The actor system is not taken down then: its threads are left

@@ -134,6 +134,7 @@ void SegmentActor::on_stop() {
     if (!segment.finished) segment.work->abandon_work();
   segments_.clear();
   ready_.clear();
+  setup_.busy_thread = nullptr;
 }
 
 // ---- what the ports tell

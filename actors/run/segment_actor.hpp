@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "troupe/actors/run/busy_threads.hpp"
 #include "troupe/actors/run/participant.hpp"
 #include "troupe/actors/run/segment.hpp"
 #include "troupe/actors/run/trace.hpp"
@@ -23,6 +24,8 @@ struct ExecutorSetup {
   int core = -1;
   /// How long its own thread looks for messages before it sleeps, which costs the next message a wake-up.
   std::chrono::microseconds busy_poll{0};
+  /// Counts the actor's own thread, if it has one.
+  std::shared_ptr<BusyThreads> busy_thread = nullptr;
 };
 
 /// The executor: an actor that runs segments, one of one op in the per-op grain, all those of a place in the fused one.

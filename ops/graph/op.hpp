@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +51,7 @@ struct OpInputs {
   void expect_batch_info(std::size_t i) const;
 };
 
+struct OpCall;
 struct OpGradient;
 
 /// How an op writes its outputs.
@@ -74,6 +76,9 @@ struct OpDef {
   /// True if its kernel accepts tensors without elements. Other ops get no kernel for such a call; their outputs are
   /// empty or zero.
   bool accepts_empty = false;
+  /// Multiplications with an addition in a call whose shapes are concrete, for ops that do far more of them than they
+  /// touch elements. Null: others.
+  std::int64_t (*multiply_adds)(const OpCall& call) = nullptr;
 };
 
 /// Registers an op under its name, so that find_op knows it; builders do not need that. `op` must live until the

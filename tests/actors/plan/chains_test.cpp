@@ -41,7 +41,7 @@ std::vector<std::vector<std::string>> chains_of(std::int64_t size, const std::fu
 
 using Names = std::vector<std::vector<std::string>>;
 
-constexpr std::int64_t kLarge = 64, kSmall = 4;
+constexpr std::int64_t kLarge = 256, kSmall = 4;
 
 }  // namespace
 
@@ -67,11 +67,23 @@ TEST_CASE("a value that is read again behind what follows it makes no fork") {
         }) == Names{{"matmul@0", "matmul_2@0", "matmul_3@0"}});
 }
 
-TEST_CASE("ops smaller than a message belong to the segment that they follow, in every branch") {
+TEST_CASE("small ops belong to the segment that they follow, in every branch") {
   const auto names = chains_of(kSmall, [](Value x) {
     const auto fork = matmul(x, x);
     return add(matmul(fork, x), matmul(matmul(fork, x), x));
   });
   REQUIRE(names.size() == 1);
   CHECK(names[0].size() == 5);
+}
+
+TEST_CASE("an op that multiplies much is not small, however little it reads") {
+  constexpr std::int64_t kSize = 96;  // 108 KiB of operands and result, 885 thousand multiply-adds
+  const auto branches = [](Value (*branch)(Value, Value)) {
+    return chains_of(kSize, [&](Value x) {
+      const auto fork = relu(x);
+      return add(branch(fork, fork), branch(relu(fork), fork));
+    });
+  };
+  CHECK(branches([](Value a, Value b) { return add(a, b); }).size() == 1);
+  CHECK(branches([](Value a, Value b) { return matmul(a, b); }).size() > 1);
 }

@@ -93,7 +93,7 @@ TEST_CASE("edges that are small, have more slots, or belong to external actors a
 
 TEST_CASE("the parts of a pack are computed in their places of it where they come from other segments") {
   const auto plan =
-      Mirrored(two_places()).training_plan({small_spec(), small_dataset(3072).batch(1536), 0, {names::kLoss}});
+      Mirrored(two_places()).training_plan({small_spec(), small_dataset(24576).batch(12288), 0, {names::kLoss}});
   for (const auto grain : {Grain::per_op, Grain::chains}) {
     const auto grouped = in_grain(plan, grain);
     int parts = 0;

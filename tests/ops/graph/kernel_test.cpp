@@ -4,6 +4,7 @@
 
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/reduce.hpp"
 #include "troupe/tests/catch.hpp"
@@ -77,6 +78,21 @@ TEST_CASE("kernels may be registered and made by several threads", "[kernel]") {
       });
   }
   CHECK(refused == 3 * 64);
+}
+
+TEST_CASE("the multiply-adds of a call are those of the loops that define the op", "[kernel]") {
+  const auto count = [](const OpDef& op, const std::vector<Shape>& inputs, const Shape& output) {
+    OpCall call{&op, {}, {}, {{output}}};
+    for (const auto& shape : inputs) call.inputs.push_back({shape});
+    return op.multiply_adds(call);
+  };
+  CHECK(count(kMatmul, {{3, 5}, {5, 7}}, {3, 7}) == 3 * 5 * 7);
+  CHECK(count(kMatmul, {{5, 3}, {7, 5}}, {3, 7}) == 3 * 5 * 7);
+  const Shape x{2, 8, 9, 3}, weights{3, 5, 3, 4}, y{2, 6, 5, 4};
+  constexpr std::int64_t kProducts = (2 * 6 * 5 * 4) * (3 * 5 * 3);
+  CHECK(count(kConv2d, {x, weights}, y) == kProducts);
+  CHECK(count(kConv2dGradData, {y, weights}, x) == kProducts);
+  CHECK(count(kConv2dGradWeights, {x, y}, weights) == kProducts);
 }
 
 }  // namespace troupe::ops_test

@@ -1,0 +1,119 @@
+#include "troupe/actors/run/job_queues.hpp"
+
+#include "troupe/actors/run/busy_threads.hpp"
+#include "troupe/actors/run/spin_pause.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Looks at the own queue between two looks at those of the others: a microsecond or two, in which a worker that has
+/// just pushed a job to itself comes to take it.
+constexpr int kOwnLooks = 64;
+
+}  // namespace
+
+JobQueues::JobQueues(std::size_t workers, std::chrono::microseconds poll) : poll_(poll) {
+  for (std::size_t i = 0; i < workers; ++i) {
+    queues_.push_back(std::make_unique<Queue>());
+    queues_.back()->seen.resize(workers);
+  }
+}
+
+void JobQueues::push(std::size_t worker, caf::resumable* job) {
+  auto& queue = *queues_[worker];
+  // Held to the end: once the job can be taken, it may be the last one, and the queues may be gone.
+  std::lock_guard lock(queue.mutex);
+  queue.jobs.push_back(job);
+  queue.size.store(queue.jobs.size());
+  // Sequentially consistent: either this sees the sleeper, or the sleeper, which looks once more, sees the job. One
+  // that polls looks at all queues before it sleeps.
+  wake_one();
+}
+
+void JobQueues::wake_one() {
+  if (sleeping_.load() == 0 || polling_.load() > 0) return;
+  std::lock_guard lock(sleep_mutex_);
+  pushed_.notify_one();
+}
+
+caf::resumable* JobQueues::take(Queue& queue) {
+  if (queue.size.load() == 0) return nullptr;
+  std::lock_guard lock(queue.mutex);
+  if (queue.jobs.empty()) return nullptr;
+  auto* job = queue.jobs.front();
+  queue.jobs.pop_front();
+  queue.size.store(queue.jobs.size());
+  queue.taken.fetch_add(1, std::memory_order_relaxed);
+  return job;
+}
+
+caf::resumable* JobQueues::try_pop() {
+  for (auto& queue : queues_)
+    if (auto* job = take(*queue)) return job;
+  return nullptr;
+}
+
+bool JobQueues::any() const {
+  for (const auto& queue : queues_)
+    if (queue->size.load() > 0) return true;
+  return false;
+}
+
+/// A job of another worker from whose queue nothing was taken since the last look.
+caf::resumable* JobQueues::take_waiting(std::size_t worker) {
+  auto& seen = queues_[worker]->seen;
+  for (std::size_t i = 1; i < queues_.size(); ++i) {
+    const auto other = (worker + i) % queues_.size();
+    auto& queue = *queues_[other];
+    const auto taken = queue.taken.load(std::memory_order_relaxed);
+    const bool waits = queue.size.load() > 0 && taken == seen[other];
+    seen[other] = taken;
+    if (!waits) continue;
+    if (auto* job = take(queue)) return job;
+  }
+  return nullptr;
+}
+
+caf::resumable* JobQueues::poll(std::size_t worker) {
+  auto& own = *queues_[worker];
+  for (std::size_t i = 0; i < queues_.size(); ++i) own.seen[i] = queues_[i]->taken.load(std::memory_order_relaxed);
+  const auto until = std::chrono::steady_clock::now() + poll_;
+  do {
+    for (int i = 0; i < kOwnLooks; ++i) {
+      if (auto* job = take(own)) return job;
+      spin_pause();
+    }
+    if (auto* job = take_waiting(worker)) return job;
+  } while (std::chrono::steady_clock::now() < until);
+  return nullptr;
+}
+
+caf::resumable* JobQueues::look(std::size_t worker) {
+  caf::resumable* job = nullptr;
+  if (poll_.count() > 0 && BusyThreads::fit()) {
+    polling_.fetch_add(1);
+    job = poll(worker);
+    polling_.fetch_sub(1);
+  } else {
+    job = take(*queues_[worker]);
+  }
+  return job != nullptr ? job : try_pop();
+}
+
+caf::resumable* JobQueues::pop(std::size_t worker) {
+  if (auto* job = take(*queues_[worker])) return job;
+  while (true) {
+    if (auto* job = look(worker)) {
+      // Nobody was woken for a job that came while this one looked, or for a second one when this one was woken.
+      if (any()) wake_one();
+      return job;
+    }
+    std::unique_lock lock(sleep_mutex_);
+    sleeping_.fetch_add(1);
+    pushed_.wait(lock, [this] { return any(); });
+    sleeping_.fetch_sub(1);
+  }
+}
+
+}  // namespace troupe

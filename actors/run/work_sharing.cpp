@@ -1,0 +1,11 @@
+#include "troupe/actors/run/work_sharing.hpp"
+
+#include <caf/scheduled_actor.hpp>
+
+namespace troupe {
+
+caf::actor_id HomeWorkers::id_of(const caf::resumable* job) {
+  return job->subtype() == caf::resumable::scheduled_actor ? static_cast<const caf::scheduled_actor*>(job)->id() : 0;
+}
+
+}  // namespace troupe
