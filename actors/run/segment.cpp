@@ -43,12 +43,14 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
 }
 
 void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnContext& context) {
-  std::size_t argument = 0;
+  std::uint32_t argument = 0;
   for (auto id : segment.actors) {
     const auto& actor = plan.actors[id];
+    const auto inputs = static_cast<std::uint32_t>(actor.inputs.size());
+    const auto outputs = static_cast<std::uint32_t>(actor.outputs.size());
     tasks_.push_back(
-        {actor.name, actor.replica, context.make_task(actor), argument, actor.inputs.size(), actor.outputs.size(), {}});
-    argument += actor.inputs.size() + actor.outputs.size();
+        {context.make_task(actor), &actor, argument, inputs, outputs, layout_.tasks[tasks_.size()].sends, {}});
+    argument += inputs + outputs;
     auto& task = *tasks_.back().task;
     if (task.is_source() != (actor.pacing == Pacing::source))
       throw Error("plan", "'" + actor.name + "' " +
@@ -121,7 +123,7 @@ Segment::Binding Segment::make_binding(std::int64_t rows) {
   if (!tasks_.empty())
     binding.arguments.resize(tasks_.back().first_argument + tasks_.back().inputs + tasks_.back().outputs);
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    auto argument = tasks_[i].first_argument;
+    std::size_t argument = tasks_[i].first_argument;
     for (const auto& place : layout_.tasks[i].inputs) bind_argument(binding, argument++, place);
     for (const auto& place : layout_.tasks[i].outputs) bind_argument(binding, argument++, place);
   }

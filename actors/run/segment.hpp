@@ -24,7 +24,8 @@ namespace troupe {
 /// is copied to the device; an output that is read on the host too has a slot there for every slot on the device.
 class Segment {
  public:
-  /// Makes the tasks and allocates everything that a firing with the most rows needs. `shared_buffers` are the plan's.
+  /// Makes the tasks and allocates everything that a firing with the most rows needs. `shared_buffers` are the plan's,
+  /// which outlives this.
   Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> shared_buffers, SpawnContext& context);
   /// Work that was launched may still be running.
   ~Segment();
@@ -34,9 +35,9 @@ class Segment {
   const std::string& name() const { return name_; }
   const SegmentLayout& layout() const { return layout_; }
   std::size_t task_count() const { return tasks_.size(); }
-  const std::string& task_name(std::size_t i) const { return tasks_[i].name; }
+  const std::string& task_name(std::size_t i) const { return tasks_[i].actor->name; }
   /// The replica that task i works for.
-  int replica(std::size_t i) const { return tasks_[i].replica; }
+  int replica(std::size_t i) const { return tasks_[i].actor->replica; }
   std::string task_waits_for(std::size_t i) const { return tasks_[i].task->waits_for(); }
 
   /// Tells task i that a run begins. Returns the step before which it ends, if it is a source that knows.
@@ -75,7 +76,7 @@ class Segment {
   bool run_task(std::size_t i, bool continued);
   /// Tells task i that the step failed before it.
   void skip_task(std::size_t i, const FailurePtr& failure) { tasks_[i].task->skip(failure); }
-  const std::vector<std::int32_t>& sends_after(std::size_t i) const { return layout_.tasks[i].sends; }
+  std::span<const std::int32_t> sends_after(std::size_t i) const { return tasks_[i].sends; }
   /// The firing is over: drops what has arrived.
   void finish();
   /// When what arrived at a port may be overwritten, once the firing is over.
@@ -91,11 +92,12 @@ class Segment {
   void abandon_work();
 
  private:
+  // All that an op without updates needs lies in one cache line.
   struct TaskEntry {
-    std::string name;
-    int replica;
     std::unique_ptr<Task> task;
-    std::size_t first_argument, inputs, outputs;
+    const PlanActor* actor;
+    std::uint32_t first_argument, inputs, outputs;
+    std::span<const std::int32_t> sends;
     std::vector<std::shared_ptr<UpdateCounter>> writes;
   };
   struct SlotArgument {

@@ -92,7 +92,7 @@ class SegmentActor final : public Participant {
   template <class Function>
   void guard(SegmentState& segment, std::size_t task, Function function);
   void fail(SegmentState& segment, std::size_t task, const std::exception_ptr& error);
-  void send_outputs(SegmentState& segment, std::size_t task);
+  void trace_task(const SegmentState& segment, Trace::Clock::time_point begin);
   void send_output(SegmentState& segment, std::uint32_t output);
   void finish_firing(std::uint32_t segment);
   bool is_kept(const SegmentState& segment, std::uint32_t input) const;

@@ -135,7 +135,8 @@ void SegmentActor::run_tasks(std::uint32_t number) {
       segment.state = State::pending;
       return;
     }
-    send_outputs(segment, segment.task);
+    for (auto output : segment.work->sends_after(segment.task))
+      send_output(segment, static_cast<std::uint32_t>(output));
     ++segment.task;
     if (segment.task < count && segments_.size() > 1 && (!ready_.empty() || !mailbox().empty())) {
       segment.state = State::queued;
@@ -151,22 +152,20 @@ bool SegmentActor::run_task(SegmentState& segment, bool continued) {
     guard(segment, segment.task, [&] { segment.work->skip_task(segment.task, segment.failure); });
     return true;
   }
-  const auto& actor = setup_.plan->actors[segment.work->layout().tasks[segment.task].actor];
-  status_->running.store(&actor.name, std::memory_order_relaxed);
+  status_->running.store(&segment.work->task_name(segment.task), std::memory_order_relaxed);
   const auto begin = setup_.trace ? Trace::Clock::now() : Trace::Clock::time_point();
   bool complete = true;
   guard(segment, segment.task, [&] { complete = segment.work->run_task(segment.task, continued); });
-  if (setup_.trace) {
-    setup_.trace->add(
-        {actor.name, to_string(actor.place.device), actor.replica, step_of(segment), begin, Trace::Clock::now()});
-  }
+  if (setup_.trace) trace_task(segment, begin);
   status_->running.store(nullptr, std::memory_order_relaxed);
   if (complete) status_->count_firing();
   return complete;
 }
 
-void SegmentActor::send_outputs(SegmentState& segment, std::size_t task) {
-  for (auto output : segment.work->sends_after(task)) send_output(segment, static_cast<std::uint32_t>(output));
+void SegmentActor::trace_task(const SegmentState& segment, Trace::Clock::time_point begin) {
+  const auto& actor = setup_.plan->actors[segment.work->layout().tasks[segment.task].actor];
+  setup_.trace->add(
+      {actor.name, to_string(actor.place.device), actor.replica, step_of(segment), begin, Trace::Clock::now()});
 }
 
 void SegmentActor::send_output(SegmentState& segment, std::uint32_t index) {

@@ -8,7 +8,7 @@ namespace troupe {
 
 namespace {
 
-std::vector<int> allowed_cores() {
+const std::vector<int>& allowed_cores() {
   // Read once, before any thread is bound: a bound thread sees its own core only.
   static const std::vector<int> cores = [] {
     std::vector<int> found;

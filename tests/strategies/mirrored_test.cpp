@@ -67,7 +67,7 @@ int overlapped_steps(Grain grain, std::int64_t bucket_bytes) {
     Trainer trainer(runtime, strategy, small_spec().model, Sgd{.lr = 0.05}, SoftmaxCrossEntropy{},
                     {.grain = grain, .trace = trace});
     // Rows enough that the ops of a batch are not so small that they all belong to one chain.
-    trainer.fit(small_dataset(6144).batch(1536), {.epochs = 3});
+    trainer.fit(small_dataset(24576).batch(12288), {.epochs = 6});
     overlapped += overlapped_steps(*trace);
   }
   return overlapped;
