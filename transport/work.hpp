@@ -3,6 +3,8 @@
 #include <chrono>
 #include <string>
 
+#include "troupe/transport/failure.hpp"
+
 namespace troupe {
 
 /// A collective on its way, seen from one rank. Used by one thread at a time.
@@ -19,6 +21,24 @@ class Work {
 
   /// Advances until complete. Throws Error that says what is missing after `limit`.
   void wait(std::chrono::milliseconds limit);
+
+  /// Who does this work, for the failure that the other ranks get if advance() throws on this one. Must live as long as
+  /// the work is advanced.
+  void set_origin(const Failure* origin) { origin_ = origin; }
+
+ protected:
+  /// The exception that is being handled, as a failure of the origin.
+  FailurePtr failure_now() const;
+
+ private:
+  const Failure* origin_ = nullptr;
+};
+
+/// Work that is complete from the start.
+class CompletedWork final : public Work {
+ public:
+  bool advance() override { return true; }
+  std::string waits_for() const override { return "nothing"; }
 };
 
 }  // namespace troupe

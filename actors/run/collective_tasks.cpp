@@ -8,6 +8,12 @@ void AllReduceTask::begin(const RunInfo&, std::function<void()> wake) {
   begun_->on_progress = std::move(wake);
 }
 
+bool AllReduceTask::fire(const Firing& firing) {
+  origin_.step = firing.step;
+  begun_->work->set_origin(&origin_);
+  return advance(firing);
+}
+
 bool AllReduceTask::advance(const Firing&) {
   if (!begun_->work->advance()) return false;
   begun_->work.reset();
@@ -31,7 +37,8 @@ void BeginAllReduceTask::skip(const FailurePtr& failure) {
 std::unique_ptr<Task> make_all_reduce_task(const PlanActor& actor, SpawnContext& context) {
   const auto& attributes = actor.task.attributes;
   return std::make_unique<AllReduceTask>(
-      context.begun(actor.task.subject, attributes.integer("index"), attributes.integer("rank")));
+      context.begun(actor.task.subject, attributes.integer("index"), attributes.integer("rank")),
+      Failure{.rank = context.process, .replica = actor.replica, .actor = actor.name});
 }
 
 std::unique_ptr<Task> make_begin_all_reduce_task(const PlanActor& actor, SpawnContext& context) {

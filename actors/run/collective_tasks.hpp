@@ -20,15 +20,18 @@ struct BegunCollective {
 /// begun; what this rank has to do for it is done here.
 class AllReduceTask final : public Task {
  public:
-  explicit AllReduceTask(std::shared_ptr<BegunCollective> begun) : begun_(std::move(begun)) {}
+  /// `origin` says whose task it is, for the failure that the other ranks get.
+  AllReduceTask(std::shared_ptr<BegunCollective> begun, Failure origin)
+      : begun_(std::move(begun)), origin_(std::move(origin)) {}
 
   void begin(const RunInfo& run, std::function<void()> wake) override;
-  bool fire(const Firing& firing) override { return advance(firing); }
+  bool fire(const Firing& firing) override;
   bool advance(const Firing& firing) override;
   std::string waits_for() const override;
 
  private:
   std::shared_ptr<BegunCollective> begun_;
+  Failure origin_;
 };
 
 /// The conductor's task: begins an all-reduce for the local ranks, input i being the tensor of `ranks[i]`.

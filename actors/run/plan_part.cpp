@@ -21,6 +21,7 @@ PlanPart::PlanPart(const Runtime& runtime, SpawnedTogether together, int process
       process_(process),
       context_(std::make_shared<SpawnContext>(std::move(context))),
       links_(std::move(links)) {
+  context_->process = rank();
   if (!context_->store) context_->store = std::make_shared<ParameterStore>();
   borrowed_tensors();
   spawn();

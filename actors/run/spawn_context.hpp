@@ -24,6 +24,9 @@ class SpawnContext {
   /// Tasks by their kind, found before the registered ones.
   std::map<std::string, TaskFactory> tasks;
 
+  /// The process that failures name; -1 if the plan has one part. Set by SpawnedPlan.
+  int process = -1;
+
   /// Throw Error if the name is not known.
   const Dataset& source(const std::string& name) const;
   const std::shared_ptr<Communicator>& communicator(const std::string& name, std::int64_t rank) const;

@@ -29,7 +29,7 @@ int usable_cores() {
 }
 
 void pin_this_thread(int i) {
-  const auto cores = allowed_cores();
+  const auto& cores = allowed_cores();
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cores[static_cast<std::size_t>(i) % cores.size()], &set);

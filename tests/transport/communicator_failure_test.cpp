@@ -83,10 +83,33 @@ TEST_CASE("a rank whose part fails fails the others too") {
   bool woken = false;
   const auto first = group[0]->all_reduce(Tensor(Shape{4}, DType::uint8), [&] { woken = true; });
   const auto second = group[1]->all_reduce(Tensor(Shape{4}, DType::uint8));
+  const Failure origin{.rank = 1, .replica = 3, .actor = "all_reduce0@3", .step = 7};
+  second->set_origin(&origin);
   woken = false;
   CHECK_THROWS_WITH(second->advance(), Contains("no sum of uint8"));
   CHECK(woken);
-  CHECK_THROWS_WITH(first->advance(), Contains("no sum of uint8"));
+  CHECK_THROWS_WITH(first->advance(),
+                    Contains("no sum of uint8") && Contains("(op all_reduce0@3, step 7, replica 3, rank 1)"));
+}
+
+TEST_CASE("a receive from a rank that has left ends with the reason, but gets what was sent before") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  const auto group = kind.make(2);
+  const auto tensor = Tensor::scalar(0.0F);
+  bool woken = false;
+  const auto first = group[1]->recv(tensor, 0), second = group[1]->recv(tensor, 0, [&] { woken = true; });
+  group[0]->send(Tensor::scalar(1.0F), 1);
+  woken = false;
+  first->wait(kLimit);
+  group[0]->leave(fire());
+  CHECK(woken);
+  CHECK(tensor.item<float>() == 1.0F);
+  for (const auto& failure :
+       {failure_of_call([&] { second->advance(); }), failure_of_call([&] { group[1]->recv(tensor, 0)->advance(); })}) {
+    REQUIRE(failure);
+    CHECK(to_string(*failure) == to_string(*fire()));
+  }
 }
 
 TEST_CASE("wrong ranks and sizes are refused") {

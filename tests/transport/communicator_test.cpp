@@ -126,6 +126,27 @@ TEST_CASE("tensors sent from rank to rank arrive in order") {
                     Contains("rank 0 sent float32[]"));
 }
 
+TEST_CASE("receives that are out at the same time get the tensors in the order in which they were begun") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  const auto group = kind.make(2);
+  const auto received = std::vector{Tensor::scalar(0.0F), Tensor::scalar(0.0F), Tensor::scalar(0.0F)};
+  std::vector<int> told(3);
+  std::vector<std::unique_ptr<Work>> works;
+  for (std::size_t i = 0; i < 3; ++i) works.push_back(group[1]->recv(received[i], 0, [&told, i] { ++told[i]; }));
+  group[0]->send(Tensor::scalar(1.0F), 1);
+  CHECK(told[0] > 0);
+  CHECK_FALSE(works[2]->advance());
+  works[1].reset();
+  for (const float value : {2.0F, 3.0F}) group[0]->send(Tensor::scalar(value), 1);
+  CHECK(told[2] > 0);
+  works[2]->wait(kLimit);
+  works[0]->wait(kLimit);
+  CHECK(received[0].item<float>() == 1.0F);
+  CHECK(received[1].item<float>() == 0.0F);
+  CHECK(received[2].item<float>() == 3.0F);
+}
+
 TEST_CASE("a rank's callback is called for the progress of others, not for its own") {
   const auto& kind = GENERATE(from_range(group_kinds()));
   INFO(kind.name);

@@ -19,23 +19,24 @@ void copy(const Tensor& from, const Tensor& to) {
   if (from.bytes() > 0) std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
 }
 
-class SentWork final : public Work {
- public:
-  bool advance() override { return true; }
-  std::string waits_for() const override { return "nothing"; }
-};
-
 class ReceiveWork final : public Work {
  public:
   ReceiveWork(std::shared_ptr<RankState> state, Tensor tensor, int from, std::int64_t key)
-      : state_(std::move(state)), tensor_(std::move(tensor)), from_(from), key_(key) {}
-  ~ReceiveWork() override { state_->forget(key_); }
+      : state_(std::move(state)), tensor_(std::move(tensor)), from_(from), key_(key) {
+    const auto lock = state_->lock();
+    number_ = state_->inbox(from_).post();
+  }
+  ~ReceiveWork() override {
+    state_->forget(key_);
+    const auto lock = state_->lock();
+    state_->inbox(from_).drop(number_);
+  }
 
   bool advance() override {
     if (done_) return true;
     const auto lock = state_->lock();
     state_->receive();
-    const auto sent = state_->next_sent(from_);
+    const auto sent = state_->take_sent(from_, number_);
     if (!sent) return false;
     expect_alike(*sent, from_, tensor_, state_->rank());
     copy(*sent, tensor_);
@@ -49,6 +50,7 @@ class ReceiveWork final : public Work {
   Tensor tensor_;
   int from_;
   std::int64_t key_;
+  std::int64_t number_ = 0;
   bool done_ = false;
 };
 
@@ -172,7 +174,7 @@ class LinkedCommunicator final : public Communicator {
     const auto lock = state_->lock();
     state_->check();
     state_->send(to, {{FrameType::collective_send}, tensor});
-    return std::make_unique<SentWork>();
+    return std::make_unique<CompletedWork>();
   }
 
   std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {

@@ -25,7 +25,7 @@ bool LinkedWork::advance() {
   } catch (const Aborted&) {
     throw;
   } catch (...) {
-    state_->abort(std::make_shared<Failure>(Failure{.what = text_of(std::current_exception())}));
+    state_->abort(failure_now());
     throw;
   }
 }

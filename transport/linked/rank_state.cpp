@@ -31,7 +31,7 @@ CallSignature signature_of(const FrameHeader& header) {
 }
 
 RankState::RankState(int rank, std::vector<std::shared_ptr<Link>> links)
-    : rank_(rank), links_(std::move(links)), sent_to_us_(links_.size()) {}
+    : rank_(rank), links_(std::move(links)), inboxes_(links_.size()) {}
 
 void RankState::listen(std::int64_t key, Listener listener) {
   std::lock_guard lock(listeners_mutex_);
@@ -80,20 +80,15 @@ int RankState::missing(std::int64_t number, Phase phase) {
   return first;
 }
 
-std::optional<Tensor> RankState::next_sent(int from) {
-  auto& queue = sent_to_us_[from];
-  if (queue.empty()) {
-    if (from != rank_) expect_alive(from);
-    return std::nullopt;
-  }
-  auto tensor = std::move(queue.front());
-  queue.pop_front();
+std::optional<Tensor> RankState::take_sent(int from, std::int64_t number) {
+  auto tensor = inboxes_[from].take(number);
+  if (!tensor && from != rank_) expect_alive(from);
   return tensor;
 }
 
 void RankState::send(int to, const Frame& frame) {
   if (to == rank_)
-    sent_to_us_[to].push_back(frame.payload.clone());
+    inboxes_[to].arrive(frame.payload.clone());
   else
     links_[to]->send(frame);
 }
@@ -117,7 +112,8 @@ void RankState::take(int from, Frame frame) {
       // Passed on: the link between two others may be what broke.
       return abort(failure_of(frame));
     case FrameType::collective_send:
-      return sent_to_us_[from].push_back(std::move(frame.payload));
+      inboxes_[from].arrive(std::move(frame.payload));
+      return;
     case FrameType::collective_part:
       return take_part(from, std::move(frame));
     default:

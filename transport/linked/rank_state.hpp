@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "troupe/transport/collective_call.hpp"
+#include "troupe/transport/inbox.hpp"
 #include "troupe/transport/link.hpp"
 
 namespace troupe::linked {
@@ -53,8 +53,10 @@ class RankState {
   void complete(std::int64_t number);
   /// The first rank whose frame of a phase is missing, or -1. Throws Aborted if it will never come.
   int missing(std::int64_t number, Phase phase);
-  /// The next tensor that a rank has sent to this one outside of collectives. Throws Aborted if none will ever come.
-  std::optional<Tensor> next_sent(int from);
+  /// What a rank has sent to this one outside of collectives.
+  Inbox& inbox(int from) { return inboxes_[from]; }
+  /// The tensor of that receive, once it is there. Throws Aborted if it never will be.
+  std::optional<Tensor> take_sent(int from, std::int64_t number);
 
   void send(int to, const Frame& frame);
 
@@ -73,7 +75,7 @@ class RankState {
   Abort abort_;
   std::int64_t next_number_ = 0;
   std::map<std::int64_t, Arrived> arrived_;
-  std::vector<std::deque<Tensor>> sent_to_us_;  // by rank
+  std::vector<Inbox> inboxes_;  // by rank
   std::mutex mutex_;
   std::mutex listeners_mutex_;
   std::map<std::int64_t, Listener> listeners_;

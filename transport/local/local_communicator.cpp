@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <tuple>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/communicator.hpp"
+#include "troupe/transport/inbox.hpp"
 #include "troupe/transport/local/pending_collective.hpp"
 #include "troupe/transport/rank_sum.hpp"
 
@@ -19,6 +22,9 @@ using local::PendingCollective;
 
 constexpr int kNobody = -1;
 
+/// A receive that is not complete: the sender, the receiver, and its number in their inbox.
+using Receive = std::tuple<int, int, std::int64_t>;
+
 /// What the ranks of one group share.
 struct Group {
   explicit Group(int size) : next_call(size, 0), ranks(size) {}
@@ -26,12 +32,13 @@ struct Group {
   std::mutex mutex;
   std::vector<std::int64_t> next_call;
   std::map<std::int64_t, std::shared_ptr<PendingCollective>> pending;
-  std::map<std::pair<int, int>, std::deque<Tensor>> pending_sends;
-  std::map<std::pair<int, int>, std::function<void()>> receivers;
+  std::map<std::pair<int, int>, Inbox> inboxes;  // by sender and receiver
+  std::map<Receive, std::function<void()>> receivers;
   Abort abort;
   /// Collectives from this number on will not complete, because a rank has left.
   std::atomic<std::int64_t> left_at{std::numeric_limits<std::int64_t>::max()};
   Abort left;
+  std::set<int> ranks_that_left;
   int ranks;
 };
 
@@ -46,8 +53,8 @@ void abort_group(Group& group, int except, FailurePtr failure) {
   group.abort.set(std::move(failure));
   std::lock_guard lock(group.mutex);
   for (const auto& [number, pending] : group.pending) pending->notify(except);
-  for (const auto& [ranks, receiver] : group.receivers)
-    if (receiver && ranks.second != except) receiver();
+  for (const auto& [receive, receiver] : group.receivers)
+    if (receiver && std::get<1>(receive) != except) receiver();
 }
 
 /// One rank's way through a collective: `reduce` after all arrived, `copy` after all reduced.
@@ -67,7 +74,7 @@ class CollectiveWork final : public Work {
     try {
       return advance_phases();
     } catch (...) {
-      abort_group(*group_, rank_, std::make_shared<Failure>(Failure{.what = text_of(std::current_exception())}));
+      abort_group(*group_, rank_, failure_now());
       throw;
     }
   }
@@ -101,40 +108,42 @@ class CollectiveWork final : public Work {
   int waiting_for_ = PendingCollective::arrived;
 };
 
-class SentWork final : public Work {
- public:
-  bool advance() override { return true; }
-  std::string waits_for() const override { return "nothing"; }
-};
-
 class ReceiveWork final : public Work {
  public:
-  ReceiveWork(std::shared_ptr<Group> group, Tensor tensor, int from, int to)
-      : group_(std::move(group)), tensor_(std::move(tensor)), from_(from), to_(to) {}
+  ReceiveWork(std::shared_ptr<Group> group, Tensor tensor, Receive receive)
+      : group_(std::move(group)), tensor_(std::move(tensor)), receive_(std::move(receive)) {}
+  ~ReceiveWork() override {
+    std::lock_guard lock(group_->mutex);
+    group_->receivers.erase(receive_);
+    group_->inboxes[{from(), to()}].drop(std::get<2>(receive_));
+  }
 
   bool advance() override {
     if (done_) return true;
     group_->abort.check();
-    Tensor sent;
-    {
-      std::lock_guard lock(group_->mutex);
-      auto& queue = group_->pending_sends[{from_, to_}];
-      if (queue.empty()) return false;
-      sent = queue.front();
-      queue.pop_front();
-    }
-    expect_alike(sent, from_, tensor_, to_);
-    std::memcpy(tensor_.mutable_raw(), sent.raw(), sent.bytes());
-    done_ = true;
-    return true;
+    const auto sent = next();
+    if (!sent) return false;
+    expect_alike(*sent, from(), tensor_, to());
+    std::memcpy(tensor_.mutable_raw(), sent->raw(), sent->bytes());
+    return done_ = true;
   }
 
-  std::string waits_for() const override { return "recv: rank " + std::to_string(from_) + " has not sent"; }
+  std::string waits_for() const override { return "recv: rank " + std::to_string(from()) + " has not sent"; }
 
  private:
+  int from() const { return std::get<0>(receive_); }
+  int to() const { return std::get<1>(receive_); }
+
+  std::optional<Tensor> next() {
+    std::lock_guard lock(group_->mutex);
+    auto sent = group_->inboxes[{from(), to()}].take(std::get<2>(receive_));
+    if (!sent && group_->ranks_that_left.contains(from())) group_->left.check();
+    return sent;
+  }
+
   std::shared_ptr<Group> group_;
   Tensor tensor_;
-  int from_, to_;
+  Receive receive_;
   bool done_ = false;
 };
 
@@ -197,18 +206,20 @@ class LocalCommunicator final : public Communicator {
     OnProgress receiver;
     {
       std::lock_guard lock(group_->mutex);
-      group_->pending_sends[{rank_, to}].push_back(tensor.clone());
-      receiver = group_->receivers[{rank_, to}];
+      const auto number = group_->inboxes[{rank_, to}].arrive(tensor.clone());
+      if (const auto found = group_->receivers.find({rank_, to, number}); found != group_->receivers.end())
+        receiver = found->second;
     }
     if (receiver) receiver();
-    return std::make_unique<SentWork>();
+    return std::make_unique<CompletedWork>();
   }
 
   std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
     std::lock_guard lock(group_->mutex);
-    group_->receivers[{from, rank_}] = std::move(on_progress);
-    return std::make_unique<ReceiveWork>(group_, tensor, from, rank_);
+    const Receive receive{from, rank_, group_->inboxes[{from, rank_}].post()};
+    group_->receivers[receive] = std::move(on_progress);
+    return std::make_unique<ReceiveWork>(group_, tensor, receive);
   }
 
   void abort(FailurePtr failure) override { abort_group(*group_, kNobody, std::move(failure)); }
@@ -216,10 +227,13 @@ class LocalCommunicator final : public Communicator {
   void leave(FailurePtr failure) override {
     group_->left.set(std::move(failure));
     std::lock_guard lock(group_->mutex);
+    group_->ranks_that_left.insert(rank_);
     const auto first = std::min(group_->left_at.load(), group_->next_call[rank_]);
     group_->left_at.store(first, std::memory_order_release);
     for (const auto& [number, pending] : group_->pending)
       if (number >= first) pending->notify(kNobody);
+    for (const auto& [receive, receiver] : group_->receivers)
+      if (receiver && std::get<0>(receive) == rank_) receiver();
   }
 
  private:

@@ -22,14 +22,21 @@ namespace {
 
 constexpr std::int64_t kSteps = 40;
 
+std::vector<PartSetup> parts_on_threads(const Plan& plan) {
+  std::vector<PartSetup> parts;
+  for (int process = 0; process < plan.processes(); ++process)
+    parts.push_back({Runtime({.workers = 2, .cpu_devices = 2}), {}});
+  return parts;
+}
+
 /// A random plan that is live, grouped, with the runtimes of its parts.
 struct Case {
-  explicit Case(std::uint64_t seed)
+  explicit Case(std::uint64_t seed, bool on_threads = false)
       : random(seed, {.processes = 1 + static_cast<int>(seed % 3), .may_be_dead = false}) {
     if (random.record->empty() || !plays(one_by_one(random.plan))) return;
     live = true;
     plan = in_grain(random.plan, static_cast<Grain>(seed / 3 % 3));
-    parts = scheduled_parts(plan, seed);
+    parts = on_threads ? parts_on_threads(plan) : scheduled_parts(plan, seed);
     for (auto& part : parts) part.context.store = std::make_shared<ParameterStore>();
   }
 
@@ -113,6 +120,22 @@ TEST_CASE("a run that is stopped at a random moment goes on as if it had not bee
   }
 }
 
+TEST_CASE("on threads, too, a run in parts goes on after a stop as if it had not been stopped") {
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(120); ++seed) {
+    INFO("seed " << seed);
+    Case tested(seed, true);
+    if (!tested.live) continue;
+    SpawnedPlan spawned(tested.parts, tested.plan);
+    spawned.start({0, kSteps, 0});
+    if (seed % 2 == 0) spawned.stop();
+    spawned.wait();
+    const auto done = steps_seen(tested);
+    spawned.start({done, 3, 0});
+    spawned.wait();
+    CHECK(*tested.random.record == expected_record(tested.random.plan, done + 3));
+  }
+}
+
 TEST_CASE("parameters that are set between two runs of a spawned plan are what the next run reads") {
   int refreshed = 0;
   for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(600); ++seed) {
@@ -163,6 +186,15 @@ TEST_CASE("a part that is killed whole at a random moment ends the run of the ot
     const auto part = static_cast<int>(uniform_below(tested.parts.size(), seed, 3, 0));
     caf::anon_send_exit(spawned.supervisor(part), caf::exit_reason::kill);
     for (const auto& actor : spawned.actors(part)) caf::anon_send_exit(actor, caf::exit_reason::kill);
+    CHECK_THROWS_WITH(spawned.wait(), Contains("died"));
+    if (tested.parts.size() > 1) CHECK(spawned.failure()->rank == part);
+  });
+}
+
+TEST_CASE("a supervisor that is killed at a random moment ends the run of all parts") {
+  at_random_moments([](Case& tested, SpawnedPlan& spawned, std::uint64_t seed) {
+    const auto part = static_cast<int>(uniform_below(tested.parts.size(), seed, 3, 0));
+    caf::anon_send_exit(spawned.supervisor(part), caf::exit_reason::kill);
     CHECK_THROWS_WITH(spawned.wait(), Contains("died"));
     if (tested.parts.size() > 1) CHECK(spawned.failure()->rank == part);
   });

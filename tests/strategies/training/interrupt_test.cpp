@@ -12,6 +12,7 @@
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -112,8 +113,9 @@ TEST_CASE(
     "a signal at any step ends all parts of a plan at one step, with the undisturbed run's bits and no thread left") {
   const auto data = small_dataset(50).batch(16);
   const auto threads_before = threads_of_process();
-  for (int i = 0; i < 12; ++i) {
-    const int parts = 1 + i % 2;
+  for (std::uint64_t i = 0; i < fuzz_cases(200); ++i) {
+    const int parts = 1 + static_cast<int>(i % 2);
+    const auto at = static_cast<std::int64_t>(7 * i % 90);
     const auto grain = static_cast<Grain>(i / 2 % 3);
     const auto store = std::make_shared<ParameterStore>(3);
     const auto fit = [&](const std::shared_ptr<ParameterStore>& parameters, const FitOptions& options) {
@@ -128,11 +130,11 @@ TEST_CASE(
     const auto result = fit(store, {.epochs = 1'000'000,
                                     .on_step =
                                         [&](const StepMetrics& step) {
-                                          if (step.step == 7 * i) std::raise(SIGINT);
+                                          if (step.step == at) std::raise(SIGINT);
                                         },
                                     .stop_requested = [&] { return guard.signal() != 0; }});
     CHECK(result.stopped);
-    CHECK(result.steps > 7 * i);
+    CHECK(result.steps > at);
     const auto undisturbed = std::make_shared<ParameterStore>(3);
     fit(undisturbed, {.epochs = 1'000'000, .max_steps = result.steps});
     CHECK(store->hash() == undisturbed->hash());
