@@ -33,13 +33,7 @@ std::vector<TensorInfo> infer_binary(const OpInputs& inputs) {
   return {{Shape(sizes), DType::float32}};
 }
 
-std::vector<TensorInfo> infer_same(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
-  return {inputs[0]};
-}
-
-std::vector<TensorInfo> infer_same_pair(const OpInputs& inputs) {
+std::vector<TensorInfo> infer_like_both(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   if (!(inputs[0] == inputs[1])) inputs.refuse("both inputs must have the same shape and dtype");
   return {inputs[0]};
@@ -81,9 +75,9 @@ std::vector<Value> grad_relu(const OpGradient& g) {
 const OpDef kAdd{.name = "add", .infer = infer_binary, .gradient = grad_add};
 const OpDef kSub{.name = "sub", .infer = infer_binary, .gradient = grad_sub};
 const OpDef kMul{.name = "mul", .infer = infer_binary, .gradient = grad_mul};
-const OpDef kScale{.name = "scale", .infer = infer_same, .gradient = grad_scale};
-const OpDef kRelu{.name = "relu", .infer = infer_same, .gradient = grad_relu};
-const OpDef kReluGrad{.name = "relu_grad", .infer = infer_same_pair};
+const OpDef kScale{.name = "scale", .infer = infer_like_input, .gradient = grad_scale};
+const OpDef kRelu{.name = "relu", .infer = infer_like_input, .gradient = grad_relu};
+const OpDef kReluGrad{.name = "relu_grad", .infer = infer_like_both};
 
 Value add(Value a, Value b) {
   return a.builder().apply_one(kAdd, {a, b});

@@ -12,12 +12,6 @@ std::vector<TensorInfo> infer_all_finite(const OpInputs& inputs) {
   return {{Shape{}, DType::float32}};
 }
 
-std::vector<TensorInfo> infer_same(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
-  return {inputs[0]};
-}
-
 std::vector<Value> grad_check_finite(const OpGradient& g) {
   return {control_dependency(g.dys[0], g.outputs[0])};
 }
@@ -30,8 +24,8 @@ std::vector<TensorInfo> infer_control_dependency(const OpInputs& inputs) {
 }  // namespace
 
 const OpDef kAllFinite{.name = "all_finite", .infer = infer_all_finite, .accepts_empty = true};
-const OpDef kAtLeast{.name = "at_least", .infer = infer_same};
-const OpDef kCheckFinite{.name = "check_finite", .infer = infer_same, .gradient = grad_check_finite};
+const OpDef kAtLeast{.name = "at_least", .infer = infer_like_input};
+const OpDef kCheckFinite{.name = "check_finite", .infer = infer_like_input, .gradient = grad_check_finite};
 const OpDef kControlDependency{.name = "control_dependency", .infer = infer_control_dependency};
 
 Value all_finite(std::span<const Value> values) {

@@ -1,30 +1,33 @@
+#include <concepts>
+#include <optional>
 #include <string_view>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <type_traits>
+#include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/graph/hash.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Writes everything that makes a plan what it is as bytes, each part with its length, so that two plans are equal iff
-/// their bytes are.
-class Encoder {
+/// Writes everything that makes a plan what it is, each list with its length.
+class PlanWriter {
  public:
-  std::string take() { return std::move(bytes_); }
+  explicit PlanWriter(ByteSequence& to) : to_(to) {}
 
-  void add(std::string_view text) {
-    add(static_cast<std::int64_t>(text.size()));
-    bytes_ += text;
+  void add(const Plan& plan) {
+    add(plan.actors);
+    add(plan.edges);
+    add(plan.parameters);
+    add(plan.communicators);
+    add(plan.segments);
+    add(plan.shared_buffers);
+    add(plan.max_rows);
   }
-  void add(std::int64_t number) { bytes_.append(reinterpret_cast<const char*>(&number), sizeof(number)); }
-  void add(double number) { bytes_.append(reinterpret_cast<const char*>(&number), sizeof(number)); }
-  void add(bool flag) { add(static_cast<std::int64_t>(flag)); }
-  void add(std::size_t number) { add(static_cast<std::int64_t>(number)); }
-  void add(std::int32_t number) { add(static_cast<std::int64_t>(number)); }
 
+ private:
   template <class T>
   void add(const std::vector<T>& items) {
     add(items.size());
@@ -35,30 +38,18 @@ class Encoder {
     add(item.has_value());
     if (item) add(*item);
   }
+  template <class T>
+  requires std::integral<T> || std::convertible_to<T, std::string_view>
+  void add(const T& value) { to_.add(value); }
+  template <class T>
+  requires std::is_enum_v<T>
+  void add(T value) { to_.add(static_cast<int>(value)); }
+  template <class T>
+  requires requires(ByteSequence& to, const T& value) { add_to(to, value); }
+  void add(const T& value) { add_to(to_, value); }
 
-  void add(const TensorInfo& info) {
-    add(info.shape.list());
-    add(static_cast<std::int64_t>(info.dtype));
-  }
-  void add(const Attribute& value) {
-    add(value.index());
-    std::visit([this](const auto& held) { add(held); }, value);
-  }
-  void add(const Attributes& attributes) {
-    add(attributes.entries().size());
-    for (const auto& [name, value] : attributes.entries()) {
-      add(std::string_view(name));
-      add(value);
-    }
-  }
-  void add(const OpCall& call) {
-    add(call.op->name);
-    add(call.attributes);
-    add(call.inputs);
-    add(call.outputs);
-  }
   void add(const Device& device) {
-    add(static_cast<std::int64_t>(device.type));
+    add(device.type);
     add(device.index);
   }
   void add(const Place& place) {
@@ -66,22 +57,15 @@ class Encoder {
     add(place.device);
   }
   void add(const ParameterRef& ref) {
-    add(std::string_view(ref.name));
+    add(ref.name);
     add(ref.replica);
   }
   void add(const PlanParameter& parameter) {
     add(parameter.ref);
     add(parameter.info);
     add(parameter.device);
-    add(static_cast<std::int64_t>(parameter.initializer.kind));
-    add(parameter.initializer.value);
+    add(parameter.initializer);
     add(parameter.trainable);
-  }
-  void add(const Tensor& tensor) {
-    add(static_cast<bool>(tensor));
-    if (!tensor) return;
-    add(TensorInfo{tensor.shape(), tensor.dtype()});
-    add(std::string_view(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()));
   }
   void add(const PlanInput& input) {
     add(input.edge);
@@ -99,21 +83,21 @@ class Encoder {
     add(output.pack_offsets);
   }
   void add(const PlanTask& task) {
-    add(std::string_view(task.kind));
-    add(std::string_view(task.subject));
+    add(task.kind);
+    add(task.subject);
     add(task.attributes);
     add(task.call);
   }
   void add(const PlanActor& actor) {
-    add(std::string_view(actor.name));
-    add(static_cast<std::int64_t>(actor.role));
+    add(actor.name);
+    add(actor.role);
     add(actor.place);
     add(actor.replica);
     add(actor.inputs);
     add(actor.outputs);
     add(actor.task);
-    add(static_cast<std::int64_t>(actor.pacing));
-    add(static_cast<std::int64_t>(actor.rule));
+    add(actor.pacing);
+    add(actor.rule);
     add(actor.alone);
     add(actor.declared_inputs);
   }
@@ -122,7 +106,7 @@ class Encoder {
     add(consumer.input);
   }
   void add(const PlanEdge& edge) {
-    add(std::string_view(edge.name));
+    add(edge.name);
     add(edge.producer);
     add(edge.output);
     add(edge.consumers);
@@ -133,45 +117,36 @@ class Encoder {
     add(edge.shared_offset);
   }
   void add(const PlanSegment& segment) {
-    add(std::string_view(segment.name));
+    add(segment.name);
     add(segment.place);
     add(segment.actors);
     add(segment.executor);
     add(segment.own_thread);
   }
   void add(const PlanCommunicator& communicator) {
-    add(std::string_view(communicator.name));
+    add(communicator.name);
     add(communicator.processes);
   }
-  void add(const Plan& plan) {
-    add(plan.actors);
-    add(plan.edges);
-    add(plan.parameters);
-    add(plan.communicators);
-    add(plan.segments);
-    add(plan.shared_buffers);
-    add(plan.max_rows);
-  }
 
- private:
-  std::string bytes_;
+  ByteSequence& to_;
 };
 
-std::string encoded(const Plan& plan) {
-  Encoder encoder;
-  encoder.add(plan);
-  return encoder.take();
+std::string bytes_of(const Plan& plan) {
+  ByteString bytes;
+  PlanWriter(bytes).add(plan);
+  return bytes.bytes();
 }
 
 }  // namespace
 
 bool operator==(const Plan& a, const Plan& b) {
-  return encoded(a) == encoded(b);
+  return bytes_of(a) == bytes_of(b);
 }
 
 std::uint64_t hash_of(const Plan& plan) {
-  const auto bytes = encoded(plan);
-  return XXH3_64bits(bytes.data(), bytes.size());
+  Hash hash;
+  PlanWriter(hash).add(plan);
+  return hash.digest();
 }
 
 }  // namespace troupe

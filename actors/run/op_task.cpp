@@ -5,23 +5,19 @@
 namespace troupe {
 
 void OpTask::prepare(std::int64_t rows) {
-  if (kernels_.contains(rows)) return;
-  if (kernels_.size() == kMostKernels) {
-    kernels_.erase(oldest_first_.front());
-    oldest_first_.erase(oldest_first_.begin());
-    rows_ = -1;
-  }
+  if (kernels_.find(rows) != nullptr) return;
   const auto call = with_rows(call_, rows);
-  auto& kernel = kernels_[rows] = has_empty_tensor(call) ? nullptr : make_kernel(call, device_);
-  oldest_first_.push_back(rows);
+  const auto& kernel = kernels_.add(rows, has_empty_tensor(call) ? nullptr : make_kernel(call, device_));
   if (kernel) scratch_bytes_ = std::max(scratch_bytes_, kernel->scratch_bytes());
+  // The one in use may have made way.
+  rows_ = -1;
 }
 
 bool OpTask::fire(const Firing& firing) {
   if (firing.rows != rows_) {
     prepare(firing.rows);
     rows_ = firing.rows;
-    kernel_ = kernels_[rows_].get();
+    kernel_ = kernels_.find(rows_)->get();
   }
   if (kernel_ != nullptr)
     kernel_->run(firing.context, firing.inputs.first(call_.inputs.size()), firing.outputs);

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <map>
-
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/task.hpp"
 #include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/graph/rows_cache.hpp"
 
 namespace troupe {
 
@@ -20,14 +19,13 @@ class OpTask final : public Task {
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   bool fire(const Firing& firing) override;
 
-  /// Kernels kept; the oldest goes when another number of rows comes.
+  /// Kernels kept.
   static constexpr std::size_t kMostKernels = 8;
 
  private:
   OpCall call_;
   Device device_;
-  std::map<std::int64_t, std::unique_ptr<Kernel>> kernels_;
-  std::vector<std::int64_t> oldest_first_;
+  RowsCache<std::unique_ptr<Kernel>> kernels_{kMostKernels};
   std::size_t scratch_bytes_ = 0;
   std::int64_t rows_ = -1;
   Kernel* kernel_ = nullptr;

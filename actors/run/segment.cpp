@@ -136,15 +136,8 @@ Segment::Binding Segment::make_binding(std::int64_t rows) {
 }
 
 Segment::Binding& Segment::binding_for(std::int64_t rows) {
-  const auto found = bindings_.find(rows);
-  if (found != bindings_.end()) return found->second;
-  auto binding = make_binding(rows);
-  if (bindings_.size() == kMostBindings) {
-    bindings_.erase(oldest_first_.front());
-    oldest_first_.pop_front();
-  }
-  oldest_first_.push_back(rows);
-  return bindings_.emplace(rows, std::move(binding)).first->second;
+  auto* found = bindings_.find(rows);
+  return found != nullptr ? *found : bindings_.add(rows, make_binding(rows));
 }
 
 void Segment::start(std::int64_t rows, std::int64_t step) {
@@ -197,10 +190,10 @@ SentTensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const T
 
 long Segment::handles_outside(std::int32_t output, std::uint32_t slot) const {
   long outside = 0;
-  for (const auto& [rows, binding] : bindings_) {
+  bindings_.for_each([&](const Binding& binding) {
     const auto& sent = binding.sent[output][slot];
     if (sent) outside += sent.use_count() - 1;
-  }
+  });
   return outside;
 }
 

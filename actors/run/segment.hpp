@@ -1,8 +1,6 @@
 #pragma once
 
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +12,7 @@
 #include "troupe/actors/run/spawn_context.hpp"
 #include "troupe/actors/run/task.hpp"
 #include "troupe/ops/core/stream.hpp"
+#include "troupe/ops/graph/rows_cache.hpp"
 
 namespace troupe {
 
@@ -168,8 +167,7 @@ class Segment {
   std::optional<Event> last_work_;
   std::vector<bool> copies_parameter_;            // by output: its slots hold copies of the parameter
   std::vector<TokenParameter> token_parameters_;  // by output
-  std::map<std::int64_t, Binding> bindings_;
-  std::deque<std::int64_t> oldest_first_;
+  RowsCache<Binding> bindings_{kMostBindings};
   Binding* binding_ = nullptr;
   std::int64_t step_ = 0;
   bool has_fired_ = false;

@@ -7,6 +7,20 @@
 
 namespace troupe {
 
+void ByteSequence::add(std::string_view text) {
+  add(text.size());
+  add_bytes(text.data(), text.size());
+}
+
+void ByteSequence::add(double number) {
+  const double value = number == 0.0 ? 0.0 : number;
+  add_bytes(&value, sizeof(value));
+}
+
+void ByteSequence::add_integer(std::int64_t number) {
+  add_bytes(&number, sizeof(number));
+}
+
 struct Hash::State {
   XXH3_state_t state;
 };
@@ -17,22 +31,8 @@ Hash::Hash() : state_(std::make_unique<State>()) {
 
 Hash::~Hash() = default;
 
-Hash& Hash::add_bytes(const void* bytes, std::size_t count) {
+void Hash::add_bytes(const void* bytes, std::size_t count) {
   if (count > 0) XXH3_64bits_update(&state_->state, bytes, count);
-  return *this;
-}
-
-Hash& Hash::add(std::string_view text) {
-  return add(text.size()).add_bytes(text.data(), text.size());
-}
-
-Hash& Hash::add(double number) {
-  const double value = number == 0.0 ? 0.0 : number;
-  return add_bytes(&value, sizeof(value));
-}
-
-Hash& Hash::add_integer(std::int64_t number) {
-  return add_bytes(&number, sizeof(number));
 }
 
 std::uint64_t Hash::digest() const {

@@ -9,33 +9,54 @@
 
 namespace troupe {
 
-/// A hash of a sequence of things (xxh3, 64 bits). The same sequence gives the same hash in every process and on every
+/// A sequence of things written as bytes, so that two are the same iff their bytes are. Take it as a parameter to say
+/// once of what a value consists, for hashes and comparisons alike.
+class ByteSequence {
+ public:
+  virtual ~ByteSequence() = default;
+
+  /// The bytes alone, without their number.
+  virtual void add_bytes(const void* bytes, std::size_t count) = 0;
+  /// A text with its length, so that "ab" and "c" differ from "a" and "bc".
+  void add(std::string_view text);
+  /// A number by its value: 0.0 and -0.0 are the same.
+  void add(double number);
+  template <std::integral T>
+  void add(T number) {
+    add_integer(static_cast<std::int64_t>(number));
+  }
+
+ private:
+  void add_integer(std::int64_t number);
+};
+
+/// The bytes themselves.
+class ByteString final : public ByteSequence {
+ public:
+  void add_bytes(const void* bytes, std::size_t count) override {
+    bytes_.append(static_cast<const char*>(bytes), count);
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+/// A hash of a sequence (xxh3, 64 bits). The same sequence gives the same hash in every process and on every
 /// little-endian machine.
-class Hash {
+class Hash final : public ByteSequence {
  public:
   Hash();
-  ~Hash();
+  ~Hash() override;
   Hash(const Hash&) = delete;
   Hash& operator=(const Hash&) = delete;
 
-  /// The bytes alone, without their number.
-  Hash& add_bytes(const void* bytes, std::size_t count);
-  /// A text with its length, so that "ab" and "c" differ from "a" and "bc".
-  Hash& add(std::string_view text);
-  /// A number by its value: 0.0 and -0.0 are the same.
-  Hash& add(double number);
-  template <std::integral T>
-  Hash& add(T number) {
-    return add_integer(static_cast<std::int64_t>(number));
-  }
-
+  void add_bytes(const void* bytes, std::size_t count) override;
   std::uint64_t digest() const;
   /// The digest as 16 hexadecimal digits.
   std::string hex() const;
 
  private:
-  Hash& add_integer(std::int64_t number);
-
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -5,55 +5,63 @@ namespace troupe {
 namespace {
 
 struct AddValue {
-  Hash& hash;
+  ByteSequence& sequence;
   void operator()(const std::vector<std::int64_t>& list) const {
-    hash.add(list.size()).add_bytes(list.data(), list.size() * sizeof(std::int64_t));
+    sequence.add(list.size());
+    sequence.add_bytes(list.data(), list.size() * sizeof(std::int64_t));
   }
-  void operator()(auto value) const { hash.add(value); }
+  void operator()(auto value) const { sequence.add(value); }
 };
 
-void add_to(Hash& hash, const Tensor& tensor) {
-  hash.add(static_cast<bool>(tensor));
-  if (!tensor) return;
-  const auto elements = tensor.copy_to_host();
-  hash.add_bytes(elements.raw(), elements.bytes());
-}
-
-void add_to(Hash& hash, const Node& node) {
-  hash.add(node.op->name).add(node.name);
-  add_to(hash, node.attributes);
-  hash.add(node.inputs.size()).add_bytes(node.inputs.data(), node.inputs.size() * sizeof(ValueId));
-  hash.add(static_cast<int>(node.initializer.kind)).add(node.initializer.value).add(node.trainable);
-  add_to(hash, node.constant);
-  hash.add(node.outputs.size());
+void add_to(ByteSequence& sequence, const Node& node) {
+  sequence.add(node.op->name);
+  sequence.add(node.name);
+  add_to(sequence, node.attributes);
+  sequence.add(node.inputs.size());
+  sequence.add_bytes(node.inputs.data(), node.inputs.size() * sizeof(ValueId));
+  add_to(sequence, node.initializer);
+  sequence.add(node.trainable);
+  add_to(sequence, node.constant);
+  sequence.add(node.outputs.size());
 }
 
 }  // namespace
 
-void add_to(Hash& hash, const Shape& shape) {
-  hash.add(shape.rank()).add_bytes(shape.sizes().data(), shape.rank() * sizeof(std::int64_t));
+void add_to(ByteSequence& sequence, const TensorInfo& info) {
+  sequence.add(info.shape.rank());
+  sequence.add_bytes(info.shape.sizes().data(), info.shape.rank() * sizeof(std::int64_t));
+  sequence.add(static_cast<int>(info.dtype));
 }
 
-void add_to(Hash& hash, const TensorInfo& info) {
-  add_to(hash, info.shape);
-  hash.add(static_cast<int>(info.dtype));
-}
-
-void add_to(Hash& hash, const Attributes& attributes) {
-  hash.add(attributes.entries().size());
+void add_to(ByteSequence& sequence, const Attributes& attributes) {
+  sequence.add(attributes.entries().size());
   for (const auto& [name, value] : attributes.entries()) {
-    hash.add(name).add(value.index());
-    std::visit(AddValue{hash}, value);
+    sequence.add(name);
+    sequence.add(value.index());
+    std::visit(AddValue{sequence}, value);
   }
 }
 
-void add_to(Hash& hash, const OpCall& call) {
-  hash.add(call.op->name);
-  add_to(hash, call.attributes);
+void add_to(ByteSequence& sequence, const OpCall& call) {
+  sequence.add(call.op->name);
+  add_to(sequence, call.attributes);
   for (const auto* infos : {&call.inputs, &call.outputs}) {
-    hash.add(infos->size());
-    for (const auto& info : *infos) add_to(hash, info);
+    sequence.add(infos->size());
+    for (const auto& info : *infos) add_to(sequence, info);
   }
+}
+
+void add_to(ByteSequence& sequence, const Initializer& initializer) {
+  sequence.add(static_cast<int>(initializer.kind));
+  sequence.add(initializer.value);
+}
+
+void add_to(ByteSequence& sequence, const Tensor& tensor) {
+  sequence.add(static_cast<bool>(tensor));
+  if (!tensor) return;
+  add_to(sequence, TensorInfo{tensor.shape(), tensor.dtype()});
+  const auto elements = tensor.copy_to_host();
+  sequence.add_bytes(elements.raw(), elements.bytes());
 }
 
 std::uint64_t hash_of(const OpCall& call) {
@@ -68,7 +76,10 @@ std::uint64_t hash_of(const Graph& graph) {
     add_to(hash, node);
     for (auto output : node.outputs) add_to(hash, graph.info(output));
   }
-  for (const auto& named : graph.outputs()) hash.add(named.name).add(named.value);
+  for (const auto& named : graph.outputs()) {
+    hash.add(named.name);
+    hash.add(named.value);
+  }
   return hash.digest();
 }
 

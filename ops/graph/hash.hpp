@@ -8,11 +8,14 @@
 
 namespace troupe {
 
-/// Adds every field, so that equal values give equal hashes.
-void add_to(Hash& hash, const Shape& shape);
-void add_to(Hash& hash, const TensorInfo& info);
-void add_to(Hash& hash, const Attributes& attributes);
-void add_to(Hash& hash, const OpCall& call);
+/// Add every part, so that equal values give equal sequences.
+void add_to(ByteSequence& sequence, const TensorInfo& info);
+void add_to(ByteSequence& sequence, const Attributes& attributes);
+void add_to(ByteSequence& sequence, const OpCall& call);
+void add_to(ByteSequence& sequence, const Initializer& initializer);
+/// Shape, dtype and elements; or that there is no tensor. Blocks until elements in device memory are copied to the
+/// host.
+void add_to(ByteSequence& sequence, const Tensor& tensor);
 
 /// Equal calls have equal hashes; another op, attribute, shape or dtype gives another one.
 std::uint64_t hash_of(const OpCall& call);

@@ -35,4 +35,10 @@ void OpInputs::expect_rank(std::size_t i, std::size_t rank) const {
     refuse("input " + std::to_string(i) + " must have " + std::to_string(rank) + " axes");
 }
 
+std::vector<TensorInfo> infer_like_input(const OpInputs& inputs) {
+  inputs.expect_count(1, 1);
+  inputs.expect_dtype(0, DType::float32);
+  return {inputs[0]};
+}
+
 }  // namespace troupe

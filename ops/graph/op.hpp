@@ -51,6 +51,9 @@ struct OpInputs {
   void expect_batch_info(std::size_t i) const;
 };
 
+/// Shape rule of ops with one float32 input and an output like it.
+std::vector<TensorInfo> infer_like_input(const OpInputs& inputs);
+
 struct OpCall;
 struct OpGradient;
 

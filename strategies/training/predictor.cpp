@@ -62,11 +62,11 @@ Tensor kept(const Tensor& result) {
 Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, PredictorOptions options)
     : graph_(prediction_graph(trainer.spec(), fields)),
       device_(trainer.strategy().places().front().device),
-      options_(options),
       read_(fields_of(graph_)),
       parameters_(parameters_of(graph_)),
-      reader_(reader_of(graph_, trainer.shared_parameters(), device_)) {
-  if (options_.prepared < 1) throw Error("predictor", "must be able to keep at least one number of rows prepared");
+      reader_(reader_of(graph_, trainer.shared_parameters(), device_)),
+      prepared_(options.prepared) {
+  if (options.prepared < 1) throw Error("predictor", "must be able to keep at least one number of rows prepared");
   for (const auto& output : graph_.outputs()) outputs_.push_back(output.name);
 }
 
@@ -106,26 +106,18 @@ std::int64_t Predictor::count_rows(const Arrays& rows) const {
   return count;
 }
 
-std::unique_ptr<Predictor::Prepared> Predictor::prepare(std::int64_t rows) const {
-  auto made = std::make_unique<Prepared>(Prepared{rows, Program(graph_, rows, device_), {}});
+Predictor::Prepared Predictor::prepare(std::int64_t rows) const {
+  Prepared made{Program(graph_, rows, device_), {}};
   for (const auto& field : read_) {
-    made->inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
-    made->program.bind(field.name, made->inputs.back());
+    made.inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
+    made.program.bind(field.name, made.inputs.back());
   }
   return made;
 }
 
 Predictor::Prepared& Predictor::prepared(std::int64_t rows) {
-  auto found = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& entry) { return entry->rows == rows; });
-  if (found == prepared_.end()) {
-    if (prepared_.size() >= options_.prepared)
-      prepared_.erase(std::min_element(prepared_.begin(), prepared_.end(),
-                                       [](const auto& a, const auto& b) { return a->last_use < b->last_use; }));
-    prepared_.push_back(prepare(rows));
-    found = std::prev(prepared_.end());
-  }
-  (*found)->last_use = ++uses_;
-  return **found;
+  auto* found = prepared_.find(rows);
+  return found != nullptr ? *found : prepared_.add(rows, prepare(rows));
 }
 
 Predictor::Prepared& Predictor::run(const Arrays& rows) {

@@ -8,6 +8,7 @@
 
 #include "troupe/actors/run/parameter_reader.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/graph/rows_cache.hpp"
 #include "troupe/strategies/training/single_user.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 
@@ -41,11 +42,9 @@ class Predictor {
 
  private:
   struct Prepared {
-    std::int64_t rows;
     Program program;
     std::vector<Tensor> inputs;  // one per field that the model reads
     std::uint64_t parameters_version = 0;
-    std::uint64_t last_use = 0;
   };
 
   /// Index of the output of that name. Throws Error that lists the outputs if there is none.
@@ -53,19 +52,17 @@ class Predictor {
   const Tensor& array_of(const Field& field, const Arrays& rows) const;
   std::int64_t count_rows(const Arrays& rows) const;
   Prepared& prepared(std::int64_t rows);
-  std::unique_ptr<Prepared> prepare(std::int64_t rows) const;
+  Prepared prepare(std::int64_t rows) const;
   /// Runs the kernels; the parameters must be borrowed.
   Prepared& run(const Arrays& rows);
 
   Graph graph_;
   Device device_;
-  PredictorOptions options_;
   std::vector<Field> read_;
   std::vector<std::string> parameters_;
   std::vector<std::string> outputs_;
   ParameterReader reader_;
-  std::vector<std::unique_ptr<Prepared>> prepared_;
-  std::uint64_t uses_ = 0;
+  RowsCache<Prepared> prepared_;
   SingleUser user_{"predictor"};
 };
 

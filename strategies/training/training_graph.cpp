@@ -59,6 +59,17 @@ std::vector<std::size_t> order_made(const std::vector<Value>& gradient_of) {
   return order;
 }
 
+/// 0, or -1 where the loss is not finite: the sum over replicas is 0 only if the loss of every replica is finite.
+Value verdict_on(Value loss) {
+  GraphBuilder::Scope scope(loss.builder(), "verdict");
+  return all_finite(loss) - 1.0;
+}
+
+Value all_agree(Value sum_of_verdicts) {
+  GraphBuilder::Scope scope(sum_of_verdicts.builder(), "verdict");
+  return at_least(sum_of_verdicts, 0.0);
+}
+
 }  // namespace
 
 namespace names {
@@ -110,8 +121,7 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
     if (builder.graph().producer(id).trainable) parameters.push_back(builder.value(id));
   if (parameters.empty()) throw Error("trainer", "the model has no parameters to train");
   const auto loss = builder.value(builder.graph().output(names::kLoss));
-  // 0, or -1 where the loss is not finite: the sum is 0 only if the loss of every replica is finite.
-  const auto verdict = all_finite(loss) - 1.0;
+  const auto verdict = verdict_on(loss);
   const auto gradient_of = gradients(loss, parameters);
   std::vector<Value> of_replica{verdict}, owners;
   for (auto i : order_made(gradient_of)) {
@@ -123,7 +133,7 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
     throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
                                 std::to_string(reduced.size()) + ", not to as many");
   spec.optimizer.apply(owners, std::span(reduced).subspan(1), input_named(builder, names::kBatchInfo),
-                       at_least(reduced[0], 0.0));
+                       all_agree(reduced[0]));
   return eliminate_dead_code(std::move(builder).build());
 }
 
