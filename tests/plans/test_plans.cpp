@@ -1,5 +1,7 @@
 #include "troupe/tests/plans/test_plans.hpp"
 
+#include <numeric>
+
 #include "troupe/ops/core/random.hpp"
 
 namespace troupe::testing {
@@ -36,6 +38,12 @@ PlanActor recording_sink(const std::string& name, std::vector<float>& record) {
       function_actor(name, 0, [&record](const Firing& firing) { record.push_back(firing.inputs[0].data<float>()[0]); });
   actor.role = ActorRole::sink;
   return actor;
+}
+
+std::vector<float> counted(std::int64_t first, std::int64_t count, float offset) {
+  std::vector<float> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), static_cast<float>(first) + offset);
+  return numbers;
 }
 
 Plan chain_plan(int length, std::int64_t steps, std::vector<float>& record, std::int32_t capacity) {

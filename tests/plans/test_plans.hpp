@@ -27,6 +27,12 @@ PlanActor counting_source(const std::string& name, std::int64_t steps);
 /// A sink that writes down the first element of its first input.
 PlanActor recording_sink(const std::string& name, std::vector<float>& record);
 
+/// More steps than any test waits for.
+inline constexpr std::int64_t kForEver = 1'000'000;
+
+/// `count` numbers from first + offset on: what a chain of as many actors as `offset` records.
+std::vector<float> counted(std::int64_t first, std::int64_t count, float offset);
+
 /// source -> a chain of `length` actors that each add 1 -> sink.
 Plan chain_plan(int length, std::int64_t steps, std::vector<float>& record, std::int32_t capacity = 1);
 

@@ -13,8 +13,6 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr std::int64_t kForEver = 1'000'000;
-
 /// source -> early -> faulty -> sink, where faulty throws at a step.
 Plan faulty_plan(std::int64_t bad_step, std::vector<float>& record, std::int64_t steps = kForEver) {
   Plan plan;

@@ -3,7 +3,6 @@
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 #include <future>
-#include <numeric>
 
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -12,18 +11,6 @@
 
 using namespace troupe;
 using namespace troupe::testing;
-
-namespace {
-
-constexpr std::int64_t kForEver = 1'000'000;
-
-std::vector<float> counted(std::int64_t first, std::int64_t count, float offset) {
-  std::vector<float> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), static_cast<float>(first) + offset);
-  return numbers;
-}
-
-}  // namespace
 
 TEST_CASE("a plan runs again and again, each run with as many steps as were asked for") {
   for (const auto grain : {Grain::per_op, Grain::fused}) {

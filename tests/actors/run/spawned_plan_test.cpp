@@ -1,24 +1,10 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 
-#include <numeric>
-
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
-
-namespace {
-
-constexpr std::int64_t kForEver = 1'000'000;
-
-std::vector<float> counted(std::int64_t first, std::int64_t count, float offset) {
-  std::vector<float> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), static_cast<float>(first) + offset);
-  return numbers;
-}
-
-}  // namespace
 
 TEST_CASE("a chain passes every step on, in order, whatever the order in which actors run") {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
