@@ -1,5 +1,6 @@
 #include "troupe/transport/failure.hpp"
 
+#include <atomic>
 #include <future>
 
 #include "troupe/actors/run/port_actor.hpp"
@@ -74,6 +75,26 @@ Plan plan_ending_in(const std::string& name) {
   plan.connect(source, 0, plan.add(external<Actor>(name, {.inputs = {{Shape{2}, DType::float32}}})));
   return plan;
 }
+
+/// Is woken again and again, and never completes.
+class Restless final : public Task {
+ public:
+  struct Wake {
+    std::function<void()> call;
+    std::atomic<bool> known{false};
+  };
+  explicit Restless(Wake& wake) : wake_(wake) {}
+
+  void begin(const RunInfo&, std::function<void()> wake) override {
+    wake_.call = std::move(wake);
+    wake_.known = true;
+  }
+  bool fire(const Firing&) override { return false; }
+  bool advance(const Firing&) override { return false; }
+
+ private:
+  Wake& wake_;
+};
 
 }  // namespace
 
@@ -160,6 +181,26 @@ TEST_CASE("a kernel that does not end is named by the report of the stall") {
   const WaitOptions soon{.stall_limit = std::chrono::milliseconds(50), .interval = std::chrono::milliseconds(10)};
   CHECK_THROWS_WITH(spawned.wait(soon), Contains("is busy in 'stuck'") && !Contains("does not answer"));
   release.set_value();
+}
+
+TEST_CASE("to be woken is no progress: a firing that never completes is a stall") {
+  Restless::Wake wake;
+  Plan plan;
+  auto restless = function_actor("restless", 0, {});
+  restless.make_task = [&](const PlanActor&, SpawnContext&) { return std::make_unique<Restless>(wake); };
+  plan.connect(plan.add(counting_source("source", 3)), 0, plan.add(restless));
+  Runtime runtime({.workers = 2});
+  SpawnedPlan spawned(runtime, fuse(plan));
+  spawned.start({0, 3, 0});
+  int looks = 0;
+  const auto wake_it = [&] {
+    if (wake.known) wake.call();
+    if (++looks > 2000) throw Error("test", "the stall was not seen");
+  };
+  CHECK_THROWS_WITH(spawned.wait({.stall_limit = std::chrono::milliseconds(50),
+                                  .interval = std::chrono::milliseconds(5),
+                                  .on_interval = wake_it}),
+                    Contains("[watchdog] no progress"));
 }
 
 TEST_CASE("a run that is stopped ends all sources at the same step") {
