@@ -10,7 +10,7 @@ namespace troupe {
 /// How the actors of a plan are grouped into segments.
 enum class Grain {
   per_op,  ///< each alone
-  chains,  ///< each unbranched run of actors together
+  chains,  ///< what follows each other together, branches apart
   fused,   ///< all actors of a replica on its device together
 };
 
@@ -23,10 +23,8 @@ Grain parse_grain(const std::string& name);
 /// deadlock.
 ///
 /// - per_op: every actor is a segment with its own executor; only the conductors of a process share one.
-/// - chains: an actor joins the segment of the one that it directly comes after within a step, if that is the only one
-///   and nobody else comes directly after it. So independent branches of one replica run on several workers. Who comes
-///   after whom is taken without what follows from it (the transitive reduction): a value that is read again far behind
-///   makes no branch.
+/// - chains: actors that directly follow each other are one segment, and branches are segments of their own, so that
+///   they run on several workers; what is too small for that joins what it follows. See chains.hpp.
 /// - fused: the actors of one replica on one place are contracted into segments, and the segments of a place share an
 ///   executor.
 ///

@@ -91,7 +91,7 @@ class Segment {
   void abandon_work();
 
  private:
-  // All that an op without updates needs lies in one cache line.
+  // Kept small: a fused segment walks over these, one for each op.
   struct TaskEntry {
     std::unique_ptr<Task> task;
     const PlanActor* actor;

@@ -151,6 +151,7 @@ void DeviceQueue::run_one(std::unique_lock<std::mutex>& lock, const std::shared_
   const auto reached = piece.reached;
   const auto late = std::chrono::microseconds(delays_ > 0 ? uniform_below(100, seed_, 1, drawn_) : 0);
   lock.unlock();
+  // Nobody waits for this: the device is late, so that whoever reads without an event reads too early.
   if (late.count() > 0) std::this_thread::sleep_for(late);
   try {
     if (run && error == nullptr) run();

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <atomic>
+#include <compare>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/communicator.hpp"
@@ -22,8 +22,13 @@ using local::PendingCollective;
 
 constexpr int kNobody = -1;
 
-/// A receive that is not complete: the sender, the receiver, and its number in their inbox.
-using Receive = std::tuple<int, int, std::int64_t>;
+/// A receive that is not complete.
+struct Receive {
+  int from, to;
+  std::int64_t number;  // in their inbox
+
+  auto operator<=>(const Receive&) const = default;
+};
 
 /// What the ranks of one group share.
 struct Group {
@@ -54,7 +59,7 @@ void abort_group(Group& group, int except, FailurePtr failure) {
   std::lock_guard lock(group.mutex);
   for (const auto& [number, pending] : group.pending) pending->notify(except);
   for (const auto& [receive, receiver] : group.receivers)
-    if (receiver && std::get<1>(receive) != except) receiver();
+    if (receiver && receive.to != except) receiver();
 }
 
 /// One rank's way through a collective: `reduce` after all arrived, `copy` after all reduced.
@@ -110,12 +115,12 @@ class CollectiveWork final : public Work {
 
 class ReceiveWork final : public Work {
  public:
-  ReceiveWork(std::shared_ptr<Group> group, Tensor tensor, Receive receive)
-      : group_(std::move(group)), tensor_(std::move(tensor)), receive_(std::move(receive)) {}
+  ReceiveWork(std::shared_ptr<Group> group, Tensor tensor, const Receive& receive)
+      : group_(std::move(group)), tensor_(std::move(tensor)), receive_(receive) {}
   ~ReceiveWork() override {
     std::lock_guard lock(group_->mutex);
     group_->receivers.erase(receive_);
-    group_->inboxes[{from(), to()}].drop(std::get<2>(receive_));
+    group_->inboxes[{receive_.from, receive_.to}].drop(receive_.number);
   }
 
   bool advance() override {
@@ -123,21 +128,18 @@ class ReceiveWork final : public Work {
     group_->abort.check();
     const auto sent = next();
     if (!sent) return false;
-    expect_alike(*sent, from(), tensor_, to());
+    expect_alike(*sent, receive_.from, tensor_, receive_.to);
     std::memcpy(tensor_.mutable_raw(), sent->raw(), sent->bytes());
     return done_ = true;
   }
 
-  std::string waits_for() const override { return "recv: rank " + std::to_string(from()) + " has not sent"; }
+  std::string waits_for() const override { return "recv: rank " + std::to_string(receive_.from) + " has not sent"; }
 
  private:
-  int from() const { return std::get<0>(receive_); }
-  int to() const { return std::get<1>(receive_); }
-
   std::optional<Tensor> next() {
     std::lock_guard lock(group_->mutex);
-    auto sent = group_->inboxes[{from(), to()}].take(std::get<2>(receive_));
-    if (!sent && group_->ranks_that_left.contains(from())) group_->left.check();
+    auto sent = group_->inboxes[{receive_.from, receive_.to}].take(receive_.number);
+    if (!sent && group_->ranks_that_left.contains(receive_.from)) group_->left.check();
     return sent;
   }
 
@@ -233,7 +235,7 @@ class LocalCommunicator final : public Communicator {
     for (const auto& [number, pending] : group_->pending)
       if (number >= first) pending->notify(kNobody);
     for (const auto& [receive, receiver] : group_->receivers)
-      if (receiver && std::get<0>(receive) == rank_) receiver();
+      if (receiver && receive.from == rank_) receiver();
   }
 
  private:
