@@ -15,9 +15,15 @@ bool AllReduceTask::fire(const Firing& firing) {
 }
 
 bool AllReduceTask::advance(const Firing&) {
-  if (!begun_->work->advance()) return false;
+  // Complete or failed, it must not keep the tensor, which is returned to its producer next.
+  auto work = std::move(begun_->work);
+  if (work->advance()) return true;
+  begun_->work = std::move(work);
+  return false;
+}
+
+void AllReduceTask::skip(const FailurePtr&) {
   begun_->work.reset();
-  return true;
 }
 
 std::string AllReduceTask::waits_for() const {

@@ -27,6 +27,8 @@ class AllReduceTask final : public Task {
   void begin(const RunInfo& run, std::function<void()> wake) override;
   bool fire(const Firing& firing) override;
   bool advance(const Firing& firing) override;
+  /// The conductor may have failed when it had begun for this rank, but not for all.
+  void skip(const FailurePtr& failure) override;
   std::string waits_for() const override;
 
  private:

@@ -1,5 +1,6 @@
 // What a communicator does when ranks are wrong, late, failed or gone.
 
+#include <algorithm>
 #include <atomic>
 
 #include "troupe/ops/core/error.hpp"
@@ -90,6 +91,44 @@ TEST_CASE("a rank whose part fails fails the others too") {
   CHECK(woken);
   CHECK_THROWS_WITH(first->advance(),
                     Contains("no sum of uint8") && Contains("(op all_reduce0@3, step 7, replica 3, rank 1)"));
+}
+
+TEST_CASE("a failed collective lets go of its tensor") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  const auto group = kind.make(2);
+  const Tensor tensor(Shape{4}, DType::float32);
+  auto work = group[0]->all_reduce(tensor);
+  const bool left = GENERATE(false, true);
+  left ? group[1]->leave(fire()) : group[1]->abort(fire());
+  CHECK_THROWS_AS(work->advance(), Aborted);
+  work.reset();
+  CHECK(tensor.use_count() == 1);
+}
+
+TEST_CASE("a rank may write to its tensor once its collective has failed, whatever the others still do") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  constexpr std::int64_t kCount = 1'000'000;
+  const auto expected = sum_in_rank_order(kCount, 2);
+  for (int round = 0; round < 20; ++round) {
+    const auto group = kind.make(2);
+    on_ranks(group, [&](Communicator& communicator) {
+      const auto tensor = numbers(kCount, communicator.rank());
+      auto work = communicator.all_reduce(tensor);
+      try {
+        while (!work->advance())
+          // Rank 0 gives up as soon as it needs nothing more of rank 1, which may be reading just now.
+          if (communicator.rank() == 0 && work->waits_for().find("has not copied") != std::string::npos)
+            communicator.abort(fire());
+      } catch (const Aborted&) {
+        work.reset();
+        std::fill_n(tensor.mutable_data<float>().data(), kCount, 0.0F);
+        return;
+      }
+      if (copy_of(tensor) != expected) throw Error("test", "a sum is wrong");
+    });
+  }
 }
 
 TEST_CASE("a receive from a rank that has left ends with the reason, but gets what was sent before") {

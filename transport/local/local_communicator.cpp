@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <shared_mutex>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/communicator.hpp"
@@ -47,10 +48,14 @@ struct Group {
   int ranks;
 };
 
+bool has_left(const Group& group, std::int64_t number) {
+  return number >= group.left_at.load(std::memory_order_acquire);
+}
+
 /// Throws Aborted if the collective cannot complete.
 void check_alive(const Group& group, std::int64_t number) {
   group.abort.check();
-  if (number >= group.left_at.load(std::memory_order_acquire)) group.left.check();
+  if (has_left(group, number)) group.left.check();
 }
 
 /// Fails every collective of the group, and wakes all ranks except one.
@@ -73,8 +78,15 @@ class CollectiveWork final : public Work {
         pending_(std::move(pending)),
         rank_(rank),
         pieces_{std::move(reduce), std::move(copy)} {}
+  ~CollectiveWork() override {
+    // Otherwise the tensor is returned already, or others still need it.
+    if (!group_->abort.is_set() && !has_left(*group_, pending_->number)) return;
+    const std::unique_lock nobody_reads(pending_->reading);
+    pending_->inputs[rank_] = Tensor();
+  }
 
   bool advance() override {
+    const std::shared_lock reads(pending_->reading);
     check_alive(*group_, pending_->number);
     try {
       return advance_phases();

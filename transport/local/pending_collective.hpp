@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <shared_mutex>
 #include <vector>
 
 #include "troupe/transport/collective_call.hpp"
@@ -20,6 +21,9 @@ class PendingCollective {
 
   /// Rank's tensor, readable by all once the phase `arrived` is complete.
   std::vector<Tensor> inputs;
+  /// Shared by whoever reads the tensors of others, after which it must look whether the collective has failed; a rank
+  /// takes its tensor back from a failed one alone.
+  std::shared_mutex reading;
 
   void listen(int rank, std::function<void()> listener) { listeners_[rank] = std::move(listener); }
   void pass(int rank, Phase phase);
