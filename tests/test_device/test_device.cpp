@@ -161,6 +161,7 @@ DelayedTestDevices::~DelayedTestDevices() {
 }
 
 std::size_t test_device_bytes_in_use() {
+  const HeldTestDevices drained(0);
   return memory().bytes_in_use();
 }
 

@@ -45,7 +45,8 @@ class DelayedTestDevices {
   DelayedTestDevices& operator=(const DelayedTestDevices&) = delete;
 };
 
-/// Bytes of tensors on test devices now, in blocks of 64.
+/// Bytes of tensors on test devices, in blocks of 64. Waits as HeldTestDevices does: a device lets go of the tensors of
+/// its work only after it has told the host that the work is complete.
 std::size_t test_device_bytes_in_use();
 
 }  // namespace troupe::testing

@@ -162,6 +162,5 @@ TEST_CASE("a run stops while work is queued, and nothing is left of it") {
     spawned.start({0, kSteps});
     held.wait_until_queued(kOpsOfDiamond);
   }
-  const HeldTestDevices all_done(5);
   CHECK(test_device_bytes_in_use() == before);
 }

@@ -153,8 +153,9 @@ TEST_CASE("an actor that never returns a credit is named by the report of the st
     Runtime runtime({.workers = 2});
     SpawnedPlan spawned(runtime, split(plan_ending_in<Hoarder>("hoarder")));
     spawned.start({0, kForEver, 0});
-    const WaitOptions soon{.stall_limit = std::chrono::milliseconds(50), .interval = std::chrono::milliseconds(10)};
-    CHECK_THROWS_WITH(spawned.wait(soon), Contains("[watchdog] no progress of 'source' for 50 ms") &&
+    // Long enough for the source to have come to its second step, however busy the machine is.
+    const WaitOptions soon{.stall_limit = std::chrono::milliseconds(500), .interval = std::chrono::milliseconds(10)};
+    CHECK_THROWS_WITH(spawned.wait(soon), Contains("[watchdog] no progress of 'source' for 500 ms") &&
                                               Contains("'source' (step 1) waits for 'hoarder' to return 'source'") &&
                                               Contains("'hoarder' does not answer"));
   }
@@ -178,7 +179,7 @@ TEST_CASE("a kernel that does not end is named by the report of the stall") {
   Runtime runtime({.workers = 2});
   SpawnedPlan spawned(runtime, fuse(plan));
   spawned.start({0, 3, 0});
-  const WaitOptions soon{.stall_limit = std::chrono::milliseconds(50), .interval = std::chrono::milliseconds(10)};
+  const WaitOptions soon{.stall_limit = std::chrono::milliseconds(500), .interval = std::chrono::milliseconds(10)};
   CHECK_THROWS_WITH(spawned.wait(soon), Contains("is busy in 'stuck'") && !Contains("does not answer"));
   release.set_value();
 }

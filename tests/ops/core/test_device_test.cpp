@@ -150,12 +150,9 @@ TEST_CASE("a stream may wait for an event that is recorded on another device", "
 }
 
 TEST_CASE("memory is not used again before the work that reads it is done", "[test device]") {
-  const auto bytes_in_use = [] {
-    const HeldTestDevices drained(1);
-    return testing::test_device_bytes_in_use();
-  };
+  using testing::test_device_bytes_in_use;
   const auto stream = new_stream();
-  const auto before = bytes_in_use();
+  const auto before = test_device_bytes_in_use();
   auto source = numbers(5.0F).to(test_device());
   const Tensor target({3}, DType::float32, test_device());
   {
@@ -167,7 +164,7 @@ TEST_CASE("memory is not used again before the work that reads it is done", "[te
     CHECK(next.address() != old);
   }
   CHECK(first_of(target) == 5.0F);
-  CHECK(bytes_in_use() == before + 64);
+  CHECK(test_device_bytes_in_use() == before + 64);
 }
 
 TEST_CASE("a failure is reported by later events, and later work is skipped", "[test device]") {
