@@ -62,6 +62,40 @@ std::string contradiction(const Flags& flags) {
   return "";
 }
 
+void declare(CLI::App& app, Flags& flags) {
+  const CLI::Range positive(std::int64_t{1}, std::int64_t{1} << 40);
+  app.add_option("--model", flags.model, "mlp or cnn")->check(CLI::IsMember({"mlp", "cnn"}));
+  app.add_option("--strategy", flags.strategy, "one_device or mirrored")
+      ->check(CLI::IsMember({"one_device", "mirrored"}));
+  app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--devices", flags.devices, "where the replicas live, such as cpu:0,cpu:1 or cpu:0*2 to share one")
+      ->check(check_devices);
+  app.add_option("--parts", flags.parts, "spread the replicas over this number of parts, joined by links in memory")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--grain", flags.grain_name, "per-op, chains or fused")
+      ->check(CLI::IsMember({"per-op", "chains", "fused"}));
+  app.add_option("--epochs", flags.epochs, "times through the training data")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  app.add_option("--batch-size", flags.batch_size, "rows of a batch of all replicas together")->check(positive);
+  app.add_option("--bucket-bytes", flags.bucket_bytes, "size of a bucket of gradients")->check(positive);
+  app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1024}));
+  app.add_option("--workers", flags.workers, "threads of the actor system")->check(CLI::Range(1, 1024));
+  app.add_option("--optimizer", flags.optimizer, "sgd, momentum or adam")
+      ->check(CLI::IsMember({"sgd", "momentum", "adam"}));
+  app.add_option("--lr", flags.learning_rate, "learning rate")->check(finite_and_positive);
+  app.add_option("--schedule", flags.schedule, "of the learning rate: constant, or cosine (down to 0 at the end)")
+      ->check(CLI::IsMember({"constant", "cosine"}));
+  app.add_option("--momentum", flags.momentum, "of the optimizer momentum")->check(CLI::Range(0.0, 0.9999));
+  app.add_option("--seed", flags.seed, "for start values and the order of the data");
+  app.add_option("--data", flags.data, "directory with the four files of the data set");
+  app.add_option("--report", flags.report, "write what came out as JSON");
+  app.add_option("--loss-curve", flags.loss_curve, "write the loss of every step, one per line");
+  app.add_option("--dump-plan", flags.dump_plan, "write the plan as text (as DOT if the file ends in .dot)");
+  app.add_option("--trace", flags.trace, "record every firing, for chrome://tracing");
+}
+
 }  // namespace
 
 int Flags::replica_count() const {
@@ -107,37 +141,7 @@ ParsedFlags parse_flags(int argc, char** argv) {
   auto& flags = parsed.flags;
   flags.data = kFashionMnistDirectory;
   CLI::App app("Trains a model on Fashion-MNIST with every core as a replica.", "fashion_mnist");
-  const CLI::Range positive(std::int64_t{1}, std::int64_t{1} << 40);
-  app.add_option("--model", flags.model, "mlp or cnn")->check(CLI::IsMember({"mlp", "cnn"}));
-  app.add_option("--strategy", flags.strategy, "one_device or mirrored")
-      ->check(CLI::IsMember({"one_device", "mirrored"}));
-  app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core)")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--devices", flags.devices, "where the replicas live, such as cpu:0,cpu:1 or cpu:0*2 to share one")
-      ->check(check_devices);
-  app.add_option("--parts", flags.parts, "spread the replicas over this number of parts, joined by links in memory")
-      ->check(CLI::Range(1, 64));
-  app.add_option("--grain", flags.grain_name, "per-op, chains or fused")
-      ->check(CLI::IsMember({"per-op", "chains", "fused"}));
-  app.add_option("--epochs", flags.epochs, "times through the training data")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  app.add_option("--batch-size", flags.batch_size, "rows of a batch of all replicas together")->check(positive);
-  app.add_option("--bucket-bytes", flags.bucket_bytes, "size of a bucket of gradients")->check(positive);
-  app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1024}));
-  app.add_option("--workers", flags.workers, "threads of the actor system")->check(CLI::Range(1, 1024));
-  app.add_option("--optimizer", flags.optimizer, "sgd, momentum or adam")
-      ->check(CLI::IsMember({"sgd", "momentum", "adam"}));
-  app.add_option("--lr", flags.learning_rate, "learning rate")->check(finite_and_positive);
-  app.add_option("--schedule", flags.schedule, "of the learning rate: constant, or cosine (down to 0 at the end)")
-      ->check(CLI::IsMember({"constant", "cosine"}));
-  app.add_option("--momentum", flags.momentum, "of the optimizer momentum")->check(CLI::Range(0.0, 0.9999));
-  app.add_option("--seed", flags.seed, "for start values and the order of the data");
-  app.add_option("--data", flags.data, "directory with the four files of the data set");
-  app.add_option("--report", flags.report, "write what came out as JSON");
-  app.add_option("--loss-curve", flags.loss_curve, "write the loss of every step, one per line");
-  app.add_option("--dump-plan", flags.dump_plan, "write the plan as text (as DOT if the file ends in .dot)");
-  app.add_option("--trace", flags.trace, "record every firing, for chrome://tracing");
+  declare(app, flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
