@@ -13,7 +13,8 @@ namespace troupe {
 
 /// One rank's end of a group that does collectives. All ranks call the same collectives in the same order, with tensors
 /// of the same dtype and size; a rank that does not is named in the Aborted that every rank gets. Every call returns at
-/// once; the Work it returns does the rest. The tensors must stay as they are until the work is complete or destroyed.
+/// once; the Work it returns does the rest. The tensors must stay as they are until the work is complete, or has failed
+/// and is destroyed.
 class Communicator {
  public:
   /// Called, on any thread, when advance() of the work may have more to do. It only wakes someone: it must not call the

@@ -13,8 +13,8 @@ class Work {
   virtual ~Work() = default;
 
   /// Does what this rank can do now, without waiting. True once the collective is complete on this rank, which means
-  /// that its tensors are free again. Throws Error if the collective has failed; nobody reads or writes its tensors
-  /// then once the work is destroyed.
+  /// that its tensors are free again. Throws Error if the collective has failed; once the failed work is destroyed,
+  /// nobody reads or writes its tensors.
   virtual bool advance() = 0;
 
   /// What this rank waits for, for people: `all_reduce of 16 float32: rank 1 has not come`.

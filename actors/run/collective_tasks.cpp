@@ -31,8 +31,19 @@ std::string AllReduceTask::waits_for() const {
 }
 
 bool BeginAllReduceTask::fire(const Firing& firing) {
-  for (std::size_t i = 0; i < ranks_.size(); ++i)
-    ranks_[i].begun->work = ranks_[i].communicator->all_reduce(firing.inputs[i], ranks_[i].begun->on_progress);
+  try {
+    for (std::size_t i = 0; i < ranks_.size(); ++i)
+      ranks_[i].begun->work = ranks_[i].communicator->all_reduce(firing.inputs[i], ranks_[i].begun->on_progress);
+  } catch (const Aborted&) {
+    throw;
+  } catch (...) {
+    // Begun for some ranks, not for all: nobody must wait for the rest.
+    origin_.step = firing.step;
+    origin_.what = text_of(std::current_exception());
+    const auto failure = std::make_shared<const Failure>(origin_);
+    for (const auto& rank : ranks_) rank.communicator->abort(failure);
+    throw Aborted(failure);
+  }
   return true;
 }
 
@@ -53,7 +64,8 @@ std::unique_ptr<Task> make_begin_all_reduce_task(const PlanActor& actor, SpawnCo
   for (auto rank : attributes.list("ranks"))
     ranks.push_back({context.communicator(actor.task.subject, rank),
                      context.begun(actor.task.subject, attributes.integer("index"), rank)});
-  return std::make_unique<BeginAllReduceTask>(std::move(ranks));
+  return std::make_unique<BeginAllReduceTask>(
+      std::move(ranks), Failure{.rank = context.process, .replica = actor.replica, .actor = actor.name});
 }
 
 }  // namespace troupe

@@ -43,7 +43,8 @@ class BeginAllReduceTask final : public Task {
     std::shared_ptr<Communicator> communicator;
     std::shared_ptr<BegunCollective> begun;
   };
-  explicit BeginAllReduceTask(std::vector<Rank> ranks) : ranks_(std::move(ranks)) {}
+  /// `origin` as above.
+  BeginAllReduceTask(std::vector<Rank> ranks, Failure origin) : ranks_(std::move(ranks)), origin_(std::move(origin)) {}
 
   bool fire(const Firing& firing) override;
   /// A step that failed here will not come to its collective: no other rank must wait for it.
@@ -51,6 +52,7 @@ class BeginAllReduceTask final : public Task {
 
  private:
   std::vector<Rank> ranks_;
+  Failure origin_;
 };
 
 std::unique_ptr<Task> make_all_reduce_task(const PlanActor& actor, SpawnContext& context);

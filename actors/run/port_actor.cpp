@@ -111,10 +111,12 @@ void PortActor::on_arrival(std::uint32_t input) {
 }
 
 void PortActor::on_free(std::uint32_t output, std::uint32_t slot) {
-  if (ended_)
-    report_if_finished();
-  else
+  if (ended_) return report_if_finished();
+  try {
     on_slot_free(output, slot);
+  } catch (...) {
+    fail();
+  }
 }
 
 // ---- firing

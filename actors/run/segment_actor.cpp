@@ -5,8 +5,6 @@
 #include <caf/send.hpp>
 
 #include "troupe/actors/run/thread_pinning.hpp"
-#include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
@@ -155,28 +153,9 @@ void SegmentActor::on_arrival(std::uint32_t input) {
   }
 }
 
-void SegmentActor::check_surrendered([[maybe_unused]] std::uint32_t output, [[maybe_unused]] std::uint32_t slot) {
-#ifdef TROUPE_CHECKS
-  const auto& segment = segments_[segment_of_output_[output]];
-  const auto index = output - segment.first_output;
-  const auto& edge = setup_.plan->edges[segment.work->layout().outputs[index].edge];
-  const auto works_later = [&](ActorId actor) {
-    return !backend_of(setup_.plan->actors[actor].place.device).host_accessible();
-  };
-  // A device returns a slot, with an event, while work that it has launched still holds the tensor.
-  if (works_later(edge.producer) || std::any_of(edge.consumers.begin(), edge.consumers.end(),
-                                                [&](const auto& consumer) { return works_later(consumer.actor); }))
-    return;
-  if (segment.work->handles_outside(static_cast<std::int32_t>(index), slot) > 0)
-    throw Error("credit",
-                "a consumer of '" + ports_.output_wire(output).edge + "' returned a slot but still holds its tensor");
-#endif
-}
-
 void SegmentActor::on_free(std::uint32_t output, std::uint32_t slot) {
   const auto number = segment_of_output_[output];
   auto& segment = segments_[number];
-  check_surrendered(output, slot);
   const auto index = output - segment.first_output;
   if (!segment.kept[index].empty()) {
     const auto port = static_cast<std::uint32_t>(segment.work->layout().outputs[index].alias_port);

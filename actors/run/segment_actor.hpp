@@ -77,7 +77,6 @@ class SegmentActor final : public Participant {
   std::int64_t prepare_segment(std::uint32_t number, const RunInfo& run);
   void send_missing_tokens(SegmentState& segment);
   void unblock(std::uint32_t segment);
-  void check_surrendered(std::uint32_t output, std::uint32_t slot);
 
   // Firing.
   void work() override;
@@ -86,6 +85,7 @@ class SegmentActor final : public Participant {
   void fire(std::uint32_t segment);
   bool begin_firing(SegmentState& segment);
   bool take_rows(SegmentState& segment, std::int64_t& rows);
+  void check_surrendered(const SegmentState& segment, std::uint32_t output) const;
   void bind_firing(SegmentState& segment, std::int64_t rows);
   void run_tasks(std::uint32_t segment);
   bool run_task(SegmentState& segment, bool continued);

@@ -3,6 +3,7 @@
 
 #include "troupe/actors/run/segment_actor.hpp"
 #include "troupe/actors/run/spin_pause.hpp"
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/failure.hpp"
 
@@ -97,13 +98,33 @@ bool SegmentActor::begin_firing(SegmentState& segment) {
   return true;
 }
 
+/// Throws Error if somebody still holds the tensor that is about to be written.
+void SegmentActor::check_surrendered([[maybe_unused]] const SegmentState& segment,
+                                     [[maybe_unused]] std::uint32_t index) const {
+#ifdef TROUPE_CHECKS
+  const auto& edge = setup_.plan->edges[segment.work->layout().outputs[index].edge];
+  const auto works_later = [&](ActorId actor) {
+    return !backend_of(setup_.plan->actors[actor].place.device).host_accessible();
+  };
+  // A device returns a slot, with an event, while work that it has launched still holds the tensor.
+  if (works_later(edge.producer) || std::any_of(edge.consumers.begin(), edge.consumers.end(),
+                                                [&](const auto& consumer) { return works_later(consumer.actor); }))
+    return;
+  if (segment.work->handles_outside(static_cast<std::int32_t>(index), segment.current_slot[index]) > 0)
+    throw Error("credit", "a consumer of '" + ports_.output_wire(segment.first_output + index).edge +
+                              "' returned a slot but still holds its tensor");
+#endif
+}
+
 void SegmentActor::bind_firing(SegmentState& segment, std::int64_t rows) {
   guard(segment, 0, [&] {
     segment.work->start(rows, step_of(segment));
     for (std::uint32_t i = 0; i < segment.inputs(); ++i)
       if (segment.current[i].tensor) segment.work->set_input(static_cast<std::int32_t>(i), segment.current[i].tensor);
-    for (std::uint32_t i = 0; i < segment.outputs(); ++i)
+    for (std::uint32_t i = 0; i < segment.outputs(); ++i) {
+      if (!segment.failure) check_surrendered(segment, i);
       segment.work->set_output(static_cast<std::int32_t>(i), segment.current_slot[i]);
+    }
   });
 }
 

@@ -155,6 +155,10 @@ bool SpawnedPlan::done() {
   return state_->control->phase() != RunControl::Phase::running;
 }
 
+bool SpawnedPlan::drained() const {
+  return state_->control->drained();
+}
+
 FailurePtr SpawnedPlan::failure() const {
   return state_->control->failure();
 }

@@ -54,6 +54,8 @@ class SpawnedPlan {
   void start(const RunInfo& run);
   /// True when the run that was started last is over: every token and every slot is back at its place, or it failed.
   bool done();
+  /// True if it is over, failed or not, and all actors came to its end in order: none has died or was given up.
+  bool drained() const;
   /// The root cause, if the run that is over failed.
   FailurePtr failure() const;
   /// Waits for the end of the run. Throws Error with the root cause if it failed, and with a report if it stalled.

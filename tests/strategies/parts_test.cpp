@@ -141,6 +141,7 @@ TEST_CASE("an exception in one part ends all parts with its name and step, witho
     spawned.start({0, 20, 0});
     CHECK_THROWS_WITH(spawned.wait(), Contains("[fault] injected " + where));
     CHECK(spawned.failure()->kind == FailureKind::op_error);
+    CHECK(spawned.drained());
     // Both have come to their end in order: what the run borrowed is back, and in the other part the step that failed
     // has reached none of the updates.
     if (one_bucket) CHECK_NOTHROW(parts.stores[static_cast<std::size_t>(other_part)]->hash(other_part));

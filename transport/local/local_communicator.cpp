@@ -79,7 +79,7 @@ class CollectiveWork final : public Work {
         rank_(rank),
         pieces_{std::move(reduce), std::move(copy)} {}
   ~CollectiveWork() override {
-    // Otherwise the tensor is returned already, or others still need it.
+    // Otherwise the tensor was let go of when the collective completed, or others still need it.
     if (!group_->abort.is_set() && !has_left(*group_, pending_->number)) return;
     const std::unique_lock nobody_reads(pending_->reading);
     pending_->inputs[rank_] = Tensor();

@@ -21,8 +21,8 @@ class PendingCollective {
 
   /// Rank's tensor, readable by all once the phase `arrived` is complete.
   std::vector<Tensor> inputs;
-  /// Shared by whoever reads the tensors of others, after which it must look whether the collective has failed; a rank
-  /// takes its tensor back from a failed one alone.
+  /// Locked shared to read the tensors of others: look, once it is held, whether the collective has failed. Locked
+  /// exclusively by a rank that takes its tensor back from a collective that has failed.
   std::shared_mutex reading;
 
   void listen(int rank, std::function<void()> listener) { listeners_[rank] = std::move(listener); }

@@ -6,6 +6,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/forwarding_communicator.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -45,39 +46,18 @@ Plan two_collectives(int ranks, std::vector<Sums>& record) {
   return plan;
 }
 
-/// A rank's end of a local group that writes down the first element of every tensor it is asked to sum.
-class NotingCommunicator final : public Communicator {
+/// Writes down the first element of every tensor that it is asked to sum.
+class NotingCommunicator final : public ForwardingCommunicator {
  public:
   NotingCommunicator(std::shared_ptr<Communicator> real, std::vector<float>& order)
-      : real_(std::move(real)), order_(order) {}
+      : ForwardingCommunicator(std::move(real)), order_(order) {}
 
-  int rank() const override { return real_->rank(); }
-  int size() const override { return real_->size(); }
   std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
     order_.push_back(tensor.data<float>()[0]);
-    return real_->all_reduce(tensor, std::move(on_progress));
+    return ForwardingCommunicator::all_reduce(tensor, std::move(on_progress));
   }
-  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
-    return real_->broadcast(tensor, root, std::move(on_progress));
-  }
-  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    return real_->all_gather(input, output, std::move(on_progress));
-  }
-  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    return real_->reduce_scatter(input, output, std::move(on_progress));
-  }
-  std::unique_ptr<Work> barrier(OnProgress on_progress) override { return real_->barrier(std::move(on_progress)); }
-  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress on_progress) override {
-    return real_->send(tensor, to, std::move(on_progress));
-  }
-  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
-    return real_->recv(tensor, from, std::move(on_progress));
-  }
-  void abort(FailurePtr failure) override { real_->abort(std::move(failure)); }
-  void leave(FailurePtr failure) override { real_->leave(std::move(failure)); }
 
  private:
-  std::shared_ptr<Communicator> real_;
   std::vector<float>& order_;
 };
 

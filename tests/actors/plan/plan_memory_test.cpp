@@ -16,7 +16,7 @@ Plan mirrored_plan(const std::vector<Place>& places, const Dataset& data, Grain 
   return in_grain(Mirrored(places).training_plan({small_spec(), data, 0, {names::kLoss}}), grain);
 }
 
-/// Of the host and of all devices, for which the devices' work is over first: what it held may lie on the host.
+/// On the host and on all devices. The devices come first: that waits for their work, which may hold host memory.
 std::size_t bytes_in_use() {
   const auto on_devices = test_device_bytes_in_use();
   return on_devices + cpu_allocator()->bytes_in_use();

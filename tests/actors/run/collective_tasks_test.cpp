@@ -1,56 +1,89 @@
 #include "troupe/actors/run/collective_tasks.hpp"
 
+#include <new>
+
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/forwarding_communicator.hpp"
 
 using namespace troupe;
+using namespace troupe::testing;
 
 namespace {
 
-/// Both ranks of a group, which one conductor begins.
+/// Has no memory to begin anything.
+class Exhausted final : public ForwardingCommunicator {
+ public:
+  using ForwardingCommunicator::ForwardingCommunicator;
+  std::unique_ptr<Work> all_reduce(const Tensor&, OnProgress) override { throw std::bad_alloc(); }
+};
+
+/// Two ranks of a group that one conductor begins for.
 struct TwoRanks {
-  std::vector<std::shared_ptr<Communicator>> group = make_local_group(2);
+  explicit TwoRanks(const std::shared_ptr<Communicator>& first, const std::shared_ptr<Communicator>& second)
+      : conductor({{first, begun[0]}, {second, begun[1]}}, {.actor = "conductor"}) {}
+
+  Firing firing(std::span<const Tensor> inputs) const { return {inputs, {}, 6, 0, {*stream, nullptr}}; }
+  FailurePtr failure_of_begin(std::span<const Tensor> inputs) {
+    try {
+      conductor.fire(firing(inputs));
+    } catch (const Aborted& aborted) {
+      return aborted.failure();
+    }
+    return nullptr;
+  }
+
   std::vector<std::shared_ptr<BegunCollective>> begun{std::make_shared<BegunCollective>(),
                                                       std::make_shared<BegunCollective>()};
-  BeginAllReduceTask conductor{{{group[0], begun[0]}, {group[1], begun[1]}}};
+  BeginAllReduceTask conductor;
   std::vector<AllReduceTask> ranks{{begun[0], {}}, {begun[1], {}}};
   std::unique_ptr<Stream> stream = backend_of(DeviceType::cpu).make_stream({});
-
-  Firing firing(std::span<const Tensor> inputs) const { return {inputs, {}, 0, 0, {*stream, nullptr}}; }
 };
 
 }  // namespace
 
 TEST_CASE("a collective that could not be begun for all ranks keeps no tensor of those for which it was") {
-  TwoRanks two;
+  const auto group = make_local_group(2);
+  TwoRanks two(group[0], group[1]);
   const std::vector<Tensor> tensors{Tensor(Shape{4}, DType::float32), Tensor(Shape{5}, DType::float32)};
-  FailurePtr failure;
-  try {
-    two.conductor.fire(two.firing(tensors));
-  } catch (const Aborted& aborted) {
-    failure = aborted.failure();
-  }
+  const auto failure = two.failure_of_begin(tensors);
   REQUIRE(failure);
   for (auto& rank : two.ranks) rank.skip(failure);
   for (const auto& tensor : tensors) CHECK(tensor.use_count() == 1);
 }
 
+TEST_CASE("whatever keeps a collective from being begun ends it on all ranks, with the conductor's name and step") {
+  const auto group = make_local_group(3);
+  TwoRanks two(group[0], std::make_shared<Exhausted>(group[1]));
+  const std::vector<Tensor> tensors(2, Tensor(Shape{4}, DType::float32));
+  bool woken = false;
+  const auto elsewhere = group[2]->all_reduce(Tensor(Shape{4}, DType::float32), [&] { woken = true; });
+  const auto failure = two.failure_of_begin(tensors);
+  REQUIRE(failure);
+  CHECK(woken);
+  CHECK_THROWS_WITH(elsewhere->advance(), Contains("bad_alloc") && Contains("op conductor, step 6"));
+  two.ranks[0].skip(failure);
+  CHECK(tensors[0].use_count() == 2);
+}
+
 TEST_CASE("a collective that has failed or is complete keeps no tensor") {
   const bool fails = GENERATE(true, false);
-  TwoRanks two;
-  const std::vector<Tensor> tensors(2, Tensor(Shape{4}, fails ? DType::uint8 : DType::float32));
-  const std::vector<Tensor> own{tensors[0].clone(), tensors[1].clone()};
-  REQUIRE(two.conductor.fire(two.firing(own)));
+  const auto group = make_local_group(2);
+  TwoRanks two(group[0], group[1]);
+  const auto dtype = fails ? DType::uint8 : DType::float32;
+  const std::vector<Tensor> tensors{Tensor(Shape{4}, dtype), Tensor(Shape{4}, dtype)};
+  REQUIRE(two.conductor.fire(two.firing(tensors)));
   int failed = 0;
   for (int round = 0; round < 3; ++round)
     for (std::size_t i = 0; i < 2; ++i) {
       if (!two.begun[i]->work) continue;
+      const auto firing = two.firing({&tensors[i], 1});
       try {
-        round == 0 ? two.ranks[i].fire(two.firing({&own[i], 1})) : two.ranks[i].advance(two.firing({&own[i], 1}));
+        round == 0 ? two.ranks[i].fire(firing) : two.ranks[i].advance(firing);
       } catch (const std::exception&) {
         ++failed;
       }
     }
   CHECK(failed == (fails ? 2 : 0));
-  for (const auto& tensor : own) CHECK(tensor.use_count() == 1);
+  for (const auto& tensor : tensors) CHECK(tensor.use_count() == 1);
 }

@@ -153,7 +153,7 @@ TEST_CASE("an actor that never returns a credit is named by the report of the st
     Runtime runtime({.workers = 2});
     SpawnedPlan spawned(runtime, split(plan_ending_in<Hoarder>("hoarder")));
     spawned.start({0, kForEver, 0});
-    // Long enough for the source to have come to its second step, however busy the machine is.
+    // Long enough for the source to come to its second step on a busy machine.
     const WaitOptions soon{.stall_limit = std::chrono::milliseconds(500), .interval = std::chrono::milliseconds(10)};
     CHECK_THROWS_WITH(spawned.wait(soon), Contains("[watchdog] no progress of 'source' for 500 ms") &&
                                               Contains("'source' (step 1) waits for 'hoarder' to return 'source'") &&

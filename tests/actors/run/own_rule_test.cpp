@@ -202,7 +202,10 @@ TEST_CASE("what is held when a rule throws is returned, and the run ends with th
     const auto source = plan.add(counting_source("source", 5));
     const auto faulty = plan.add(with_own_rule(external<Faulty>("faulty", {.inputs = {kPair}})));
     plan.connect(source, 0, faulty);
-    CHECK_THROWS_WITH(run(scheduled_runtime(seed), plan, 5), Contains("not a std::exception") && Contains("op faulty"));
+    SpawnedPlan spawned(scheduled_runtime(seed), in_grain(plan, Grain::per_op));
+    spawned.start({.max_steps = 5});
+    CHECK_THROWS_WITH(spawned.wait(), Contains("not a std::exception") && Contains("op faulty"));
+    CHECK(spawned.drained());
   }
 }
 
