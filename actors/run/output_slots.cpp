@@ -15,16 +15,17 @@ OutputSlots::OutputSlots(std::uint32_t capacity, std::uint32_t consumers)
 std::uint32_t OutputSlots::take() {
   if (free_.empty()) throw Error("credit", "there is no free slot");
   const auto slot = free_.front();
-  if (consumers_ == 0) return slot;
-  free_.erase(free_.begin());
-  outstanding_[slot] = consumers_;
-  std::fill_n(held_.begin() + static_cast<std::ptrdiff_t>(at(slot, 0)), consumers_, std::uint8_t{1});
+  take(slot);
   return slot;
 }
 
-void OutputSlots::take(std::uint32_t slot, std::uint32_t consumer) {
-  if (outstanding_[slot]++ == 0) std::erase(free_, slot);
-  held_[at(slot, consumer)] = 1;
+void OutputSlots::take(std::uint32_t slot) {
+  const auto free = std::ranges::find(free_, slot);
+  if (free == free_.end()) throw Error("credit", "slot " + std::to_string(slot) + " is not free");
+  if (consumers_ == 0) return;
+  free_.erase(free);
+  outstanding_[slot] = consumers_;
+  std::fill_n(held_.begin() + static_cast<std::ptrdiff_t>(at(slot, 0)), consumers_, std::uint8_t{1});
 }
 
 bool OutputSlots::give_back(std::uint32_t slot, std::uint32_t consumer) {

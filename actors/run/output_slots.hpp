@@ -20,9 +20,8 @@ class OutputSlots {
   /// Takes the slot that has been free for longest, to be filled for all consumers: so the last ones sent are in slots
   /// of their own.
   std::uint32_t take();
-  /// Takes that slot, which must be free or be held by other consumers only, for one consumer.
-  void take(std::uint32_t slot, std::uint32_t consumer);
-  bool is_held(std::uint32_t slot, std::uint32_t consumer) const { return held_[at(slot, consumer)] != 0; }
+  /// Takes that slot for all consumers. Throws Error if it is not free.
+  void take(std::uint32_t slot);
   /// One consumer is done with a slot. True if it was the last, so that the slot is free now. Throws Error if that
   /// consumer did not hold it.
   bool give_back(std::uint32_t slot, std::uint32_t consumer);
@@ -30,6 +29,7 @@ class OutputSlots {
   std::optional<std::uint32_t> holder() const;
 
  private:
+  bool is_held(std::uint32_t slot, std::uint32_t consumer) const { return held_[at(slot, consumer)] != 0; }
   std::size_t at(std::uint32_t slot, std::uint32_t consumer) const {
     return static_cast<std::size_t>(slot) * consumers_ + consumer;
   }

@@ -88,7 +88,7 @@ std::int64_t PortActor::on_prepare(const PrepareRun& order) {
   open_ = ended_ = finished_ = false;
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
     if (ports_.output_wire(output).initial_tokens > 0)
-      ports_.send_missing_tokens(output, step_, [&](std::uint32_t slot) { return token(output, slot); });
+      ports_.send_tokens(output, step_, [&](std::uint32_t slot) { return token(output, slot); });
   on_run(order.info);
   const auto steps = is_source() ? steps_left() : std::nullopt;
   return steps && *steps < kLastStep - step_ ? step_ + *steps : kLastStep;

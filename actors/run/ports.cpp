@@ -140,7 +140,7 @@ void Ports::give_back(std::uint32_t input, Arrival& arrival, const Event& last_u
 }
 
 void Ports::drain(std::uint32_t input) {
-  while (inputs_[input].wire.initial_tokens == 0 && has(input)) {
+  while (has(input)) {
     auto arrival = take(input);
     give_back(input, arrival);
   }
@@ -161,35 +161,27 @@ void Ports::send_to(const ConsumerPort& consumer, std::uint32_t slot, const Stam
 void Ports::send(std::uint32_t number, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
                  const FailurePtr& failure) {
   auto& output = outputs_[number];
-  if (output.wire.initial_tokens > 0) note_token(output, {slot, stamp(step)});
+  if (output.wire.initial_tokens > 0) note_token(output, {slot, step});
   for (const auto& consumer : output.wire.consumers) send_to(consumer, slot, stamp(step), sent, failure);
 }
 
-void Ports::send_missing_tokens(std::uint32_t number, std::int64_t first_step,
-                                const std::function<SentTensor(std::uint32_t slot)>& tensor_of) {
+void Ports::send_tokens(std::uint32_t number, std::int64_t first_step,
+                        const std::function<SentTensor(std::uint32_t slot)>& tensor_of) {
   auto& output = outputs_[number];
-  const auto tokens = output.wire.initial_tokens;
-  for (auto i = static_cast<std::uint32_t>(output.tokens.size()); i < tokens; ++i) {
-    const auto slot = output.slots.take();
-    send(number, slot, first_step - tokens + i, tensor_of(slot), nullptr);
-  }
+  const auto count = output.wire.initial_tokens;
+  for (auto i = static_cast<std::uint32_t>(output.tokens.size()); i < count; ++i)
+    output.tokens.push_back({i, first_step - count + i});
   for (const auto& token : output.tokens) {
-    for (std::uint32_t i = 0; i < output.slots.consumers(); ++i) {
-      if (output.slots.is_held(token.slot, i)) continue;
-      output.slots.take(token.slot, i);
-      send_to(output.wire.consumers[i], token.slot, token.stamp, tensor_of(token.slot), nullptr);
-    }
+    output.slots.take(token.slot);
+    const auto sent = tensor_of(token.slot);
+    for (const auto& consumer : output.wire.consumers) send_to(consumer, token.slot, stamp(token.step), sent, nullptr);
   }
 }
 
 void Ports::send_over(std::uint32_t number, std::uint32_t slot, const Stamp& stamp, const Tensor& tensor,
                       const FailurePtr& failure) {
   auto& output = outputs_[number];
-  if (slot >= output.slots.capacity()) throw Error("link", "there is no slot " + std::to_string(slot));
-  for (std::uint32_t i = 0; i < output.slots.consumers(); ++i) {
-    if (output.slots.is_held(slot, i)) throw Error("link", "slot " + std::to_string(slot) + " is full already");
-    output.slots.take(slot, i);
-  }
+  output.slots.take(slot);
   for (const auto& consumer : output.wire.consumers)
     tell(consumer.actor, TensorReady{consumer.port, slot, stamp, tensor, failure});
 }

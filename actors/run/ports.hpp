@@ -80,13 +80,14 @@ class Ports {
   Arrival take(std::uint32_t input) { return inputs_[input].queue.pop(); }
   /// Returns a slot to its producer and drops the tensor. It may be overwritten when `last_use` is done.
   void give_back(std::uint32_t input, Arrival& arrival, const Event& last_use = {});
-  /// No more tensors come in this run, and those that came are used; tokens that rest between runs do not count.
+  /// No more tensors come in this run, and those that came are used; as many as there are tokens are left to the next
+  /// run.
   bool drained(std::uint32_t input) const {
     const auto& [wire, queue, ended_run] = inputs_[input];
     return ended_run == run_ && !is_late(input) &&
            (wire.initial_tokens == 0 ? !has(input) : queue.size() <= wire.initial_tokens);
   }
-  /// Returns everything at an input but tokens.
+  /// Returns everything at an input, for whoever uses nothing more in this run.
   void drain(std::uint32_t input);
 
   bool has_free(std::uint32_t output) const { return outputs_[output].slots.has_free(); }
@@ -101,17 +102,17 @@ class Ports {
   /// For stand-ins: sends what arrived from the real producer, in the slot and with the stamp that it chose.
   void send_over(std::uint32_t output, std::uint32_t slot, const Stamp& stamp, const Tensor& tensor,
                  const FailurePtr& failure);
-  /// Sends the tokens that ought to rest at the consumers but are not there: all of them before the first run; later
-  /// those that a consumer took in a step that the others did not have. `tensor_of` gives the tensor of a slot.
-  void send_missing_tokens(std::uint32_t output, std::int64_t first_step,
-                           const std::function<SentTensor(std::uint32_t slot)>& tensor_of);
+  /// Sends the tokens with which a run begins: the last ones that were sent before, in their slots. Before the first
+  /// run they are those of the steps before `first_step`. `tensor_of` gives the tensor of a slot.
+  void send_tokens(std::uint32_t output, std::int64_t first_step,
+                   const std::function<SentTensor(std::uint32_t slot)>& tensor_of);
   /// Tells the consumers that nothing more comes in this run.
   void end(std::uint32_t output) { end_over(output, stamp(0)); }
   void end_over(std::uint32_t output, const Stamp& stamp);
-  /// Every slot but those of the tokens is free. After a failure a token may be missing, but never an extra one.
+  /// Every slot is free.
   bool at_rest(std::uint32_t output) const {
-    const auto& [wire, slots, last_uses, tokens] = outputs_[output];
-    return slots.free_count() + wire.initial_tokens >= slots.capacity();
+    const auto& slots = outputs_[output].slots;
+    return slots.free_count() == slots.capacity();
   }
   bool all_at_rest() const;
 
@@ -131,7 +132,7 @@ class Ports {
   /// A slot that carries a token, and what it was sent for.
   struct Token {
     std::uint32_t slot;
-    Stamp stamp;
+    std::int64_t step;
   };
   struct Output {
     OutputWire wire;

@@ -38,7 +38,7 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
   make_tasks(plan, segment, context);
   allocate_slots(plan, shared_buffers, segment.place);
   if (own_memory_) allocate_host_slots(plan, segment.place);
-  find_token_parameters(plan, segment.place);
+  find_token_parameters(plan);
   binding_ = &binding_for(plan.max_rows);
 }
 

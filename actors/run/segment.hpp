@@ -65,8 +65,7 @@ class Segment {
   SentTensor sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor);
   /// The tensor of a slot as it was sent last, or as the output starts.
   SentTensor token(std::int32_t output, std::uint32_t slot);
-  /// Before a run: tokens of parameters that were changed since the last one get the new value. Throws Error if such a
-  /// token is in another process.
+  /// Before a run: tokens of parameters that were changed since the last one get the new value.
   void refresh_tokens();
   /// Handles to the tensor of a slot besides the segment's own: 0 once every consumer has surrendered it.
   long handles_outside(std::int32_t output, std::uint32_t slot) const;
@@ -113,7 +112,6 @@ class Segment {
   struct TokenParameter {
     std::shared_ptr<const UpdateCounter> counter;
     std::int64_t version = kNothingSent;  // that was sent last
-    bool leaves_process = false;
   };
   /// Arguments of all tasks for one number of rows.
   struct Binding {
@@ -133,7 +131,7 @@ class Segment {
   Tensor upload(std::int32_t port, const Tensor& tensor);
   SentTensor sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   void copy_parameter(std::int32_t output, std::uint32_t slot);
-  void find_token_parameters(const Plan& plan, const Place& place);
+  void find_token_parameters(const Plan& plan);
   void note_version(std::int32_t output);
   void refresh_slots(std::int32_t output);
   const Tensor& parameter(const ParameterRef& ref) const;

@@ -65,9 +65,14 @@ std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
   for (auto& segment : segments_) {
     segment.failure = nullptr;
     segment.fired = 0;
+    segment.ended = segment.finished = false;
+    // Until prepare_segment() has counted them: a token that arrives here must make nothing ready.
+    segment.blockers = segment.inputs() + segment.outputs() + 1;
+  }
+  for (auto& segment : segments_) {
     guard(segment, 0, [&] {
       segment.work->refresh_tokens();
-      send_missing_tokens(segment);
+      send_tokens(segment);
     });
   }
   auto end_step = kLastStep;
@@ -78,7 +83,6 @@ std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
 
 std::int64_t SegmentActor::prepare_segment(std::uint32_t number, const RunInfo& run) {
   auto& segment = segments_[number];
-  segment.ended = segment.finished = false;
   segment.blockers = 0;
   for (std::uint32_t i = 0; i < segment.inputs(); ++i)
     if (!ports_.has(segment.first_input + i)) ++segment.blockers;
@@ -93,13 +97,12 @@ std::int64_t SegmentActor::prepare_segment(std::uint32_t number, const RunInfo& 
   return segment.failure ? first_step_ : end_step;
 }
 
-void SegmentActor::send_missing_tokens(SegmentState& segment) {
+void SegmentActor::send_tokens(SegmentState& segment) {
   for (std::uint32_t i = 0; i < segment.outputs(); ++i) {
     const auto output = segment.first_output + i;
     if (ports_.output_wire(output).initial_tokens == 0) continue;
-    ports_.send_missing_tokens(output, first_step_, [&](std::uint32_t slot) {
-      return segment.work->token(static_cast<std::int32_t>(i), slot);
-    });
+    ports_.send_tokens(output, first_step_,
+                       [&](std::uint32_t slot) { return segment.work->token(static_cast<std::int32_t>(i), slot); });
   }
 }
 
@@ -145,12 +148,10 @@ void SegmentActor::unblock(std::uint32_t number) {
 void SegmentActor::on_arrival(std::uint32_t input) {
   const auto number = segment_of_input_[input];
   auto& segment = segments_[number];
-  if (!segment.ended) {
-    if (ports_.waiting(input) == 1) unblock(number);
-  } else if (ports_.input_wire(input).initial_tokens == 0) {
-    auto arrival = ports_.take(input);
-    ports_.give_back(input, arrival);
-  }
+  if (segment.ended)
+    ports_.drain(input);
+  else if (ports_.waiting(input) == 1)
+    unblock(number);
 }
 
 void SegmentActor::on_free(std::uint32_t output, std::uint32_t slot) {

@@ -75,7 +75,7 @@ class SegmentActor final : public Participant {
   void on_ended(std::uint32_t input) override;
 
   std::int64_t prepare_segment(std::uint32_t number, const RunInfo& run);
-  void send_missing_tokens(SegmentState& segment);
+  void send_tokens(SegmentState& segment);
   void unblock(std::uint32_t segment);
 
   // Firing.

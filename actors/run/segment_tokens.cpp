@@ -1,20 +1,13 @@
-#include <algorithm>
-
 #include "troupe/actors/run/segment.hpp"
 #include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
-void Segment::find_token_parameters(const Plan& plan, const Place& place) {
+void Segment::find_token_parameters(const Plan& plan) {
   for (const auto& output : layout_.outputs) {
     auto& token = token_parameters_.emplace_back();
-    const auto& edge = plan.edges[output.edge];
-    if (!output.parameter || edge.initial_tokens == 0) continue;
-    token.counter = store_->counter(*output.parameter);
-    token.leaves_process = std::any_of(edge.consumers.begin(), edge.consumers.end(), [&](const auto& consumer) {
-      return plan.actors[consumer.actor].place.process != place.process;
-    });
+    if (output.parameter && plan.edges[output.edge].initial_tokens > 0)
+      token.counter = store_->counter(*output.parameter);
   }
 }
 
@@ -40,16 +33,10 @@ void Segment::refresh_tokens() {
   for (std::size_t output = 0; output < token_parameters_.size(); ++output) {
     const auto& token = token_parameters_[output];
     if (token.version == kNothingSent || token.version == token.counter->updates()) continue;
-    const auto& name = layout_.outputs[output].parameter->name;
-    if (token.leaves_process)
-      throw Error("store", "parameter '" + name +
-                               "' has changed since the last run of this plan, but another process " +
-                               "holds its old value; spawn the plan anew");
     refresh_slots(static_cast<std::int32_t>(output));
   }
 }
 
-/// Nothing runs yet: whoever holds a token sees the new value in it.
 void Segment::refresh_slots(std::int32_t output) {
   note_version(output);
   for (std::uint32_t slot = 0; slot < slots_[output].size(); ++slot) {

@@ -51,6 +51,7 @@ TEST_CASE("whatever a task throws, wherever, the run ends with its actor, step a
       spawned.start({0, kSteps, 0});
       CHECK_THROWS_WITH(spawned.wait(), Contains(thrown.text) && Contains(place_of(random.plan, fault)));
       CHECK(spawned.failure()->actor == random.plan.actors[fault.actor].name);
+      CHECK(spawned.drained());
     } catch (const Error& error) {
       // A plan without tokens where they are needed: not what is tested here.
       CHECK_THAT(error.what(), Contains("would deadlock"));

@@ -17,13 +17,3 @@ TEST_CASE("an input queue gives back in order of arrival and refuses more than i
     CHECK(queue.empty());
   }
 }
-
-TEST_CASE("a token that is sent again comes before those of later steps") {
-  InputQueue queue(3);
-  queue.push({.slot = 9});
-  queue.pop();
-  queue.push({.slot = 1, .step = 6});
-  queue.push({.slot = 2, .step = 7});
-  queue.push({.slot = 0, .step = 5});
-  for (std::uint32_t slot : {0U, 1U, 2U}) CHECK(queue.pop().slot == slot);
-}

@@ -127,21 +127,39 @@ TEST_CASE("messages of another generation are void") {
   CHECK(pair.producer->ports.free_slots(0) == 2);
 }
 
-TEST_CASE("tokens are sent before the first run, and those that were taken too early before the next") {
+TEST_CASE("a run begins with the tokens that were sent last, and ends with every slot free") {
   Pair pair(3, 2);
   const auto tensor_of = [](std::uint32_t slot) { return SentTensor{Tensor::scalar(static_cast<float>(10 * slot))}; };
-  for (auto* owner : {pair.producer, pair.consumer}) owner->ports.prepare(1);
-  pair.let(pair.producer, [&](Ports& ports) { ports.send_missing_tokens(0, 0, tensor_of); });
-  CHECK(pair.consumer->ports.waiting(0) == 2);
+  const auto steps_of_tokens = [&](std::uint64_t run) {
+    for (auto* owner : {pair.producer, pair.consumer}) owner->ports.prepare(run);
+    pair.let(pair.producer, [&](Ports& ports) { ports.send_tokens(0, 5, tensor_of); });
+    std::vector<std::int64_t> steps;
+    pair.let(pair.consumer, [&](Ports& ports) {
+      while (ports.has(0)) {
+        auto arrival = ports.take(0);
+        steps.push_back(arrival.step);
+        CHECK(arrival.tensor.item<float>() == 10.0F * static_cast<float>(arrival.slot));
+        ports.give_back(0, arrival);
+      }
+    });
+    return steps;
+  };
+  CHECK(steps_of_tokens(1) == std::vector<std::int64_t>{3, 4});
+  pair.send(5);
+  CHECK_FALSE(pair.producer->ports.at_rest(0));
+  pair.let(pair.consumer, [](Ports& ports) { ports.drain(0); });
   CHECK(pair.producer->ports.at_rest(0));
-  std::uint32_t first_slot = 9;
-  pair.let(pair.consumer, [&](Ports& ports) {
-    auto arrival = ports.take(0);
-    first_slot = arrival.slot;
-    ports.give_back(0, arrival);
-  });
-  for (auto* owner : {pair.producer, pair.consumer}) owner->ports.prepare(2);
-  pair.let(pair.producer, [&](Ports& ports) { ports.send_missing_tokens(0, 0, tensor_of); });
-  CHECK(pair.consumer->ports.waiting(0) == 2);
-  CHECK(pair.consumer->ports.take(0).slot == first_slot);
+  CHECK(steps_of_tokens(2) == std::vector<std::int64_t>{4, 5});
+}
+
+TEST_CASE("tokens of a run that is not prepared here wait, and are not returned by the end of the last one") {
+  Pair pair(1, 1);
+  const auto tensor_of = [](std::uint32_t) { return SentTensor{Tensor::scalar(1.0F)}; };
+  pair.producer->ports.prepare(2);
+  pair.consumer->ports.prepare(1);
+  pair.let(pair.producer, [&](Ports& ports) { ports.send_tokens(0, 0, tensor_of); });
+  pair.let(pair.consumer, [](Ports& ports) { ports.drain(0); });
+  CHECK(pair.producer->freed.empty());
+  pair.consumer->ports.prepare(2);
+  CHECK(pair.consumer->ports.has(0));
 }

@@ -115,6 +115,32 @@ TEST_CASE("a shorter source ends the run of a loop that holds the longer one's b
   }
 }
 
+TEST_CASE("whoever has ended keeps no token from a source that goes on") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    std::vector<float> record;
+    Plan plan;
+    const auto short_one = plan.add(counting_source("short", 2));
+    const auto long_one = plan.add(counting_source("long", 5));
+    const auto next = plan.add(function_actor("next", 1, [](const Firing& firing) {
+      firing.outputs[0].mutable_data<float>()[0] = firing.inputs[0].data<float>()[0] + 1;
+    }));
+    const auto sink = plan.add(recording_sink("sink", record));
+    plan.connect(long_one, 0, next);
+    plan.connect(plan.edge_of(next, 0, 1, 1), sink, {Shape{2}, DType::float32}, 0);
+    plan.connect(short_one, 0, sink);
+    const auto grain = static_cast<Grain>(seed % 3);
+    SpawnedPlan spawned(scheduled_runtime(seed), in_grain(plan, grain));
+    for (int run = 0; run < 2; ++run) {
+      spawned.start({0, kForEver, 0});
+      spawned.wait();
+      CHECK(spawned.drained());
+    }
+    // Fused, both sources are one segment, which ends with the shorter.
+    CHECK(record == std::vector<float>{0, 1, grain == Grain::fused ? 2.0F : 5.0F, 1});
+  }
+}
+
 TEST_CASE("an executor that always has work leaves others their turn on the only worker: a stop is heard") {
   std::vector<float> record;
   Runtime runtime({.workers = 1, .own_threads = false});
