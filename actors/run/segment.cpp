@@ -185,6 +185,7 @@ SentTensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const T
     tensor = port_tensor.view(info.shape.with_rows(binding_->rows), info.dtype, made.alias_offset);
   if (copies_parameter_[output]) copy_parameter(output, slot);
   note_version(output);
+  sent_rows_[output][slot] = binding_->rows;
   return sent(output, slot, tensor);
 }
 

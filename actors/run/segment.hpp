@@ -155,12 +155,13 @@ class Segment {
   std::unique_ptr<Stream> stream_;
   Tensor arena_;
   Tensor scratch_;
-  bool own_memory_ = false;                      // the host may not touch that of the device
-  std::vector<std::vector<Tensor>> slots_;       // by output and slot, for the most rows
-  std::vector<std::vector<Tensor>> host_slots_;  // the same for consumers on the host
-  std::vector<bool> to_device_;                  // by output: a consumer is on a device
-  std::vector<Tensor> staging_;                  // by port: what came from elsewhere, for the most rows
-  std::vector<Event> uploaded_;                  // by port: the copy to there, in this firing
+  bool own_memory_ = false;                           // the host may not touch that of the device
+  std::vector<std::vector<Tensor>> slots_;            // by output and slot, for the most rows
+  std::vector<std::vector<std::int64_t>> sent_rows_;  // by output and slot, of what was sent last
+  std::vector<std::vector<Tensor>> host_slots_;       // the same for consumers on the host
+  std::vector<bool> to_device_;                       // by output: a consumer is on a device
+  std::vector<Tensor> staging_;                       // by port: what came from elsewhere, for the most rows
+  std::vector<Event> uploaded_;                       // by port: the copy to there, in this firing
   Event fired_;
   std::optional<Event> last_work_;
   std::vector<bool> copies_parameter_;            // by output: its slots hold copies of the parameter

@@ -35,6 +35,7 @@ void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> shared_bu
   for (const auto& output : layout_.outputs) {
     const auto& edge = plan.edges[output.edge];
     auto& slots = slots_.emplace_back(edge.capacity);
+    sent_rows_.emplace_back(edge.capacity, plan.max_rows);
     copies_parameter_.push_back(output.parameter && !output.is_parameter(edge));
     if (output.alias_port != kNone) continue;
     const auto shape = edge.info.shape.with_rows(plan.max_rows);

@@ -25,8 +25,8 @@ SentTensor Segment::token(std::int32_t output, std::uint32_t slot) {
   // Before the first firing: the parameter as it is in the store, or zeros.
   if (!has_fired_ && copies_parameter_[output]) copy_parameter(output, slot);
   if (!has_fired_) note_version(output);
-  const auto rows = has_fired_ ? binding_->rows : max_rows_;
-  return sent(output, slot, slots_[output][slot].view(output_infos_[output].shape.with_rows(rows)));
+  const auto shape = output_infos_[output].shape.with_rows(sent_rows_[output][slot]);
+  return sent(output, slot, slots_[output][slot].view(shape));
 }
 
 void Segment::refresh_tokens() {

@@ -110,6 +110,27 @@ TEST_CASE("a loop with one slot runs in both grains") {
   }
 }
 
+TEST_CASE("tokens keep their rows from run to run") {
+  const TensorInfo rows_info{Shape{kBatch, 2}, DType::float32};
+  std::vector<std::int64_t> rows;
+  Plan plan;
+  plan.max_rows = 4;
+  PlanActor source{.name = "source", .role = ActorRole::source};
+  source.outputs.push_back({.info = rows_info});
+  source.make_task = function_source([](std::int64_t step) { return 4 - step; }, [](const Firing&) {});
+  const auto sink =
+      plan.add(function_actor("sink", 0, [&](const Firing& firing) { rows.push_back(firing.inputs[0].shape()[0]); }));
+  plan.connect(plan.edge_of(plan.add(source), 0, 3, 2), sink, rows_info, 0);
+  plan.connect(plan.add(counting_source("pace", 3)), 0, sink);
+  SpawnedPlan spawned(scheduled_runtime(1), split(plan));
+  for (int run = 0; run < 2; ++run) {
+    spawned.start({0, 3, 0});
+    spawned.wait();
+  }
+  // Two tokens of the most rows, then steps of 4, 3 and 2 rows, of which the last two are the tokens of the second run.
+  CHECK(rows == std::vector<std::int64_t>{4, 4, 4, 3, 2, 4});
+}
+
 TEST_CASE("more rows than the plan has room for, or different ones together, are an error, not an overwrite") {
   const auto rows_source = [](const std::string& name, std::int64_t rows) {
     PlanActor source{.name = name, .role = ActorRole::source};
