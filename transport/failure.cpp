@@ -32,6 +32,11 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
+FailurePtr current_failure(Failure origin) {
+  origin.what = text_of(std::current_exception());
+  return std::make_shared<const Failure>(std::move(origin));
+}
+
 Aborted::Aborted(FailurePtr failure) : Error("aborted", to_string(*failure)), failure_(std::move(failure)) {}
 
 }  // namespace troupe

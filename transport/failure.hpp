@@ -46,6 +46,9 @@ std::string to_string(const Failure& failure);
 /// The text of an exception of any type.
 std::string text_of(const std::exception_ptr& error);
 
+/// The exception that is being handled, as a failure of the origin.
+FailurePtr current_failure(Failure origin);
+
 /// Thrown out of a collective that another rank, or someone from outside, has given up.
 class Aborted final : public Error {
  public:

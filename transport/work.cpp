@@ -15,10 +15,4 @@ void Work::wait(std::chrono::milliseconds limit) {
   }
 }
 
-FailurePtr Work::failure_now() const {
-  auto failure = origin_ != nullptr ? *origin_ : Failure{};
-  failure.what = text_of(std::current_exception());
-  return std::make_shared<Failure>(std::move(failure));
-}
-
 }  // namespace troupe

@@ -29,7 +29,7 @@ class Work {
 
  protected:
   /// The exception that is being handled, as a failure of the origin.
-  FailurePtr failure_now() const;
+  FailurePtr failure_now() const { return current_failure(origin_ != nullptr ? *origin_ : Failure{}); }
 
  private:
   const Failure* origin_ = nullptr;

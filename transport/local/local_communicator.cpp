@@ -1,144 +1,28 @@
-#include <algorithm>
-#include <atomic>
-#include <compare>
 #include <cstring>
-#include <limits>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <shared_mutex>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/communicator.hpp"
-#include "troupe/transport/inbox.hpp"
-#include "troupe/transport/local/pending_collective.hpp"
+#include "troupe/transport/local/collective_work.hpp"
+#include "troupe/transport/local/group.hpp"
 #include "troupe/transport/rank_sum.hpp"
 
 namespace troupe {
 
 namespace {
 
+using local::CollectiveWork;
+using local::Group;
 using local::PendingCollective;
-
-constexpr int kNobody = -1;
-
-/// A receive that is not complete.
-struct Receive {
-  int from, to;
-  std::int64_t number;  // in their inbox
-
-  auto operator<=>(const Receive&) const = default;
-};
-
-/// What the ranks of one group share.
-struct Group {
-  explicit Group(int size) : next_call(size, 0), ranks(size) {}
-
-  std::mutex mutex;
-  std::vector<std::int64_t> next_call;
-  std::map<std::int64_t, std::shared_ptr<PendingCollective>> pending;
-  std::map<std::pair<int, int>, Inbox> inboxes;  // by sender and receiver
-  std::map<Receive, std::function<void()>> receivers;
-  Abort abort;
-  /// Collectives from this number on will not complete, because a rank has left.
-  std::atomic<std::int64_t> left_at{std::numeric_limits<std::int64_t>::max()};
-  Abort left;
-  std::set<int> ranks_that_left;
-  int ranks;
-};
-
-bool has_left(const Group& group, std::int64_t number) {
-  return number >= group.left_at.load(std::memory_order_acquire);
-}
-
-/// Throws Aborted if the collective cannot complete.
-void check_alive(const Group& group, std::int64_t number) {
-  group.abort.check();
-  if (has_left(group, number)) group.left.check();
-}
-
-/// Fails every collective of the group, and wakes all ranks except one.
-void abort_group(Group& group, int except, FailurePtr failure) {
-  group.abort.set(std::move(failure));
-  std::lock_guard lock(group.mutex);
-  for (const auto& [number, pending] : group.pending) pending->notify(except);
-  for (const auto& [receive, receiver] : group.receivers)
-    if (receiver && receive.to != except) receiver();
-}
-
-/// One rank's way through a collective: `reduce` after all arrived, `copy` after all reduced.
-class CollectiveWork final : public Work {
- public:
-  using Piece = std::function<void(PendingCollective&)>;
-
-  CollectiveWork(std::shared_ptr<Group> group, std::shared_ptr<PendingCollective> pending, int rank, Piece reduce,
-                 Piece copy)
-      : group_(std::move(group)),
-        pending_(std::move(pending)),
-        rank_(rank),
-        pieces_{std::move(reduce), std::move(copy)} {}
-  ~CollectiveWork() override {
-    // Otherwise the tensor was let go of when the collective completed, or others still need it.
-    if (!group_->abort.is_set() && !has_left(*group_, pending_->number)) return;
-    const std::unique_lock nobody_reads(pending_->reading);
-    pending_->inputs[rank_] = Tensor();
-  }
-
-  bool advance() override {
-    const std::shared_lock reads(pending_->reading);
-    check_alive(*group_, pending_->number);
-    try {
-      return advance_phases();
-    } catch (...) {
-      abort_group(*group_, rank_, failure_now());
-      throw;
-    }
-  }
-
-  std::string waits_for() const override {
-    if (waiting_for_ == PendingCollective::kPhases) return "nothing";
-    const char* const missing[] = {" has not come", " has not summed its slice", " has not copied the result"};
-    const auto rank = pending_->missing(static_cast<PendingCollective::Phase>(waiting_for_));
-    return to_string(pending_->signature) + ": rank " + std::to_string(rank) + missing[waiting_for_];
-  }
-
- private:
-  bool advance_phases() {
-    for (; waiting_for_ < PendingCollective::kPhases; ++waiting_for_) {
-      if (!pending_->complete(static_cast<PendingCollective::Phase>(waiting_for_))) return false;
-      if (waiting_for_ == PendingCollective::copied) continue;
-      if (const auto& piece = pieces_[waiting_for_]) piece(*pending_);
-      pending_->pass(rank_, static_cast<PendingCollective::Phase>(waiting_for_ + 1));
-    }
-    // Nobody reads it any more, and whoever lent the tensor counts its handles.
-    pending_->inputs[rank_] = Tensor();
-    std::lock_guard lock(group_->mutex);
-    group_->pending.erase(pending_->number);
-    return true;
-  }
-
-  std::shared_ptr<Group> group_;
-  std::shared_ptr<PendingCollective> pending_;
-  int rank_;
-  std::array<Piece, 2> pieces_;
-  int waiting_for_ = PendingCollective::arrived;
-};
 
 class ReceiveWork final : public Work {
  public:
-  ReceiveWork(std::shared_ptr<Group> group, Tensor tensor, const Receive& receive)
+  ReceiveWork(std::shared_ptr<Group> group, Tensor tensor, const local::Receive& receive)
       : group_(std::move(group)), tensor_(std::move(tensor)), receive_(receive) {}
-  ~ReceiveWork() override {
-    std::lock_guard lock(group_->mutex);
-    group_->receivers.erase(receive_);
-    group_->inboxes[{receive_.from, receive_.to}].drop(receive_.number);
-  }
+  ~ReceiveWork() override { group_->drop(receive_); }
 
   bool advance() override {
     if (done_) return true;
-    group_->abort.check();
-    const auto sent = next();
+    const auto sent = group_->take(receive_);
     if (!sent) return false;
     expect_alike(*sent, receive_.from, tensor_, receive_.to);
     std::memcpy(tensor_.mutable_raw(), sent->raw(), sent->bytes());
@@ -148,16 +32,9 @@ class ReceiveWork final : public Work {
   std::string waits_for() const override { return "recv: rank " + std::to_string(receive_.from) + " has not sent"; }
 
  private:
-  std::optional<Tensor> next() {
-    std::lock_guard lock(group_->mutex);
-    auto sent = group_->inboxes[{receive_.from, receive_.to}].take(receive_.number);
-    if (!sent && group_->ranks_that_left.contains(receive_.from)) group_->left.check();
-    return sent;
-  }
-
   std::shared_ptr<Group> group_;
   Tensor tensor_;
-  Receive receive_;
+  local::Receive receive_;
   bool done_ = false;
 };
 
@@ -166,7 +43,7 @@ class LocalCommunicator final : public Communicator {
   LocalCommunicator(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
 
   int rank() const override { return rank_; }
-  int size() const override { return group_->ranks; }
+  int size() const override { return group_->ranks(); }
 
   std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
     const auto reduce = [rank = rank_, ranks = size(), tensor](PendingCollective& pending) {
@@ -216,72 +93,25 @@ class LocalCommunicator final : public Communicator {
 
   std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
     expect_rank(to, size());
-    group_->abort.check();
-    OnProgress receiver;
-    {
-      std::lock_guard lock(group_->mutex);
-      const auto number = group_->inboxes[{rank_, to}].arrive(tensor.clone());
-      if (const auto found = group_->receivers.find({rank_, to, number}); found != group_->receivers.end())
-        receiver = found->second;
-    }
-    if (receiver) receiver();
+    group_->send(rank_, to, tensor);
     return std::make_unique<CompletedWork>();
   }
 
   std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
-    std::lock_guard lock(group_->mutex);
-    const Receive receive{from, rank_, group_->inboxes[{from, rank_}].post()};
-    group_->receivers[receive] = std::move(on_progress);
+    const auto receive = group_->post(from, rank_, std::move(on_progress));
     return std::make_unique<ReceiveWork>(group_, tensor, receive);
   }
 
-  void abort(FailurePtr failure) override { abort_group(*group_, kNobody, std::move(failure)); }
+  void abort(FailurePtr failure) override { group_->abort(Group::kNobody, std::move(failure)); }
 
-  void leave(FailurePtr failure) override {
-    group_->left.set(std::move(failure));
-    std::lock_guard lock(group_->mutex);
-    group_->ranks_that_left.insert(rank_);
-    const auto first = std::min(group_->left_at.load(), group_->next_call[rank_]);
-    group_->left_at.store(first, std::memory_order_release);
-    for (const auto& [number, pending] : group_->pending)
-      if (number >= first) pending->notify(kNobody);
-    for (const auto& [receive, receiver] : group_->receivers)
-      if (receiver && receive.from == rank_) receiver();
-  }
+  void leave(FailurePtr failure) override { group_->leave(rank_, std::move(failure)); }
 
  private:
   std::unique_ptr<Work> begin(CollectiveKind kind, const Tensor& input, std::int64_t elements, int root,
                               CollectiveWork::Piece reduce, CollectiveWork::Piece copy, OnProgress on_progress) {
-    {
-      std::lock_guard lock(group_->mutex);
-      check_alive(*group_, group_->next_call[rank_]);
-    }
-    auto pending = enter({kind, input.dtype(), elements, root}, input, std::move(on_progress));
-    pending->pass(rank_, PendingCollective::arrived);
+    auto pending = group_->enter(rank_, {kind, input.dtype(), elements, root}, input, std::move(on_progress));
     return std::make_unique<CollectiveWork>(group_, std::move(pending), rank_, std::move(reduce), std::move(copy));
-  }
-
-  std::shared_ptr<PendingCollective> enter(const CallSignature& signature, const Tensor& input,
-                                           OnProgress on_progress) {
-    std::unique_lock lock(group_->mutex);
-    const auto number = group_->next_call[rank_]++;
-    auto& pending = group_->pending[number];
-    if (!pending) {
-      pending = std::make_shared<PendingCollective>(size());
-      pending->number = number;
-      pending->signature = signature;
-      pending->first_rank = rank_;
-    } else if (!(pending->signature == signature)) {
-      const auto failure = disagreement(number, pending->signature, pending->first_rank, signature, rank_);
-      lock.unlock();
-      abort_group(*group_, rank_, failure);
-      throw Aborted(failure);
-    }
-    auto entered = pending;
-    entered->inputs[rank_] = input;
-    entered->listen(rank_, std::move(on_progress));
-    return entered;
   }
 
   std::shared_ptr<Group> group_;

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <compare>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "troupe/transport/communicator.hpp"
+#include "troupe/transport/inbox.hpp"
+#include "troupe/transport/local/pending_collective.hpp"
+
+namespace troupe::local {
+
+/// A receive that is not complete.
+struct Receive {
+  int from, to;
+  std::int64_t number;  // in their inbox
+
+  auto operator<=>(const Receive&) const = default;
+};
+
+/// What the ranks of one group share. Any thread; listeners are called on the thread that lets others go on.
+class Group {
+ public:
+  using Listener = std::function<void()>;
+
+  static constexpr int kNobody = -1;
+
+  explicit Group(int ranks) : ranks_(ranks), next_call_(ranks, 0) {}
+
+  int ranks() const { return ranks_; }
+
+  /// A rank begins its next collective. Throws Aborted if it cannot complete; if the ranks do not agree, on all of
+  /// them.
+  std::shared_ptr<PendingCollective> enter(int rank, const CallSignature& signature, const Tensor& input,
+                                           Listener listener);
+  /// Whether the collective will not complete.
+  bool failed(std::int64_t number) const { return abort_.is_set() || has_left(number); }
+  /// Throws Aborted if the collective will not complete.
+  void check(std::int64_t number) const;
+  /// Forgets a collective.
+  void complete(std::int64_t number);
+
+  void send(int from, int to, const Tensor& tensor);
+  Receive post(int from, int to, Listener listener);
+  /// The tensor of that receive, once it is there. Throws Aborted if it never will be.
+  std::optional<Tensor> take(const Receive& receive);
+  /// The receive is complete, or given up.
+  void drop(const Receive& receive);
+
+  /// Fails every collective and receive, and wakes all ranks except one, or all for kNobody.
+  void abort(int except, FailurePtr failure);
+  /// Fails what a rank has not entered and not sent yet.
+  void leave(int rank, FailurePtr failure);
+
+ private:
+  bool has_left(std::int64_t number) const { return number >= left_at_.load(std::memory_order_acquire); }
+
+  const int ranks_;
+  Abort abort_;
+  /// Collectives from this number on will not complete, because a rank has left.
+  std::atomic<std::int64_t> left_at_{std::numeric_limits<std::int64_t>::max()};
+  Abort left_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::int64_t> next_call_;
+  std::map<std::int64_t, std::shared_ptr<PendingCollective>> pending_;
+  std::map<std::pair<int, int>, Inbox> inboxes_;  // by sender and receiver
+  std::map<Receive, Listener> receivers_;
+  std::set<int> ranks_that_left_;
+};
+
+}  // namespace troupe::local
