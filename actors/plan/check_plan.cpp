@@ -18,7 +18,7 @@ void check_pacing(const Plan& plan, const PlanActor& actor) {
   const bool paced = has_input_without_tokens(plan, actor);
   if (actor.pacing == Pacing::follows && !paced) refuse(actor, "has no input that tells it when a step begins");
   if (actor.pacing == Pacing::source && paced && actor.rule == FiringRule::all_inputs)
-    refuse(actor, "is a source but has an input that tells it when a step begins");
+    refuse(actor, "is declared as a source, without inputs, but reads one that tells it when a step begins");
   if (actor.pacing == Pacing::free && actor.rule == FiringRule::all_inputs)
     refuse(actor, "needs its own firing rule if nothing decides when its run ends");
 }

@@ -44,8 +44,9 @@ void collect_returners(const Plan& plan, const PlanEdge& edge, std::vector<Actor
 }  // namespace
 
 bool read_inside(const Plan& plan, const PlanEdge& edge) {
-  const bool stored = plan.actors[edge.producer].outputs[edge.output].parameter.has_value();
-  return edge.initial_tokens == 0 || (stored && edge.capacity == 1);
+  const auto& producer = plan.actors[edge.producer];
+  if (producer.role == ActorRole::external) return false;
+  return edge.initial_tokens == 0 || (producer.outputs[edge.output].parameter && edge.capacity == 1);
 }
 
 Dependencies::Dependencies(const Plan& plan) {
@@ -58,8 +59,11 @@ Dependencies::Dependencies(const Plan& plan) {
   for (std::size_t id = 0; id < plan.edges.size(); ++id) {
     const auto& edge = plan.edges[id];
     const auto edge_id = static_cast<EdgeId>(id);
-    // An actor that reads the parameter it updates needs no message for it.
-    const auto to_itself = [&](ActorId actor) { return actor == edge.producer && read_inside(plan, edge); };
+    // An actor that reads the parameter it updates needs no message for it. Without a token it would wait for what it
+    // has yet to send.
+    const auto to_itself = [&](ActorId actor) {
+      return actor == edge.producer && edge.initial_tokens > 0 && read_inside(plan, edge);
+    };
     for (const auto& consumer : edge.consumers)
       if (!to_itself(consumer.actor))
         add({edge.producer, consumer.actor, edge_id, Dependency::Kind::data, edge.initial_tokens});

@@ -47,7 +47,8 @@ class Dependencies {
 };
 
 /// True if the consumer reads the edge without a message because producer and consumer are in one segment: the value of
-/// this very firing, or the parameter that the producer updates later in the same firing.
+/// this very firing, or the parameter that the producer updates later in the same firing. A user's actor has its
+/// segment for itself and gets every tensor by message.
 bool read_inside(const Plan& plan, const PlanEdge& edge);
 
 }  // namespace troupe

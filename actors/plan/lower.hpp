@@ -10,14 +10,14 @@
 namespace troupe {
 
 struct LowerOptions {
-  Place place;
+  Place place = {};
   int replica = 0;
   /// Who feeds the inputs of the graph, by name.
-  std::map<std::string, OutputRef> inputs;
+  std::map<std::string, OutputRef> inputs = {};
   /// Buffers of every edge.
   std::int32_t capacity = 1;
   /// Makes the actor of a collective node, whose input is connected afterwards. Needed if the graph has any.
-  std::function<ActorId(Plan&, const Node&)> make_collective;
+  std::function<ActorId(Plan&, const Node&)> make_collective = {};
 };
 
 /// Adds the ops of a graph to a plan as the actors of one replica. Views become views of edges. A parameter that the

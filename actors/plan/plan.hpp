@@ -215,7 +215,7 @@ struct Plan {
   void add_parameter(PlanParameter parameter);
   /// The edge of an output, made if it is not there yet. Capacity and tokens of an existing one stay.
   EdgeId edge_of(ActorId producer, std::int32_t output, std::int32_t capacity = 1, std::int32_t initial_tokens = 0);
-  /// Adds an input to `consumer` that reads the output as it is.
+  /// Adds an input to `consumer` that reads the output as it is. The capacity counts if the output has no reader yet.
   void connect(ActorId producer, std::int32_t output, ActorId consumer, std::int32_t capacity = 1);
   void connect(const OutputRef& from, ActorId consumer, std::int32_t capacity = 1);
   /// Adds an input that is a view of what the edge carries.
@@ -233,7 +233,7 @@ bool operator==(const Plan& a, const Plan& b);
 /// xxh3 (64 bits) of everything that operator== compares.
 std::uint64_t hash_of(const Plan& plan);
 
-/// What an edge of an actor without a tensor carries: nothing, it only orders.
+/// What an edge carries that only orders two actors: a tensor without elements.
 inline TensorInfo control_info() {
   return {Shape{0}, DType::uint8};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "troupe/actors/plan/segment_layout.hpp"
 
@@ -20,6 +21,7 @@ class Game {
       for (const auto& output : layouts_[s].outputs)
         if (output.edge != kNone) producer_[output.edge] = s;
     }
+    find_waits_for_itself();
   }
 
   bool run(std::int64_t firings) {
@@ -37,12 +39,23 @@ class Game {
 
  private:
   bool can_fire(std::size_t s) const {
+    if (waits_for_itself_.contains(s)) return false;
     for (auto edge : layouts_[s].ports)
       if (sent(edge) - fired_[s] <= 0) return false;
     for (const auto& output : layouts_[s].outputs)
       if (output.edge != kNone && sent(output.edge) - freed(output.edge) >= plan_.edges[output.edge].capacity)
         return false;
     return true;
+  }
+
+  /// An actor that reads its own output, which holds no token, never fires, whatever the layout says.
+  void find_waits_for_itself() {
+    for (const auto& edge : plan_.edges)
+      for (const auto& consumer : edge.consumers)
+        for (std::size_t s = 0; s < plan_.segments.size(); ++s)
+          if (consumer.actor == edge.producer && edge.initial_tokens == 0 &&
+              std::ranges::count(plan_.segments[s].actors, edge.producer) > 0)
+            waits_for_itself_.insert(s);
   }
 
   std::int64_t sent(EdgeId edge) const { return plan_.edges[edge].initial_tokens + fired_[producer_.at(edge)]; }
@@ -65,6 +78,7 @@ class Game {
   std::vector<std::int64_t> fired_;
   std::map<EdgeId, std::vector<std::size_t>> readers_;
   std::map<EdgeId, std::size_t> producer_;
+  std::set<std::size_t> waits_for_itself_;
 };
 
 }  // namespace

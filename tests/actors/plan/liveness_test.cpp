@@ -44,6 +44,19 @@ TEST_CASE("a cycle of credits without a free slot is refused too") {
   CHECK_NOTHROW(check_liveness(plan));
 }
 
+TEST_CASE("an actor that waits for what it has yet to send itself is refused") {
+  for (const auto role : {ActorRole::op, ActorRole::external}) {
+    Plan plan;
+    auto self = function_actor("self", 1, {});
+    self.role = role;
+    const auto a = plan.add(self);
+    plan.connect(a, 0, a);
+    CHECK_THROWS_WITH(check_liveness(plan), Contains("no token lies on this cycle: 'self' --self--> 'self'"));
+    CHECK_THROWS_AS(split(plan), Error);
+    CHECK_THROWS_AS(fuse(plan), Error);
+  }
+}
+
 TEST_CASE("an actor that works in place passes on the credits of whoever reads it") {
   Plan plan;
   const auto producer = plan.add(function_actor("producer", 1, {}));
