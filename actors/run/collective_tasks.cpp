@@ -39,8 +39,7 @@ bool BeginAllReduceTask::fire(const Firing& firing) {
   } catch (...) {
     // Begun for some ranks, not for all: nobody must wait for the rest.
     origin_.step = firing.step;
-    origin_.what = text_of(std::current_exception());
-    const auto failure = std::make_shared<const Failure>(origin_);
+    const auto failure = current_failure(origin_);
     for (const auto& rank : ranks_) rank.communicator->abort(failure);
     throw Aborted(failure);
   }

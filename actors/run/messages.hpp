@@ -100,6 +100,7 @@ struct OutputWire {
   std::uint32_t initial_tokens = 0;
   std::string edge;
   std::vector<std::string> consumer_names;
+  TensorInfo info;
 };
 
 /// Who is at the other end of every edge. Sent once.

@@ -96,7 +96,10 @@ const ParameterStore::Copy& ParameterStore::find(const ParameterRef& ref) const 
     const auto copy = parameter->second.copies.find(ref.replica);
     if (copy != parameter->second.copies.end()) return copy->second;
   }
-  throw Error("store", "there is no parameter " + describe(ref));
+  std::string names;
+  for (const auto& [name, known] : parameters_) names += (names.empty() ? "; there are '" : ", '") + name + "'";
+  throw Error("store", "there is no parameter " + describe(ref) +
+                           (names.empty() ? "; a plan makes them when it is spawned" : names));
 }
 
 ParameterStore::Copy& ParameterStore::find(const ParameterRef& ref) {

@@ -79,10 +79,7 @@ void Participant::prepare(const PrepareRun& order) {
     ports_.prepare(order.run);
     prepared.end_step = on_prepare(order);
   } catch (...) {
-    report_failure(std::make_shared<Failure>(Failure{.rank = rank_,
-                                                     .actor = status_->name,
-                                                     .step = order.info.first_step,
-                                                     .what = text_of(std::current_exception())}));
+    report_failure(current_failure({.rank = rank_, .actor = status_->name, .step = order.info.first_step}));
     prepared.end_step = order.info.first_step;
   }
   send(supervisor_, prepared);

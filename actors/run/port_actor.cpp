@@ -37,7 +37,7 @@ void PortActor::give_back(std::uint32_t input, Arrival& arrival) {
 }
 
 std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
-  if (!tensor) throw Error(name_in_plan(), "output " + std::to_string(output) + " was not set");
+  expect_planned(output, tensor);
   return send(output, {std::move(tensor)}, nullptr, step);
 }
 
@@ -58,6 +58,18 @@ std::uint32_t PortActor::send(std::uint32_t output, SentTensor sent, const Failu
   return slot;
 }
 
+/// Of a batch a tensor may have any number of rows.
+void PortActor::expect_planned(std::uint32_t output, const Tensor& tensor) const {
+  if (!tensor) throw Error(name_in_plan(), "output " + std::to_string(output) + " was not set");
+  const auto& wire = ports_.output_wire(output);
+  if (wire.consumers.empty()) return;
+  const auto& [shape, dtype] = wire.info;
+  const bool same_rank = tensor.shape().rank() == shape.rank();
+  const auto planned = shape.has_batch() && same_rank ? shape.with_rows(tensor.shape()[0]) : shape;
+  if (tensor.dtype() != dtype || !(tensor.shape() == planned))
+    throw Error(name_in_plan(), "sent " + to_string(tensor) + " where the plan says " + to_string(wire.info));
+}
+
 /// What was sent last is what a token carries into the next run.
 void PortActor::keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) {
   if (ports_.output_wire(output).initial_tokens > 0) sent_tokens_[{output, slot}] = tensor;
@@ -67,6 +79,7 @@ SentTensor PortActor::token(std::uint32_t output, std::uint32_t slot) {
   const auto sent = sent_tokens_.find({output, slot});
   if (sent != sent_tokens_.end() && sent->second) return {sent->second};
   const auto first = initial_token(output);
+  expect_planned(output, first);
   keep_token(output, slot, first);
   return {first};
 }
@@ -138,12 +151,12 @@ void PortActor::work() {
   if (!ended_) end_with_inputs();
 }
 
-FailurePtr PortActor::failure_now(const std::string& what) const {
-  return std::make_shared<Failure>(Failure{.rank = rank(), .actor = name_in_plan(), .step = next_step_, .what = what});
+FailurePtr PortActor::failure_now() const {
+  return current_failure({.rank = rank(), .actor = name_in_plan(), .step = next_step_});
 }
 
 void PortActor::fail() {
-  report_failure(failure_now(text_of(std::current_exception())));
+  report_failure(failure_now());
   end();
 }
 
@@ -233,19 +246,16 @@ void PortActor::fire_or_end_run(std::span<const Tensor> inputs, std::span<Tensor
 }
 
 FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  std::string what;
   try {
     fire_or_end_run(inputs, outputs);
     for (std::uint32_t i = 0; i < outputs.size(); ++i)
-      if (!outputs[i] && !ports_.output_wire(i).consumers.empty())
-        throw Error(name_in_plan(), "output " + std::to_string(i) + " was not set");
+      if (!ports_.output_wire(i).consumers.empty()) expect_planned(i, outputs[i]);
     return nullptr;
   } catch (...) {
-    what = text_of(std::current_exception());
+    auto failure = failure_now();
+    report_failure(failure);
+    return failure;
   }
-  auto failure = failure_now(what);
-  report_failure(failure);
-  return failure;
 }
 
 void PortActor::report_if_finished() {

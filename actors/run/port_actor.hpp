@@ -29,7 +29,7 @@ class PortActor : public Participant {
   /// returned afterwards, so keep a clone of what you need longer. An exception fails the step: its text is reported,
   /// and what depends on it is not computed. EndRun, thrown once the outputs are set, ends the run in order.
   virtual void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
-  /// For sources: whether there is a step with this number. Steps of one run are numbered on from the run before.
+  /// For sources: whether there is a step with this number. A run begins with the step that its RunInfo says.
   virtual bool has_step(std::int64_t /*step*/) { return true; }
   /// For sources that may have to wait: asked before every firing, and again after poll_again().
   virtual Next next(std::int64_t step) { return has_step(step) ? Next::fire : Next::end; }
@@ -94,6 +94,7 @@ class PortActor : public Participant {
 
   std::uint32_t send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
   void send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure);
+  void expect_planned(std::uint32_t output, const Tensor& tensor) const;
   void keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor);
   SentTensor token(std::uint32_t output, std::uint32_t slot);
   bool is_source() const;
@@ -104,7 +105,7 @@ class PortActor : public Participant {
   FailurePtr fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   void end_with_inputs();
   void fail();
-  FailurePtr failure_now(const std::string& what) const;
+  FailurePtr failure_now() const;
   void note_passed_on(const Tensor& sent);
   void return_held(bool passed_on_too);
   void report_if_finished();

@@ -15,7 +15,8 @@ namespace troupe {
 struct RuntimeOptions {
   /// Threads of the actor system, besides the dedicated threads of segments. 0: as many as there are cores.
   int workers = 0;
-  /// Logical CPU devices. 0: as many as there are cores.
+  /// Logical CPU devices that devices() lists. 0: as many as there are cores. A strategy may name others, cpu:7 on two
+  /// cores: a logical device is a thread.
   int cpu_devices = 0;
   /// Segments run on dedicated threads, each bound to a core. Off: everything runs on the workers.
   bool own_threads = true;

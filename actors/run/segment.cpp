@@ -21,9 +21,7 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
                  SpawnContext& context)
     : name_(segment.name), store_(context.store), layout_(lay_out(plan, segment)), max_rows_(plan.max_rows) {
   for (auto edge : layout_.ports) {
-    const auto& producer = plan.actors[plan.edges[edge].producer];
     port_infos_.push_back(plan.edges[edge].info);
-    untrusted_ports_.push_back(producer.role == ActorRole::external ? producer.name : "");
     if (batch_port_ == kNone && port_infos_.back().shape.has_batch())
       batch_port_ = static_cast<std::int32_t>(port_infos_.size() - 1);
   }
@@ -154,9 +152,6 @@ void Segment::set_input(std::int32_t port, const Tensor& arrived) {
   if (info.shape.has_batch() && arrived.shape()[0] != binding_->rows)
     throw Error(name_, "inputs of " + std::to_string(binding_->rows) + " and " + std::to_string(arrived.shape()[0]) +
                            " rows came together");
-  if (!untrusted_ports_[port].empty() &&
-      (arrived.dtype() != info.dtype || !(arrived.shape() == info.shape.with_rows(binding_->rows))))
-    throw Error(untrusted_ports_[port], "sent " + to_string(arrived) + " where the plan says " + to_string(info));
   if (!own_memory_ && !arrived.host_accessible())
     throw Error(name_, "reads host memory, but " + to_string(arrived) + " came");
   const bool is_elsewhere = own_memory_ && arrived.device() != stream_->device();

@@ -147,7 +147,6 @@ class Segment {
   std::shared_ptr<ParameterStore> store_;
   SegmentLayout layout_;
   std::vector<TensorInfo> port_infos_, output_infos_;
-  std::vector<std::string> untrusted_ports_;  // name of the user's actor that feeds the port, or empty
   std::vector<TaskEntry> tasks_;
   std::vector<std::size_t> sources_;
   std::int32_t batch_port_ = kNone;

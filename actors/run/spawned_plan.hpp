@@ -23,7 +23,7 @@ struct WaitOptions {
   /// Called on the waiting thread every `interval`, and once at the end. If it throws, the run is ended in order before
   /// the exception is passed on.
   std::chrono::milliseconds interval{100};
-  std::function<void()> on_interval;
+  std::function<void()> on_interval = {};
 };
 
 /// Where one part of a plan is spawned: the runtime and what the plan's names stand for there.
@@ -52,7 +52,7 @@ class SpawnedPlan {
   /// Starts a run and returns at once. Throws Error if one is in progress, an earlier one failed, or the parameters are
   /// in use or broken.
   void start(const RunInfo& run);
-  /// True when the run that was started last is over: every token and every slot is back at its place, or it failed.
+  /// True when the run that was started last is over: every slot is free, or it failed.
   bool done();
   /// True if it is over, failed or not, and all actors came to its end in order: none has died or was given up.
   bool drained() const;

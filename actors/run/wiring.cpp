@@ -94,8 +94,10 @@ InputWire Wiring::input_wire(EdgeId id, const std::vector<caf::actor>& actors) c
 OutputWire Wiring::output_wire(EdgeId id, const std::vector<caf::actor>& actors) const {
   if (id == kNone) return {};
   const auto& edge = plan_.edges[id];
-  OutputWire wire{
-      {}, static_cast<std::uint32_t>(edge.capacity), static_cast<std::uint32_t>(edge.initial_tokens), edge.name, {}};
+  OutputWire wire{.capacity = static_cast<std::uint32_t>(edge.capacity),
+                  .initial_tokens = static_cast<std::uint32_t>(edge.initial_tokens),
+                  .edge = edge.name,
+                  .info = edge.info};
   for (const auto& consumer : consumers_.at(id)) {
     wire.consumers.push_back({actors[consumer.node], consumer.number, consumer.on_host});
     wire.consumer_names.push_back(consumer.name);

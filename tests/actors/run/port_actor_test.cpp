@@ -111,6 +111,26 @@ TEST_CASE("what an external actor does wrong ends the run with its name and step
   }
 }
 
+TEST_CASE("what a user's actor sends is checked where it is sent, whoever reads it") {
+  /// Sends tensors of another type than it declares.
+  class Liar : public PortActor {
+    using PortActor::PortActor;
+    bool has_step(std::int64_t step) override { return step < 9; }
+    void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor> outputs) override {
+      outputs[0] = Tensor(Shape{2}, DType::int32);
+    }
+  };
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    std::vector<float> record;
+    Plan plan;
+    plan.connect(plan.add(external<Liar>("liar", {.outputs = {kPair}})), 0,
+                 plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)));
+    CHECK_THROWS_WITH(run(seed, plan),
+                      Contains("[liar] sent int32[2] on cpu:0 where the plan says float32[2] (op liar, step 0"));
+    CHECK(record.empty());
+  }
+}
+
 #ifdef TROUPE_CHECKS
 namespace {
 
