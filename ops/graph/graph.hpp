@@ -105,7 +105,9 @@ class GraphBuilder {
 
   /// A value that is fed from outside at every step.
   Value input(const std::string& name, const Shape& shape, DType dtype = DType::float32);
-  /// A trained value that outlives the step. The name gets the scope in front.
+  /// A trained value that outlives the step. The name gets the scope in front. The n-th parameter that is made has the
+  /// n-th stream of random start values, so make them in a fixed order: not as operands of one expression, which C++
+  /// may evaluate in any order.
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer);
   /// A value that outlives the step and is not trained, such as a velocity. The name is used as it is.
   Value state(const std::string& name, const Shape& shape, Initializer initializer);

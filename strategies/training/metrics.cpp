@@ -31,7 +31,7 @@ std::optional<Failure> non_finite_loss(const std::vector<std::deque<StepMetrics>
                    .actor = "sink@" + std::to_string(replica),
                    .op = "loss",
                    .step = part.step,
-                   .what = "[loss] it is " + std::to_string(part.loss)};
+                   .what = std::string("[loss] is not finite: ") + (std::isnan(part.loss) ? "nan" : "infinite")};
   }
   return std::nullopt;
 }

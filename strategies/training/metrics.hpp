@@ -48,7 +48,7 @@ struct StepMetrics {
 /// Means over many steps.
 struct Metrics {
   std::int64_t steps = 0;
-  /// Those among them whose loss was not finite; they count in nothing below.
+  /// Steps whose loss was not finite; they count in `steps`, but in nothing below.
   std::int64_t skipped_steps = 0;
   std::int64_t rows = 0;
   double loss = 0.0;

@@ -55,7 +55,13 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOption
   auto plan = in_grain(strategy_.training_plan(request(data, log.sink_inputs())), options_.grain);
   auto spawned =
       std::make_unique<SpawnedPlan>(parts(data, log.sink(options.on_non_finite_loss)), std::move(plan), options_.trace);
-  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), data, options, store_, options_.stall_limit);
+  auto guarded = options;
+  if (options.on_step)
+    guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
+      const SingleUser::Closed closed(user_, "cannot be used in on_step, while it trains; use on_epoch");
+      on_step(step);
+    };
+  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), data, guarded, store_, options_.stall_limit);
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {

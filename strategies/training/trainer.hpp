@@ -53,7 +53,7 @@ class Trainer {
   /// Starts a fit and returns at once; see TrainingRun for how it continues. Strategy, runtime and trainer must outlive
   /// it.
   std::unique_ptr<TrainingRun> start(const Dataset& data, const FitOptions& options = {});
-  /// Mean loss and metrics over the data.
+  /// Mean loss and metrics over the data; zeros if it has no rows.
   Metrics evaluate(const Dataset& data);
   /// An output of the model, by name or the only one, for all rows in order, [N, ...]. Only the fields that the model
   /// reads are needed. Spawns a plan for each call; to predict often, make a Predictor.

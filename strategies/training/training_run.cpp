@@ -11,18 +11,28 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, MetricsLog log, cons
       options_(std::move(options)),
       store_(std::move(store)),
       stall_limit_(stall_limit),
-      position_(store_->position()) {
-  const bool same_data = data.rows() == position_.rows && data.batch_rows() == position_.batch_rows;
-  if (position_.batch > 0 && !same_data) begin_epoch(position_.epoch + 1);
-  position_.rows = data.rows();
-  position_.batch_rows = data.batch_rows();
+      rows_(data.rows()),
+      batch_rows_(data.batch_rows()) {
   over_ = !more_epochs();
   if (!over_) start_epoch();
+}
+
+/// Where the parameters are; in mid-epoch only if that was an epoch of the same data.
+void TrainingRun::resume_position() {
+  position_ = store_->position();
+  const bool same_data = rows_ == position_.rows && batch_rows_ == position_.batch_rows;
+  if (position_.batch > 0 && !same_data) begin_epoch(position_.epoch + 1);
+  position_.rows = rows_;
+  position_.batch_rows = batch_rows_;
 }
 
 void TrainingRun::begin_epoch(std::int64_t epoch) {
   position_.epoch = epoch;
   position_.batch = 0;
+}
+
+bool TrainingRun::epoch_complete() const {
+  return position_.batch * position_.batch_rows >= position_.rows;
 }
 
 bool TrainingRun::more_epochs() const {
@@ -34,8 +44,10 @@ void TrainingRun::start_epoch() {
   ++epochs_;
   epoch_ = {};
   epoch_begin_ = Clock::now();
+  resume_position();
   begin_ = position_;
   updates_before_ = updates();
+  in_epoch_ = true;
   plan_->start({position_.step, left, position_.epoch, position_.batch});
   // A stop that came before the start has stopped nothing.
   if (stop_wanted_) plan_->stop();
@@ -76,14 +88,13 @@ void TrainingRun::stop() {
 
 bool TrainingRun::finish_epoch() {
   const auto seconds = std::chrono::duration<double>(Clock::now() - epoch_begin_).count();
-  const bool complete = position_.batch * position_.batch_rows >= position_.rows;
+  const bool complete = epoch_complete();
   result_.seconds += seconds;
   result_.stopped = stop_wanted_;
   result_.epochs.push_back({position_.epoch, epoch_.result(), seconds, complete});
   if (complete) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);
-  begin_ = position_;
-  updates_before_ = updates();
+  in_epoch_ = false;
   if (options_.on_epoch) options_.on_epoch(result_.epochs.back());
   over_ = !more_epochs();
   if (!over_) start_epoch();
@@ -96,12 +107,14 @@ void TrainingRun::end_early() {
   over_ = true;
   note_steps();
   unreported_.clear();
+  if (!in_epoch_) return;
   const auto now = updates();
   if (now) {
     const auto made = *now - updates_before_.value_or(0);
     position_.step = begin_.step + made;
     position_.batch = begin_.batch + made;
   }
+  if (epoch_complete()) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);
 }
 

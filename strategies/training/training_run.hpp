@@ -18,7 +18,7 @@ namespace troupe {
 
 /// What a fit did of one epoch, at its end or when the fit was stopped.
 struct EpochMetrics {
-  std::int64_t epoch = 0;
+  std::int64_t epoch = 0;  ///< from 0
   Metrics training;
   double seconds = 0.0;  ///< of training alone
   bool complete = true;  ///< the last batch of the epoch was among them
@@ -29,14 +29,18 @@ struct FitOptions {
   std::int64_t epochs = 1;
   /// Stop after this number of steps of this fit.
   std::optional<std::int64_t> max_steps = {};
-  /// Called in order, some time after the step, on the thread that waits for or advances the run. If it throws, the run
-  /// is ended in order and the exception is passed on to the caller.
-  std::function<void(const StepMetrics&)> on_step;
-  std::function<void(const EpochMetrics&)> on_epoch;
+  /// Called in order, about ten times a second for all steps since, while training goes on: to end a fit at an exact
+  /// step, use max_steps. It must not use the trainer or its parameters, which are written meanwhile. Like on_epoch, it
+  /// is called on the thread that waits for or advances the run; if one of them throws, the run is ended in order and
+  /// the exception is passed on.
+  std::function<void(const StepMetrics&)> on_step = {};
+  /// Called between two epochs, when the trainer may be used: to evaluate, or for another fit, after which this one
+  /// goes on where that ended.
+  std::function<void(const EpochMetrics&)> on_epoch = {};
   /// Asked about ten times a second; true ends the fit at a step that is the same for all replicas.
-  std::function<bool()> stop_requested;
-  /// In both cases the parameters are as if the step had not been. A few steps after it may have been made when the
-  /// run ends.
+  std::function<bool()> stop_requested = {};
+  /// Whether the fit ends at a step whose loss is not finite, with an Error, or goes on. Either way that step makes no
+  /// update. A few steps after it may have been made when the run ends.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
 };
 
@@ -80,7 +84,9 @@ class TrainingRun {
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool epoch_complete() const;
   bool more_epochs() const;
+  void resume_position();
   void begin_epoch(std::int64_t epoch);
   void start_epoch();
   std::optional<std::int64_t> updates() const;
@@ -94,9 +100,11 @@ class TrainingRun {
   FitOptions options_;
   std::shared_ptr<ParameterStore> store_;
   std::chrono::milliseconds stall_limit_;
+  std::int64_t rows_, batch_rows_;  // of the data
   TrainingPosition position_;
   TrainingPosition begin_;  // of this epoch's run
   std::optional<std::int64_t> updates_before_;
+  bool in_epoch_ = false;     // between the start of its run and the note of its end in the store
   std::exception_ptr error_;  // of a callback, while the run comes to its end
   std::deque<StepMetrics> unreported_;
   FitResult result_;

@@ -1,5 +1,7 @@
 #include "troupe/strategies/training/training_run.hpp"
 
+#include <stdexcept>
+
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
@@ -54,6 +56,49 @@ TEST_CASE("a fit that is stopped in mid-epoch goes on there, to the same bits") 
       CHECK(trainer.parameters().hash() == expected.hash);
     }
   }
+}
+
+TEST_CASE("a fit between the epochs of a fit: every step is counted once, and the outer one goes on behind it") {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    auto runtime = scheduled_runtime(seed, 2);
+    const Mirrored strategy(cpu_devices(2));
+    const auto expected = train(runtime, strategy, data_of_50(), Grain::fused, 5);
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3});
+    std::vector<std::int64_t> epochs;
+    const auto note = [&](const EpochMetrics& epoch) { epochs.push_back(epoch.epoch); };
+    const auto outer = trainer.fit(data_of_50(), {.epochs = 3, .on_epoch = [&](const EpochMetrics& epoch) {
+                                                    note(epoch);
+                                                    if (epoch.epoch == 0)
+                                                      trainer.fit(data_of_50(), {.epochs = 2, .on_epoch = note});
+                                                  }});
+    CHECK(outer.steps == 12);
+    CHECK(epochs == std::vector<std::int64_t>{0, 1, 2, 3, 4});
+    CHECK(trainer.steps() == 20);
+    CHECK(trainer.parameters().hash() == expected.hash);
+    // What the inner fit did stays, whatever the callback throws after it.
+    CHECK_THROWS_WITH(trainer.fit(data_of_50(), {.epochs = 3,
+                                                 .on_epoch =
+                                                     [&](const EpochMetrics&) {
+                                                       trainer.fit(data_of_50(), {.epochs = 1, .max_steps = 2});
+                                                       throw std::runtime_error("enough");
+                                                     }}),
+                      Contains("enough"));
+    CHECK(trainer.steps() == 26);
+    CHECK(trainer.parameters().position().batch == 2);
+  }
+}
+
+TEST_CASE("a trainer cannot be used in on_step, however short the fit is") {
+  auto runtime = scheduled_runtime(4, 2);
+  const Mirrored strategy(cpu_devices(2));
+  auto trainer = small_trainer(runtime, strategy);
+  using Use = std::function<void()>;
+  for (const auto& use : {Use([&] { trainer.evaluate(data_of_50()); }), Use([&] { trainer.predict(data_of_50()); }),
+                          Use([&] { trainer.fit(data_of_50()); }), Use([&] { trainer.start(data_of_50()); })})
+    CHECK_THROWS_WITH(trainer.fit(data_of_50(), {.on_step = [&](const StepMetrics&) { use(); }}),
+                      Contains("[trainer] cannot be used in on_step"));
+  // All four have ended in order, and after an epoch that was complete the next one begins.
+  CHECK(trainer.fit(data_of_50(), {.max_steps = 3}).steps == 3);
 }
 
 TEST_CASE("a run that has ended before it is asked to call back calls back at once") {
