@@ -18,7 +18,7 @@ int main() {
   Trainer trainer{runtime, strategy, model, Adam{.lr = 0.001}, SoftmaxCrossEntropy{}};
 
   trainer.fit(train, {.epochs = 3, .on_epoch = [](const EpochMetrics& epoch) {
-                        std::printf("epoch %lld: loss %.4f, %.0f samples/s\n", static_cast<long long>(epoch.epoch),
+                        std::printf("epoch %lld: loss %.4f, %.0f samples/s\n", static_cast<long long>(epoch.epoch + 1),
                                     epoch.training.loss, static_cast<double>(epoch.training.rows) / epoch.seconds);
                       }});
   std::printf("test accuracy %.4f\n", trainer.evaluate(test)["accuracy"]);

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "troupe/actors/plan/plan_memory.hpp"
@@ -89,7 +90,7 @@ int train(const Flags& flags) {
 
   std::ostringstream curve;
   curve.precision(9);
-  const InterruptGuard interrupt;
+  std::optional<InterruptGuard> interrupt(std::in_place);
   ProgressBar bar(std::cout, isatty(STDOUT_FILENO) != 0, flags.epochs, train_data.batches());
   const auto fit = trainer.fit(
       train_data, {
@@ -100,8 +101,11 @@ int train(const Flags& flags) {
                             curve << step.loss << "\n";
                           },
                       .on_epoch = [&](const EpochMetrics& epoch) { bar.finish_epoch(epoch.training, epoch.seconds); },
-                      .stop_requested = [&] { return interrupt.signal() != 0; },
+                      .stop_requested = [&] { return interrupt->signal() != 0; },
                   });
+  const int signal = interrupt->signal();
+  // From here on a signal ends the program.
+  interrupt.reset();
   memory.peak = cpu_allocator()->peak_bytes();
   if (fit.stopped)
     std::cout << "stopped by a signal after step " << fit.steps << "; the partly trained model:" << std::endl;
@@ -113,7 +117,7 @@ int train(const Flags& flags) {
   if (!flags.report.empty()) write_file(flags.report, report.dump(2) + "\n");
   if (!flags.loss_curve.empty()) write_file(flags.loss_curve, curve.str());
   if (options.trace) options.trace->write(flags.trace);
-  return fit.stopped ? 128 + interrupt.signal() : 0;
+  return fit.stopped ? 128 + signal : 0;
 }
 
 }  // namespace
