@@ -43,11 +43,12 @@ std::ptrdiff_t threads_of_process() {
   return std::distance(begin(tasks), end(tasks));
 }
 
-/// The kernel lists a thread for a moment longer than join() waits for it.
-bool soon_has_threads(std::ptrdiff_t count) {
+/// Waits until the process has no more threads than that, since the kernel lists a thread for a moment longer than
+/// join() waits for it. Returns how many it has.
+std::ptrdiff_t threads_left(std::ptrdiff_t expected) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (threads_of_process() != count && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  return threads_of_process() == count;
+  while (threads_of_process() > expected && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  return threads_of_process();
 }
 
 }  // namespace
@@ -139,5 +140,6 @@ TEST_CASE(
     fit(undisturbed, {.epochs = 1'000'000, .max_steps = result.steps});
     CHECK(store->hash() == undisturbed->hash());
   }
-  CHECK(soon_has_threads(threads_before));
+  // Before may count one that had ended already, of the test case before this one.
+  CHECK(threads_left(threads_before) <= threads_before);
 }
