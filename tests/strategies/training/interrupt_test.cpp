@@ -3,10 +3,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <iterator>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "troupe/strategies/mirrored.hpp"
@@ -38,17 +41,26 @@ class OwnHandler {
   struct sigaction before_ {};
 };
 
-std::ptrdiff_t threads_of_process() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return std::distance(begin(tasks), end(tasks));
+/// The numbers of all threads that the kernel lists.
+std::set<std::string> threads_of_process() {
+  std::set<std::string> threads;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
+    threads.insert(task.path().filename().string());
+  return threads;
 }
 
-/// Waits until the process has no more threads than that, since the kernel lists a thread for a moment longer than
-/// join() waits for it. Returns how many it has.
-std::ptrdiff_t threads_left(std::ptrdiff_t expected) {
+/// Threads that were not there before. Waits for them to go, since the kernel lists a thread for a moment longer than
+/// join() waits for it; for the same reason `before` may hold some that have ended since.
+std::set<std::string> threads_besides(const std::set<std::string>& before) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (threads_of_process() > expected && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  return threads_of_process();
+  std::set<std::string> others;
+  do {
+    const auto now = threads_of_process();
+    others.clear();
+    std::ranges::set_difference(now, before, std::inserter(others, others.end()));
+    if (!others.empty()) std::this_thread::yield();
+  } while (!others.empty() && std::chrono::steady_clock::now() < deadline);
+  return others;
 }
 
 }  // namespace
@@ -140,6 +152,5 @@ TEST_CASE(
     fit(undisturbed, {.epochs = 1'000'000, .max_steps = result.steps});
     CHECK(store->hash() == undisturbed->hash());
   }
-  // Before may count one that had ended already, of the test case before this one.
-  CHECK(threads_left(threads_before) <= threads_before);
+  CHECK(threads_besides(threads_before).empty());
 }
