@@ -20,7 +20,7 @@ void expect_geometry(const OpInputs& inputs) {
   if (inputs.attributes.integer("padding") < 0) inputs.refuse("the padding must not be negative");
 }
 
-// Attributes: stride, padding, relu. Inputs: x, weights and optionally a bias.
+// Attributes: stride, padding, groups, relu. Inputs: x, weights and optionally a bias.
 std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   expect_geometry(inputs);
@@ -30,7 +30,10 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   }
   const auto& x = inputs.shape(0);
   const auto& w = inputs.shape(1);
-  if (x[3] != w[2]) inputs.refuse("the channels differ");
+  const auto groups = inputs.attributes.integer("groups");
+  if (groups < 1 || x[3] % groups != 0 || w[3] % groups != 0)
+    inputs.refuse("the channels do not divide into " + std::to_string(groups) + " groups");
+  if (x[3] / groups != w[2]) inputs.refuse("the channels differ");
   if (w.has_batch()) inputs.refuse("the weights cannot derive from the batch");
   if (w.elements() == 0) inputs.refuse("the weights are empty");
   if (inputs.size() == 3) inputs.expect_info(2, {Shape{w[3]}, DType::float32}, "the bias");
@@ -56,7 +59,9 @@ std::vector<Value> grad_conv2d(const OpGradient& g) {
   const bool has_bias = g.inputs.size() == 3;
   auto dy = g.dys[0];
   if (g.attributes.flag("relu")) dy = g.builder.apply_one(kReluGrad, {dy, g.outputs[0]});
-  const Attributes geometry{{"stride", g.attributes.integer("stride")}, {"padding", g.attributes.integer("padding")}};
+  const Attributes geometry{{"stride", g.attributes.integer("stride")},
+                            {"padding", g.attributes.integer("padding")},
+                            {"groups", g.attributes.integer("groups")}};
   auto dx = g.builder.apply_one(kConv2dGradData, {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
   const std::vector<Value> inputs{g.inputs[0], dy};
   auto weights = g.builder.apply(kConv2dGradWeights, inputs,
@@ -67,7 +72,7 @@ std::vector<Value> grad_conv2d(const OpGradient& g) {
 }
 
 Attributes attributes_of(Conv2dOptions options) {
-  return {{"stride", options.stride}, {"padding", options.padding}, {"relu", false}};
+  return {{"stride", options.stride}, {"padding", options.padding}, {"groups", options.groups}, {"relu", false}};
 }
 
 /// Every element of y or dy meets the weights of its channel.

@@ -9,10 +9,16 @@ struct MatmulOptions {
   bool transpose_b = false;
 };
 
-/// [M, K] x [K, N] -> [M, N], either side optionally transposed. Rows of the batch may be M, or K if a is transposed.
+/// [..., M, K] x [..., K, N] -> [..., M, N], the last two axes of either side optionally transposed. The leading axes
+/// are the same on both sides, one product each; or b has none, then all rows of a are multiplied by it (and a cannot
+/// be transposed if it has leading axes). Of two matrices the rows of the batch may be M, or K if a is transposed.
 Value matmul(Value a, Value b, MatmulOptions options = {});
 
-/// x [M, K] times weights [K, N] plus bias [N]: a dense layer in one op.
+/// x [..., K] times weights [K, N] plus bias [N] -> [..., N]: a dense layer in one op.
 Value linear(Value x, Value weights, Value bias);
+
+/// a [..., M] and b [..., N] with the same leading axes -> [M, N]: the sum over these of the products of each row of a
+/// with that of b, as in the gradient of a dense layer's weights.
+Value outer_sum(Value a, Value b);
 
 }  // namespace troupe

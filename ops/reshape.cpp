@@ -24,9 +24,9 @@ std::vector<Value> grad_reshape(const OpGradient& g) {
   return {reshape(g.dys[0], g.inputs[0].shape())};
 }
 
-std::vector<TensorInfo> infer_slice(const OpInputs& inputs) {
+std::vector<TensorInfo> infer_view_at(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
-  if (inputs.shape(0).has_batch()) inputs.refuse("cannot slice the batch axis");
+  if (inputs.shape(0).has_batch()) inputs.refuse("cannot take a part of the batch");
   const Shape target(inputs.attributes.list("shape"));
   const auto offset = inputs.attributes.integer("offset");
   if (offset < 0 || target.elements() > inputs.shape(0).elements() - offset)
@@ -51,7 +51,7 @@ std::vector<TensorInfo> infer_all_reduce(const OpInputs& inputs) {
 }  // namespace
 
 const OpDef kReshape{.name = "reshape", .kind = OpKind::view, .infer = infer_reshape, .gradient = grad_reshape};
-const OpDef kSlice{.name = "slice", .kind = OpKind::view, .infer = infer_slice};
+const OpDef kViewAt{.name = "view_at", .kind = OpKind::view, .infer = infer_view_at};
 const OpDef kPack{.name = "pack", .kind = OpKind::pack, .infer = infer_pack, .accepts_empty = true};
 const OpDef kAllReduce{.name = "all_reduce", .kind = OpKind::collective, .infer = infer_all_reduce};
 
@@ -65,8 +65,8 @@ Value flatten(Value x) {
   return reshape(x, Shape{shape[0], shape.row_elements()});
 }
 
-Value slice(Value x, std::int64_t offset, const Shape& shape) {
-  return x.builder().apply_one(kSlice, {x}, {{"offset", offset}, {"shape", shape.list()}});
+Value view_at(Value x, std::int64_t offset, const Shape& shape) {
+  return x.builder().apply_one(kViewAt, {x}, {{"offset", offset}, {"shape", shape.list()}});
 }
 
 Value pack(std::span<const Value> values) {

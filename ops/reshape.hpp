@@ -13,7 +13,7 @@ Value flatten(Value x);
 
 /// `shape.elements()` elements of x from element `offset` on, row-major: a view. x must not derive from the batch. It
 /// passes no gradient on.
-Value slice(Value x, std::int64_t offset, const Shape& shape);
+Value view_at(Value x, std::int64_t offset, const Shape& shape);
 
 /// One flat block that holds all `values` (float32, none derived from the batch), each at a multiple of 16 elements. It
 /// passes no gradient on.

@@ -1,6 +1,6 @@
 #include "troupe/ops/softmax.hpp"
 
-#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/elementwise.hpp"
 
 namespace troupe {
 
@@ -23,31 +23,62 @@ std::vector<Value> grad_softmax(const OpGradient& g) {
   return {g.builder.apply_one(kSoftmaxGrad, {g.dys[0], g.outputs[0]})};
 }
 
-void expect_logits(const OpInputs& inputs) {
-  inputs.expect_dtype(0, DType::float32);
-  inputs.expect_rank(0, 2);
-  inputs.expect_dtype(1, DType::int32);
-  inputs.expect_rank(1, 1);
-  if (inputs.shape(0)[0] != inputs.shape(1)[0]) inputs.refuse("needs one label per row");
-  if (inputs.shape(0)[1] < 1) inputs.refuse("needs at least one class");
+std::vector<Value> grad_log_softmax(const OpGradient& g) {
+  return {g.builder.apply_one(kLogSoftmaxGrad, {g.dys[0], g.outputs[0]})};
 }
 
+void expect_logits(const OpInputs& inputs) {
+  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtype(1, DType::int32);
+  const auto& logits = inputs.shape(0);
+  if (logits.rank() < 2) inputs.refuse("needs logits [..., C]");
+  if (!(Shape(logits.sizes().first(logits.rank() - 1)) == inputs.shape(1))) inputs.refuse("needs one label per row");
+  if (logits.back(0) < 1) inputs.refuse("needs at least one class");
+}
+
+// Attributes: smoothing, and optionally ignored.
 std::vector<TensorInfo> infer_cross_entropy(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   expect_logits(inputs);
-  return {{Shape{inputs.shape(0)[0]}, DType::float32}, inputs[0]};
+  const auto smoothing = inputs.attributes.number("smoothing");
+  if (!(smoothing >= 0.0 && smoothing <= 1.0)) inputs.refuse("the smoothing must be in [0, 1]");
+  return {{inputs.shape(1), DType::float32}, inputs[0]};
 }
 
-// Inputs: dloss [B], log probabilities, labels.
+// Inputs: dloss, log probabilities, labels.
 std::vector<TensorInfo> infer_cross_entropy_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   return {inputs[1]};
 }
 
 std::vector<Value> grad_cross_entropy(const OpGradient& g) {
-  if (!g.dys[0].valid() || g.dys[1].valid())
-    throw Error("softmax_cross_entropy", "the log probabilities cannot be differentiated");
-  return {g.builder.apply_one(kSoftmaxCrossEntropyGrad, {g.dys[0], g.outputs[1], g.inputs[1]}), Value()};
+  Value dx;
+  if (g.dys[0].valid())
+    dx = g.builder.apply_one(kSoftmaxCrossEntropyGrad, {g.dys[0], g.outputs[1], g.inputs[1]}, g.attributes);
+  if (g.dys[1].valid()) {
+    const auto more = g.builder.apply_one(kLogSoftmaxGrad, {g.dys[1], g.outputs[1]});
+    dx = dx.valid() ? add(dx, more) : more;
+  }
+  return {dx, Value()};
+}
+
+std::vector<TensorInfo> infer_soft_cross_entropy(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  inputs.expect_dtype(0, DType::float32);
+  const auto& logits = inputs.shape(0);
+  if (!(inputs[0] == inputs[1]) || logits.rank() < 2 || logits.back(0) < 1)
+    inputs.refuse("needs logits and probabilities [..., C] of one shape");
+  return {{Shape(logits.sizes().first(logits.rank() - 1)), DType::float32}, inputs[0]};
+}
+
+// Inputs: dloss, log probabilities, probabilities.
+std::vector<TensorInfo> infer_soft_cross_entropy_grad(const OpInputs& inputs) {
+  inputs.expect_count(3, 3);
+  return {inputs[1]};
+}
+
+std::vector<Value> grad_soft_cross_entropy(const OpGradient& g) {
+  return {g.builder.apply_one(kSoftCrossEntropyGrad, {g.dys[0], g.outputs[1], g.inputs[1]}), Value()};
 }
 
 std::vector<TensorInfo> infer_count_correct(const OpInputs& inputs) {
@@ -56,10 +87,19 @@ std::vector<TensorInfo> infer_count_correct(const OpInputs& inputs) {
   return {{Shape{}, DType::int64}};
 }
 
+Attributes with_ignored(Attributes attributes, std::optional<std::int32_t> ignored) {
+  return ignored ? attributes.with("ignored", std::int64_t{*ignored}) : attributes;
+}
+
 }  // namespace
 
 const OpDef kSoftmax{.name = "softmax", .infer = infer_softmax, .gradient = grad_softmax};
 const OpDef kSoftmaxGrad{.name = "softmax_grad", .infer = infer_softmax_grad};
+const OpDef kLogSoftmax{.name = "log_softmax", .infer = infer_softmax, .gradient = grad_log_softmax};
+const OpDef kLogSoftmaxGrad{.name = "log_softmax_grad", .infer = infer_softmax_grad};
+const OpDef kSoftCrossEntropy{
+    .name = "soft_cross_entropy", .infer = infer_soft_cross_entropy, .gradient = grad_soft_cross_entropy};
+const OpDef kSoftCrossEntropyGrad{.name = "soft_cross_entropy_grad", .infer = infer_soft_cross_entropy_grad};
 const OpDef kSoftmaxCrossEntropy{
     .name = "softmax_cross_entropy", .infer = infer_cross_entropy, .gradient = grad_cross_entropy};
 const OpDef kSoftmaxCrossEntropyGrad{.name = "softmax_cross_entropy_grad", .infer = infer_cross_entropy_grad};
@@ -69,14 +109,24 @@ Value softmax(Value x) {
   return x.builder().apply_one(kSoftmax, {x});
 }
 
-CrossEntropy softmax_cross_entropy(Value logits, Value labels) {
+Value log_softmax(Value x) {
+  return x.builder().apply_one(kLogSoftmax, {x});
+}
+
+CrossEntropy softmax_cross_entropy(Value logits, Value labels, CrossEntropyOptions options) {
   const std::vector<Value> inputs{logits, labels};
-  auto outputs = logits.builder().apply(kSoftmaxCrossEntropy, inputs);
+  const auto attributes = with_ignored({{"smoothing", options.smoothing}}, options.ignored);
+  auto outputs = logits.builder().apply(kSoftmaxCrossEntropy, inputs, attributes);
   return {outputs[0], outputs[1]};
 }
 
-Value count_correct(Value logits, Value labels) {
-  return logits.builder().apply_one(kCountCorrect, {logits, labels});
+Value soft_cross_entropy(Value logits, Value probabilities) {
+  const std::vector<Value> inputs{logits, probabilities};
+  return logits.builder().apply(kSoftCrossEntropy, inputs)[0];
+}
+
+Value count_correct(Value logits, Value labels, std::optional<std::int32_t> ignored) {
+  return logits.builder().apply_one(kCountCorrect, {logits, labels}, with_ignored({}, ignored));
 }
 
 }  // namespace troupe

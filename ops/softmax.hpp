@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "troupe/ops/graph/graph.hpp"
 
 namespace troupe {
@@ -7,17 +9,31 @@ namespace troupe {
 /// exp(x) / sum(exp(x)) over the last axis, computed from x minus its largest element.
 Value softmax(Value x);
 
+/// x - log(sum(exp(x))) over the last axis.
+Value log_softmax(Value x);
+
 struct CrossEntropy {
-  Value loss;               ///< [B]: minus the logarithm of the probability of the label
-  Value log_probabilities;  ///< [B, C]
+  Value loss;               ///< [...]: minus the logarithm of the probability of the label
+  Value log_probabilities;  ///< [..., C]
 };
 
-/// Softmax cross-entropy of logits [B, C] against integer labels int32[B]. A label outside 0 .. C-1 ends the step with
-/// an Error.
-CrossEntropy softmax_cross_entropy(Value logits, Value labels);
+struct CrossEntropyOptions {
+  /// So much of the target is shared equally by all classes: Szegedy and others, "Rethinking the Inception
+  /// architecture" (CVPR 2016).
+  double smoothing = 0.0;
+  /// A label whose loss and gradient are 0, such as padding; it may lie outside the classes.
+  std::optional<std::int32_t> ignored = {};
+};
 
-/// int64 scalar: the number of rows of logits [B, C] whose largest element is at the label (int32[B]); the first of
-/// equals counts.
-Value count_correct(Value logits, Value labels);
+/// Softmax cross-entropy of logits [..., C] against integer labels int32[...]. A label outside 0 .. C-1 ends the step
+/// with an Error.
+CrossEntropy softmax_cross_entropy(Value logits, Value labels, CrossEntropyOptions options = {});
+
+/// The same against probabilities, float32 [..., C], which get no gradient: the loss [...].
+Value soft_cross_entropy(Value logits, Value probabilities);
+
+/// int64 scalar: the number of rows of logits [..., C] whose largest element is at the label (int32[...]); the first of
+/// equals counts. Rows with the ignored label do not.
+Value count_correct(Value logits, Value labels, std::optional<std::int32_t> ignored = {});
 
 }  // namespace troupe

@@ -44,7 +44,7 @@ std::vector<Value> reduce_in_buckets(std::span<const Value> values, const Mirror
     const auto offsets = pack_offsets(infos);
     const auto sum = all_reduce(pack(bucket));
     sums.push_back(sum);
-    for (std::size_t i = 0; i < bucket.size(); ++i) reduced.push_back(slice(sum, offsets[i], infos[i].shape));
+    for (std::size_t i = 0; i < bucket.size(); ++i) reduced.push_back(view_at(sum, offsets[i], infos[i].shape));
   }
   return options.atomic_steps ? behind_barrier(reduced, sums) : reduced;
 }

@@ -1,10 +1,13 @@
 #include "troupe/strategies/one_device.hpp"
 
+#include "troupe/ops/graph/passes.hpp"
+
 namespace troupe {
 
 Plan OneDevice::training_plan(const PlanRequest& request) const {
   auto plan = empty_plan(request);
-  add_replica(plan, request, training_graph(request.spec, request.data.fields(), unreduced), 0);
+  const auto graph = training_graph(request.spec, request.data.fields(), unreduced);
+  add_replica(plan, request, without_all_reduce(graph), 0);
   return plan;
 }
 

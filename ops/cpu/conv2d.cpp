@@ -11,24 +11,29 @@ namespace {
 Dims image_sizes(const Shape& s) {
   return {s[0], s[3], s[1], s[2]};
 }
-Dims weight_sizes(const Shape& s) {
-  return {s[3], s[2], s[0], s[1]};
-}
 dnnl::memory::desc image(const Shape& shape) {
   return describe(image_sizes(shape), Tag::nhwc);
 }
-dnnl::memory::desc plain_weights(const Shape& shape) {
-  return describe(weight_sizes(shape), Tag::hwio);
-}
-dnnl::memory::desc any_weights(const Shape& shape) {
-  return describe(weight_sizes(shape), Tag::any);
-}
-
 struct Geometry {
   Dims strides, padding;
+  std::int64_t groups;
   explicit Geometry(const Attributes& attributes)
-      : strides(2, attributes.integer("stride")), padding(2, attributes.integer("padding")) {}
+      : strides(2, attributes.integer("stride")),
+        padding(2, attributes.integer("padding")),
+        groups(attributes.integer("groups")) {}
 };
+
+/// Weights [KH, KW, C / groups, O] as they are, or in the layout that the kernel prefers.
+dnnl::memory::desc plain_weights(const Shape& s, const Geometry& geometry) {
+  if (geometry.groups == 1) return describe({s[3], s[2], s[0], s[1]}, Tag::hwio);
+  const auto filters = s[3] / geometry.groups;
+  return describe({geometry.groups, filters, s[2], s[0], s[1]},
+                  Dims{filters, 1, s[3], s[1] * s[2] * s[3], s[2] * s[3]});
+}
+dnnl::memory::desc any_weights(const Shape& s, const Geometry& geometry) {
+  if (geometry.groups == 1) return describe({s[3], s[2], s[0], s[1]}, Tag::any);
+  return describe({geometry.groups, s[3] / geometry.groups, s[2], s[0], s[1]}, Tag::any);
+}
 
 dnnl::convolution_forward::primitive_desc forward_description(const Shape& x, const Shape& w, const Shape& y,
                                                               bool has_bias, const Attributes& attributes) {
@@ -36,10 +41,10 @@ dnnl::convolution_forward::primitive_desc forward_description(const Shape& x, co
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = dnnl::algorithm::convolution_direct;
   using Desc = dnnl::convolution_forward::desc;
-  const auto operation = has_bias ? Desc(kind, algorithm, image(x), any_weights(w), describe({w[3]}, Tag::x), image(y),
-                                         geometry.strides, geometry.padding, geometry.padding)
-                                  : Desc(kind, algorithm, image(x), any_weights(w), image(y), geometry.strides,
-                                         geometry.padding, geometry.padding);
+  const auto operation = has_bias ? Desc(kind, algorithm, image(x), any_weights(w, geometry), describe({w[3]}, Tag::x),
+                                         image(y), geometry.strides, geometry.padding, geometry.padding)
+                                  : Desc(kind, algorithm, image(x), any_weights(w, geometry), image(y),
+                                         geometry.strides, geometry.padding, geometry.padding);
   return {operation, scratch_attributes(), onednn_engine()};
 }
 
@@ -49,10 +54,11 @@ std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
   return primitive_kernel(call, [&] {
     const auto& w = call.inputs[1].shape;
     const bool has_bias = call.inputs.size() == 3;
+    const Geometry geometry(call.attributes);
     const auto chosen = forward_description(call.inputs[0].shape, w, call.outputs[0].shape, has_bias, call.attributes);
     PrimitiveKernel kernel(dnnl::convolution_forward(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_SRC, chosen.src_desc())
-        .input(1, DNNL_ARG_WEIGHTS, plain_weights(w), chosen.weights_desc())
+        .input(1, DNNL_ARG_WEIGHTS, plain_weights(w, geometry), chosen.weights_desc())
         .output(0, DNNL_ARG_DST, chosen.dst_desc());
     if (has_bias) kernel.input(2, DNNL_ARG_BIAS, chosen.bias_desc());
     kernel.relu_at_end(call.attributes.flag("relu"));
@@ -67,12 +73,12 @@ std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
     const auto& dx = call.outputs[0].shape;
     const Geometry geometry(call.attributes);
     const dnnl::convolution_backward_data::primitive_desc chosen(
-        {dnnl::algorithm::convolution_direct, image(dx), any_weights(w), image(dy), geometry.strides, geometry.padding,
-         geometry.padding},
+        {dnnl::algorithm::convolution_direct, image(dx), any_weights(w, geometry), image(dy), geometry.strides,
+         geometry.padding, geometry.padding},
         scratch_attributes(), onednn_engine(), forward_description(dx, w, dy, false, call.attributes));
     PrimitiveKernel kernel(dnnl::convolution_backward_data(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc())
-        .input(1, DNNL_ARG_WEIGHTS, plain_weights(w), chosen.weights_desc())
+        .input(1, DNNL_ARG_WEIGHTS, plain_weights(w, geometry), chosen.weights_desc())
         .output(0, DNNL_ARG_DIFF_SRC, chosen.diff_src_desc());
     return kernel;
   });
@@ -87,16 +93,16 @@ std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
     const Geometry geometry(call.attributes);
     const auto algorithm = dnnl::algorithm::convolution_direct;
     using Desc = dnnl::convolution_backward_weights::desc;
-    const auto operation = has_bias ? Desc(algorithm, image(x), any_weights(w), describe({w[3]}, Tag::x), image(dy),
-                                           geometry.strides, geometry.padding, geometry.padding)
-                                    : Desc(algorithm, image(x), any_weights(w), image(dy), geometry.strides,
+    const auto operation = has_bias ? Desc(algorithm, image(x), any_weights(w, geometry), describe({w[3]}, Tag::x),
+                                           image(dy), geometry.strides, geometry.padding, geometry.padding)
+                                    : Desc(algorithm, image(x), any_weights(w, geometry), image(dy), geometry.strides,
                                            geometry.padding, geometry.padding);
     const dnnl::convolution_backward_weights::primitive_desc chosen(
         operation, scratch_attributes(), onednn_engine(), forward_description(x, w, dy, has_bias, call.attributes));
     PrimitiveKernel kernel(dnnl::convolution_backward_weights(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_SRC, chosen.src_desc())
         .input(1, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc())
-        .output(0, DNNL_ARG_DIFF_WEIGHTS, plain_weights(w), chosen.diff_weights_desc());
+        .output(0, DNNL_ARG_DIFF_WEIGHTS, plain_weights(w, geometry), chosen.diff_weights_desc());
     if (has_bias) kernel.output(1, DNNL_ARG_DIFF_BIAS, chosen.diff_bias_desc());
     return kernel;
   });

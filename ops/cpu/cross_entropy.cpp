@@ -4,6 +4,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/exp.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
@@ -17,17 +18,57 @@ std::int64_t checked_label(std::int32_t label, std::int64_t row, std::int64_t cl
   return label;
 }
 
+// Shorter rows are added up one by one.
+constexpr std::int64_t kLongRow = 32;
+
 /// y = x minus the logarithm of the sum of exp(x).
 TROUPE_SIMD_CLONES void log_softmax_row(std::int64_t classes, const float* x, float* y) {
-  float largest = x[0];
-  for (std::int64_t i = 1; i < classes; ++i) largest = std::max(largest, x[i]);
+  const float largest = lane_max(classes, x);
   float sum = 0.0F;
   for (std::int64_t i = 0; i < classes; ++i) y[i] = exp_of(x[i] - largest);
-  for (std::int64_t i = 0; i < classes; ++i) sum += y[i];
+  if (classes < kLongRow)
+    for (std::int64_t i = 0; i < classes; ++i) sum += y[i];
+  else
+    sum = lane_sum(classes, [y](std::int64_t i) { return y[i]; });
   // In this order: largest + log(sum) would round the logarithm away where x is large.
   const auto log_sum = std::log(sum);
   for (std::int64_t i = 0; i < classes; ++i) y[i] = (x[i] - largest) - log_sum;
 }
+
+TROUPE_SIMD_CLONES float sum_of(std::int64_t n, const float* x) {
+  return lane_sum(n, [x](std::int64_t i) { return x[i]; });
+}
+
+TROUPE_SIMD_CLONES float product_sum(std::int64_t n, const float* x, const float* y) {
+  return lane_sum(n, [x, y](std::int64_t i) { return x[i] * y[i]; });
+}
+
+/// dx = a exp(y) - b t, all of one row.
+TROUPE_SIMD_CLONES void exp_minus(std::int64_t n, const float* y, float a, const float* t, float b, float* dx) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = a * exp_of(y[i]) - b * t[i];
+}
+
+TROUPE_SIMD_CLONES void subtract(std::int64_t n, float number, float* x) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] -= number;
+}
+
+/// Calls visit(row) with the number of every row.
+template <class Visit>
+void for_each_row(const Tensor& tensor, std::int64_t width, Visit visit) {
+  for (std::int64_t row = 0; row < tensor.elements() / width; ++row) visit(row);
+}
+
+struct Target {
+  float smoothing;
+  bool has_ignored;
+  std::int32_t ignored;
+
+  explicit Target(const Attributes& attributes)
+      : smoothing(attributes.has("smoothing") ? static_cast<float>(attributes.number("smoothing")) : 0.0F),
+        has_ignored(attributes.has("ignored")),
+        ignored(has_ignored ? static_cast<std::int32_t>(attributes.integer("ignored")) : 0) {}
+  bool ignores(std::int32_t label) const { return has_ignored && label == ignored; }
+};
 
 TROUPE_SIMD_CLONES void scaled_exp(std::int64_t n, const float* x, float factor, float* y) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = exp_of(x[i]) * factor;
@@ -35,41 +76,97 @@ TROUPE_SIMD_CLONES void scaled_exp(std::int64_t n, const float* x, float factor,
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
-  return loop_kernel([classes = call.inputs[0].shape[1]](Inputs in, Outputs out) {
-    const auto labels = in[1].data<std::int32_t>();
-    auto loss = out[0].mutable_data<float>();
-    for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
-      const auto label = checked_label(labels[row], row, classes);
-      auto* log_probabilities = mutable_floats(out[1]) + row * classes;
-      log_softmax_row(classes, floats(in[0]) + row * classes, log_probabilities);
-      loss[row] = -log_probabilities[label];
-    }
+std::unique_ptr<Kernel> make_log_softmax(const OpCall& call) {
+  return loop_kernel([width = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
+    for_each_row(in[0], width, [&](std::int64_t row) {
+      log_softmax_row(width, floats(in[0]) + row * width, mutable_floats(out[0]) + row * width);
+    });
   });
 }
 
+// dx = dy - exp(y) sum(dy).
+std::unique_ptr<Kernel> make_log_softmax_grad(const OpCall& call) {
+  return loop_kernel([width = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
+    for_each_row(in[0], width, [&](std::int64_t row) {
+      const auto* dy = floats(in[0]) + row * width;
+      exp_minus(width, floats(in[1]) + row * width, -sum_of(width, dy), dy, -1.0F,
+                mutable_floats(out[0]) + row * width);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
+  return loop_kernel(
+      [classes = call.inputs[0].shape.back(0), target = Target(call.attributes)](Inputs in, Outputs out) {
+        const auto labels = in[1].data<std::int32_t>();
+        auto loss = out[0].mutable_data<float>();
+        for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
+          const bool ignored = target.ignores(labels[row]);
+          const auto label = ignored ? 0 : checked_label(labels[row], row, classes);
+          auto* log_probabilities = mutable_floats(out[1]) + row * classes;
+          log_softmax_row(classes, floats(in[0]) + row * classes, log_probabilities);
+          loss[row] = ignored ? 0.0F : -log_probabilities[label];
+          if (ignored || target.smoothing == 0.0F) continue;
+          const auto mean = sum_of(classes, log_probabilities) / static_cast<float>(classes);
+          loss[row] = (1.0F - target.smoothing) * loss[row] - target.smoothing * mean;
+        }
+      });
+}
+
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad(const OpCall& call) {
-  return loop_kernel([classes = call.inputs[1].shape[1]](Inputs in, Outputs out) {
-    const auto dloss = in[0].data<float>();
-    const auto labels = in[2].data<std::int32_t>();
-    for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
-      auto* dx = mutable_floats(out[0]) + row * classes;
-      scaled_exp(classes, floats(in[1]) + row * classes, dloss[row], dx);
-      dx[checked_label(labels[row], row, classes)] -= dloss[row];
-    }
+  return loop_kernel(
+      [classes = call.inputs[1].shape.back(0), target = Target(call.attributes)](Inputs in, Outputs out) {
+        const auto dloss = in[0].data<float>();
+        const auto labels = in[2].data<std::int32_t>();
+        for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
+          auto* dx = mutable_floats(out[0]) + row * classes;
+          if (target.ignores(labels[row])) {
+            std::fill_n(dx, classes, 0.0F);
+            continue;
+          }
+          scaled_exp(classes, floats(in[1]) + row * classes, dloss[row], dx);
+          const auto label = checked_label(labels[row], row, classes);
+          if (target.smoothing != 0.0F)
+            subtract(classes, target.smoothing / static_cast<float>(classes) * dloss[row], dx);
+          dx[label] -= target.smoothing == 0.0F ? dloss[row] : (1.0F - target.smoothing) * dloss[row];
+        }
+      });
+}
+
+std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {
+  return loop_kernel([classes = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
+    for_each_row(in[0], classes, [&](std::int64_t row) {
+      auto* log_probabilities = mutable_floats(out[1]) + row * classes;
+      log_softmax_row(classes, floats(in[0]) + row * classes, log_probabilities);
+      mutable_floats(out[0])[row] = -product_sum(classes, floats(in[1]) + row * classes, log_probabilities);
+    });
+  });
+}
+
+// The probabilities need not add up to 1: dx = dloss (exp(y) sum(p) - p).
+std::unique_ptr<Kernel> make_soft_cross_entropy_grad(const OpCall& call) {
+  return loop_kernel([classes = call.inputs[1].shape.back(0)](Inputs in, Outputs out) {
+    for_each_row(in[1], classes, [&](std::int64_t row) {
+      const auto dloss = floats(in[0])[row];
+      const auto* probabilities = floats(in[2]) + row * classes;
+      exp_minus(classes, floats(in[1]) + row * classes, dloss * sum_of(classes, probabilities), probabilities, dloss,
+                mutable_floats(out[0]) + row * classes);
+    });
   });
 }
 
 std::unique_ptr<Kernel> make_count_correct(const OpCall& call) {
-  return loop_kernel([classes = call.inputs[0].shape[1]](Inputs in, Outputs out) {
-    const auto labels = in[1].data<std::int32_t>();
-    std::int64_t correct = 0;
-    for (std::size_t row = 0; row < labels.size(); ++row) {
-      const auto* logits = floats(in[0]) + static_cast<std::int64_t>(row) * classes;
-      correct += std::max_element(logits, logits + classes) - logits == labels[row] ? 1 : 0;
-    }
-    out[0].mutable_data<std::int64_t>()[0] = correct;
-  });
+  return loop_kernel(
+      [classes = call.inputs[0].shape.back(0), target = Target(call.attributes)](Inputs in, Outputs out) {
+        const auto labels = in[1].data<std::int32_t>();
+        std::int64_t correct = 0;
+        for (std::size_t row = 0; row < labels.size(); ++row) {
+          const auto* logits = floats(in[0]) + static_cast<std::int64_t>(row) * classes;
+          const bool right = std::max_element(logits, logits + classes) - logits == labels[row];
+          correct += right && !target.ignores(labels[row]) ? 1 : 0;
+        }
+        out[0].mutable_data<std::int64_t>()[0] = correct;
+      });
 }
 
 }  // namespace troupe::cpu

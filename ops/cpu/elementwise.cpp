@@ -34,6 +34,10 @@ TROUPE_SIMD_CLONES void mul_run(std::int64_t n, const float* a, std::int64_t sa,
                                 float* out) {
   run_of([](float x, float y) { return x * y; }, n, a, sa, b, sb, out);
 }
+TROUPE_SIMD_CLONES void div_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb,
+                                float* out) {
+  run_of([](float x, float y) { return x / y; }, n, a, sa, b, sb, out);
+}
 TROUPE_SIMD_CLONES void copy_run(std::int64_t n, const float* a, std::int64_t sa, const float* b, std::int64_t sb,
                                  float* out) {
   run_of([](float x, float) { return x; }, n, a, sa, b, sb, out);
@@ -48,13 +52,13 @@ TROUPE_SIMD_CLONES void relu_grad_all(std::int64_t n, const float* dy, const flo
 using Run = void (*)(std::int64_t, const float*, std::int64_t, const float*, std::int64_t, float*);
 
 std::unique_ptr<Kernel> make_broadcast(const OpCall& call, Run run) {
-  const Broadcast walk(call.outputs[0].shape, call.inputs[0].shape, call.inputs[1].shape);
+  const Broadcast walk(call);
   return loop_kernel([walk, run](Inputs in, Outputs out) {
     const auto* a = floats(in[0]);
     const auto* b = floats(in[1]);
     auto* y = mutable_floats(out[0]);
-    walk.for_each_run([&](std::int64_t at, std::int64_t at_a, std::int64_t at_b) {
-      run(walk.run_length(), a + at_a, walk.a_step(), b + at_b, walk.b_step(), y + at);
+    walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
+      run(walk.run_length(), a + from[0], walk.steps()[0], b + from[1], walk.steps()[1], y + at);
     });
   });
 }
@@ -69,6 +73,9 @@ std::unique_ptr<Kernel> make_sub(const OpCall& call) {
 }
 std::unique_ptr<Kernel> make_mul(const OpCall& call) {
   return make_broadcast(call, mul_run);
+}
+std::unique_ptr<Kernel> make_div(const OpCall& call) {
+  return make_broadcast(call, div_run);
 }
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
   return make_broadcast(call, copy_run);

@@ -1,3 +1,5 @@
+#include <tuple>
+
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/primitive_kernel.hpp"
 
@@ -6,28 +8,62 @@ namespace troupe::cpu {
 namespace {
 
 // Row-major matrices, transposed ones by their strides: oneDNN packs them where it must, so nothing is reordered here.
-dnnl::memory::desc side(const Shape& shape, bool transposed) {
-  return transposed ? describe({shape[1], shape[0]}, Dims{1, shape[1]})
-                    : describe({shape[0], shape[1]}, Dims{shape[1], 1});
+dnnl::memory::desc matrix(std::int64_t rows, std::int64_t columns, bool transposed) {
+  return transposed ? describe({columns, rows}, Dims{1, columns}) : describe({rows, columns}, Dims{columns, 1});
+}
+
+/// The last two axes of a shape as matrices, one for all leading axes together.
+dnnl::memory::desc matrices(const Shape& shape, bool transposed) {
+  const auto rows = shape.back(1), columns = shape.back(0);
+  const auto count = shape.elements() / (rows * columns);
+  return transposed ? describe({count, columns, rows}, Dims{rows * columns, 1, columns})
+                    : describe({count, rows, columns}, Dims{rows * columns, columns, 1});
+}
+
+/// All leading axes as the rows of one matrix.
+dnnl::memory::desc rows_of(const Shape& shape, bool transposed) {
+  return matrix(shape.elements() / shape.back(0), shape.back(0), transposed);
+}
+
+struct Product {
+  dnnl::memory::desc a, b, y, bias;
+};
+
+Product describe_product(const OpCall& call) {
+  const bool ta = call.attributes.flag("transpose_a"), tb = call.attributes.flag("transpose_b");
+  const auto n = call.outputs[0].shape.back(0);
+  const auto& [a, b, y] = std::tie(call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape);
+  if (b.rank() == 2) return {rows_of(a, ta), rows_of(b, tb), rows_of(y, false), describe({1, n}, Dims{n, 1})};
+  return {matrices(a, ta), matrices(b, tb), matrices(y, false), describe({1, 1, n}, Dims{n, n, 1})};
+}
+
+PrimitiveKernel make_product(const Product& product, bool has_bias) {
+  const auto operation = has_bias ? dnnl::matmul::desc(product.a, product.b, product.bias, product.y)
+                                  : dnnl::matmul::desc(product.a, product.b, product.y);
+  const dnnl::matmul::primitive_desc chosen(operation, scratch_attributes(), onednn_engine());
+  PrimitiveKernel kernel(dnnl::matmul(chosen), chosen.scratchpad_desc());
+  kernel.input(0, DNNL_ARG_SRC, product.a).input(1, DNNL_ARG_WEIGHTS, product.b).output(0, DNNL_ARG_DST, product.y);
+  if (has_bias) kernel.input(2, DNNL_ARG_BIAS, product.bias);
+  return kernel;
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_matmul(const OpCall& call) {
   return primitive_kernel(call, [&] {
-    const auto a = side(call.inputs[0].shape, call.attributes.flag("transpose_a"));
-    const auto b = side(call.inputs[1].shape, call.attributes.flag("transpose_b"));
-    const auto y = side(call.outputs[0].shape, false);
-    const auto n = call.outputs[0].shape[1];
-    const auto bias = describe({1, n}, Dims{n, 1});
-    const bool has_bias = call.inputs.size() == 3;
-    const auto operation = has_bias ? dnnl::matmul::desc(a, b, bias, y) : dnnl::matmul::desc(a, b, y);
-    const dnnl::matmul::primitive_desc chosen(operation, scratch_attributes(), onednn_engine());
-    PrimitiveKernel kernel(dnnl::matmul(chosen), chosen.scratchpad_desc());
-    kernel.input(0, DNNL_ARG_SRC, a).input(1, DNNL_ARG_WEIGHTS, b).output(0, DNNL_ARG_DST, y);
-    if (has_bias) kernel.input(2, DNNL_ARG_BIAS, bias);
+    auto kernel = make_product(describe_product(call), call.inputs.size() == 3);
     kernel.relu_at_end(call.attributes.flag("relu"));
     return kernel;
+  });
+}
+
+std::unique_ptr<Kernel> make_outer_sum(const OpCall& call) {
+  return primitive_kernel(call, [&] {
+    return make_product({rows_of(call.inputs[0].shape, true),
+                         rows_of(call.inputs[1].shape, false),
+                         rows_of(call.outputs[0].shape, false),
+                         {}},
+                        false);
   });
 }
 

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/lanes.hpp"
 #include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 
@@ -47,28 +49,43 @@ TROUPE_SIMD_CLONES void add_to(std::int64_t n, const float* x, float* sum) {
   for (std::int64_t i = 0; i < n; ++i) sum[i] += x[i];
 }
 
-// Sixteen partial sums in a fixed order: the same bits for every vector width.
 TROUPE_SIMD_CLONES float sum_of(std::int64_t n, const float* x) {
-  constexpr int kLanes = 16;
-  float lanes[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += x[i + lane];
-  for (int lane = 0; i < n; ++i, ++lane) lanes[lane] += x[i];
-  for (int half = kLanes / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-  return lanes[0];
+  return lane_sum(n, [x](std::int64_t i) { return x[i]; });
 }
 
-void reduce(const Reduction& plan, const float* x, float* y) {
+/// How a reduction takes in n elements that belong to one result, and n that belong to one result each.
+struct Combine {
+  float (*all)(std::int64_t n, const float* x, float result);
+  void (*each)(std::int64_t n, const float* x, float* results);
+};
+
+float larger(float a, float b) {
+  return b > a || b != b ? b : a;
+}
+float smaller(float a, float b) {
+  return b < a || b != b ? b : a;
+}
+
+constexpr Combine kSum{[](std::int64_t n, const float* x, float result) { return result + sum_of(n, x); }, add_to};
+
+template <float (*f)(float, float)>
+constexpr Combine kExtreme{[](std::int64_t n, const float* x, float result) {
+                             for (std::int64_t i = 0; i < n; ++i) result = f(result, x[i]);
+                             return result;
+                           },
+                           [](std::int64_t n, const float* x, float* results) {
+                             for (std::int64_t i = 0; i < n; ++i) results[i] = f(results[i], x[i]);
+                           }};
+
+void reduce(const Reduction& plan, const float* x, float* y, const Combine& combine = kSum) {
   const auto& inner = plan.axes.back();
   std::vector<std::int64_t> index(plan.axes.size(), 0);
   std::int64_t at = 0;
   for (std::int64_t run = 0; run < plan.runs; ++run, x += inner.size) {
     if (inner.summed)
-      y[at] += sum_of(inner.size, x);
+      y[at] = combine.all(inner.size, x, y[at]);
     else
-      add_to(inner.size, x, y + at);
+      combine.each(inner.size, x, y + at);
     for (std::size_t axis = plan.axes.size() - 1; axis-- > 0;) {
       at += plan.axes[axis].output_stride;
       if (++index[axis] < plan.axes[axis].size) break;
@@ -93,6 +110,55 @@ std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
     std::memset(out[0].address(), 0, out[0].bytes());
     reduce(plan, floats(in[0]), mutable_floats(out[0]));
     for (auto& element : out[0].mutable_data<float>()) element /= static_cast<float>(count);
+  });
+}
+
+namespace {
+
+std::unique_ptr<Kernel> make_extreme(const OpCall& call, const Combine& combine, float least) {
+  return loop_kernel([plan = plan_reduction(call), combine, least](Inputs in, Outputs out) {
+    std::ranges::fill(out[0].mutable_data<float>(), least);
+    reduce(plan, floats(in[0]), mutable_floats(out[0]), combine);
+  });
+}
+
+/// Calls visit(element, place of its result) for all elements in order.
+template <class Visit>
+void for_each_element(const Reduction& plan, std::int64_t elements, Visit visit) {
+  std::vector<std::int64_t> index(plan.axes.size(), 0);
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < elements; ++i) {
+    visit(i, at);
+    for (std::size_t axis = plan.axes.size(); axis-- > 0;) {
+      at += plan.axes[axis].output_stride;
+      if (++index[axis] < plan.axes[axis].size) break;
+      at -= plan.axes[axis].output_stride * index[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_reduce_max(const OpCall& call) {
+  return make_extreme(call, kExtreme<larger>, -std::numeric_limits<float>::infinity());
+}
+
+std::unique_ptr<Kernel> make_reduce_min(const OpCall& call) {
+  return make_extreme(call, kExtreme<smaller>, std::numeric_limits<float>::infinity());
+}
+
+std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
+  const auto results = static_cast<std::size_t>(call.outputs[0].shape.elements());
+  const auto count = static_cast<double>(call.inputs[0].shape.elements()) / static_cast<double>(results);
+  return loop_kernel([plan = plan_reduction(call), count, results](Inputs in, Outputs out) {
+    const auto* x = floats(in[0]);
+    std::vector<double> means(results, 0.0), squares(results, 0.0);
+    for_each_element(plan, in[0].elements(), [&](auto i, auto at) { means[at] += x[i]; });
+    for (auto& mean : means) mean /= count;
+    for_each_element(plan, in[0].elements(),
+                     [&](auto i, auto at) { squares[at] += (x[i] - means[at]) * (x[i] - means[at]); });
+    for (std::size_t i = 0; i < results; ++i) mutable_floats(out[0])[i] = static_cast<float>(squares[i] / count);
   });
 }
 

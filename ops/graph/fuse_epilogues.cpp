@@ -36,27 +36,49 @@ bool is_bias(const Graph& graph, const Node& add, ValueId product) {
   return bias.rank() == 1 && bias[0] == graph.info(product).shape.back(0) && !bias.has_batch();
 }
 
-/// The longest run of ops after node `first` that can be fused into it.
-Fusion find_fusion(const Graph& graph, const Readers& readers, int first) {
+/// Makes a relu that alone reads the last part of a fusion part of it.
+void absorb_relu(const Graph& graph, const Readers& readers, Fusion& fusion) {
+  const auto next = readers.only_reader(graph.nodes()[fusion.last].outputs[0]);
+  if (next < 0 || !graph.nodes()[next].is(kRelu)) return;
+  fusion.attributes = fusion.attributes.with("relu", true);
+  fusion.last = next;
+}
+
+/// The longest run of ops after the product or convolution `first` that can be fused into it.
+Fusion find_bias_and_activation(const Graph& graph, const Readers& readers, int first) {
   const auto& node = graph.nodes()[first];
   Fusion fusion{node.inputs, node.attributes, first};
-  if (node.attributes.flag("relu")) return fusion;
-  auto next = readers.only_reader(node.outputs[0]);
+  if ((!node.is(kMatmul) && !node.is(kConv2d)) || node.attributes.flag("relu")) return fusion;
+  const auto next = readers.only_reader(node.outputs[0]);
   if (next >= 0 && node.inputs.size() == 2 && is_bias(graph, graph.nodes()[next], node.outputs[0])) {
     fusion.inputs.push_back(graph.nodes()[next].inputs[1]);
     fusion.last = next;
-    next = readers.only_reader(graph.nodes()[next].outputs[0]);
   }
-  if (next >= 0 && graph.nodes()[next].is(kRelu)) {
-    fusion.attributes = fusion.attributes.with("relu", true);
-    fusion.last = next;
-  }
+  absorb_relu(graph, readers, fusion);
   return fusion;
 }
 
-}  // namespace
+/// As above, after a batch norm: a residual and a relu.
+Fusion find_residual_and_activation(const Graph& graph, const Readers& readers, int first) {
+  const auto& node = graph.nodes()[first];
+  Fusion fusion{node.inputs, node.attributes, first};
+  if (!node.is(kBatchNorm) || node.attributes.flag("relu")) return fusion;
+  const auto own = node.outputs[0];
+  const auto next = readers.only_reader(own);
+  if (next >= 0 && node.inputs.size() == 6 && graph.nodes()[next].is(kAdd)) {
+    const auto& add = graph.nodes()[next];
+    const auto residual = add.inputs[0] == own ? add.inputs[1] : add.inputs[0];
+    if (residual != own && graph.info(residual) == graph.info(own)) {
+      fusion.inputs.push_back(residual);
+      fusion.last = next;
+    }
+  }
+  absorb_relu(graph, readers, fusion);
+  return fusion;
+}
 
-Graph fuse_bias_and_activation(const Graph& graph) {
+/// Replaces every run of ops that `find` gives by its first op, with changed inputs and attributes.
+Graph fuse(const Graph& graph, Fusion (*find)(const Graph&, const Readers&, int first)) {
   const Readers readers(graph);
   Rewrite rewrite(graph);
   const auto& nodes = graph.nodes();
@@ -64,9 +86,9 @@ Graph fuse_bias_and_activation(const Graph& graph) {
   // The fused op takes the place of its last part, where all inputs of all parts are available.
   std::vector<std::pair<int, Fusion>> ending_at(nodes.size(), {-1, {}});
   for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-    if (!nodes[i].is(kMatmul) && !nodes[i].is(kConv2d)) continue;
-    auto fusion = find_fusion(graph, readers, i);
-    if (fusion.last == i) continue;
+    auto fusion = find(graph, readers, i);
+    // Two first ops may share what follows them: then it belongs to the earlier one.
+    if (fusion.last == i || ending_at[fusion.last].first >= 0) continue;
     for (int part = i; part < fusion.last; part = readers.only_reader(nodes[part].outputs[0])) absorbed[part] = true;
     ending_at[fusion.last] = {i, std::move(fusion)};
   }
@@ -79,6 +101,16 @@ Graph fuse_bias_and_activation(const Graph& graph) {
       rewrite.copy(nodes[first], fusion.inputs, fusion.attributes, nodes[i].outputs);
   }
   return std::move(rewrite).finish();
+}
+
+}  // namespace
+
+Graph fuse_bias_and_activation(const Graph& graph) {
+  return fuse(graph, find_bias_and_activation);
+}
+
+Graph fuse_batch_norm(const Graph& graph) {
+  return fuse(graph, find_residual_and_activation);
 }
 
 Graph fuse_pool_and_relu(const Graph& graph) {
@@ -101,7 +133,7 @@ Graph fuse_pool_and_relu(const Graph& graph) {
 }
 
 Graph optimize_forward(const Graph& graph) {
-  return fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph)));
+  return fuse_batch_norm(fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph))));
 }
 
 }  // namespace troupe

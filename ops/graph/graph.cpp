@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe {
 
@@ -90,6 +91,27 @@ Value GraphBuilder::parameter(const std::string& name, const Shape& shape, Initi
 
 Value GraphBuilder::state(const std::string& name, const Shape& shape, Initializer initializer) {
   return add_source({.op = &kParameter, .name = name, .initializer = std::move(initializer)}, {shape, DType::float32});
+}
+
+Value GraphBuilder::buffer(const std::string& name, const Shape& shape, Initializer initializer) {
+  return state(scope_ + name, shape, std::move(initializer));
+}
+
+void GraphBuilder::next_value(Value buffer, Value next) {
+  const auto& name = graph_.producer(buffer.id()).name;
+  if (!graph_.producer(buffer.id()).is(kParameter) || graph_.producer(buffer.id()).trainable)
+    throw Error("graph", "'" + name + "' is not a buffer, so it has no next value");
+  if (!(next.info() == buffer.info()))
+    throw Error("graph", "the next value of '" + name + "' must be " + to_string(buffer.info()) + ", not " +
+                             to_string(next.info()));
+  output(name_of_next(name), next);
+}
+
+Value GraphBuilder::batch_info() {
+  for (auto id : graph_.sources(kInput))
+    if (graph_.producer(id).name == kBatchInfo) return value(id);
+  const auto info = BatchInfo::info();
+  return input(kBatchInfo, info.shape, info.dtype);
 }
 
 Value GraphBuilder::constant(Tensor tensor) {

@@ -93,15 +93,26 @@ class Value {
   ValueId id_ = kNoValue;
 };
 
+/// What a graph is built for.
+struct BuildOptions {
+  /// Layers that behave differently in training do so: dropout, batch norm.
+  bool training = false;
+  /// Random numbers of the steps follow from it.
+  std::uint64_t seed = 0;
+};
+
 /// Makes graphs. Shapes and dtypes are inferred as nodes are added, so a shape mismatch is an Error at once. Not
 /// copyable or movable: values point to their builder.
 class GraphBuilder {
  public:
-  GraphBuilder() = default;
+  explicit GraphBuilder(BuildOptions options = {}) : options_(options) {}
   /// Extends an existing graph: its values keep their ids.
   explicit GraphBuilder(Graph graph);
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
+
+  bool training() const { return options_.training; }
+  std::uint64_t seed() const { return options_.seed; }
 
   /// A value that is fed from outside at every step.
   Value input(const std::string& name, const Shape& shape, DType dtype = DType::float32);
@@ -111,6 +122,18 @@ class GraphBuilder {
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer);
   /// A value that outlives the step and is not trained, such as a velocity. The name is used as it is.
   Value state(const std::string& name, const Shape& shape, Initializer initializer);
+  /// A state of a model, such as a running mean, that is kept beside the parameters. The name gets the scope in front.
+  Value buffer(const std::string& name, const Shape& shape, Initializer initializer);
+  /// The value that a buffer has after a step, in training. It must be the same on all replicas. Throws Error if the
+  /// buffer has one, or another shape or dtype.
+  void next_value(Value buffer, Value next);
+  /// Rows and step of the batch as int64[4]: the input kBatchInfo, made when it is first asked for.
+  Value batch_info();
+  static constexpr const char* kBatchInfo = "batch_info";
+  /// The output that next_value makes of a buffer.
+  static std::string name_of_next(const std::string& buffer) { return "next/" + buffer; }
+  /// A number that no other caller gets, the same whenever a model is built: for random numbers of its own.
+  std::int64_t next_random_stream() { return random_streams_++; }
   Value constant(Tensor tensor);
 
   /// Adds a node. `op` must live as long as any graph with it. Throws Error if the op does not take these inputs, or if
@@ -153,6 +176,8 @@ class GraphBuilder {
   std::string unique_name(const std::string& name);
 
   Graph graph_;
+  BuildOptions options_;
+  std::int64_t random_streams_ = 0;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> last_number_;
   std::string scope_;

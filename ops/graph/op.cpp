@@ -41,4 +41,18 @@ std::vector<TensorInfo> infer_like_input(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
+std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  if (!(inputs[0] == inputs[1])) inputs.refuse("both inputs must have the same shape and dtype");
+  return {inputs[0]};
+}
+
+std::size_t axis_of(const OpInputs& inputs, std::size_t i, bool batch_too) {
+  const auto rank = static_cast<std::int64_t>(inputs.shape(i).rank());
+  const auto axis = inputs.attributes.integer("axis");
+  if (axis < 0 || axis >= rank) inputs.refuse("there is no axis " + std::to_string(axis));
+  if (axis == 0 && inputs.shape(i).has_batch() && !batch_too) inputs.refuse("the axis must not be the batch");
+  return static_cast<std::size_t>(axis);
+}
+
 }  // namespace troupe

@@ -53,6 +53,12 @@ struct OpInputs {
 
 /// Shape rule of ops with one float32 input and an output like it.
 std::vector<TensorInfo> infer_like_input(const OpInputs& inputs);
+/// Shape rule of ops with two inputs of one shape and dtype and an output like them.
+std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs);
+
+/// The axis that the attribute `axis` names. Refuses one that input `i` does not
+/// have, and the batch axis unless `batch_too`.
+std::size_t axis_of(const OpInputs& inputs, std::size_t i = 0, bool batch_too = false);
 
 struct OpCall;
 struct OpGradient;

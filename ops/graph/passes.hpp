@@ -15,7 +15,14 @@ Graph fuse_pool_and_relu(const Graph& graph);
 /// reads the values between them.
 Graph fuse_bias_and_activation(const Graph& graph);
 
+/// A value that is added to a batch norm, and a relu after it, become part of it, where nothing else reads the values
+/// between them.
+Graph fuse_batch_norm(const Graph& graph);
+
 /// All of the above, for a forward graph whose gradient is taken afterwards.
 Graph optimize_forward(const Graph& graph);
+
+/// Sums over all replicas become what is summed: the graph of a replica that is the only one.
+Graph without_all_reduce(const Graph& graph);
 
 }  // namespace troupe

@@ -8,7 +8,7 @@ namespace troupe {
 
 /// How a parameter is initialised. The bits depend on (seed, stream, shape) only, never on the device or the replica.
 struct Initializer {
-  enum class Kind { constant, glorot_uniform, he_uniform, fan_in_uniform };
+  enum class Kind { constant, glorot_uniform, he_uniform, fan_in_uniform, uniform, normal };
 
   Kind kind = Kind::constant;
   double value = 0.0;
@@ -24,6 +24,11 @@ struct Initializer {
   /// Uniform in +-sqrt(1 / fan in), the default of PyTorch's layers: smaller than the two above. At usual rates,
   /// training then does not amplify last-bit differences.
   static Initializer fan_in_uniform() { return {Kind::fan_in_uniform, 0.0}; }
+
+  /// Uniform in +-limit.
+  static Initializer uniform(double limit) { return {Kind::uniform, limit}; }
+  /// Normal with mean 0: Box and Muller's method.
+  static Initializer normal(double deviation) { return {Kind::normal, deviation}; }
 
   /// Fills a float32 tensor. The last axis counts the outputs, the one before it the inputs; axes before those are the
   /// kernel of a convolution and multiply both. `stream` distinguishes the parameters of a model.

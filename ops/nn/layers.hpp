@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/ops/average_pool.hpp"
 #include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/graph.hpp"
@@ -16,12 +17,13 @@ namespace troupe {
 /// Any function from values to a value, such as relu.
 using Activation = Value (*)(Value);
 
-/// x [B, N] times weights [N, units] plus bias.
+/// x [..., N] times weights [N, units] plus bias.
 struct Dense {
   static constexpr const char* kName = "dense";
   std::int64_t units;
   Activation activation = nullptr;
   Initializer initializer = Initializer::fan_in_uniform();
+  bool bias = true;
 
   Value operator()(Value x) const;
 };
@@ -34,6 +36,7 @@ struct Conv2d {
   Activation activation = nullptr;
   Conv2dOptions options = {};
   Initializer initializer = Initializer::fan_in_uniform();
+  bool bias = true;
 
   Value operator()(Value x) const;
 };
@@ -45,6 +48,20 @@ struct MaxPool {
   Value operator()(Value x) const { return max_pool(x, options); }
 };
 
+struct AveragePool {
+  static constexpr const char* kName = "average";
+  AveragePoolOptions options = {};
+
+  Value operator()(Value x) const { return average_pool(x, options); }
+};
+
+/// The mean of whole images: [B, H, W, C] -> [B, C].
+struct GlobalAveragePool {
+  static constexpr const char* kName = "average";
+
+  Value operator()(Value x) const;
+};
+
 struct Flatten {
   static constexpr const char* kName = "flatten";
 
@@ -52,10 +69,12 @@ struct Flatten {
 };
 
 /// A layer of any type: a name for its scope and a function. A user-defined layer is a struct with kName and a call
-/// operator.
+/// operator. Activations are layers, too.
 class Layer {
  public:
+  Layer(Activation activation) : name_("activation"), function_(activation) {}  // NOLINT: as below
   template <class T>
+  requires requires { T::kName; }
   Layer(T layer) : name_(T::kName), function_(std::move(layer)) {}  // NOLINT: layers stand in a list as they are
 
   const std::string& name() const { return name_; }
@@ -70,11 +89,25 @@ class Layer {
 class Sequential {
  public:
   Sequential(std::initializer_list<Layer> layers) : layers_(layers) {}
+  explicit Sequential(std::vector<Layer> layers) : layers_(std::move(layers)) {}
+
+  static constexpr const char* kName = "block";
 
   Value operator()(Value x) const;
 
  private:
   std::vector<Layer> layers_;
+};
+
+/// activation(body(x) + shortcut(x)), by default without an activation and with x itself: He and others, "Deep residual
+/// learning for image recognition" (CVPR 2016).
+struct Residual {
+  static constexpr const char* kName = "residual";
+  Sequential body;
+  Sequential shortcut = Sequential(std::vector<Layer>());
+  Activation activation = nullptr;
+
+  Value operator()(Value x) const;
 };
 
 }  // namespace troupe

@@ -1,64 +1,121 @@
 #include "troupe/ops/nn/loss.hpp"
 
-#include <numeric>
+#include <map>
 
+#include "troupe/ops/activation.hpp"
+#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/math.hpp"
+#include "troupe/ops/nn/targets.hpp"
 #include "troupe/ops/reduce.hpp"
+#include "troupe/ops/reshape.hpp"
 #include "troupe/ops/softmax.hpp"
 
 namespace troupe {
 
 namespace {
 
-const std::string& field_name(const std::string& name, const Inputs& fields) {
-  return name.empty() ? fields.fields().back().name : name;
+Value number(GraphBuilder& builder, double value) {
+  return builder.constant(Tensor::scalar(static_cast<float>(value)));
 }
 
-Value logits_of(const Outputs& outputs, const std::string& name, const std::string& reader) {
-  const auto logits = outputs[name];
-  if (logits.shape().rank() != 2 || logits.dtype() != DType::float32)
-    throw Error("loss", "the model's output is " + to_string(logits.info()) + ", but " + reader +
-                            " needs logits float32[B, C]");
-  return logits;
+/// x [B, ...] added up over all axes but the first: [B].
+Value sum_of_rows(Value x) {
+  std::vector<std::int64_t> axes;
+  for (std::size_t axis = 1; axis < x.shape().rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+  return axes.empty() ? x : reduce_sum(x, axes);
 }
 
-Value labels_of(const Inputs& fields, const std::string& name, const std::string& reader) {
-  return fields.expect(field_name(name, fields), {Shape{kBatch}, DType::int32}, reader);
+/// The losses of all labels of a row, averaged over those that are not ignored.
+Value mean_of_counted(Value losses, Value labels, std::optional<std::int32_t> ignored) {
+  if (!ignored) return mean_of_rows(losses);
+  auto& builder = losses.builder();
+  const auto counted = cast(not_equal(labels, builder.constant(Tensor::scalar(*ignored))), DType::float32);
+  const auto count = sum_of_rows(counted);
+  const auto one = number(builder, 1.0);
+  return div(sum_of_rows(losses), where(less(count, one), one, count));
 }
 
-/// [B]: the mean over the elements of every row.
-Value squared_error(const Outputs& outputs, const Inputs& fields, const std::string& output,
-                    const std::string& target) {
+Value difference(const Outputs& outputs, const Inputs& fields, const std::string& output, const std::string& target,
+                 const char* reader) {
   const auto y = outputs[output];
-  const auto difference = sub(y, fields.expect(field_name(target, fields), y.info(), "the mean squared error"));
-  std::vector<std::int64_t> axes(y.shape().rank() - 1);
-  std::iota(axes.begin(), axes.end(), 1);
-  const auto square = mul(difference, difference);
-  return axes.empty() ? square : reduce_mean(square, axes);
+  return sub(y, target_of(fields, target, y, reader));
 }
 
 }  // namespace
 
-Metric accuracy(const std::string& logits, const std::string& labels) {
-  return {"accuracy", [=](const Outputs& outputs, const Inputs& fields) -> MetricSums {
-            return count_correct(logits_of(outputs, logits, "the accuracy"), labels_of(fields, labels, "the accuracy"));
-          }};
-}
-
-Metric mean_squared_error(const std::string& output, const std::string& target) {
-  return {"mean_squared_error", [=](const Outputs& outputs, const Inputs& fields) -> MetricSums {
-            return reduce_sum(squared_error(outputs, fields, output, target), std::vector<std::int64_t>{0});
-          }};
-}
-
 Value SoftmaxCrossEntropy::operator()(const Outputs& outputs, const Inputs& fields) const {
   constexpr const char* kReader = "the softmax cross-entropy";
-  return softmax_cross_entropy(logits_of(outputs, logits, kReader), labels_of(fields, labels, kReader)).loss;
+  const auto of_model = logits_of(outputs, logits, kReader);
+  if (!soft) {
+    const auto wanted = labels_of(fields, labels, of_model, kReader);
+    const auto losses = softmax_cross_entropy(of_model, wanted, {.smoothing = smoothing, .ignored = ignored}).loss;
+    return mean_of_counted(losses, wanted, ignored);
+  }
+  if (ignored) throw Error("loss", "probabilities have no label to ignore");
+  if (!(smoothing >= 0.0 && smoothing <= 1.0)) throw Error("loss", "the smoothing must be in [0, 1]");
+  auto wanted = target_of(fields, labels, of_model, kReader);
+  if (smoothing > 0.0) wanted = wanted * (1.0 - smoothing) + smoothing / static_cast<double>(of_model.shape().back(0));
+  return mean_of_rows(soft_cross_entropy(of_model, wanted));
+}
+
+std::vector<Metric> SoftmaxCrossEntropy::metrics() const {
+  if (soft) return {};
+  return {accuracy(logits, labels, ignored)};
+}
+
+// log(1 + exp(x)) - x t: no exponential of a large x is taken.
+Value BinaryCrossEntropy::operator()(const Outputs& outputs, const Inputs& fields) const {
+  const auto x = outputs[logits];
+  const auto wanted = target_of(fields, target, x, "the binary cross-entropy");
+  return mean_of_rows(sub(softplus(x), mul(x, wanted)));
 }
 
 Value MeanSquaredError::operator()(const Outputs& outputs, const Inputs& fields) const {
-  return squared_error(outputs, fields, output, target);
+  const auto d = difference(outputs, fields, output, target, "the mean squared error");
+  return mean_of_rows(mul(d, d));
+}
+
+Value MeanAbsoluteError::operator()(const Outputs& outputs, const Inputs& fields) const {
+  return mean_of_rows(abs(difference(outputs, fields, output, target, "the mean absolute error")));
+}
+
+Value Huber::operator()(const Outputs& outputs, const Inputs& fields) const {
+  if (!(delta > 0.0)) throw Error("huber", "delta must be above 0");
+  const auto d = difference(outputs, fields, output, target, "the Huber loss");
+  const auto size = abs(d);
+  const auto near = less_equal(size, number(d.builder(), delta));
+  return mean_of_rows(where(near, mul(d, d) * 0.5, (size - delta / 2.0) * delta));
+}
+
+Value WeightedByRow::operator()(const Outputs& outputs, const Inputs& fields) const {
+  const auto losses = loss(outputs, fields);
+  const auto shape = fields.info(weight).shape;
+  const Shape wanted = shape.rank() == 2 && shape[1] == 1 ? shape : Shape{kBatch};
+  const auto weights = fields.expect(weight, {wanted, DType::float32}, "the weights of the rows");
+  return mul(losses, wanted.rank() == 2 ? reshape(weights, {kBatch}) : weights);
+}
+
+Value SumOfLosses::operator()(const Outputs& outputs, const Inputs& fields) const {
+  if (terms.empty()) throw Error("loss", "a sum of losses needs at least one");
+  Value sum;
+  for (const auto& [weight, loss] : terms) {
+    const auto term = loss(outputs, fields) * weight;
+    sum = sum.valid() ? add(sum, term) : term;
+  }
+  return sum;
+}
+
+std::vector<Metric> SumOfLosses::metrics() const {
+  std::vector<Metric> all;
+  std::map<std::string, int> taken;
+  for (const auto& term : terms)
+    for (const auto& metric : term.loss.metrics()) {
+      const auto number = ++taken[metric.name];
+      all.push_back(number == 1 ? metric : metric.named(metric.name + "_" + std::to_string(number)));
+    }
+  return all;
 }
 
 }  // namespace troupe

@@ -1,36 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-#include "troupe/ops/nn/model.hpp"
+#include "troupe/ops/nn/metric.hpp"
 
 namespace troupe {
-
-/// What one replica adds to a metric in one step, as scalars, float32 or int64. Over replicas and steps both are
-/// summed; the metric is sum / count.
-struct MetricSums {
-  MetricSums(Value sum_of_rows) : sum(sum_of_rows) {}  // NOLINT: a sum over the rows is a metric per row
-  MetricSums(Value sum_of_all, Value count_of_all) : sum(sum_of_all), count(count_of_all) {}
-
-  Value sum;
-  Value count;  ///< invalid: the rows
-};
-
-/// How good a model is, by a number that is reported beside the loss; computed by ops from its outputs and the fields.
-struct Metric {
-  std::string name;
-  std::function<MetricSums(const Outputs& outputs, const Inputs& fields)> sums;
-};
-
-// In these an empty name means the only output of the model, and the last field of the data set.
-
-/// "accuracy": the share of rows whose largest logit, of float32[B, C], is at the label, int32[B].
-Metric accuracy(const std::string& logits = {}, const std::string& labels = {});
-/// "mean_squared_error" of an output against a field of the same shape, float32 [B, ...].
-Metric mean_squared_error(const std::string& output = {}, const std::string& target = {});
 
 /// What training minimises: from the outputs of a model and the fields of a batch one float32 per row, [B]. Any such
 /// function; one of two values reads the model's only output and the last field. A loss may provide metrics (a member
@@ -57,21 +35,80 @@ class Loss {
   std::vector<Metric> metrics_;
 };
 
-/// Softmax cross-entropy of logits float32[B, C] from integer labels int32[B]. Provides the accuracy.
+// In these an empty name of an output means the only one of the model, that of a field the last one.
+
+/// Softmax cross-entropy of logits float32[B, ..., C] from integer labels int32[B, ...], or from probabilities
+/// float32[B, ..., C]; of a row the mean over its labels that are not ignored. Provides the accuracy for integer
+/// labels.
 struct SoftmaxCrossEntropy {
-  std::string logits = {};  ///< an output of the model; empty: the only one
-  std::string labels = {};  ///< a field; empty: the last
+  std::string logits = {};
+  std::string labels = {};
+  /// So much of the target is shared equally by all classes.
+  double smoothing = 0.0;
+  /// A label that does not count, such as padding. Only for integer labels.
+  std::optional<std::int32_t> ignored = {};
+  /// The labels are probabilities.
+  bool soft = false;
 
   Value operator()(const Outputs& outputs, const Inputs& fields) const;
-  std::vector<Metric> metrics() const { return {accuracy(logits, labels)}; }
+  std::vector<Metric> metrics() const;
+};
+
+/// Cross-entropy of the probabilities sigmoid(x) from targets in [0, 1], both float32 [B, ...]; x are logits. Of a row
+/// the mean.
+struct BinaryCrossEntropy {
+  std::string logits = {};
+  std::string target = {};
+
+  Value operator()(const Outputs& outputs, const Inputs& fields) const;
 };
 
 /// The mean, over the elements of a row, of (output - target) squared; both float32 [B, ...] of the same shape.
 struct MeanSquaredError {
-  std::string output = {};  ///< an output of the model; empty: the only one
-  std::string target = {};  ///< a field; empty: the last
+  std::string output = {};
+  std::string target = {};
 
   Value operator()(const Outputs& outputs, const Inputs& fields) const;
+};
+
+/// The mean, over the elements of a row, of |output - target|.
+struct MeanAbsoluteError {
+  std::string output = {};
+  std::string target = {};
+
+  Value operator()(const Outputs& outputs, const Inputs& fields) const;
+};
+
+/// The mean, over the elements of a row, of d^2 / 2 for a difference d of at most `delta`, else delta (|d| - delta /
+/// 2): Huber, "Robust estimation of a location parameter" (1964).
+struct Huber {
+  std::string output = {};
+  std::string target = {};
+  double delta = 1.0;
+
+  Value operator()(const Outputs& outputs, const Inputs& fields) const;
+};
+
+/// A loss times a weight for every row, a field float32[B] or [B, 1]. The mean over a batch still divides by its rows.
+struct WeightedByRow {
+  Loss loss;
+  std::string weight;
+
+  Value operator()(const Outputs& outputs, const Inputs& fields) const;
+  std::vector<Metric> metrics() const { return loss.metrics(); }
+};
+
+/// Several losses, each times a weight. Provides the metrics of all; of several with one name the later ones get a
+/// number behind it.
+struct SumOfLosses {
+  struct Term {
+    double weight;
+    Loss loss;
+  };
+  std::vector<Term> terms;
+
+  Value operator()(const Outputs& outputs, const Inputs& fields) const;
+  std::vector<Metric> metrics() const;
 };
 
 }  // namespace troupe

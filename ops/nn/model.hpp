@@ -24,6 +24,8 @@ class Inputs {
   /// As above, where the field must be this; the Error says what it is and that `reader` needs it otherwise.
   Value expect(const std::string& name, const TensorInfo& info, const std::string& reader) const;
   bool has(const std::string& name) const;
+  /// What a field is, whether or not it is read. Throws Error like the first.
+  const TensorInfo& info(const std::string& name) const { return find(name).info; }
   const std::vector<Field>& fields() const { return fields_; }
   GraphBuilder& builder() const { return *builder_; }
 

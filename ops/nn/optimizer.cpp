@@ -2,103 +2,161 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/math.hpp"
 
 namespace troupe {
 
 namespace {
 
-// Inputs of an update: the parameter, its states, the gradient, the learning rate, (adam: the batch info), if the
-// attribute `clipped` is set a factor, and optionally a flag, unless which is above 0 nothing changes. Outputs: the
-// parameter and its states, in place.
-std::vector<TensorInfo> infer_update(const OpInputs& inputs, std::size_t states, std::size_t scalars) {
-  const std::size_t clipped = inputs.attributes.flag("clipped") ? 1 : 0;
-  const auto required = 2 + states + scalars + clipped;
-  inputs.expect_count(required, required + 1);
-  std::vector<TensorInfo> outputs;
-  for (std::size_t i = 0; i <= states + 1; ++i)
-    if (!(inputs[i] == inputs[0])) inputs.refuse("parameter, state and gradient must have the same shape and dtype");
-  const TensorInfo scalar{Shape{}, DType::float32};
-  inputs.expect_info(states + 2, scalar, "the learning rate");
-  for (auto i = required - clipped; i < inputs.size(); ++i) inputs.expect_info(i, scalar, "the factor or flag");
-  if (scalars == 2) inputs.expect_batch_info(states + 3);
-  for (std::size_t i = 0; i <= states; ++i) outputs.push_back(inputs[i]);
-  return outputs;
-}
-
-std::vector<TensorInfo> infer_sgd(const OpInputs& inputs) {
-  return infer_update(inputs, inputs.attributes.number("momentum") != 0.0 ? 1 : 0, 1);
-}
-
-std::vector<TensorInfo> infer_adam(const OpInputs& inputs) {
-  return infer_update(inputs, 2, 2);
-}
+const TensorInfo kScalar{Shape{}, DType::float32};
 
 std::vector<TensorInfo> infer_norm_factor(const OpInputs& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) inputs.expect_dtype(i, DType::float32);
-  return {{Shape{}, DType::float32}};
+  return {kScalar};
 }
 
-void add_options(std::vector<Value>& inputs, const UpdateInputs& in) {
-  if (in.factor.valid()) inputs.push_back(in.factor);
-  if (in.apply_if.valid()) inputs.push_back(in.apply_if);
+/// State, value, and optionally a flag: the state becomes the value.
+std::vector<TensorInfo> infer_assign(const OpInputs& inputs) {
+  inputs.expect_count(2, 3);
+  if (!(inputs[0] == inputs[1])) inputs.refuse("state and value must have the same shape and dtype");
+  if (inputs.size() == 3) inputs.expect_info(2, kScalar, "the flag");
+  return {inputs[0]};
 }
 
-void refuse_unless(bool good, const char* place, const char* what) {
-  if (!good) throw Error(place, what);
+/// Batch info, and optionally a flag. Attribute: steps. Outputs: the batch info with the number of the update in place
+/// of the step; a flag that is above 0 in the last step of an update.
+std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
+  inputs.expect_count(1, 2);
+  inputs.expect_batch_info(0);
+  if (inputs.size() == 2) inputs.expect_info(1, kScalar, "the flag");
+  if (inputs.attributes.integer("steps") < 1) inputs.refuse("needs at least one step");
+  return {inputs[0], kScalar};
+}
+
+/// Sum, gradient, batch info, and optionally a flag. Attribute: steps.
+std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
+  inputs.expect_count(3, 4);
+  if (!(inputs[0] == inputs[1])) inputs.refuse("sum and gradient must have the same shape and dtype");
+  inputs.expect_batch_info(2);
+  if (inputs.size() == 4) inputs.expect_info(3, kScalar, "the flag");
+  return {inputs[0]};
+}
+
+/// Average, parameter, batch info. Attribute: decay.
+std::vector<TensorInfo> infer_average(const OpInputs& inputs) {
+  inputs.expect_count(3, 3);
+  if (!(inputs[0] == inputs[1])) inputs.refuse("average and parameter must have the same shape and dtype");
+  inputs.expect_batch_info(2);
+  return {inputs[0]};
+}
+
+std::string name_of(Value parameter) {
+  return parameter.builder().graph().producer(parameter.id()).name;
+}
+
+std::vector<Value> with_flag(std::vector<Value> inputs, Value flag) {
+  if (flag.valid()) inputs.push_back(flag);
+  return inputs;
+}
+
+Value state_of(Value parameter, const char* state) {
+  return parameter.builder().state(name_of(parameter) + "/" + state, parameter.shape(), Initializer::zeros());
 }
 
 }  // namespace
 
 const OpDef kGlobalNormFactor{.name = "global_norm_factor", .infer = infer_norm_factor, .accepts_empty = true};
-const OpDef kSgdUpdate{.name = "sgd_update", .kind = OpKind::update, .infer = infer_sgd};
-const OpDef kAdamUpdate{.name = "adam_update", .kind = OpKind::update, .infer = infer_adam};
+const OpDef kAssign{.name = "assign", .kind = OpKind::update, .infer = infer_assign};
+const OpDef kAccumulation{.name = "accumulation", .infer = infer_accumulation};
+const OpDef kAccumulate{.name = "accumulate", .kind = OpKind::update, .infer = infer_accumulate};
+const OpDef kAverage{.name = "average", .kind = OpKind::update, .infer = infer_average};
+
+Optimizer Optimizer::with_group(ParameterFilter group, const Optimizer& own) const {
+  auto changed = *this;
+  changed.groups_.push_back({std::move(group), {own}});
+  return changed;
+}
+
+Optimizer Optimizer::frozen(ParameterFilter group) const {
+  auto changed = *this;
+  changed.groups_.push_back({std::move(group), {}});
+  return changed;
+}
+
+Optimizer Optimizer::accumulating(std::int64_t steps) const {
+  if (steps < 1) throw Error("optimizer", "needs at least one step for an update, not " + std::to_string(steps));
+  auto changed = *this;
+  changed.accumulated_ = steps;
+  return changed;
+}
+
+Optimizer Optimizer::averaging(double decay) const {
+  if (!(decay >= 0.0 && decay < 1.0)) throw Error("optimizer", "the decay of the average must be in [0, 1)");
+  auto changed = *this;
+  changed.averaging_ = decay;
+  return changed;
+}
+
+const Optimizer::Group* Optimizer::group_of(const std::string& name) const {
+  for (const auto& group : groups_)
+    if (group.has(name)) return &group;
+  return nullptr;
+}
+
+bool Optimizer::trains(const std::string& name) const {
+  const auto* group = group_of(name);
+  return group == nullptr || !group->own.empty();
+}
 
 void Optimizer::apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
                       Value apply_if) const {
   auto& builder = batch_info.builder();
   GraphBuilder::Scope scope(builder, "optimizer");
-  const auto rate = schedule_.apply(batch_info);
-  Value factor;
-  if (const auto limit = clip_norm_) {
-    if (!(*limit > 0.0)) throw Error("optimizer", "the norm to clip at must be above 0");
-    factor = builder.apply(kGlobalNormFactor, gradients, {{"limit", *limit}})[0];
-  }
+  if (averaging_)
+    for (const auto& parameter : parameters)
+      builder.apply_one(kAverage, {state_of(parameter, "average"), parameter, batch_info}, {{"decay", *averaging_}});
+  if (accumulated_ == 1) return update_all(parameters, gradients, batch_info, apply_if);
+  const Attributes attributes{{"steps", accumulated_}};
+  std::vector<Value> means;
   for (std::size_t i = 0; i < parameters.size(); ++i)
-    update_({parameters[i], gradients[i], rate, batch_info, factor, apply_if});
+    means.push_back(builder.apply(
+        kAccumulate, with_flag({state_of(parameters[i], "accumulated"), gradients[i], batch_info}, apply_if),
+        attributes)[0]);
+  const auto update = builder.apply(kAccumulation, with_flag({batch_info}, apply_if), attributes);
+  update_all(parameters, means, update[0], update[1]);
 }
 
-void Sgd::update(const UpdateInputs& in) const {
-  refuse_unless(momentum >= 0.0 && momentum < 1.0, "sgd", "the momentum must be in [0, 1)");
-  refuse_unless(weight_decay >= 0.0, "sgd", "the weight decay must not be negative");
-  refuse_unless(!nesterov || momentum > 0.0, "sgd", "Nesterov's rule needs a momentum");
-  auto& builder = in.parameter.builder();
-  const auto name = builder.graph().producer(in.parameter.id()).name;
-  std::vector<Value> inputs{in.parameter};
-  if (momentum != 0.0) inputs.push_back(builder.state(name + "/velocity", in.parameter.shape(), Initializer::zeros()));
-  inputs.insert(inputs.end(), {in.gradient, in.learning_rate});
-  add_options(inputs, in);
-  builder.apply(
-      kSgdUpdate, inputs,
-      {{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", weight_decay}, {"clipped", in.factor.valid()}});
-}
-
-void Adam::update(const UpdateInputs& in) const {
-  refuse_unless(beta1 >= 0.0 && beta1 < 1.0, "adam", "beta1 must be in [0, 1)");
-  refuse_unless(beta2 >= 0.0 && beta2 < 1.0, "adam", "beta2 must be in [0, 1)");
-  refuse_unless(epsilon > 0.0, "adam", "epsilon must be above 0");
-  refuse_unless(weight_decay >= 0.0, "adam", "the weight decay must not be negative");
-  auto& builder = in.parameter.builder();
-  const auto name = builder.graph().producer(in.parameter.id()).name;
-  const auto m = builder.state(name + "/m", in.parameter.shape(), Initializer::zeros());
-  const auto v = builder.state(name + "/v", in.parameter.shape(), Initializer::zeros());
-  std::vector<Value> inputs{in.parameter, m, v, in.gradient, in.learning_rate, in.batch_info};
-  add_options(inputs, in);
-  builder.apply(kAdamUpdate, inputs,
-                {{"beta1", beta1},
-                 {"beta2", beta2},
-                 {"epsilon", epsilon},
-                 {"weight_decay", weight_decay},
-                 {"clipped", in.factor.valid()}});
+void Optimizer::update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
+                           Value apply_if) const {
+  auto& builder = batch_info.builder();
+  std::vector<Value> own, own_gradients;
+  for (const auto& group : groups_) {
+    std::vector<Value> of_group, gradients_of_group;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (group_of(name_of(parameters[i])) != &group) continue;
+      of_group.push_back(parameters[i]);
+      gradients_of_group.push_back(gradients[i]);
+    }
+    if (!of_group.empty() && !group.own.empty())
+      group.own[0].update_all(of_group, gradients_of_group, batch_info, apply_if);
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (group_of(name_of(parameters[i])) != nullptr) continue;
+    own.push_back(parameters[i]);
+    own_gradients.push_back(gradients[i]);
+  }
+  if (own.empty()) return;
+  const auto rate = schedule_.apply(batch_info);
+  if (clip_value_) {
+    if (!(*clip_value_ > 0.0)) throw Error("optimizer", "the value to clip at must be above 0");
+    for (auto& gradient : own_gradients) gradient = clip(gradient, -*clip_value_, *clip_value_);
+  }
+  Value factor;
+  if (clip_norm_) {
+    if (!(*clip_norm_ > 0.0)) throw Error("optimizer", "the norm to clip at must be above 0");
+    factor = builder.apply(kGlobalNormFactor, own_gradients, {{"limit", *clip_norm_}})[0];
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) update_({own[i], own_gradients[i], rate, batch_info, factor, apply_if});
 }
 
 }  // namespace troupe

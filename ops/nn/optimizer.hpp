@@ -1,57 +1,42 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <string>
 
-#include "troupe/ops/nn/schedule.hpp"
+#include "troupe/ops/nn/update_rules.hpp"
 
 namespace troupe {
 
-/// Inputs of the update of one parameter.
-struct UpdateInputs {
-  Value parameter;
-  Value gradient;       ///< of the whole batch
-  Value learning_rate;  ///< scalar
-  Value batch_info;     ///< int64[4]: rows, global rows, first global row, step
-  Value factor;         ///< scalar that the gradient is multiplied by (clipping), or invalid
-  Value apply_if;       ///< float32 scalar flag: unless above 0, parameter and state must not change; or invalid
-};
+/// Says whether a parameter, by its name, belongs to a group.
+using ParameterFilter = std::function<bool(const std::string& name)>;
 
-/// Stochastic gradient descent. With momentum m: v = m v + g, p = p - lr v; with Nesterov: p = p - lr (g + m v). Weight
-/// decay w adds w p to the gradient.
-struct Sgd {
-  Schedule lr = 0.01;
-  double momentum = 0.0;
-  bool nesterov = false;
-  double weight_decay = 0.0;
-  /// The largest global norm of the gradients, beyond which all are scaled down; none: no clipping.
-  std::optional<double> clip_norm = {};
-
-  void update(const UpdateInputs& inputs) const;
-};
-
-/// Kingma and Ba, "Adam: a method for stochastic optimization" (ICLR 2015), algorithm 1. Weight decay adds w p to the
-/// gradient.
-struct Adam {
-  Schedule lr = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0.0;
-  std::optional<double> clip_norm = {};
-
-  void update(const UpdateInputs& inputs) const;
-};
-
-/// A rule that updates parameters by ops of the graph: Sgd, Adam, or any copyable struct with members `lr`, `clip_norm`
-/// and `update` like theirs.
+/// A rule that updates parameters by ops of the graph: Sgd, Adam, ..., or any copyable struct with members `lr`,
+/// `clip_norm` and `update` like theirs, and optionally `clip_value`. A value: with_group() and the like return a
+/// changed copy.
 class Optimizer {
  public:
   template <class Rule>
   Optimizer(Rule rule)  // NOLINT: a rule is an optimizer
-      : schedule_(rule.lr),
-        clip_norm_(rule.clip_norm),
-        update_([rule = std::move(rule)](const UpdateInputs& inputs) { rule.update(inputs); }) {}
+      : schedule_(rule.lr), clip_norm_(rule.clip_norm) {
+    if constexpr (requires { rule.clip_value; }) clip_value_ = rule.clip_value;
+    update_ = [rule = std::move(rule)](const UpdateInputs& inputs) { rule.update(inputs); };
+  }
+
+  /// The parameters of the group are updated by another optimizer, with a schedule and clipping of its own; of several
+  /// groups the first that has the parameter counts.
+  Optimizer with_group(ParameterFilter group, const Optimizer& own) const;
+  /// The parameters of the group keep their values, and get no gradient.
+  Optimizer frozen(ParameterFilter group) const;
+  /// The gradients of `steps` steps are averaged for one update, so that many micro-batches count as one batch.
+  /// Schedules count updates. A step whose loss is not finite adds nothing; as the last of its group it makes no
+  /// update.
+  Optimizer accumulating(std::int64_t steps) const;
+  /// Keeps an average of every parameter, as state `NAME/average`: decay times the old average plus 1 - decay times the
+  /// value with which a step began; at first the value itself.
+  Optimizer averaging(double decay) const;
+
+  /// False if the parameter is frozen.
+  bool trains(const std::string& name) const;
 
   /// Adds schedule, clipping and the updates of all parameters. With the flag `apply_if` (float32 scalar on the device,
   /// such as all_finite gives) parameters and states keep their bits unless it is above 0. Throws Error if an option is
@@ -60,9 +45,20 @@ class Optimizer {
              Value apply_if = {}) const;
 
  private:
+  struct Group {
+    ParameterFilter has;
+    std::vector<Optimizer> own;  // one, or none: frozen
+  };
+  const Group* group_of(const std::string& name) const;
+  void update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
+                  Value apply_if) const;
+
   Schedule schedule_;
-  std::optional<double> clip_norm_;
+  std::optional<double> clip_norm_, clip_value_;
   std::function<void(const UpdateInputs&)> update_;
+  std::vector<Group> groups_;
+  std::int64_t accumulated_ = 1;
+  std::optional<double> averaging_;
 };
 
 }  // namespace troupe

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/elementwise.hpp"
 
 namespace troupe {
 
@@ -17,9 +18,28 @@ std::vector<TensorInfo> infer_learning_rate(const OpInputs& inputs) {
   return {{Shape{}, DType::float32}};
 }
 
+std::vector<TensorInfo> infer_step_number(const OpInputs& inputs) {
+  inputs.expect_count(1, 1);
+  inputs.expect_batch_info(0);
+  return {{Shape{}, DType::int64}};
+}
+
+/// A table [N], and the batch info.
+std::vector<TensorInfo> infer_table_rate(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_rank(0, 1);
+  if (inputs.shape(0)[0] < 1) inputs.refuse("the table is empty");
+  inputs.expect_batch_info(1);
+  return {{Shape{}, DType::float32}};
+}
+
 }  // namespace
 
 const OpDef kLearningRate{.name = "learning_rate", .infer = infer_learning_rate};
+
+const OpDef kStepNumber{.name = "step_number", .infer = infer_step_number};
+const OpDef kTableRate{.name = "table_rate", .infer = infer_table_rate};
 
 Schedule Schedule::step_decay(double rate, std::int64_t period, double decay) {
   Schedule schedule(rate);
@@ -43,8 +63,33 @@ Schedule Schedule::with_warm_up(std::int64_t steps) const {
   return schedule;
 }
 
+Schedule Schedule::from_table(std::vector<float> rates) {
+  if (rates.empty()) throw Error("learning_rate", "the table of rates is empty");
+  for (std::size_t step = 0; step < rates.size(); ++step)
+    if (!(rates[step] >= 0.0F) || !std::isfinite(rates[step]))
+      throw Error("learning_rate", "the rate of step " + std::to_string(step) + " must be 0 or more, not " +
+                                       std::to_string(rates[step]));
+  Schedule schedule(rates[0]);
+  schedule.table_ = std::make_shared<const std::vector<float>>(std::move(rates));
+  return schedule;
+}
+
+Schedule Schedule::from_function(const std::function<double(std::int64_t step)>& rate, std::int64_t steps) {
+  std::vector<float> rates;
+  for (std::int64_t step = 0; step < steps; ++step) rates.push_back(static_cast<float>(rate(step)));
+  return from_table(std::move(rates));
+}
+
+Schedule Schedule::from_ops(std::function<Value(Value step)> rate) {
+  Schedule schedule(0.0);
+  schedule.ops_ = std::move(rate);
+  return schedule;
+}
+
 double Schedule::at(std::int64_t step) const {
+  if (ops_) throw Error("learning_rate", "ops compute the rate: it is known on the device only");
   double rate = base;
+  if (table_) rate = (*table_)[static_cast<std::size_t>(std::min(step, static_cast<std::int64_t>(table_->size()) - 1))];
   if (kind == Kind::step) rate = base * std::pow(decay, static_cast<double>(step / period));
   if (kind == Kind::cosine) {
     const auto part = static_cast<double>(std::min(step, period)) / static_cast<double>(period);
@@ -54,7 +99,28 @@ double Schedule::at(std::int64_t step) const {
   return rate;
 }
 
+/// The rate while it rises: times (step + 1) / warm-up, at most 1.
+Value Schedule::warm_up_of(Value rate, Value batch_info) const {
+  if (warm_up == 0) return rate;
+  auto rising = *this;
+  rising.table_ = nullptr;
+  rising.ops_ = nullptr;
+  rising.base = 1.0;
+  return mul(rate, rising.apply(batch_info));
+}
+
 Value Schedule::apply(Value batch_info) const {
+  auto& builder = batch_info.builder();
+  if (table_) {
+    const auto table = builder.constant(Tensor::from<float>({static_cast<std::int64_t>(table_->size())}, *table_));
+    return warm_up_of(builder.apply_one(kTableRate, {table, batch_info}), batch_info);
+  }
+  if (ops_) {
+    const auto rate = ops_(cast(builder.apply_one(kStepNumber, {batch_info}), DType::float32));
+    if (!rate.valid() || !(rate.info() == TensorInfo{Shape{}, DType::float32}))
+      throw Error("learning_rate", "the ops must give a float32 scalar");
+    return warm_up_of(rate, batch_info);
+  }
   if (!(base >= 0.0) || !std::isfinite(base))
     throw Error("learning_rate", "the rate must be 0 or more, not " + std::to_string(base));
   if (period < 1) throw Error("learning_rate", "the period must be at least one step");

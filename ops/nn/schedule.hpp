@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
 
 #include "troupe/ops/graph/graph.hpp"
 
@@ -25,12 +28,24 @@ struct Schedule {
   /// Half a cosine wave from `rate` down to `floor`: Loshchilov and Hutter, "SGDR" (ICLR 2017), without restarts.
   static Schedule cosine(double rate, std::int64_t steps, double floor = 0.0);
   Schedule with_warm_up(std::int64_t steps) const;
+  /// The rate of every step; after the last one it stays.
+  static Schedule from_table(std::vector<float> rates);
+  /// As above, computed now for so many steps.
+  static Schedule from_function(const std::function<double(std::int64_t step)>& rate, std::int64_t steps);
+  /// Ops that compute the rate, a float32 scalar, from the step, a float32 scalar.
+  static Schedule from_ops(std::function<Value(Value step)> rate);
 
-  /// The rate at a step.
+  /// The rate at a step. Throws Error for one that ops compute.
   double at(std::int64_t step) const;
   /// The op: batch_info int64[4] -> float32 scalar. Throws Error if a field is out of range.
   Value apply(Value batch_info) const;
   static Schedule from(const Attributes& attributes);
+
+ private:
+  Value warm_up_of(Value rate, Value batch_info) const;
+
+  std::shared_ptr<const std::vector<float>> table_;
+  std::function<Value(Value)> ops_;
 };
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "troupe/actors/run/end_run.hpp"
@@ -18,6 +19,22 @@ constexpr std::size_t kRows = 0;  // in place of the input that holds a count: t
 double number_of(const Tensor& scalar) {
   return scalar.dtype() == DType::int64 ? static_cast<double>(scalar.item<std::int64_t>())
                                         : static_cast<double>(scalar.item<float>());
+}
+
+/// The elements of a sum of any shape but a scalar's.
+MetricTable table_of(const Tensor& sums) {
+  MetricTable table{sums.shape(), std::vector<double>(static_cast<std::size_t>(sums.elements()))};
+  const auto copy = [&](auto elements) { std::copy(elements.begin(), elements.end(), table.numbers.begin()); };
+  if (sums.dtype() == DType::int64)
+    copy(sums.data<std::int64_t>());
+  else
+    copy(sums.data<float>());
+  return table;
+}
+
+MetricValues::Entry entry_of(const std::string& name, const Tensor& sum, double count) {
+  if (sum.shape().rank() > 0) return {name, 0.0, count, table_of(sum)};
+  return {name, number_of(sum), count};
 }
 
 /// The failure of the step number `index` if all replicas have reported it and a loss among them is not finite.
@@ -48,16 +65,32 @@ void MetricValues::add(const MetricValues& other) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     entries_[i].sum += other.entries_[i].sum;
     entries_[i].count += other.entries_[i].count;
+    auto& numbers = entries_[i].table.numbers;
+    const auto& more = other.entries_[i].table.numbers;
+    if (numbers.size() != more.size()) throw Error("metrics", "tables of different sizes cannot be added");
+    std::ranges::transform(numbers, more, numbers.begin(), std::plus<>());
   }
 }
 
-double MetricValues::operator[](const std::string& name) const {
+const MetricValues::Entry& MetricValues::find(const std::string& name) const {
   std::string known;
   for (const auto& entry : entries_) {
-    if (entry.name == name) return value_of(entry);
+    if (entry.name == name) return entry;
     known += (known.empty() ? "'" : ", '") + entry.name + "'";
   }
   throw Error("metrics", "there is no metric '" + name + "'" + (known.empty() ? "" : " among " + known));
+}
+
+double MetricValues::operator[](const std::string& name) const {
+  const auto& entry = find(name);
+  if (!entry.table.numbers.empty()) throw Error("metrics", "'" + name + "' is a table, not a number");
+  return value_of(entry);
+}
+
+const MetricTable& MetricValues::table(const std::string& name) const {
+  const auto& entry = find(name);
+  if (entry.table.numbers.empty()) throw Error("metrics", "'" + name + "' is a number, not a table");
+  return entry.table;
 }
 
 void MetricsSum::add(const StepMetrics& step) {
@@ -99,8 +132,9 @@ StepMetrics MetricsLog::read(const std::vector<Column>& columns, const Firing& f
   const auto rows = BatchInfo::read(firing.inputs.back()).rows;
   std::vector<MetricValues::Entry> entries;
   for (const auto& column : columns)
-    entries.push_back({column.name, number_of(firing.inputs[column.sum]),
-                       column.count == kRows ? static_cast<double>(rows) : number_of(firing.inputs[column.count])});
+    entries.push_back(
+        entry_of(column.name, firing.inputs[column.sum],
+                 column.count == kRows ? static_cast<double>(rows) : number_of(firing.inputs[column.count])));
   return {firing.step, number_of(firing.inputs[0]), rows, std::move(entries)};
 }
 

@@ -13,6 +13,12 @@
 
 namespace troupe {
 
+/// A table of numbers, row by row.
+struct MetricTable {
+  Shape shape;
+  std::vector<double> numbers;
+};
+
 /// Sums and counts of metrics by name; the value of each is sum / count.
 class MetricValues {
  public:
@@ -20,6 +26,8 @@ class MetricValues {
     std::string name;
     double sum = 0.0;
     double count = 0.0;
+    /// The sums of a metric that is a table; else without numbers.
+    MetricTable table = {};
   };
   MetricValues() = default;
   MetricValues(std::vector<Entry> entries) : entries_(std::move(entries)) {}  // NOLINT: a list of entries is that
@@ -27,13 +35,17 @@ class MetricValues {
   /// Adds sums and counts of the same metrics. Throws Error if their names differ.
   void add(const MetricValues& other);
   /// The value of a metric; 0 if nothing was counted. Throws Error that lists the metrics if there is none of
-  /// that name.
+  /// that name, and if it is a table.
   double operator[](const std::string& name) const;
+  /// A metric that is a table: its sums, not divided by the count. Throws Error if it is none.
+  const MetricTable& table(const std::string& name) const;
   const std::vector<Entry>& entries() const { return entries_; }
 
   static double value_of(const Entry& entry) { return entry.count > 0.0 ? entry.sum / entry.count : 0.0; }
 
  private:
+  const Entry& find(const std::string& name) const;
+
   std::vector<Entry> entries_;
 };
 
@@ -56,6 +68,8 @@ struct Metrics {
 
   /// A metric by name, such as "accuracy".
   double operator[](const std::string& name) const { return values[name]; }
+  /// One that is a table, such as "confusion_matrix": its sums.
+  const MetricTable& table(const std::string& name) const { return values.table(name); }
 };
 
 /// Adds up steps.

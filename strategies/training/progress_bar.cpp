@@ -20,8 +20,10 @@ std::string format(const char* format, auto... values) {
 /// `loss 0.2586  accuracy 0.9046`.
 std::string values_of(const Metrics& metrics) {
   auto text = format("loss %.4f", metrics.loss);
-  for (const auto& entry : metrics.values.entries())
+  for (const auto& entry : metrics.values.entries()) {
+    if (!entry.table.numbers.empty()) continue;
     text += "  " + entry.name + format(" %.4f", MetricValues::value_of(entry));
+  }
   return text;
 }
 

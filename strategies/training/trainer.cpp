@@ -12,7 +12,7 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
                  TrainerOptions options)
     : runtime_(runtime),
       strategy_(strategy),
-      spec_{std::move(model), std::move(loss), std::move(optimizer), options.metrics},
+      spec_{std::move(model), std::move(loss), std::move(optimizer), options.metrics, options.seed},
       options_(std::move(options)),
       store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)) {
   stores_.push_back(store_);

@@ -16,17 +16,6 @@ namespace troupe {
 
 namespace {
 
-Value batch_info_input(GraphBuilder& builder) {
-  const auto info = BatchInfo::info();
-  return builder.input(names::kBatchInfo, info.shape, info.dtype);
-}
-
-Value input_named(GraphBuilder& builder, const std::string& name) {
-  for (auto id : builder.graph().sources(kInput))
-    if (builder.graph().producer(id).name == name) return builder.value(id);
-  throw Error("trainer", "the graph has no input '" + name + "'");
-}
-
 Outputs apply_model(const TrainingSpec& spec, const Inputs& inputs) {
   auto outputs = spec.model(inputs);
   for (const auto& [name, value] : outputs.entries()) inputs.builder().output(names::model_output(name), value);
@@ -44,8 +33,11 @@ void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outp
   const auto sums = metric.sums(outputs, inputs);
   for (const auto& value : {sums.sum, sums.count}) {
     if (!value.valid()) continue;
-    if (value.shape().rank() != 0 || (value.dtype() != DType::float32 && value.dtype() != DType::int64))
-      throw Error("metric", "'" + metric.name + "' must be float32 or int64 scalars, not " + to_string(value.info()));
+    const bool right_shape = value.id() == sums.sum.id() ? !value.shape().has_batch() : value.shape().rank() == 0;
+    if (!right_shape || (value.dtype() != DType::float32 && value.dtype() != DType::int64))
+      throw Error("metric", "'" + metric.name +
+                                "' must be a float32 or int64 sum over the batch and a scalar count, not " +
+                                to_string(value.info()));
   }
   builder.output(names::metric_sum(metric.name), sums.sum);
   if (sums.count.valid()) builder.output(names::metric_count(metric.name), sums.count);
@@ -70,6 +62,27 @@ Value all_agree(Value sum_of_verdicts) {
   return at_least(sum_of_verdicts, 0.0);
 }
 
+std::vector<Value> trained_parameters(GraphBuilder& builder, const Optimizer& optimizer) {
+  std::vector<Value> parameters;
+  for (auto id : builder.graph().sources(kParameter)) {
+    const auto& node = builder.graph().producer(id);
+    if (node.trainable && optimizer.trains(node.name)) parameters.push_back(builder.value(id));
+  }
+  if (parameters.empty()) throw Error("trainer", "the model has no parameters to train");
+  return parameters;
+}
+
+void assign_next_values(GraphBuilder& builder, Value apply_if) {
+  std::vector<std::pair<Value, Value>> assigned;
+  for (auto id : builder.graph().sources(kParameter)) {
+    const auto next = GraphBuilder::name_of_next(builder.graph().producer(id).name);
+    if (builder.graph().has_output(next))
+      assigned.emplace_back(builder.value(id), builder.value(builder.graph().output(next)));
+  }
+  GraphBuilder::Scope scope(builder, "buffers");
+  for (const auto& [buffer, next] : assigned) builder.apply_one(kAssign, {buffer, next, apply_if});
+}
+
 }  // namespace
 
 namespace names {
@@ -86,13 +99,13 @@ std::string model_output(const std::string& output) {
 
 }  // namespace names
 
-Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
-  GraphBuilder builder;
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose) {
+  GraphBuilder builder({.training = purpose == Purpose::training, .seed = spec.seed});
   const Inputs inputs(builder, fields);
   const auto outputs = apply_model(spec, inputs);
   GraphBuilder::Scope scope(builder, "loss");
   const auto loss = loss_of_rows(spec, outputs, inputs);
-  builder.output(names::kLoss, batch_mean(loss, batch_info_input(builder)));
+  builder.output(names::kLoss, batch_mean(loss, builder.batch_info()));
   for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
   return optimize_forward(std::move(builder).build());
 }
@@ -115,11 +128,8 @@ std::vector<std::string> fields_read(const Graph& graph) {
 }
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
-  GraphBuilder builder(forward_graph(spec, fields));
-  std::vector<Value> parameters;
-  for (auto id : builder.graph().sources(kParameter))
-    if (builder.graph().producer(id).trainable) parameters.push_back(builder.value(id));
-  if (parameters.empty()) throw Error("trainer", "the model has no parameters to train");
+  GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
+  const auto parameters = trained_parameters(builder, spec.optimizer);
   const auto loss = builder.value(builder.graph().output(names::kLoss));
   const auto verdict = verdict_on(loss);
   const auto gradient_of = gradients(loss, parameters);
@@ -132,8 +142,9 @@ Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields,
   if (reduced.size() != of_replica.size())
     throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
                                 std::to_string(reduced.size()) + ", not to as many");
-  spec.optimizer.apply(owners, std::span(reduced).subspan(1), input_named(builder, names::kBatchInfo),
-                       all_agree(reduced[0]));
+  const auto apply_if = all_agree(reduced[0]);
+  spec.optimizer.apply(owners, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
+  assign_next_values(builder, apply_if);
   return eliminate_dead_code(std::move(builder).build());
 }
 

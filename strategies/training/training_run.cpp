@@ -1,5 +1,7 @@
 #include "troupe/strategies/training/training_run.hpp"
 
+#include <algorithm>
+
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -53,10 +55,16 @@ void TrainingRun::start_epoch() {
   if (stop_wanted_) plan_->stop();
 }
 
-/// Updates that the parameters have had, by the newest whole copy; nothing if none is whole.
+/// Updates that the parameters have had, by the newest whole copies; nothing if one has none. Those that are frozen
+/// have had none.
 std::optional<std::int64_t> TrainingRun::updates() const {
-  const auto entries = store_->entries();
-  return entries.empty() ? std::nullopt : store_->newest_updates(entries.front().name);
+  std::optional<std::int64_t> most;
+  for (const auto& entry : store_->entries()) {
+    const auto updates = store_->newest_updates(entry.name);
+    if (!updates) return std::nullopt;
+    most = std::max(most.value_or(0), *updates);
+  }
+  return most;
 }
 
 /// Counts what the actors have done, whether or not the callbacks are told.

@@ -33,7 +33,7 @@ ActorId add_feeder(Plan& plan, const TensorInfo& info) {
 TEST_CASE("views become views of edges, not actors") {
   GraphBuilder builder;
   const auto x = builder.input("x", {4, 6});
-  builder.output("y", scale(slice(reshape(x, {24}), 8, {2, 4}), 2.0));
+  builder.output("y", scale(view_at(reshape(x, {24}), 8, {2, 4}), 2.0));
   Plan plan;
   const auto feeder = add_feeder(plan, {Shape{4, 6}, DType::float32});
   lower(plan, std::move(builder).build(), {.inputs = {{"x", {feeder, 0}}}});

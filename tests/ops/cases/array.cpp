@@ -64,6 +64,9 @@ Array to_array(const Tensor& tensor) {
     case DType::int64:
       copy_from<std::int64_t>(tensor, array.data);
       break;
+    case DType::uint8:
+      copy_from<std::uint8_t>(tensor, array.data);
+      break;
     default:
       throw Error("to_array", "no array of " + to_string(tensor));
   }
@@ -78,6 +81,8 @@ Tensor to_tensor(const Array& array, DType dtype) {
       return tensor_of<std::int32_t>(array);
     case DType::int64:
       return tensor_of<std::int64_t>(array);
+    case DType::uint8:
+      return tensor_of<std::uint8_t>(array);
     default:
       throw Error("to_tensor", "no tensor of " + std::string(name_of(dtype)));
   }

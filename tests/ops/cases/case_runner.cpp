@@ -31,6 +31,8 @@ double draw_number(Draw draw, Random& random) {
       return sign * (0.1 + 0.9 * u);
     case Draw::positive:
       return 0.1 + 0.9 * u;
+    case Draw::near_one:
+      return 0.5 + u;
     case Draw::eighths:
       return std::floor(17.0 * u) / 8.0 - 1.0;
     case Draw::off_grid:
@@ -49,7 +51,9 @@ Array draw(const CaseInput& input, std::int64_t rows, Random& random) {
     array.data = {static_cast<double>(rows), static_cast<double>(2 * rows + 3), 1.0, static_cast<double>(input.number)};
   } else if (input.draw == Draw::constant) {
     for (auto& x : array.data) x = static_cast<double>(input.number);
-  } else if (input.draw == Draw::labels) {
+  } else if (input.draw == Draw::mask) {
+    for (auto& x : array.data) x = static_cast<double>(random() % 2);
+  } else if (input.draw == Draw::labels || input.draw == Draw::wide_labels) {
     for (auto& label : array.data) label = static_cast<double>(random() % static_cast<std::uint64_t>(input.number));
   } else if (input.draw == Draw::distinct) {
     for (std::int64_t i = 0; i < n; ++i)

@@ -18,8 +18,11 @@ enum class Draw {
   off_grid,        ///< odd multiples of 1/128: they never cancel a sum of products of eighths
   large,           ///< within 3 of +10,000 or -10,000
   positive,        ///< in [0.1, 1)
+  near_one,        ///< in [0.5, 1.5)
   constant,        ///< `number`
   labels,          ///< int32 below `number`
+  wide_labels,     ///< int64 below `number`
+  mask,            ///< uint8, 0 or 1
   batch_info,      ///< int64[4] with step `number`
 };
 
@@ -49,16 +52,33 @@ struct OpCase {
   Graph (*pass)(const Graph&) = nullptr;
   /// False where finite differences would step over a kink.
   bool smooth = true;
+  /// The gradient of the reference is by differences, which take long for many rows.
+  bool by_differences = false;
 
   /// Rows of the batch to try: one number if the shapes do not name the batch.
   std::vector<std::int64_t> rows() const;
+  /// Those to try gradients with; none if it has none.
+  std::vector<std::int64_t> gradient_rows() const;
 };
+
+/// A case whose reference is `forward`, computed in double precision; its gradient by central differences of that, with
+/// respect to the inputs that are differentiable.
+OpCase forward_case(std::string name, std::vector<CaseInput> inputs, std::function<Values(const Values&)> build,
+                    std::function<Arrays(const Arrays&)> forward);
+/// As above, for an op without a gradient, to the bit.
+OpCase exact_case(std::string name, std::vector<CaseInput> inputs, std::function<Values(const Values&)> build,
+                  std::function<Arrays(const Arrays&)> forward);
 
 /// All cases.
 const std::vector<OpCase>& op_cases();
 
 // The parts of the table.
 std::vector<OpCase> elementwise_cases();
+std::vector<OpCase> math_cases();
+std::vector<OpCase> compare_cases();
+std::vector<OpCase> moving_cases();
+std::vector<OpCase> norm_cases();
+std::vector<OpCase> sequence_cases();
 std::vector<OpCase> finite_cases();
 std::vector<OpCase> view_cases();
 std::vector<OpCase> reduce_cases();

@@ -55,6 +55,11 @@ std::vector<OpCase> elementwise_cases() {
                    {{{kBatch, 3}}},
                    [](const Values& x) { return Values{mul(x[0], x[0])}; },
                    reference::square()});
+  for (const auto& [a, b] : pairs())
+    cases.push_back({"div " + to_string(a) + " " + to_string(b),
+                     {{a}, {b, Draw::near_one}},
+                     [](const Values& x) { return Values{div(x[0], x[1])}; },
+                     reference::div()});
   for (const auto& shape : {Shape{kBatch, 7}, Shape{kBatch}, Shape{3, 1, 5}, Shape{}}) {
     cases.push_back({"scale " + to_string(shape),
                      {{shape}},

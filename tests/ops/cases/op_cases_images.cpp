@@ -1,3 +1,4 @@
+#include "troupe/ops/average_pool.hpp"
 #include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/passes.hpp"
@@ -46,6 +47,45 @@ OpCase conv_relu_case(const ConvShape& s, bool bias) {
           bias};
 }
 
+OpCase group_case(std::int64_t groups, const ConvShape& s, bool bias) {
+  auto inputs = conv_inputs(s, bias, Draw::uniform, Draw::uniform);
+  inputs[1].shape = {s.kernel_height, s.kernel_width, s.channels / groups, s.filters};
+  const Conv2dOptions options{s.stride, s.padding, groups};
+  return {"conv2d in " + std::to_string(groups) + " groups " + text_of(s) + (bias ? " and bias" : ""), inputs,
+          [options](const Values& x) { return convolve(x, options); },
+          reference::conv2d(s.stride, s.padding, false, groups)};
+}
+
+/// The mean of the elements of every window that lie in the image.
+Arrays average_reference(const AveragePoolOptions& options, const Arrays& in) {
+  const auto& x = in[0].sizes;
+  const auto size = [&](std::int64_t length) {
+    return (length + 2 * options.padding - options.kernel_size) / options.stride + 1;
+  };
+  Array y({x[0], size(x[1]), size(x[2]), x[3]});
+  for (std::int64_t i = 0; i < y.elements(); ++i) {
+    const auto at = index_of(y.sizes, i);
+    double count = 0.0, sum = 0.0;
+    for (std::int64_t window = 0; window < options.kernel_size * options.kernel_size; ++window) {
+      const auto row = at[1] * options.stride - options.padding + window / options.kernel_size;
+      const auto column = at[2] * options.stride - options.padding + window % options.kernel_size;
+      if (row < 0 || row >= x[1] || column < 0 || column >= x[2]) continue;
+      count += 1.0;
+      sum += in[0].at({at[0], row, column, at[3]});
+    }
+    y.data[static_cast<std::size_t>(i)] = sum / count;
+  }
+  return {y};
+}
+
+OpCase average_case(const Shape& image, const AveragePoolOptions& options) {
+  return forward_case(
+      "average_pool " + to_string(image) + " kernel " + std::to_string(options.kernel_size) + " stride " +
+          std::to_string(options.stride) + " padding " + std::to_string(options.padding),
+      {{image}}, [options](const Values& x) { return Values{average_pool(x[0], options)}; },
+      [options](const Arrays& in) { return average_reference(options, in); });
+}
+
 std::vector<ConvShape> conv_shapes() {
   return {
       {5, 4, 1, 3, 3, 1, 1, 0},   {5, 4, 1, 3, 3, 16, 1, 1}, {6, 7, 3, 3, 3, 16, 2, 1},  {6, 7, 3, 5, 5, 3, 1, 2},
@@ -78,6 +118,12 @@ std::vector<OpCase> conv_cases() {
     cases.push_back(conv_relu_case({5, 5, 16, 3, 3, 32, 2, 0}, bias));
     cases.push_back(conv_relu_case({5, 6, 1, 5, 5, 3, 1, 2}, bias));
   }
+  for (const bool bias : {false, true}) {
+    cases.push_back(group_case(4, {5, 4, 8, 3, 3, 4, 1, 1}, bias));
+    cases.push_back(group_case(2, {6, 5, 6, 3, 2, 10, 2, 0}, bias));
+    cases.push_back(group_case(16, {5, 5, 16, 3, 3, 16, 1, 1}, bias));  // depthwise
+    cases.push_back(group_case(3, {4, 5, 3, 3, 3, 6, 1, 1}, bias));     // depthwise, two results each
+  }
   cases.push_back(conv_relu_case({4, 5, 3, 3, 3, 16, 1, 1}, true));
   cases.back().name = "conv2d, add and relu in one";
   cases.back().build = [](const Values& x) {
@@ -88,6 +134,11 @@ std::vector<OpCase> conv_cases() {
 
 std::vector<OpCase> pool_cases() {
   std::vector<OpCase> cases;
+  for (const auto& image : {Shape{kBatch, 5, 7, 3}, Shape{kBatch, 4, 4, 16}})
+    for (const std::int64_t kernel_size : {1, 2, 3})
+      for (const std::int64_t stride : {1, 2})
+        for (const std::int64_t padding : {0, 1})
+          if (padding < kernel_size) cases.push_back(average_case(image, {kernel_size, stride, padding}));
   for (const auto& image : {Shape{kBatch, 5, 7, 1}, Shape{kBatch, 6, 4, 3}, Shape{kBatch, 7, 8, 16}})
     for (const std::int64_t kernel_size : {2, 3})
       for (const std::int64_t stride : {1, 2, 3})

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/matmul.hpp"
@@ -20,6 +22,61 @@ OpCase linear_case(std::int64_t inputs, std::int64_t units) {
           {{{kBatch, inputs}}, {{inputs, units}}, {{units}}},
           [](const Values& x) { return Values{linear(x[0], x[1], x[2])}; },
           reference::matmul(false, false, false)};
+}
+
+/// Products of the last two axes, one for each place on the leading axes of a.
+Array products(const Array& a, const Array& b, bool ta, bool tb) {
+  const auto rows = a.sizes.size();
+  const auto m = a.sizes[rows - (ta ? 1 : 2)], k = a.sizes[rows - (ta ? 2 : 1)];
+  const auto n = b.sizes[b.sizes.size() - (tb ? 2 : 1)];
+  auto sizes = a.sizes;
+  sizes[rows - 2] = m;
+  sizes[rows - 1] = n;
+  Array y(sizes);
+  const auto each_b = b.sizes.size() > 2 ? k * n : 0;
+  for (std::int64_t i = 0; i < y.elements(); ++i) {
+    const auto matrix = i / (m * n), row = i / n % m, column = i % n;
+    for (std::int64_t j = 0; j < k; ++j)
+      y.data[static_cast<std::size_t>(i)] +=
+          a.data[static_cast<std::size_t>(matrix * m * k + (ta ? j * m + row : row * k + j))] *
+          b.data[static_cast<std::size_t>(matrix * each_b + (tb ? column * k + j : j * n + column))];
+  }
+  return y;
+}
+
+OpCase batched_case(const Shape& a, const Shape& b, bool ta, bool tb) {
+  const MatmulOptions options{.transpose_a = ta, .transpose_b = tb};
+  return forward_case(
+      "matmul " + to_string(a) + (ta ? "' " : " ") + to_string(b) + (tb ? "'" : ""), {{a}, {b}},
+      [options](const Values& x) { return Values{matmul(x[0], x[1], options)}; },
+      [=](const Arrays& in) { return Arrays{products(in[0], in[1], ta, tb)}; });
+}
+
+OpCase outer_case(const Shape& a, const Shape& b) {
+  return forward_case(
+      "outer_sum " + to_string(a) + " " + to_string(b), {{a}, {b}},
+      [](const Values& x) { return Values{outer_sum(x[0], x[1])}; },
+      [](const Arrays& in) {
+        const auto m = in[0].sizes.back(), n = in[1].sizes.back();
+        Array y({m, n});
+        for (std::int64_t row = 0; row < in[0].elements() / m; ++row)
+          for (std::int64_t i = 0; i < m * n; ++i)
+            y.data[static_cast<std::size_t>(i)] += in[0].data[static_cast<std::size_t>(row * m + i / n)] *
+                                                   in[1].data[static_cast<std::size_t>(row * n + i % n)];
+        return Arrays{y};
+      });
+}
+
+OpCase linear_over_leading_axes() {
+  return forward_case(
+      "linear over leading axes and relu in one",
+      {{{kBatch, 3, 5}, Draw::eighths}, {{5, 4}, Draw::eighths}, {{4}, Draw::off_grid}},
+      [](const Values& x) { return Values{relu(linear(x[0], x[1], x[2]))}; },
+      [](const Arrays& in) {
+        auto y = products(in[0], in[1], false, false);
+        for (std::size_t i = 0; i < y.data.size(); ++i) y.data[i] = std::max(0.0, y.data[i] + in[2].data[i % 4]);
+        return Arrays{y};
+      });
 }
 
 // Eighths and a bias off their grid keep the sums exact and away from zero, so that relu decides alike everywhere.
@@ -50,6 +107,21 @@ std::vector<OpCase> matmul_cases() {
                             linear_case(1, 1),
                             linear_case(67, 10),
                             linear_case(64, 128)};
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      cases.push_back(batched_case(ta ? Shape{kBatch, 4, 3} : Shape{kBatch, 3, 4},
+                                   tb ? Shape{kBatch, 5, 4} : Shape{kBatch, 4, 5}, ta, tb));
+      cases.push_back(
+          batched_case(ta ? Shape{2, 3, 4, 3} : Shape{2, 3, 3, 4}, tb ? Shape{2, 3, 5, 4} : Shape{2, 3, 4, 5}, ta, tb));
+    }
+  cases.push_back(batched_case({kBatch, 3, 4}, {4, 5}, false, false));
+  cases.push_back(batched_case({kBatch, 3, 4}, {5, 4}, false, true));
+  cases.push_back(batched_case({kBatch, 2, 3, 4}, {4, 5}, false, false));
+  cases.push_back(outer_case({kBatch, 3, 4}, {kBatch, 3, 5}));
+  cases.push_back(outer_case({kBatch, 4}, {kBatch, 5}));
+  cases.push_back(outer_case({2, 2, 2, 3}, {2, 2, 2, 4}));
+  cases.push_back(linear_over_leading_axes());
+  cases.back().pass = fuse_bias_and_activation;
   const CaseInput x{{kBatch, 20}, Draw::eighths}, weights{{20, 9}, Draw::eighths}, bias{{9}, Draw::off_grid};
   cases.push_back(relu_case("matmul and relu in one", {x, weights},
                             [](const Values& in) { return Values{relu(matmul(in[0], in[1]))}; }));

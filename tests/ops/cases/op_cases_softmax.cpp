@@ -18,6 +18,72 @@ Values cross_entropy_of(const Values& x) {
   return {loss, log_probabilities};
 }
 
+/// Minus the sum of target times log probability, of every row of logits [..., C].
+Array row_losses(const Array& logits, const std::function<double(std::size_t row, std::size_t c)>& target) {
+  const auto log_probabilities = reference::log_softmax().forward({logits})[0];
+  const auto width = static_cast<std::size_t>(logits.sizes.back());
+  Array loss(Sizes(logits.sizes.begin(), logits.sizes.end() - 1));
+  for (std::size_t i = 0; i < log_probabilities.data.size(); ++i)
+    loss.data[i / width] -= target(i / width, i % width) * log_probabilities.data[i];
+  return loss;
+}
+
+OpCase options_case(const Shape& logits, const CrossEntropyOptions& options) {
+  const auto classes = logits.back(0);
+  const Shape of_rows(logits.sizes().first(logits.rank() - 1));
+  const auto forward = [=](const Arrays& in) {
+    return Arrays{row_losses(in[0], [&](std::size_t row, std::size_t c) {
+      if (options.ignored && in[1].data[row] == *options.ignored) return 0.0;
+      const auto right = in[1].data[row] == static_cast<double>(c) ? 1.0 : 0.0;
+      return (1.0 - options.smoothing) * right + options.smoothing / static_cast<double>(classes);
+    })};
+  };
+  return forward_case(
+      "softmax_cross_entropy " + to_string(logits) + " smoothed by " + std::to_string(options.smoothing) +
+          (options.ignored ? " ignoring " + std::to_string(*options.ignored) : ""),
+      {{logits}, {of_rows, Draw::labels, false, classes}},
+      [options](const Values& x) { return Values{softmax_cross_entropy(x[0], x[1], options).loss}; }, forward);
+}
+
+OpCase soft_case(const Shape& logits) {
+  return forward_case(
+      "soft_cross_entropy " + to_string(logits), {{logits}, {logits, Draw::positive, false}},
+      [](const Values& x) { return Values{soft_cross_entropy(x[0], x[1])}; },
+      [](const Arrays& in) {
+        const auto width = static_cast<std::size_t>(in[0].sizes.back());
+        return Arrays{row_losses(in[0], [&](std::size_t row, std::size_t c) { return in[1].data[row * width + c]; })};
+      });
+}
+
+OpCase log_softmax_case(const Shape& shape) {
+  return forward_case(
+      "log_softmax " + to_string(shape), {{shape}}, [](const Values& x) { return Values{log_softmax(x[0])}; },
+      reference::log_softmax().forward);
+}
+
+/// The log probabilities that the cross-entropy gives beside the loss.
+OpCase log_probabilities_case() {
+  return forward_case(
+      "the log probabilities of softmax_cross_entropy", {{{kBatch, 5}}, labels(5)},
+      [](const Values& x) { return Values{softmax_cross_entropy(x[0], x[1]).log_probabilities}; },
+      [](const Arrays& in) { return reference::log_softmax().forward({in[0]}); });
+}
+
+OpCase count_ignored_case() {
+  return exact_case(
+      "count_correct over leading axes, ignoring 1",
+      {{{kBatch, 3, 4}, Draw::eighths}, {{kBatch, 3}, Draw::labels, false, 4}},
+      [](const Values& x) { return Values{count_correct(x[0], x[1], 1)}; },
+      [](const Arrays& in) {
+        auto flat = in;
+        flat[0].sizes = {in[1].elements(), 4};
+        flat[1].sizes = {in[1].elements()};
+        for (auto& label : flat[1].data)
+          if (label == 1.0) label = -1.0;
+        return reference::count_correct().forward(flat);
+      });
+}
+
 }  // namespace
 
 std::vector<OpCase> softmax_cases() {
@@ -39,6 +105,15 @@ std::vector<OpCase> softmax_cases() {
                      [](const Values& x) { return Values{count_correct(x[0], x[1])}; },
                      reference::count_correct(),
                      0.0});
+  for (const auto& logits : {Shape{kBatch, 3}, Shape{kBatch, 2, 5}, Shape{3, 40}}) {
+    cases.push_back(options_case(logits, {.smoothing = 0.1}));
+    cases.push_back(options_case(logits, {.ignored = 1}));
+    cases.push_back(options_case(logits, {.smoothing = 0.3, .ignored = 0}));
+    cases.push_back(soft_case(logits));
+    cases.push_back(log_softmax_case(logits));
+  }
+  cases.push_back(log_probabilities_case());
+  cases.push_back(count_ignored_case());
   return cases;
 }
 

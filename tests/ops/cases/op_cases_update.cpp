@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "troupe/ops/nn/schedule.hpp"
@@ -48,6 +49,102 @@ OpCase adam_case(const std::string& name, const reference::AdamOptions& options,
           reference::adam_update(options), 2e-6};
 }
 
+OpCase adamw_case(std::int64_t step) {
+  auto result = adam_case("decoupled", {0.9, 0.99, 1e-3, 0.1, true}, step, false);
+  result.build = apply(kAdamUpdate, {{"beta1", 0.9},
+                                     {"beta2", 0.99},
+                                     {"epsilon", 1e-3},
+                                     {"weight_decay", 0.1},
+                                     {"decoupled", true},
+                                     {"clipped", false}});
+  return result;
+}
+
+OpCase lamb_case(const std::string& name, Draw parameter, std::int64_t step, bool clipped) {
+  const reference::AdamOptions options{0.8, 0.99, 1e-3, 0.1};
+  auto result = adam_case("lamb " + name, options, step, clipped);
+  result.inputs[0].draw = parameter;
+  result.build = apply(kLambUpdate, {{"beta1", options.beta1},
+                                     {"beta2", options.beta2},
+                                     {"epsilon", options.epsilon},
+                                     {"weight_decay", options.weight_decay},
+                                     {"clipped", clipped}});
+  result.reference = reference::lamb_update(options);
+  result.tolerance = 1e-5;
+  return result;
+}
+
+OpCase squares_case(double keep, double add, bool clipped) {
+  std::vector<CaseInput> inputs{stored(), stored(Draw::positive), fixed(kParameter), fixed({}, Draw::positive)};
+  if (clipped) inputs.push_back(fixed({}, Draw::positive));
+  return {"squares_update keeping " + std::to_string(keep) + (clipped ? ", clipped" : ""), inputs,
+          apply(kSquaresUpdate,
+                {{"keep", keep}, {"add", add}, {"epsilon", 1e-3}, {"weight_decay", 0.1}, {"clipped", clipped}}),
+          reference::squares_update(keep, add, 1e-3, 0.1), 1e-5};
+}
+
+OpCase accumulate_case(std::int64_t step) {
+  return exact_case("accumulate in step " + std::to_string(step),
+                    {stored(Draw::eighths), fixed(kParameter, Draw::eighths), batch_info(step)},
+                    apply(kAccumulate, {{"steps", std::int64_t{4}}}), [](const Arrays& in) {
+                      auto sum = in[0];
+                      const bool first = static_cast<std::int64_t>(in[2].data[3]) % 4 == 0;
+                      for (std::size_t i = 0; i < sum.data.size(); ++i)
+                        sum.data[i] = (first ? 0.0 : sum.data[i]) + in[1].data[i] / 4.0;
+                      return Arrays{sum};
+                    });
+}
+
+OpCase accumulation_case(std::int64_t step, std::int64_t flag) {
+  return exact_case(
+      "accumulation in step " + std::to_string(step) + " with flag " + std::to_string(flag),
+      {batch_info(step), {Shape{}, Draw::constant, false, flag}},
+      [](const Values& x) {
+        return x[0].builder().apply(kAccumulation, x, {{"steps", std::int64_t{4}}});
+      },
+      [](const Arrays& in) {
+        auto info = in[0];
+        Array last(Sizes{});
+        last.data[0] = static_cast<std::int64_t>(info.data[3]) % 4 == 3 && in[1].data[0] > 0.0 ? 1.0 : 0.0;
+        info.data[3] = std::floor(info.data[3] / 4.0);
+        return Arrays{info, last};
+      });
+}
+
+OpCase average_case(std::int64_t step) {
+  return exact_case("average in step " + std::to_string(step),
+                    {stored(Draw::eighths), fixed(kParameter, Draw::eighths), batch_info(step)},
+                    apply(kAverage, {{"decay", 0.75}}), [](const Arrays& in) {
+                      auto average = in[0];
+                      for (std::size_t i = 0; i < average.data.size(); ++i)
+                        average.data[i] =
+                            in[2].data[3] == 0.0 ? in[1].data[i] : 0.75 * in[0].data[i] + 0.25 * in[1].data[i];
+                      return Arrays{average};
+                    });
+}
+
+OpCase assign_case() {
+  return exact_case("assign", {stored(), fixed(kParameter)}, apply(kAssign, {}),
+                    [](const Arrays& in) { return Arrays{in[1]}; });
+}
+
+OpCase table_case(std::int64_t step) {
+  return exact_case("table_rate in step " + std::to_string(step), {fixed({9}), batch_info(step)}, apply(kTableRate, {}),
+                    [](const Arrays& in) {
+                      Array rate(Sizes{});
+                      rate.data[0] = in[0].data[static_cast<std::size_t>(std::min(in[1].data[3], 8.0))];
+                      return Arrays{rate};
+                    });
+}
+
+OpCase step_number_case() {
+  return exact_case("step_number", {batch_info(70)}, apply(kStepNumber, {}), [](const Arrays& in) {
+    Array step(Sizes{});
+    step.data[0] = in[0].data[3];
+    return Arrays{step};
+  });
+}
+
 /// The same update with a flag: without effect if it is 0.
 OpCase with_flag(OpCase update, std::int64_t flag) {
   update.name += " with flag " + std::to_string(flag);
@@ -94,12 +191,27 @@ std::vector<OpCase> update_cases() {
       factor_case("with a gradient of no elements", {fixed({30, 4}), fixed({0})}, 0.5),
   };
   for (const std::int64_t flag : {0, 1, 4}) {
+    cases.push_back(with_flag(lamb_case("plain", Draw::uniform, 3, true), flag));
+    cases.push_back(with_flag(squares_case(0.9, 0.1, true), flag));
+    cases.push_back(with_flag(assign_case(), flag));
+    cases.push_back(with_flag(accumulate_case(6), flag));
+    cases.push_back(accumulation_case(7, flag));
     cases.push_back(with_flag(sgd_case("plain", {}, false), flag));
     cases.push_back(with_flag(sgd_case("with momentum, clipped", {.momentum = 0.9}, true), flag));
     cases.push_back(with_flag(adam_case("plain", {}, 3, false), flag));
     cases.push_back(with_flag(adam_case("clipped", {}, 3, true), flag));
   }
+  cases.push_back(squares_case(1.0, 1.0, false));
+  cases.push_back(assign_case());
+  cases.push_back(step_number_case());
   for (const std::int64_t step : {0, 1, 6, 5000}) {
+    cases.push_back(adamw_case(step));
+    cases.push_back(lamb_case("", Draw::uniform, step, false));
+    cases.push_back(lamb_case("of zeros", Draw::constant, step, false));
+    cases.push_back(accumulate_case(step));
+    cases.push_back(accumulation_case(step, 1));
+    cases.push_back(average_case(step));
+    cases.push_back(table_case(step));
     cases.push_back(adam_case("plain", {}, step, false));
     cases.push_back(adam_case("with all of it", {0.8, 0.99, 1e-3, 0.1}, step, true));
     cases.push_back(rate_case("constant", 0.25, step, [](double) { return 0.25; }));

@@ -21,7 +21,7 @@ Values unpack(const Values& parts) {
   const auto offsets = pack_offsets(infos);
   const auto block = pack(parts);
   Values result;
-  for (std::size_t i = 0; i < parts.size(); ++i) result.push_back(slice(block, offsets[i], parts[i].shape()));
+  for (std::size_t i = 0; i < parts.size(); ++i) result.push_back(view_at(block, offsets[i], parts[i].shape()));
   return result;
 }
 
@@ -50,13 +50,13 @@ Values pack_of_pack(const Values& x) {
 /// Parts of one computed value, which is read elsewhere too.
 Values pack_slices(const Values& x) {
   const auto whole = scale(x[0], 1.0);
-  const auto parts = unpack({slice(whole, 1, {3}), slice(whole, 0, {20}), scale(x[1], 1.0)});
+  const auto parts = unpack({view_at(whole, 1, {3}), view_at(whole, 0, {20}), scale(x[1], 1.0)});
   return {parts[0], parts[1], parts[2], scale(whole, 1.0)};
 }
 
 Arrays reference_slices(const Arrays& in) {
   const auto cut = [&](std::int64_t offset, std::int64_t size) {
-    return reference::slice(offset, {size}).forward(in)[0];
+    return reference::view_at(offset, {size}).forward(in)[0];
   };
   return {cut(1, 3), cut(0, 20), in[1], in[0]};
 }
@@ -92,9 +92,9 @@ std::vector<OpCase> view_cases() {
     cases.push_back({"slice from " + std::to_string(offset),
                      {{{3, 4}, Draw::uniform, false}},
                      [offset](const Values& x) {
-                       return Values{slice(x[0], offset, {2, 3})};
+                       return Values{view_at(x[0], offset, {2, 3})};
                      },
-                     reference::slice(offset, {2, 3}),
+                     reference::view_at(offset, {2, 3}),
                      0.0});
   const std::vector<CaseInput> shapes{{{5}}, {{16}}, {{3, 7}}, {{}}, {{17, 1}}};
   cases.push_back(pack_case("pack of inputs", pack_inputs, shapes));

@@ -18,6 +18,7 @@ namespace reference {
 Reference add();
 Reference sub();
 Reference mul();
+Reference div();
 Reference square();
 Reference scale(double factor);
 Reference relu();
@@ -29,18 +30,20 @@ Reference one();
 Reference at_least(double threshold);
 /// The leading size of a target may be kBatch: then it is that of the input.
 Reference reshape(Sizes target);
-Reference slice(std::int64_t offset, Sizes target);
+Reference view_at(std::int64_t offset, Sizes target);
 
 Reference reduce_sum(std::vector<std::int64_t> axes);
 Reference reduce_mean(std::vector<std::int64_t> axes);
 Reference batch_mean();
 
 Reference matmul(bool transpose_a, bool transpose_b, bool with_relu);
-Reference conv2d(std::int64_t stride, std::int64_t padding, bool with_relu);
+Reference conv2d(std::int64_t stride, std::int64_t padding, bool with_relu, std::int64_t groups = 1);
 Reference max_pool(std::int64_t kernel_size, std::int64_t stride, std::int64_t padding);
 
 Reference softmax();
 Reference softmax_cross_entropy();
+/// Without a gradient.
+Reference log_softmax();
 Reference count_correct();
 
 struct SgdOptions {
@@ -51,8 +54,12 @@ struct SgdOptions {
 Reference sgd_update(SgdOptions options);
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.0;
+  bool decoupled = false;
 };
 Reference adam_update(AdamOptions options);
+Reference lamb_update(AdamOptions options);
+/// The sum of squares times `keep` plus the new square times `add`, under the root.
+Reference squares_update(double keep, double add, double epsilon, double weight_decay);
 Reference global_norm_factor(double limit);
 Reference learning_rate(std::function<double(double step)> rate);
 

@@ -6,10 +6,11 @@ namespace troupe::ops_test::reference {
 
 namespace {
 
-// Images are [B, H, W, C], weights [KH, KW, C, O], the bias [O].
+// Images are [B, H, W, C], weights [KH, KW, C / groups, O], the bias [O].
 struct Convolution {
   std::int64_t stride, padding;
   bool with_relu;
+  std::int64_t groups;
 
   Array zero_result(const Arrays& in) const {
     const auto& x = in[0].sizes;
@@ -27,7 +28,9 @@ struct Convolution {
         const auto row = at[1] * stride - padding + w[0];
         const auto column = at[2] * stride - padding + w[1];
         if (row < 0 || row >= in[0].sizes[1] || column < 0 || column >= in[0].sizes[2]) continue;
-        visit(static_cast<std::size_t>(i), static_cast<std::size_t>(flat_of(in[0].sizes, {at[0], row, column, w[2]})),
+        const auto channel = at[3] / (y[3] / groups) * in[1].sizes[2] + w[2];
+        visit(static_cast<std::size_t>(i),
+              static_cast<std::size_t>(flat_of(in[0].sizes, {at[0], row, column, channel})),
               static_cast<std::size_t>(j + at[3]));
       }
     }
@@ -102,8 +105,8 @@ struct Pooling {
 
 }  // namespace
 
-Reference conv2d(std::int64_t stride, std::int64_t padding, bool with_relu) {
-  const Convolution op{stride, padding, with_relu};
+Reference conv2d(std::int64_t stride, std::int64_t padding, bool with_relu, std::int64_t groups) {
+  const Convolution op{stride, padding, with_relu, groups};
   return {[op](const Arrays& in) { return op.forward(in); },
           [op](const Arrays& in, const Array& dy) { return op.backward(in, dy); }};
 }

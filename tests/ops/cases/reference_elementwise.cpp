@@ -93,6 +93,11 @@ Reference mul() {
                 [](double a, double) { return a; });
 }
 
+Reference div() {
+  return binary([](double a, double b) { return a / b; }, [](double, double b) { return 1.0 / b; },
+                [](double a, double b) { return -a / (b * b); });
+}
+
 Reference square() {
   return unary([](double x) { return x * x; }, [](double x) { return 2.0 * x; });
 }
@@ -141,7 +146,7 @@ Reference reshape(Sizes target) {
   return {forward, backward};
 }
 
-Reference slice(std::int64_t offset, Sizes target) {
+Reference view_at(std::int64_t offset, Sizes target) {
   const auto forward = [offset, target](const Arrays& in) {
     Array y(target);
     std::copy_n(in[0].data.begin() + offset, y.elements(), y.data.begin());

@@ -49,6 +49,10 @@ Reference softmax() {
   return {forward, backward};
 }
 
+Reference log_softmax() {
+  return {[](const Arrays& in) { return Arrays{log_softmax(in[0])}; }, nullptr};
+}
+
 Reference softmax_cross_entropy() {
   const auto forward = [](const Arrays& in) {
     const auto log_probabilities = log_softmax(in[0]);

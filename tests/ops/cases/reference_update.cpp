@@ -39,7 +39,9 @@ Reference sgd_update(SgdOptions options) {
 // Inputs: parameter, m, v, gradient, rate, batch info, factor by choice.
 Reference adam_update(AdamOptions options) {
   const auto forward = [options](const Arrays& in) {
-    const auto g = effective_gradient(in[0], in[3], in.size() > 6 ? &in[6] : nullptr, options.weight_decay);
+    const auto g = effective_gradient(in[0], in[3], in.size() > 6 ? &in[6] : nullptr,
+                                      options.decoupled ? 0.0 : options.weight_decay);
+    const auto kept = options.decoupled ? 1.0 - in[4].data[0] * options.weight_decay : 1.0;
     const auto t = in[5].data[3] + 1.0;
     Arrays out(in.begin(), in.begin() + 3);
     for (std::size_t i = 0; i < g.data.size(); ++i) {
@@ -47,9 +49,47 @@ Reference adam_update(AdamOptions options) {
       const auto v = options.beta2 * in[2].data[i] + (1.0 - options.beta2) * g.data[i] * g.data[i];
       const auto m_hat = m / (1.0 - std::pow(options.beta1, t));
       const auto v_hat = v / (1.0 - std::pow(options.beta2, t));
-      out[0].data[i] = in[0].data[i] - in[4].data[0] * m_hat / (std::sqrt(v_hat) + options.epsilon);
+      out[0].data[i] = kept * in[0].data[i] - in[4].data[0] * m_hat / (std::sqrt(v_hat) + options.epsilon);
       out[1].data[i] = m;
       out[2].data[i] = v;
+    }
+    return out;
+  };
+  return {forward, nullptr};
+}
+
+// Inputs: parameter, m, v, gradient, rate, batch info, factor by choice.
+Reference lamb_update(AdamOptions options) {
+  const auto forward = [options](const Arrays& in) {
+    const auto g = effective_gradient(in[0], in[3], in.size() > 6 ? &in[6] : nullptr, 0.0);
+    const auto t = in[5].data[3] + 1.0;
+    Arrays out(in.begin(), in.begin() + 3);
+    std::vector<double> step(g.data.size());
+    double of_parameter = 0.0, of_step = 0.0;
+    for (std::size_t i = 0; i < g.data.size(); ++i) {
+      out[1].data[i] = options.beta1 * in[1].data[i] + (1.0 - options.beta1) * g.data[i];
+      out[2].data[i] = options.beta2 * in[2].data[i] + (1.0 - options.beta2) * g.data[i] * g.data[i];
+      const auto m_hat = out[1].data[i] / (1.0 - std::pow(options.beta1, t));
+      const auto v_hat = out[2].data[i] / (1.0 - std::pow(options.beta2, t));
+      step[i] = m_hat / (std::sqrt(v_hat) + options.epsilon) + options.weight_decay * in[0].data[i];
+      of_parameter += in[0].data[i] * in[0].data[i];
+      of_step += step[i] * step[i];
+    }
+    const auto trust = of_parameter > 0.0 && of_step > 0.0 ? std::sqrt(of_parameter / of_step) : 1.0;
+    for (std::size_t i = 0; i < g.data.size(); ++i) out[0].data[i] = in[0].data[i] - in[4].data[0] * trust * step[i];
+    return out;
+  };
+  return {forward, nullptr};
+}
+
+// Inputs: parameter, squares, gradient, rate, factor by choice.
+Reference squares_update(double keep, double add, double epsilon, double weight_decay) {
+  const auto forward = [=](const Arrays& in) {
+    const auto g = effective_gradient(in[0], in[2], in.size() > 4 ? &in[4] : nullptr, weight_decay);
+    Arrays out(in.begin(), in.begin() + 2);
+    for (std::size_t i = 0; i < g.data.size(); ++i) {
+      out[1].data[i] = keep * in[1].data[i] + add * g.data[i] * g.data[i];
+      out[0].data[i] = in[0].data[i] - in[3].data[0] * g.data[i] / (std::sqrt(out[1].data[i]) + epsilon);
     }
     return out;
   };

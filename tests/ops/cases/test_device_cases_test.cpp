@@ -18,13 +18,20 @@ void check_same_bits(const Graph& graph, const std::string& prefix, const Arrays
 
 }  // namespace
 
-TEST_CASE("every op and every gradient has the CPU's bits on a device of memory apart", "[test device]") {
+TEST_CASE("every op has the CPU's bits on a device of memory apart", "[test device]") {
   for (const auto& op_case : op_cases())
     for (const auto rows : op_case.rows()) {
       INFO(op_case.name << ", " << rows << " rows");
       const auto inputs = draw_inputs(op_case, rows);
       check_same_bits(case_graph(op_case), "y", inputs, {}, rows);
-      if (op_case.reference.backward == nullptr) continue;
+    }
+}
+
+TEST_CASE("every gradient has the CPU's bits on a device of memory apart", "[test device]") {
+  for (const auto& op_case : op_cases())
+    for (const auto rows : op_case.gradient_rows()) {
+      INFO(op_case.name << ", " << rows << " rows");
+      const auto inputs = draw_inputs(op_case, rows);
       const auto dy = draw_weights(op_case.reference.forward(inputs)[0].sizes);
       check_same_bits(case_gradient_graph(op_case), "dx", inputs, dy, rows);
     }

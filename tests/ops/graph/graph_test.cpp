@@ -48,7 +48,7 @@ TEST_CASE("sources are found by their kind", "[graph]") {
 TEST_CASE("a view leads to the value that owns the memory", "[graph]") {
   GraphBuilder builder;
   const auto x = scale(builder.input("x", {4, 6}), 2.0);
-  const auto view = slice(reshape(x, {24}), 3, {2});
+  const auto view = view_at(reshape(x, {24}), 3, {2});
   const auto other = relu(view);
   CHECK(builder.graph().root_of(view.id()) == x.id());
   CHECK(builder.graph().root_of(x.id()) == x.id());

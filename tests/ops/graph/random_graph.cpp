@@ -216,7 +216,7 @@ void RandomGraph::add_views() {
     const auto count = shape.elements();
     const auto build = [=](const std::vector<Value>& v) {
       const std::vector parts{v[0], v[0] * 2.0};
-      return slice(pack(parts), pack_offsets({{parts[0].info(), parts[1].info()}})[1] + 1, Shape{count - 1});
+      return view_at(pack(parts), pack_offsets({{parts[0].info(), parts[1].info()}})[1] + 1, Shape{count - 1});
     };
     const auto compute = [=](const Arrays& in) {
       Array part(Sizes{count - 1});

@@ -18,7 +18,9 @@ class Trained {
  public:
   explicit Trained(const Optimizer& optimizer, bool with_flag = false) : program_(graph_of(optimizer, with_flag), 0) {
     if (with_flag) program_.bind("flag", flag_);
-    for (const auto& name : {"a/velocity", "b/velocity", "a/m", "b/m", "a/v", "b/v"}) bind_if_there(name);
+    for (const auto& name : {"a/velocity", "b/velocity", "a/m", "b/m", "a/v", "b/v", "a/squares", "b/squares",
+                             "a/accumulated", "b/accumulated", "a/average", "b/average"})
+      bind_if_there(name);
     program_.bind("a", a_);
     program_.bind("b", b_);
     program_.bind("da", da_);
@@ -198,6 +200,109 @@ TEST_CASE("optimizer state is named after its parameter and not trained", "[opti
   for (auto id : builder.graph().sources(kParameter))
     if (!builder.graph().producer(id).trainable) states.push_back(builder.graph().producer(id).name);
   CHECK(states == std::vector<std::string>{"dense1.weights/m", "dense1.weights/v"});
+}
+
+namespace {
+
+/// The parameters after some steps with gradients that differ from step to step.
+std::vector<Array> trained(const Optimizer& optimizer, int steps) {
+  Trained run(optimizer);
+  for (int step = 0; step < steps; ++step)
+    run.step(step, {0.5F * static_cast<float>(step + 1), -1.0F}, 0.25F * static_cast<float>(step));
+  return {run.a(), run.b()};
+}
+
+bool is_b(const std::string& name) {
+  return name == "b";
+}
+
+}  // namespace
+
+TEST_CASE("a group of parameters has an optimizer of its own", "[optimizer]") {
+  const Optimizer one = Sgd{.lr = 0.1}, other = Adam{.lr = 0.2};
+  const auto mixed = trained(one.with_group(is_b, other), 3);
+  CHECK(mixed[0].data == trained(one, 3)[0].data);
+  CHECK(mixed[1].data == trained(other, 3)[1].data);
+}
+
+TEST_CASE("a frozen group keeps its values", "[optimizer]") {
+  const Optimizer all = Sgd{.lr = 0.1, .momentum = 0.5};
+  const auto frozen = all.frozen(is_b);
+  CHECK(trained(frozen, 3)[0].data == trained(all, 3)[0].data);
+  CHECK(trained(frozen, 3)[1].data == std::vector<double>{0.5});
+  CHECK(frozen.trains("a"));
+  CHECK_FALSE(frozen.trains("b"));
+}
+
+TEST_CASE("accumulated gradients make one update of their mean", "[optimizer]") {
+  for (const Optimizer& rule : {Optimizer(Sgd{.lr = 0.1, .momentum = 0.5}), Optimizer(Adam{.lr = 0.1})}) {
+    Trained whole(rule), parts(rule.accumulating(2));
+    for (int update = 0; update < 3; ++update) {
+      whole.step(update, {1.0F, -2.0F}, 0.5F);
+      parts.step(2 * update, {0.5F, -3.0F}, 2.0F);
+      const auto before = parts.a().data;
+      parts.step(2 * update + 1, {1.5F, -1.0F}, -1.0F);
+      CHECK(parts.a().data != before);
+      CHECK(parts.a().data == whole.a().data);
+      CHECK(parts.b().data == whole.b().data);
+    }
+  }
+}
+
+TEST_CASE("a step that is not applied adds nothing to an accumulated gradient", "[optimizer]") {
+  const Optimizer rule = Sgd{.lr = 0.1};
+  Trained parts(rule.accumulating(2), true);
+  parts.step(0, {1.0F, 1.0F}, 1.0F);
+  parts.step(1, {1.0F, 1.0F}, 1.0F);
+  const auto first = parts.a().data;
+  CHECK(first[0] == Approx(0.9));
+  // The first step of the next update is bad: what the update before left must not count again.
+  parts.set_flag(0.0F);
+  parts.step(2, {100.0F, 100.0F}, 1.0F);
+  parts.set_flag(1.0F);
+  parts.step(3, {1.0F, 1.0F}, 1.0F);
+  CHECK(parts.a().data[0] == Approx(0.85));
+}
+
+TEST_CASE("an average of the parameters follows them", "[optimizer]") {
+  Trained run(Optimizer(Sgd{.lr = 1.0}).averaging(0.5));
+  run.step(0, {1.0F, 0.0F}, 0.0F);
+  run.step(1, {1.0F, 0.0F}, 0.0F);
+  run.step(2, {1.0F, 0.0F}, 0.0F);
+  // The steps began with 1, 0, -1.
+  const auto memory = run.memory();
+  CHECK(memory[2].data<float>()[0] == Approx(0.5 * (0.5 * 1.0 + 0.5 * 0.0) + 0.5 * -1.0));
+  CHECK(run.a().data[0] == Approx(-2.0));
+}
+
+TEST_CASE("gradients are clipped by value", "[optimizer]") {
+  Trained run(Sgd{.lr = 1.0, .clip_value = 0.5});
+  run.step(0, {3.0F, -0.25F}, -7.0F);
+  CHECK(run.a().data == std::vector<double>{0.5, -1.75});
+  CHECK(run.b().data == std::vector<double>{1.0});
+}
+
+TEST_CASE("options of optimizers out of range are refused", "[optimizer][errors]") {
+  const Optimizer rule = Sgd{};
+  CHECK(contains(error_of([&] { rule.accumulating(0); }), "[optimizer]"));
+  CHECK(contains(error_of([&] { rule.averaging(1.0); }), "[optimizer]"));
+  CHECK(contains(error_of([] { Trained(Sgd{.clip_value = 0.0}); }), "[optimizer] the value to clip at"));
+  CHECK(contains(error_of([] { Trained(RmsProp{.decay = 1.0}); }), "[rms_prop]"));
+  CHECK(contains(error_of([] { Trained(Adagrad{.epsilon = 0.0}); }), "[adagrad]"));
+  CHECK(contains(error_of([] { Trained(Lamb{.weight_decay = -1.0}); }), "[lamb]"));
+  CHECK(contains(error_of([] { Trained(AdamW{.beta1 = 1.0}); }), "[adamw]"));
+}
+
+TEST_CASE("every rule lowers a quadratic loss", "[optimizer]") {
+  for (const Optimizer& rule : {Optimizer(AdamW{.lr = 0.05}), Optimizer(Lamb{.lr = 0.05}),
+                                Optimizer(RmsProp{.lr = 0.05}), Optimizer(Adagrad{.lr = 0.3})}) {
+    Trained run(rule);
+    for (int step = 0; step < 60; ++step) {
+      const auto a = run.a().data;
+      run.step(step, {static_cast<float>(a[0]), static_cast<float>(a[1])}, static_cast<float>(run.b().data[0]));
+    }
+    CHECK(std::abs(run.a().data[1]) < 0.8);
+  }
 }
 
 }  // namespace troupe::ops_test

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
@@ -78,6 +79,28 @@ TEST_CASE("fields out of range are refused", "[schedule]") {
   CHECK(contains(error_of_applying(Schedule::cosine(0.1, -1)), "the period"));
   CHECK(contains(error_of_applying(Schedule(0.1).with_warm_up(-1)), "the warm-up"));
   CHECK(error_of_applying(0.0).empty());
+}
+
+TEST_CASE("a schedule is a table or a function of one's own", "[schedule]") {
+  const auto table = Schedule::from_table({0.5F, 0.25F, 0.125F});
+  for (const std::int64_t step : {0, 1, 2, 3, 900})
+    CHECK(rate_of_op(table, step) == static_cast<float>(table.at(step)));
+  CHECK(table.at(900) == 0.125);
+  const auto function =
+      Schedule::from_function([](std::int64_t step) { return 1.0 / static_cast<double>(step + 1); }, 5);
+  CHECK(rate_of_op(function, 3) == 0.25F);
+  CHECK(rate_of_op(function, 50) == 0.2F);
+  CHECK(rate_of_op(table.with_warm_up(2), 0) == 0.25F);
+  CHECK(contains(error_of([] { Schedule::from_table({}); }), "[learning_rate] the table of rates is empty"));
+  CHECK(contains(error_of([] { Schedule::from_table({0.1F, -0.1F}); }), "the rate of step 1"));
+}
+
+TEST_CASE("a schedule may be built from ops", "[schedule]") {
+  const auto inverse = Schedule::from_ops([](Value step) { return 0.5 / (step + 1.0); });
+  for (const std::int64_t step : {0, 1, 3}) CHECK(rate_of_op(inverse, step) == 0.5F / static_cast<float>(step + 1));
+  CHECK(rate_of_op(inverse.with_warm_up(4), 1) == 0.125F);
+  CHECK(contains(error_of_applying(Schedule::from_ops([](Value) { return Value(); })), "a float32 scalar"));
+  CHECK(contains(error_of([&] { inverse.at(3); }), "on the device only"));
 }
 
 }  // namespace troupe::ops_test

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/data/batch_info.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+// Channels are contiguous, and often few: several places side by side are treated as one of more channels, so that
+// loops are long enough for wide vectors.
+constexpr std::int64_t kWidth = 64;
+// Float sums are added to double ones after so many additions.
+constexpr std::int64_t kChunk = 64;
+
+std::int64_t places_side_by_side(std::int64_t channels) {
+  return std::max<std::int64_t>(1, kWidth / channels);
+}
+
+/// What every channel has, repeated for places side by side.
+std::vector<float> repeated(std::int64_t channels, const float* numbers) {
+  std::vector<float> wide;
+  for (auto i = places_side_by_side(channels); i > 0; --i) wide.insert(wide.end(), numbers, numbers + channels);
+  return wide;
+}
+
+/// Adds up two terms of every element by channel. add(n, at, first, second) adds the terms of elements at .. at + n - 1
+/// to the sums, one each.
+template <class Add>
+void sum_by_channel(std::int64_t elements, std::int64_t channels, float* result, Add add) {
+  const auto width = channels * places_side_by_side(channels);
+  std::vector<double> totals(static_cast<std::size_t>(2 * channels), 0.0);
+  std::vector<float> sums(static_cast<std::size_t>(2 * width), 0.0F);
+  for (std::int64_t at = 0; at < elements;) {
+    std::ranges::fill(sums, 0.0F);
+    for (std::int64_t i = 0; i < kChunk && at < elements; ++i) {
+      const auto n = std::min(width, elements - at);
+      add(n, at, sums.data(), sums.data() + width);
+      at += n;
+    }
+    for (std::int64_t j = 0; j < width; ++j) {
+      totals[static_cast<std::size_t>(j % channels)] += sums[static_cast<std::size_t>(j)];
+      totals[static_cast<std::size_t>(channels + j % channels)] += sums[static_cast<std::size_t>(width + j)];
+    }
+  }
+  std::ranges::transform(totals, result, [](double total) { return static_cast<float>(total); });
+}
+
+TROUPE_SIMD_CLONES void add_squares(std::int64_t n, const float* x, const float* centre, float* sums, float* squares) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float d = x[i] - centre[i];
+    sums[i] += d;
+    squares[i] += d * d;
+  }
+}
+
+TROUPE_SIMD_CLONES void add_products(std::int64_t n, const float* dy, const float* x, const float* mean, float* sums,
+                                     float* products) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    sums[i] += dy[i];
+    products[i] += dy[i] * (x[i] - mean[i]);
+  }
+}
+
+TROUPE_SIMD_CLONES void scale_and_shift(std::int64_t n, const float* x, const float* factor, const float* shift,
+                                        const float* residual, bool relu, float* y) {
+  if (residual != nullptr)
+    for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor[i] + shift[i] + residual[i];
+  else
+    for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * factor[i] + shift[i];
+  if (relu)
+    for (std::int64_t i = 0; i < n; ++i) y[i] = y[i] < 0.0F ? 0.0F : y[i];
+}
+
+TROUPE_SIMD_CLONES void input_grad(std::int64_t n, const float* dy, const float* x, const float* mean,
+                                   const float* factor, const float* along, const float* shift, float* dx) {
+  for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * factor[i] - (x[i] - mean[i]) * along[i] - shift[i];
+}
+
+/// Calls visit(n, at) for all elements, as many as are side by side at a time.
+template <class Visit>
+void for_each_run(std::int64_t elements, std::int64_t channels, Visit visit) {
+  const auto width = channels * places_side_by_side(channels);
+  for (std::int64_t at = 0; at < elements; at += width) visit(std::min(width, elements - at), at);
+}
+
+/// 1 / deviation of every channel.
+std::vector<float> inverse_deviations(const Tensor& variance, float epsilon) {
+  std::vector<float> result;
+  for (const auto v : variance.data<float>()) result.push_back(1.0F / std::sqrt(v + epsilon));
+  return result;
+}
+
+float epsilon_of(const OpCall& call) {
+  return static_cast<float>(call.attributes.number("epsilon"));
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
+  return loop_kernel([channels = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
+    const auto centre = repeated(channels, floats(in[1]));
+    const auto* x = floats(in[0]);
+    sum_by_channel(
+        in[0].elements(), channels, mutable_floats(out[0]),
+        [&](auto n, auto at, float* sums, float* squares) { add_squares(n, x + at, centre.data(), sums, squares); });
+  });
+}
+
+std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
+  return loop_kernel([channels = call.inputs[1].shape[0], elements = call.attributes.integer("elements")](Inputs in,
+                                                                                                          Outputs out) {
+    const auto count = static_cast<double>(std::max<std::int64_t>(1, BatchInfo::read(in[2]).global_rows * elements));
+    mutable_floats(out[2])[0] = static_cast<float>(count);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto distance = floats(in[0])[c] / count;
+      mutable_floats(out[0])[c] = static_cast<float>(floats(in[1])[c] + distance);
+      const auto variance = floats(in[0])[channels + c] / count - distance * distance;
+      mutable_floats(out[1])[c] = static_cast<float>(variance < 0.0 ? 0.0 : variance);
+    }
+  });
+}
+
+std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
+  return loop_kernel([channels = call.inputs[0].shape.back(0), epsilon = epsilon_of(call),
+                      relu = call.attributes.flag("relu")](Inputs in, Outputs out) {
+    auto factors = inverse_deviations(in[2], epsilon);
+    std::vector<float> shifts;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      factors[static_cast<std::size_t>(c)] *= floats(in[3])[c];
+      shifts.push_back(floats(in[4])[c] - floats(in[1])[c] * factors[static_cast<std::size_t>(c)]);
+    }
+    const auto factor = repeated(channels, factors.data()), shift = repeated(channels, shifts.data());
+    const auto* residual = in.size() == 7 ? floats(in[6]) : nullptr;
+    for_each_run(in[0].elements(), channels, [&](auto n, auto at) {
+      scale_and_shift(n, floats(in[0]) + at, factor.data(), shift.data(), residual != nullptr ? residual + at : nullptr,
+                      relu, mutable_floats(out[0]) + at);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
+  return loop_kernel([channels = call.inputs[1].shape.back(0), epsilon = epsilon_of(call)](Inputs in, Outputs out) {
+    const auto mean = repeated(channels, floats(in[2]));
+    auto* sums = mutable_floats(out[0]);
+    sum_by_channel(in[0].elements(), channels, sums, [&](auto n, auto at, float* of_dy, float* of_products) {
+      add_products(n, floats(in[0]) + at, floats(in[1]) + at, mean.data(), of_dy, of_products);
+    });
+    const auto inverse = inverse_deviations(in[3], epsilon);
+    for (std::int64_t c = 0; c < channels; ++c) sums[channels + c] *= inverse[static_cast<std::size_t>(c)];
+  });
+}
+
+// dx = scale / deviation (dy - mean of dy - z mean of dy z), where z is the normalised x.
+std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
+  const auto channels = call.inputs[1].shape.back(0);
+  return loop_kernel([channels, epsilon = epsilon_of(call)](
+                         Inputs in, Outputs out) {
+    const auto inverse = inverse_deviations(in[3], epsilon);
+        const auto count = floats(in[5])[0];
+    std::vector<float> factors, alongs, shifts;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto deviation = inverse[static_cast<std::size_t>(c)];
+      const float factor = floats(in[4])[c] * deviation;
+      factors.push_back(factor);
+      shifts.push_back(in.size() == 7 ? factor * floats(in[6])[c] / count : 0.0F);
+      alongs.push_back(in.size() == 7 ? factor * deviation * floats(in[6])[channels + c] / count : 0.0F);
+    }
+    const auto mean = repeated(channels, floats(in[2])), factor = repeated(channels, factors.data()),
+               along = repeated(channels, alongs.data()), shift = repeated(channels, shifts.data());
+    for_each_run(in[0].elements(), channels, [&](auto n, auto at) {
+      input_grad(n, floats(in[0]) + at, floats(in[1]) + at, mean.data(), factor.data(), along.data(), shift.data(),
+                 mutable_floats(out[0]) + at);
+    });
+  });
+}
+
+}  // namespace troupe::cpu

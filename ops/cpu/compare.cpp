@@ -1,0 +1,105 @@
+#include <cmath>
+#include <limits>
+
+#include "troupe/ops/cpu/broadcast.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Calls f with a null pointer to the C++ type of a dtype.
+template <class F>
+decltype(auto) with_type(DType dtype, F f) {
+  switch (dtype) {
+    case DType::int32:
+      return f(static_cast<std::int32_t*>(nullptr));
+    case DType::int64:
+      return f(static_cast<std::int64_t*>(nullptr));
+    case DType::uint8:
+      return f(static_cast<std::uint8_t*>(nullptr));
+    default:
+      return f(static_cast<float*>(nullptr));
+  }
+}
+
+template <class T>
+T* elements(const Tensor& tensor) {
+  return reinterpret_cast<T*>(tensor.address());
+}
+
+template <class Compare>
+std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
+  return with_type(call.inputs[0].dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    return loop_kernel([walk = Broadcast(call), compare](Inputs in, Outputs out) {
+      const auto [a_step, b_step, unused] = walk.steps();
+      walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
+        const auto* a = elements<T>(in[0]) + from[0];
+        const auto* b = elements<T>(in[1]) + from[1];
+        auto* y = elements<std::uint8_t>(out[0]) + at;
+        for (std::int64_t i = 0; i < walk.run_length(); ++i) y[i] = compare(a[i * a_step], b[i * b_step]) ? 1 : 0;
+      });
+    });
+  });
+}
+
+/// A number as another type: see cast in ops/compare.hpp.
+template <class To, class From>
+To cast_number(From x) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (!(x == x)) return 0;
+    // The limits as numbers of the other type; the upper one may be rounded up, beyond the range.
+    if (x <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    if (x >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+  } else if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
+    if (std::cmp_less(x, std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    if (std::cmp_greater(x, std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+  }
+  return static_cast<To>(x);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_equal(const OpCall& call) {
+  return make_comparison(call, [](auto a, auto b) { return a == b; });
+}
+std::unique_ptr<Kernel> make_not_equal(const OpCall& call) {
+  return make_comparison(call, [](auto a, auto b) { return a != b; });
+}
+std::unique_ptr<Kernel> make_less(const OpCall& call) {
+  return make_comparison(call, [](auto a, auto b) { return a < b; });
+}
+std::unique_ptr<Kernel> make_less_equal(const OpCall& call) {
+  return make_comparison(call, [](auto a, auto b) { return a <= b; });
+}
+
+std::unique_ptr<Kernel> make_where(const OpCall& call) {
+  return loop_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {
+    const auto [condition_step, a_step, b_step] = walk.steps();
+    walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
+      const auto* condition = elements<std::uint8_t>(in[0]) + from[0];
+      const auto* a = floats(in[1]) + from[1];
+      const auto* b = floats(in[2]) + from[2];
+      auto* y = mutable_floats(out[0]) + at;
+      for (std::int64_t i = 0; i < walk.run_length(); ++i)
+        y[i] = condition[i * condition_step] != 0 ? a[i * a_step] : b[i * b_step];
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_cast(const OpCall& call) {
+  return with_type(call.inputs[0].dtype, [&](auto* from_type) {
+    return with_type(call.outputs[0].dtype, [&](auto* to_type) {
+      using From = std::remove_pointer_t<decltype(from_type)>;
+      using To = std::remove_pointer_t<decltype(to_type)>;
+      return loop_kernel([](Inputs in, Outputs out) {
+        const auto* x = elements<From>(in[0]);
+        for (std::int64_t i = 0; i < out[0].elements(); ++i) elements<To>(out[0])[i] = cast_number<To>(x[i]);
+      });
+    });
+  });
+}
+
+}  // namespace troupe::cpu

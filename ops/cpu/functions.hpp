@@ -1,0 +1,100 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "troupe/ops/cpu/exp.hpp"
+
+namespace troupe::cpu {
+
+// Functions of one number to a few units in the last place, in a form that compilers turn into vector code.
+
+/// exp(x), 0 where it underflows.
+[[gnu::always_inline]] inline float exp_or_zero(float x) {
+  const float y = exp_of(x);
+  return x < -87.0F ? 0.0F : y;
+}
+
+/// log(x): the exponent, and a polynomial of the mantissa in [sqrt(1/2), sqrt(2)), with the coefficients of Moshier's
+/// Cephes library (logf).
+[[gnu::always_inline]] inline float log_of(float x) {
+  constexpr float kTwoTo23 = 8388608.0F;
+  const bool subnormal = x < std::numeric_limits<float>::min();
+  const auto bits = std::bit_cast<std::uint32_t>(subnormal ? x * kTwoTo23 : x);
+  const float half = std::bit_cast<float>((bits & 0x007fffffU) | 0x3f000000U);  // the mantissa in [0.5, 1)
+  const bool small = half < 0.70710678F;
+  const float m = small ? half + half - 1.0F : half - 1.0F;
+  const auto exponent = static_cast<std::int32_t>((bits >> 23) & 0xffU) - 126 - (subnormal ? 23 : 0) - (small ? 1 : 0);
+  const auto e = static_cast<float>(exponent);
+  const float z = m * m;
+  float p = 7.0376836292e-2F;
+  p = p * m - 1.1514610310e-1F;
+  p = p * m + 1.1676998740e-1F;
+  p = p * m - 1.2420140846e-1F;
+  p = p * m + 1.4249322787e-1F;
+  p = p * m - 1.6668057665e-1F;
+  p = p * m + 2.0000714765e-1F;
+  p = p * m - 2.4999993993e-1F;
+  p = p * m + 3.3333331174e-1F;
+  const float y = (p * m * z - 2.12194440e-4F * e) - 0.5F * z;
+  const float value = (m + y) + 0.693359375F * e;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float beyond = x == 0.0F ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
+  const float defined = x < kInfinity ? value : x;  // infinity and NaN as they are
+  return x <= 0.0F ? beyond : defined;
+}
+
+/// log(1 + x) for x in [0, 1], without losing the digits of a small x: Goldberg, "What every computer scientist should
+/// know about floating-point arithmetic" (1991), theorem 4.
+[[gnu::always_inline]] inline float log1p_of(float x) {
+  const float sum = 1.0F + x;
+  const float rounded = sum - 1.0F;
+  return rounded == 0.0F ? x : log_of(sum) * (x / rounded);
+}
+
+/// tanh(x): a polynomial near 0, with the coefficients of Cephes (tanhf), else by exp.
+[[gnu::always_inline]] inline float tanh_of(float x) {
+  const float size = x < 0.0F ? -x : x;
+  const float z = x * x;
+  float p = -5.70498872745e-3F;
+  p = p * z + 2.06390887954e-2F;
+  p = p * z - 5.37397155531e-2F;
+  p = p * z + 1.33314422036e-1F;
+  p = p * z - 3.33332819422e-1F;
+  const float near_zero = p * z * x + x;
+  const float far = 1.0F - 2.0F / (exp_of(2.0F * size) + 1.0F);
+  return size < 0.625F ? near_zero : (x < 0.0F ? -far : far);
+}
+
+[[gnu::always_inline]] inline float sigmoid_of(float x) {
+  return 1.0F / (1.0F + exp_of(-x));
+}
+
+/// log(1 + exp(x)).
+[[gnu::always_inline]] inline float softplus_of(float x) {
+  const float size = x < 0.0F ? -x : x;
+  return (x < 0.0F ? 0.0F : x) + log1p_of(exp_or_zero(-size));
+}
+
+/// The standard normal distribution: the probability of less than x, and the density at x. The former is Abramowitz and
+/// Stegun's formula 7.1.26 for the error function, to 1.5e-7.
+struct Normal {
+  float probability, density;
+};
+[[gnu::always_inline]] inline Normal normal_of(float x) {
+  constexpr float kInverseSqrt2 = 0.70710678F, kInverseSqrt2Pi = 0.39894228F;
+  const float z = (x < 0.0F ? -x : x) * kInverseSqrt2;
+  const float t = 1.0F / (1.0F + 0.3275911F * z);
+  float p = 1.061405429F;
+  p = p * t - 1.453152027F;
+  p = p * t + 1.421413741F;
+  p = p * t - 0.284496736F;
+  p = p * t + 0.254829592F;
+  const float bell = exp_or_zero(-z * z);
+  const float tail = 0.5F * p * t * bell;
+  return {x < 0.0F ? tail : 1.0F - tail, kInverseSqrt2Pi * bell};
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <cstring>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Calls visit(i, index) for every index, all of which must be below `bound`.
+template <class Visit>
+void for_each_index(const char* op, const Tensor& indices, std::int64_t bound, Visit visit) {
+  const bool wide = indices.dtype() == DType::int64;
+  for (std::int64_t i = 0; i < indices.elements(); ++i) {
+    const std::int64_t index = wide ? indices.data<std::int64_t>()[static_cast<std::size_t>(i)]
+                                    : indices.data<std::int32_t>()[static_cast<std::size_t>(i)];
+    if (index < 0 || index >= bound)
+      throw Error(op, "index " + std::to_string(index) + " at place " + std::to_string(i) + " is not one of the " +
+                          std::to_string(bound) + " rows");
+    visit(i, index);
+  }
+}
+
+TROUPE_SIMD_CLONES void add_to(std::int64_t n, const float* x, float* sum) {
+  for (std::int64_t i = 0; i < n; ++i) sum[i] += x[i];
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_gather(const OpCall& call) {
+  return loop_kernel(
+      [rows = call.inputs[0].shape[0], width = call.inputs[0].shape.row_elements()](Inputs in, Outputs out) {
+        for_each_index("gather", in[1], rows, [&](std::int64_t i, std::int64_t index) {
+          std::memcpy(mutable_floats(out[0]) + i * width, floats(in[0]) + index * width,
+                      static_cast<std::size_t>(width) * sizeof(float));
+        });
+      });
+}
+
+std::unique_ptr<Kernel> make_scatter_add(const OpCall& call) {
+  return loop_kernel(
+      [rows = call.outputs[0].shape[0], width = call.outputs[0].shape.row_elements()](Inputs in, Outputs out) {
+        std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
+        for_each_index("scatter_add", in[1], rows, [&](std::int64_t i, std::int64_t index) {
+          add_to(width, floats(in[0]) + i * width, mutable_floats(out[0]) + index * width);
+        });
+      });
+}
+
+std::unique_ptr<Kernel> make_one_hot(const OpCall& call) {
+  return loop_kernel([classes = call.attributes.integer("classes")](Inputs in, Outputs out) {
+    std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
+    for_each_index("one_hot", in[0], classes,
+                   [&](std::int64_t i, std::int64_t index) { mutable_floats(out[0])[i * classes + index] = 1.0F; });
+  });
+}
+
+}  // namespace troupe::cpu

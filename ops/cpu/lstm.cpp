@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <cstring>
+
+#include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/functions.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/cpu/onednn.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+/// The product of one time: rows [B, K] x weights [K, N]. The weights are brought into the layout that the product
+/// prefers once for all times.
+class StepProduct {
+ public:
+  StepProduct(std::int64_t rows, const dnnl::memory::desc& weights) {
+    const auto k = weights.dims()[0], n = weights.dims()[1];
+    const auto x = describe({rows, k}, Dims{k, 1}), y = describe({rows, n}, Dims{n, 1});
+    const dnnl::matmul::primitive_desc chosen({x, describe({k, n}, Tag::any), y}, scratch_attributes(),
+                                              onednn_engine());
+    const dnnl::reorder::primitive_desc pack(onednn_engine(), weights, onednn_engine(), chosen.weights_desc(),
+                                             scratch_attributes());
+    pack_ = OnednnCall(dnnl::reorder(pack));
+    pack_from_ = pack_.argument(DNNL_ARG_FROM, weights);
+    pack_to_ = pack_.argument(DNNL_ARG_TO, chosen.weights_desc());
+    pack_scratch_ = pack_.argument(DNNL_ARG_SCRATCHPAD, pack.scratchpad_desc());
+    product_ = OnednnCall(dnnl::matmul(chosen));
+    x_ = product_.argument(DNNL_ARG_SRC, x);
+    weights_ = product_.argument(DNNL_ARG_WEIGHTS, chosen.weights_desc());
+    y_ = product_.argument(DNNL_ARG_DST, y);
+    scratch_ = product_.argument(DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc());
+    packed_bytes_ = Allocator::rounded(chosen.weights_desc().get_size());
+    scratch_bytes_ = std::max(pack.scratchpad_desc().get_size(), chosen.scratchpad_desc().get_size());
+  }
+
+  std::size_t scratch_bytes() const { return packed_bytes_ + Allocator::rounded(scratch_bytes_); }
+
+  /// Packs the weights into `scratch`, which then belongs to the products y = x weights.
+  void begin(const float* weights, const float* x, const float* y, std::byte* scratch) {
+    pack_.bind(pack_from_, weights);
+    pack_.bind(pack_to_, scratch);
+    pack_.bind(pack_scratch_, scratch + packed_bytes_);
+    pack_.execute();
+    product_.bind(x_, x);
+    product_.bind(weights_, scratch);
+    product_.bind(y_, y);
+    product_.bind(scratch_, scratch + packed_bytes_);
+  }
+  void multiply() { product_.execute(); }
+
+ private:
+  OnednnCall pack_, product_;
+  std::size_t pack_from_, pack_to_, pack_scratch_, x_, weights_, y_, scratch_;
+  std::size_t packed_bytes_, scratch_bytes_;
+};
+
+/// One row at one time: from the gates before their activations and the cell before it.
+TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const float* recurrent, const float* old_cell,
+                                 float* gates, float* cell, float* hidden) {
+  for (std::int64_t i = 0; i < 2 * size; ++i) gates[i] = sigmoid_of(inputs[i] + recurrent[i]);
+  for (std::int64_t i = 2 * size; i < 3 * size; ++i) gates[i] = tanh_of(inputs[i] + recurrent[i]);
+  for (std::int64_t i = 3 * size; i < 4 * size; ++i) gates[i] = sigmoid_of(inputs[i] + recurrent[i]);
+  const float *in = gates, *forget = gates + size, *proposed = gates + 2 * size, *out = gates + 3 * size;
+  for (std::int64_t i = 0; i < size; ++i) {
+    cell[i] = forget[i] * old_cell[i] + in[i] * proposed[i];
+    hidden[i] = out[i] * tanh_of(cell[i]);
+  }
+}
+
+/// The gradient of one row at one time: `dcell` comes from the time after it and goes to the time before it.
+TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* dstate, const float* dhidden, const float* gates,
+                                      const float* cell, const float* old_cell, float* dcell, float* dgates) {
+  const float *in = gates, *forget = gates + size, *proposed = gates + 2 * size, *out = gates + 3 * size;
+  for (std::int64_t i = 0; i < size; ++i) {
+    const float dh = dstate[i] + dhidden[i];
+    const float t = tanh_of(cell[i]);
+    const float dc = dcell[i] + dh * out[i] * (1.0F - t * t);
+    dgates[i] = dc * proposed[i] * (in[i] * (1.0F - in[i]));
+    dgates[size + i] = dc * old_cell[i] * (forget[i] * (1.0F - forget[i]));
+    dgates[2 * size + i] = dc * in[i] * (1.0F - proposed[i] * proposed[i]);
+    dgates[3 * size + i] = dh * t * (out[i] * (1.0F - out[i]));
+    dcell[i] = dc * forget[i];
+  }
+}
+
+struct Sizes {
+  std::int64_t rows, times, size;
+
+  /// Where the states of a row at a time lie in [B, T + 1, H], and its gates in [B, T, 4 H].
+  std::int64_t state(std::int64_t row, std::int64_t time) const { return (row * (times + 1) + time) * size; }
+  std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
+};
+
+std::size_t float_bytes(std::int64_t count) {
+  return Allocator::rounded(static_cast<std::size_t>(count) * sizeof(float));
+}
+
+void copy_floats(const float* from, float* to, std::int64_t count) {
+  std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+// The states of one time lie far apart in the outputs: the product reads and writes compact copies.
+class LstmKernel final : public Kernel {
+ public:
+  explicit LstmKernel(const OpCall& call)
+      : s_{call.inputs[0].shape[0], call.inputs[0].shape[1], call.inputs[1].shape[0]},
+        product_(s_.rows, describe({s_.size, 4 * s_.size}, Dims{4 * s_.size, 1})) {}
+
+  std::size_t scratch_bytes() const override {
+    return float_bytes(s_.rows * s_.size) + float_bytes(4 * s_.rows * s_.size) + product_.scratch_bytes();
+  }
+
+  void run(const KernelContext& context, Inputs in, Outputs out) override {
+    auto* hidden = reinterpret_cast<float*>(context.scratch);
+    auto* recurrent = reinterpret_cast<float*>(context.scratch + float_bytes(s_.rows * s_.size));
+    auto* states = mutable_floats(out[0]);
+    auto* cells = mutable_floats(out[1]);
+    copy_floats(floats(in[2]), hidden, s_.rows * s_.size);
+    for (std::int64_t row = 0; row < s_.rows; ++row) {
+      copy_floats(floats(in[2]) + row * s_.size, states + s_.state(row, 0), s_.size);
+      copy_floats(floats(in[3]) + row * s_.size, cells + s_.state(row, 0), s_.size);
+    }
+    product_.begin(floats(in[1]), hidden, recurrent,
+                   context.scratch + float_bytes(s_.rows * s_.size) + float_bytes(4 * s_.rows * s_.size));
+    for (std::int64_t time = 0; time < s_.times; ++time) {
+      product_.multiply();
+      for (std::int64_t row = 0; row < s_.rows; ++row) {
+        auto* own = hidden + row * s_.size;
+        step_row(s_.size, floats(in[0]) + s_.gates(row, time), recurrent + 4 * row * s_.size,
+                 cells + s_.state(row, time), mutable_floats(out[2]) + s_.gates(row, time),
+                 cells + s_.state(row, time + 1), own);
+        copy_floats(own, states + s_.state(row, time + 1), s_.size);
+      }
+    }
+  }
+
+ private:
+  Sizes s_;
+  StepProduct product_;
+};
+
+// Inputs: the gradients of the states and of the last cell, weights, cells, gates after their activations.
+class LstmGradKernel final : public Kernel {
+ public:
+  explicit LstmGradKernel(const OpCall& call)
+      : s_{call.inputs[4].shape[0], call.inputs[4].shape[1], call.inputs[2].shape[0]},
+        product_(s_.rows, describe({4 * s_.size, s_.size}, Dims{1, 4 * s_.size})) {}
+
+  std::size_t scratch_bytes() const override { return float_bytes(4 * s_.rows * s_.size) + product_.scratch_bytes(); }
+
+  void run(const KernelContext& context, Inputs in, Outputs out) override {
+    auto* compact = reinterpret_cast<float*>(context.scratch);
+    auto* dhidden = mutable_floats(out[1]);
+    auto* dcell = mutable_floats(out[2]);
+    std::ranges::fill(out[1].mutable_data<float>(), 0.0F);
+    copy_floats(floats(in[1]), dcell, s_.rows * s_.size);
+    product_.begin(floats(in[2]), compact, dhidden, context.scratch + float_bytes(4 * s_.rows * s_.size));
+    for (std::int64_t time = s_.times; time-- > 0;) {
+      for (std::int64_t row = 0; row < s_.rows; ++row) {
+        auto* own = compact + 4 * row * s_.size;
+        step_row_grad(s_.size, floats(in[0]) + s_.state(row, time + 1), dhidden + row * s_.size,
+                      floats(in[4]) + s_.gates(row, time), floats(in[3]) + s_.state(row, time + 1),
+                      floats(in[3]) + s_.state(row, time), dcell + row * s_.size, own);
+        copy_floats(own, mutable_floats(out[0]) + s_.gates(row, time), 4 * s_.size);
+      }
+      product_.multiply();
+    }
+    for (std::int64_t row = 0; row < s_.rows; ++row)
+      for (std::int64_t i = 0; i < s_.size; ++i) dhidden[row * s_.size + i] += floats(in[0])[s_.state(row, 0) + i];
+  }
+
+ private:
+  Sizes s_;
+  StepProduct product_;
+};
+
+template <class T>
+std::unique_ptr<Kernel> make_recurrent(const OpCall& call) {
+  try {
+    onednn_engine();
+    return std::make_unique<T>(call);
+  } catch (const dnnl::error& error) {
+    OpInputs{call.op->name, call.inputs, call.attributes}.refuse(std::string("oneDNN refuses it: ") + error.what());
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_lstm(const OpCall& call) {
+  return make_recurrent<LstmKernel>(call);
+}
+std::unique_ptr<Kernel> make_lstm_grad(const OpCall& call) {
+  return make_recurrent<LstmGradKernel>(call);
+}
+
+}  // namespace troupe::cpu

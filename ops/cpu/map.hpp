@@ -1,0 +1,33 @@
+#pragma once
+
+#include "troupe/ops/cpu/loop_kernel.hpp"
+
+namespace troupe::cpu {
+
+/// y[i] = f(x[i]), to be called from a function marked TROUPE_SIMD_CLONES. y may be x.
+template <class F>
+[[gnu::always_inline]] inline void map(std::int64_t n, const float* x, float* y, F f) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
+}
+
+/// y[i] = f(a[i], b[i]).
+template <class F>
+[[gnu::always_inline]] inline void map(std::int64_t n, const float* a, const float* b, float* y, F f) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+}
+
+using UnaryLoop = void (*)(std::int64_t n, const float* x, float* y);
+using BinaryLoop = void (*)(std::int64_t n, const float* a, const float* b, float* y);
+
+/// A kernel that is one such loop over all elements.
+inline std::unique_ptr<Kernel> map_kernel(UnaryLoop loop) {
+  return loop_kernel(
+      [loop](Inputs in, Outputs out) { loop(out[0].elements(), floats(in[0]), mutable_floats(out[0])); });
+}
+inline std::unique_ptr<Kernel> map_kernel(BinaryLoop loop) {
+  return loop_kernel([loop](Inputs in, Outputs out) {
+    loop(out[0].elements(), floats(in[0]), floats(in[1]), mutable_floats(out[0]));
+  });
+}
+
+}  // namespace troupe::cpu

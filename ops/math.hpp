@@ -1,0 +1,27 @@
+#pragma once
+
+#include "troupe/ops/graph/graph.hpp"
+
+namespace troupe {
+
+// Functions of one float32 value, element by element. Where a function has no value the result is that of the C++
+// standard library: a NaN or an infinity.
+
+Value exp(Value x);
+/// The natural logarithm.
+Value log(Value x);
+Value sqrt(Value x);
+/// 1 / sqrt(x).
+Value rsqrt(Value x);
+/// |x|. The gradient at 0 is 0.
+Value abs(Value x);
+inline Value neg(Value x) {
+  return x.builder().apply_one(kScale, {x}, {{"factor", -1.0}});
+}
+/// x to a constant power.
+Value pow(Value x, double exponent);
+/// The nearest number in [least, most]. The gradient is that of x within the limits, the limits included, and 0 beyond.
+/// Throws Error if least > most.
+Value clip(Value x, double least, double most);
+
+}  // namespace troupe

@@ -1,0 +1,67 @@
+#include "troupe/ops/nn/normalization.hpp"
+
+#include "troupe/ops/batch_norm.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/dropout.hpp"
+#include "troupe/ops/norm.hpp"
+#include "troupe/ops/reshape.hpp"
+
+namespace troupe {
+
+namespace {
+
+Shape channels_of(const char* layer, Value x) {
+  const auto shape = x.shape();
+  if (shape.rank() < 2) throw Error(layer, "needs [..., C], not " + to_string(x.info()));
+  return {shape.back(0)};
+}
+
+Value scale_parameter(Value x, const Shape& channels) {
+  return x.builder().parameter("scale", channels, Initializer::constant(1.0));
+}
+
+Value shift_parameter(Value x, const Shape& channels) {
+  return x.builder().parameter("shift", channels, Initializer::zeros());
+}
+
+Value moved(Value running, Value now, double momentum) {
+  return add(scale(running, 1.0 - momentum), scale(now, momentum));
+}
+
+}  // namespace
+
+Value LayerNorm::operator()(Value x) const {
+  const auto channels = channels_of("layer_norm", x);
+  const auto factor = scale_parameter(x, channels);
+  return layer_norm(x, factor, shift_parameter(x, channels), epsilon);
+}
+
+Value RmsNorm::operator()(Value x) const {
+  return rms_norm(x, scale_parameter(x, channels_of("rms_norm", x)), epsilon);
+}
+
+Value BatchNorm::operator()(Value x) const {
+  if (!(momentum >= 0.0 && momentum <= 1.0)) throw Error("batch_norm", "the momentum must be in [0, 1]");
+  const auto channels = channels_of("batch_norm", x);
+  auto& builder = x.builder();
+  const auto factor = scale_parameter(x, channels), shift = shift_parameter(x, channels);
+  const auto mean = builder.buffer("mean", channels, Initializer::zeros());
+  const auto variance = builder.buffer("variance", channels, Initializer::constant(1.0));
+  if (!builder.training())
+    return batch_norm(x, {mean, variance, builder.constant(Tensor::scalar(1.0F))}, factor, shift,
+                      {.epsilon = epsilon, .of_batch = false});
+  const auto sums = all_reduce(batch_sums(x, mean));
+  const auto moments = batch_moments(sums, mean, x, builder.batch_info());
+  builder.next_value(mean, moved(mean, moments.mean, momentum));
+  builder.next_value(variance, moved(variance, moments.variance, momentum));
+  return batch_norm(x, moments, factor, shift, {.epsilon = epsilon});
+}
+
+Value Dropout::operator()(Value x) const {
+  if (!(rate >= 0.0 && rate < 1.0)) throw Error("dropout", "the rate must be in [0, 1)");
+  auto& builder = x.builder();
+  const auto stream = builder.next_random_stream();
+  return builder.training() ? dropout(x, rate, builder.seed(), stream, builder.batch_info()) : x;
+}
+
+}  // namespace troupe

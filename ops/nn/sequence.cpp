@@ -1,0 +1,132 @@
+#include "troupe/ops/nn/sequence.hpp"
+
+#include "troupe/ops/activation.hpp"
+#include "troupe/ops/attention.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/gather.hpp"
+#include "troupe/ops/lstm.hpp"
+#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/slice.hpp"
+
+namespace troupe {
+
+namespace {
+
+void expect_sequence(const char* layer, Value x) {
+  if (x.shape().rank() != 3 || x.dtype() != DType::float32)
+    throw Error(layer, "needs a sequence float32[B, T, C], not " + to_string(x.info()));
+}
+
+Value dense(Value x, const char* name, std::int64_t units, const Initializer& initializer) {
+  GraphBuilder::Scope scope(x.builder(), name);
+  return Dense{.units = units, .initializer = initializer}(x);
+}
+
+/// Zeros [B, units]. `like` is [B, T, ...] with at least `units` elements at each time.
+Value zero_state(Value like, std::int64_t units) {
+  const auto first = reshape(slice(like, 1, 0, 1), {like.shape()[0], like.shape()[2]});
+  return scale(slice(first, 1, 0, units), 0.0);
+}
+
+/// One state of a recurrent layer, [B, units]: zeros, or what the batch before has left.
+class RecurrentState {
+ public:
+  RecurrentState(const char* name, Value like, std::int64_t units, const CarriedState& carried) : carried_(carried) {
+    auto& builder = like.builder();
+    const bool kept = carried.rows > 0 && builder.training();
+    if (kept) {
+      buffer_ = builder.buffer(name, {carried.rows, units}, Initializer::zeros());
+      first_ = rows_of_part(buffer_, like, builder.batch_info());
+    } else {
+      first_ = zero_state(like, units);
+    }
+    if (kept && carried.begins.valid()) first_ = mul(first_, 1.0 - column(carried.begins));
+  }
+
+  Value first() const { return first_; }
+  /// Every replica has the rows of its part: their sum is the whole state.
+  void keep(Value last) const {
+    if (!buffer_.valid()) return;
+    auto& builder = last.builder();
+    builder.next_value(buffer_, all_reduce(slice_rows(last, 0, carried_.rows, builder.batch_info())));
+  }
+
+ private:
+  static Value column(Value begins) {
+    return begins.shape().rank() == 1 ? reshape(begins, {begins.shape()[0], 1}) : begins;
+  }
+
+  CarriedState carried_;
+  Value buffer_, first_;
+};
+
+struct GruWeights {
+  Value weights, bias;
+};
+
+/// One time: gates [B, 3 H] from the inputs, in the order reset, update, proposed.
+Value gru_step(Value inputs, Value hidden, const GruWeights& recurrent) {
+  const auto from_inputs = split(inputs, 1, std::int64_t{3});
+  const auto from_hidden = split(linear(hidden, recurrent.weights, recurrent.bias), 1, std::int64_t{3});
+  const auto reset = sigmoid(add(from_inputs[0], from_hidden[0]));
+  const auto update = sigmoid(add(from_inputs[1], from_hidden[1]));
+  const auto proposed = tanh(add(from_inputs[2], mul(reset, from_hidden[2])));
+  return add(proposed, mul(update, sub(hidden, proposed)));
+}
+
+}  // namespace
+
+Value Embedding::operator()(Value x) const {
+  if (rows < 1 || units < 1) throw Error("embedding", "needs at least one row and one unit");
+  return gather(x.builder().parameter("weights", {rows, units}, initializer), x);
+}
+
+Value PositionEmbedding::operator()(Value x) const {
+  expect_sequence("position", x);
+  return add(x, x.builder().parameter("weights", {x.shape()[1], x.shape()[2]}, initializer));
+}
+
+Value MultiHeadAttention::operator()(Value x) const {
+  expect_sequence("attention", x);
+  const auto width = x.shape()[2];
+  if (heads < 1 || width % heads != 0)
+    throw Error("attention", std::to_string(width) + " values do not divide into " + std::to_string(heads) + " heads");
+  const auto queries = dense(x, "queries", width, initializer);
+  const auto keys = dense(x, "keys", width, initializer);
+  const auto values = dense(x, "values", width, initializer);
+  return dense(attention(queries, keys, values, {.heads = heads, .causal = causal}), "result", width, initializer);
+}
+
+Value Lstm::operator()(Value x) const {
+  expect_sequence("lstm", x);
+  if (units < 1) throw Error("lstm", "needs at least one unit, not " + std::to_string(units));
+  const auto gates = dense(x, "inputs", 4 * units, initializer);
+  const auto weights = x.builder().parameter("weights", {units, 4 * units}, initializer);
+  const RecurrentState hidden("hidden", gates, units, carried), cell("cell", gates, units, carried);
+  const auto states = lstm(gates, weights, hidden.first(), cell.first());
+  hidden.keep(states.last_hidden);
+  cell.keep(states.last_cell);
+  return states.hidden;
+}
+
+Value Gru::operator()(Value x) const {
+  expect_sequence("gru", x);
+  if (units < 1) throw Error("gru", "needs at least one unit, not " + std::to_string(units));
+  auto& builder = x.builder();
+  const auto gates = dense(x, "inputs", 3 * units, initializer);
+  const auto weights = builder.parameter("weights", {units, 3 * units}, initializer);
+  const GruWeights recurrent{weights, builder.parameter("bias", {3 * units}, Initializer::zeros())};
+  const RecurrentState state("hidden", gates, units, carried);
+  auto hidden = state.first();
+  std::vector<Value> all;
+  for (std::int64_t time = 0; time < x.shape()[1]; ++time) {
+    const auto now = reshape(slice(gates, 1, time, 1), {x.shape()[0], 3 * units});
+    hidden = gru_step(now, hidden, recurrent);
+    all.push_back(reshape(hidden, {x.shape()[0], 1, units}));
+  }
+  state.keep(hidden);
+  return concat(all, 1);
+}
+
+}  // namespace troupe

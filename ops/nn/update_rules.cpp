@@ -1,0 +1,114 @@
+#include "troupe/ops/nn/update_rules.hpp"
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+
+namespace troupe {
+
+namespace {
+
+// Inputs of an update: the parameter, its states, the gradient, the learning rate, (with a number of the update: the
+// batch info), if the attribute `clipped` is set a factor, and optionally a flag, unless which is above 0 nothing
+// changes. Outputs: the parameter and its states, in place.
+std::vector<TensorInfo> infer_update(const OpInputs& inputs, std::size_t states, bool numbered) {
+  const std::size_t clipped = inputs.attributes.flag("clipped") ? 1 : 0;
+  const auto required = 3 + states + (numbered ? 1 : 0) + clipped;
+  inputs.expect_count(required, required + 1);
+  std::vector<TensorInfo> outputs;
+  for (std::size_t i = 0; i <= states + 1; ++i)
+    if (!(inputs[i] == inputs[0])) inputs.refuse("parameter, state and gradient must have the same shape and dtype");
+  const TensorInfo scalar{Shape{}, DType::float32};
+  inputs.expect_info(states + 2, scalar, "the learning rate");
+  for (auto i = required - clipped; i < inputs.size(); ++i) inputs.expect_info(i, scalar, "the factor or flag");
+  if (numbered) inputs.expect_batch_info(states + 3);
+  for (std::size_t i = 0; i <= states; ++i) outputs.push_back(inputs[i]);
+  return outputs;
+}
+
+std::vector<TensorInfo> infer_sgd(const OpInputs& inputs) {
+  return infer_update(inputs, inputs.attributes.number("momentum") != 0.0 ? 1 : 0, false);
+}
+std::vector<TensorInfo> infer_adam(const OpInputs& inputs) {
+  return infer_update(inputs, 2, true);
+}
+std::vector<TensorInfo> infer_squares(const OpInputs& inputs) {
+  return infer_update(inputs, 1, false);
+}
+
+void refuse_unless(bool good, const char* place, const char* what) {
+  if (!good) throw Error(place, what);
+}
+
+/// Adds the update of a parameter whose states, named after it, start as zeros.
+void add_update(const OpDef& op, const UpdateInputs& in, std::initializer_list<const char*> states, bool numbered,
+                const Attributes& attributes) {
+  auto& builder = in.parameter.builder();
+  const auto name = builder.graph().producer(in.parameter.id()).name;
+  std::vector<Value> inputs{in.parameter};
+  for (const auto* state : states)
+    inputs.push_back(builder.state(name + "/" + state, in.parameter.shape(), Initializer::zeros()));
+  inputs.insert(inputs.end(), {in.gradient, in.learning_rate});
+  if (numbered) inputs.push_back(in.batch_info);
+  if (in.factor.valid()) inputs.push_back(in.factor);
+  if (in.apply_if.valid()) inputs.push_back(in.apply_if);
+  builder.apply(op, inputs, attributes.with("clipped", in.factor.valid()));
+}
+
+template <class Rule>
+Attributes adam_attributes(const Rule& rule, const char* place) {
+  refuse_unless(rule.beta1 >= 0.0 && rule.beta1 < 1.0, place, "beta1 must be in [0, 1)");
+  refuse_unless(rule.beta2 >= 0.0 && rule.beta2 < 1.0, place, "beta2 must be in [0, 1)");
+  refuse_unless(rule.epsilon > 0.0, place, "epsilon must be above 0");
+  refuse_unless(rule.weight_decay >= 0.0, place, "the weight decay must not be negative");
+  return {{"beta1", rule.beta1}, {"beta2", rule.beta2}, {"epsilon", rule.epsilon}, {"weight_decay", rule.weight_decay}};
+}
+
+/// RmsProp and Adagrad differ in the factors of the old sum of squares and the new square.
+void add_squares_update(const UpdateInputs& in, const char* place, double keep, double add, double epsilon,
+                        double weight_decay) {
+  refuse_unless(epsilon > 0.0, place, "epsilon must be above 0");
+  refuse_unless(weight_decay >= 0.0, place, "the weight decay must not be negative");
+  add_update(kSquaresUpdate, in, {"squares"}, false,
+             {{"keep", keep}, {"add", add}, {"epsilon", epsilon}, {"weight_decay", weight_decay}});
+}
+
+}  // namespace
+
+const OpDef kSgdUpdate{.name = "sgd_update", .kind = OpKind::update, .infer = infer_sgd};
+const OpDef kAdamUpdate{.name = "adam_update", .kind = OpKind::update, .infer = infer_adam};
+const OpDef kLambUpdate{.name = "lamb_update", .kind = OpKind::update, .infer = infer_adam};
+const OpDef kSquaresUpdate{.name = "squares_update", .kind = OpKind::update, .infer = infer_squares};
+
+void Sgd::update(const UpdateInputs& in) const {
+  refuse_unless(momentum >= 0.0 && momentum < 1.0, "sgd", "the momentum must be in [0, 1)");
+  refuse_unless(weight_decay >= 0.0, "sgd", "the weight decay must not be negative");
+  refuse_unless(!nesterov || momentum > 0.0, "sgd", "Nesterov's rule needs a momentum");
+  const Attributes attributes{{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", weight_decay}};
+  if (momentum != 0.0)
+    add_update(kSgdUpdate, in, {"velocity"}, false, attributes);
+  else
+    add_update(kSgdUpdate, in, {}, false, attributes);
+}
+
+void Adam::update(const UpdateInputs& in) const {
+  add_update(kAdamUpdate, in, {"m", "v"}, true, adam_attributes(*this, "adam").with("decoupled", false));
+}
+
+void AdamW::update(const UpdateInputs& in) const {
+  add_update(kAdamUpdate, in, {"m", "v"}, true, adam_attributes(*this, "adamw").with("decoupled", true));
+}
+
+void Lamb::update(const UpdateInputs& in) const {
+  add_update(kLambUpdate, in, {"m", "v"}, true, adam_attributes(*this, "lamb"));
+}
+
+void RmsProp::update(const UpdateInputs& in) const {
+  refuse_unless(decay >= 0.0 && decay < 1.0, "rms_prop", "the decay must be in [0, 1)");
+  add_squares_update(in, "rms_prop", decay, 1.0 - decay, epsilon, weight_decay);
+}
+
+void Adagrad::update(const UpdateInputs& in) const {
+  add_squares_update(in, "adagrad", 1.0, 1.0, epsilon, weight_decay);
+}
+
+}  // namespace troupe

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "troupe/ops/graph/graph.hpp"
+
+namespace troupe {
+
+/// x, of any dtype, with its axes in another order: axis i of the result is axis order[i] of x. The batch stays first.
+Value transpose(Value x, const std::vector<std::int64_t>& order);
+
+}  // namespace troupe

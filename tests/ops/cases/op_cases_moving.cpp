@@ -1,0 +1,311 @@
+#include <algorithm>
+#include <numeric>
+
+#include "troupe/ops/gather.hpp"
+#include "troupe/ops/slice.hpp"
+#include "troupe/ops/top_k.hpp"
+#include "troupe/ops/transpose.hpp"
+#include "troupe/tests/ops/cases/op_cases.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+using Forward = std::function<Arrays(const Arrays&)>;
+
+/// An array whose element at each place is that of the input where `from` says.
+Array picked(const Array& x, const Sizes& sizes, const std::function<Sizes(const Sizes&)>& from) {
+  Array y(sizes);
+  for (std::int64_t i = 0; i < y.elements(); ++i)
+    y.data[static_cast<std::size_t>(i)] = x.data[static_cast<std::size_t>(flat_of(x.sizes, from(index_of(sizes, i))))];
+  return y;
+}
+
+Array sliced(const Array& x, std::size_t axis, std::int64_t begin, std::int64_t size) {
+  auto sizes = x.sizes;
+  sizes[axis] = size;
+  return picked(x, sizes, [=](Sizes at) {
+    at[axis] += begin;
+    return at;
+  });
+}
+
+OpCase slice_case(const Shape& shape, std::int64_t axis, std::int64_t begin, std::int64_t size) {
+  const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.rank()) : axis);
+  return forward_case(
+      "slice " + to_string(shape) + " axis " + std::to_string(axis) + " from " + std::to_string(begin) + " size " +
+          std::to_string(size),
+      {{shape}}, [=](const Values& x) { return Values{slice(x[0], axis, begin, size)}; },
+      [=](const Arrays& in) { return Arrays{sliced(in[0], at, begin, size)}; });
+}
+
+OpCase pad_case(const Shape& shape, const Sizes& before, const Sizes& after, double value, Draw draw = Draw::uniform) {
+  const auto forward = [=](const Arrays& in) {
+    auto sizes = in[0].sizes;
+    for (std::size_t axis = 0; axis < sizes.size(); ++axis) sizes[axis] += before[axis] + after[axis];
+    Array y(sizes);
+    for (std::int64_t i = 0; i < y.elements(); ++i) {
+      auto at = index_of(sizes, i);
+      bool inside = true;
+      for (std::size_t axis = 0; axis < at.size(); ++axis) {
+        at[axis] -= before[axis];
+        inside = inside && at[axis] >= 0 && at[axis] < in[0].sizes[axis];
+      }
+      y.data[static_cast<std::size_t>(i)] =
+          inside ? in[0].data[static_cast<std::size_t>(flat_of(in[0].sizes, at))] : value;
+    }
+    return Arrays{y};
+  };
+  const auto build = [=](const Values& x) { return Values{pad(x[0], before, after, value)}; };
+  const CaseInput input{shape, draw, true, 9};
+  const auto name = "pad " + to_string(TensorInfo{shape, input.dtype()}) + " before " + to_string(Shape(before)) +
+                    " after " + to_string(Shape(after));
+  return draw == Draw::uniform ? forward_case(name, {input}, build, forward)
+                               : exact_case(name, {input}, build, forward);
+}
+
+OpCase concat_case(std::vector<CaseInput> inputs, std::int64_t axis) {
+  std::string name = "concat along " + std::to_string(axis) + " of";
+  for (const auto& input : inputs) name += " " + to_string(TensorInfo{input.shape, input.dtype()});
+  const auto rank = static_cast<std::int64_t>(inputs[0].shape.rank());
+  const auto at = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+  const auto forward = [at](const Arrays& in) {
+    auto sizes = in[0].sizes;
+    for (std::size_t i = 1; i < in.size(); ++i) sizes[at] += in[i].sizes[at];
+    Array y(sizes);
+    for (std::int64_t i = 0; i < y.elements(); ++i) {
+      auto place = index_of(sizes, i);
+      std::size_t part = 0;
+      for (; place[at] >= in[part].sizes[at]; ++part) place[at] -= in[part].sizes[at];
+      y.data[static_cast<std::size_t>(i)] = in[part].data[static_cast<std::size_t>(flat_of(in[part].sizes, place))];
+    }
+    return Arrays{y};
+  };
+  const bool differentiable = inputs[0].dtype() == DType::float32;
+  const auto build = [axis](const Values& x) { return Values{concat(x, axis)}; };
+  return differentiable ? forward_case(name, inputs, build, forward) : exact_case(name, inputs, build, forward);
+}
+
+OpCase transpose_case(const Shape& shape, const Sizes& order, Draw draw = Draw::uniform) {
+  const auto forward = [order](const Arrays& in) {
+    Sizes sizes;
+    for (auto axis : order) sizes.push_back(in[0].sizes[static_cast<std::size_t>(axis)]);
+    return Arrays{picked(in[0], sizes, [&](const Sizes& at) {
+      Sizes from(at.size());
+      for (std::size_t i = 0; i < at.size(); ++i) from[static_cast<std::size_t>(order[i])] = at[i];
+      return from;
+    })};
+  };
+  const CaseInput input{shape, draw, true, 9};
+  const auto name = "transpose " + to_string(TensorInfo{shape, input.dtype()}) + " to " + to_string(Shape(order));
+  const auto build = [order](const Values& x) { return Values{transpose(x[0], order)}; };
+  return draw == Draw::uniform ? forward_case(name, {input}, build, forward)
+                               : exact_case(name, {input}, build, forward);
+}
+
+OpCase gather_case(const Shape& table, const Shape& indices, Draw draw) {
+  const auto forward = [](const Arrays& in) {
+    auto sizes = in[1].sizes;
+    sizes.insert(sizes.end(), in[0].sizes.begin() + 1, in[0].sizes.end());
+    const auto width = product(in[0].sizes) / in[0].sizes[0];
+    Array y(sizes);
+    for (std::int64_t i = 0; i < y.elements(); ++i)
+      y.data[static_cast<std::size_t>(i)] = in[0].data[static_cast<std::size_t>(
+          static_cast<std::int64_t>(in[1].data[static_cast<std::size_t>(i / width)]) * width + i % width)];
+    return Arrays{y};
+  };
+  const CaseInput places{indices, draw, false, table[0]};
+  return forward_case(
+      "gather " + to_string(table) + " by " + to_string(TensorInfo{indices, places.dtype()}), {{table}, places},
+      [](const Values& x) { return Values{gather(x[0], x[1])}; }, forward);
+}
+
+OpCase scatter_case(const Shape& values, const Shape& indices, Draw draw) {
+  constexpr std::int64_t kRows = 6;
+  const auto forward = [indices](const Arrays& in) {
+    Sizes sizes{kRows};
+    sizes.insert(sizes.end(), in[0].sizes.begin() + static_cast<std::ptrdiff_t>(indices.rank()), in[0].sizes.end());
+    Array y(sizes);
+    const auto width = y.elements() / kRows;
+    for (std::int64_t i = 0; i < in[0].elements(); ++i)
+      y.data[static_cast<std::size_t>(
+          static_cast<std::int64_t>(in[1].data[static_cast<std::size_t>(i / width)]) * width + i % width)] +=
+          in[0].data[static_cast<std::size_t>(i)];
+    return Arrays{y};
+  };
+  return forward_case(
+      "scatter_add " + to_string(values) + " by " + to_string(indices), {{values}, {indices, draw, false, kRows}},
+      [](const Values& x) { return Values{scatter_add(x[0], x[1], kRows)}; }, forward);
+}
+
+OpCase one_hot_case(const Shape& indices, Draw draw, std::int64_t classes) {
+  return exact_case(
+      "one_hot " + to_string(indices) + " of " + std::to_string(classes), {{indices, draw, false, classes}},
+      [classes](const Values& x) { return Values{one_hot(x[0], classes)}; },
+      [classes](const Arrays& in) {
+        auto sizes = in[0].sizes;
+        sizes.push_back(classes);
+        Array y(sizes);
+        for (std::int64_t i = 0; i < in[0].elements(); ++i)
+          y.data[static_cast<std::size_t>(i * classes +
+                                          static_cast<std::int64_t>(in[0].data[static_cast<std::size_t>(i)]))] = 1.0;
+        return Arrays{y};
+      });
+}
+
+/// Calls f with the elements along one axis, one line after the other, as places in the array.
+void for_each_line(const Sizes& sizes, std::size_t axis,
+                   const std::function<void(const std::vector<std::size_t>&)>& f) {
+  for (std::int64_t i = 0; i < product(sizes); ++i) {
+    auto at = index_of(sizes, i);
+    if (at[axis] != 0) continue;
+    std::vector<std::size_t> line;
+    for (; at[axis] < sizes[axis]; ++at[axis]) line.push_back(static_cast<std::size_t>(flat_of(sizes, at)));
+    f(line);
+  }
+}
+
+OpCase argmax_case(const Shape& shape, std::int64_t axis) {
+  return exact_case(
+      "argmax " + to_string(shape) + " along " + std::to_string(axis), {{shape, Draw::eighths}},
+      [axis](const Values& x) { return Values{argmax(x[0], axis)}; },
+      [axis](const Arrays& in) {
+        auto sizes = in[0].sizes;
+        sizes.erase(sizes.begin() + axis);
+        Array y(sizes);
+        std::size_t i = 0;
+        for_each_line(in[0].sizes, static_cast<std::size_t>(axis), [&](const auto& line) {
+          std::size_t best = 0;
+          for (std::size_t j = 1; j < line.size(); ++j)
+            if (in[0].data[line[j]] > in[0].data[line[best]]) best = j;
+          y.data[i++] = static_cast<double>(best);
+        });
+        return Arrays{y};
+      });
+}
+
+OpCase top_k_case(const Shape& shape, std::int64_t k) {
+  const auto forward = [k](const Arrays& in) {
+    auto sizes = in[0].sizes;
+    const auto width = sizes.back();
+    sizes.back() = k;
+    Array values(sizes), places(sizes);
+    for (std::int64_t row = 0; row < in[0].elements() / width; ++row) {
+      std::vector<std::int64_t> order(static_cast<std::size_t>(width));
+      std::iota(order.begin(), order.end(), 0);
+      const auto at = [&](std::int64_t i) { return in[0].data[static_cast<std::size_t>(row * width + i)]; };
+      std::ranges::stable_sort(order, [&](auto a, auto b) { return at(a) > at(b); });
+      for (std::int64_t i = 0; i < k; ++i) {
+        values.data[static_cast<std::size_t>(row * k + i)] = at(order[static_cast<std::size_t>(i)]);
+        places.data[static_cast<std::size_t>(row * k + i)] = static_cast<double>(order[static_cast<std::size_t>(i)]);
+      }
+    }
+    return Arrays{values, places};
+  };
+  return forward_case(
+      "top_k " + to_string(shape) + " of " + std::to_string(k), {{shape, Draw::distinct}},
+      [k](const Values& x) {
+        const auto found = top_k(x[0], k);
+        return Values{found.values, found.indices};
+      },
+      forward);
+}
+
+OpCase cumulative_case(const Shape& shape, std::int64_t axis) {
+  return forward_case(
+      "cumulative_sum " + to_string(shape) + " along " + std::to_string(axis), {{shape}},
+      [axis](const Values& x) { return Values{cumulative_sum(x[0], axis)}; },
+      [axis](const Arrays& in) {
+        auto y = in[0];
+        for_each_line(y.sizes, static_cast<std::size_t>(axis), [&](const auto& line) {
+          for (std::size_t i = 1; i < line.size(); ++i) y.data[line[i]] += y.data[line[i - 1]];
+        });
+        return Arrays{y};
+      });
+}
+
+/// Rows begin .. begin + size of the batch, of which the part has those from row 1 on (see Draw::batch_info).
+OpCase slice_rows_case(std::int64_t begin, std::int64_t size) {
+  const auto forward = [=](const Arrays& in) {
+    Array y({size, 3});
+    const auto first = static_cast<std::int64_t>(in[1].data[2]);
+    for (std::int64_t row = 0; row < size; ++row)
+      for (std::int64_t i = 0; i < 3; ++i)
+        if (begin + row >= first && begin + row < first + in[0].sizes[0])
+          y.at({row, i}) = in[0].at({begin + row - first, i});
+    return Arrays{y};
+  };
+  return forward_case(
+      "slice_rows from " + std::to_string(begin) + " size " + std::to_string(size), {{{kBatch, 3}}, batch_info()},
+      [=](const Values& x) { return Values{slice_rows(x[0], begin, size, x[1])}; }, forward);
+}
+
+OpCase rows_of_part_case() {
+  return forward_case(
+      "rows_of_part", {{{40, 3}}, {{kBatch, 1}, Draw::uniform, false}, batch_info()},
+      [](const Values& x) { return Values{rows_of_part(x[0], x[1], x[2])}; },
+      [](const Arrays& in) {
+        return Arrays{sliced(in[0], 0, static_cast<std::int64_t>(in[2].data[2]), in[1].sizes[0])};
+      });
+}
+
+}  // namespace
+
+std::vector<OpCase> moving_cases() {
+  std::vector<OpCase> cases{
+      slice_case({kBatch, 7}, 1, 2, 3),
+      slice_case({kBatch, 7, 3}, 1, 0, 7),
+      slice_case({kBatch, 4, 5}, -1, 4, 1),
+      slice_case({5, 4}, 0, 1, 3),
+      slice_case({2, 3, 4, 5}, 2, 1, 2),
+      slice_case({kBatch, 4}, 1, 2, 0),
+      pad_case({kBatch, 3}, {0, 1}, {0, 2}, 0.5),
+      pad_case({2, 3}, {1, 0}, {0, 2}, 0.0),
+      pad_case({kBatch, 2, 3, 2}, {0, 1, 1, 0}, {0, 1, 1, 0}, -1.0),
+      pad_case({2, 0}, {0, 1}, {1, 1}, 2.0),
+      pad_case({3}, {2}, {1}, 4.0, Draw::labels),
+      pad_case({3}, {2}, {1}, 4.0, Draw::wide_labels),
+      pad_case({3}, {2}, {1}, 1.0, Draw::mask),
+      concat_case({{{kBatch, 2}}, {{kBatch, 3}}, {{kBatch, 1}}}, 1),
+      concat_case({{{kBatch, 2, 3}}, {{kBatch, 2, 4}}}, -1),
+      concat_case({{{2, 3}}, {{1, 3}}}, 0),
+      concat_case({{{kBatch, 0}}, {{kBatch, 2}}}, 1),
+      concat_case({{{kBatch, 5}}}, 1),
+      concat_case({{{kBatch, 2}, Draw::labels, false, 9}, {{kBatch, 1}, Draw::labels, false, 9}}, 1),
+      transpose_case({kBatch, 3, 4}, {0, 2, 1}),
+      transpose_case({3, 4}, {1, 0}),
+      transpose_case({kBatch, 2, 3, 4}, {0, 2, 1, 3}),
+      transpose_case({2, 3, 4, 5}, {3, 1, 0, 2}),
+      transpose_case({kBatch, 1, 4}, {0, 2, 1}),
+      transpose_case({kBatch}, {0}),
+      transpose_case({}, {}),
+      transpose_case({3, 4}, {1, 0}, Draw::wide_labels),
+      transpose_case({3, 4}, {1, 0}, Draw::mask),
+      gather_case({5, 3}, {kBatch}, Draw::labels),
+      gather_case({5, 3}, {kBatch, 4}, Draw::wide_labels),
+      gather_case({4}, {3, 2}, Draw::labels),
+      gather_case({3, 2, 2}, {kBatch}, Draw::labels),
+      scatter_case({kBatch, 3}, {kBatch}, Draw::labels),
+      scatter_case({kBatch, 4, 2}, {kBatch, 4}, Draw::wide_labels),
+      scatter_case({5}, {5}, Draw::labels),
+      one_hot_case({kBatch}, Draw::labels, 4),
+      one_hot_case({kBatch, 3}, Draw::wide_labels, 1),
+      one_hot_case({}, Draw::labels, 5),
+      argmax_case({kBatch, 9}, 1),
+      argmax_case({kBatch, 3, 4}, 1),
+      argmax_case({4, 3}, 0),
+      top_k_case({kBatch, 9}, 1),
+      top_k_case({kBatch, 9}, 4),
+      top_k_case({2, 3, 5}, 5),
+      cumulative_case({kBatch, 9}, 1),
+      cumulative_case({kBatch, 3, 4}, 1),
+      cumulative_case({4, 3}, 0),
+      slice_rows_case(0, 4),
+      slice_rows_case(3, 2),
+      slice_rows_case(50, 3),
+      slice_rows_case(1, 1),
+      rows_of_part_case()};
+  return cases;
+}
+
+}  // namespace troupe::ops_test
