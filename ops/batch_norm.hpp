@@ -28,8 +28,8 @@ struct BatchNormOptions {
 };
 
 /// (x - mean) / sqrt(variance + epsilon) * scale + shift for every channel, the last axis of x [B, ..., C]: Ioffe and
-/// Szegedy, "Batch normalization" (ICML 2015). The others are [C]. Unless the moments are those of the batch, their count
-/// does not matter.
+/// Szegedy, "Batch normalization" (ICML 2015). The others are [C]. Unless the moments are those of the batch, their
+/// count does not matter.
 Value batch_norm(Value x, BatchMoments moments, Value scale, Value shift, BatchNormOptions options);
 
 }  // namespace troupe

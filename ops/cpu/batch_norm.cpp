@@ -157,10 +157,9 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
 // dx = scale / deviation (dy - mean of dy - z mean of dy z), where z is the normalised x.
 std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
-  return loop_kernel([channels, epsilon = epsilon_of(call)](
-                         Inputs in, Outputs out) {
+  return loop_kernel([channels, epsilon = epsilon_of(call)](Inputs in, Outputs out) {
     const auto inverse = inverse_deviations(in[3], epsilon);
-        const auto count = floats(in[5])[0];
+    const auto count = floats(in[5])[0];
     std::vector<float> factors, alongs, shifts;
     for (std::int64_t c = 0; c < channels; ++c) {
       const auto deviation = inverse[static_cast<std::size_t>(c)];

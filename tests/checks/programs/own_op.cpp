@@ -1,5 +1,5 @@
-// A user-defined op with shape rule, gradient and CPU kernels: softplus, log(1 + exp(x)), as the activation
-// of a model that trains. Its gradient is dy * sigmoid(x), a user-defined op too.
+// A user-defined op with shape rule, gradient and CPU kernels: softsign, x / (1 + |x|), as the activation
+// of a model that trains. Its gradient, dy / (1 + |x|)^2, is a user-defined op too.
 
 #include <cmath>
 #include <cstdio>
@@ -14,19 +14,19 @@ using namespace troupe;
 
 namespace {
 
-extern const OpDef kSoftplus, kSoftplusGrad;
+extern const OpDef kSoftsign, kSoftsignGrad;
 
 std::vector<TensorInfo> like_input(const OpInputs& inputs) {
   inputs.expect_dtype(0, DType::float32);
   return {inputs[0]};
 }
 
-std::vector<Value> softplus_gradient(const OpGradient& g) {
-  return {g.builder.apply_one(kSoftplusGrad, {g.dys[0], g.inputs[0]})};
+std::vector<Value> softsign_gradient(const OpGradient& g) {
+  return {g.builder.apply_one(kSoftsignGrad, {g.dys[0], g.inputs[0]})};
 }
 
-const OpDef kSoftplus{.name = "softplus", .infer = like_input, .gradient = softplus_gradient};
-const OpDef kSoftplusGrad{.name = "softplus_grad", .infer = like_input};
+const OpDef kSoftsign{.name = "softsign", .infer = like_input, .gradient = softsign_gradient};
+const OpDef kSoftsignGrad{.name = "softsign_grad", .infer = like_input};
 
 /// Computes every element of output 0 from those of the inputs.
 template <class Function>
@@ -47,19 +47,21 @@ KernelFactory each_element(Function function) {
   return [function](const OpCall&) { return std::make_unique<ElementKernel<Function>>(function); };
 }
 
-void register_softplus() {
-  register_op(kSoftplus);
-  register_op(kSoftplusGrad);
-  register_kernel(kSoftplus, DeviceType::cpu, each_element([](std::span<const Tensor> in, std::size_t i) {
-                    return std::log1p(std::exp(in[0].data<float>()[i]));
+void register_softsign() {
+  register_op(kSoftsign);
+  register_op(kSoftsignGrad);
+  register_kernel(kSoftsign, DeviceType::cpu, each_element([](std::span<const Tensor> in, std::size_t i) {
+                    const float x = in[0].data<float>()[i];
+                    return x / (1.0F + std::abs(x));
                   }));
-  register_kernel(kSoftplusGrad, DeviceType::cpu, each_element([](std::span<const Tensor> in, std::size_t i) {
-                    return in[0].data<float>()[i] / (1.0F + std::exp(-in[1].data<float>()[i]));
+  register_kernel(kSoftsignGrad, DeviceType::cpu, each_element([](std::span<const Tensor> in, std::size_t i) {
+                    const float size = 1.0F + std::abs(in[1].data<float>()[i]);
+                    return in[0].data<float>()[i] / (size * size);
                   }));
 }
 
-Value softplus(Value x) {
-  return x.builder().apply_one(kSoftplus, {x});
+Value softsign(Value x) {
+  return x.builder().apply_one(kSoftsign, {x});
 }
 
 /// y = |x|, which no linear model finds.
@@ -75,10 +77,10 @@ Dataset absolute_values(std::int64_t rows) {
 }  // namespace
 
 int main() {
-  register_softplus();
+  register_softsign();
   const Runtime runtime({.cpu_devices = 2});
   const Mirrored strategy{runtime.devices()};
-  const Sequential model{Dense{16, softplus}, Dense{1}};
+  const Sequential model{Dense{16, softsign}, Dense{1}};
   Trainer trainer{runtime, strategy, model, Adam{.lr = 0.02}, MeanSquaredError{}, {.seed = 1}};
   const auto data = absolute_values(256);
   const auto before = trainer.evaluate(data).loss;
