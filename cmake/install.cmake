@@ -14,4 +14,4 @@ configure_package_config_file(cmake/troupe-config.cmake.in troupe-config.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 write_basic_package_version_file(troupe-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/troupe-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/troupe-config-version.cmake
-              cmake/FindCAF.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
+              cmake/FindCAF.cmake cmake/FindCsv.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)

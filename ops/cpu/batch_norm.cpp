@@ -27,8 +27,8 @@ std::vector<float> repeated(std::int64_t channels, const float* numbers) {
   return wide;
 }
 
-/// Adds up two terms of every element by channel. add(n, at, first, second) adds the terms of elements at .. at + n - 1
-/// to the sums, one each.
+/// Adds up two terms of every element by channel. add(n, runs, at, first, second) adds the terms of `runs` times n
+/// elements from `at` on to n sums.
 template <class Add>
 void sum_by_channel(std::int64_t elements, std::int64_t channels, float* result, Add add) {
   const auto width = channels * places_side_by_side(channels);
@@ -36,11 +36,10 @@ void sum_by_channel(std::int64_t elements, std::int64_t channels, float* result,
   std::vector<float> sums(static_cast<std::size_t>(2 * width), 0.0F);
   for (std::int64_t at = 0; at < elements;) {
     std::ranges::fill(sums, 0.0F);
-    for (std::int64_t i = 0; i < kChunk && at < elements; ++i) {
-      const auto n = std::min(width, elements - at);
-      add(n, at, sums.data(), sums.data() + width);
-      at += n;
-    }
+    const auto n = std::min(width, elements - at);
+    const auto runs = std::min(kChunk, (elements - at) / n);
+    add(n, runs, at, sums.data(), sums.data() + width);
+    at += runs * n;
     for (std::int64_t j = 0; j < width; ++j) {
       totals[static_cast<std::size_t>(j % channels)] += sums[static_cast<std::size_t>(j)];
       totals[static_cast<std::size_t>(channels + j % channels)] += sums[static_cast<std::size_t>(width + j)];
@@ -49,20 +48,39 @@ void sum_by_channel(std::int64_t elements, std::int64_t channels, float* result,
   std::ranges::transform(totals, result, [](double total) { return static_cast<float>(total); });
 }
 
-TROUPE_SIMD_CLONES void add_squares(std::int64_t n, const float* x, const float* centre, float* sums, float* squares) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float d = x[i] - centre[i];
-    sums[i] += d;
-    squares[i] += d * d;
+/// Adds two terms of all elements of all runs to n sums: terms(run begin, i, first, second). Of the usual width the
+/// sums stay in registers.
+template <class Terms>
+[[gnu::always_inline]] inline void add_runs(std::int64_t n, std::int64_t runs, float* __restrict first,
+                                            float* __restrict second, Terms terms) {
+  if (n == kWidth) {
+    float a[kWidth] = {}, b[kWidth] = {};
+    for (std::int64_t run = 0; run < runs; ++run)
+      for (std::int64_t i = 0; i < kWidth; ++i) terms(run * kWidth, i, a[i], b[i]);
+    for (std::int64_t i = 0; i < kWidth; ++i) first[i] = a[i];
+    for (std::int64_t i = 0; i < kWidth; ++i) second[i] = b[i];
+    return;
   }
+  for (std::int64_t run = 0; run < runs; ++run)
+    for (std::int64_t i = 0; i < n; ++i) terms(run * n, i, first[i], second[i]);
 }
 
-TROUPE_SIMD_CLONES void add_products(std::int64_t n, const float* dy, const float* x, const float* mean, float* sums,
-                                     float* products) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    sums[i] += dy[i];
-    products[i] += dy[i] * (x[i] - mean[i]);
-  }
+TROUPE_SIMD_CLONES void add_squares(std::int64_t n, std::int64_t runs, const float* __restrict x,
+                                    const float* __restrict centre, float* __restrict sums, float* __restrict squares) {
+  add_runs(n, runs, sums, squares, [=](std::int64_t begin, std::int64_t i, float& sum, float& square) {
+    const float d = x[begin + i] - centre[i];
+    sum += d;
+    square += d * d;
+  });
+}
+
+TROUPE_SIMD_CLONES void add_products(std::int64_t n, std::int64_t runs, const float* __restrict dy,
+                                     const float* __restrict x, const float* __restrict mean, float* __restrict sums,
+                                     float* __restrict products) {
+  add_runs(n, runs, sums, products, [=](std::int64_t begin, std::int64_t i, float& sum, float& product) {
+    sum += dy[begin + i];
+    product += dy[begin + i] * (x[begin + i] - mean[i]);
+  });
 }
 
 TROUPE_SIMD_CLONES void scale_and_shift(std::int64_t n, const float* x, const float* factor, const float* shift,
@@ -104,9 +122,10 @@ std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
   return loop_kernel([channels = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
     const auto centre = repeated(channels, floats(in[1]));
     const auto* x = floats(in[0]);
-    sum_by_channel(
-        in[0].elements(), channels, mutable_floats(out[0]),
-        [&](auto n, auto at, float* sums, float* squares) { add_squares(n, x + at, centre.data(), sums, squares); });
+    sum_by_channel(in[0].elements(), channels, mutable_floats(out[0]),
+                   [&](auto n, auto runs, auto at, float* sums, float* squares) {
+                     add_squares(n, runs, x + at, centre.data(), sums, squares);
+                   });
   });
 }
 
@@ -146,8 +165,8 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
   return loop_kernel([channels = call.inputs[1].shape.back(0), epsilon = epsilon_of(call)](Inputs in, Outputs out) {
     const auto mean = repeated(channels, floats(in[2]));
     auto* sums = mutable_floats(out[0]);
-    sum_by_channel(in[0].elements(), channels, sums, [&](auto n, auto at, float* of_dy, float* of_products) {
-      add_products(n, floats(in[0]) + at, floats(in[1]) + at, mean.data(), of_dy, of_products);
+    sum_by_channel(in[0].elements(), channels, sums, [&](auto n, auto runs, auto at, float* of_dy, float* of_products) {
+      add_products(n, runs, floats(in[0]) + at, floats(in[1]) + at, mean.data(), of_dy, of_products);
     });
     const auto inverse = inverse_deviations(in[3], epsilon);
     for (std::int64_t c = 0; c < channels; ++c) sums[channels + c] *= inverse[static_cast<std::size_t>(c)];

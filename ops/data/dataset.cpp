@@ -20,6 +20,11 @@ std::int64_t at_least(std::int64_t least, std::int64_t value, const char* what) 
   return value;
 }
 
+std::int64_t expect_rows(std::int64_t rows) {
+  if (rows > std::numeric_limits<std::int32_t>::max()) throw Error("dataset", "at most 2^31 - 1 rows");
+  return rows;
+}
+
 }  // namespace
 
 BatchPart part_of_batch(std::int64_t rows, int replicas, int replica) {
@@ -28,24 +33,74 @@ BatchPart part_of_batch(std::int64_t rows, int replicas, int replica) {
   return {first, std::min(rows, first + share) - first};
 }
 
-void Dataset::add(const std::string& name, const Tensor& array) {
+void Dataset::add_field(const std::string& name, const TensorInfo& info, Column column) {
   if (name.empty()) throw Error("dataset", "a field needs a name");
-  if (!array) throw Error("dataset", "field '" + name + "' has no array");
-  if (array.shape().rank() < 1) throw Error("dataset", "field '" + name + "' has no rows: " + to_string(array));
-  if (array.shape()[0] > std::numeric_limits<std::int32_t>::max())
-    throw Error("dataset", "at most 2^31 - 1 rows in memory");
   auto fields = fields_ ? *fields_ : std::vector<Field>();
   if (std::ranges::any_of(fields, [&](const Field& field) { return field.name == name; }))
     throw Error("dataset", "there are two fields named '" + name + "'");
-  if (!columns_.empty() && array.shape()[0] != rows_)
-    throw Error("dataset", "field '" + name + "' is " + to_string(array) + ", but '" + fields[0].name + "' has " +
-                               std::to_string(rows_) + " rows");
-  rows_ = array.shape()[0];
+  fields.push_back({name, info});
+  fields_ = std::make_shared<const std::vector<Field>>(std::move(fields));
+  columns_.push_back(std::move(column));
+}
+
+void Dataset::add(const std::string& name, const Tensor& array) {
+  if (!array) throw Error("dataset", "field '" + name + "' has no array");
+  if (array.shape().rank() < 1) throw Error("dataset", "field '" + name + "' has no rows: " + to_string(array));
+  expect_rows(array.shape()[0]);
+  if (fields_ && array.shape()[0] != rows_ + skipped_)
+    throw Error("dataset", "field '" + name + "' is " + to_string(array) + ", but " +
+                               (fields_->empty() ? "there are " : "'" + (*fields_)[0].name + "' has ") +
+                               std::to_string(rows_ + skipped_) + " rows");
+  if (!fields_) rows_ = array.shape()[0];
   auto sizes = array.shape().list();
   sizes[0] = kBatch;
-  fields.push_back({name, {Shape(sizes), array.dtype()}});
-  fields_ = std::make_shared<const std::vector<Field>>(std::move(fields));
-  columns_.push_back({array});
+  add_field(name, {Shape(sizes), array.dtype()}, {array});
+}
+
+Dataset Dataset::of_rows(std::int64_t rows) {
+  Dataset dataset;
+  dataset.rows_ = expect_rows(at_least(0, rows, "the number of rows"));
+  dataset.fields_ = std::make_shared<const std::vector<Field>>();
+  return dataset;
+}
+
+Dataset Dataset::with_field(const std::string& name, const Tensor& array) const {
+  auto changed = *this;
+  changed.add(name, array);
+  return changed;
+}
+
+Dataset Dataset::with_rows_written(const std::string& name, const std::vector<std::int64_t>& sizes, DType dtype,
+                                   WriteRow write) const {
+  auto changed = *this;
+  std::vector<std::int64_t> with_batch{kBatch};
+  for (const auto size : sizes) with_batch.push_back(at_least(0, size, "a size of a row"));
+  Column column;
+  column.write = std::make_shared<const WriteRow>(std::move(write));
+  changed.add_field(name, {Shape(with_batch), dtype}, std::move(column));
+  return changed;
+}
+
+Dataset Dataset::from_windows(const std::string& name, const Tensor& sequence, Windows windows) {
+  auto dataset = of_rows(windows.rows);
+  const Shape info{kBatch, at_least(1, windows.times, "the size of a window")};
+  dataset.add_field(name, {info, sequence.dtype()}, windows_at(name, sequence, info[1] * windows.rows, 0));
+  return dataset;
+}
+
+Dataset Dataset::with_windows(const std::string& name, const Tensor& sequence, std::int64_t shift) const {
+  auto changed = *this;
+  const auto info = fields().at(0).info.shape;
+  changed.add_field(name, {info, sequence.dtype()}, windows_at(name, sequence, info[1] * (rows_ + skipped_), shift));
+  return changed;
+}
+
+Dataset::Column Dataset::windows_at(const std::string& name, const Tensor& sequence, std::int64_t elements,
+                                    std::int64_t shift) {
+  if (sequence.shape().rank() != 1 || shift < 0 || shift + elements > sequence.elements())
+    throw Error("dataset", "the windows of '" + name + "' need a sequence of " + std::to_string(shift + elements) +
+                               " elements, not " + to_string(sequence));
+  return {sequence, shift};
 }
 
 Dataset Dataset::from_arrays(const Arrays& arrays) {
@@ -69,10 +124,10 @@ Dataset Dataset::scaled(const std::string& field, float scale, float shift) cons
   const auto index = index_of(field);
   auto changed = *this;
   auto& column = changed.columns_[index];
-  if (column.array.dtype() != DType::uint8 && column.array.dtype() != DType::float32)
+  if (column.write || (column.array.dtype() != DType::uint8 && column.array.dtype() != DType::float32))
     throw Error("dataset", "only uint8 and float32 can be scaled, not " + to_string(fields()[index]));
   // y = (x scale1 + shift1) scale2 + shift2
-  column = {column.array, true, column.scale * scale, column.shift * scale + shift};
+  column = {column.array, column.first, true, column.scale * scale, column.shift * scale + shift};
   auto fields_changed = fields();
   fields_changed[index].info.dtype = DType::float32;
   changed.fields_ = std::make_shared<const std::vector<Field>>(std::move(fields_changed));
@@ -106,6 +161,23 @@ Dataset Dataset::prefetch(std::int64_t batches) const {
   return changed;
 }
 
+Dataset Dataset::in_streams(std::int64_t streams) const {
+  auto changed = batch(streams);
+  changed.streams_ = streams;
+  if (rows_ < streams)
+    throw Error("dataset", std::to_string(rows_) + " rows are too few for " + std::to_string(streams) + " streams");
+  changed.rows_ = rows_ / streams * streams;
+  return changed;
+}
+
+Dataset Dataset::skip(std::int64_t rows) const {
+  auto changed = *this;
+  const auto skipped = std::min(rows_, at_least(0, rows, "the number of rows to skip"));
+  changed.rows_ -= skipped;
+  changed.skipped_ += skipped;
+  return changed;
+}
+
 Dataset Dataset::take(std::int64_t rows) const {
   auto changed = *this;
   changed.rows_ = std::min(rows_, at_least(0, rows, "the number of rows to take"));
@@ -115,6 +187,12 @@ Dataset Dataset::take(std::int64_t rows) const {
 std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch) const {
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows_));
   std::iota(order.begin(), order.end(), 0);
+  if (streams_ > 0 && streams_ == batch_ && shuffle_buffer_ <= 1) {
+    const auto of_stream = rows_ / streams_;
+    for (std::int64_t i = 0; i < rows_; ++i)
+      order[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i % streams_ * of_stream + i / streams_);
+    return order;
+  }
   if (shuffle_buffer_ <= 1) return order;
   // Position i is drawn from positions i .. i + buffer - 1; what stood at i takes the drawn one's place in the buffer.
   for (std::int64_t i = 0; i < rows_; ++i) {
@@ -142,12 +220,22 @@ void Dataset::gather(std::span<const std::int32_t> samples, std::size_t field, c
   if (to.dtype() != info.dtype || to.elements() != static_cast<std::int64_t>(samples.size()) * width)
     throw Error("dataset", std::to_string(samples.size()) + " rows of " + to_string(fields()[field]) +
                                " do not fit into " + to_string(to));
-  const auto row_bytes = static_cast<std::size_t>(width) * size_of(column.array.dtype());
   const auto to_row_bytes = static_cast<std::size_t>(width) * size_of(info.dtype);
   auto* target = to.mutable_raw();
+  const auto element_bytes = column.write ? 0 : size_of(column.array.dtype());
+  const auto* first =
+      column.write ? nullptr : column.array.raw() + static_cast<std::size_t>(column.first) * element_bytes;
   for (const auto sample : samples) {
     if (sample < 0 || sample >= rows_) throw Error("dataset", "there is no row " + std::to_string(sample));
-    const auto* row = column.array.raw() + static_cast<std::size_t>(sample) * row_bytes;
+    const auto at = sample + skipped_;
+    if (column.write) {
+      (*column.write)(at, target, to_row_bytes);
+      target += to_row_bytes;
+      continue;
+    }
+    const auto row_bytes = static_cast<std::size_t>(width) * element_bytes;
+    const auto* row = first + static_cast<std::size_t>(at) * row_bytes;
+    if (row_bytes == 0) continue;
     if (!column.scaled)
       std::memcpy(target, row, row_bytes);
     else if (column.array.dtype() == DType::uint8)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,31 @@ class Dataset {
   /// counts differ or a label is out of range.
   Dataset(Tensor features, const Tensor& labels, std::int32_t classes, float scale = 1.0F, float shift = 0.0F);
 
+  /// How a sequence is cut: `rows` windows of `times` elements, each beginning where the one before ends.
+  struct Windows {
+    std::int64_t times;
+    std::int64_t rows;
+  };
+  /// Windows of a sequence [N], which they share: the field [B, times]. Throws Error if it is too short.
+  static Dataset from_windows(const std::string& name, const Tensor& sequence, Windows windows);
+  /// One more field of the same windows, `shift` elements further on in a sequence.
+  Dataset with_windows(const std::string& name, const Tensor& sequence, std::int64_t shift) const;
+
+  /// Samples that have no field yet; see with_function.
+  static Dataset of_rows(std::int64_t rows);
+  /// One more field [B, sizes...], each row of which a function writes when it is loaded. It is called on any thread,
+  /// on several at a time, and must give the same for the same row. What it throws ends the step.
+  template <class T>
+  Dataset with_function(const std::string& name, const std::vector<std::int64_t>& sizes,
+                        std::function<void(std::int64_t row, std::span<T> to)> function) const {
+    const auto write = [function = std::move(function)](std::int64_t row, std::byte* to, std::size_t bytes) {
+      function(row, {reinterpret_cast<T*>(to), bytes / sizeof(T)});
+    };
+    return with_rows_written(name, sizes, DTypeOf<T>::value, write);
+  }
+  /// One more field, with an array [N, ...].
+  Dataset with_field(const std::string& name, const Tensor& array) const;
+
   /// The uint8 or float32 field of that name as float32 `field * scale + shift`, computed batch by batch.
   Dataset scaled(const std::string& field, float scale, float shift = 0.0F) const;
   /// Shuffles anew every epoch: each sample is drawn from a buffer of `buffer` samples that is refilled in order.
@@ -46,8 +72,14 @@ class Dataset {
   /// Loads up to `batches` batches ahead on another thread. 0: every replica loads its part when it needs it, on its
   /// own thread, which keeps the batch in that core's cache.
   Dataset prefetch(std::int64_t batches) const;
+  /// Batches of `streams` rows, of which each is continued by the same row of the next batch: row r visits samples r n,
+  /// r n + 1, ..., where n is the number of samples divided by that of streams; what is left over is not visited.
+  /// Throws Error if there are fewer samples.
+  Dataset in_streams(std::int64_t streams) const;
   /// Only the first `rows` samples.
   Dataset take(std::int64_t rows) const;
+  /// All but the first `rows` samples.
+  Dataset skip(std::int64_t rows) const;
 
   std::int64_t rows() const { return rows_; }
   std::int64_t batch_rows() const { return batch_; }
@@ -68,14 +100,22 @@ class Dataset {
   void gather(std::span<const std::int32_t> samples, std::size_t field, const Tensor& to) const;
 
  private:
-  /// Where a field comes from.
+  using WriteRow = std::function<void(std::int64_t row, std::byte* to, std::size_t bytes)>;
+  /// Where a field comes from: row i of it begins at element `first` + i * row elements of the array, or is written by
+  /// a function.
   struct Column {
     Tensor array;
+    std::int64_t first = 0;
     bool scaled = false;
     float scale = 1.0F, shift = 0.0F;
+    std::shared_ptr<const WriteRow> write = {};
   };
   Dataset() = default;
   void add(const std::string& name, const Tensor& array);
+  void add_field(const std::string& name, const TensorInfo& info, Column column);
+  static Column windows_at(const std::string& name, const Tensor& sequence, std::int64_t elements, std::int64_t shift);
+  Dataset with_rows_written(const std::string& name, const std::vector<std::int64_t>& sizes, DType dtype,
+                            WriteRow write) const;
 
   std::shared_ptr<const std::vector<Field>> fields_;
   std::vector<Column> columns_;
@@ -83,6 +123,8 @@ class Dataset {
   std::int64_t batch_ = 1;
   std::int64_t prefetch_ = 0;
   std::int64_t shuffle_buffer_ = 0;
+  std::int64_t streams_ = 0;
+  std::int64_t skipped_ = 0;
 };
 
 }  // namespace troupe

@@ -1,14 +1,12 @@
 #include "troupe/ops/data/idx_file.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/data/gzip_file.hpp"
 
 namespace troupe {
 
@@ -20,33 +18,6 @@ constexpr unsigned char kUnsignedByte = 0x08;
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what) {
   throw Error("idx", "'" + file.string() + "' " + what);
 }
-
-class GzipFile {
- public:
-  explicit GzipFile(const std::filesystem::path& path) : path_(path) {
-    if (!std::filesystem::is_regular_file(path)) refuse(path, "does not exist or is no file");
-    file_.reset(gzopen(path.c_str(), "rb"));
-    if (!file_) refuse(path, "cannot be opened");
-    gzbuffer(file_.get(), 1U << 18);
-  }
-
-  /// Reads up to `bytes` bytes; fewer only at the end of the file.
-  std::size_t read(unsigned char* to, std::size_t bytes) {
-    const auto got = gzread(file_.get(), to, static_cast<unsigned>(bytes));
-    int code = Z_OK;
-    const std::string reason = gzerror(file_.get(), &code);
-    if (code == Z_BUF_ERROR) refuse(path_, "is truncated: the compressed data ends too early");
-    if (got < 0 || code != Z_OK) refuse(path_, "is damaged: " + reason);
-    return static_cast<std::size_t>(got);
-  }
-
- private:
-  struct Close {
-    void operator()(gzFile_s* file) const { gzclose(file); }
-  };
-  const std::filesystem::path& path_;
-  std::unique_ptr<gzFile_s, Close> file_;
-};
 
 Shape read_header(GzipFile& in, const std::filesystem::path& file, std::size_t rank) {
   std::array<unsigned char, 4> word{};
@@ -75,7 +46,7 @@ std::int64_t claimed_bytes(const std::filesystem::path& file, const Shape& shape
 }  // namespace
 
 Tensor read_idx(const std::filesystem::path& file, std::size_t rank) {
-  GzipFile in(file);
+  GzipFile in("idx", file);
   const auto shape = read_header(in, file, rank);
   const auto claimed = static_cast<std::size_t>(claimed_bytes(file, shape));
   std::vector<unsigned char> bytes;

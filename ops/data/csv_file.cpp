@@ -1,0 +1,160 @@
+#include "troupe/ops/data/csv_file.hpp"
+
+#include <csv.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/data/gzip_file.hpp"
+
+namespace troupe {
+
+namespace {
+
+using Record = std::vector<std::string>;
+
+/// The records of a table, by libcsv.
+class Records {
+ public:
+  Records(GzipFile& file, const CsvOptions& options) {
+    csv_parser parser;
+    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL) != 0) file.refuse("cannot be parsed");
+    csv_set_delim(&parser, static_cast<unsigned char>(options.separator));
+    const auto text = file.read_all();
+    const bool whole = csv_parse(&parser, text.data(), text.size(), on_field, on_record, this) == text.size() &&
+                       csv_fini(&parser, on_field, on_record, this) == 0;
+    const std::string reason = csv_strerror(csv_error(&parser));
+    csv_free(&parser);
+    if (!whole) file.refuse("has a broken record " + std::to_string(records_.size() + 1) + ": " + reason);
+  }
+
+  std::vector<Record> take() { return std::move(records_); }
+
+ private:
+  static void on_field(void* text, std::size_t size, void* self) {
+    auto& open = static_cast<Records*>(self)->open_;
+    open.emplace_back(static_cast<const char*>(text), text == nullptr ? 0 : size);
+  }
+  static void on_record(int, void* self) {
+    auto& records = *static_cast<Records*>(self);
+    records.records_.push_back(std::move(records.open_));
+    records.open_.clear();
+  }
+
+  std::vector<Record> records_;
+  Record open_;
+};
+
+/// Where a text stands, for errors.
+struct Place {
+  const GzipFile& file;
+  std::size_t record;
+  const std::string& column;
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    file.refuse("record " + std::to_string(record) + ", column '" + column + "': " + what);
+  }
+};
+
+double number_of(const std::string& text, const Place& place) {
+  double number = 0.0;
+  const auto* begin = text.data() + (text.starts_with('+') ? 1 : 0);
+  const auto [end, code] = std::from_chars(begin, text.data() + text.size(), number);
+  if (code == std::errc::result_out_of_range) {
+    // Too small or too large for a double: only the former has a negative exponent.
+    if (text.find("e-") == std::string::npos && text.find("E-") == std::string::npos)
+      place.refuse("'" + text + "' is too large");
+    return 0.0;
+  }
+  if (code != std::errc() || end != text.data() + text.size()) place.refuse("'" + text + "' is not a number");
+  return number;
+}
+
+template <class T>
+T value_of(const std::string& text, const CsvField& field, const Place& place) {
+  if (!field.categories.empty()) {
+    const auto found = std::ranges::find(field.categories, text);
+    if (found == field.categories.end()) place.refuse("'" + text + "' is not one of the categories");
+    return static_cast<T>(found - field.categories.begin());
+  }
+  const auto number = number_of(text, place);
+  if constexpr (std::is_integral_v<T>) {
+    if (number != std::floor(number)) place.refuse("'" + text + "' is not an integer");
+    if (number < static_cast<double>(std::numeric_limits<T>::min()) ||
+        number > static_cast<double>(std::numeric_limits<T>::max()))
+      place.refuse("'" + text + "' is out of the range of " + std::string(name_of(field.dtype)));
+  } else if (std::isfinite(number) && std::abs(number) > static_cast<double>(std::numeric_limits<T>::max())) {
+    place.refuse("'" + text + "' is too large");
+  }
+  return static_cast<T>(number);
+}
+
+struct Table {
+  const GzipFile& file;
+  Record names;
+  std::vector<Record> records;
+  std::size_t first_record;  // its number in the file
+
+  std::size_t column(const std::string& name) const {
+    const auto found = std::ranges::find(names, name);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    std::string known;
+    for (const auto& other : names) known += (known.empty() ? "'" : ", '") + other + "'";
+    file.refuse("has no column '" + name + "' among " + known);
+  }
+
+  template <class T>
+  Tensor read(const CsvField& field) const {
+    std::vector<std::size_t> columns;
+    for (const auto& name : field.columns) columns.push_back(column(name));
+    std::vector<T> elements;
+    for (std::size_t row = 0; row < records.size(); ++row)
+      for (const auto at : columns)
+        elements.push_back(value_of<T>(records[row][at], field, {file, first_record + row, names[at]}));
+    const auto rows = static_cast<std::int64_t>(records.size()), width = static_cast<std::int64_t>(columns.size());
+    return Tensor::from<T>(width == 1 ? Shape{rows} : Shape{rows, width}, elements);
+  }
+
+  Tensor read(const CsvField& field) const {
+    if (field.columns.empty()) throw Error("csv", "field '" + field.name + "' has no columns");
+    switch (field.dtype) {
+      case DType::float32:
+        return read<float>(field);
+      case DType::int32:
+        return read<std::int32_t>(field);
+      case DType::int64:
+        return read<std::int64_t>(field);
+      case DType::uint8:
+        return read<std::uint8_t>(field);
+      default:
+        throw Error("csv", "field '" + field.name + "' cannot be " + std::string(name_of(field.dtype)));
+    }
+  }
+};
+
+}  // namespace
+
+Dataset read_csv(const std::filesystem::path& path, const std::vector<CsvField>& fields, const CsvOptions& options) {
+  GzipFile file("csv", path);
+  auto records = Records(file, options).take();
+  if (records.empty()) file.refuse("has no records");
+  Table table{file, {}, std::move(records), options.header ? std::size_t{2} : std::size_t{1}};
+  if (options.header) {
+    table.names = std::move(table.records.front());
+    table.records.erase(table.records.begin());
+  } else {
+    for (std::size_t i = 0; i < table.records.front().size(); ++i) table.names.push_back(std::to_string(i));
+  }
+  for (std::size_t row = 0; row < table.records.size(); ++row)
+    if (table.records[row].size() != table.names.size())
+      file.refuse("record " + std::to_string(table.first_record + row) + " has " +
+                  std::to_string(table.records[row].size()) + " columns, not " + std::to_string(table.names.size()));
+  Dataset::Arrays arrays;
+  for (const auto& field : fields) arrays.emplace_back(field.name, table.read(field));
+  return Dataset::from_arrays(arrays);
+}
+
+}  // namespace troupe

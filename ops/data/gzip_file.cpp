@@ -1,0 +1,45 @@
+#include "troupe/ops/data/gzip_file.hpp"
+
+#include <zlib.h>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+GzipFile::GzipFile(std::string place, const std::filesystem::path& path) : place_(std::move(place)), path_(path) {
+  if (!std::filesystem::is_regular_file(path)) refuse("does not exist or is no file");
+  file_.reset(gzopen(path.c_str(), "rb"));
+  if (!file_) refuse("cannot be opened");
+  gzbuffer(file_.get(), 1U << 18);
+}
+
+void GzipFile::Close::operator()(gzFile_s* file) const {
+  gzclose(file);
+}
+
+void GzipFile::refuse(const std::string& what) const {
+  throw Error(place_, "'" + path_.string() + "' " + what);
+}
+
+std::size_t GzipFile::read(void* to, std::size_t bytes) {
+  const auto got = gzread(file_.get(), to, static_cast<unsigned>(bytes));
+  int code = Z_OK;
+  const std::string reason = gzerror(file_.get(), &code);
+  if (code == Z_BUF_ERROR) refuse("is truncated: the compressed data ends too early");
+  if (got < 0 || code != Z_OK) refuse("is damaged: " + reason);
+  return static_cast<std::size_t>(got);
+}
+
+std::string GzipFile::read_all() {
+  constexpr std::size_t kChunk = std::size_t{1} << 20;
+  std::string all;
+  for (std::size_t got = kChunk; got == kChunk;) {
+    const auto old_size = all.size();
+    all.resize(old_size + kChunk);
+    got = read(all.data() + old_size, kChunk);
+    all.resize(old_size + got);
+  }
+  return all;
+}
+
+}  // namespace troupe

@@ -1,0 +1,69 @@
+#include "troupe/ops/data/csv_file.hpp"
+
+#include <algorithm>
+
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/data/idx_writer.hpp"
+#include "troupe/tests/ops/support.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+Bytes bytes_of(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+
+Dataset read(const std::string& text, const std::vector<CsvField>& fields, const CsvOptions& options = {}) {
+  const TemporaryDirectory directory;
+  write_plain(directory / "table.csv", bytes_of(text));
+  return read_csv(directory / "table.csv", fields, options);
+}
+
+std::string refusal(const std::string& text, const std::vector<CsvField>& fields = {{"x", {"a"}}},
+                    const CsvOptions& options = {}) {
+  return error_of([&] { read(text, fields, options); });
+}
+
+}  // namespace
+
+TEST_CASE("columns of a table become fields of any dtype", "[csv]") {
+  const auto data = read("size,\"kind, of it\",price\r\n1.5,cat,7\r\n-2e3,dog,0\r\n1e-50,cat,255\r\n",
+                         {{"pair", {"size", "price"}},
+                          {"kind", {"kind, of it"}, DType::int32, {"dog", "cat"}},
+                          {"price", {"price"}, DType::uint8},
+                          {"wide", {"price"}, DType::int64}});
+  REQUIRE(data.rows() == 3);
+  CHECK(data.fields()[0].info == TensorInfo{{kBatch, 2}, DType::float32});
+  CHECK(std::ranges::equal(data.array("pair").data<float>(), std::vector<float>{1.5F, 7, -2000, 0, 0, 255}));
+  CHECK(std::ranges::equal(data.array("kind").data<std::int32_t>(), std::vector<std::int32_t>{1, 0, 1}));
+  CHECK(std::ranges::equal(data.array("price").data<std::uint8_t>(), std::vector<std::uint8_t>{7, 0, 255}));
+  CHECK(std::ranges::equal(data.array("wide").data<std::int64_t>(), std::vector<std::int64_t>{7, 0, 255}));
+}
+
+TEST_CASE("a table may have no header, another separator, and be gzipped", "[csv]") {
+  const TemporaryDirectory directory;
+  write_gzip(directory / "table.gz", bytes_of("1;2\n3;4"));
+  const auto data = read_csv(directory / "table.gz", {{"second", {"1"}}}, {.separator = ';', .header = false});
+  CHECK(std::ranges::equal(data.array("second").data<float>(), std::vector<float>{2, 4}));
+}
+
+TEST_CASE("what cannot be read names file, record and column", "[csv][errors]") {
+  CHECK(contains(error_of([] { read_csv("/nowhere/t.csv", {}); }), "[csv] '/nowhere/t.csv' does not exist"));
+  CHECK(contains(refusal(""), "has no records"));
+  CHECK(contains(refusal("a,b\n1,2\n3\n"), "record 3 has 1 columns, not 2"));
+  CHECK(contains(refusal("a,b\n1,2\n1x,2\n"), "record 3, column 'a': '1x' is not a number"));
+  CHECK(contains(refusal("a,b\n,2\n"), "record 2, column 'a': '' is not a number"));
+  CHECK(contains(refusal("a\n1e39\n"), "is too large"));
+  CHECK(contains(refusal("a\n1e400\n"), "is too large"));
+  CHECK(contains(refusal("b\n1\n"), "has no column 'a' among 'b'"));
+  CHECK(contains(refusal("a\n\"1\n"), "has a broken record"));
+  CHECK(contains(refusal("a\n1.5\n", {{"x", {"a"}, DType::int32}}), "'1.5' is not an integer"));
+  CHECK(contains(refusal("a\n256\n", {{"x", {"a"}, DType::uint8}}), "out of the range of uint8"));
+  CHECK(contains(refusal("a\nbird\n", {{"x", {"a"}, DType::int32, {"cat"}}}), "'bird' is not one of the categories"));
+  CHECK(contains(refusal("a\n1\n", {{"x", {}}}), "field 'x' has no columns"));
+  CHECK(contains(refusal("a\n1\n", {{"x", {"a"}, DType::float16}}), "cannot be float16"));
+  CHECK(contains(refusal("a\n1\n", {{"x", {"a"}}, {"x", {"a"}}}), "two fields named 'x'"));
+}
+
+}  // namespace troupe::ops_test
