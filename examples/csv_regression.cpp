@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "troupe/examples/loss_file.hpp"
 #include "troupe/ops/data/csv_file.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/ops/nn/normalization.hpp"
@@ -23,6 +24,7 @@ struct Flags {
   int replicas = 2;
   std::uint64_t seed = 1;
   std::string grain = "fused";
+  std::string losses;
 };
 
 int train(const Flags& flags) {
@@ -38,7 +40,9 @@ int train(const Flags& flags) {
   };
   Trainer trainer(runtime, strategy, Model(model, "inputs"), Adam{.lr = 0.01}, Huber{.delta = 1.0},
                   {.seed = flags.seed, .grain = parse_grain(flags.grain), .metrics = {{mean_absolute_error()}}});
-  trainer.fit(train, {.epochs = flags.epochs, .max_steps = flags.steps});
+  examples::LossFile losses(flags.losses);
+  const auto on_step = [&](const StepMetrics& step) { losses.add(step.loss); };
+  trainer.fit(train, {.epochs = flags.epochs, .max_steps = flags.steps, .on_step = on_step});
   const auto result = trainer.evaluate(test);
   std::printf("test loss %.4f  mean absolute error %.4f  (%lld rows, parameters %s)\n", result.loss,
               result["mean_absolute_error"], static_cast<long long>(result.rows), trainer.parameters().hash().c_str());
@@ -59,6 +63,7 @@ int main(int argc, char** argv) {
   app.add_option("--replicas", flags.replicas)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--seed", flags.seed)->capture_default_str();
   app.add_option("--grain", flags.grain)->check(CLI::IsMember({"fused", "chains", "per-op"}))->capture_default_str();
+  app.add_option("--losses", flags.losses, "write the loss of every step to this file");
   CLI11_PARSE(app, argc, argv);
   try {
     return train(flags);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "troupe/examples/loss_file.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
@@ -21,6 +22,7 @@ struct Flags {
   int replicas = 2;
   std::uint64_t seed = 1;
   std::string grain = "fused";
+  std::string losses;
 };
 
 int train(const Flags& flags) {
@@ -41,7 +43,10 @@ int train(const Flags& flags) {
                 static_cast<double>(epoch.training.rows) / epoch.seconds);
     std::fflush(stdout);
   };
-  trainer.fit(train, {.epochs = steps / train.batches() + 1, .max_steps = steps, .on_epoch = on_epoch});
+  examples::LossFile losses(flags.losses);
+  const auto on_step = [&](const StepMetrics& step) { losses.add(step.loss); };
+  trainer.fit(train,
+              {.epochs = steps / train.batches() + 1, .max_steps = steps, .on_step = on_step, .on_epoch = on_epoch});
   const auto result = trainer.evaluate(test);
   std::printf("test loss %.4f  test accuracy %.4f  (parameters %s)\n", result.loss, result["accuracy"],
               trainer.parameters().hash().c_str());
@@ -61,6 +66,7 @@ int main(int argc, char** argv) {
   app.add_option("--replicas", flags.replicas)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--seed", flags.seed)->capture_default_str();
   app.add_option("--grain", flags.grain)->check(CLI::IsMember({"fused", "chains", "per-op"}))->capture_default_str();
+  app.add_option("--losses", flags.losses, "write the loss of every step to this file");
   CLI11_PARSE(app, argc, argv);
   try {
     return train(flags);

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 
+#include "troupe/examples/loss_file.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/data/text.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -24,6 +25,7 @@ struct TextFlags {
   std::uint64_t seed = 1;
   std::string grain = "fused";
   std::int64_t characters = 200;
+  std::string losses;
 };
 
 /// The result of a function, or 1 with the error printed.
@@ -52,6 +54,7 @@ inline std::optional<TextFlags> parse_text_flags(const char* program, const char
   app.add_option("--characters", flags.characters, "characters to write at the end")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--losses", flags.losses, "write the loss of every step to this file");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -95,6 +98,7 @@ inline void train_on_text(const TextFlags& flags, const Model& model, const Opti
                   {.seed = flags.seed, .grain = parse_grain(flags.grain)});
   std::printf("%lld characters, %lld windows\n", static_cast<long long>(characters.size()),
               static_cast<long long>(data.rows()));
+  LossFile losses(flags.losses);
   double sum = 0.0;
   std::int64_t count = 0, steps = 0;
   const auto report = [&] {

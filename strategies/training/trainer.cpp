@@ -1,5 +1,6 @@
 #include "troupe/strategies/training/trainer.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "troupe/actors/run/function_task.hpp"
@@ -50,6 +51,8 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOption
   const SingleUser::Use use(user_);
   if (options.epochs < 0) throw Error("trainer", "the number of epochs must not be negative");
   if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
+  if (options.pause_every && *options.pause_every < 1)
+    throw Error("trainer", "a pause needs at least one step before it");
   if (data.rows() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log.sink_inputs())), options_.grain);
@@ -72,6 +75,28 @@ FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
 void Trainer::run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const {
   plan.start({.max_steps = kLastStep});
   plan.wait({.stall_limit = options_.stall_limit, .on_interval = on_interval});
+}
+
+Trainer::Arrays Trainer::parameter_arrays() const {
+  Arrays arrays;
+  for (const auto& entry : store_->entries())
+    if (entry.trainable || entry.name.find('/') == std::string::npos)
+      arrays.emplace_back(entry.name, store_->get(entry.name));
+  return arrays;
+}
+
+void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
+  const SingleUser::Use use(user_);
+  const auto known = store_->names();
+  std::vector<std::pair<std::string, Tensor>> named;
+  for (const auto& [name, array] : arrays) {
+    const auto own = name_of ? name_of(name) : std::optional(name);
+    if (!own) continue;
+    if (!known.empty() && std::ranges::find(known, *own) == known.end())
+      throw Error("trainer", "the model has no parameter '" + *own + "'");
+    named.emplace_back(*own, array);
+  }
+  for (const auto& [name, array] : named) store_->set(name, array);
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {

@@ -59,6 +59,17 @@ class Trainer {
   /// reads are needed. Spawns a plan for each call; to predict often, make a Predictor.
   Tensor predict(const Dataset& data, const std::string& output = {});
 
+  using Arrays = std::vector<std::pair<std::string, Tensor>>;
+  /// What the model keeps: its parameters, and buffers such as running statistics, as copies in host memory. Nothing
+  /// before the first plan. (Optimizer state, whose names have a slash, is in parameters().)
+  Arrays parameter_arrays() const;
+  /// What a parameter of another model is called in this one; nothing: it is left out.
+  using ParameterNames = std::function<std::optional<std::string>(const std::string& name)>;
+  /// Sets some or all parameters. Before the first plan they are start values, whose names and shapes are checked when
+  /// it is made. Throws Error if the model has no such parameter, or one of another shape; nothing is set then but
+  /// those before the one of another shape.
+  void set_parameters(const Arrays& arrays, const ParameterNames& name_of = {});
+
   /// After a run that has left parameters broken: goes on from the newest whole ones of any part. Throws Error if there
   /// are none.
   void recover() { troupe::recover(stores_); }

@@ -42,10 +42,16 @@ bool TrainingRun::more_epochs() const {
 }
 
 void TrainingRun::start_epoch() {
-  const auto left = options_.max_steps ? *options_.max_steps - result_.steps : kLastStep;
   ++epochs_;
   epoch_ = {};
-  epoch_begin_ = Clock::now();
+  epoch_seconds_ = 0.0;
+  start_run();
+}
+
+void TrainingRun::start_run() {
+  auto left = options_.max_steps ? *options_.max_steps - result_.steps : kLastStep;
+  if (options_.pause_every) left = std::min(left, *options_.pause_every - steps_since_pause_);
+  run_begin_ = Clock::now();
   resume_position();
   begin_ = position_;
   updates_before_ = updates();
@@ -53,6 +59,10 @@ void TrainingRun::start_epoch() {
   plan_->start({position_.step, left, position_.epoch, position_.batch});
   // A stop that came before the start has stopped nothing.
   if (stop_wanted_) plan_->stop();
+}
+
+bool TrainingRun::pause_due() const {
+  return options_.pause_every && steps_since_pause_ >= *options_.pause_every;
 }
 
 /// Updates that the parameters have had, by the newest whole copies; nothing if one has none. Those that are frozen
@@ -71,6 +81,8 @@ std::optional<std::int64_t> TrainingRun::updates() const {
 void TrainingRun::note_steps() {
   for (auto& step : log_.take()) {
     epoch_.add(step);
+    since_pause_.add(step);
+    ++steps_since_pause_;
     ++result_.steps;
     result_.rows += step.rows;
     position_.step = step.step + 1;
@@ -94,19 +106,41 @@ void TrainingRun::stop() {
   plan_->stop();
 }
 
-bool TrainingRun::finish_epoch() {
-  const auto seconds = std::chrono::duration<double>(Clock::now() - epoch_begin_).count();
-  const bool complete = epoch_complete();
+/// Notes what a run has done, and goes on with the epoch after a pause, or with the next one. True once the fit is
+/// over.
+bool TrainingRun::finish_run() {
+  const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
+  epoch_seconds_ += seconds;
   result_.seconds += seconds;
-  result_.stopped = stop_wanted_;
-  result_.epochs.push_back({position_.epoch, epoch_.result(), seconds, complete});
+  const auto last = position_;
+  const bool complete = epoch_complete();
   if (complete) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);
   in_epoch_ = false;
+  const bool paused = pause_due();
+  if (paused) {
+    const auto since = since_pause_.result();
+    since_pause_ = {};
+    steps_since_pause_ = 0;
+    if (options_.on_pause) options_.on_pause(since);
+    if (options_.stop_requested && options_.stop_requested()) stop_wanted_ = true;
+  }
+  const bool more_steps = !stop_wanted_ && (!options_.max_steps || result_.steps < *options_.max_steps);
+  if (paused && !complete && more_steps) {
+    start_run();
+    return false;
+  }
+  finish_epoch(last, complete);
+  return over_;
+}
+
+void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
+  result_.epochs.push_back({last.epoch, epoch_.result(), epoch_seconds_, complete});
   if (options_.on_epoch) options_.on_epoch(result_.epochs.back());
+  if (options_.stop_requested && options_.stop_requested()) stop_wanted_ = true;
+  result_.stopped = stop_wanted_;
   over_ = !more_epochs();
   if (!over_) start_epoch();
-  return over_;
 }
 
 /// Whatever a callback or a step threw. A loss may have been seen whose update was never made: the position is that of
@@ -151,7 +185,7 @@ bool TrainingRun::advance() {
     if (error_) std::rethrow_exception(error_);
     if (const auto failure = plan_->failure()) throw Error("run", to_string(*failure));
     report();
-    return finish_epoch();
+    return finish_run();
   } catch (...) {
     error_ = std::current_exception();
   }
@@ -167,7 +201,7 @@ FitResult TrainingRun::wait() {
   try {
     while (!over_) {
       plan_->wait(options);
-      finish_epoch();
+      finish_run();
     }
   } catch (...) {
     end_early();

@@ -37,7 +37,12 @@ struct FitOptions {
   /// Called between two epochs, when the trainer may be used: to evaluate, or for another fit, after which this one
   /// goes on where that ended.
   std::function<void(const EpochMetrics&)> on_epoch = {};
-  /// Asked about ten times a second; true ends the fit at a step that is the same for all replicas.
+  /// Every so many steps of this fit, training pauses and on_pause is called, with the means of the steps since the
+  /// last pause, when the trainer may be used as in on_epoch. The steps are those of a fit without pauses, to the bit.
+  std::optional<std::int64_t> pause_every = {};
+  std::function<void(const Metrics&)> on_pause = {};
+  /// Asked about ten times a second, and after on_epoch and on_pause; true ends the fit at a step that is the same for
+  /// all replicas.
   std::function<bool()> stop_requested = {};
   /// Whether the fit ends at a step whose loss is not finite, with an Error, or goes on. Either way that step makes no
   /// update. A few steps after it may have been made when the run ends.
@@ -89,8 +94,11 @@ class TrainingRun {
   void resume_position();
   void begin_epoch(std::int64_t epoch);
   void start_epoch();
+  void start_run();
+  bool pause_due() const;
   std::optional<std::int64_t> updates() const;
-  bool finish_epoch();
+  bool finish_run();
+  void finish_epoch(const TrainingPosition& last, bool complete);
   void end_early();
   void note_steps();
   void report();
@@ -109,8 +117,11 @@ class TrainingRun {
   std::deque<StepMetrics> unreported_;
   FitResult result_;
   MetricsSum epoch_;
+  MetricsSum since_pause_;
+  std::int64_t steps_since_pause_ = 0;
   std::int64_t epochs_ = 0;
-  Clock::time_point epoch_begin_;
+  double epoch_seconds_ = 0.0;
+  Clock::time_point run_begin_;
   std::atomic<bool> stop_wanted_{false};
   bool over_ = false;
 };

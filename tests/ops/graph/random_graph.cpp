@@ -75,9 +75,11 @@ bool RandomGraph::add_step(Item item, const Shape& shape) {
 
 void RandomGraph::add_random_step() {
   using Add = void (RandomGraph::*)();
-  constexpr Add kKinds[] = {&RandomGraph::add_binary,    &RandomGraph::add_unary,   &RandomGraph::add_unary,
-                            &RandomGraph::add_reduction, &RandomGraph::add_product, &RandomGraph::add_product,
-                            &RandomGraph::add_image_op,  &RandomGraph::add_loss_op, &RandomGraph::add_views};
+  constexpr Add kKinds[] = {
+      &RandomGraph::add_binary,  &RandomGraph::add_unary,   &RandomGraph::add_unary,     &RandomGraph::add_reduction,
+      &RandomGraph::add_product, &RandomGraph::add_product, &RandomGraph::add_image_op,  &RandomGraph::add_loss_op,
+      &RandomGraph::add_views,   &RandomGraph::add_math,    &RandomGraph::add_math,      &RandomGraph::add_moving,
+      &RandomGraph::add_moving,  &RandomGraph::add_norm,    &RandomGraph::add_selection, &RandomGraph::add_attention};
   (this->*kKinds[below(std::size(kKinds))])();
 }
 

@@ -54,6 +54,13 @@ class RandomGraph {
   void add_image_op();
   void add_loss_op();
   void add_views();
+  void add_math();
+  void add_moving();
+  void add_norm();
+  void add_selection();
+  void add_attention();
+  bool differentiable_item(int item) const { return items_[static_cast<std::size_t>(item)].has_gradient; }
+  const Shape& shape_of(int item) const { return items_[static_cast<std::size_t>(item)].shape; }
 
   std::mt19937_64 random_;
   std::int64_t rows_ = 0;

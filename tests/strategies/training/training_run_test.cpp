@@ -1,8 +1,11 @@
 #include "troupe/strategies/training/training_run.hpp"
 
+#include <cmath>
 #include <stdexcept>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/training/early_stopping.hpp"
+#include "troupe/strategies/training/model_summary.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
@@ -142,4 +145,88 @@ TEST_CASE("a stop that is asked for loses no batch") {
   auto whole = small_trainer(threads, strategy, {.seed = 3});
   whole.fit(data_of_50(), {.epochs = epochs});
   CHECK(whole.parameters().hash() == trainer.parameters().hash());
+}
+
+TEST_CASE("a fit with pauses makes the same steps, and the trainer may be used in between") {
+  for (int replicas : {1, 2}) {
+    auto runtime = scheduled_runtime(5, replicas);
+    const Mirrored strategy(cpu_devices(replicas));
+    const auto expected = train(runtime, strategy, data_of_50(), Grain::fused, 3);
+    for (const std::int64_t every : {1, 2, 3, 4, 5, 100}) {
+      auto trainer = small_trainer(runtime, strategy, {.seed = 3});
+      std::vector<std::int64_t> paused_at, rows;
+      const auto result =
+          trainer.fit(data_of_50(), {.epochs = 3, .pause_every = every, .on_pause = [&](const Metrics& since) {
+                                       CHECK(since.steps == every);
+                                       CHECK(trainer.evaluate(data_of_50()).rows == 50);
+                                       paused_at.push_back(trainer.steps());
+                                     }});
+      INFO("every " << every);
+      CHECK(paused_at.size() == static_cast<std::size_t>(12 / every));
+      for (std::size_t i = 0; i < paused_at.size(); ++i)
+        CHECK(paused_at[i] == static_cast<std::int64_t>(i + 1) * every);
+      CHECK(result.steps == 12);
+      REQUIRE(result.epochs.size() == 3);
+      for (const auto& epoch : result.epochs) {
+        CHECK(epoch.training.rows == 50);
+        CHECK(epoch.complete);
+      }
+      CHECK(trainer.parameters().hash() == expected.hash);
+    }
+  }
+}
+
+TEST_CASE("early stopping ends a fit before the next epoch begins") {
+  auto runtime = scheduled_runtime(5, 1);
+  const OneDevice strategy;
+  auto trainer = small_trainer(runtime, strategy);
+  EarlyStopping stopping(2);
+  double loss = 3.0;
+  const auto result = trainer.fit(
+      data_of_50(), {.epochs = 100,
+                     .on_epoch = [&](const EpochMetrics&) { stopping.report(loss = std::max(1.0, loss - 1.0)); },
+                     .stop_requested = [&] { return stopping.reached(); }});
+  // 2, 1, 1, 1: the third is the first without a gain.
+  CHECK(result.epochs.size() == 4);
+  CHECK(result.stopped);
+  CHECK(trainer.steps() == 16);
+  CHECK(stopping.best() == 1.0);
+  CHECK_FALSE(stopping.report(std::nan("")));
+}
+
+TEST_CASE("parameters go out and in by name, partly and under other names") {
+  auto runtime = scheduled_runtime(5, 2);
+  const Mirrored strategy(cpu_devices(2));
+  auto trained = small_trainer(runtime, strategy, {.seed = 3});
+  trained.fit(data_of_50());
+  const auto arrays = trained.parameter_arrays();
+  REQUIRE_FALSE(arrays.empty());
+  for (const auto& [name, array] : arrays) CHECK(name.find('/') == std::string::npos);
+
+  auto other = small_trainer(runtime, strategy, {.seed = 4});
+  other.set_parameters(arrays);  // start values
+  CHECK(other.evaluate(data_of_50()).loss == Approx(trained.evaluate(data_of_50()).loss));
+  const auto& [name, array] = arrays.front();
+  other.set_parameters({{"old." + name, Tensor(array.shape(), DType::float32)}, {"unknown", array}},
+                       [](const std::string& old) -> std::optional<std::string> {
+                         if (!old.starts_with("old.")) return std::nullopt;
+                         return old.substr(4);
+                       });
+  CHECK(other.parameters().get(name, 1).data<float>()[0] == 0.0F);
+  CHECK_THROWS_WITH(other.set_parameters({{"unknown", array}}),
+                    Contains("[trainer] the model has no parameter 'unknown'"));
+}
+
+TEST_CASE("a summary says what a model consists of") {
+  auto runtime = scheduled_runtime(5, 1);
+  const OneDevice strategy;
+  auto trainer = small_trainer(runtime, strategy);
+  const auto summary = summarize(trainer, data_of_50());
+  std::int64_t elements = 0;
+  for (const auto& row : summary.rows) elements += row.trained ? row.shape.elements() : 0;
+  CHECK(summary.trained_elements == elements);
+  trainer.fit(data_of_50());
+  CHECK(summary.trained_elements == trainer.parameters().trained_elements());
+  CHECK(summary.memory.total() > summary.memory.parameters);
+  CHECK_THAT(to_string(summary), Contains("dense1") && Contains(std::to_string(elements) + " trained parameters"));
 }

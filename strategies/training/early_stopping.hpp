@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace troupe {
+
+/// Says when a number that should fall, such as the loss on other data, has not done so for a while. Tell it the number
+/// in FitOptions::on_epoch or on_pause, and return reached() from stop_requested.
+class EarlyStopping {
+ public:
+  /// Reached after `patience` numbers in a row that are not lower than the lowest before by more than `least_gain`. A
+  /// NaN is not lower.
+  explicit EarlyStopping(std::int64_t patience, double least_gain = 0.0)
+      : patience_(patience), least_gain_(least_gain) {}
+
+  /// True if the number is the lowest so far.
+  bool report(double number) {
+    const bool better = number < best_ - least_gain_;
+    without_gain_ = better ? 0 : without_gain_ + 1;
+    if (better) best_ = number;
+    return better;
+  }
+  bool reached() const { return without_gain_ >= patience_; }
+  double best() const { return best_; }
+
+ private:
+  std::int64_t patience_;
+  double least_gain_;
+  double best_ = std::numeric_limits<double>::infinity();
+  std::int64_t without_gain_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,58 @@
+#include "troupe/strategies/training/model_summary.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+namespace troupe {
+
+namespace {
+
+std::string layer_of(const std::string& name) {
+  return name.substr(0, name.find('.'));
+}
+
+ModelSummary::Layer& find_layer(std::vector<ModelSummary::Layer>& layers, const std::string& name) {
+  const auto found = std::ranges::find(layers, name, &ModelSummary::Layer::name);
+  return found != layers.end() ? *found : layers.emplace_back(ModelSummary::Layer{name, {}, 0});
+}
+
+}  // namespace
+
+ModelSummary summarize(const Trainer& trainer, const Dataset& data) {
+  ModelSummary summary;
+  const auto graph = prediction_graph(trainer.spec(), data.fields());
+  for (const auto& node : graph.nodes()) {
+    if (node.is(kInput) || node.is(kConstant)) continue;
+    auto& layer = find_layer(summary.layers, layer_of(node.name));
+    if (!node.is(kParameter)) {
+      layer.output = graph.info(node.outputs[0]);
+      continue;
+    }
+    const auto& shape = graph.info(node.outputs[0]).shape;
+    const bool trained = node.trainable && trainer.spec().optimizer.trains(node.name);
+    summary.rows.push_back({node.name, shape, trained});
+    if (!trained) continue;
+    layer.elements += shape.elements();
+    summary.trained_elements += shape.elements();
+  }
+  summary.memory = memory_of(trainer.training_plan(data));
+  return summary;
+}
+
+std::string to_string(const ModelSummary& summary) {
+  std::ostringstream out;
+  std::size_t widest = 5;
+  for (const auto& layer : summary.layers) widest = std::max(widest, layer.name.size());
+  const auto width = static_cast<int>(widest) + 2;
+  out << std::left << std::setw(width) << "layer" << std::setw(24) << "output"
+      << "parameters\n";
+  for (const auto& layer : summary.layers)
+    out << std::setw(width) << layer.name << std::setw(24) << to_string(layer.output) << layer.elements << "\n";
+  out << summary.trained_elements << " trained parameters; memory of the plan " << std::fixed << std::setprecision(1)
+      << static_cast<double>(summary.memory.total()) / 1048576.0 << " MiB, "
+      << static_cast<double>(summary.memory.parameters) / 1048576.0 << " MiB of it parameters and their states\n";
+  return out.str();
+}
+
+}  // namespace troupe
