@@ -110,6 +110,7 @@ inline void train_on_text(const TextFlags& flags, const Model& model, const Opti
   const auto result = trainer.fit(
       data,
       {.epochs = flags.steps / data.batches() + 1, .max_steps = flags.steps, .on_step = [&](const StepMetrics& step) {
+         losses.add(step.loss);
          sum += step.loss;
          ++steps;
          if (++count == 100) report();

@@ -89,7 +89,7 @@ const Tensor& Predictor::array_of(const Field& field, const Arrays& rows) const 
   throw Error("predictor", "the field " + to_string(field) + " is missing");
 }
 
-std::int64_t Predictor::count_rows(const Arrays& rows) const {
+std::int64_t Predictor::rows_of(const Arrays& rows) const {
   std::int64_t count = -1;
   for (const auto& field : read_) {
     const auto& array = array_of(field, rows);
@@ -121,7 +121,7 @@ Predictor::Prepared& Predictor::prepared(std::int64_t rows) {
 }
 
 Predictor::Prepared& Predictor::run(const Arrays& rows) {
-  auto& program = prepared(count_rows(rows));
+  auto& program = prepared(rows_of(rows));
   for (std::size_t i = 0; i < read_.size(); ++i) write_rows(array_of(read_[i], rows), program.inputs[i], device_);
   if (program.parameters_version != reader_.version()) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) program.program.bind(parameters_[i], reader_.tensors()[i]);

@@ -40,6 +40,13 @@ class Predictor {
   /// As above, all outputs by name, in the model's order.
   Arrays predict_all(const Arrays& rows);
 
+  /// The fields that the model reads.
+  const std::vector<Field>& fields() const { return read_; }
+  /// The number of rows. Throws Error like predict(). Thread-safe.
+  std::int64_t rows_of(const Arrays& rows) const;
+  /// Throws Error that lists the outputs if there is none of that name. Thread-safe.
+  void expect_output(const std::string& name) const { output_index(name); }
+
  private:
   struct Prepared {
     Program program;
@@ -50,7 +57,6 @@ class Predictor {
   /// Index of the output of that name. Throws Error that lists the outputs if there is none.
   std::size_t output_index(const std::string& name) const;
   const Tensor& array_of(const Field& field, const Arrays& rows) const;
-  std::int64_t count_rows(const Arrays& rows) const;
   Prepared& prepared(std::int64_t rows);
   Prepared prepare(std::int64_t rows) const;
   /// Runs the kernels; the parameters must be borrowed.

@@ -1,0 +1,187 @@
+#include "troupe/strategies/training/batching_predictor.hpp"
+
+#include <atomic>
+#include <caf/all.hpp>
+#include <cstring>
+#include <deque>
+#include <mutex>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+using Arrays = Predictor::Arrays;
+
+struct Request {
+  Arrays rows;
+  std::int64_t count;
+  std::promise<Tensor> answer;
+};
+
+Shape shape_with_rows(const Shape& shape, std::int64_t rows) {
+  auto sizes = shape.list();
+  sizes[0] = rows;
+  return Shape(sizes);
+}
+
+/// `count` rows of a tensor from row `first` on, as a copy.
+Tensor rows_of(const Tensor& all, std::int64_t first, std::int64_t count) {
+  Tensor part(shape_with_rows(all.shape(), count), all.dtype());
+  const auto row_bytes = static_cast<std::size_t>(all.shape().row_elements()) * size_of(all.dtype());
+  if (part.bytes() > 0)
+    std::memcpy(part.mutable_raw(), all.raw() + static_cast<std::size_t>(first) * row_bytes, part.bytes());
+  return part;
+}
+
+/// One field of all requests, one behind the other.
+Tensor joined(const std::vector<Request>& requests, const Field& field, std::int64_t rows) {
+  Tensor all(shape_with_rows(field.info.shape, rows), field.info.dtype);
+  auto* to = all.bytes() > 0 ? all.mutable_raw() : nullptr;
+  for (const auto& request : requests)
+    for (const auto& [name, array] : request.rows) {
+      if (name != field.name || array.bytes() == 0) continue;
+      const auto on_host = array.copy_to_host();
+      std::memcpy(to, on_host.raw(), on_host.bytes());
+      to += on_host.bytes();
+    }
+  return all;
+}
+
+}  // namespace
+
+/// What the callers and the actors share. The actors wait for messages, the requests lie in a queue of their own.
+struct BatchingPredictor::Shared {
+  BatchingOptions options;
+  mutable std::mutex mutex;
+  std::deque<Request> requests;
+  std::int64_t waiting_rows = 0;
+  bool closed = false;
+  std::vector<caf::actor> actors;
+  std::atomic<std::size_t> next_actor{0};
+  std::atomic<std::int64_t> batches{0};
+  /// Only its checks are used, which change nothing.
+  std::shared_ptr<const Predictor> fields;
+
+  /// As many requests as make a batch; none while it pays to wait for more.
+  std::vector<Request> take(bool overdue) {
+    std::lock_guard lock(mutex);
+    std::vector<Request> taken;
+    if (requests.empty() || (waiting_rows < options.most_rows && !overdue && !closed)) return taken;
+    for (std::int64_t rows = 0; !requests.empty();) {
+      rows += requests.front().count;
+      if (!taken.empty() && rows > options.most_rows) break;
+      waiting_rows -= requests.front().count;
+      taken.push_back(std::move(requests.front()));
+      requests.pop_front();
+    }
+    return taken;
+  }
+};
+
+namespace {
+
+/// Answers requests with a predictor of its own.
+class Responder {
+ public:
+  Responder(const Trainer& trainer, const std::vector<Field>& fields, std::string output)
+      : predictor_(trainer, fields), output_(std::move(output)) {}
+
+  const Predictor& predictor() const { return predictor_; }
+
+  void answer(std::vector<Request> requests) {
+    try {
+      std::int64_t rows = 0;
+      for (const auto& request : requests) rows += request.count;
+      Arrays all;
+      for (const auto& field : predictor_.fields()) all.emplace_back(field.name, joined(requests, field, rows));
+      const auto result = predictor_.predict(all, output_);
+      std::int64_t first = 0;
+      for (auto& request : requests) {
+        request.answer.set_value(rows_of(result, first, request.count));
+        first += request.count;
+      }
+    } catch (...) {
+      for (auto& request : requests) fail(request);
+    }
+  }
+
+ private:
+  /// One that has been answered already keeps its answer.
+  static void fail(Request& request) {
+    try {
+      request.answer.set_exception(std::current_exception());
+    } catch (const std::future_error&) {
+    }
+  }
+
+  Predictor predictor_;
+  std::string output_;
+};
+
+}  // namespace
+
+BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trainer, const std::vector<Field>& fields,
+                                     BatchingOptions options)
+    : runtime_(runtime), shared_(std::make_shared<Shared>()) {
+  if (options.most_rows < 1) throw Error("predictor", "a batch needs at least one row");
+  if (options.longest_wait.count() < 0) throw Error("predictor", "the longest wait must not be negative");
+  if (options.actors < 1) throw Error("predictor", "needs at least one actor");
+  shared_->options = options;
+  std::vector<std::shared_ptr<Responder>> responders;
+  for (int i = 0; i < options.actors; ++i)
+    responders.push_back(std::make_shared<Responder>(trainer, fields, options.output));
+  responders[0]->predictor().expect_output(options.output);
+  shared_->fields = {responders[0], &responders[0]->predictor()};
+  // A message says that requests have come (tick), or that the oldest has waited long enough (flush).
+  for (const auto& responder : responders)
+    shared_->actors.push_back(runtime_.system().spawn([responder, shared = shared_](caf::event_based_actor* self) {
+      const auto work = [responder, shared, self](bool overdue) {
+        for (auto taken = shared->take(overdue); !taken.empty(); taken = shared->take(overdue)) {
+          ++shared->batches;
+          responder->answer(std::move(taken));
+        }
+        std::lock_guard lock(shared->mutex);
+        if (shared->closed && shared->requests.empty()) self->quit();
+      };
+      return caf::behavior{[work](caf::tick_atom) { work(false); }, [work](caf::flush_atom) { work(true); }};
+    }));
+}
+
+BatchingPredictor::~BatchingPredictor() {
+  std::vector<caf::actor> actors;
+  {
+    std::lock_guard lock(shared_->mutex);
+    shared_->closed = true;
+    // The actors hold what they share with us: no circle may be left.
+    actors.swap(shared_->actors);
+  }
+  for (const auto& actor : actors) caf::anon_send(actor, caf::flush_atom_v);
+}
+
+std::future<Tensor> BatchingPredictor::predict(Arrays rows) {
+  const auto count = shared_->fields->rows_of(rows);
+  std::future<Tensor> answer;
+  bool first = false, full = false;
+  {
+    std::lock_guard lock(shared_->mutex);
+    first = shared_->requests.empty();
+    auto& request = shared_->requests.emplace_back(Request{std::move(rows), count, {}});
+    answer = request.answer.get_future();
+    shared_->waiting_rows += count;
+    full = shared_->waiting_rows >= shared_->options.most_rows;
+  }
+  const auto& actor = shared_->actors[shared_->next_actor++ % shared_->actors.size()];
+  if (full)
+    caf::anon_send(actor, caf::tick_atom_v);
+  else if (first)
+    caf::delayed_anon_send(actor, shared_->options.longest_wait, caf::flush_atom_v);
+  return answer;
+}
+
+std::int64_t BatchingPredictor::batches() const {
+  return shared_->batches;
+}
+
+}  // namespace troupe

@@ -1,0 +1,97 @@
+#include "troupe/strategies/training/batching_predictor.hpp"
+
+#include <thread>
+
+#include "troupe/tests/strategies/training/small_trainer.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Some rows of the small data set, as a request.
+Predictor::Arrays rows_from(std::int64_t first, std::int64_t count) {
+  const auto part = data_of_50().skip(first).take(count);
+  return {{part.fields()[0].name, part.array(part.fields()[0].name)}};
+}
+
+std::vector<float> floats_of(const Tensor& tensor) {
+  return {tensor.data<float>().begin(), tensor.data<float>().end()};
+}
+
+struct Served {
+  Runtime runtime{{.workers = 2, .cpu_devices = 1}};
+  OneDevice strategy;
+  Trainer trainer = small_trainer(runtime, strategy, {.seed = 3});
+  Predictor alone{trainer, data_of_50().fields()};
+};
+
+}  // namespace
+
+TEST_CASE("requests of many threads are answered as alone, many at a time") {
+  Served served;
+  served.trainer.fit(data_of_50());
+  BatchingPredictor batching(served.runtime, served.trainer, data_of_50().fields(),
+                             {.most_rows = 8, .longest_wait = 20ms, .actors = 2});
+  std::vector<std::vector<float>> want;
+  for (std::int64_t row = 0; row < 40; ++row) want.push_back(floats_of(served.alone.predict(rows_from(row, 1))));
+  std::atomic<int> wrong{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 4; ++thread)
+      threads.emplace_back([&, thread] {
+        std::vector<std::future<Tensor>> answers;
+        for (std::int64_t row = thread; row < 40; row += 4) answers.push_back(batching.predict(rows_from(row, 1)));
+        std::int64_t row = thread;
+        for (auto& answer : answers) {
+          const auto got = floats_of(answer.get());
+          for (std::size_t i = 0; i < got.size(); ++i)
+            if (got[i] != Approx(want[static_cast<std::size_t>(row)][i]).margin(1e-6)) ++wrong;
+          row += 4;
+        }
+      });
+  }
+  CHECK(wrong == 0);
+  CHECK(batching.batches() >= 5);
+  CHECK(batching.batches() < 40);
+}
+
+TEST_CASE("one request waits no longer than the limit, and may have many rows or none") {
+  Served served;
+  BatchingPredictor batching(served.runtime, served.trainer, data_of_50().fields(),
+                             {.most_rows = 4, .longest_wait = 1ms});
+  for (const std::int64_t count : {1, 3, 4, 9, 0}) {
+    auto answer = batching.predict(rows_from(0, count));
+    REQUIRE(answer.wait_for(30s) == std::future_status::ready);
+    const auto got = floats_of(answer.get()), want = floats_of(served.alone.predict(rows_from(0, count)));
+    REQUIRE(got.size() == want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(want[i]).margin(1e-6));
+  }
+}
+
+TEST_CASE("what was asked before the end is answered") {
+  Served served;
+  std::future<Tensor> answer;
+  {
+    BatchingPredictor batching(served.runtime, served.trainer, data_of_50().fields(),
+                               {.most_rows = 100, .longest_wait = 1h});
+    answer = batching.predict(rows_from(0, 2));
+  }
+  REQUIRE(answer.wait_for(30s) == std::future_status::ready);
+  CHECK(answer.get().shape()[0] == 2);
+}
+
+TEST_CASE("bad requests and options are errors") {
+  Served served;
+  const auto& fields = data_of_50().fields();
+  const auto made_with = [&](BatchingOptions options) {
+    BatchingPredictor(served.runtime, served.trainer, fields, std::move(options));
+  };
+  CHECK_THROWS_WITH(made_with({.most_rows = 0}), Contains("at least one row"));
+  CHECK_THROWS_WITH(made_with({.actors = 0}), Contains("at least one actor"));
+  CHECK_THROWS_WITH(made_with({.output = "nothing"}), Contains("no output 'nothing'"));
+  BatchingPredictor batching(served.runtime, served.trainer, fields);
+  CHECK_THROWS_WITH(batching.predict({}), Contains("is missing"));
+  CHECK_THROWS_WITH(batching.predict({{fields[0].name, Tensor({2, 1}, DType::float32)}}), Contains("was given"));
+}
