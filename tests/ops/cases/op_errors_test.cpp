@@ -72,6 +72,7 @@ std::vector<Misuse> view_and_reduce_misuses() {
       {"reduce_mean", {f32({0, 3})}, {{"axes", List{0}}}},
       {"broadcast_to", {f32({3}), f32({2, 3})}},
       {"broadcast_to", {f32({3, 2}), f32({3, 4})}},
+      {"broadcast_to", {i32({1, 4}), f32({3, 4})}},
       {"batch_mean", {f32({kBatch, 1}), i64({4})}},
       {"batch_mean", {f32({kBatch}), i64({3})}},
       {"batch_mean_grad", {f32({}), i32({4}), f32({kBatch})}},
