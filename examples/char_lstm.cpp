@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     if (!flags) return 0;
     const auto text = read_text(flags->text);
     const Characters characters(text);
-    // "next" is the last field, which the loss reads; where a stream begins the model is told by "begins".
+    // Where a stream begins the model is told by the field "begins".
     const auto data = windows_of(characters.encode(text), examples::kTimes, {.streams = flags->batch});
     const auto model = carried_lstm(characters.size(), flags->batch);
     examples::train_on_text(*flags, model, Adam{.lr = 2e-3, .clip_norm = 1.0}, data, characters);

@@ -1,5 +1,7 @@
 #include "troupe/ops/average_pool.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 namespace {
@@ -14,6 +16,7 @@ std::vector<TensorInfo> infer_average_pool(const OpInputs& inputs) {
   if (kernel_size < 1 || stride < 1) inputs.refuse("kernel size and stride must be at least 1");
   if (padding < 0 || padding >= kernel_size) inputs.refuse("the padding must be less than the kernel size");
   const auto& x = inputs.shape(0);
+  if (padding > std::max(x[1], x[2])) inputs.refuse("the padding is larger than the image");
   const auto size = [&](std::int64_t length) {
     if (length + 2 * padding < kernel_size) inputs.refuse("the kernel does not fit in the image");
     return (length + 2 * padding - kernel_size) / stride + 1;

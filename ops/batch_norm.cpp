@@ -38,6 +38,7 @@ std::vector<TensorInfo> infer_batch_norm(const OpInputs& inputs) {
   const TensorInfo of_channels{Shape{expect_channels(inputs, 0)}, DType::float32};
   for (std::size_t i = 1; i < 5; ++i) inputs.expect_info(i, of_channels, "what every channel has");
   inputs.expect_info(5, {Shape{}, DType::float32}, "the count");
+  if (!(inputs.attributes.number("epsilon") >= 0.0)) inputs.refuse("epsilon must not be negative");
   if (inputs.size() == 7) inputs.expect_info(6, inputs[0], "the residual");
   return {inputs[0]};
 }
@@ -84,6 +85,8 @@ Value batch_sums(Value x, Value centre) {
 
 BatchMoments batch_moments(Value sums, Value centre, Value like, Value batch_info) {
   const auto channels = centre.shape().elements();
+  if (channels < 1 || like.shape().rank() < 2 || like.shape().back(0) != channels)
+    throw Error("batch_moments", to_string(like.info()) + " does not have the channels of " + to_string(centre.info()));
   const std::vector<Value> inputs{sums, centre, batch_info};
   const auto found =
       sums.builder().apply(kBatchMoments, inputs, {{"elements", like.shape().row_elements() / channels}});

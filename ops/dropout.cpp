@@ -10,7 +10,9 @@ std::vector<TensorInfo> infer_dropout(const OpInputs& inputs) {
   inputs.expect_batch_info(1);
   const auto rate = inputs.attributes.number("rate");
   if (!inputs.shape(0).has_batch()) inputs.refuse("needs a value that derives from the batch");
-  if (!(rate >= 0.0 && rate < 1.0)) inputs.refuse("the rate must be in [0, 1)");
+  if (!(rate >= 0.0 && rate <= 0.999)) inputs.refuse("the rate must be in [0, 0.999]");
+  const auto stream = inputs.attributes.integer("stream");
+  if (stream < 0 || stream >= std::int64_t{1} << 32) inputs.refuse("the stream must be a number of 32 bits");
   return {inputs[0]};
 }
 

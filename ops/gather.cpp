@@ -16,7 +16,7 @@ std::vector<TensorInfo> infer_gather(const OpInputs& inputs) {
   inputs.expect_dtype(0, DType::float32);
   expect_indices(inputs, 1);
   const auto& table = inputs.shape(0);
-  if (table.rank() == 0 || table.has_batch())
+  if (table.rank() == 0 || table.has_batch() || table[0] == 0)
     inputs.refuse("needs a table [N, ...] that does not derive from the batch");
   auto sizes = inputs.shape(1).list();
   for (std::size_t axis = 1; axis < table.rank(); ++axis) sizes.push_back(table[axis]);
@@ -46,6 +46,11 @@ std::vector<Value> grad_scatter_add(const OpGradient& g) {
   return {gather(g.dys[0], g.inputs[1]), Value()};
 }
 
+/// The indices get no gradient, which is none of an integer.
+std::vector<Value> grad_nothing(const OpGradient& g) {
+  return std::vector<Value>(g.inputs.size());
+}
+
 std::vector<TensorInfo> infer_one_hot(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   expect_indices(inputs, 0);
@@ -59,7 +64,7 @@ std::vector<TensorInfo> infer_one_hot(const OpInputs& inputs) {
 
 const OpDef kGather{.name = "gather", .infer = infer_gather, .gradient = grad_gather};
 const OpDef kScatterAdd{.name = "scatter_add", .infer = infer_scatter_add, .gradient = grad_scatter_add};
-const OpDef kOneHot{.name = "one_hot", .infer = infer_one_hot};
+const OpDef kOneHot{.name = "one_hot", .infer = infer_one_hot, .gradient = grad_nothing};
 
 Value gather(Value table, Value indices) {
   return table.builder().apply_one(kGather, {table, indices});

@@ -1,8 +1,8 @@
 #include "troupe/ops/lstm.hpp"
 
-#include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/matmul.hpp"
+#include "troupe/ops/reduce.hpp"
 #include "troupe/ops/reshape.hpp"
 #include "troupe/ops/slice.hpp"
 
@@ -10,6 +10,7 @@ namespace troupe {
 
 namespace {
 
+// Made by lstm() only, which lets the cell of the last time be read: the gradients of the others are not used.
 // Outputs: the hidden states before and after every time [B, T + 1, H], likewise the cells, and the gates after their
 // activations [B, T, 4 H].
 std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
@@ -37,11 +38,13 @@ std::vector<Value> grad_lstm(const OpGradient& g) {
   const auto states = g.outputs[0].shape();
   const auto times = states[1] - 1;
   if (g.dys[2].valid()) throw Error("lstm", "the gates after their activations cannot be differentiated");
-  const auto zero = [&](Value like) { return scale(like, 0.0); };
-  const auto dh = g.dys[0].valid() ? g.dys[0] : zero(g.outputs[0]);
-  const auto dc = g.dys[1].valid() ? g.dys[1] : zero(g.outputs[1]);
-  const std::vector<Value> inputs{dh, reshape(slice(dc, 1, times, 1), {states[0], states[2]}), g.inputs[1],
-                                  g.outputs[1], g.outputs[2]};
+  const auto zeros = [&](const Shape& ones, Value like) {
+    return broadcast_to(g.builder.constant(Tensor(ones, DType::float32)), like);
+  };
+  const auto dh = g.dys[0].valid() ? g.dys[0] : zeros({1, 1, 1}, g.outputs[0]);
+  const auto dc =
+      g.dys[1].valid() ? reshape(slice(g.dys[1], 1, times, 1), {states[0], states[2]}) : zeros({1, 1}, g.inputs[3]);
+  const std::vector<Value> inputs{dh, dc, g.inputs[1], g.outputs[1], g.outputs[2]};
   const auto found = g.builder.apply(kLstmGrad, inputs);
   const auto before = slice(g.outputs[0], 1, 0, times);
   return {found[0], outer_sum(before, found[0]), found[1], found[2]};

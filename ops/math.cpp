@@ -23,6 +23,8 @@ std::vector<Value> grad_abs(const OpGradient& g) {
 }
 std::vector<Value> grad_pow(const OpGradient& g) {
   const auto exponent = g.attributes.number("exponent");
+  if (exponent == 0.0) return {Value()};
+  if (exponent == 1.0) return {g.dys[0]};
   return {scale(mul(g.dys[0], pow(g.inputs[0], exponent - 1.0)), exponent)};
 }
 std::vector<Value> grad_clip(const OpGradient& g) {

@@ -41,6 +41,7 @@ std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   if (k != inputs.shape(1).back(tb ? 0 : 1)) inputs.refuse("inner sizes differ");
   if (n == kBatch) inputs.refuse("the batch must be the first axis of the result");
   if (inputs.size() == 3) inputs.expect_info(2, {Shape{n}, DType::float32}, "the bias");
+  if (inputs.size() == 3 && k == 0) inputs.refuse("needs at least one column for each bias");
   auto sizes = inputs.shape(0).list();
   sizes[sizes.size() - 2] = m;
   sizes.back() = n;

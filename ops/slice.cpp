@@ -1,5 +1,7 @@
 #include "troupe/ops/slice.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "troupe/ops/core/error.hpp"
@@ -36,6 +38,25 @@ std::vector<Value> grad_slice(const OpGradient& g) {
   return {pad(g.dys[0], begin, after)};
 }
 
+/// True for a number that is one of the dtype, as far as kernels pad in it.
+bool holds(DType dtype, double value) {
+  const auto is_integer_in = [value](double least, double most) {
+    return value >= least && value <= most && value == std::floor(value);
+  };
+  switch (dtype) {
+    case DType::float32:
+      return true;
+    case DType::int32:
+      return is_integer_in(-0x1.0p31, 0x1.0p31 - 1.0);
+    case DType::int64:
+      return is_integer_in(-0x1.0p53, 0x1.0p53);
+    case DType::uint8:
+      return is_integer_in(0.0, 255.0);
+    default:
+      return false;
+  }
+}
+
 // Attributes: before and after by axis, value.
 std::vector<TensorInfo> infer_pad(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
@@ -44,9 +65,13 @@ std::vector<TensorInfo> infer_pad(const OpInputs& inputs) {
   const auto& after = inputs.attributes.list("after");
   if (before.size() != shape.rank() || after.size() != shape.rank())
     inputs.refuse("needs the padding before and after every axis");
+  if (!holds(inputs[0].dtype, inputs.attributes.number("value")))
+    inputs.refuse("the dtype does not hold the value " + std::to_string(inputs.attributes.number("value")));
   auto sizes = shape.list();
   for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;
     if (before[axis] < 0 || after[axis] < 0) inputs.refuse("the padding must not be negative");
+    if (before[axis] > kMost || after[axis] > kMost) inputs.refuse("the padding is too large");
     if (shape[axis] == kBatch && before[axis] + after[axis] != 0) inputs.refuse("the batch axis cannot be padded");
     sizes[axis] += before[axis] + after[axis];
   }
@@ -64,6 +89,7 @@ std::vector<TensorInfo> infer_concat(const OpInputs& inputs) {
   auto sizes = inputs.shape(0).list();
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     auto other = inputs.shape(i).list();
+    if (inputs.shape(i).has_batch() && axis == 0) inputs.refuse("the axis must not be the batch");
     if (inputs[i].dtype != inputs[0].dtype || other.size() != sizes.size()) inputs.refuse("the values differ in kind");
     sizes[axis] += other[axis];
     other[axis] = sizes[axis];
@@ -84,8 +110,10 @@ std::vector<TensorInfo> infer_slice_rows(const OpInputs& inputs) {
   inputs.expect_dtype(0, DType::float32);
   inputs.expect_batch_info(1);
   if (!inputs.shape(0).has_batch()) inputs.refuse("needs a value that derives from the batch");
-  if (inputs.attributes.integer("begin") < 0 || inputs.attributes.integer("size") < 0)
-    inputs.refuse("begin and size must not be negative");
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  const auto begin = inputs.attributes.integer("begin"), size = inputs.attributes.integer("size");
+  if (begin < 0 || size < 0 || begin > kMost || size > kMost)
+    inputs.refuse("begin and size must not be negative, nor larger than any batch");
   return {{inputs.shape(0).with_rows(inputs.attributes.integer("size")), DType::float32}};
 }
 
@@ -106,7 +134,7 @@ std::vector<TensorInfo> infer_rows_of_part(const OpInputs& inputs) {
   inputs.expect_batch_info(2);
   if (!inputs.shape(1).has_batch()) inputs.refuse("needs a value that derives from the batch, for its rows");
   const auto& shape = inputs.shape(0);
-  if (shape.rank() == 0 || shape.has_batch())
+  if (shape.rank() == 0 || shape.has_batch() || shape[0] == 0)
     inputs.refuse("needs a value [N, ...] that does not derive from the batch");
   auto sizes = shape.list();
   sizes[0] = kBatch;
@@ -158,7 +186,7 @@ std::vector<Value> split(Value x, std::int64_t axis, const List& sizes) {
 
 std::vector<Value> split(Value x, std::int64_t axis, std::int64_t parts) {
   const auto size = x.shape()[static_cast<std::size_t>(from_the_front("split", x, axis))];
-  if (parts < 1 || size % parts != 0)
+  if (parts < 1 || parts > std::max<std::int64_t>(1, std::abs(size)) || size % parts != 0)
     throw Error("split", to_string(x.info()) + " does not split into " + std::to_string(parts) + " equal parts");
   return split(x, axis, List(static_cast<std::size_t>(parts), size / parts));
 }

@@ -7,6 +7,8 @@ namespace troupe::cpu {
 namespace {
 
 constexpr int kBlocks = 16;  // of four numbers
+constexpr double kNumbers = 0x1.0p24;
+constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
 
 /// What makes the random numbers of one row.
 struct RowKey {
@@ -56,11 +58,12 @@ TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uin
 
 std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
   const auto rate = call.attributes.number("rate");
-  const auto least = static_cast<std::uint32_t>(rate * 0x1.0p24);
-  const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed"));
+  const auto least = static_cast<std::uint32_t>(rate * kNumbers);
+  // Initialisers and shuffling use the seed as it is.
+  const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed")) ^ kDropoutKey;
   const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
-  return loop_kernel([=, width = call.inputs[0].shape.row_elements(), factor = static_cast<float>(1.0 / (1.0 - rate))](
-                         Inputs in, Outputs out) {
+  return loop_kernel([=, width = call.inputs[0].shape.row_elements(),
+                      factor = static_cast<float>(kNumbers / (kNumbers - least))](Inputs in, Outputs out) {
     const auto part = BatchInfo::read(in[1]);
     for (std::int64_t row = 0; row < out[0].shape()[0]; ++row) {
       const RowKey key{seed, static_cast<std::uint32_t>(part.first_row + row), static_cast<std::uint32_t>(part.step),

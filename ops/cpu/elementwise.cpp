@@ -77,8 +77,14 @@ std::unique_ptr<Kernel> make_mul(const OpCall& call) {
 std::unique_ptr<Kernel> make_div(const OpCall& call) {
   return make_broadcast(call, div_run);
 }
+// Of the second input only the shape counts: its dtype may be any.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
-  return make_broadcast(call, copy_run);
+  return loop_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {
+    walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
+      const auto* x = floats(in[0]) + from[0];
+      copy_run(walk.run_length(), x, walk.steps()[0], x, walk.steps()[0], mutable_floats(out[0]) + at);
+    });
+  });
 }
 
 std::unique_ptr<Kernel> make_scale(const OpCall& call) {

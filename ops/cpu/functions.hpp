@@ -9,9 +9,10 @@
 
 namespace troupe::cpu {
 
-// Functions of one number to a few units in the last place, in a form that compilers turn into vector code.
+// Functions of one number in a form that compilers turn into vector code; to a few units in the last place where nothing
+// else is said.
 
-/// exp(x), 0 where it underflows.
+/// exp(x), 0 below -87 and infinity above 88.5, shortly before it leaves the normal numbers.
 [[gnu::always_inline]] inline float exp_or_zero(float x) {
   const float y = exp_of(x);
   return x < -87.0F ? 0.0F : y;
@@ -79,7 +80,7 @@ namespace troupe::cpu {
 }
 
 /// The standard normal distribution: the probability of less than x, and the density at x. The former is Abramowitz and
-/// Stegun's formula 7.1.26 for the error function, to 1.5e-7.
+/// Stegun's formula 7.1.26 for the error function, with an absolute error of 1.5e-7.
 struct Normal {
   float probability, density;
 };

@@ -36,6 +36,15 @@ void fill(const Tensor& tensor, double value) {
   }
 }
 
+/// The part of the batch that a value [rows, ...] belongs to. Throws Error if the batch info says something else.
+BatchInfo part_of(const char* op, const Tensor& batch_info, std::int64_t rows) {
+  const auto part = BatchInfo::read(batch_info);
+  if (part.rows != rows || part.first_row < 0)
+    throw Error(op, "the batch info says " + std::to_string(part.rows) + " rows from row " +
+                        std::to_string(part.first_row) + " on, but there are " + std::to_string(rows));
+  return part;
+}
+
 /// The rows of a part that lie among rows `begin` to `begin + size` of the batch.
 struct CommonRows {
   std::int64_t in_part, in_slice, count;
@@ -89,7 +98,7 @@ std::unique_ptr<Kernel> make_slice_rows(const OpCall& call) {
   const auto begin = call.attributes.integer("begin");
   const auto width = call.inputs[0].shape.row_elements();
   return loop_kernel([begin, width](Inputs in, Outputs out) {
-    const CommonRows rows(BatchInfo::read(in[1]), begin, out[0].shape()[0]);
+    const CommonRows rows(part_of("slice_rows", in[1], in[0].shape()[0]), begin, out[0].shape()[0]);
     std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
     copy_floats(floats(in[0]) + rows.in_part * width, mutable_floats(out[0]) + rows.in_slice * width,
                 rows.count * width);
@@ -100,7 +109,7 @@ std::unique_ptr<Kernel> make_slice_rows_grad(const OpCall& call) {
   const auto begin = call.attributes.integer("begin");
   const auto width = call.outputs[0].shape.row_elements();
   return loop_kernel([begin, width](Inputs in, Outputs out) {
-    const CommonRows rows(BatchInfo::read(in[1]), begin, in[0].shape()[0]);
+    const CommonRows rows(part_of("slice_rows_grad", in[1], out[0].shape()[0]), begin, in[0].shape()[0]);
     std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
     copy_floats(floats(in[0]) + rows.in_slice * width, mutable_floats(out[0]) + rows.in_part * width,
                 rows.count * width);
@@ -110,8 +119,8 @@ std::unique_ptr<Kernel> make_slice_rows_grad(const OpCall& call) {
 std::unique_ptr<Kernel> make_rows_of_part(const OpCall& call) {
   const auto width = call.outputs[0].shape.row_elements();
   return loop_kernel([width](Inputs in, Outputs out) {
-    const auto part = BatchInfo::read(in[2]);
-    if (part.first_row + part.rows > in[0].shape()[0])
+    const auto part = part_of("rows_of_part", in[2], out[0].shape()[0]);
+    if (part.first_row > in[0].shape()[0] - part.rows)
       throw Error("rows_of_part", "rows " + std::to_string(part.first_row) + " to " +
                                       std::to_string(part.first_row + part.rows) + " of the batch are not in " +
                                       to_string(in[0]));

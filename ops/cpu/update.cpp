@@ -210,7 +210,7 @@ std::unique_ptr<Kernel> make_squares_update(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_assign(const OpCall& call) {
   return loop_kernel([condition = Condition{call.inputs.size() == 3}](Inputs in, Outputs out) {
-    if (condition.holds(in)) mix(out[0].elements(), mutable_floats(out[0]), 0.0F, floats(in[1]), 1.0F);
+    if (condition.holds(in)) std::copy_n(floats(in[1]), out[0].elements(), mutable_floats(out[0]));
   });
 }
 
@@ -238,10 +238,16 @@ std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_average(const OpCall& call) {
-  return loop_kernel([decay = call.attributes.number("decay")](Inputs in, Outputs out) {
-    const bool first = BatchInfo::read(in[2]).step == 0;
-    mix(out[0].elements(), mutable_floats(out[0]), first ? 0.0F : static_cast<float>(decay), floats(in[1]),
-        first ? 1.0F : static_cast<float>(1.0 - decay));
+  return loop_kernel([decay = call.attributes.number("decay"), condition = Condition{call.inputs.size() == 4}](
+                         Inputs in, Outputs out) {
+    if (!condition.holds(in)) return;
+    auto& begun = mutable_floats(out[1])[0];
+    if (begun == 0.0F)
+      std::copy_n(floats(in[2]), out[0].elements(), mutable_floats(out[0]));
+    else
+      mix(out[0].elements(), mutable_floats(out[0]), static_cast<float>(decay), floats(in[2]),
+          static_cast<float>(1.0 - decay));
+    begun = 1.0F;
   });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "troupe/ops/core/error.hpp"
@@ -23,7 +24,8 @@ class Records {
     csv_parser parser;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL) != 0) file.refuse("cannot be parsed");
     csv_set_delim(&parser, static_cast<unsigned char>(options.separator));
-    const auto text = file.read_all();
+    auto text = file.read_all();
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the mark of UTF-8
     const bool whole = csv_parse(&parser, text.data(), text.size(), on_field, on_record, this) == text.size() &&
                        csv_fini(&parser, on_field, on_record, this) == 0;
     const std::string reason = csv_strerror(csv_error(&parser));
@@ -61,15 +63,14 @@ struct Place {
 
 double number_of(const std::string& text, const Place& place) {
   double number = 0.0;
-  const auto* begin = text.data() + (text.starts_with('+') ? 1 : 0);
-  const auto [end, code] = std::from_chars(begin, text.data() + text.size(), number);
-  if (code == std::errc::result_out_of_range) {
-    // Too small or too large for a double: only the former has a negative exponent.
-    if (text.find("e-") == std::string::npos && text.find("E-") == std::string::npos)
-      place.refuse("'" + text + "' is too large");
-    return 0.0;
-  }
-  if (code != std::errc() || end != text.data() + text.size()) place.refuse("'" + text + "' is not a number");
+  const bool has_plus = text.starts_with('+') && !text.starts_with("+-");
+  const auto [end, code] = std::from_chars(text.data() + (has_plus ? 1 : 0), text.data() + text.size(), number);
+  const bool whole = end == text.data() + text.size();
+  // Too small or too large for a double: zero or infinity.
+  if (code == std::errc::result_out_of_range && whole) number = std::strtod(text.c_str(), nullptr);
+  if (!whole || code == std::errc::invalid_argument || std::isnan(number))
+    place.refuse("'" + text + "' is not a number");
+  if (std::isinf(number)) place.refuse("'" + text + "' is too large");
   return number;
 }
 
@@ -80,11 +81,19 @@ T value_of(const std::string& text, const CsvField& field, const Place& place) {
     if (found == field.categories.end()) place.refuse("'" + text + "' is not one of the categories");
     return static_cast<T>(found - field.categories.begin());
   }
+  if constexpr (std::is_integral_v<T>) {
+    // Not by way of a double, which does not hold every integer of 64 bits.
+    T integer = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), integer);
+    if (code == std::errc() && end == text.data() + text.size()) return integer;
+  }
   const auto number = number_of(text, place);
   if constexpr (std::is_integral_v<T>) {
     if (number != std::floor(number)) place.refuse("'" + text + "' is not an integer");
-    if (number < static_cast<double>(std::numeric_limits<T>::min()) ||
-        number > static_cast<double>(std::numeric_limits<T>::max()))
+    // The largest integer of 64 bits becomes 2^63 as a double, which is out of the range.
+    constexpr auto kLargest = static_cast<double>(std::numeric_limits<T>::max());
+    const bool too_large = sizeof(T) == sizeof(std::int64_t) ? number >= kLargest : number > kLargest;
+    if (number < static_cast<double>(std::numeric_limits<T>::min()) || too_large)
       place.refuse("'" + text + "' is out of the range of " + std::string(name_of(field.dtype)));
   } else if (std::isfinite(number) && std::abs(number) > static_cast<double>(std::numeric_limits<T>::max())) {
     place.refuse("'" + text + "' is too large");
@@ -100,6 +109,7 @@ struct Table {
 
   std::size_t column(const std::string& name) const {
     const auto found = std::ranges::find(names, name);
+    if (std::ranges::count(names, name) > 1) file.refuse("has several columns '" + name + "'");
     if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
     std::string known;
     for (const auto& other : names) known += (known.empty() ? "'" : ", '") + other + "'";
@@ -120,6 +130,8 @@ struct Table {
 
   Tensor read(const CsvField& field) const {
     if (field.columns.empty()) throw Error("csv", "field '" + field.name + "' has no columns");
+    if (field.categories.size() > (field.dtype == DType::uint8 ? std::size_t{256} : std::size_t{1} << 24))
+      throw Error("csv", "field '" + field.name + "' has more categories than its dtype has numbers");
     switch (field.dtype) {
       case DType::float32:
         return read<float>(field);

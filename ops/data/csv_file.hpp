@@ -26,9 +26,10 @@ struct CsvOptions {
   bool header = true;
 };
 
-/// Reads a table of comma-separated values (RFC 4180: quotes, line ends of either kind), gzipped or plain. Throws Error
-/// that names file, record and column if something cannot be read: a number that is none or out of the dtype's range, a
-/// record of another length, an unknown category, a column that is not there, broken quotes.
+/// Reads a table of comma-separated values (RFC 4180: quotes, line ends of either kind), gzipped or plain. Empty lines
+/// are no records. Throws Error that names file, record and column if something cannot be read: a number that is none
+/// or out of the dtype's range, a record of another length, an unknown category, a column that is not there, broken
+/// quotes.
 Dataset read_csv(const std::filesystem::path& file, const std::vector<CsvField>& fields,
                  const CsvOptions& options = {});
 

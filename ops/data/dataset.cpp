@@ -84,13 +84,15 @@ Dataset Dataset::with_rows_written(const std::string& name, const std::vector<st
 Dataset Dataset::from_windows(const std::string& name, const Tensor& sequence, Windows windows) {
   auto dataset = of_rows(windows.rows);
   const Shape info{kBatch, at_least(1, windows.times, "the size of a window")};
+  dataset.times_ = windows.times;
   dataset.add_field(name, {info, sequence.dtype()}, windows_at(name, sequence, info[1] * windows.rows, 0));
   return dataset;
 }
 
 Dataset Dataset::with_windows(const std::string& name, const Tensor& sequence, std::int64_t shift) const {
   auto changed = *this;
-  const auto info = fields().at(0).info.shape;
+  if (times_ == 0) throw Error("dataset", "only windows can have a further field of windows");
+  const Shape info{kBatch, times_};
   changed.add_field(name, {info, sequence.dtype()}, windows_at(name, sequence, info[1] * (rows_ + skipped_), shift));
   return changed;
 }
@@ -124,7 +126,8 @@ Dataset Dataset::scaled(const std::string& field, float scale, float shift) cons
   const auto index = index_of(field);
   auto changed = *this;
   auto& column = changed.columns_[index];
-  if (column.write || (column.array.dtype() != DType::uint8 && column.array.dtype() != DType::float32))
+  if (column.write) throw Error("dataset", "field '" + field + "' is written by a function, and cannot be scaled");
+  if (column.array.dtype() != DType::uint8 && column.array.dtype() != DType::float32)
     throw Error("dataset", "only uint8 and float32 can be scaled, not " + to_string(fields()[index]));
   // y = (x scale1 + shift1) scale2 + shift2
   column = {column.array, column.first, true, column.scale * scale, column.shift * scale + shift};
@@ -143,13 +146,26 @@ std::size_t Dataset::index_of(const std::string& field) const {
   throw Error("dataset", "there is no field '" + field + "' among " + known);
 }
 
+void Dataset::expect_no_streams(const char* what) const {
+  if (streams_ > 0) throw Error("dataset", std::string("data in streams cannot be ") + what);
+}
+
+Dataset Dataset::in_order() const {
+  auto changed = *this;
+  changed.streams_ = 0;
+  changed.shuffle_buffer_ = 0;
+  return changed;
+}
+
 Dataset Dataset::shuffle(std::int64_t buffer) const {
+  expect_no_streams("shuffled");
   auto changed = *this;
   changed.shuffle_buffer_ = at_least(1, buffer, "the shuffle buffer");
   return changed;
 }
 
 Dataset Dataset::batch(std::int64_t rows) const {
+  if (rows != batch_) expect_no_streams("in batches of another size");
   auto changed = *this;
   changed.batch_ = at_least(1, rows, "the batch size");
   return changed;
@@ -162,7 +178,7 @@ Dataset Dataset::prefetch(std::int64_t batches) const {
 }
 
 Dataset Dataset::in_streams(std::int64_t streams) const {
-  auto changed = batch(streams);
+  auto changed = in_order().batch(streams);
   changed.streams_ = streams;
   if (rows_ < streams)
     throw Error("dataset", std::to_string(rows_) + " rows are too few for " + std::to_string(streams) + " streams");
@@ -171,6 +187,7 @@ Dataset Dataset::in_streams(std::int64_t streams) const {
 }
 
 Dataset Dataset::skip(std::int64_t rows) const {
+  expect_no_streams("cut");
   auto changed = *this;
   const auto skipped = std::min(rows_, at_least(0, rows, "the number of rows to skip"));
   changed.rows_ -= skipped;
@@ -179,6 +196,7 @@ Dataset Dataset::skip(std::int64_t rows) const {
 }
 
 Dataset Dataset::take(std::int64_t rows) const {
+  expect_no_streams("cut");
   auto changed = *this;
   changed.rows_ = std::min(rows_, at_least(0, rows, "the number of rows to take"));
   return changed;
@@ -187,7 +205,7 @@ Dataset Dataset::take(std::int64_t rows) const {
 std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch) const {
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows_));
   std::iota(order.begin(), order.end(), 0);
-  if (streams_ > 0 && streams_ == batch_ && shuffle_buffer_ <= 1) {
+  if (streams_ > 0) {
     const auto of_stream = rows_ / streams_;
     for (std::int64_t i = 0; i < rows_; ++i)
       order[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i % streams_ * of_stream + i / streams_);

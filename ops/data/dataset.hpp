@@ -45,7 +45,7 @@ class Dataset {
   };
   /// Windows of a sequence [N], which they share: the field [B, times]. Throws Error if it is too short.
   static Dataset from_windows(const std::string& name, const Tensor& sequence, Windows windows);
-  /// One more field of the same windows, `shift` elements further on in a sequence.
+  /// One more field of the same windows, `shift` elements further on in a sequence. Throws Error if there are none.
   Dataset with_windows(const std::string& name, const Tensor& sequence, std::int64_t shift) const;
 
   /// Samples that have no field yet; see with_function.
@@ -60,7 +60,7 @@ class Dataset {
     };
     return with_rows_written(name, sizes, DTypeOf<T>::value, write);
   }
-  /// One more field, with an array [N, ...].
+  /// One more field, with an array [N, ...] for all samples, those that are skipped included.
   Dataset with_field(const std::string& name, const Tensor& array) const;
 
   /// The uint8 or float32 field of that name as float32 `field * scale + shift`, computed batch by batch.
@@ -73,9 +73,11 @@ class Dataset {
   /// own thread, which keeps the batch in that core's cache.
   Dataset prefetch(std::int64_t batches) const;
   /// Batches of `streams` rows, of which each is continued by the same row of the next batch: row r visits samples r n,
-  /// r n + 1, ..., where n is the number of samples divided by that of streams; what is left over is not visited.
-  /// Throws Error if there are fewer samples.
+  /// r n + 1, ..., where n is the number of samples divided by that of streams; what is left over is not visited. The
+  /// data cannot be shuffled, batched or cut otherwise then. Throws Error if there are fewer samples.
   Dataset in_streams(std::int64_t streams) const;
+  /// The samples in their order, neither shuffled nor in streams.
+  Dataset in_order() const;
   /// Only the first `rows` samples.
   Dataset take(std::int64_t rows) const;
   /// All but the first `rows` samples.
@@ -112,6 +114,7 @@ class Dataset {
   };
   Dataset() = default;
   void add(const std::string& name, const Tensor& array);
+  void expect_no_streams(const char* what) const;
   void add_field(const std::string& name, const TensorInfo& info, Column column);
   static Column windows_at(const std::string& name, const Tensor& sequence, std::int64_t elements, std::int64_t shift);
   Dataset with_rows_written(const std::string& name, const std::vector<std::int64_t>& sizes, DType dtype,
@@ -125,6 +128,7 @@ class Dataset {
   std::int64_t shuffle_buffer_ = 0;
   std::int64_t streams_ = 0;
   std::int64_t skipped_ = 0;
+  std::int64_t times_ = 0;  // of windows
 };
 
 }  // namespace troupe

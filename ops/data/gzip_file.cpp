@@ -2,12 +2,15 @@
 
 #include <zlib.h>
 
+#include <system_error>
+
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
 GzipFile::GzipFile(std::string place, const std::filesystem::path& path) : place_(std::move(place)), path_(path) {
-  if (!std::filesystem::is_regular_file(path)) refuse("does not exist or is no file");
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(path, unreadable)) refuse("does not exist or is no file");
   file_.reset(gzopen(path.c_str(), "rb"));
   if (!file_) refuse("cannot be opened");
   gzbuffer(file_.get(), 1U << 18);

@@ -98,6 +98,8 @@ Value GraphBuilder::buffer(const std::string& name, const Shape& shape, Initiali
 }
 
 void GraphBuilder::next_value(Value buffer, Value next) {
+  if (!buffer.valid() || !next.valid() || &buffer.builder() != this || &next.builder() != this)
+    throw Error("graph", "a buffer and its next value must be valid values of this graph");
   const auto& name = graph_.producer(buffer.id()).name;
   if (!graph_.producer(buffer.id()).is(kParameter) || graph_.producer(buffer.id()).trainable)
     throw Error("graph", "'" + name + "' is not a buffer, so it has no next value");
@@ -108,9 +110,14 @@ void GraphBuilder::next_value(Value buffer, Value next) {
 }
 
 Value GraphBuilder::batch_info() {
-  for (auto id : graph_.sources(kInput))
-    if (graph_.producer(id).name == kBatchInfo) return value(id);
   const auto info = BatchInfo::info();
+  for (auto id : graph_.sources(kInput)) {
+    if (graph_.producer(id).name != kBatchInfo) continue;
+    if (!(graph_.info(id) == info))
+      throw Error("graph", "the input '" + std::string(kBatchInfo) + "' is " + to_string(graph_.info(id)) +
+                               ", but the name is that of the batch info, " + to_string(info));
+    return value(id);
+  }
   return input(kBatchInfo, info.shape, info.dtype);
 }
 

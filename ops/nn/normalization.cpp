@@ -58,7 +58,7 @@ Value BatchNorm::operator()(Value x) const {
 }
 
 Value Dropout::operator()(Value x) const {
-  if (!(rate >= 0.0 && rate < 1.0)) throw Error("dropout", "the rate must be in [0, 1)");
+  if (!(rate >= 0.0 && rate <= 0.999)) throw Error("dropout", "the rate must be in [0, 0.999]");
   auto& builder = x.builder();
   const auto stream = builder.next_random_stream();
   return builder.training() ? dropout(x, rate, builder.seed(), stream, builder.batch_info()) : x;

@@ -42,12 +42,13 @@ std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-/// Average, parameter, batch info. Attribute: decay.
+/// Average, whether it has begun (a scalar, 0 at first), parameter, and optionally a flag. Attribute: decay.
 std::vector<TensorInfo> infer_average(const OpInputs& inputs) {
-  inputs.expect_count(3, 3);
-  if (!(inputs[0] == inputs[1])) inputs.refuse("average and parameter must have the same shape and dtype");
-  inputs.expect_batch_info(2);
-  return {inputs[0]};
+  inputs.expect_count(3, 4);
+  if (!(inputs[0] == inputs[2])) inputs.refuse("average and parameter must have the same shape and dtype");
+  inputs.expect_info(1, kScalar, "the note that it has begun");
+  if (inputs.size() == 4) inputs.expect_info(3, kScalar, "the flag");
+  return {inputs[0], kScalar};
 }
 
 std::string name_of(Value parameter) {
@@ -72,6 +73,8 @@ const OpDef kAccumulate{.name = "accumulate", .kind = OpKind::update, .infer = i
 const OpDef kAverage{.name = "average", .kind = OpKind::update, .infer = infer_average};
 
 Optimizer Optimizer::with_group(ParameterFilter group, const Optimizer& own) const {
+  if (own.accumulated_ != 1 || own.averaging_)
+    throw Error("optimizer", "accumulation and averages are those of the whole optimizer, not of a group");
   auto changed = *this;
   changed.groups_.push_back({std::move(group), {own}});
   return changed;
@@ -112,10 +115,10 @@ void Optimizer::apply(std::span<const Value> parameters, std::span<const Value> 
                       Value apply_if) const {
   auto& builder = batch_info.builder();
   GraphBuilder::Scope scope(builder, "optimizer");
-  if (averaging_)
-    for (const auto& parameter : parameters)
-      builder.apply_one(kAverage, {state_of(parameter, "average"), parameter, batch_info}, {{"decay", *averaging_}});
-  if (accumulated_ == 1) return update_all(parameters, gradients, batch_info, apply_if);
+  if (accumulated_ == 1) {
+    average(parameters, apply_if);
+    return update_all(parameters, gradients, batch_info, apply_if);
+  }
   const Attributes attributes{{"steps", accumulated_}};
   std::vector<Value> means;
   for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -123,7 +126,18 @@ void Optimizer::apply(std::span<const Value> parameters, std::span<const Value> 
         kAccumulate, with_flag({state_of(parameters[i], "accumulated"), gradients[i], batch_info}, apply_if),
         attributes)[0]);
   const auto update = builder.apply(kAccumulation, with_flag({batch_info}, apply_if), attributes);
+  average(parameters, update[1]);
   update_all(parameters, means, update[0], update[1]);
+}
+
+void Optimizer::average(std::span<const Value> parameters, Value apply_if) const {
+  if (!averaging_) return;
+  for (const auto& parameter : parameters) {
+    auto& builder = parameter.builder();
+    const auto begun = builder.state(name_of(parameter) + "/average_begun", {}, Initializer::zeros());
+    builder.apply(kAverage, with_flag({state_of(parameter, "average"), begun, parameter}, apply_if),
+                  {{"decay", *averaging_}});
+  }
 }
 
 void Optimizer::update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,

@@ -23,7 +23,7 @@ class Optimizer {
   }
 
   /// The parameters of the group are updated by another optimizer, with a schedule and clipping of its own; of several
-  /// groups the first that has the parameter counts.
+  /// groups the first that has the parameter counts. Throws Error if that accumulates or averages.
   Optimizer with_group(ParameterFilter group, const Optimizer& own) const;
   /// The parameters of the group keep their values, and get no gradient.
   Optimizer frozen(ParameterFilter group) const;
@@ -31,15 +31,16 @@ class Optimizer {
   /// Schedules count updates. A step whose loss is not finite adds nothing; as the last of its group it makes no
   /// update.
   Optimizer accumulating(std::int64_t steps) const;
-  /// Keeps an average of every parameter, as state `NAME/average`: decay times the old average plus 1 - decay times the
-  /// value with which a step began; at first the value itself.
+  /// Keeps an average of every parameter, as state `NAME/average`: with every update decay times the old average plus
+  /// 1 - decay times the value before the update; at first the value itself.
   Optimizer averaging(double decay) const;
 
   /// False if the parameter is frozen.
   bool trains(const std::string& name) const;
 
   /// Adds schedule, clipping and the updates of all parameters. With the flag `apply_if` (float32 scalar on the device,
-  /// such as all_finite gives) parameters and states keep their bits unless it is above 0. Throws Error if an option is
+  /// such as all_finite gives) parameters and states keep their bits unless it is above 0, but for gradients that are
+  /// accumulated. Throws Error if an option is
   /// out of range.
   void apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
              Value apply_if = {}) const;
@@ -50,6 +51,7 @@ class Optimizer {
     std::vector<Optimizer> own;  // one, or none: frozen
   };
   const Group* group_of(const std::string& name) const;
+  void average(std::span<const Value> parameters, Value apply_if) const;
   void update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
                   Value apply_if) const;
 

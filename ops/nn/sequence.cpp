@@ -2,10 +2,12 @@
 
 #include "troupe/ops/activation.hpp"
 #include "troupe/ops/attention.hpp"
+#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/gather.hpp"
 #include "troupe/ops/lstm.hpp"
 #include "troupe/ops/matmul.hpp"
+#include "troupe/ops/reduce.hpp"
 #include "troupe/ops/reshape.hpp"
 #include "troupe/ops/slice.hpp"
 
@@ -26,7 +28,7 @@ Value dense(Value x, const char* name, std::int64_t units, const Initializer& in
 /// Zeros [B, units]. `like` is [B, T, ...] with at least `units` elements at each time.
 Value zero_state(Value like, std::int64_t units) {
   const auto first = reshape(slice(like, 1, 0, 1), {like.shape()[0], like.shape()[2]});
-  return scale(slice(first, 1, 0, units), 0.0);
+  return broadcast_to(like.builder().constant(Tensor({1, 1}, DType::float32)), slice(first, 1, 0, units));
 }
 
 /// One state of a recurrent layer, [B, units]: zeros, or what the batch before has left.
@@ -41,7 +43,8 @@ class RecurrentState {
     } else {
       first_ = zero_state(like, units);
     }
-    if (kept && carried.begins.valid()) first_ = mul(first_, 1.0 - column(carried.begins));
+    const auto zero = builder.constant(Tensor::scalar(0.0F));
+    if (kept && carried.begins.valid()) first_ = where(greater(column(carried.begins), zero), zero, first_);
   }
 
   Value first() const { return first_; }

@@ -9,14 +9,15 @@
 namespace troupe {
 
 /// A fit on a thread of its own, for a program that has something else to do. The callbacks of the options are called
-/// on that thread. The trainer must outlive it, and belongs to it meanwhile: other calls throw Error.
+/// on that thread. The trainer must outlive it and not be used before its end: a call throws Error, or makes the fit
+/// throw it. Do not destroy it in one of its callbacks.
 class BackgroundFit {
  public:
   /// Called at the end on the fit's thread, once the result can be had without waiting, whether the fit has succeeded
   /// or not: to wake whoever waits by other means. It must not throw.
   using OnEnd = std::function<void()>;
 
-  /// Starts at once.
+  /// Starts at once. Bad options are errors of the fit, too.
   BackgroundFit(Trainer& trainer, const Dataset& data, FitOptions options = {}, OnEnd on_end = {});
   /// Stops the fit and waits for its end.
   ~BackgroundFit();

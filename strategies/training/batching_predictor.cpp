@@ -1,5 +1,6 @@
 #include "troupe/strategies/training/batching_predictor.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <caf/all.hpp>
 #include <cstring>
@@ -42,9 +43,8 @@ Tensor joined(const std::vector<Request>& requests, const Field& field, std::int
   for (const auto& request : requests)
     for (const auto& [name, array] : request.rows) {
       if (name != field.name || array.bytes() == 0) continue;
-      const auto on_host = array.copy_to_host();
-      std::memcpy(to, on_host.raw(), on_host.bytes());
-      to += on_host.bytes();
+      std::memcpy(to, array.raw(), array.bytes());
+      to += array.bytes();
     }
   return all;
 }
@@ -85,8 +85,9 @@ namespace {
 /// Answers requests with a predictor of its own.
 class Responder {
  public:
-  Responder(const Trainer& trainer, const std::vector<Field>& fields, std::string output)
-      : predictor_(trainer, fields), output_(std::move(output)) {}
+  Responder(const Trainer& trainer, const std::vector<Field>& fields, const BatchingOptions& options)
+      : predictor_(trainer, fields, {.prepared = static_cast<std::size_t>(options.most_rows)}),
+        output_(options.output) {}
 
   const Predictor& predictor() const { return predictor_; }
 
@@ -130,8 +131,7 @@ BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trai
   if (options.actors < 1) throw Error("predictor", "needs at least one actor");
   shared_->options = options;
   std::vector<std::shared_ptr<Responder>> responders;
-  for (int i = 0; i < options.actors; ++i)
-    responders.push_back(std::make_shared<Responder>(trainer, fields, options.output));
+  for (int i = 0; i < options.actors; ++i) responders.push_back(std::make_shared<Responder>(trainer, fields, options));
   responders[0]->predictor().expect_output(options.output);
   shared_->fields = {responders[0], &responders[0]->predictor()};
   // A message says that requests have come (tick), or that the oldest has waited long enough (flush).
@@ -160,23 +160,27 @@ BatchingPredictor::~BatchingPredictor() {
   for (const auto& actor : actors) caf::anon_send(actor, caf::flush_atom_v);
 }
 
-std::future<Tensor> BatchingPredictor::predict(Arrays rows) {
+std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
   const auto count = shared_->fields->rows_of(rows);
+  // The caller may change its arrays before the answer.
+  Arrays copies;
+  for (const auto& field : shared_->fields->fields())
+    copies.emplace_back(field.name,
+                        std::ranges::find(rows, field.name, &Arrays::value_type::first)->second.to(Device{}));
   std::future<Tensor> answer;
   bool first = false, full = false;
   {
     std::lock_guard lock(shared_->mutex);
     first = shared_->requests.empty();
-    auto& request = shared_->requests.emplace_back(Request{std::move(rows), count, {}});
+    auto& request = shared_->requests.emplace_back(Request{std::move(copies), count, {}});
     answer = request.answer.get_future();
     shared_->waiting_rows += count;
     full = shared_->waiting_rows >= shared_->options.most_rows;
   }
   const auto& actor = shared_->actors[shared_->next_actor++ % shared_->actors.size()];
-  if (full)
-    caf::anon_send(actor, caf::tick_atom_v);
-  else if (first)
-    caf::delayed_anon_send(actor, shared_->options.longest_wait, caf::flush_atom_v);
+  // Whoever comes into an empty queue sees to it that nobody waits longer, also those who come after it.
+  if (first) caf::delayed_anon_send(actor, shared_->options.longest_wait, caf::flush_atom_v);
+  if (full) caf::anon_send(actor, caf::tick_atom_v);
   return answer;
 }
 

@@ -36,7 +36,7 @@ class BatchingPredictor {
   /// The output for one or more rows, [rows, ...], like Predictor::predict. Returns at once; do not wait for the future
   /// on a worker of the runtime. Throws Error for rows that do not fit the fields. The future has the exception if the
   /// prediction fails, as while a run writes to the parameters.
-  std::future<Tensor> predict(Arrays rows);
+  std::future<Tensor> predict(const Arrays& rows);
 
   /// Calls of the kernels so far.
   std::int64_t batches() const;

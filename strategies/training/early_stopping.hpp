@@ -9,12 +9,12 @@ namespace troupe {
 /// in FitOptions::on_epoch or on_pause, and return reached() from stop_requested.
 class EarlyStopping {
  public:
-  /// Reached after `patience` numbers in a row that are not lower than the lowest before by more than `least_gain`. A
-  /// NaN is not lower.
+  /// Reached after `patience` numbers in a row (at least 1) that are not lower than the best before by more than
+  /// `least_gain`. A NaN is not lower.
   explicit EarlyStopping(std::int64_t patience, double least_gain = 0.0)
-      : patience_(patience), least_gain_(least_gain) {}
+      : patience_(patience > 1 ? patience : 1), least_gain_(least_gain) {}
 
-  /// True if the number is the lowest so far.
+  /// True if the number is the new best.
   bool report(double number) {
     const bool better = number < best_ - least_gain_;
     without_gain_ = better ? 0 : without_gain_ + 1;

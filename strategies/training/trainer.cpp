@@ -129,7 +129,7 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
     if (firing.inputs[0].bytes() > 0)
       std::memcpy(all.mutable_raw() + row * row_bytes, firing.inputs[0].raw(), firing.inputs[0].bytes());
   });
-  const auto in_order = data.shuffle(1);
+  const auto in_order = data.in_order();
   SpawnedPlan plan(parts(in_order, sink),
                    in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain));
   run_to_end(plan, {});

@@ -122,8 +122,8 @@ OpCase dropout_case(const Shape& shape, double rate) {
     for (std::int64_t i = 0; i < y.elements(); ++i) {
       const auto place = i % width, block = place / 64 * 16 + place % 16, word = place / 16 % 4;
       const auto row = static_cast<std::uint32_t>(in[1].data[2]) + static_cast<std::uint32_t>(i / width);
-      const auto bits =
-          philox(kSeed, {static_cast<std::uint32_t>(block), row, static_cast<std::uint32_t>(in[1].data[3]), 5});
+      const auto bits = philox(kSeed ^ 0x64726f706f757421,
+                               {static_cast<std::uint32_t>(block), row, static_cast<std::uint32_t>(in[1].data[3]), 5});
       const bool kept = static_cast<double>(bits[static_cast<std::size_t>(word)] >> 8) * 0x1.0p-24 >= rate;
       y.data[static_cast<std::size_t>(i)] *= kept ? 1.0 / (1.0 - rate) : 0.0;
     }

@@ -111,16 +111,18 @@ OpCase accumulation_case(std::int64_t step, std::int64_t flag) {
       });
 }
 
-OpCase average_case(std::int64_t step) {
-  return exact_case("average in step " + std::to_string(step),
-                    {stored(Draw::eighths), fixed(kParameter, Draw::eighths), batch_info(step)},
-                    apply(kAverage, {{"decay", 0.75}}), [](const Arrays& in) {
-                      auto average = in[0];
-                      for (std::size_t i = 0; i < average.data.size(); ++i)
-                        average.data[i] =
-                            in[2].data[3] == 0.0 ? in[1].data[i] : 0.75 * in[0].data[i] + 0.25 * in[1].data[i];
-                      return Arrays{average};
-                    });
+OpCase average_case(std::int64_t begun) {
+  return exact_case(
+      "average that has begun " + std::to_string(begun) + " times",
+      {stored(Draw::eighths), {Shape{}, Draw::constant, false, begun, true}, fixed(kParameter, Draw::eighths)},
+      apply(kAverage, {{"decay", 0.75}}), [](const Arrays& in) {
+        auto average = in[0];
+        auto begun_now = in[1];
+        begun_now.data[0] = 1.0;
+        for (std::size_t i = 0; i < average.data.size(); ++i)
+          average.data[i] = in[1].data[0] == 0.0 ? in[2].data[i] : 0.75 * in[0].data[i] + 0.25 * in[2].data[i];
+        return Arrays{average, begun_now};
+      });
 }
 
 OpCase assign_case() {
@@ -196,6 +198,7 @@ std::vector<OpCase> update_cases() {
     cases.push_back(with_flag(assign_case(), flag));
     cases.push_back(with_flag(accumulate_case(6), flag));
     cases.push_back(accumulation_case(7, flag));
+    cases.push_back(with_flag(average_case(1), flag));
     cases.push_back(with_flag(sgd_case("plain", {}, false), flag));
     cases.push_back(with_flag(sgd_case("with momentum, clipped", {.momentum = 0.9}, true), flag));
     cases.push_back(with_flag(adam_case("plain", {}, 3, false), flag));
@@ -203,6 +206,7 @@ std::vector<OpCase> update_cases() {
   }
   cases.push_back(squares_case(1.0, 1.0, false));
   cases.push_back(assign_case());
+  for (const std::int64_t begun : {0, 1}) cases.push_back(average_case(begun));
   cases.push_back(step_number_case());
   for (const std::int64_t step : {0, 1, 6, 5000}) {
     cases.push_back(adamw_case(step));
@@ -210,7 +214,6 @@ std::vector<OpCase> update_cases() {
     cases.push_back(lamb_case("of zeros", Draw::constant, step, false));
     cases.push_back(accumulate_case(step));
     cases.push_back(accumulation_case(step, 1));
-    cases.push_back(average_case(step));
     cases.push_back(table_case(step));
     cases.push_back(adam_case("plain", {}, step, false));
     cases.push_back(adam_case("with all of it", {0.8, 0.99, 1e-3, 0.1}, step, true));

@@ -1,6 +1,7 @@
 #include "troupe/ops/data/csv_file.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/data/idx_writer.hpp"
@@ -41,6 +42,16 @@ TEST_CASE("columns of a table become fields of any dtype", "[csv]") {
   CHECK(std::ranges::equal(data.array("wide").data<std::int64_t>(), std::vector<std::int64_t>{7, 0, 255}));
 }
 
+TEST_CASE("integers of 64 bits are read to the last digit", "[csv]") {
+  const auto data = read(
+      "\xEF\xBB\xBF"
+      "a\n9007199254740993\n-9223372036854775808\n1e3\n",
+      {{"x", {"a"}, DType::int64}});
+  CHECK(
+      std::ranges::equal(data.array("x").data<std::int64_t>(),
+                         std::vector<std::int64_t>{9007199254740993, std::numeric_limits<std::int64_t>::min(), 1000}));
+}
+
 TEST_CASE("a table may have no header, another separator, and be gzipped", "[csv]") {
   const TemporaryDirectory directory;
   write_gzip(directory / "table.gz", bytes_of("1;2\n3;4"));
@@ -56,6 +67,12 @@ TEST_CASE("what cannot be read names file, record and column", "[csv][errors]") 
   CHECK(contains(refusal("a,b\n,2\n"), "record 2, column 'a': '' is not a number"));
   CHECK(contains(refusal("a\n1e39\n"), "is too large"));
   CHECK(contains(refusal("a\n1e400\n"), "is too large"));
+  for (const auto* text : {"1e-999abc", "+-5", "nan", "--1", "+"})
+    CHECK(contains(refusal("a\n" + std::string(text) + "\n"), "is not a number"));
+  CHECK(contains(refusal("a\ninf\n"), "is too large"));
+  CHECK(contains(refusal("a,a\n1,2\n"), "has several columns 'a'"));
+  CHECK(contains(refusal("a\n9223372036854775808\n", {{"x", {"a"}, DType::int64}}), "out of the range of int64"));
+  CHECK(contains(refusal("a\nx\n", {{"x", {"a"}, DType::uint8, std::vector<std::string>(257)}}), "more categories"));
   CHECK(contains(refusal("b\n1\n"), "has no column 'a' among 'b'"));
   CHECK(contains(refusal("a\n\"1\n"), "has a broken record"));
   CHECK(contains(refusal("a\n1.5\n", {{"x", {"a"}, DType::int32}}), "'1.5' is not an integer"));

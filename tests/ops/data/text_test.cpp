@@ -1,6 +1,7 @@
 #include "troupe/ops/data/text.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/data/idx_writer.hpp"
@@ -47,6 +48,11 @@ TEST_CASE("streams go on in the same row of the next batch", "[text]") {
   CHECK(data.rows() == 9);
   CHECK(data.batch_rows() == 3);
   CHECK(data.order(1, 0) == std::vector<std::int32_t>{0, 3, 6, 1, 4, 7, 2, 5, 8});
+  for (const auto& change : std::vector<std::function<void()>>{[&] { data.shuffle(9); }, [&] { data.batch(4); },
+                                                               [&] { data.take(3); }, [&] { data.skip(3); }})
+    CHECK(contains(error_of(change), "[dataset] data in streams cannot be"));
+  CHECK(data.in_order().order(1, 0) == std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(contains(error_of([&] { Dataset::of_rows(3).with_windows("x", sequence, 0); }), "only windows"));
   CHECK(std::ranges::equal(data.array("begins").data<float>(), std::vector<float>{1, 0, 0, 1, 0, 0, 1, 0, 0}));
 }
 
@@ -62,7 +68,7 @@ TEST_CASE("a field may be written by a function, row by row", "[dataset]") {
   CHECK(std::ranges::equal(data.skip(2).array("square").data<float>(), std::vector<float>{2, 4, 3, 9}));
   CHECK(contains(error_of([&] { data.with_field("label", Tensor({4}, DType::int32)); }), "two fields named 'label'"));
   CHECK(contains(error_of([&] { data.with_field("more", Tensor({5}, DType::int32)); }), "4 rows"));
-  CHECK(contains(error_of([&] { data.scaled("square", 2.0F); }), "only uint8 and float32"));
+  CHECK(contains(error_of([&] { data.scaled("square", 2.0F); }), "is written by a function"));
   CHECK(contains(error_of([&] { data.in_streams(5); }), "too few for 5 streams"));
 }
 

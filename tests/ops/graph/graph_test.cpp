@@ -200,4 +200,25 @@ TEST_CASE("an op from outside the library is found once it is registered", "[gra
   CHECK(contains(error_of([] { register_op(kShapeless); }), "[shapeless] has no shape rule"));
 }
 
+TEST_CASE("the batch info is one input, whose name is taken", "[graph]") {
+  GraphBuilder builder;
+  CHECK(builder.batch_info().id() == builder.batch_info().id());
+  GraphBuilder taken;
+  taken.input(GraphBuilder::kBatchInfo, {kBatch, 4}, DType::int64);
+  CHECK(contains(error_of([&] { taken.batch_info(); }), "[graph] the input 'batch_info' is int64[B, 4]"));
+}
+
+TEST_CASE("a buffer has one next value, like itself", "[graph]") {
+  GraphBuilder builder;
+  const GraphBuilder::Scope scope(builder, "norm");
+  const auto mean = builder.buffer("mean", {3}, Initializer::zeros());
+  builder.next_value(mean, scale(mean, 2.0));
+  CHECK(builder.graph().has_output(GraphBuilder::name_of_next("norm.mean")));
+  CHECK(contains(error_of([&] { builder.next_value(mean, mean); }), "two outputs"));
+  const auto other = builder.buffer("other", {3}, Initializer::zeros());
+  CHECK(contains(error_of([&] { builder.next_value(other, builder.input("x", {4})); }), "must be float32[3]"));
+  const auto weights = builder.parameter("weights", {3}, Initializer::zeros());
+  CHECK(contains(error_of([&] { builder.next_value(weights, weights); }), "'norm.weights' is not a buffer"));
+}
+
 }  // namespace troupe::ops_test

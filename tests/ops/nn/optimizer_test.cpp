@@ -18,8 +18,9 @@ class Trained {
  public:
   explicit Trained(const Optimizer& optimizer, bool with_flag = false) : program_(graph_of(optimizer, with_flag), 0) {
     if (with_flag) program_.bind("flag", flag_);
-    for (const auto& name : {"a/velocity", "b/velocity", "a/m", "b/m", "a/v", "b/v", "a/squares", "b/squares",
-                             "a/accumulated", "b/accumulated", "a/average", "b/average"})
+    for (const auto& name :
+         {"a/velocity", "b/velocity", "a/m", "b/m", "a/v", "b/v", "a/squares", "b/squares", "a/average_begun",
+          "b/average_begun", "a/accumulated", "b/accumulated", "a/average", "b/average"})
       bind_if_there(name);
     program_.bind("a", a_);
     program_.bind("b", b_);
@@ -60,7 +61,8 @@ class Trained {
 
   void bind_if_there(const std::string& name) {
     const bool is_of_a = name.starts_with("a");
-    const Tensor state(is_of_a ? Shape{2} : Shape{1, 1}, DType::float32);
+    const auto of_parameter = is_of_a ? Shape{2} : Shape{1, 1};
+    const Tensor state(name.ends_with("_begun") ? Shape{} : of_parameter, DType::float32);
     if (error_of([&] { program_.bind(name, state); }).empty()) states_.push_back(state);
   }
 
@@ -271,7 +273,9 @@ TEST_CASE("an average of the parameters follows them", "[optimizer]") {
   run.step(2, {1.0F, 0.0F}, 0.0F);
   // The steps began with 1, 0, -1.
   const auto memory = run.memory();
-  CHECK(memory[2].data<float>()[0] == Approx(0.5 * (0.5 * 1.0 + 0.5 * 0.0) + 0.5 * -1.0));
+  const auto average =
+      std::ranges::find_if(memory.begin() + 2, memory.end(), [](const Tensor& state) { return state.elements() == 2; });
+  CHECK(average->data<float>()[0] == Approx(0.5 * (0.5 * 1.0 + 0.5 * 0.0) + 0.5 * -1.0));
   CHECK(run.a().data[0] == Approx(-2.0));
 }
 
@@ -286,6 +290,7 @@ TEST_CASE("options of optimizers out of range are refused", "[optimizer][errors]
   const Optimizer rule = Sgd{};
   CHECK(contains(error_of([&] { rule.accumulating(0); }), "[optimizer]"));
   CHECK(contains(error_of([&] { rule.averaging(1.0); }), "[optimizer]"));
+  CHECK(contains(error_of([&] { rule.with_group(is_b, rule.accumulating(2)); }), "not of a group"));
   CHECK(contains(error_of([] { Trained(Sgd{.clip_value = 0.0}); }), "[optimizer] the value to clip at"));
   CHECK(contains(error_of([] { Trained(RmsProp{.decay = 1.0}); }), "[rms_prop]"));
   CHECK(contains(error_of([] { Trained(Adagrad{.epsilon = 0.0}); }), "[adagrad]"));
