@@ -9,8 +9,8 @@
 
 namespace troupe::cpu {
 
-// Functions of one number in a form that compilers turn into vector code; to a few units in the last place where nothing
-// else is said.
+// Functions of one number in a form that compilers turn into vector code; to a few units in the last place where
+// nothing else is said.
 
 /// exp(x), 0 below -87 and infinity above 88.5, shortly before it leaves the normal numbers.
 [[gnu::always_inline]] inline float exp_or_zero(float x) {
