@@ -31,12 +31,10 @@ using namespace troupe;
 
 /// y = 3 x - 1.
 Dataset line(std::int64_t rows) {
-  Tensor x(Shape{rows, 1}, DType::float32), y(Shape{rows, 1}, DType::float32);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    x.mutable_data<float>()[row] = static_cast<float>(row * 7 % rows) / static_cast<float>(rows);
-    y.mutable_data<float>()[row] = 3.0F * x.data<float>()[row] - 1.0F;
-  }
-  return Dataset::from_arrays({{"x", x}, {"y", y}});
+  const auto x = [rows](std::int64_t row) { return static_cast<float>(row * 7 % rows) / static_cast<float>(rows); };
+  return Dataset::of_rows(rows)
+      .with_function<float>("x", {1}, [x](std::int64_t row, std::span<float> to) { to[0] = x(row); })
+      .with_function<float>("y", {1}, [x](std::int64_t row, std::span<float> to) { to[0] = 3.0F * x(row) - 1.0F; });
 }
 
 class Coach : public caf::event_based_actor {

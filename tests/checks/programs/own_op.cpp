@@ -29,49 +29,40 @@ const OpDef kSoftsign{.name = "softsign", .infer = like_input, .gradient = softs
 const OpDef kSoftsignGrad{.name = "softsign_grad", .infer = like_input};
 
 /// Computes every element of output 0 from those of the inputs.
-template <class Function>
-class ElementKernel : public Kernel {
+class Elementwise : public Kernel {
  public:
-  explicit ElementKernel(Function function) : function_(function) {}
+  using Element = float (*)(std::span<const Tensor> inputs, std::size_t i);
+  explicit Elementwise(Element element) : element_(element) {}
   void run(const KernelContext&, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
     auto y = outputs[0].mutable_data<float>();
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] = function_(inputs, i);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = element_(inputs, i);
   }
 
  private:
-  Function function_;
+  Element element_;
 };
 
-template <class Function>
-KernelFactory each_element(Function function) {
-  return [function](const OpCall&) { return std::make_unique<ElementKernel<Function>>(function); };
-}
-
 void register_softsign() {
-  register_op(kSoftsign);
-  register_op(kSoftsignGrad);
-  register_kernel(kSoftsign, DeviceType::cpu, each_element([](std::span<const Tensor> in, std::size_t i) {
-                    const float x = in[0].data<float>()[i];
-                    return x / (1.0F + std::abs(x));
-                  }));
-  register_kernel(kSoftsignGrad, DeviceType::cpu, each_element([](std::span<const Tensor> in, std::size_t i) {
-                    const float size = 1.0F + std::abs(in[1].data<float>()[i]);
-                    return in[0].data<float>()[i] / (size * size);
-                  }));
+  const auto add = [](const OpDef& op, Elementwise::Element element) {
+    register_op(op);
+    register_kernel(op, DeviceType::cpu, [element](const OpCall&) { return std::make_unique<Elementwise>(element); });
+  };
+  add(kSoftsign, [](std::span<const Tensor> in, std::size_t i) {
+    const float x = in[0].data<float>()[i];
+    return x / (1.0F + std::abs(x));
+  });
+  add(kSoftsignGrad, [](std::span<const Tensor> in, std::size_t i) {
+    const float size = 1.0F + std::abs(in[1].data<float>()[i]);
+    return in[0].data<float>()[i] / (size * size);
+  });
 }
 
 Value softsign(Value x) {
   return x.builder().apply_one(kSoftsign, {x});
 }
 
-/// y = |x|, which no linear model finds.
-Dataset absolute_values(std::int64_t rows) {
-  Tensor x(Shape{rows, 1}, DType::float32), y(Shape{rows, 1}, DType::float32);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    x.mutable_data<float>()[row] = static_cast<float>(row * 37 % rows) / static_cast<float>(rows) * 4.0F - 2.0F;
-    y.mutable_data<float>()[row] = std::abs(x.data<float>()[row]);
-  }
-  return Dataset::from_arrays({{"x", x}, {"y", y}});
+float point(std::int64_t row) {
+  return static_cast<float>(row * 37 % 256) / 64.0F - 2.0F;
 }
 
 }  // namespace
@@ -82,7 +73,11 @@ int main() {
   const Mirrored strategy{runtime.devices()};
   const Sequential model{Dense{16, softsign}, Dense{1}};
   Trainer trainer{runtime, strategy, model, Adam{.lr = 0.02}, MeanSquaredError{}, {.seed = 1}};
-  const auto data = absolute_values(256);
+  // y = |x|, which no linear model finds.
+  const auto data =
+      Dataset::of_rows(256)
+          .with_function<float>("x", {1}, [](std::int64_t row, std::span<float> to) { to[0] = point(row); })
+          .with_function<float>("y", {1}, [](std::int64_t row, std::span<float> to) { to[0] = std::abs(point(row)); });
   const auto before = trainer.evaluate(data).loss;
   trainer.fit(data.batch(32).shuffle(256), {.epochs = 60});
   const auto after = trainer.evaluate(data).loss;

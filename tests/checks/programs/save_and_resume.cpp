@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 
 #include "troupe/ops/nn/layers.hpp"
@@ -49,15 +48,15 @@ std::shared_ptr<ParameterStore> load(const std::string& path) {
 
 /// Which of two circles a point lies on.
 Dataset circles(std::int64_t rows) {
-  Tensor points(Shape{rows, 2}, DType::float32), labels(Shape{rows}, DType::int32);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto label = static_cast<std::int32_t>(row % 2);
-    const auto angle = static_cast<float>(row), radius = label == 0 ? 1.0F : 2.0F;
-    points.mutable_data<float>()[2 * row] = radius * std::cos(angle);
-    points.mutable_data<float>()[2 * row + 1] = radius * std::sin(angle);
-    labels.mutable_data<std::int32_t>()[row] = label;
-  }
-  return Dataset::from_arrays({{"points", points}, {"labels", labels}});
+  const auto point = [](std::int64_t row, std::span<float> to) {
+    const auto angle = static_cast<float>(row), radius = row % 2 == 0 ? 1.0F : 2.0F;
+    to[0] = radius * std::cos(angle);
+    to[1] = radius * std::sin(angle);
+  };
+  const auto label = [](std::int64_t row, std::span<std::int32_t> to) { to[0] = static_cast<std::int32_t>(row % 2); };
+  return Dataset::of_rows(rows)
+      .with_function<float>("points", {2}, point)
+      .with_function<std::int32_t>("labels", {}, label);
 }
 
 /// Trains for some steps, from these parameters on or from new ones.
@@ -81,9 +80,9 @@ int main() {
     save(*train(steps), path);
     const auto parameters = train(2 * kStepsOfAnEpoch - steps, load(path));
     for (int replica : {0, 1}) equal = equal && parameters->hash(replica) == expected;
-    std::printf("interrupted after step %d: %s\n", static_cast<int>(steps), parameters->hash().c_str());
+    std::printf("interrupted after step %d: %s, else %s\n", static_cast<int>(steps), parameters->hash().c_str(),
+                expected.c_str());
   }
-  std::filesystem::remove(path);
-  std::printf("uninterrupted: %s\n", expected.c_str());
+  std::remove(path.c_str());
   return equal && train(kStepsOfAnEpoch)->hash() != expected ? 0 : 1;
 }
