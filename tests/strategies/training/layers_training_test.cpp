@@ -173,3 +173,20 @@ TEST_CASE("a step whose loss is not finite leaves the buffers as they were") {
   trainer.fit(Dataset::from_arrays({{"x", x}, {"y", y}}).batch(4), {.on_non_finite_loss = NonFiniteLoss::skip});
   for (const auto mean : trainer.parameters().get("norm1.mean").data<float>()) CHECK(mean == 0.0F);
 }
+
+TEST_CASE("batch norm, dropout and carried states have the same bits in one process and in two") {
+  const auto hash = [](const Model& model, const Dataset& data, int parts, Grain grain) {
+    TrainerOptions options{.seed = 4, .grain = grain};
+    for (int part = 1; part < parts; ++part) options.other_parts.push_back(scheduled_runtime(20, 2));
+    const Mirrored strategy({{0, {DeviceType::cpu, 0}}, {parts - 1, {DeviceType::cpu, 1}}});
+    const auto runtime = scheduled_runtime(21, 2);
+    Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.2, .momentum = 0.5}, SoftmaxCrossEntropy{}, options);
+    trainer.fit(data, {.epochs = 2});
+    return trainer.parameters().hash();
+  };
+  for (const auto grain : {Grain::fused, Grain::per_op}) {
+    CHECK(hash(image_model(), image_data(), 2, grain) == hash(image_model(), image_data(), 1, grain));
+    const Model carried = carried_model<Lstm>;
+    CHECK(hash(carried, text_data(24, 6), 2, grain) == hash(carried, text_data(24, 6), 1, grain));
+  }
+}
