@@ -21,6 +21,7 @@ struct Flags {
   std::optional<std::int64_t> steps;
   int replicas = 2;
   std::uint64_t seed = 1;
+  double rate = 0.1;
   std::string grain = "fused";
   std::string losses;
 };
@@ -32,7 +33,7 @@ int train(const Flags& flags) {
   const Runtime runtime({.cpu_devices = flags.replicas});
   const Mirrored strategy(runtime.devices());
   Trainer trainer(runtime, strategy, examples::resnet20(),
-                  Sgd{.lr = Schedule::cosine(0.1, std::max<std::int64_t>(1, steps)).with_warm_up(100),
+                  Sgd{.lr = Schedule::cosine(flags.rate, std::max<std::int64_t>(1, steps)).with_warm_up(100),
                       .momentum = 0.9,
                       .nesterov = true,
                       .weight_decay = 5e-4},
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   app.add_option("--epochs", flags.epochs)->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--rows", flags.rows, "train on so many images")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--steps", flags.steps, "end after so many steps")->check(CLI::NonNegativeNumber);
+  app.add_option("--rate", flags.rate, "the largest learning rate")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--replicas", flags.replicas)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--seed", flags.seed)->capture_default_str();
   app.add_option("--grain", flags.grain)->check(CLI::IsMember({"fused", "chains", "per-op"}))->capture_default_str();
