@@ -70,6 +70,18 @@ TEST_CASE("one request waits no longer than the limit, and may have many rows or
   }
 }
 
+TEST_CASE("a request behind one that is a whole batch waits no longer than the limit either") {
+  Served served;
+  BatchingPredictor batching(served.runtime, served.trainer, data_of_50().fields(),
+                             {.most_rows = 4, .longest_wait = 1ms});
+  // Most often the second one comes before the first is answered.
+  for (int i = 0; i < 50; ++i) {
+    auto whole = batching.predict(rows_from(0, 4)), behind = batching.predict(rows_from(4, 1));
+    REQUIRE(whole.wait_for(30s) == std::future_status::ready);
+    REQUIRE(behind.wait_for(30s) == std::future_status::ready);
+  }
+}
+
 TEST_CASE("what was asked before the end is answered") {
   Served served;
   std::future<Tensor> answer;
