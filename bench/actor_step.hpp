@@ -3,7 +3,7 @@
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/strategies/strategy.hpp"
-#include "troupe/strategies/training/metrics.hpp"
+#include "troupe/strategies/training/metrics_log.hpp"
 
 namespace troupe::bench {
 

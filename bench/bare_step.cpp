@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/parameter_store.hpp"
 #include "troupe/actors/run/spin_pause.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"

@@ -1,6 +1,7 @@
 #include "troupe/strategies/mirrored.hpp"
 
 #include "troupe/actors/plan/conductor.hpp"
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/finite.hpp"
 #include "troupe/ops/reshape.hpp"

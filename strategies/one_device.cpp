@@ -1,5 +1,6 @@
 #include "troupe/strategies/one_device.hpp"
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/graph/passes.hpp"
 
 namespace troupe {

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/place.hpp"
+#include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/strategies/training/training_graph.hpp"
 

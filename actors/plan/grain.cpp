@@ -159,4 +159,16 @@ Plan in_grain(Plan plan, Grain grain) {
   return plan;
 }
 
+Plan split(Plan plan) {
+  return in_grain(std::move(plan), Grain::per_op);
+}
+
+Plan chain(Plan plan) {
+  return in_grain(std::move(plan), Grain::chains);
+}
+
+Plan fuse(Plan plan) {
+  return in_grain(std::move(plan), Grain::fused);
+}
+
 }  // namespace troupe

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
-#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/plan_fwd.hpp"
 
 namespace troupe {
 
@@ -32,14 +31,8 @@ Grain parse_grain(const std::string& name);
 /// that are never full at the same time share memory.
 Plan in_grain(Plan plan, Grain grain);
 
-inline Plan split(Plan plan) {
-  return in_grain(std::move(plan), Grain::per_op);
-}
-inline Plan chain(Plan plan) {
-  return in_grain(std::move(plan), Grain::chains);
-}
-inline Plan fuse(Plan plan) {
-  return in_grain(std::move(plan), Grain::fused);
-}
+Plan split(Plan plan);
+Plan chain(Plan plan);
+Plan fuse(Plan plan);
 
 }  // namespace troupe

@@ -18,14 +18,6 @@ auto& at(Vector& items, std::int32_t id, const char* what) {
 
 }  // namespace
 
-Place host_side(const Place& place) {
-  return is_host(place.device) ? place : Place{place.process, {DeviceType::cpu, place.device.index}};
-}
-
-std::string to_string(const Place& place) {
-  return (place.process == 0 ? "" : std::to_string(place.process) + "/") + to_string(place.device);
-}
-
 ActorId Plan::add(PlanActor actor) {
   if (actor.role == ActorRole::source) actor.pacing = Pacing::source;
   actors.push_back(std::move(actor));

@@ -8,47 +8,15 @@
 #include <vector>
 
 #include "troupe/actors/plan/caf_fwd.hpp"
-#include "troupe/ops/core/device.hpp"
+#include "troupe/actors/plan/parameter_ref.hpp"
+#include "troupe/actors/plan/place.hpp"
+#include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/nn/initializer.hpp"
 
 namespace troupe {
 
-class SpawnContext;
-class Task;
-struct PlanActor;
-
-using ActorId = std::int32_t;
-using EdgeId = std::int32_t;
 inline constexpr std::int32_t kNone = -1;
-
-/// Where an actor runs: a device of one of the processes that share a plan. Several replicas may share a place.
-struct Place {
-  int process = 0;
-  Device device;
-
-  auto operator<=>(const Place&) const = default;
-};
-
-/// True for devices that compute in the host's memory.
-inline bool is_host(Device device) {
-  return device.type == DeviceType::cpu;
-}
-
-/// The place of a replica's actors on the host (loader, sink, collectives): `place` itself if it is a CPU device, else
-/// the CPU device of the same number.
-Place host_side(const Place& place);
-
-/// `cpu:0`, or `1/cpu:0` on process 1.
-std::string to_string(const Place& place);
-
-/// A replica's copy of a parameter, or of optimizer state, in the store.
-struct ParameterRef {
-  std::string name;
-  int replica = 0;
-
-  auto operator<=>(const ParameterRef&) const = default;
-};
 
 /// A parameter that the plan reads or writes, and how it starts if the store does not hold it yet.
 struct PlanParameter {
@@ -116,7 +84,6 @@ struct PlanTask {
   std::optional<OpCall> call = {};
 };
 
-using TaskFactory = std::function<std::unique_ptr<Task>(const PlanActor&, SpawnContext&)>;
 using ExternalFactory = std::function<caf::actor(caf::actor_system&)>;
 
 /// One actor. External ones are spawned by the user's function; the others run a task.

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "troupe/actors/plan/parameter_ref.hpp"
 #include "troupe/actors/run/parameter_store.hpp"
 
 namespace troupe {

@@ -1,17 +1,14 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/plan_fwd.hpp"
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/graph/op.hpp"
 
 namespace troupe {
 
@@ -27,28 +24,8 @@ struct TrainingPosition {
   bool operator==(const TrainingPosition&) const = default;
 };
 
-/// Counts the updates of one copy of a parameter. Written by the one actor that updates it.
-class UpdateCounter {
- public:
-  void begin_update() { writing_.store(true, std::memory_order_relaxed); }
-  void finish_update() {
-    updates_.store(updates_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    writing_.store(false, std::memory_order_release);
-  }
-  std::int64_t updates() const { return updates_.load(std::memory_order_relaxed); }
-  /// An update has begun and not ended: the elements may be anything.
-  bool writing() const { return writing_.load(std::memory_order_acquire); }
-  /// Work that was launched may still write some day, though nobody waits for it.
-  void abandon() { abandoned_.store(true, std::memory_order_release); }
-  bool abandoned() const { return abandoned_.load(std::memory_order_acquire); }
-
- private:
-  friend class ParameterStore;
-  std::atomic<std::int64_t> updates_{0};
-  std::atomic<bool> writing_{false}, abandoned_{false};
-};
-
 class Lease;
+class UpdateCounter;
 
 /// Parameters and optimizer state, one copy per replica. It outlives plans, which borrow copies for the time of a run:
 /// to write (the plan works on the tensors in place; nobody else may use them meanwhile) or to read (together with
@@ -66,9 +43,12 @@ class ParameterStore {
     int copies = 0;
   };
 
-  explicit ParameterStore(std::uint64_t seed = 0) : seed_(seed) {}
+  explicit ParameterStore(std::uint64_t seed = 0);
+  ~ParameterStore();
+  ParameterStore(const ParameterStore&) = delete;
+  ParameterStore& operator=(const ParameterStore&) = delete;
 
-  std::uint64_t seed() const { return seed_; }
+  std::uint64_t seed() const;
 
   /// Makes sure that a copy is there. It starts as another copy is, or as set() said, or as its initializer says.
   /// Throws Error if the parameter is there with another shape or dtype, is being written, or has no whole copy left.
@@ -121,79 +101,11 @@ class ParameterStore {
  private:
   friend class Lease;
   friend class ParameterReader;
-  struct Copy {
-    Tensor tensor;
-    // Shared with the plan, which may be left behind and count on some day.
-    std::shared_ptr<UpdateCounter> counter = std::make_shared<UpdateCounter>();
-    int readers = 0;
-    int accesses = 0;    // of ParameterReaders, which are short
-    std::string writer;  // who borrows it to write
-    std::string broken;  // why, if it is
-    /// An abandoned run may still write to the tensor some day.
-    bool abandoned = false;
-  };
-  struct Parameter {
-    TensorInfo info;
-    bool trainable = false;
-    std::map<int, Copy> copies;  // by replica
-  };
+  struct Copy;
+  struct Parameter;
+  struct State;
 
-  const Copy& find(const ParameterRef& ref) const;
-  Copy& find(const ParameterRef& ref);
-  const Copy* newest_whole(const Parameter& parameter) const;
-  Tensor first_value(const PlanParameter& parameter, const Parameter& known);
-  void check_free(const ParameterRef& ref, bool to_write) const;
-  void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
-  void restore_all(std::unique_lock<std::mutex>& lock, const std::string& name, Parameter& parameter,
-                   const Version& version);
-  static void restore(Copy& copy, const TensorInfo& info, const Version& version);
-  void check_whole(const ParameterRef& ref) const;
-  void refresh(const ParameterRef& ref);
-  void give_back(const Lease& lease);
-  void break_copies(const Lease& lease, const std::string& reason, bool abandoned, const std::set<int>& torn);
-  std::string describe_broken() const;
-
-  std::uint64_t seed_;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable access_over_;
-  std::vector<std::string> trained_;
-  std::map<std::string, Parameter> parameters_;
-  std::map<std::string, Version> start_values_;
-  TrainingPosition position_;
-  /// Counts everything after which a copy may be another tensor, hold other elements, or be in use by a writer.
-  std::uint64_t changes_ = 1;
-};
-
-/// What a run has borrowed. If it is not given back clean, the copies it could write are checked: those of a replica
-/// whose updates are all at the same count are whole, the others are broken.
-class Lease {
- public:
-  Lease() = default;
-  Lease(Lease&& other) noexcept { *this = std::move(other); }
-  Lease& operator=(Lease&& other) noexcept;
-  ~Lease() { end_dirty("the run was given up"); }
-
-  /// The run has ended as it should.
-  void end_clean();
-  /// The run has failed; nobody writes any more. The copies of the replicas that are `torn`, between this store and
-  /// others, are broken in any case.
-  void end_dirty(const std::string& reason, const std::set<int>& torn = {});
-  /// By replica, how often its copies were updated under this lease: one number if they are whole.
-  std::map<int, std::set<std::int64_t>> updates() const;
-  /// The run was given up and may still write some day.
-  void abandon(const std::string& reason);
-
- private:
-  friend class ParameterStore;
-  struct Written {
-    ParameterRef ref;
-    std::int64_t updates_before;
-  };
-  std::map<int, std::set<std::int64_t>> updates_locked() const;
-
-  ParameterStore* store_ = nullptr;
-  std::vector<ParameterRef> read_;
-  std::vector<Written> written_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace troupe

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/lease.hpp"
 #include "troupe/actors/run/parameter_store.hpp"
 #include "troupe/actors/run/run_control.hpp"
 #include "troupe/actors/run/runtime.hpp"

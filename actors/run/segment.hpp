@@ -11,6 +11,7 @@
 #include "troupe/actors/run/ports.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
 #include "troupe/actors/run/task.hpp"
+#include "troupe/actors/run/update_counter.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/graph/rows_cache.hpp"
 

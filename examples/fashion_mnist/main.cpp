@@ -8,6 +8,7 @@
 
 #include "troupe/actors/plan/plan_memory.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
+#include "troupe/actors/run/trace.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/core/allocator.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -137,7 +137,7 @@ Tensor Tensor::from(const Shape& shape, std::span<const T> elements) {
   Tensor tensor(shape, DTypeOf<T>::value);
   if (tensor.elements() != static_cast<std::int64_t>(elements.size()))
     throw Error("tensor", to_string(shape) + " does not hold " + std::to_string(elements.size()) + " elements");
-  std::copy(elements.begin(), elements.end(), tensor.template mutable_data<T>().begin());
+  if (!elements.empty()) std::memcpy(tensor.mutable_raw(), elements.data(), elements.size_bytes());
   return tensor;
 }
 

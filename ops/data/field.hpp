@@ -16,8 +16,6 @@ struct Field {
 };
 
 /// `'label' int32[B]`.
-inline std::string to_string(const Field& field) {
-  return "'" + field.name + "' " + to_string(field.info);
-}
+std::string to_string(const Field& field);
 
 }  // namespace troupe

@@ -7,6 +7,15 @@
 
 namespace troupe {
 
+Attributes::Attributes() noexcept = default;
+Attributes::Attributes(std::initializer_list<std::pair<std::string, Attribute>> entries) : entries_(entries) {}
+Attributes::Attributes(const Attributes& other) = default;
+Attributes::Attributes(Attributes&& other) noexcept = default;
+Attributes& Attributes::operator=(const Attributes& other) = default;
+Attributes& Attributes::operator=(Attributes&& other) noexcept = default;
+Attributes::~Attributes() = default;
+bool Attributes::operator==(const Attributes& other) const = default;
+
 const Attribute* Attributes::find(const std::string& name) const {
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.first == name; });
   return entry == entries_.end() ? nullptr : &entry->second;

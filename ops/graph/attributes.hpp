@@ -13,8 +13,14 @@ using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int6
 /// The constants of an op node, by name, in the order they were set.
 class Attributes {
  public:
-  Attributes() = default;
-  Attributes(std::initializer_list<std::pair<std::string, Attribute>> entries) : entries_(entries) {}
+  // Copied and destroyed in the source file, which saves every includer the code of a list of variants.
+  Attributes() noexcept;
+  Attributes(std::initializer_list<std::pair<std::string, Attribute>> entries);
+  Attributes(const Attributes& other);
+  Attributes(Attributes&& other) noexcept;
+  Attributes& operator=(const Attributes& other);
+  Attributes& operator=(Attributes&& other) noexcept;
+  ~Attributes();
 
   /// Throws Error if the attribute is missing or of another type.
   bool flag(const std::string& name) const;
@@ -27,7 +33,7 @@ class Attributes {
   Attributes with(const std::string& name, Attribute value) const;
   const std::vector<std::pair<std::string, Attribute>>& entries() const { return entries_; }
 
-  bool operator==(const Attributes&) const = default;
+  bool operator==(const Attributes& other) const;
 
  private:
   const Attribute* find(const std::string& name) const;

@@ -1,6 +1,8 @@
 #include "troupe/ops/graph/graph.hpp"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/batch_info.hpp"
@@ -45,17 +47,28 @@ TensorInfo Value::info() const {
   return builder().graph().info(id_);
 }
 
-GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
-  for (const auto& node : graph_.nodes_) names_.insert(node.name);
+/// The names of a builder's nodes, and the last number that was put behind each.
+struct GraphBuilder::Names {
+  std::unordered_set<std::string> taken;
+  std::unordered_map<std::string, int> last_number;
+};
+
+GraphBuilder::GraphBuilder(BuildOptions options) : options_(options), names_(std::make_unique<Names>()) {}
+
+GraphBuilder::GraphBuilder(Graph graph) : GraphBuilder() {
+  graph_ = std::move(graph);
+  for (const auto& node : graph_.nodes_) names_->taken.insert(node.name);
 }
 
+GraphBuilder::~GraphBuilder() = default;
+
 std::string GraphBuilder::unique_name(const std::string& name) {
-  if (!names_.contains(name)) return name;
-  auto& number = last_number_.try_emplace(name, 1).first->second;
+  if (!names_->taken.contains(name)) return name;
+  auto& number = names_->last_number.try_emplace(name, 1).first->second;
   std::string candidate;
   do {
     candidate = name + "_" + std::to_string(++number);
-  } while (names_.contains(candidate));
+  } while (names_->taken.contains(candidate));
   return candidate;
 }
 
@@ -68,13 +81,13 @@ std::vector<Value> GraphBuilder::add(Node node, std::span<const TensorInfo> outp
     node.outputs.push_back(id);
     values.emplace_back(*this, id);
   }
-  names_.insert(node.name);
+  names_->taken.insert(node.name);
   graph_.nodes_.push_back(std::move(node));
   return values;
 }
 
 Value GraphBuilder::add_source(Node node, const TensorInfo& info) {
-  if (names_.contains(node.name)) throw Error("graph", "there are two values named '" + node.name + "'");
+  if (names_->taken.contains(node.name)) throw Error("graph", "there are two values named '" + node.name + "'");
   return add(std::move(node), std::span(&info, 1))[0];
 }
 

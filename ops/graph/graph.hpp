@@ -3,8 +3,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
@@ -50,9 +48,9 @@ struct NamedValue {
 /// it.
 class Graph {
  public:
-  std::span<const Node> nodes() const { return nodes_; }
-  std::span<const ValueDef> values() const { return values_; }
-  std::span<const NamedValue> outputs() const { return outputs_; }
+  std::span<const Node> nodes() const { return {nodes_.data(), nodes_.size()}; }
+  std::span<const ValueDef> values() const { return {values_.data(), values_.size()}; }
+  std::span<const NamedValue> outputs() const { return {outputs_.data(), outputs_.size()}; }
 
   const TensorInfo& info(ValueId value) const { return values_[value].info; }
   const Node& producer(ValueId value) const { return nodes_[values_[value].node]; }
@@ -105,9 +103,10 @@ struct BuildOptions {
 /// copyable or movable: values point to their builder.
 class GraphBuilder {
  public:
-  explicit GraphBuilder(BuildOptions options = {}) : options_(options) {}
+  explicit GraphBuilder(BuildOptions options = {});
   /// Extends an existing graph: its values keep their ids.
   explicit GraphBuilder(Graph graph);
+  ~GraphBuilder();
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
@@ -178,8 +177,8 @@ class GraphBuilder {
   Graph graph_;
   BuildOptions options_;
   std::int64_t random_streams_ = 0;
-  std::unordered_set<std::string> names_;
-  std::unordered_map<std::string, int> last_number_;
+  struct Names;
+  std::unique_ptr<Names> names_;
   std::string scope_;
 };
 

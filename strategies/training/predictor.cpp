@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <mutex>
+#include <memory>
 #include <string>
-#include <thread>
-
-#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
@@ -12,7 +9,10 @@ namespace troupe {
 /// allowed unless the object is closed meanwhile.
 class SingleUser {
  public:
-  explicit SingleUser(std::string name) : name_(std::move(name)) {}
+  explicit SingleUser(std::string name);
+  ~SingleUser();
+  SingleUser(const SingleUser&) = delete;
+  SingleUser& operator=(const SingleUser&) = delete;
 
   class Use {
    public:
@@ -39,28 +39,12 @@ class SingleUser {
   };
 
  private:
-  void close(std::string why) {
-    std::lock_guard lock(mutex_);
-    closed_ = std::move(why);
-  }
-  void enter() {
-    std::lock_guard lock(mutex_);
-    if (!closed_.empty()) throw Error(name_, closed_);
-    if (depth_ > 0 && thread_ != std::this_thread::get_id())
-      throw Error(name_, "is in use on another thread; wait until its call there has returned");
-    thread_ = std::this_thread::get_id();
-    ++depth_;
-  }
-  void leave() {
-    std::lock_guard lock(mutex_);
-    --depth_;
-  }
+  void close(std::string why);
+  void enter();
+  void leave();
 
-  std::string name_;
-  std::string closed_;  // why, or empty
-  std::mutex mutex_;
-  std::thread::id thread_;
-  int depth_ = 0;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace troupe

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/batch_info.hpp"
+#include "troupe/strategies/training/metrics_log.hpp"
 
 namespace troupe {
 
@@ -21,8 +24,8 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
     stores_.push_back(std::make_shared<ParameterStore>(store_->seed()));
 }
 
-MetricsLog Trainer::make_log(const Dataset& data) const {
-  return {strategy_.num_replicas_in_sync(), spec_, data.fields()};
+std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data) const {
+  return std::make_unique<MetricsLog>(strategy_.num_replicas_in_sync(), spec_, data.fields());
 }
 
 PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_inputs) const {
@@ -44,7 +47,7 @@ std::vector<PartSetup> Trainer::parts(const Dataset& data, const TaskFactory& si
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
-  return in_grain(strategy_.training_plan(request(data, make_log(data).sink_inputs())), options_.grain);
+  return in_grain(strategy_.training_plan(request(data, make_log(data)->sink_inputs())), options_.grain);
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
@@ -55,9 +58,9 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOption
     throw Error("trainer", "a pause needs at least one step before it");
   if (data.rows() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data);
-  auto plan = in_grain(strategy_.training_plan(request(data, log.sink_inputs())), options_.grain);
-  auto spawned =
-      std::make_unique<SpawnedPlan>(parts(data, log.sink(options.on_non_finite_loss)), std::move(plan), options_.trace);
+  auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
+  auto spawned = std::make_unique<SpawnedPlan>(parts(data, log->sink(options.on_non_finite_loss)), std::move(plan),
+                                               options_.trace);
   auto guarded = options;
   if (options.on_step)
     guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
@@ -102,11 +105,11 @@ void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of
 Metrics Trainer::evaluate(const Dataset& data) {
   const SingleUser::Use use(user_);
   auto log = make_log(data);
-  SpawnedPlan plan(parts(data, log.sink(NonFiniteLoss::stop)),
-                   in_grain(strategy_.evaluation_plan(request(data, log.sink_inputs())), options_.grain));
+  SpawnedPlan plan(parts(data, log->sink(NonFiniteLoss::stop)),
+                   in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs())), options_.grain));
   MetricsSum sum;
   run_to_end(plan, [&] {
-    for (const auto& step : log.take()) sum.add(step);
+    for (const auto& step : log->take()) sum.add(step);
   });
   return sum.result();
 }

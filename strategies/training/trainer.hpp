@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/run/runtime.hpp"
 #include "troupe/actors/run/store_parts.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/metrics.hpp"
@@ -13,6 +14,9 @@
 #include "troupe/strategies/training/training_run.hpp"
 
 namespace troupe {
+
+class Trace;
+struct PartSetup;
 
 struct TrainerOptions {
   /// Start values, order of the data: everything random follows from it.
@@ -84,7 +88,7 @@ class Trainer {
   Plan training_plan(const Dataset& data) const;
 
  private:
-  MetricsLog make_log(const Dataset& data) const;
+  std::unique_ptr<MetricsLog> make_log(const Dataset& data) const;
   PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs) const;
   std::vector<PartSetup> parts(const Dataset& data, const TaskFactory& sink) const;
   void run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const;

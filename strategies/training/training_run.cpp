@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/training/metrics_log.hpp"
 
 namespace troupe {
 
-TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, MetricsLog log, const Dataset& data, FitOptions options,
-                         std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit)
+TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, const Dataset& data,
+                         FitOptions options, std::shared_ptr<ParameterStore> store,
+                         std::chrono::milliseconds stall_limit)
     : plan_(std::move(plan)),
       log_(std::move(log)),
       options_(std::move(options)),
@@ -79,7 +82,7 @@ std::optional<std::int64_t> TrainingRun::updates() const {
 
 /// Counts what the actors have done, whether or not the callbacks are told.
 void TrainingRun::note_steps() {
-  for (auto& step : log_.take()) {
+  for (auto& step : log_->take()) {
     epoch_.add(step);
     since_pause_.add(step);
     ++steps_since_pause_;
@@ -93,11 +96,7 @@ void TrainingRun::note_steps() {
 
 void TrainingRun::report() {
   note_steps();
-  while (!unreported_.empty()) {
-    const auto step = std::move(unreported_.front());
-    unreported_.pop_front();
-    options_.on_step(step);
-  }
+  for (const auto& step : std::exchange(unreported_, {})) options_.on_step(step);
   if (!stop_wanted_ && options_.stop_requested && options_.stop_requested()) stop();
 }
 

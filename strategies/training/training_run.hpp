@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -11,10 +10,13 @@
 #include <vector>
 
 #include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/data/dataset.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 
 namespace troupe {
+
+class MetricsLog;
+class SpawnedPlan;
 
 /// What a fit did of one epoch, at its end or when the fit was stopped.
 struct EpochMetrics {
@@ -63,8 +65,8 @@ struct FitResult {
 /// that must not wait. Not thread-safe, except for stop().
 class TrainingRun {
  public:
-  TrainingRun(std::unique_ptr<SpawnedPlan> plan, MetricsLog log, const Dataset& data, FitOptions options,
-              std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit);
+  TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, const Dataset& data,
+              FitOptions options, std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit);
   /// Ends a run that is in progress here and now: its parameters may be left broken.
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
@@ -104,7 +106,7 @@ class TrainingRun {
   void report();
 
   std::unique_ptr<SpawnedPlan> plan_;
-  MetricsLog log_;
+  std::unique_ptr<MetricsLog> log_;
   FitOptions options_;
   std::shared_ptr<ParameterStore> store_;
   std::chrono::milliseconds stall_limit_;
@@ -114,7 +116,7 @@ class TrainingRun {
   std::optional<std::int64_t> updates_before_;
   bool in_epoch_ = false;     // between the start of its run and the note of its end in the store
   std::exception_ptr error_;  // of a callback, while the run comes to its end
-  std::deque<StepMetrics> unreported_;
+  std::vector<StepMetrics> unreported_;
   FitResult result_;
   MetricsSum epoch_;
   MetricsSum since_pause_;

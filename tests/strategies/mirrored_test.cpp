@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/trace.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/strategies/one_device.hpp"

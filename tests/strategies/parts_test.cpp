@@ -3,10 +3,12 @@
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
 
+#include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/actors/run/task_registry.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/faulty_task.hpp"

@@ -2,6 +2,9 @@
 
 #include <numeric>
 
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/lease.hpp"
+#include "troupe/actors/run/update_counter.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 

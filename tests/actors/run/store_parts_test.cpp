@@ -1,5 +1,8 @@
 #include "troupe/actors/run/store_parts.hpp"
 
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/lease.hpp"
+#include "troupe/actors/run/update_counter.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <compare>
+#include <string>
+
+#include "troupe/ops/core/device.hpp"
+
+namespace troupe {
+
+/// Where an actor runs: a device of one of the processes that share a plan. Several replicas may share a place.
+struct Place {
+  int process = 0;
+  Device device;
+
+  auto operator<=>(const Place&) const = default;
+};
+
+/// True for devices that compute in the host's memory.
+inline bool is_host(Device device) {
+  return device.type == DeviceType::cpu;
+}
+
+/// The place of a replica's actors on the host (loader, sink, collectives): `place` itself if it is a CPU device, else
+/// the CPU device of the same number.
+Place host_side(const Place& place);
+
+/// `cpu:0`, or `1/cpu:0` on process 1.
+std::string to_string(const Place& place);
+
+}  // namespace troupe

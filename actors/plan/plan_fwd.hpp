@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+// Names of plans and of what runs them, for headers that only pass them on: a program that only trains does not compile
+// what they stand for.
+
+namespace troupe {
+
+struct Plan;
+struct PlanActor;
+struct PlanParameter;
+struct ParameterRef;
+class SpawnContext;
+class Task;
+
+using ActorId = std::int32_t;
+using EdgeId = std::int32_t;
+
+using TaskFactory = std::function<std::unique_ptr<Task>(const PlanActor&, SpawnContext&)>;
+
+}  // namespace troupe

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/lease.hpp"
+#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/run/update_counter.hpp"
+
+namespace troupe {
+
+struct ParameterStore::Copy {
+  Tensor tensor;
+  // Shared with the plan, which may be left behind and count on some day.
+  std::shared_ptr<UpdateCounter> counter = std::make_shared<UpdateCounter>();
+  int readers = 0;
+  int accesses = 0;    // of ParameterReaders, which are short
+  std::string writer;  // who borrows it to write
+  std::string broken;  // why, if it is
+  /// An abandoned run may still write to the tensor some day.
+  bool abandoned = false;
+};
+
+struct ParameterStore::Parameter {
+  TensorInfo info;
+  bool trainable = false;
+  std::map<int, Copy> copies;  // by replica
+};
+
+/// What the store, its leases and its readers share. All functions but those that take the lock need it held.
+struct ParameterStore::State {
+  explicit State(std::uint64_t seed_of_all) : seed(seed_of_all) {}
+
+  const Copy& find(const ParameterRef& ref) const;
+  Copy& find(const ParameterRef& ref);
+  const Copy* newest_whole(const Parameter& parameter) const;
+  Tensor first_value(const PlanParameter& parameter, const Parameter& known);
+  void check_free(const ParameterRef& ref, bool to_write) const;
+  void check_whole(const ParameterRef& ref) const;
+  /// Waits, for a limited time, until no ParameterReader is reading the copies.
+  void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
+  /// Writes a value into all copies, which nobody may use.
+  void restore_all(std::unique_lock<std::mutex>& lock, const std::string& name, Parameter& parameter,
+                   const Version& version);
+  static void restore(Copy& copy, const TensorInfo& info, const Version& version);
+  void refresh(const ParameterRef& ref);
+  std::string describe_broken() const;
+
+  const std::uint64_t seed;
+  mutable std::mutex mutex;
+  mutable std::condition_variable access_over;
+  std::vector<std::string> trained;
+  std::map<std::string, Parameter> parameters;
+  std::map<std::string, Version> start_values;
+  TrainingPosition position;
+  /// Counts everything after which a copy may be another tensor, hold other elements, or be in use by a writer.
+  std::uint64_t changes = 1;
+};
+
+}  // namespace troupe

@@ -1,0 +1,69 @@
+#include "troupe/strategies/training/metrics_log.hpp"
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/spawn_context.hpp"
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/reduce.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Two metrics: the accuracy, per row, and one with its own count.
+MetricsLog log_of(int replicas) {
+  auto spec = small_spec();
+  spec.metrics = {accuracy(), {"weighted", [](const Outputs& out, const Inputs&) -> MetricSums {
+                                 const auto sum = reduce_sum(out[""], std::vector<std::int64_t>{0, 1});
+                                 return {sum, sum};
+                               }}};
+  return {replicas, spec, small_dataset(1).fields()};
+}
+
+void report(Task& sink, std::int64_t step, float loss, std::int64_t correct, float weighted, float weight,
+            std::int64_t rows) {
+  const Tensor info(BatchInfo::info().shape, BatchInfo::info().dtype);
+  BatchInfo{rows, 9, 0, step}.write(info);
+  const std::vector<Tensor> inputs{Tensor::scalar(loss), Tensor::scalar(correct), Tensor::scalar(weighted),
+                                   Tensor::scalar(weight), info};
+  const auto stream = backend_of(DeviceType::cpu).make_stream({});
+  sink.fire({.inputs = inputs, .step = step, .context = {*stream}});
+}
+
+}  // namespace
+
+TEST_CASE("a strategy that gives the sink other inputs than were asked for is told so") {
+  auto log = log_of(1);
+  SpawnContext context;
+  const auto sink = log.sink(NonFiniteLoss::stop)(PlanActor{}, context);
+  const std::vector<Tensor> inputs{Tensor::scalar(1.0F)};
+  const auto stream = backend_of(DeviceType::cpu).make_stream({});
+  CHECK_THROWS_WITH(sink->fire({.inputs = inputs, .context = {*stream}}),
+                    Contains("gives the sink 1 inputs, not 5") && Contains("then the batch info"));
+}
+
+TEST_CASE("steps are put together from all replicas, in order, as soon as all have reported") {
+  auto log = log_of(2);
+  CHECK(log.sink_inputs() ==
+        std::vector<std::string>{"loss", "metric/accuracy/sum", "metric/weighted/sum", "metric/weighted/count"});
+  SpawnContext context;
+  const auto sink = log.sink(NonFiniteLoss::stop);
+  const auto first = sink({.replica = 0}, context), second = sink({.replica = 1}, context);
+  report(*first, 5, 0.25F, 1, 6.0F, 2.0F, 2);
+  report(*first, 6, 0.5F, 2, 1.0F, 1.0F, 2);
+  CHECK(log.take().empty());
+  report(*second, 5, 0.75F, 0, 4.0F, 3.0F, 1);
+  const auto steps = log.take();
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].step == 5);
+  CHECK(steps[0].loss == 1.0);
+  CHECK(steps[0].rows == 3);
+  CHECK(steps[0].values["accuracy"] == Approx(1.0 / 3.0));
+  CHECK(steps[0].values["weighted"] == 2.0);
+  report(*second, 6, 0.0F, 1, 0.0F, 0.0F, 1);
+  CHECK(log.take().size() == 1);
+  CHECK(log.take().empty());
+}
