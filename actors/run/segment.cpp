@@ -159,9 +159,11 @@ void Segment::set_input(std::int32_t port, const Tensor& arrived) {
   const auto& tensor = is_elsewhere ? uploaded : arrived;
   for (const auto& at : binding_->of_port[port]) {
     const auto& place = *at.place;
-    binding_->arguments[at.argument] =
-        at.whole ? tensor
-                 : tensor.view(place.info.shape.with_rows(binding_->rows), place.info.dtype, place.byte_offset);
+    auto& argument = binding_->arguments[at.argument];
+    if (at.whole)
+      argument = tensor;
+    else
+      tensor.view_into(argument, place.info.shape.with_rows(binding_->rows), place.info.dtype, place.byte_offset);
   }
 }
 
@@ -177,7 +179,7 @@ SentTensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const T
   const auto& made = layout_.outputs[output];
   const auto& info = output_infos_[output];
   if (made.alias_port != kNone)
-    tensor = port_tensor.view(info.shape.with_rows(binding_->rows), info.dtype, made.alias_offset);
+    port_tensor.view_into(tensor, info.shape.with_rows(binding_->rows), info.dtype, made.alias_offset);
   if (copies_parameter_[output]) copy_parameter(output, slot);
   note_version(output);
   sent_rows_[output][slot] = binding_->rows;
@@ -210,7 +212,13 @@ bool Segment::run_task(std::size_t i, bool continued) {
 
 void Segment::finish() {
   for (const auto& port : binding_->of_port)
-    for (const auto& at : port) binding_->arguments[at.argument] = Tensor();
+    for (const auto& at : port) {
+      auto& argument = binding_->arguments[at.argument];
+      if (at.whole)
+        argument = Tensor();
+      else
+        argument.release_view();
+    }
   if (own_memory_) fired_ = stream_->record();
 }
 

@@ -30,9 +30,10 @@ void SegmentActor::work() {
     else
       fire(segment);
     if (ready_.empty()) break;
-    // Incoming mail resumes work(); a source that could fire for ever sends itself Continue.
+    // Incoming mail resumes work(); a source that could fire for ever sends itself Continue, unless nobody else waits
+    // for its thread.
     if (!mailbox().empty()) break;
-    if (segments_[segment].is_source && segments_[segment].task == 0) {
+    if (setup_.busy_thread == nullptr && segments_[segment].is_source && segments_[segment].task == 0) {
       if (!continuing_) send(this, Continue{});
       continuing_ = true;
       break;

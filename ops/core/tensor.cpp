@@ -55,19 +55,48 @@ Tensor Tensor::view(const Shape& shape, std::size_t byte_offset) const {
 }
 
 Tensor Tensor::view(const Shape& shape, DType dtype, std::size_t byte_offset) const {
-  auto view = std::make_shared<Body>(body());
-  view->shape = shape;
-  view->dtype = dtype;
-  view->elements = shape.elements();
-  std::size_t bytes = 0;
-  const bool overflows = __builtin_mul_overflow(static_cast<std::size_t>(view->elements), size_of(dtype), &bytes);
-  if (overflows || byte_offset > body_->capacity || bytes > body_->capacity - byte_offset)
-    throw Error("tensor", "a view " + to_string(shape) + " reaches past the end of " + to_string(*this));
-  view->data = body_->data + byte_offset;
-  view->capacity = body_->capacity - byte_offset;
+  auto view = std::make_shared<Body>();
+  fill_view(*view, shape, dtype, byte_offset);
   Tensor tensor;
   tensor.body_ = std::move(view);
   return tensor;
+}
+
+void Tensor::fill_view(Body& view, const Shape& shape, DType dtype, std::size_t byte_offset) const {
+  const auto elements = shape.elements();
+  std::size_t bytes = 0;
+  const bool overflows = __builtin_mul_overflow(static_cast<std::size_t>(elements), size_of(dtype), &bytes);
+  if (overflows || byte_offset > body().capacity || bytes > body().capacity - byte_offset)
+    throw Error("tensor", "a view " + to_string(shape) + " reaches past the end of " + to_string(*this));
+  view = body();
+  view.shape = shape;
+  view.dtype = dtype;
+  view.elements = elements;
+  view.data += byte_offset;
+  view.capacity -= byte_offset;
+}
+
+/// The tensor, if this is its only handle.
+Tensor::Body* Tensor::only_handle_of() const {
+  if (body_.use_count() != 1) return nullptr;
+  // use_count() alone orders nothing: one handle more and less makes what the last other holder did happen before this.
+  const auto probe = body_;
+  return const_cast<Body*>(probe.get());
+}
+
+void Tensor::view_into(Tensor& view, const Shape& shape, DType dtype, std::size_t byte_offset) const {
+  if (auto* body = view.only_handle_of(); body != nullptr && body != body_.get())
+    fill_view(*body, shape, dtype, byte_offset);
+  else
+    view = this->view(shape, dtype, byte_offset);
+}
+
+void Tensor::release_view() {
+  auto* body = only_handle_of();
+  if (body == nullptr)
+    body_ = nullptr;
+  else
+    *body = Body();
 }
 
 Tensor Tensor::to(Device device) const {

@@ -53,6 +53,10 @@ class Tensor {
   Tensor view(const Shape& shape, std::size_t byte_offset = 0) const;
   /// As above, with another element type.
   Tensor view(const Shape& shape, DType dtype, std::size_t byte_offset) const;
+  /// As above, in place of a handle that may hold an older view: nothing is allocated if it is that one's only handle.
+  void view_into(Tensor& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
+  /// Lets go of the memory until the next view_into() this handle, without which it must not be used.
+  void release_view();
   /// A new tensor with the same elements on the same device. Blocks like to().
   Tensor clone() const { return to(device()); }
   /// A new tensor with the same elements on a device. Blocks until all work launched on this tensor's device and the
@@ -111,6 +115,8 @@ class Tensor {
     std::int64_t elements = 0;
   };
   static std::shared_ptr<Body> make_body(const Shape& shape, DType dtype, Device device);
+  void fill_view(Body& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
+  Body* only_handle_of() const;
   const Body& body() const {
     if (body_ == nullptr) [[unlikely]]
       refuse_no_tensor();

@@ -20,33 +20,61 @@ std::int64_t places_side_by_side(std::int64_t channels) {
   return std::max<std::int64_t>(1, kWidth / channels);
 }
 
-/// What every channel has, repeated for places side by side.
-std::vector<float> repeated(std::int64_t channels, const float* numbers) {
-  std::vector<float> wide;
-  for (auto i = places_side_by_side(channels); i > 0; --i) wide.insert(wide.end(), numbers, numbers + channels);
-  return wide;
-}
+/// A number for every channel, repeated for places side by side. It keeps its memory from call to call.
+class Repeated {
+ public:
+  explicit Repeated(std::int64_t channels)
+      : channels_(static_cast<std::size_t>(channels)),
+        numbers_(static_cast<std::size_t>(channels * places_side_by_side(channels))) {}
 
-/// Adds up two terms of every element by channel. add(n, runs, at, first, second) adds the terms of `runs` times n
-/// elements from `at` on to n sums.
-template <class Add>
-void sum_by_channel(std::int64_t elements, std::int64_t channels, float* result, Add add) {
-  const auto width = channels * places_side_by_side(channels);
-  std::vector<double> totals(static_cast<std::size_t>(2 * channels), 0.0);
-  std::vector<float> sums(static_cast<std::size_t>(2 * width), 0.0F);
-  for (std::int64_t at = 0; at < elements;) {
-    std::ranges::fill(sums, 0.0F);
-    const auto n = std::min(width, elements - at);
-    const auto runs = std::min(kChunk, (elements - at) / n);
-    add(n, runs, at, sums.data(), sums.data() + width);
-    at += runs * n;
-    for (std::int64_t j = 0; j < width; ++j) {
-      totals[static_cast<std::size_t>(j % channels)] += sums[static_cast<std::size_t>(j)];
-      totals[static_cast<std::size_t>(channels + j % channels)] += sums[static_cast<std::size_t>(width + j)];
-    }
+  /// number_of(channel) gives the numbers.
+  template <class NumberOf>
+  const float* fill(NumberOf number_of) {
+    for (std::size_t i = 0; i < numbers_.size(); ++i)
+      numbers_[i] = i < channels_ ? number_of(static_cast<std::int64_t>(i)) : numbers_[i - channels_];
+    return numbers_.data();
   }
-  std::ranges::transform(totals, result, [](double total) { return static_cast<float>(total); });
-}
+  const float* fill(const float* numbers) {
+    return fill([numbers](std::int64_t channel) { return numbers[channel]; });
+  }
+
+ private:
+  std::size_t channels_;
+  std::vector<float> numbers_;
+};
+
+/// Adds up two terms of every element by channel. It keeps its memory from call to call.
+class ChannelSums {
+ public:
+  explicit ChannelSums(std::int64_t channels)
+      : channels_(channels),
+        width_(channels * places_side_by_side(channels)),
+        totals_(static_cast<std::size_t>(2 * channels)),
+        sums_(static_cast<std::size_t>(2 * width_)) {}
+
+  /// add(n, runs, at, first, second) adds the terms of `runs` times n elements from `at` on to n sums.
+  template <class Add>
+  void add_up(std::int64_t elements, float* result, Add add) {
+    std::ranges::fill(totals_, 0.0);
+    for (std::int64_t at = 0; at < elements;) {
+      std::ranges::fill(sums_, 0.0F);
+      const auto n = std::min(width_, elements - at);
+      const auto runs = std::min(kChunk, (elements - at) / n);
+      add(n, runs, at, sums_.data(), sums_.data() + width_);
+      at += runs * n;
+      for (std::int64_t j = 0; j < width_; ++j) {
+        totals_[static_cast<std::size_t>(j % channels_)] += sums_[static_cast<std::size_t>(j)];
+        totals_[static_cast<std::size_t>(channels_ + j % channels_)] += sums_[static_cast<std::size_t>(width_ + j)];
+      }
+    }
+    std::ranges::transform(totals_, result, [](double total) { return static_cast<float>(total); });
+  }
+
+ private:
+  std::int64_t channels_, width_;
+  std::vector<double> totals_;
+  std::vector<float> sums_;
+};
 
 /// Adds two terms of all elements of all runs to n sums: terms(run begin, i, first, second). Of the usual width the
 /// sums stay in registers.
@@ -105,11 +133,8 @@ void for_each_run(std::int64_t elements, std::int64_t channels, Visit visit) {
   for (std::int64_t at = 0; at < elements; at += width) visit(std::min(width, elements - at), at);
 }
 
-/// 1 / deviation of every channel.
-std::vector<float> inverse_deviations(const Tensor& variance, float epsilon) {
-  std::vector<float> result;
-  for (const auto v : variance.data<float>()) result.push_back(1.0F / std::sqrt(v + epsilon));
-  return result;
+float inverse_deviation(float variance, float epsilon) {
+  return 1.0F / std::sqrt(variance + epsilon);
 }
 
 float epsilon_of(const OpCall& call) {
@@ -119,13 +144,13 @@ float epsilon_of(const OpCall& call) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
-  return loop_kernel([channels = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
-    const auto centre = repeated(channels, floats(in[1]));
-    const auto* x = floats(in[0]);
-    sum_by_channel(in[0].elements(), channels, mutable_floats(out[0]),
-                   [&](auto n, auto runs, auto at, float* sums, float* squares) {
-                     add_squares(n, runs, x + at, centre.data(), sums, squares);
-                   });
+  const auto channels = call.inputs[0].shape.back(0);
+  return loop_kernel([centre = Repeated(channels), totals = ChannelSums(channels)](Inputs in, Outputs out) mutable {
+    const auto *x = floats(in[0]), *c = centre.fill(floats(in[1]));
+    totals.add_up(in[0].elements(), mutable_floats(out[0]),
+                  [&](auto n, auto runs, auto at, float* sums, float* squares) {
+                    add_squares(n, runs, x + at, c, sums, squares);
+                  });
   });
 }
 
@@ -144,54 +169,49 @@ std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
-  return loop_kernel([channels = call.inputs[0].shape.back(0), epsilon = epsilon_of(call),
-                      relu = call.attributes.flag("relu")](Inputs in, Outputs out) {
-    auto factors = inverse_deviations(in[2], epsilon);
-    std::vector<float> shifts;
-    for (std::int64_t c = 0; c < channels; ++c) {
-      factors[static_cast<std::size_t>(c)] *= floats(in[3])[c];
-      shifts.push_back(floats(in[4])[c] - floats(in[1])[c] * factors[static_cast<std::size_t>(c)]);
-    }
-    const auto factor = repeated(channels, factors.data()), shift = repeated(channels, shifts.data());
+  const auto channels = call.inputs[0].shape.back(0);
+  return loop_kernel([channels, factors = Repeated(channels), shifts = Repeated(channels), epsilon = epsilon_of(call),
+                      relu = call.attributes.flag("relu")](Inputs in, Outputs out) mutable {
+    const auto *mean = floats(in[1]), *variance = floats(in[2]), *scale = floats(in[3]), *bias = floats(in[4]);
+    const auto* factor = factors.fill([&](auto c) { return inverse_deviation(variance[c], epsilon) * scale[c]; });
+    const auto* shift = shifts.fill([&](auto c) { return bias[c] - mean[c] * factor[c]; });
     const auto* residual = in.size() == 7 ? floats(in[6]) : nullptr;
     for_each_run(in[0].elements(), channels, [&](auto n, auto at) {
-      scale_and_shift(n, floats(in[0]) + at, factor.data(), shift.data(), residual != nullptr ? residual + at : nullptr,
-                      relu, mutable_floats(out[0]) + at);
+      scale_and_shift(n, floats(in[0]) + at, factor, shift, residual != nullptr ? residual + at : nullptr, relu,
+                      mutable_floats(out[0]) + at);
     });
   });
 }
 
 std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
-  return loop_kernel([channels = call.inputs[1].shape.back(0), epsilon = epsilon_of(call)](Inputs in, Outputs out) {
-    const auto mean = repeated(channels, floats(in[2]));
+  const auto channels = call.inputs[1].shape.back(0);
+  return loop_kernel([channels, means = Repeated(channels), totals = ChannelSums(channels), epsilon = epsilon_of(call)](
+                         Inputs in, Outputs out) mutable {
+    const auto* mean = means.fill(floats(in[2]));
     auto* sums = mutable_floats(out[0]);
-    sum_by_channel(in[0].elements(), channels, sums, [&](auto n, auto runs, auto at, float* of_dy, float* of_products) {
-      add_products(n, runs, floats(in[0]) + at, floats(in[1]) + at, mean.data(), of_dy, of_products);
+    totals.add_up(in[0].elements(), sums, [&](auto n, auto runs, auto at, float* of_dy, float* of_products) {
+      add_products(n, runs, floats(in[0]) + at, floats(in[1]) + at, mean, of_dy, of_products);
     });
-    const auto inverse = inverse_deviations(in[3], epsilon);
-    for (std::int64_t c = 0; c < channels; ++c) sums[channels + c] *= inverse[static_cast<std::size_t>(c)];
+    for (std::int64_t c = 0; c < channels; ++c) sums[channels + c] *= inverse_deviation(floats(in[3])[c], epsilon);
   });
 }
 
 // dx = scale / deviation (dy - mean of dy - z mean of dy z), where z is the normalised x.
 std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
-  return loop_kernel([channels, epsilon = epsilon_of(call)](Inputs in, Outputs out) {
-    const auto inverse = inverse_deviations(in[3], epsilon);
+  return loop_kernel([channels, means = Repeated(channels), factors = Repeated(channels), alongs = Repeated(channels),
+                      shifts = Repeated(channels), epsilon = epsilon_of(call)](Inputs in, Outputs out) mutable {
+    const auto *variance = floats(in[3]), *scale = floats(in[4]), *sums = in.size() == 7 ? floats(in[6]) : nullptr;
     const auto count = floats(in[5])[0];
-    std::vector<float> factors, alongs, shifts;
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const auto deviation = inverse[static_cast<std::size_t>(c)];
-      const float factor = floats(in[4])[c] * deviation;
-      factors.push_back(factor);
-      shifts.push_back(in.size() == 7 ? factor * floats(in[6])[c] / count : 0.0F);
-      alongs.push_back(in.size() == 7 ? factor * deviation * floats(in[6])[channels + c] / count : 0.0F);
-    }
-    const auto mean = repeated(channels, floats(in[2])), factor = repeated(channels, factors.data()),
-               along = repeated(channels, alongs.data()), shift = repeated(channels, shifts.data());
+    const auto* mean = means.fill(floats(in[2]));
+    const auto* factor = factors.fill([&](auto c) { return scale[c] * inverse_deviation(variance[c], epsilon); });
+    const auto* shift = shifts.fill([&](auto c) { return sums != nullptr ? factor[c] * sums[c] / count : 0.0F; });
+    const auto* along = alongs.fill([&](auto c) {
+      const auto deviation = inverse_deviation(variance[c], epsilon);
+      return sums != nullptr ? factor[c] * deviation * sums[channels + c] / count : 0.0F;
+    });
     for_each_run(in[0].elements(), channels, [&](auto n, auto at) {
-      input_grad(n, floats(in[0]) + at, floats(in[1]) + at, mean.data(), factor.data(), along.data(), shift.data(),
-                 mutable_floats(out[0]) + at);
+      input_grad(n, floats(in[0]) + at, floats(in[1]) + at, mean, factor, along, shift, mutable_floats(out[0]) + at);
     });
   });
 }

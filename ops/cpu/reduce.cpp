@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -79,7 +80,7 @@ constexpr Combine kExtreme{[](std::int64_t n, const float* x, float result) {
 
 void reduce(const Reduction& plan, const float* x, float* y, const Combine& combine = kSum) {
   const auto& inner = plan.axes.back();
-  std::vector<std::int64_t> index(plan.axes.size(), 0);
+  std::array<std::int64_t, Shape::kMaxRank> index{};
   std::int64_t at = 0;
   for (std::int64_t run = 0; run < plan.runs; ++run, x += inner.size) {
     if (inner.summed)
@@ -125,7 +126,7 @@ std::unique_ptr<Kernel> make_extreme(const OpCall& call, const Combine& combine,
 /// Calls visit(element, place of its result) for all elements in order.
 template <class Visit>
 void for_each_element(const Reduction& plan, std::int64_t elements, Visit visit) {
-  std::vector<std::int64_t> index(plan.axes.size(), 0);
+  std::array<std::int64_t, Shape::kMaxRank> index{};
   std::int64_t at = 0;
   for (std::int64_t i = 0; i < elements; ++i) {
     visit(i, at);
@@ -151,9 +152,11 @@ std::unique_ptr<Kernel> make_reduce_min(const OpCall& call) {
 std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
   const auto results = static_cast<std::size_t>(call.outputs[0].shape.elements());
   const auto count = static_cast<double>(call.inputs[0].shape.elements()) / static_cast<double>(results);
-  return loop_kernel([plan = plan_reduction(call), count, results](Inputs in, Outputs out) {
+  return loop_kernel([plan = plan_reduction(call), count, results, means = std::vector<double>(results),
+                      squares = std::vector<double>(results)](Inputs in, Outputs out) mutable {
     const auto* x = floats(in[0]);
-    std::vector<double> means(results, 0.0), squares(results, 0.0);
+    std::ranges::fill(means, 0.0);
+    std::ranges::fill(squares, 0.0);
     for_each_element(plan, in[0].elements(), [&](auto i, auto at) { means[at] += x[i]; });
     for (auto& mean : means) mean /= count;
     for_each_element(plan, in[0].elements(),

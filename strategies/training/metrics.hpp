@@ -35,6 +35,7 @@ class MetricValues {
   /// A metric that is a table: its sums, not divided by the count. Throws Error if it is none.
   const MetricTable& table(const std::string& name) const;
   const std::vector<Entry>& entries() const { return entries_; }
+  std::vector<Entry>& mutable_entries() { return entries_; }
 
   static double value_of(const Entry& entry) { return entry.count > 0.0 ? entry.sum / entry.count : 0.0; }
 

@@ -14,6 +14,8 @@ namespace troupe {
 
 namespace {
 
+// Room for those that are reported between two looks at the log.
+constexpr std::size_t kStepsAtFirst = 256;
 constexpr std::size_t kRows = 0;  // in place of the input that holds a count: the loss stands first
 
 double number_of(const Tensor& scalar) {
@@ -21,25 +23,20 @@ double number_of(const Tensor& scalar) {
                                         : static_cast<double>(scalar.item<float>());
 }
 
-/// The elements of a sum of any shape but a scalar's.
-MetricTable table_of(const Tensor& sums) {
-  MetricTable table{sums.shape(), std::vector<double>(static_cast<std::size_t>(sums.elements()))};
+/// Writes the elements of a sum of any shape but a scalar's into a table.
+void copy_table(const Tensor& sums, MetricTable& table) {
+  table.shape = sums.shape();
+  table.numbers.resize(static_cast<std::size_t>(sums.elements()));
   const auto copy = [&](auto elements) { std::copy(elements.begin(), elements.end(), table.numbers.begin()); };
   if (sums.dtype() == DType::int64)
     copy(sums.data<std::int64_t>());
   else
     copy(sums.data<float>());
-  return table;
-}
-
-MetricValues::Entry entry_of(const std::string& name, const Tensor& sum, double count) {
-  if (sum.shape().rank() > 0) return {name, 0.0, count, table_of(sum)};
-  return {name, number_of(sum), count};
 }
 
 /// The failure of the step number `index` if all replicas have reported it and a loss among them is not finite.
 /// Whichever reports last finds it, so the first such step is the one that is named, whatever the schedule.
-std::optional<Failure> non_finite_loss(const std::vector<std::deque<StepMetrics>>& per_replica, std::size_t index) {
+std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, std::size_t index) {
   if (std::ranges::any_of(per_replica, [&](const auto& steps) { return steps.size() <= index; })) return std::nullopt;
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     const auto& part = per_replica[replica][index];
@@ -67,20 +64,44 @@ MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector
   }
 }
 
-StepMetrics MetricsLog::read(const std::vector<Column>& columns, const Firing& firing) {
+void StepQueue::push(StepMetrics& report) {
+  if (count_ == steps_.size()) {
+    std::ranges::rotate(steps_, steps_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+    // As copies, which have all the memory that later reports need.
+    steps_.resize(std::max(kStepsAtFirst, 2 * count_), report);
+  }
+  std::swap(steps_[(first_ + count_) % steps_.size()], report);
+  ++count_;
+}
+
+void StepQueue::pop() {
+  first_ = (first_ + 1) % steps_.size();
+  --count_;
+}
+
+void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, StepMetrics& part) {
   std::size_t wanted = 2;  // the loss and the batch info
   for (const auto& column : columns) wanted += column.count == kRows ? 1 : 2;
   if (firing.inputs.size() != wanted)
     throw Error("metrics", "the strategy gives the sink " + std::to_string(firing.inputs.size()) + " inputs, not " +
                                std::to_string(wanted) +
                                ": the outputs in PlanRequest::sink_inputs, then the batch info");
-  const auto rows = BatchInfo::read(firing.inputs.back()).rows;
-  std::vector<MetricValues::Entry> entries;
-  for (const auto& column : columns)
-    entries.push_back(
-        entry_of(column.name, firing.inputs[column.sum],
-                 column.count == kRows ? static_cast<double>(rows) : number_of(firing.inputs[column.count])));
-  return {firing.step, number_of(firing.inputs[0]), rows, std::move(entries)};
+  part.step = firing.step;
+  part.loss = number_of(firing.inputs[0]);
+  part.rows = BatchInfo::read(firing.inputs.back()).rows;
+  auto& entries = part.values.mutable_entries();
+  entries.resize(columns.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto& column = columns[i];
+    const auto& sum = firing.inputs[column.sum];
+    entries[i].name = column.name;
+    entries[i].count = column.count == kRows ? static_cast<double>(part.rows) : number_of(firing.inputs[column.count]);
+    if (sum.shape().rank() > 0)
+      copy_table(sum, entries[i].table);
+    else
+      entries[i].sum = number_of(sum);
+  }
 }
 
 TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
@@ -89,34 +110,42 @@ TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
     if (actor.replica < 0 || actor.replica >= static_cast<int>(parts->per_replica.size()))
       throw Error("metrics", "'" + actor.name + "' belongs to replica " + std::to_string(actor.replica) +
                                  ", but the strategy has " + std::to_string(parts->per_replica.size()));
-    return std::make_unique<FunctionTask>([parts, columns, stop, replica = actor.replica](const Firing& firing) {
-      auto part = read(columns, firing);
-      std::lock_guard lock(parts->mutex);
-      auto& steps = parts->per_replica[replica];
-      steps.push_back(std::move(part));
-      if (!stop || parts->ended) return;
-      const auto failure = non_finite_loss(parts->per_replica, steps.size() - 1);
-      parts->ended = failure.has_value();
-      if (failure) throw EndRun(*failure);
-    });
+    return std::make_unique<FunctionTask>(
+        [parts, columns, stop, replica = actor.replica, part = StepMetrics()](const Firing& firing) mutable {
+          read(columns, firing, part);
+          std::lock_guard lock(parts->mutex);
+          auto& steps = parts->per_replica[replica];
+          steps.push(part);
+          if (!stop || parts->ended) return;
+          const auto failure = non_finite_loss(parts->per_replica, steps.size() - 1);
+          parts->ended = failure.has_value();
+          if (failure) throw EndRun(*failure);
+        });
   };
 }
 
-std::vector<StepMetrics> MetricsLog::take() {
+std::span<const StepMetrics> MetricsLog::take() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
-  std::vector<StepMetrics> steps;
-  while (std::none_of(per_replica.begin(), per_replica.end(), [](const auto& queue) { return queue.empty(); })) {
-    StepMetrics whole{per_replica[0].front().step};
+  const auto count = std::ranges::min_element(per_replica, {}, &StepQueue::size)->size();
+  if (taken_.size() < count) taken_.resize(std::max({kStepsAtFirst, count, 2 * taken_.size()}), per_replica[0][0]);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& whole = taken_[i];
+    whole.step = per_replica[0][0].step;
+    whole.loss = 0.0;
+    whole.rows = 0;
     for (auto& queue : per_replica) {
-      whole.loss += queue.front().loss;
-      whole.rows += queue.front().rows;
-      whole.values.add(queue.front().values);
-      queue.pop_front();
+      const auto& part = queue[0];
+      whole.loss += part.loss;
+      whole.rows += part.rows;
+      if (&queue == &per_replica[0])
+        whole.values = part.values;
+      else
+        whole.values.add(part.values);
+      queue.pop();
     }
-    steps.push_back(std::move(whole));
   }
-  return steps;
+  return {taken_.data(), count};
 }
 
 }  // namespace troupe

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +13,22 @@
 
 namespace troupe {
 
+/// Reports in order. Their memory is used again and again, so that a step allocates nothing.
+class StepQueue {
+ public:
+  std::size_t size() const { return count_; }
+  /// Report i, the oldest first.
+  const StepMetrics& operator[](std::size_t i) const { return steps_[(first_ + i) % steps_.size()]; }
+  /// Adds a report, and gives an old one back in its place.
+  void push(StepMetrics& report);
+  /// Forgets the oldest.
+  void pop();
+
+ private:
+  std::vector<StepMetrics> steps_;
+  std::size_t first_ = 0, count_ = 0;
+};
+
 /// Collects what the sinks of all replicas report and puts it together step by step, in replica order. Thread-safe.
 class MetricsLog {
  public:
@@ -22,15 +38,15 @@ class MetricsLog {
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
   /// The task of the sinks of all replicas.
   TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
-  /// The steps that all replicas have reported since the last call, oldest first.
-  std::vector<StepMetrics> take();
+  /// The steps that all replicas have reported since the last call, oldest first; valid until the next one.
+  std::span<const StepMetrics> take();
 
  private:
   // Shared with the sinks: one that is stuck may outlive the log.
   struct Parts {
     explicit Parts(int replicas) : per_replica(replicas) {}
     std::mutex mutex;
-    std::vector<std::deque<StepMetrics>> per_replica;
+    std::vector<StepQueue> per_replica;
     /// A loss was not finite and ends the run.
     bool ended = false;
   };
@@ -40,11 +56,12 @@ class MetricsLog {
     std::size_t sum;
     std::size_t count;
   };
-  static StepMetrics read(const std::vector<Column>& columns, const Firing& firing);
+  static void read(const std::vector<Column>& columns, const Firing& firing, StepMetrics& part);
 
   std::vector<std::string> sink_inputs_;
   std::vector<Column> columns_;
   std::shared_ptr<Parts> parts_;
+  std::vector<StepMetrics> taken_;
 };
 
 }  // namespace troupe

@@ -82,7 +82,7 @@ std::optional<std::int64_t> TrainingRun::updates() const {
 
 /// Counts what the actors have done, whether or not the callbacks are told.
 void TrainingRun::note_steps() {
-  for (auto& step : log_->take()) {
+  for (const auto& step : log_->take()) {
     epoch_.add(step);
     since_pause_.add(step);
     ++steps_since_pause_;
@@ -90,7 +90,7 @@ void TrainingRun::note_steps() {
     result_.rows += step.rows;
     position_.step = step.step + 1;
     ++position_.batch;
-    if (options_.on_step) unreported_.push_back(std::move(step));
+    if (options_.on_step) unreported_.push_back(step);
   }
 }
 
