@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/lower.hpp"
+#include "troupe/actors/run/batch_feeder.hpp"
 #include "troupe/actors/run/loader.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/strategies/training/batch_source.hpp"
 
 namespace troupe {
 
@@ -21,17 +23,32 @@ std::vector<Place> places_of(const std::vector<Device>& devices) {
 
 Plan Strategy::empty_plan(const PlanRequest& request) const {
   Plan plan;
-  const auto rows = std::min(request.data.batch_rows(), std::max<std::int64_t>(1, request.data.rows()));
+  const auto most =
+      request.batches != nullptr ? request.data.batch_rows() : std::max<std::int64_t>(1, request.data.rows());
+  const auto rows = std::min(request.data.batch_rows(), most);
   plan.max_rows = part_of_batch(rows, num_replicas_in_sync(), 0).rows;
   return plan;
+}
+
+/// Adds what gives a replica the fields, then the batch info.
+ActorId Strategy::add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
+                            int replica) const {
+  const auto place = host_side(places_.at(replica));
+  if (request.batches == nullptr)
+    return add_loader(plan, request.source, request.data, fields, request.seed, num_replicas_in_sync(), replica, place);
+  const auto& actor = request.batches->actor;
+  const auto known = std::ranges::find(plan.actors, actor.name, &PlanActor::name);
+  const auto source = known == plan.actors.end() ? plan.add(actor) : static_cast<ActorId>(known - plan.actors.begin());
+  std::vector<std::int32_t> outputs;
+  for (const auto& field : fields) outputs.push_back(static_cast<std::int32_t>(request.data.index_of(field)));
+  return add_feeder(plan, source, outputs, request.data.batch_rows(), num_replicas_in_sync(), replica, place);
 }
 
 void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, int replica,
                            const std::function<ActorId(Plan&, const Node&)>& make_collective) const {
   const auto& place = places_.at(replica);
   const auto fields = fields_read(graph);
-  const auto loader = add_loader(plan, request.source, request.data, fields, request.seed, num_replicas_in_sync(),
-                                 replica, host_side(place));
+  const auto loader = add_input(plan, request, fields, replica);
   const auto batch_info = static_cast<std::int32_t>(fields.size());
   LowerOptions options{place, replica, {}, 1, make_collective};
   for (std::int32_t i = 0; i < batch_info; ++i) options.inputs[fields[i]] = {loader, i};

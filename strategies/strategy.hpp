@@ -11,6 +11,8 @@
 
 namespace troupe {
 
+struct BatchSource;
+
 /// What a strategy makes a plan of.
 struct PlanRequest {
   const TrainingSpec& spec;
@@ -21,6 +23,8 @@ struct PlanRequest {
   /// Names under which the spawn context has the data and the sink's task.
   std::string source = "data";
   std::string sink = "metrics";
+  /// If given, this makes the batches; the data set then has its fields and no samples.
+  const BatchSource* batches = nullptr;
 };
 
 /// A way of composing actors: from a graph and the places to a plan. A user-defined strategy overrides training_plan;
@@ -50,6 +54,7 @@ class Strategy {
   Plan empty_plan(const PlanRequest& request) const;
 
  private:
+  ActorId add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields, int replica) const;
   Plan forward_plan(const PlanRequest& request, const Graph& graph) const;
 
   std::vector<Place> places_;

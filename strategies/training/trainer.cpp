@@ -8,9 +8,21 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/batch_info.hpp"
+#include "troupe/strategies/training/batch_source.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 
 namespace troupe {
+
+namespace {
+
+void check(const FitOptions& options) {
+  if (options.epochs < 0) throw Error("trainer", "the number of epochs must not be negative");
+  if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
+  if (options.pause_every && *options.pause_every < 1)
+    throw Error("trainer", "a pause needs at least one step before it");
+}
+
+}  // namespace
 
 Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
                  TrainerOptions options)
@@ -28,8 +40,11 @@ std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data) const {
   return std::make_unique<MetricsLog>(strategy_.num_replicas_in_sync(), spec_, data.fields());
 }
 
-PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_inputs) const {
-  return {spec_, data, options_.seed, std::move(sink_inputs)};
+PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_inputs,
+                             const BatchSource* batches) const {
+  PlanRequest request{spec_, data, options_.seed, std::move(sink_inputs)};
+  request.batches = batches;
+  return request;
 }
 
 std::vector<PartSetup> Trainer::parts(const Dataset& data, const TaskFactory& sink) const {
@@ -51,14 +66,20 @@ Plan Trainer::training_plan(const Dataset& data) const {
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
-  const SingleUser::Use use(user_);
-  if (options.epochs < 0) throw Error("trainer", "the number of epochs must not be negative");
-  if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
-  if (options.pause_every && *options.pause_every < 1)
-    throw Error("trainer", "a pause needs at least one step before it");
   if (data.rows() == 0) throw Error("trainer", "there is no data to train on");
+  return start(data, nullptr, options);
+}
+
+std::unique_ptr<TrainingRun> Trainer::start(const BatchSource& batches, const FitOptions& options) {
+  return start(batches.description(), &batches, options);
+}
+
+std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const BatchSource* batches,
+                                            const FitOptions& options) {
+  const SingleUser::Use use(user_);
+  check(options);
   auto log = make_log(data);
-  auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
+  auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   auto spawned = std::make_unique<SpawnedPlan>(parts(data, log->sink(options.on_non_finite_loss)), std::move(plan),
                                                options_.trace);
   auto guarded = options;
@@ -67,12 +88,18 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOption
       const SingleUser::Closed closed(user_, "cannot be used in on_step, while it trains; use on_epoch");
       on_step(step);
     };
-  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), data, guarded, store_, options_.stall_limit);
+  const EpochRows rows{batches == nullptr ? data.rows() : EpochRows::kUnknown, data.batch_rows()};
+  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit);
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
   const SingleUser::Use use(user_);
   return start(data, options)->wait();
+}
+
+FitResult Trainer::fit(const BatchSource& batches, const FitOptions& options) {
+  const SingleUser::Use use(user_);
+  return start(batches, options)->wait();
 }
 
 void Trainer::run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const {
@@ -103,10 +130,18 @@ void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of
 }
 
 Metrics Trainer::evaluate(const Dataset& data) {
+  return evaluate(data, nullptr);
+}
+
+Metrics Trainer::evaluate(const BatchSource& batches) {
+  return evaluate(batches.description(), &batches);
+}
+
+Metrics Trainer::evaluate(const Dataset& data, const BatchSource* batches) {
   const SingleUser::Use use(user_);
   auto log = make_log(data);
   SpawnedPlan plan(parts(data, log->sink(NonFiniteLoss::stop)),
-                   in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs())), options_.grain));
+                   in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain));
   MetricsSum sum;
   run_to_end(plan, [&] {
     for (const auto& step : log->take()) sum.add(step);

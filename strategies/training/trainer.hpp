@@ -16,6 +16,7 @@
 namespace troupe {
 
 class Trace;
+struct BatchSource;
 struct PartSetup;
 
 struct TrainerOptions {
@@ -57,8 +58,14 @@ class Trainer {
   /// Starts a fit and returns at once; see TrainingRun for how it continues. Strategy, runtime and trainer must outlive
   /// it.
   std::unique_ptr<TrainingRun> start(const Dataset& data, const FitOptions& options = {});
+  /// As above, on the batches of an actor of one's own (batch_source.hpp). An epoch ends when the actor says so. A fit
+  /// that stopped in mid-epoch resumes at the next batch: the actor is told which.
+  FitResult fit(const BatchSource& batches, const FitOptions& options = {});
+  std::unique_ptr<TrainingRun> start(const BatchSource& batches, const FitOptions& options = {});
   /// Mean loss and metrics over the data; zeros if it has no rows.
   Metrics evaluate(const Dataset& data);
+  /// The same over one epoch of an actor's batches.
+  Metrics evaluate(const BatchSource& batches);
   /// An output of the model, by name or the only one, for all rows in order, [N, ...]. Only the fields that the model
   /// reads are needed. Spawns a plan for each call; to predict often, make a Predictor.
   Tensor predict(const Dataset& data, const std::string& output = {});
@@ -89,7 +96,10 @@ class Trainer {
 
  private:
   std::unique_ptr<MetricsLog> make_log(const Dataset& data) const;
-  PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs) const;
+  PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs,
+                      const BatchSource* batches = nullptr) const;
+  std::unique_ptr<TrainingRun> start(const Dataset& data, const BatchSource* batches, const FitOptions& options);
+  Metrics evaluate(const Dataset& data, const BatchSource* batches);
   std::vector<PartSetup> parts(const Dataset& data, const TaskFactory& sink) const;
   void run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const;
 

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, const Dataset& data,
+TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data,
                          FitOptions options, std::shared_ptr<ParameterStore> store,
                          std::chrono::milliseconds stall_limit)
     : plan_(std::move(plan)),
@@ -16,8 +16,7 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
       options_(std::move(options)),
       store_(std::move(store)),
       stall_limit_(stall_limit),
-      rows_(data.rows()),
-      batch_rows_(data.batch_rows()) {
+      data_(data) {
   over_ = !more_epochs();
   if (!over_) start_epoch();
 }
@@ -25,10 +24,10 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
 /// Where the parameters are; in mid-epoch only if that was an epoch of the same data.
 void TrainingRun::resume_position() {
   position_ = store_->position();
-  const bool same_data = rows_ == position_.rows && batch_rows_ == position_.batch_rows;
+  const bool same_data = data_.rows == position_.rows && data_.batch_rows == position_.batch_rows;
   if (position_.batch > 0 && !same_data) begin_epoch(position_.epoch + 1);
-  position_.rows = rows_;
-  position_.batch_rows = batch_rows_;
+  position_.rows = data_.rows;
+  position_.batch_rows = data_.batch_rows;
 }
 
 void TrainingRun::begin_epoch(std::int64_t epoch) {
@@ -37,6 +36,7 @@ void TrainingRun::begin_epoch(std::int64_t epoch) {
 }
 
 bool TrainingRun::epoch_complete() const {
+  if (data_.rows == EpochRows::kUnknown) return source_ended_;
   return position_.batch * position_.batch_rows >= position_.rows;
 }
 
@@ -59,6 +59,8 @@ void TrainingRun::start_run() {
   begin_ = position_;
   updates_before_ = updates();
   in_epoch_ = true;
+  steps_asked_ = left;
+  source_ended_ = false;
   plan_->start({position_.step, left, position_.epoch, position_.batch});
   // A stop that came before the start has stopped nothing.
   if (stop_wanted_) plan_->stop();
@@ -112,6 +114,7 @@ bool TrainingRun::finish_run() {
   epoch_seconds_ += seconds;
   result_.seconds += seconds;
   const auto last = position_;
+  source_ended_ = !stop_wanted_ && position_.batch - begin_.batch < steps_asked_;
   const bool complete = epoch_complete();
   if (complete) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/ops/data/dataset.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 
 namespace troupe {
@@ -60,13 +59,22 @@ struct FitResult {
   std::vector<EpochMetrics> epochs;
 };
 
+/// The rows of an epoch's data; kUnknown: they come from an actor, which says when an epoch ends.
+struct EpochRows {
+  static constexpr std::int64_t kUnknown = -1;
+
+  std::int64_t rows = 0;
+  std::int64_t batch_rows = 1;
+};
+
 /// A fit in progress. The actors train on their own threads; this delivers their metrics to the callbacks, and starts
 /// one epoch after the other. Either wait() for its end, or call advance() when on_progress() says so, as an actor does
 /// that must not wait. Not thread-safe, except for stop().
 class TrainingRun {
  public:
-  TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, const Dataset& data,
-              FitOptions options, std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit);
+  /// `data` says how many rows an epoch and a batch have.
+  TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data, FitOptions options,
+              std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit);
   /// Ends a run that is in progress here and now: its parameters may be left broken.
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
@@ -110,9 +118,11 @@ class TrainingRun {
   FitOptions options_;
   std::shared_ptr<ParameterStore> store_;
   std::chrono::milliseconds stall_limit_;
-  std::int64_t rows_, batch_rows_;  // of the data
+  EpochRows data_;
   TrainingPosition position_;
-  TrainingPosition begin_;  // of this epoch's run
+  TrainingPosition begin_;        // of this epoch's run
+  std::int64_t steps_asked_ = 0;  // of its run
+  bool source_ended_ = false;     // its run had fewer: the source had no more
   std::optional<std::int64_t> updates_before_;
   bool in_epoch_ = false;     // between the start of its run and the note of its end in the store
   std::exception_ptr error_;  // of a callback, while the run comes to its end
