@@ -61,13 +61,17 @@ void check_in_place(const Plan& plan, const PlanActor& actor) {
 }
 
 void check_parameters(const Plan& plan) {
-  std::set<ParameterRef> known;
-  for (const auto& parameter : plan.parameters) known.insert(parameter.ref);
+  std::map<ParameterRef, Device> known;
+  for (const auto& parameter : plan.parameters) known.emplace(parameter.ref, parameter.device);
   std::map<ParameterRef, std::string> writers;
   const auto expect_known = [&](const PlanActor& actor, const ParameterRef& ref) {
     if (!known.contains(ref))
       refuse(actor, "refers to parameter '" + ref.name + "' of replica " + std::to_string(ref.replica) +
                         ", which the plan does not have");
+  };
+  const auto note_writer = [&](const PlanActor& actor, const ParameterRef& ref) {
+    const auto [writer, is_new] = writers.try_emplace(ref, actor.name);
+    if (!is_new) refuse(actor, "writes parameter '" + ref.name + "', which '" + writer->second + "' writes too");
   };
   for (const auto& actor : plan.actors) {
     for (const auto& input : actor.inputs)
@@ -75,9 +79,14 @@ void check_parameters(const Plan& plan) {
     for (const auto& output : actor.outputs) {
       if (!output.parameter) continue;
       expect_known(actor, *output.parameter);
-      const auto [writer, is_new] = writers.try_emplace(*output.parameter, actor.name);
-      if (!is_new)
-        refuse(actor, "writes parameter '" + output.parameter->name + "', which '" + writer->second + "' writes too");
+      note_writer(actor, *output.parameter);
+    }
+    for (const auto& [ref, written] : actor.parameters) {
+      if (actor.role != ActorRole::external) refuse(actor, "holds parameters but is not an external actor");
+      expect_known(actor, ref);
+      if (!is_host(known.at(ref)))
+        refuse(actor, "holds parameter '" + ref.name + "', which is on " + to_string(known.at(ref)));
+      if (written) note_writer(actor, ref);
     }
   }
 }

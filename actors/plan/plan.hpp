@@ -86,6 +86,15 @@ struct PlanTask {
 
 using ExternalFactory = std::function<caf::actor(caf::actor_system&)>;
 
+/// A parameter of the plan that an external actor holds during a run.
+struct HeldParameter {
+  ParameterRef ref;
+  /// It updates the parameter, which nobody else may write to.
+  bool written = false;
+
+  bool operator==(const HeldParameter&) const = default;
+};
+
 /// One actor. External ones are spawned by the user's function; the others run a task.
 struct PlanActor {
   std::string name;
@@ -101,6 +110,8 @@ struct PlanActor {
   bool alone = false;
   /// For an external actor: what its inputs must carry, in order. Nothing: whatever is connected.
   std::optional<std::vector<TensorInfo>> declared_inputs = {};
+  /// For an external actor: what it holds of the store, in host memory.
+  std::vector<HeldParameter> parameters = {};
   /// The user's code in place of a registered task. Not part of comparisons: the task's kind stands for it.
   TaskFactory make_task = {};
   ExternalFactory spawn_external = {};

@@ -60,6 +60,10 @@ class PlanWriter {
     add(ref.name);
     add(ref.replica);
   }
+  void add(const HeldParameter& parameter) {
+    add(parameter.ref);
+    add(parameter.written);
+  }
   void add(const PlanParameter& parameter) {
     add(parameter.ref);
     add(parameter.info);
@@ -100,6 +104,7 @@ class PlanWriter {
     add(actor.rule);
     add(actor.alone);
     add(actor.declared_inputs);
+    add(actor.parameters);
   }
   void add(const PlanConsumer& consumer) {
     add(consumer.actor);

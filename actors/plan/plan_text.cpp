@@ -17,6 +17,8 @@ void write_actor(std::ostream& out, const Plan& plan, const PlanActor& actor) {
     out << " (" << to_string(actor.task.call->attributes) << ")";
   if (!actor.task.subject.empty()) out << " of '" << actor.task.subject << "'";
   if (actor.rule == FiringRule::own) out << ", fires by its own rule";
+  for (const auto& parameter : actor.parameters)
+    out << (parameter.written ? ", writes '" : ", reads '") << parameter.ref.name << "'";
   out << "\n";
   for (const auto& output : actor.outputs) {
     if (output.edge == kNone) continue;

@@ -10,6 +10,7 @@
 
 #include "troupe/actors/run/run_status.hpp"
 #include "troupe/actors/run/task.hpp"
+#include "troupe/actors/run/update_counter.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/transport/failure.hpp"
@@ -103,6 +104,13 @@ struct OutputWire {
   TensorInfo info;
 };
 
+/// A parameter that an external actor holds.
+struct HeldTensor {
+  Tensor tensor;
+  /// Null: it only reads.
+  std::shared_ptr<UpdateCounter> updates;
+};
+
 /// Who is at the other end of every edge. Sent once.
 struct Wire {
   std::uint64_t generation = 0;
@@ -113,6 +121,7 @@ struct Wire {
   caf::actor supervisor;
   std::vector<InputWire> inputs;
   std::vector<OutputWire> outputs;
+  std::vector<HeldTensor> parameters = {};
 };
 
 /// A run is about to start: make ready for steps first_step, first_step + 1, ...

@@ -67,6 +67,7 @@ void Participant::wire(Wire& order) {
   rank_ = order.rank;
   monitor(supervisor_);
   ports_.wire(order.generation, std::move(order.inputs), std::move(order.outputs));
+  parameters_ = std::move(order.parameters);
   on_wired();
   send(supervisor_, Prepared{});
 }
@@ -119,6 +120,7 @@ void Participant::stop() {
 void Participant::on_exit() {
   on_stop();
   ports_.clear();
+  parameters_.clear();
   supervisor_ = nullptr;
 }
 

@@ -56,6 +56,7 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   bool is_wired() const { return supervisor_ != nullptr; }
 
   Ports ports_;
+  std::vector<HeldTensor> parameters_;
   std::shared_ptr<ExecutorStatus> status_ = std::make_shared<ExecutorStatus>();
 
  private:

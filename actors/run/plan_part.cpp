@@ -35,6 +35,7 @@ void PlanPart::borrowed_tensors() {
       if (input.parameter) read.insert(*input.parameter);
     for (const auto& output : actor.outputs)
       if (output.parameter) written.insert(*output.parameter);
+    for (const auto& parameter : actor.parameters) (parameter.written ? written : read).insert(parameter.ref);
   }
   for (const auto& parameter : together_.plan->parameters) {
     const auto& ref = parameter.ref;
@@ -105,6 +106,15 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
   return runtime_.system().spawn<SegmentActor, caf::detached>(std::move(setup));
 }
 
+std::vector<HeldTensor> PlanPart::held_by(const std::vector<std::int32_t>& segments) const {
+  std::vector<HeldTensor> held;
+  for (auto segment : segments)
+    for (auto actor : together_.plan->segments[segment].actors)
+      for (const auto& [ref, written] : together_.plan->actors[actor].parameters)
+        held.push_back({context_->store->borrowed(ref), written ? context_->store->counter(ref) : nullptr});
+  return held;
+}
+
 void PlanPart::spawn() {
   const Wiring wiring(*together_.plan, process_);
   try {
@@ -125,6 +135,7 @@ void PlanPart::spawn() {
     wires[i].generation = together_.generation;
     wires[i].rank = rank();
     wires[i].status = statuses_[i];
+    wires[i].parameters = held_by(wiring.nodes()[i].segments);
     supervised.push_back(
         {actors_[i], statuses_[i]->name, has_source(wiring.nodes()[i].segments), statuses_[i], std::move(wires[i])});
   }

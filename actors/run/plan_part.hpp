@@ -58,6 +58,7 @@ class PlanPart {
                             const std::vector<Tensor>& shared_buffers);
   int rank() const;
   std::vector<Tensor> allocate_shared_buffers() const;
+  std::vector<HeldTensor> held_by(const std::vector<std::int32_t>& segments) const;
   bool has_source(const std::vector<std::int32_t>& segments) const;
 
   Runtime runtime_;

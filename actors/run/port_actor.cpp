@@ -93,6 +93,24 @@ void PortActor::end() {
   report_if_finished();
 }
 
+const Tensor& PortActor::parameter(std::size_t i) const {
+  if (i >= parameters_.size())
+    throw Error(name_in_plan(), "holds " + std::to_string(parameters_.size()) + " parameters, so none has the number " +
+                                    std::to_string(i));
+  return parameters_[i].tensor;
+}
+
+void PortActor::update_parameter(std::size_t i, const std::function<void(const Tensor& parameter)>& write) {
+  const auto& tensor = parameter(i);
+  const auto& updates = parameters_[i].updates;
+  if (!updates) throw Error(name_in_plan(), "only reads parameter " + std::to_string(i));
+  if (updates->writing())
+    throw Error(name_in_plan(), "parameter " + std::to_string(i) + " may be half-written: an update of it has failed");
+  updates->begin_update();
+  write(tensor);
+  updates->finish_update();
+}
+
 // ---- orders of the supervisor
 
 std::int64_t PortActor::on_prepare(const PrepareRun& order) {

@@ -67,6 +67,11 @@ class PortActor : public Participant {
 
   // ---- For both.
 
+  /// Parameter i of those that the plan says this actor holds. Only while a run is in progress, in its handlers.
+  const Tensor& parameter(std::size_t i) const;
+  /// Writes to parameter i, and counts that as an update. If `write` throws, the parameter is broken after the run.
+  /// After a failed run the parameters of a replica are whole if all were updated as often, so update once a step.
+  void update_parameter(std::size_t i, const std::function<void(const Tensor& parameter)>& write);
   /// A run is about to start.
   virtual void on_run(const RunInfo& /*run*/) {}
   /// For handlers of the subclass's own messages, own_handlers(): one that makes a firing possible calls this.
@@ -129,6 +134,8 @@ struct ExternalPorts {
   /// Default: an actor without inputs is a source, others follow their inputs.
   std::optional<Pacing> pacing = {};
   FiringRule rule = FiringRule::all_inputs;
+  /// What it holds of the store; the plan must have them, see Plan::add_parameter.
+  std::vector<HeldParameter> parameters = {};
 };
 
 /// A plan actor that is a user's: `external<MyActor>("mine", {.inputs = {...}, .outputs = {...}}, arguments...)`.
@@ -142,6 +149,7 @@ PlanActor external(std::string name, ExternalPorts ports, Arguments... arguments
   actor.pacing = ports.pacing.value_or(ports.inputs.empty() ? Pacing::source : Pacing::follows);
   actor.rule = ports.rule;
   actor.declared_inputs = std::move(ports.inputs);
+  actor.parameters = std::move(ports.parameters);
   actor.task.kind = "external";
   actor.spawn_external = [=](caf::actor_system& system) {
     return caf::actor_cast<caf::actor>(system.spawn<Actor>(arguments...));

@@ -1,0 +1,163 @@
+// Users' actors that hold parameters of the store.
+
+#include "troupe/actors/plan/plan_text.hpp"
+#include "troupe/actors/run/lease.hpp"
+#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const TensorInfo kPair{Shape{2}, DType::float32};
+constexpr std::int64_t kNever = -1;
+
+/// Passes pairs on, each multiplied by parameter 0, and adds them to parameter 1. Fails within the update of a step.
+class Accumulator final : public PortActor {
+ public:
+  Accumulator(caf::actor_config& config, std::int64_t fails_at) : PortActor(config), fails_at_(fails_at) {}
+
+ protected:
+  void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs) override {
+    outputs[0] = inputs[0].clone();
+    for (auto& element : outputs[0].mutable_data<float>()) element *= parameter(0).item<float>();
+    update_parameter(1, [&](const Tensor& sum) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        sum.mutable_data<float>()[i] += inputs[0].data<float>()[i];
+        if (step == fails_at_) throw Error("accumulator", "fails");
+      }
+    });
+  }
+
+ private:
+  std::int64_t fails_at_;
+};
+
+/// Does with its parameters what it must not.
+class Meddler final : public PortActor {
+ public:
+  Meddler(caf::actor_config& config, std::size_t number) : PortActor(config), number_(number) {}
+
+ protected:
+  void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor>) override {
+    update_parameter(number_, [](const Tensor&) {});
+  }
+
+ private:
+  std::size_t number_;
+};
+
+constexpr auto kHost = DeviceType::cpu;
+
+/// source -> accumulator -> sink, for `steps` steps.
+Plan accumulating_plan(std::vector<float>& record, std::int64_t steps, std::int64_t fails_at = kNever) {
+  Plan plan;
+  plan.add_parameter({{"factor", 0}, {Shape{}, DType::float32}, {kHost, 0}, Initializer::constant(2.0)});
+  plan.add_parameter({{"sum", 0}, kPair, {kHost, 0}, Initializer::zeros()});
+  const auto source = plan.add(counting_source("source", steps));
+  const auto accumulator = plan.add(external<Accumulator>(
+      "accumulator", {.inputs = {kPair}, .outputs = {kPair}, .parameters = {{{"factor", 0}}, {{"sum", 0}, true}}},
+      fails_at));
+  plan.connect(source, 0, accumulator);
+  plan.connect(accumulator, 0, plan.add(recording_sink("sink", record)));
+  return plan;
+}
+
+SpawnContext context_with(const std::shared_ptr<ParameterStore>& store) {
+  SpawnContext context;
+  context.store = store;
+  return context;
+}
+
+}  // namespace
+
+TEST_CASE("a user's actor reads and updates parameters of the store, over runs, in every grain") {
+  for (const auto grain : {Grain::fused, Grain::chains, Grain::per_op}) {
+    auto runtime = scheduled_runtime(1);
+    const auto store = std::make_shared<ParameterStore>();
+    std::vector<float> record;
+    SpawnedPlan plan(runtime, in_grain(accumulating_plan(record, 5), grain), context_with(store));
+    plan.start({});
+    plan.wait();
+    CHECK(record == std::vector<float>{0.0F, 2.0F, 4.0F, 6.0F, 8.0F});
+    CHECK(store->get("sum").data<float>()[0] == 10.0F);
+    CHECK(store->get("sum").data<float>()[1] == -10.0F);
+    CHECK(store->newest_updates("sum") == 5);
+    store->set("factor", Tensor::scalar(3.0F));
+    record.clear();
+    plan.start({});
+    plan.wait();
+    CHECK(record.back() == 12.0F);
+    CHECK(store->get("sum").data<float>()[0] == 20.0F);
+  }
+}
+
+TEST_CASE("what a user's actor writes is borrowed for the run, and broken if it fails in an update") {
+  auto runtime = scheduled_runtime(2);
+  const auto store = std::make_shared<ParameterStore>();
+  std::vector<float> record;
+  SpawnedPlan plan(runtime, split(accumulating_plan(record, 5, 3)), context_with(store));
+  {
+    const auto reading = store->borrow({}, {{"sum", 0}}, "another run");
+    CHECK_THROWS_WITH(plan.start({}), Contains("'sum'") && Contains("another run"));
+  }
+  plan.start({});
+  CHECK_THROWS_WITH(plan.wait(), Contains("[accumulator] fails"));
+  CHECK_THROWS_WITH(store->get("sum"), Contains("may be half-written"));
+  store->set("sum", Tensor(Shape{2}, DType::float32));
+  CHECK(store->get("sum").data<float>()[0] == 0.0F);
+}
+
+TEST_CASE("parameters that a user's actor cannot hold are refused") {
+  auto runtime = scheduled_runtime(3);
+  std::vector<float> record;
+  const auto error_of = [&](auto change) {
+    auto plan = accumulating_plan(record, 2);
+    change(plan);
+    try {
+      SpawnedPlan spawned(runtime, split(plan));
+      spawned.start({});
+      spawned.wait();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(error_of([](Plan& plan) { plan.actors[1].parameters[0].ref.name = "other"; }),
+             Contains("'accumulator' refers to parameter 'other'"));
+  CHECK_THAT(error_of([](Plan& plan) {
+               plan.parameters[1].device = {DeviceType::cuda, 0};
+             }),
+             Contains("'accumulator' holds parameter 'sum', which is on cuda:0"));
+  CHECK_THAT(error_of([](Plan& plan) { plan.actors[0].parameters = plan.actors[1].parameters; }),
+             Contains("'source' holds parameters but is not an external actor"));
+  CHECK_THAT(error_of([](Plan& plan) {
+               auto second =
+                   external<Meddler>("second", {.inputs = {kPair}, .parameters = {{{"sum", 0}, true}}}, std::size_t{0});
+               plan.connect(0, 0, plan.add(second));
+             }),
+             Contains("'second' writes parameter 'sum', which 'accumulator' writes too"));
+  const auto meddle = [&](std::size_t number) {
+    return error_of([&](Plan& plan) {
+      plan.connect(
+          0, 0, plan.add(external<Meddler>("meddler", {.inputs = {kPair}, .parameters = {{{"factor", 0}}}}, number)));
+    });
+  };
+  CHECK_THAT(meddle(0), Contains("[meddler] only reads parameter 0"));
+  CHECK_THAT(meddle(1), Contains("[meddler] holds 1 parameters, so none has the number 1"));
+}
+
+TEST_CASE("held parameters are part of what a plan is") {
+  std::vector<float> record;
+  const auto plan = split(accumulating_plan(record, 2));
+  auto other = plan;
+  CHECK(hash_of(plan) == hash_of(other));
+  other.actors[1].parameters[0].written = true;
+  CHECK_FALSE(plan == other);
+  CHECK(hash_of(plan) != hash_of(other));
+  CHECK_THAT(to_text(plan), Contains("reads 'factor', writes 'sum'"));
+}
