@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/exp.hpp"
 #include "troupe/ops/cpu/functions.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/cpu/onednn.hpp"
 
 namespace troupe::cpu {

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
@@ -145,7 +145,7 @@ float epsilon_of(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
   const auto channels = call.inputs[0].shape.back(0);
-  return loop_kernel([centre = Repeated(channels), totals = ChannelSums(channels)](Inputs in, Outputs out) mutable {
+  return function_kernel([centre = Repeated(channels), totals = ChannelSums(channels)](Inputs in, Outputs out) mutable {
     const auto *x = floats(in[0]), *c = centre.fill(floats(in[1]));
     totals.add_up(in[0].elements(), mutable_floats(out[0]),
                   [&](auto n, auto runs, auto at, float* sums, float* squares) {
@@ -155,8 +155,8 @@ std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
-  return loop_kernel([channels = call.inputs[1].shape[0], elements = call.attributes.integer("elements")](Inputs in,
-                                                                                                          Outputs out) {
+  return function_kernel([channels = call.inputs[1].shape[0], elements = call.attributes.integer("elements")](
+                             Inputs in, Outputs out) {
     const auto count = static_cast<double>(std::max<std::int64_t>(1, BatchInfo::read(in[2]).global_rows * elements));
     mutable_floats(out[2])[0] = static_cast<float>(count);
     for (std::int64_t c = 0; c < channels; ++c) {
@@ -170,8 +170,9 @@ std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
   const auto channels = call.inputs[0].shape.back(0);
-  return loop_kernel([channels, factors = Repeated(channels), shifts = Repeated(channels), epsilon = epsilon_of(call),
-                      relu = call.attributes.flag("relu")](Inputs in, Outputs out) mutable {
+  return function_kernel([channels, factors = Repeated(channels), shifts = Repeated(channels),
+                          epsilon = epsilon_of(call),
+                          relu = call.attributes.flag("relu")](Inputs in, Outputs out) mutable {
     const auto *mean = floats(in[1]), *variance = floats(in[2]), *scale = floats(in[3]), *bias = floats(in[4]);
     const auto* factor = factors.fill([&](auto c) { return inverse_deviation(variance[c], epsilon) * scale[c]; });
     const auto* shift = shifts.fill([&](auto c) { return bias[c] - mean[c] * factor[c]; });
@@ -185,8 +186,8 @@ std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
-  return loop_kernel([channels, means = Repeated(channels), totals = ChannelSums(channels), epsilon = epsilon_of(call)](
-                         Inputs in, Outputs out) mutable {
+  return function_kernel([channels, means = Repeated(channels), totals = ChannelSums(channels),
+                          epsilon = epsilon_of(call)](Inputs in, Outputs out) mutable {
     const auto* mean = means.fill(floats(in[2]));
     auto* sums = mutable_floats(out[0]);
     totals.add_up(in[0].elements(), sums, [&](auto n, auto runs, auto at, float* of_dy, float* of_products) {
@@ -199,8 +200,9 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
 // dx = scale / deviation (dy - mean of dy - z mean of dy z), where z is the normalised x.
 std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
-  return loop_kernel([channels, means = Repeated(channels), factors = Repeated(channels), alongs = Repeated(channels),
-                      shifts = Repeated(channels), epsilon = epsilon_of(call)](Inputs in, Outputs out) mutable {
+  return function_kernel([channels, means = Repeated(channels), factors = Repeated(channels),
+                          alongs = Repeated(channels), shifts = Repeated(channels),
+                          epsilon = epsilon_of(call)](Inputs in, Outputs out) mutable {
     const auto *variance = floats(in[3]), *scale = floats(in[4]), *sums = in.size() == 7 ? floats(in[6]) : nullptr;
     const auto count = floats(in[5])[0];
     const auto* mean = means.fill(floats(in[2]));

@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "troupe/ops/cpu/broadcast.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
 
@@ -33,7 +33,7 @@ template <class Compare>
 std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
   return with_type(call.inputs[0].dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    return loop_kernel([walk = Broadcast(call), compare](Inputs in, Outputs out) {
+    return function_kernel([walk = Broadcast(call), compare](Inputs in, Outputs out) {
       const auto [a_step, b_step, unused] = walk.steps();
       walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
         const auto* a = elements<T>(in[0]) + from[0];
@@ -76,7 +76,7 @@ std::unique_ptr<Kernel> make_less_equal(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_where(const OpCall& call) {
-  return loop_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {
+  return function_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {
     const auto [condition_step, a_step, b_step] = walk.steps();
     walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
       const auto* condition = elements<std::uint8_t>(in[0]) + from[0];
@@ -94,7 +94,7 @@ std::unique_ptr<Kernel> make_cast(const OpCall& call) {
     return with_type(call.outputs[0].dtype, [&](auto* to_type) {
       using From = std::remove_pointer_t<decltype(from_type)>;
       using To = std::remove_pointer_t<decltype(to_type)>;
-      return loop_kernel([](Inputs in, Outputs out) {
+      return function_kernel([](Inputs in, Outputs out) {
         const auto* x = elements<From>(in[0]);
         for (std::int64_t i = 0; i < out[0].elements(); ++i) elements<To>(out[0])[i] = cast_number<To>(x[i]);
       });

@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/exp.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
 
@@ -77,7 +77,7 @@ TROUPE_SIMD_CLONES void scaled_exp(std::int64_t n, const float* x, float factor,
 }  // namespace
 
 std::unique_ptr<Kernel> make_log_softmax(const OpCall& call) {
-  return loop_kernel([width = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
+  return function_kernel([width = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[0], width, [&](std::int64_t row) {
       log_softmax_row(width, floats(in[0]) + row * width, mutable_floats(out[0]) + row * width);
     });
@@ -86,7 +86,7 @@ std::unique_ptr<Kernel> make_log_softmax(const OpCall& call) {
 
 // dx = dy - exp(y) sum(dy).
 std::unique_ptr<Kernel> make_log_softmax_grad(const OpCall& call) {
-  return loop_kernel([width = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
+  return function_kernel([width = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[0], width, [&](std::int64_t row) {
       const auto* dy = floats(in[0]) + row * width;
       exp_minus(width, floats(in[1]) + row * width, -sum_of(width, dy), dy, -1.0F,
@@ -96,7 +96,7 @@ std::unique_ptr<Kernel> make_log_softmax_grad(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
-  return loop_kernel(
+  return function_kernel(
       [classes = call.inputs[0].shape.back(0), target = Target(call.attributes)](Inputs in, Outputs out) {
         const auto labels = in[1].data<std::int32_t>();
         auto loss = out[0].mutable_data<float>();
@@ -114,7 +114,7 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad(const OpCall& call) {
-  return loop_kernel(
+  return function_kernel(
       [classes = call.inputs[1].shape.back(0), target = Target(call.attributes)](Inputs in, Outputs out) {
         const auto dloss = in[0].data<float>();
         const auto labels = in[2].data<std::int32_t>();
@@ -134,7 +134,7 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy_grad(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {
-  return loop_kernel([classes = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
+  return function_kernel([classes = call.inputs[0].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[0], classes, [&](std::int64_t row) {
       auto* log_probabilities = mutable_floats(out[1]) + row * classes;
       log_softmax_row(classes, floats(in[0]) + row * classes, log_probabilities);
@@ -145,7 +145,7 @@ std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {
 
 // The probabilities need not add up to 1: dx = dloss (exp(y) sum(p) - p).
 std::unique_ptr<Kernel> make_soft_cross_entropy_grad(const OpCall& call) {
-  return loop_kernel([classes = call.inputs[1].shape.back(0)](Inputs in, Outputs out) {
+  return function_kernel([classes = call.inputs[1].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[1], classes, [&](std::int64_t row) {
       const auto dloss = floats(in[0])[row];
       const auto* probabilities = floats(in[2]) + row * classes;
@@ -156,7 +156,7 @@ std::unique_ptr<Kernel> make_soft_cross_entropy_grad(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_count_correct(const OpCall& call) {
-  return loop_kernel(
+  return function_kernel(
       [classes = call.inputs[0].shape.back(0), target = Target(call.attributes)](Inputs in, Outputs out) {
         const auto labels = in[1].data<std::int32_t>();
         std::int64_t correct = 0;

@@ -1,5 +1,5 @@
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
@@ -62,8 +62,8 @@ std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
   // Initialisers and shuffling use the seed as it is.
   const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed")) ^ kDropoutKey;
   const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
-  return loop_kernel([=, width = call.inputs[0].shape.row_elements(),
-                      factor = static_cast<float>(kNumbers / (kNumbers - least))](Inputs in, Outputs out) {
+  return function_kernel([=, width = call.inputs[0].shape.row_elements(),
+                          factor = static_cast<float>(kNumbers / (kNumbers - least))](Inputs in, Outputs out) {
     const auto part = BatchInfo::read(in[1]);
     for (std::int64_t row = 0; row < out[0].shape()[0]; ++row) {
       const RowKey key{seed, static_cast<std::uint32_t>(part.first_row + row), static_cast<std::uint32_t>(part.step),

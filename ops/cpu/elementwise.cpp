@@ -1,6 +1,6 @@
 #include "troupe/ops/cpu/broadcast.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/cpu/relu.hpp"
 
 namespace troupe::cpu {
@@ -53,7 +53,7 @@ using Run = void (*)(std::int64_t, const float*, std::int64_t, const float*, std
 
 std::unique_ptr<Kernel> make_broadcast(const OpCall& call, Run run) {
   const Broadcast walk(call);
-  return loop_kernel([walk, run](Inputs in, Outputs out) {
+  return function_kernel([walk, run](Inputs in, Outputs out) {
     const auto* a = floats(in[0]);
     const auto* b = floats(in[1]);
     auto* y = mutable_floats(out[0]);
@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> make_div(const OpCall& call) {
 }
 // Of the second input only the shape counts: its dtype may be any.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
-  return loop_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {
+  return function_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {
     walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
       const auto* x = floats(in[0]) + from[0];
       copy_run(walk.run_length(), x, walk.steps()[0], x, walk.steps()[0], mutable_floats(out[0]) + at);
@@ -88,17 +88,17 @@ std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_scale(const OpCall& call) {
-  return loop_kernel([factor = static_cast<float>(call.attributes.number("factor"))](Inputs in, Outputs out) {
+  return function_kernel([factor = static_cast<float>(call.attributes.number("factor"))](Inputs in, Outputs out) {
     scale_all(in[0].elements(), floats(in[0]), factor, mutable_floats(out[0]));
   });
 }
 
 std::unique_ptr<Kernel> make_relu(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) { relu(in[0].elements(), floats(in[0]), mutable_floats(out[0])); });
+  return function_kernel([](Inputs in, Outputs out) { relu(in[0].elements(), floats(in[0]), mutable_floats(out[0])); });
 }
 
 std::unique_ptr<Kernel> make_relu_grad(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) {
+  return function_kernel([](Inputs in, Outputs out) {
     relu_grad_all(in[0].elements(), floats(in[0]), floats(in[1]), mutable_floats(out[0]));
   });
 }

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
 
@@ -24,7 +24,7 @@ void copy_elements(const Tensor& from, const Tensor& to) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_all_finite(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) {
+  return function_kernel([](Inputs in, Outputs out) {
     bool finite = true;
     for (const auto& tensor : in) finite = finite && first_not_finite(tensor) == nullptr;
     mutable_floats(out[0])[0] = finite ? 1.0F : 0.0F;
@@ -32,14 +32,14 @@ std::unique_ptr<Kernel> make_all_finite(const OpCall&) {
 }
 
 std::unique_ptr<Kernel> make_at_least(const OpCall& call) {
-  return loop_kernel([threshold = static_cast<float>(call.attributes.number("threshold"))](Inputs in, Outputs out) {
+  return function_kernel([threshold = static_cast<float>(call.attributes.number("threshold"))](Inputs in, Outputs out) {
     for (std::int64_t i = 0; i < in[0].elements(); ++i)
       mutable_floats(out[0])[i] = floats(in[0])[i] >= threshold ? 1.0F : 0.0F;
   });
 }
 
 std::unique_ptr<Kernel> make_check_finite(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) {
+  return function_kernel([](Inputs in, Outputs out) {
     if (const auto* element = first_not_finite(in[0]))
       throw Error("check_finite", "the value is " + std::to_string(*element));
     copy_elements(in[0], out[0]);
@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> make_check_finite(const OpCall&) {
 }
 
 std::unique_ptr<Kernel> make_control_dependency(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) { copy_elements(in[0], out[0]); });
+  return function_kernel([](Inputs in, Outputs out) { copy_elements(in[0], out[0]); });
 }
 
 }  // namespace troupe::cpu

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
 
@@ -30,7 +30,7 @@ TROUPE_SIMD_CLONES void add_to(std::int64_t n, const float* x, float* sum) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_gather(const OpCall& call) {
-  return loop_kernel(
+  return function_kernel(
       [rows = call.inputs[0].shape[0], width = call.inputs[0].shape.row_elements()](Inputs in, Outputs out) {
         for_each_index("gather", in[1], rows, [&](std::int64_t i, std::int64_t index) {
           std::memcpy(mutable_floats(out[0]) + i * width, floats(in[0]) + index * width,
@@ -40,7 +40,7 @@ std::unique_ptr<Kernel> make_gather(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_scatter_add(const OpCall& call) {
-  return loop_kernel(
+  return function_kernel(
       [rows = call.outputs[0].shape[0], width = call.outputs[0].shape.row_elements()](Inputs in, Outputs out) {
         std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
         for_each_index("scatter_add", in[1], rows, [&](std::int64_t i, std::int64_t index) {
@@ -50,7 +50,7 @@ std::unique_ptr<Kernel> make_scatter_add(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_one_hot(const OpCall& call) {
-  return loop_kernel([classes = call.attributes.integer("classes")](Inputs in, Outputs out) {
+  return function_kernel([classes = call.attributes.integer("classes")](Inputs in, Outputs out) {
     std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
     for_each_index("one_hot", in[0], classes,
                    [&](std::int64_t i, std::int64_t index) { mutable_floats(out[0])[i * classes + index] = 1.0F; });

@@ -3,9 +3,9 @@
 
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/functions.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/cpu/onednn.hpp"
 
 namespace troupe::cpu {

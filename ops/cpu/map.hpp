@@ -1,6 +1,6 @@
 #pragma once
 
-#include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 
 namespace troupe::cpu {
 
@@ -21,11 +21,11 @@ using BinaryLoop = void (*)(std::int64_t n, const float* a, const float* b, floa
 
 /// A kernel that is one such loop over all elements.
 inline std::unique_ptr<Kernel> map_kernel(UnaryLoop loop) {
-  return loop_kernel(
+  return function_kernel(
       [loop](Inputs in, Outputs out) { loop(out[0].elements(), floats(in[0]), mutable_floats(out[0])); });
 }
 inline std::unique_ptr<Kernel> map_kernel(BinaryLoop loop) {
-  return loop_kernel([loop](Inputs in, Outputs out) {
+  return function_kernel([loop](Inputs in, Outputs out) {
     loop(out[0].elements(), floats(in[0]), floats(in[1]), mutable_floats(out[0]));
   });
 }

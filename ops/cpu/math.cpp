@@ -69,20 +69,20 @@ std::unique_ptr<Kernel> make_abs_grad(const OpCall&) {
 std::unique_ptr<Kernel> make_pow(const OpCall& call) {
   const auto exponent = static_cast<float>(call.attributes.number("exponent"));
   if (exponent == 2.0F) return map_kernel(square_loop);
-  return loop_kernel([exponent](Inputs in, Outputs out) {
+  return function_kernel([exponent](Inputs in, Outputs out) {
     const auto x = in[0].data<float>();
     std::ranges::transform(x, mutable_floats(out[0]), [exponent](float v) { return std::pow(v, exponent); });
   });
 }
 
 std::unique_ptr<Kernel> make_clip(const OpCall& call) {
-  return loop_kernel([limits = Limits(call)](Inputs in, Outputs out) {
+  return function_kernel([limits = Limits(call)](Inputs in, Outputs out) {
     clip_loop(out[0].elements(), floats(in[0]), limits.least, limits.most, mutable_floats(out[0]));
   });
 }
 
 std::unique_ptr<Kernel> make_clip_grad(const OpCall& call) {
-  return loop_kernel([limits = Limits(call)](Inputs in, Outputs out) {
+  return function_kernel([limits = Limits(call)](Inputs in, Outputs out) {
     clip_grad_loop(out[0].elements(), floats(in[0]), floats(in[1]), limits.least, limits.most, mutable_floats(out[0]));
   });
 }

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/max_pool.hpp"
 
 namespace troupe::cpu {
@@ -184,7 +184,7 @@ class MaxPoolGradient final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_max_pool(const OpCall& call) {
-  return loop_kernel(
+  return function_kernel(
       [p = Pooling(call.attributes, call.inputs[0].shape, call.outputs[0].shape)](Inputs in, Outputs out) {
         const auto image = p.image_elements(), pooled = p.pooled_elements();
         auto* places = reinterpret_cast<std::uint8_t*>(out[1].address());

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
 
@@ -48,7 +48,7 @@ TROUPE_SIMD_CLONES void normalize_row_grad(std::int64_t n, const float* dy, cons
 std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centred) {
   const auto width = call.inputs[0].shape.back(0);
   const auto epsilon = static_cast<float>(call.attributes.number("epsilon"));
-  return loop_kernel([=](Inputs in, Outputs out) {
+  return function_kernel([=](Inputs in, Outputs out) {
     for (std::int64_t row = 0; row < in[0].elements() / width; ++row) {
       const auto* x = floats(in[0]) + row * width;
       const auto found = statistics(width, x, epsilon, centred);
@@ -62,7 +62,7 @@ std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centred) {
 
 std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centred) {
   const auto width = call.inputs[1].shape.back(0);
-  return loop_kernel([=](Inputs in, Outputs out) {
+  return function_kernel([=](Inputs in, Outputs out) {
     for (std::size_t i = 1; i < out.size(); ++i) std::ranges::fill(out[i].mutable_data<float>(), 0.0F);
     for (std::int64_t row = 0; row < in[1].elements() / width; ++row) {
       const RowStatistics found{centred ? floats(in[3])[row] : 0.0F, floats(in[centred ? 4 : 3])[row]};

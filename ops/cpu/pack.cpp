@@ -1,14 +1,14 @@
 #include <cstring>
 
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/reshape.hpp"
 
 namespace troupe::cpu {
 
 // The memory plan puts the parts into the block as they are computed; then there is nothing to copy.
 std::unique_ptr<Kernel> make_pack(const OpCall& call) {
-  return loop_kernel([offsets = pack_offsets(call.inputs)](Inputs in, Outputs out) {
+  return function_kernel([offsets = pack_offsets(call.inputs)](Inputs in, Outputs out) {
     for (std::size_t i = 0; i < in.size(); ++i) {
       auto* place = mutable_floats(out[0]) + offsets[i];
       if (place != floats(in[i]) && in[i].bytes() > 0) std::memcpy(place, in[i].address(), in[i].bytes());

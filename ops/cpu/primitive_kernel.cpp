@@ -1,7 +1,7 @@
 #include "troupe/ops/cpu/primitive_kernel.hpp"
 
 #include "troupe/ops/core/allocator.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/relu.hpp"
 
 namespace troupe::cpu {

@@ -4,9 +4,9 @@
 #include <limits>
 #include <vector>
 
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
@@ -99,7 +99,7 @@ void reduce(const Reduction& plan, const float* x, float* y, const Combine& comb
 }  // namespace
 
 std::unique_ptr<Kernel> make_reduce_sum(const OpCall& call) {
-  return loop_kernel([plan = plan_reduction(call)](Inputs in, Outputs out) {
+  return function_kernel([plan = plan_reduction(call)](Inputs in, Outputs out) {
     std::memset(out[0].address(), 0, out[0].bytes());
     reduce(plan, floats(in[0]), mutable_floats(out[0]));
   });
@@ -107,7 +107,7 @@ std::unique_ptr<Kernel> make_reduce_sum(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   const auto count = call.inputs[0].shape.elements() / call.outputs[0].shape.elements();
-  return loop_kernel([plan = plan_reduction(call), count](Inputs in, Outputs out) {
+  return function_kernel([plan = plan_reduction(call), count](Inputs in, Outputs out) {
     std::memset(out[0].address(), 0, out[0].bytes());
     reduce(plan, floats(in[0]), mutable_floats(out[0]));
     for (auto& element : out[0].mutable_data<float>()) element /= static_cast<float>(count);
@@ -117,7 +117,7 @@ std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
 namespace {
 
 std::unique_ptr<Kernel> make_extreme(const OpCall& call, const Combine& combine, float least) {
-  return loop_kernel([plan = plan_reduction(call), combine, least](Inputs in, Outputs out) {
+  return function_kernel([plan = plan_reduction(call), combine, least](Inputs in, Outputs out) {
     std::ranges::fill(out[0].mutable_data<float>(), least);
     reduce(plan, floats(in[0]), mutable_floats(out[0]), combine);
   });
@@ -152,8 +152,8 @@ std::unique_ptr<Kernel> make_reduce_min(const OpCall& call) {
 std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
   const auto results = static_cast<std::size_t>(call.outputs[0].shape.elements());
   const auto count = static_cast<double>(call.inputs[0].shape.elements()) / static_cast<double>(results);
-  return loop_kernel([plan = plan_reduction(call), count, results, means = std::vector<double>(results),
-                      squares = std::vector<double>(results)](Inputs in, Outputs out) mutable {
+  return function_kernel([plan = plan_reduction(call), count, results, means = std::vector<double>(results),
+                          squares = std::vector<double>(results)](Inputs in, Outputs out) mutable {
     const auto* x = floats(in[0]);
     std::ranges::fill(means, 0.0);
     std::ranges::fill(squares, 0.0);
@@ -166,14 +166,14 @@ std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_batch_mean(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) {
+  return function_kernel([](Inputs in, Outputs out) {
     const auto global_rows = BatchInfo::read(in[1]).global_rows;
     out[0].mutable_data<float>()[0] = sum_of(in[0].elements(), floats(in[0])) / static_cast<float>(global_rows);
   });
 }
 
 std::unique_ptr<Kernel> make_batch_mean_grad(const OpCall&) {
-  return loop_kernel([](Inputs in, Outputs out) {
+  return function_kernel([](Inputs in, Outputs out) {
     const auto global_rows = BatchInfo::read(in[1]).global_rows;
     const auto row_gradient = in[0].data<float>()[0] / static_cast<float>(global_rows);
     for (auto& element : out[0].mutable_data<float>()) element = row_gradient;

@@ -3,8 +3,8 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/box_copy.hpp"
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
@@ -67,14 +67,14 @@ std::unique_ptr<Kernel> make_slice(const OpCall& call) {
   const auto& sizes = call.outputs[0].shape;
   const BoxCopy copy({call.inputs[0].shape, call.attributes.list("begin")}, {sizes, List(sizes.rank(), 0)}, sizes,
                      size_of(call.outputs[0].dtype));
-  return loop_kernel([copy](Inputs in, Outputs out) { copy(in[0].address(), out[0].address()); });
+  return function_kernel([copy](Inputs in, Outputs out) { copy(in[0].address(), out[0].address()); });
 }
 
 std::unique_ptr<Kernel> make_pad(const OpCall& call) {
   const auto& sizes = call.inputs[0].shape;
   const BoxCopy copy({sizes, List(sizes.rank(), 0)}, {call.outputs[0].shape, call.attributes.list("before")}, sizes,
                      size_of(call.outputs[0].dtype));
-  return loop_kernel([copy, value = call.attributes.number("value")](Inputs in, Outputs out) {
+  return function_kernel([copy, value = call.attributes.number("value")](Inputs in, Outputs out) {
     fill(out[0], value);
     copy(in[0].address(), out[0].address());
   });
@@ -89,7 +89,7 @@ std::unique_ptr<Kernel> make_concat(const OpCall& call) {
                         BoxCopy::Corner{call.outputs[0].shape, begin}, input.shape, size_of(input.dtype));
     begin[axis] += input.shape[axis];
   }
-  return loop_kernel([copies](Inputs in, Outputs out) {
+  return function_kernel([copies](Inputs in, Outputs out) {
     for (std::size_t i = 0; i < copies.size(); ++i) copies[i](in[i].address(), out[0].address());
   });
 }
@@ -97,7 +97,7 @@ std::unique_ptr<Kernel> make_concat(const OpCall& call) {
 std::unique_ptr<Kernel> make_slice_rows(const OpCall& call) {
   const auto begin = call.attributes.integer("begin");
   const auto width = call.inputs[0].shape.row_elements();
-  return loop_kernel([begin, width](Inputs in, Outputs out) {
+  return function_kernel([begin, width](Inputs in, Outputs out) {
     const CommonRows rows(part_of("slice_rows", in[1], in[0].shape()[0]), begin, out[0].shape()[0]);
     std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
     copy_floats(floats(in[0]) + rows.in_part * width, mutable_floats(out[0]) + rows.in_slice * width,
@@ -108,7 +108,7 @@ std::unique_ptr<Kernel> make_slice_rows(const OpCall& call) {
 std::unique_ptr<Kernel> make_slice_rows_grad(const OpCall& call) {
   const auto begin = call.attributes.integer("begin");
   const auto width = call.outputs[0].shape.row_elements();
-  return loop_kernel([begin, width](Inputs in, Outputs out) {
+  return function_kernel([begin, width](Inputs in, Outputs out) {
     const CommonRows rows(part_of("slice_rows_grad", in[1], out[0].shape()[0]), begin, in[0].shape()[0]);
     std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
     copy_floats(floats(in[0]) + rows.in_slice * width, mutable_floats(out[0]) + rows.in_part * width,
@@ -118,7 +118,7 @@ std::unique_ptr<Kernel> make_slice_rows_grad(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_rows_of_part(const OpCall& call) {
   const auto width = call.outputs[0].shape.row_elements();
-  return loop_kernel([width](Inputs in, Outputs out) {
+  return function_kernel([width](Inputs in, Outputs out) {
     const auto part = part_of("rows_of_part", in[2], out[0].shape()[0]);
     if (part.first_row > in[0].shape()[0] - part.rows)
       throw Error("rows_of_part", "rows " + std::to_string(part.first_row) + " to " +

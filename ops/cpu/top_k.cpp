@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
 
@@ -28,7 +28,7 @@ struct AxisOf {
 }  // namespace
 
 std::unique_ptr<Kernel> make_argmax(const OpCall& call) {
-  return loop_kernel([a = AxisOf(call.inputs[0].shape, call.attributes.integer("axis"))](Inputs in, Outputs out) {
+  return function_kernel([a = AxisOf(call.inputs[0].shape, call.attributes.integer("axis"))](Inputs in, Outputs out) {
     auto* place = reinterpret_cast<std::int32_t*>(out[0].address());
     for (std::int64_t o = 0; o < a.outer; ++o)
       for (std::int64_t j = 0; j < a.inner; ++j) {
@@ -43,7 +43,7 @@ std::unique_ptr<Kernel> make_argmax(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_top_k(const OpCall& call) {
   const auto size = call.inputs[0].shape.back(0), k = call.attributes.integer("k");
-  return loop_kernel(
+  return function_kernel(
       [size, k, places = std::vector<std::int32_t>(static_cast<std::size_t>(size))](Inputs in, Outputs out) mutable {
         auto* indices = reinterpret_cast<std::int32_t*>(out[1].address());
         auto* values = mutable_floats(out[0]);
@@ -63,7 +63,7 @@ std::unique_ptr<Kernel> make_top_k(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_top_k_grad(const OpCall& call) {
   const auto size = call.attributes.integer("size"), k = call.inputs[0].shape.back(0);
-  return loop_kernel([size, k](Inputs in, Outputs out) {
+  return function_kernel([size, k](Inputs in, Outputs out) {
     const auto* places = reinterpret_cast<const std::int32_t*>(in[1].address());
     std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
     for (std::int64_t i = 0; i < in[0].elements(); ++i)
@@ -73,7 +73,7 @@ std::unique_ptr<Kernel> make_top_k_grad(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_cumulative_sum(const OpCall& call) {
   const AxisOf axis(call.inputs[0].shape, call.attributes.integer("axis"));
-  return loop_kernel([a = axis, from_end = call.attributes.flag("from_end")](Inputs in, Outputs out) {
+  return function_kernel([a = axis, from_end = call.attributes.flag("from_end")](Inputs in, Outputs out) {
     const auto step = from_end ? -a.inner : a.inner;
     for (std::int64_t o = 0; o < a.outer; ++o) {
       const auto first = o * a.size * a.inner + (from_end ? (a.size - 1) * a.inner : 0);

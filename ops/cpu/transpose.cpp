@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 
 namespace troupe::cpu {
 
@@ -48,7 +48,7 @@ void copy_axis(const Walk& walk, std::size_t axis, const T* from, T*& to) {
 
 template <class T>
 std::unique_ptr<Kernel> make_copy(const OpCall& call) {
-  return loop_kernel([walk = Walk(call)](Inputs in, Outputs out) {
+  return function_kernel([walk = Walk(call)](Inputs in, Outputs out) {
     auto* to = reinterpret_cast<T*>(out[0].address());
     copy_axis(walk, 0, reinterpret_cast<const T*>(in[0].address()), to);
   });

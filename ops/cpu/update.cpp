@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/cpu/loop_kernel.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/ops/nn/schedule.hpp"
 
@@ -104,13 +104,13 @@ float option(const OpCall& call, const char* name) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_learning_rate(const OpCall& call) {
-  return loop_kernel([schedule = Schedule::from(call.attributes)](Inputs in, Outputs out) {
+  return function_kernel([schedule = Schedule::from(call.attributes)](Inputs in, Outputs out) {
     out[0].mutable_data<float>()[0] = static_cast<float>(schedule.at(BatchInfo::read(in[0]).step));
   });
 }
 
 std::unique_ptr<Kernel> make_global_norm_factor(const OpCall& call) {
-  return loop_kernel([limit = call.attributes.number("limit")](Inputs in, Outputs out) {
+  return function_kernel([limit = call.attributes.number("limit")](Inputs in, Outputs out) {
     double squares = 0.0;
     for (const auto& gradient : in)
       for (auto element : gradient.data<float>()) squares += static_cast<double>(element) * element;
@@ -125,7 +125,7 @@ std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
   const bool has_velocity = call.outputs.size() == 2;
   const std::size_t gradient = call.outputs.size();
   const Condition condition{call.inputs.size() > gradient + (clipped ? 3 : 2)};
-  return loop_kernel([=](Inputs in, Outputs out) {
+  return function_kernel([=](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
     const auto rate = floats(in[gradient + 1])[0];
     const auto factor = clipped ? floats(in[gradient + 2])[0] : 1.0F;
@@ -168,7 +168,7 @@ std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
   auto rule = adam_rule(call);
   const auto decay = rule.weight_decay;
   if (decoupled) rule.weight_decay = 0.0F;
-  return loop_kernel([=, bias = BiasCorrection(call)](Inputs in, Outputs out) {
+  return function_kernel([=, bias = BiasCorrection(call)](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
     const auto update = number_of_update(in[5]);
     const auto lr = floats(in[4])[0];
@@ -183,7 +183,7 @@ std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
 std::unique_ptr<Kernel> make_lamb_update(const OpCall& call) {
   const bool clipped = call.attributes.flag("clipped");
   const Condition condition{call.inputs.size() > (clipped ? 7 : 6)};
-  return loop_kernel([=, rule = adam_rule(call), bias = BiasCorrection(call)](Inputs in, Outputs out) {
+  return function_kernel([=, rule = adam_rule(call), bias = BiasCorrection(call)](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
     const auto update = number_of_update(in[5]);
     const auto rate = static_cast<float>(bias.of_m(update)), root = static_cast<float>(bias.of_root(update));
@@ -201,7 +201,7 @@ std::unique_ptr<Kernel> make_squares_update(const OpCall& call) {
   const Condition condition{call.inputs.size() > (clipped ? 5 : 4)};
   const SquaresRule rule{option(call, "keep"), option(call, "add"), option(call, "epsilon"),
                          option(call, "weight_decay")};
-  return loop_kernel([=](Inputs in, Outputs out) {
+  return function_kernel([=](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
     squares_step(out[0].elements(), mutable_floats(out[0]), mutable_floats(out[1]), floats(in[2]), floats(in[3])[0],
                  clipped ? floats(in[4])[0] : 1.0F, rule);
@@ -209,14 +209,14 @@ std::unique_ptr<Kernel> make_squares_update(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_assign(const OpCall& call) {
-  return loop_kernel([condition = Condition{call.inputs.size() == 3}](Inputs in, Outputs out) {
+  return function_kernel([condition = Condition{call.inputs.size() == 3}](Inputs in, Outputs out) {
     if (condition.holds(in)) std::copy_n(floats(in[1]), out[0].elements(), mutable_floats(out[0]));
   });
 }
 
 std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
-  return loop_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 2}](
-                         Inputs in, Outputs out) {
+  return function_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 2}](
+                             Inputs in, Outputs out) {
     auto info = BatchInfo::read(in[0]);
     const bool last = info.step % steps == steps - 1;
     info.step /= steps;
@@ -228,8 +228,8 @@ std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
 // The sum of gradients divided by their number. What the update before left is dropped in its first step, also if the
 // gradient of that is not used.
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
-  return loop_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 4}](
-                         Inputs in, Outputs out) {
+  return function_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 4}](
+                             Inputs in, Outputs out) {
     const bool first = BatchInfo::read(in[2]).step % steps == 0;
     if (first) std::fill_n(mutable_floats(out[0]), out[0].elements(), 0.0F);
     if (condition.holds(in))
@@ -238,8 +238,8 @@ std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_average(const OpCall& call) {
-  return loop_kernel([decay = call.attributes.number("decay"), condition = Condition{call.inputs.size() == 4}](
-                         Inputs in, Outputs out) {
+  return function_kernel([decay = call.attributes.number("decay"), condition = Condition{call.inputs.size() == 4}](
+                             Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
     auto& begun = mutable_floats(out[1])[0];
     if (begun == 0.0F)
@@ -252,12 +252,12 @@ std::unique_ptr<Kernel> make_average(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_step_number(const OpCall&) {
-  return loop_kernel(
+  return function_kernel(
       [](Inputs in, Outputs out) { out[0].mutable_data<std::int64_t>()[0] = BatchInfo::read(in[0]).step; });
 }
 
 std::unique_ptr<Kernel> make_table_rate(const OpCall& call) {
-  return loop_kernel([count = call.inputs[0].shape[0]](Inputs in, Outputs out) {
+  return function_kernel([count = call.inputs[0].shape[0]](Inputs in, Outputs out) {
     mutable_floats(out[0])[0] = floats(in[0])[std::min(BatchInfo::read(in[1]).step, count - 1)];
   });
 }

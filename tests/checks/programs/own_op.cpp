@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "troupe/ops/graph/function_kernel.hpp"
 #include "troupe/ops/graph/gradient.hpp"
-#include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
@@ -28,41 +28,31 @@ std::vector<Value> softsign_gradient(const OpGradient& g) {
 const OpDef kSoftsign{.name = "softsign", .infer = like_input, .gradient = softsign_gradient};
 const OpDef kSoftsignGrad{.name = "softsign_grad", .infer = like_input};
 
-/// Computes every element of output 0 from those of the inputs.
-class Elementwise : public Kernel {
- public:
-  using Element = float (*)(std::span<const Tensor> inputs, std::size_t i);
-  explicit Elementwise(Element element) : element_(element) {}
-  void run(const KernelContext&, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
-    auto y = outputs[0].mutable_data<float>();
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] = element_(inputs, i);
-  }
-
- private:
-  Element element_;
-};
+/// A kernel that computes every element of the output from those of the inputs.
+template <class Element>
+KernelFactory elementwise(Element element) {
+  return [element](const OpCall&) {
+    return function_kernel([element](std::span<const Tensor> in, std::span<const Tensor> out) {
+      auto y = out[0].mutable_data<float>();
+      for (std::size_t i = 0; i < y.size(); ++i) y[i] = element(in, i);
+    });
+  };
+}
 
 void register_softsign() {
-  const auto add = [](const OpDef& op, Elementwise::Element element) {
-    register_op(op);
-    register_kernel(op, DeviceType::cpu, [element](const OpCall&) { return std::make_unique<Elementwise>(element); });
-  };
-  add(kSoftsign, [](std::span<const Tensor> in, std::size_t i) {
-    const float x = in[0].data<float>()[i];
-    return x / (1.0F + std::abs(x));
-  });
-  add(kSoftsignGrad, [](std::span<const Tensor> in, std::size_t i) {
-    const float size = 1.0F + std::abs(in[1].data<float>()[i]);
-    return in[0].data<float>()[i] / (size * size);
-  });
+  register_op(kSoftsign);
+  register_op(kSoftsignGrad);
+  register_kernel(kSoftsign, DeviceType::cpu, elementwise([](std::span<const Tensor> in, std::size_t i) {
+                    return in[0].data<float>()[i] / (1.0F + std::abs(in[0].data<float>()[i]));
+                  }));
+  register_kernel(kSoftsignGrad, DeviceType::cpu, elementwise([](std::span<const Tensor> in, std::size_t i) {
+                    const float size = 1.0F + std::abs(in[1].data<float>()[i]);
+                    return in[0].data<float>()[i] / (size * size);
+                  }));
 }
 
 Value softsign(Value x) {
   return x.builder().apply_one(kSoftsign, {x});
-}
-
-float point(std::int64_t row) {
-  return static_cast<float>(row * 37 % 256) / 64.0F - 2.0F;
 }
 
 }  // namespace
@@ -74,10 +64,10 @@ int main() {
   const Sequential model{Dense{16, softsign}, Dense{1}};
   Trainer trainer{runtime, strategy, model, Adam{.lr = 0.02}, MeanSquaredError{}, {.seed = 1}};
   // y = |x|, which no linear model finds.
+  std::vector<float> x(256), y;
+  for (std::size_t i = 0; i < x.size(); ++i) y.push_back(std::abs(x[i] = static_cast<float>(i) / 64.0F - 2.0F));
   const auto data =
-      Dataset::of_rows(256)
-          .with_function<float>("x", {1}, [](std::int64_t row, std::span<float> to) { to[0] = point(row); })
-          .with_function<float>("y", {1}, [](std::int64_t row, std::span<float> to) { to[0] = std::abs(point(row)); });
+      Dataset::from_arrays({{"x", Tensor::from<float>({256, 1}, x)}, {"y", Tensor::from<float>({256, 1}, y)}});
   const auto before = trainer.evaluate(data).loss;
   trainer.fit(data.batch(32).shuffle(256), {.epochs = 60});
   const auto after = trainer.evaluate(data).loss;
