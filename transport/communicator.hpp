@@ -1,12 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/transport/failure.hpp"
 #include "troupe/transport/link.hpp"
+#include "troupe/transport/progress_listener.hpp"
 #include "troupe/transport/work.hpp"
 
 namespace troupe {
@@ -19,7 +19,7 @@ class Communicator {
  public:
   /// Called, on any thread, when advance() of the work may have more to do. It only wakes someone: it must not call the
   /// communicator or a work itself.
-  using OnProgress = std::function<void()>;
+  using OnProgress = ProgressListener;
 
   virtual ~Communicator() = default;
 

@@ -12,7 +12,7 @@ namespace troupe {
 /// A collective of one rank between its begin, by the conductor, and its end, by the rank's own actor. Never used by
 /// both at once: the conductor's order lies in between.
 struct BegunCollective {
-  std::function<void()> on_progress;
+  ProgressListener on_progress;
   std::unique_ptr<Work> work;
 };
 

@@ -30,6 +30,7 @@ SegmentActor::SegmentActor(caf::actor_config& config, ExecutorSetup setup)
     segment_of_output_.resize(segment_of_output_.size() + layout.outputs.size(), number);
     segments_.push_back(std::move(segment));
   }
+  ready_.reserve(segments_.size());
   setup_.shared_buffers.clear();
   setup_.context.reset();
 }

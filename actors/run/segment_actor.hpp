@@ -1,11 +1,11 @@
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <vector>
 
 #include "troupe/actors/run/busy_threads.hpp"
 #include "troupe/actors/run/participant.hpp"
+#include "troupe/actors/run/ready_queue.hpp"
 #include "troupe/actors/run/segment.hpp"
 #include "troupe/actors/run/trace.hpp"
 
@@ -109,7 +109,7 @@ class SegmentActor final : public Participant {
   ExecutorSetup setup_;
   std::vector<SegmentState> segments_;
   std::vector<std::uint32_t> segment_of_input_, segment_of_output_;
-  std::deque<std::uint32_t> ready_;
+  ReadyQueue ready_;
   std::int64_t first_step_ = 0;
   std::int64_t end_step_ = 0;
   bool sources_open_ = false;

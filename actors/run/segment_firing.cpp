@@ -16,15 +16,14 @@ bool SegmentActor::may_fire(const SegmentState& segment) const {
 void SegmentActor::make_ready(std::uint32_t segment) {
   if (!may_fire(segments_[segment])) return;
   segments_[segment].state = State::queued;
-  ready_.push_back(segment);
+  ready_.push(segment);
 }
 
 void SegmentActor::work() {
   if (working_) return;
   working_ = true;
   while (!ready_.empty()) {
-    const auto segment = ready_.front();
-    ready_.pop_front();
+    const auto segment = ready_.pop();
     if (segments_[segment].task > 0)
       run_tasks(segment);
     else
@@ -162,7 +161,7 @@ void SegmentActor::run_tasks(std::uint32_t number) {
     ++segment.task;
     if (segment.task < count && segments_.size() > 1 && (!ready_.empty() || !mailbox().empty())) {
       segment.state = State::queued;
-      ready_.push_back(number);
+      ready_.push(number);
       return;
     }
   }

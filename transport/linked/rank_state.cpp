@@ -33,7 +33,7 @@ CallSignature signature_of(const FrameHeader& header) {
 RankState::RankState(int rank, std::vector<std::shared_ptr<Link>> links)
     : rank_(rank), links_(std::move(links)), inboxes_(links_.size()) {}
 
-void RankState::listen(std::int64_t key, Listener listener) {
+void RankState::listen(std::int64_t key, ProgressListener listener) {
   std::lock_guard lock(listeners_mutex_);
   if (listener) listeners_[key] = std::move(listener);
 }
@@ -44,7 +44,7 @@ void RankState::forget(std::int64_t key) {
 }
 
 void RankState::notify() {
-  std::vector<Listener> listeners;
+  std::vector<ProgressListener> listeners;
   {
     std::lock_guard lock(listeners_mutex_);
     for (const auto& [key, listener] : listeners_) listeners.push_back(listener);

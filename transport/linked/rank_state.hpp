@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "troupe/transport/collective_call.hpp"
 #include "troupe/transport/inbox.hpp"
 #include "troupe/transport/link.hpp"
+#include "troupe/transport/progress_listener.hpp"
 
 namespace troupe::linked {
 
@@ -28,7 +28,6 @@ using Arrived = std::array<std::vector<std::optional<Frame>>, kPhases>;
 class RankState {
  public:
   /// Called on any thread, when there may be more to do.
-  using Listener = std::function<void()>;
 
   RankState(int rank, std::vector<std::shared_ptr<Link>> links);
 
@@ -39,7 +38,7 @@ class RankState {
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
   /// Listeners, by a key of the caller's choice. Any thread.
-  void listen(std::int64_t key, Listener listener);
+  void listen(std::int64_t key, ProgressListener listener);
   void forget(std::int64_t key);
   void notify();
 
@@ -78,7 +77,7 @@ class RankState {
   std::vector<Inbox> inboxes_;  // by rank
   std::mutex mutex_;
   std::mutex listeners_mutex_;
-  std::map<std::int64_t, Listener> listeners_;
+  std::map<std::int64_t, ProgressListener> listeners_;
 };
 
 }  // namespace troupe::linked

@@ -1,21 +1,31 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <memory>
 
 #include "troupe/transport/local/group.hpp"
 
 namespace troupe::local {
 
+/// One rank's part of a collective.
+struct RankCall {
+  int rank = 0, ranks = 1, root = 0;
+  Tensor input, output;
+};
+
 /// One rank's way through a collective: `reduce` after all arrived, `copy` after all reduced.
 class CollectiveWork final : public Work {
  public:
-  using Piece = std::function<void(PendingCollective&)>;
+  /// Null: nothing to do.
+  using Piece = void (*)(const RankCall& call, PendingCollective& pending);
 
-  CollectiveWork(std::shared_ptr<Group> group, std::shared_ptr<PendingCollective> pending, int rank, Piece reduce,
+  CollectiveWork(std::shared_ptr<Group> group, std::shared_ptr<PendingCollective> pending, RankCall call, Piece reduce,
                  Piece copy);
   ~CollectiveWork() override;
+
+  // The memory of works that are destroyed is used again: a step then allocates none.
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory);
 
   bool advance() override;
   std::string waits_for() const override;
@@ -25,7 +35,7 @@ class CollectiveWork final : public Work {
 
   std::shared_ptr<Group> group_;
   std::shared_ptr<PendingCollective> pending_;
-  int rank_;
+  RankCall call_;
   std::array<Piece, 2> pieces_;
   int waiting_for_ = PendingCollective::arrived;
 };

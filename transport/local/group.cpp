@@ -4,16 +4,26 @@
 
 namespace troupe::local {
 
+/// The collective with that number; a new one has no rank yet.
+std::shared_ptr<PendingCollective> Group::find_or_make(std::int64_t number) {
+  const auto found = std::ranges::find(pending_, number, [](const auto& pending) { return pending->number; });
+  if (found != pending_.end()) return *found;
+  if (spare_.empty()) spare_.push_back(std::make_shared<PendingCollective>(ranks_));
+  pending_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  pending_.back()->number = number;
+  pending_.back()->first_rank = kNobody;
+  return pending_.back();
+}
+
 std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& signature, const Tensor& input,
-                                                Listener listener) {
+                                                ProgressListener listener) {
   std::unique_lock lock(mutex_);
   const auto number = next_call_[rank];
   check(number);
   ++next_call_[rank];
-  auto& pending = pending_[number];
-  if (!pending) {
-    pending = std::make_shared<PendingCollective>(ranks_);
-    pending->number = number;
+  auto pending = find_or_make(number);
+  if (pending->first_rank == kNobody) {
     pending->signature = signature;
     pending->first_rank = rank;
   } else if (!(pending->signature == signature)) {
@@ -22,10 +32,10 @@ std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& s
     abort(rank, failure);
     throw Aborted(failure);
   }
-  auto entered = pending;
-  entered->inputs[rank] = input;
-  entered->listen(rank, std::move(listener));
-  return entered;
+  pending->inputs[rank] = input;
+  pending->listen(rank, std::move(listener));
+  ++pending->works;
+  return pending;
 }
 
 void Group::check(std::int64_t number) const {
@@ -33,15 +43,23 @@ void Group::check(std::int64_t number) const {
   if (has_left(number)) left_.check();
 }
 
-void Group::complete(std::int64_t number) {
+void Group::complete(PendingCollective& pending) {
   std::lock_guard lock(mutex_);
-  pending_.erase(number);
+  pending.completed = true;
+  std::erase_if(pending_, [&](const auto& known) { return known.get() == &pending; });
+}
+
+void Group::release(std::shared_ptr<PendingCollective> pending) {
+  std::lock_guard lock(mutex_);
+  if (--pending->works > 0 || !pending->completed) return;
+  pending->reset();
+  spare_.push_back(std::move(pending));
 }
 
 void Group::send(int from, int to, const Tensor& tensor) {
   abort_.check();
   auto copy = tensor.clone();
-  Listener receiver;
+  ProgressListener receiver;
   {
     std::lock_guard lock(mutex_);
     const auto number = inboxes_[{from, to}].arrive(std::move(copy));
@@ -50,7 +68,7 @@ void Group::send(int from, int to, const Tensor& tensor) {
   if (receiver) receiver();
 }
 
-Receive Group::post(int from, int to, Listener listener) {
+Receive Group::post(int from, int to, ProgressListener listener) {
   std::lock_guard lock(mutex_);
   const Receive receive{from, to, inboxes_[{from, to}].post()};
   receivers_[receive] = std::move(listener);
@@ -74,7 +92,7 @@ void Group::drop(const Receive& receive) {
 void Group::abort(int except, FailurePtr failure) {
   abort_.set(std::move(failure));
   std::lock_guard lock(mutex_);
-  for (const auto& [number, pending] : pending_) pending->notify(except);
+  for (const auto& pending : pending_) pending->notify(except);
   for (const auto& [receive, receiver] : receivers_)
     if (receiver && receive.to != except) receiver();
 }
@@ -85,8 +103,8 @@ void Group::leave(int rank, FailurePtr failure) {
   ranks_that_left_.insert(rank);
   const auto first = std::min(left_at_.load(), next_call_[rank]);
   left_at_.store(first, std::memory_order_release);
-  for (const auto& [number, pending] : pending_)
-    if (number >= first) pending->notify(kNobody);
+  for (const auto& pending : pending_)
+    if (pending->number >= first) pending->notify(kNobody);
   for (const auto& [receive, receiver] : receivers_)
     if (receiver && receive.from == rank) receiver();
 }

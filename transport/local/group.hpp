@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <compare>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -29,8 +28,6 @@ struct Receive {
 /// What the ranks of one group share. Any thread; listeners are called on the thread that lets others go on.
 class Group {
  public:
-  using Listener = std::function<void()>;
-
   static constexpr int kNobody = -1;
 
   explicit Group(int ranks) : ranks_(ranks), next_call_(ranks, 0) {}
@@ -40,16 +37,18 @@ class Group {
   /// A rank begins its next collective. Throws Aborted if it cannot complete; if the ranks do not agree, on all of
   /// them.
   std::shared_ptr<PendingCollective> enter(int rank, const CallSignature& signature, const Tensor& input,
-                                           Listener listener);
+                                           ProgressListener listener);
   /// Whether the collective will not complete.
   bool failed(std::int64_t number) const { return abort_.is_set() || has_left(number); }
   /// Throws Aborted if the collective will not complete.
   void check(std::int64_t number) const;
-  /// Forgets a collective.
-  void complete(std::int64_t number);
+  /// A rank has completed the collective, so all have done all they do to it.
+  void complete(PendingCollective& pending);
+  /// A rank's work on the collective is destroyed.
+  void release(std::shared_ptr<PendingCollective> pending);
 
   void send(int from, int to, const Tensor& tensor);
-  Receive post(int from, int to, Listener listener);
+  Receive post(int from, int to, ProgressListener listener);
   /// The tensor of that receive, once it is there. Throws Aborted if it never will be.
   std::optional<Tensor> take(const Receive& receive);
   /// The receive is complete, or given up.
@@ -61,6 +60,7 @@ class Group {
   void leave(int rank, FailurePtr failure);
 
  private:
+  std::shared_ptr<PendingCollective> find_or_make(std::int64_t number);
   bool has_left(std::int64_t number) const { return number >= left_at_.load(std::memory_order_acquire); }
 
   const int ranks_;
@@ -70,9 +70,11 @@ class Group {
   Abort left_;
   std::mutex mutex_;  // guards what follows
   std::vector<std::int64_t> next_call_;
-  std::map<std::int64_t, std::shared_ptr<PendingCollective>> pending_;
+  std::vector<std::shared_ptr<PendingCollective>> pending_;
+  /// Those that are over, to be used again: a step then allocates none.
+  std::vector<std::shared_ptr<PendingCollective>> spare_;
   std::map<std::pair<int, int>, Inbox> inboxes_;  // by sender and receiver
-  std::map<Receive, Listener> receivers_;
+  std::map<Receive, ProgressListener> receivers_;
   std::set<int> ranks_that_left_;
 };
 

@@ -13,6 +13,7 @@ namespace {
 using local::CollectiveWork;
 using local::Group;
 using local::PendingCollective;
+using local::RankCall;
 
 class ReceiveWork final : public Work {
  public:
@@ -46,49 +47,52 @@ class LocalCommunicator final : public Communicator {
   int size() const override { return group_->ranks(); }
 
   std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
-    const auto reduce = [rank = rank_, ranks = size(), tensor](PendingCollective& pending) {
-      const auto mine = slice_of(tensor.elements(), ranks, rank);
-      rank_sum(pending.inputs, mine.first, mine.count, address_of(tensor, mine.first));
+    const auto reduce = [](const RankCall& call, PendingCollective& pending) {
+      const auto mine = slice_of(call.output.elements(), call.ranks, call.rank);
+      rank_sum(pending.inputs, mine.first, mine.count, address_of(call.output, mine.first));
     };
-    const auto copy = [rank = rank_, ranks = size(), tensor](PendingCollective& pending) {
-      for (int other = 0; other < ranks; ++other) {
-        const auto slice = slice_of(tensor.elements(), ranks, other);
-        if (other == rank || slice.count == 0) continue;
-        std::memcpy(address_of(tensor, slice.first), address_of(pending.inputs[other], slice.first),
-                    static_cast<std::size_t>(slice.count) * size_of(tensor.dtype()));
+    const auto copy = [](const RankCall& call, PendingCollective& pending) {
+      for (int other = 0; other < call.ranks; ++other) {
+        const auto slice = slice_of(call.output.elements(), call.ranks, other);
+        if (other == call.rank || slice.count == 0) continue;
+        std::memcpy(address_of(call.output, slice.first), address_of(pending.inputs[other], slice.first),
+                    static_cast<std::size_t>(slice.count) * size_of(call.output.dtype()));
       }
     };
-    return begin(CollectiveKind::all_reduce, tensor, tensor.elements(), 0, reduce, copy, std::move(on_progress));
+    return begin(CollectiveKind::all_reduce, call_of(tensor, tensor), reduce, copy, std::move(on_progress));
   }
 
   std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
     expect_rank(root, size());
-    const auto copy = [rank = rank_, root, tensor](PendingCollective& pending) {
-      if (rank != root && tensor.bytes() > 0)
-        std::memcpy(tensor.mutable_raw(), pending.inputs[root].raw(), tensor.bytes());
+    const auto copy = [](const RankCall& call, PendingCollective& pending) {
+      if (call.rank != call.root && call.output.bytes() > 0)
+        std::memcpy(call.output.mutable_raw(), pending.inputs[call.root].raw(), call.output.bytes());
     };
-    return begin(CollectiveKind::broadcast, tensor, tensor.elements(), root, {}, copy, std::move(on_progress));
+    return begin(CollectiveKind::broadcast, call_of(tensor, tensor, root), nullptr, copy, std::move(on_progress));
   }
 
   std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
     expect_multiple("all_gather", output, input, size());
-    const auto copy = [input, output](PendingCollective& pending) {
-      for (std::size_t other = 0; other < pending.inputs.size() && input.bytes() > 0; ++other)
-        std::memcpy(output.mutable_raw() + other * input.bytes(), pending.inputs[other].raw(), input.bytes());
+    const auto copy = [](const RankCall& call, PendingCollective& pending) {
+      for (std::size_t other = 0; other < pending.inputs.size() && call.input.bytes() > 0; ++other)
+        std::memcpy(call.output.mutable_raw() + other * call.input.bytes(), pending.inputs[other].raw(),
+                    call.input.bytes());
     };
-    return begin(CollectiveKind::all_gather, input, input.elements(), 0, {}, copy, std::move(on_progress));
+    return begin(CollectiveKind::all_gather, call_of(input, output), nullptr, copy, std::move(on_progress));
   }
 
   std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
     expect_multiple("reduce_scatter", input, output, size());
-    const auto reduce = [rank = rank_, output](PendingCollective& pending) {
-      rank_sum(pending.inputs, output.elements() * rank, output.elements(), output.mutable_raw());
+    const auto reduce = [](const RankCall& call, PendingCollective& pending) {
+      const auto count = call.output.elements();
+      rank_sum(pending.inputs, count * call.rank, count, call.output.mutable_raw());
     };
-    return begin(CollectiveKind::reduce_scatter, input, input.elements(), 0, reduce, {}, std::move(on_progress));
+    return begin(CollectiveKind::reduce_scatter, call_of(input, output), reduce, nullptr, std::move(on_progress));
   }
 
   std::unique_ptr<Work> barrier(OnProgress on_progress) override {
-    return begin(CollectiveKind::barrier, Tensor(Shape{0}, DType::uint8), 0, 0, {}, {}, std::move(on_progress));
+    const Tensor nothing(Shape{0}, DType::uint8);
+    return begin(CollectiveKind::barrier, call_of(nothing, nothing), nullptr, nullptr, std::move(on_progress));
   }
 
   std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
@@ -108,10 +112,14 @@ class LocalCommunicator final : public Communicator {
   void leave(FailurePtr failure) override { group_->leave(rank_, std::move(failure)); }
 
  private:
-  std::unique_ptr<Work> begin(CollectiveKind kind, const Tensor& input, std::int64_t elements, int root,
-                              CollectiveWork::Piece reduce, CollectiveWork::Piece copy, OnProgress on_progress) {
-    auto pending = group_->enter(rank_, {kind, input.dtype(), elements, root}, input, std::move(on_progress));
-    return std::make_unique<CollectiveWork>(group_, std::move(pending), rank_, std::move(reduce), std::move(copy));
+  RankCall call_of(const Tensor& input, const Tensor& output, int root = 0) const {
+    return {rank_, size(), root, input, output};
+  }
+  std::unique_ptr<Work> begin(CollectiveKind kind, const RankCall& call, CollectiveWork::Piece reduce,
+                              CollectiveWork::Piece copy, OnProgress on_progress) {
+    const CallSignature signature{kind, call.input.dtype(), call.input.elements(), call.root};
+    auto pending = group_->enter(rank_, signature, call.input, std::move(on_progress));
+    return std::make_unique<CollectiveWork>(group_, std::move(pending), call, reduce, copy);
   }
 
   std::shared_ptr<Group> group_;

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <atomic>
-#include <functional>
 #include <shared_mutex>
 #include <vector>
 
 #include "troupe/transport/collective_call.hpp"
+#include "troupe/transport/progress_listener.hpp"
 
 namespace troupe::local {
 
@@ -25,7 +25,7 @@ class PendingCollective {
   /// exclusively by a rank that takes its tensor back from a collective that has failed.
   std::shared_mutex reading;
 
-  void listen(int rank, std::function<void()> listener) { listeners_[rank] = std::move(listener); }
+  void listen(int rank, ProgressListener listener) { listeners_[rank] = std::move(listener); }
   void pass(int rank, Phase phase);
   bool complete(Phase phase) const {
     return passed_[phase].load(std::memory_order_acquire) == static_cast<int>(inputs.size());
@@ -38,11 +38,17 @@ class PendingCollective {
   std::int64_t number = 0;
   CallSignature signature;
   int first_rank = -1;
+  /// For the group, whose lock guards them: works that refer to this, and whether a rank has completed it.
+  int works = 0;
+  bool completed = false;
+
+  /// As it was at first, to be used for another collective.
+  void reset();
 
  private:
   std::array<std::atomic<int>, kPhases> passed_{};
   std::vector<std::atomic<int>> phases_passed_;  // by rank
-  std::vector<std::function<void()>> listeners_;
+  std::vector<ProgressListener> listeners_;
 };
 
 }  // namespace troupe::local
