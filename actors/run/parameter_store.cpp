@@ -128,6 +128,13 @@ std::vector<std::string> ParameterStore::names() const {
   return names;
 }
 
+std::vector<std::string> ParameterStore::unclaimed() const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, version] : state_->start_values) names.push_back(name);
+  return names;
+}
+
 TrainingPosition ParameterStore::position() const {
   std::lock_guard lock(state_->mutex);
   return state_->position;

@@ -76,6 +76,8 @@ class ParameterStore {
   void adopt(const std::string& name, const Version& version);
   /// All names: of entries(), and of what was set but is not there yet.
   std::vector<std::string> names() const;
+  /// Those that were set, and that no plan has asked for yet.
+  std::vector<std::string> unclaimed() const;
 
   TrainingPosition position() const;
   void set_position(const TrainingPosition& position);

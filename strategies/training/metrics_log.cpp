@@ -66,7 +66,7 @@ MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector
 
 void StepQueue::push(StepMetrics& report) {
   if (count_ == steps_.size()) {
-    std::ranges::rotate(steps_, steps_.begin() + static_cast<std::ptrdiff_t>(first_));
+    std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(first_), steps_.end());
     first_ = 0;
     // As copies, which have all the memory that later reports need.
     steps_.resize(std::max(kStepsAtFirst, 2 * count_), report);

@@ -22,6 +22,20 @@ void check(const FitOptions& options) {
     throw Error("trainer", "a pause needs at least one step before it");
 }
 
+/// Optimizer state, whose names have a slash, may be that of another optimizer.
+void check_claimed(const ParameterStore& store, const Plan& plan) {
+  for (const auto& name : store.unclaimed()) {
+    if (name.find('/') != std::string::npos) continue;
+    if (std::ranges::find(plan.parameters, name, [](const auto& known) { return known.ref.name; }) !=
+        plan.parameters.end())
+      continue;
+    std::string names;
+    for (const auto& known : plan.parameters)
+      if (known.trainable && known.ref.replica == 0) names += (names.empty() ? "'" : ", '") + known.ref.name + "'";
+    throw Error("trainer", "a value was set for '" + name + "', but the model has the parameters " + names);
+  }
+}
+
 }  // namespace
 
 Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, Optimizer optimizer, Loss loss,
@@ -80,6 +94,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const BatchSour
   check(options);
   auto log = make_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs(), batches)), options_.grain);
+  check_claimed(*store_, plan);
   auto spawned = std::make_unique<SpawnedPlan>(parts(data, log->sink(options.on_non_finite_loss)), std::move(plan),
                                                options_.trace);
   auto guarded = options;

@@ -92,3 +92,16 @@ TEST_CASE("a collective without a communicator is refused") {
   const auto feeder = add_feeder(plan, {Shape{3}, DType::float32});
   CHECK_THROWS_WITH(lower(plan, graph, {.inputs = {{"x", {feeder, 0}}}}), Contains("needs a communicator"));
 }
+
+TEST_CASE("names and outputs that do not exist are refused") {
+  GraphBuilder builder;
+  builder.output("y", scale(builder.input("x", {3}), 2.0));
+  const auto graph = std::move(builder).build();
+  Plan plan;
+  const auto feeder = add_feeder(plan, {Shape{3}, DType::float32});
+  CHECK_THROWS_WITH(lower(plan, graph, {.inputs = {{"x", {feeder, 0}}, {"z", {feeder, 0}}}}),
+                    Contains("the graph has no input 'z'"));
+  CHECK_THROWS_WITH(lower(plan, graph, {.inputs = {{"x", {feeder, 1}}}}), Contains("has no output 1"));
+  CHECK_THROWS_WITH(plan.connect(7, 0, feeder), Contains("there is no actor 7 among 1"));
+  CHECK_THROWS_WITH(plan.connect(feeder, 2, feeder), Contains("there is no output of 'feeder' with number 2"));
+}

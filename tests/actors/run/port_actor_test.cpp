@@ -131,6 +131,56 @@ TEST_CASE("what a user's actor sends is checked where it is sent, whoever reads 
   }
 }
 
+TEST_CASE("outputs of a user's actor keep their numbers, whichever of them are read") {
+  /// Output i carries 10 step + i.
+  class Three final : public PortActor {
+    using PortActor::PortActor;
+    bool has_step(std::int64_t step) override { return step < 3; }
+    void fire(std::int64_t step, std::span<const Tensor>, std::span<Tensor> outputs) override {
+      REQUIRE(outputs.size() == 3);
+      for (std::size_t i = 0; i < 3; ++i)
+        outputs[i] =
+            Tensor::from<float>(Shape{2}, std::vector<float>(2, static_cast<float>(10 * step) + static_cast<float>(i)));
+    }
+  };
+  for (const std::vector<std::int32_t>& read : {std::vector<std::int32_t>{0, 2}, {1}, {2, 1, 0}, {}}) {
+    std::vector<std::vector<float>> records(read.size());
+    Plan plan;
+    const auto three = plan.add(external<Three>("three", {.outputs = {kPair, kPair, kPair}}));
+    for (std::size_t i = 0; i < read.size(); ++i)
+      plan.connect(three, read[i],
+                   plan.add(external<Sink>("sink" + std::to_string(i), {.inputs = {kPair}}, &records[i])));
+    run(4, plan);
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      const auto number = static_cast<float>(read[i]);
+      CHECK(records[i] == std::vector<float>{number, 10.0F + number, 20.0F + number});
+    }
+  }
+}
+
+TEST_CASE("a user's actor that is not connected as it declares is refused") {
+  const auto error_of = [](const std::vector<TensorInfo>& declared, int connected) {
+    Plan plan;
+    std::vector<float> record;
+    const auto source = plan.add(external<Source>("source", {.outputs = {kPair}}, std::int64_t{3}));
+    const auto sink = plan.add(external<Sink>("sink", {.inputs = declared}, &record));
+    for (int i = 0; i < connected; ++i) plan.connect(source, 0, sink);
+    try {
+      run(5, plan);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(error_of({kPair}, 1).empty());
+  CHECK_THAT(error_of({kPair, kPair}, 1), Contains("'sink' declares 2 inputs, but 1 are connected"));
+  CHECK_THAT(error_of({kPair}, 2), Contains("'sink' declares 1 inputs, but 2 are connected"));
+  CHECK_THAT(error_of({{Shape{3}, DType::float32}}, 1),
+             Contains("'sink' declares input 0 as float32[3], but 'source' carries float32[2]"));
+  CHECK_THAT(error_of({{Shape{2}, DType::int32}}, 1), Contains("as int32[2], but 'source' carries float32[2]"));
+  CHECK_THAT(error_of({kPair}, 0), Contains("'sink'"));
+}
+
 #ifdef TROUPE_CHECKS
 namespace {
 

@@ -139,6 +139,48 @@ TEST_CASE("models that do not fit are refused when the graph is built") {
   CHECK_THROWS_AS(Mirrored(cpu_devices(2), {.bucket_bytes = 0}), Error);
 }
 
+static_assert(!std::is_copy_constructible_v<Trainer> && !std::is_move_constructible_v<Trainer>);
+// A strategy that would be gone at the first fit.
+static_assert(!std::is_constructible_v<Trainer, Runtime&, OneDevice, Sequential, Sgd, SoftmaxCrossEntropy>);
+
+TEST_CASE("a value that was set for a parameter that the model does not have is an error") {
+  auto runtime = scheduled_runtime(1, 1);
+  const OneDevice strategy;
+  auto trainer = small_trainer(runtime, strategy);
+  trainer.parameters().set("dense1.wieghts", Tensor::scalar(1.0F));
+  CHECK_THROWS_WITH(trainer.fit(data_of_50()), Contains("[trainer] a value was set for 'dense1.wieghts', but the model "
+                                                        "has the parameters 'dense1.weights', 'dense1.bias', 'dense2"));
+  auto other = small_trainer(runtime, strategy);
+  // State of an optimizer that is used no more.
+  other.parameters().set("dense1.weights/second_moment", Tensor::scalar(1.0F));
+  CHECK(other.fit(data_of_50()).steps == 4);
+}
+
+TEST_CASE("a runtime may go before what was made on it") {
+  auto runtime = std::make_unique<Runtime>(RuntimeOptions{.cpu_devices = 2});
+  const Mirrored strategy(cpu_devices(2));
+  auto trainer = small_trainer(*runtime, strategy);
+  const auto run = trainer.start(data_of_50(), {.epochs = 3});
+  runtime.reset();
+  CHECK(run->wait().steps == 12);
+  CHECK(trainer.evaluate(data_of_50()).rows == 50);
+}
+
+TEST_CASE("after an exception in on_step, position and parameters agree") {
+  Runtime runtime({.cpu_devices = 2});
+  const Mirrored strategy(cpu_devices(2));
+  auto trainer = small_trainer(runtime, strategy);
+  CHECK_THROWS_WITH(
+      trainer.fit(data_of_50(),
+                  {.epochs = 1'000'000, .on_step = [](const StepMetrics&) { throw std::runtime_error("enough"); }}),
+      Contains("enough"));
+  CHECK(trainer.steps() > 0);
+  CHECK(trainer.parameters().newest_updates(trainer.parameters().entries()[0].name) == trainer.steps());
+  const auto steps = trainer.steps();
+  CHECK(trainer.fit(data_of_50(), {.max_steps = 1}).steps == 1);
+  CHECK(trainer.steps() == steps + 1);
+}
+
 TEST_CASE("memory is what the plan said and does not grow with the steps") {
   for (const auto grain : {Grain::fused, Grain::per_op}) {
     Runtime runtime({.workers = 2, .cpu_devices = 2});
