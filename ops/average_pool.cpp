@@ -2,26 +2,18 @@
 
 #include <algorithm>
 
+#include "troupe/ops/pooled_shape.hpp"
+
 namespace troupe {
 
 namespace {
 
 std::vector<TensorInfo> infer_average_pool(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
-  inputs.expect_rank(0, 4);
-  const auto kernel_size = inputs.attributes.integer("kernel_size");
-  const auto stride = inputs.attributes.integer("stride");
-  const auto padding = inputs.attributes.integer("padding");
-  if (kernel_size < 1 || stride < 1) inputs.refuse("kernel size and stride must be at least 1");
-  if (padding < 0 || padding >= kernel_size) inputs.refuse("the padding must be less than the kernel size");
+  const auto y = pooled_shape(inputs);
   const auto& x = inputs.shape(0);
-  if (padding > std::max(x[1], x[2])) inputs.refuse("the padding is larger than the image");
-  const auto size = [&](std::int64_t length) {
-    if (length + 2 * padding < kernel_size) inputs.refuse("the kernel does not fit in the image");
-    return (length + 2 * padding - kernel_size) / stride + 1;
-  };
-  return {{Shape{x[0], size(x[1]), size(x[2]), x[3]}, DType::float32}};
+  if (inputs.attributes.integer("padding") > std::max(x[1], x[2]))
+    inputs.refuse("the padding is larger than the image");
+  return {{y, DType::float32}};
 }
 
 // Input: dy. The attribute shape is that of x.

@@ -1,6 +1,7 @@
 #include "troupe/ops/max_pool.hpp"
 
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/pooled_shape.hpp"
 
 namespace troupe {
 
@@ -11,22 +12,9 @@ constexpr std::int64_t kMaxKernelSize = 15;
 static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 
 std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
-  inputs.expect_rank(0, 4);
-  const auto kernel_size = inputs.attributes.integer("kernel_size");
-  const auto stride = inputs.attributes.integer("stride");
-  const auto padding = inputs.attributes.integer("padding");
-  if (kernel_size < 1 || kernel_size > kMaxKernelSize)
+  const auto y = pooled_shape(inputs);
+  if (inputs.attributes.integer("kernel_size") > kMaxKernelSize)
     inputs.refuse("the kernel size must be 1 to " + std::to_string(kMaxKernelSize));
-  if (stride < 1) inputs.refuse("the stride must be at least 1");
-  if (padding < 0 || padding >= kernel_size) inputs.refuse("the padding must be less than the kernel size");
-  const auto& x = inputs.shape(0);
-  const auto size = [&](std::int64_t length) {
-    if (length + 2 * padding < kernel_size) inputs.refuse("the kernel does not fit in the image");
-    return (length + 2 * padding - kernel_size) / stride + 1;
-  };
-  const Shape y{x[0], size(x[1]), size(x[2]), x[3]};
   return {{y, DType::float32}, {y, DType::uint8}};
 }
 
