@@ -156,6 +156,21 @@ TEST_CASE("batches of an actor train to the bits of the same batches of a data s
     }
 }
 
+TEST_CASE("batches of an actor reach replicas in other processes, to the same bits") {
+  auto runtime = scheduled_runtime(7, 2);
+  const Mirrored one_process(cpu_devices(2));
+  const auto expected = train(runtime, one_process, data_of_50(), Grain::fused, 3);
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Runtime first = scheduled_runtime(seed, 1), second = scheduled_runtime(seed + 100, 1);
+    const Mirrored strategy(std::vector<Place>{{0, {DeviceType::cpu, 0}}, {1, {DeviceType::cpu, 0}}});
+    Trainer trainer(first, strategy, small_spec().model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
+                    {.seed = 3, .other_parts = {second}});
+    const auto record = std::make_shared<Record>();
+    CHECK(trainer.fit(replay(data_of_50(), record), {.epochs = 3}).steps == 12);
+    CHECK(trainer.parameters().hash() == expected.hash);
+  }
+}
+
 TEST_CASE("an actor is told epoch and batch, and goes on after stops and pauses, to the same bits") {
   auto runtime = scheduled_runtime(8, 2);
   const Mirrored strategy(cpu_devices(2));
