@@ -38,6 +38,8 @@ ActorId Strategy::add_input(Plan& plan, const PlanRequest& request, const std::v
     return add_loader(plan, request.source, request.data, fields, request.seed, num_replicas_in_sync(), replica, place);
   const auto& actor = request.batches->actor;
   const auto known = std::ranges::find(plan.actors, actor.name, &PlanActor::name);
+  if (known != plan.actors.end() && (known->role != ActorRole::external || known->pacing != Pacing::source))
+    throw Error(actor.name, "is the name of another actor of the plan, too");
   const auto source = known == plan.actors.end() ? plan.add(actor) : static_cast<ActorId>(known - plan.actors.begin());
   std::vector<std::int32_t> outputs;
   for (const auto& field : fields) outputs.push_back(static_cast<std::int32_t>(request.data.index_of(field)));

@@ -89,6 +89,17 @@ void check_parameters(const Plan& plan) {
       if (written) note_writer(actor, ref);
     }
   }
+  // What one actor writes another may read by edges only, which order them.
+  const auto expect_unwritten = [&](const PlanActor& actor, const ParameterRef& ref) {
+    const auto writer = writers.find(ref);
+    if (writer != writers.end() && writer->second != actor.name)
+      refuse(actor, "reads parameter '" + ref.name + "', which '" + writer->second + "' writes at the same time");
+  };
+  for (const auto& actor : plan.actors) {
+    for (const auto& input : actor.inputs)
+      if (input.parameter) expect_unwritten(actor, *input.parameter);
+    for (const auto& [ref, written] : actor.parameters) expect_unwritten(actor, ref);
+  }
 }
 
 }  // namespace

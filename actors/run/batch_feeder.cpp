@@ -47,6 +47,7 @@ void BatchFeeder::fire(std::int64_t step, std::span<const Tensor> inputs, std::s
 
 ActorId add_feeder(Plan& plan, ActorId source, const std::vector<std::int32_t>& fields, std::int64_t most_rows,
                    int replicas, int replica, const Place& place) {
+  if (fields.empty()) throw Error(plan.actor(source).name, "makes batches of which no field is read");
   ExternalPorts ports;
   for (auto field : fields) ports.inputs.push_back(plan.actor(source).outputs.at(field).info);
   ports.outputs = ports.inputs;

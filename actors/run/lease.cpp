@@ -1,5 +1,6 @@
 #include "troupe/actors/run/lease.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "troupe/actors/run/parameter_store_state.hpp"
@@ -7,7 +8,7 @@
 namespace troupe {
 
 Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written,
-                             const std::string& borrower) {
+                             const std::string& borrower, const std::vector<ParameterRef>& alone) {
   std::unique_lock lock(state_->mutex);
   state_->wait_for_accesses(lock, written);
   for (const auto* refs : {&read, &written})
@@ -24,7 +25,8 @@ Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<Paramet
   for (auto& ref : written) {
     auto& copy = state_->find(ref);
     copy.writer = borrower;
-    lease.written_.push_back({std::move(ref), copy.counter->updates()});
+    const bool is_alone = std::ranges::find(alone, ref) != alone.end();
+    lease.written_.push_back({std::move(ref), copy.counter->updates(), is_alone});
   }
   return lease;
 }
@@ -41,13 +43,15 @@ void Lease::break_copies(const std::string& reason, bool abandoned, const std::s
   auto broken = torn;
   for (const auto& [replica, updates] : updates_locked())
     if (updates.size() > 1) broken.insert(replica);
-  for (const auto& [ref, before] : written_) {
+  for (const auto& [ref, before, alone] : written_) {
     auto& copy = state.find(ref);
     copy.abandoned = abandoned || copy.counter->abandoned();
-    if (copy.counter->writing() || copy.abandoned) broken.insert(ref.replica);
+    if (!copy.counter->writing() && !copy.abandoned) continue;
+    copy.broken = reason;
+    if (!alone) broken.insert(ref.replica);
   }
-  for (const auto& [ref, before] : written_)
-    if (broken.contains(ref.replica)) state.find(ref).broken = reason;
+  for (const auto& [ref, before, alone] : written_)
+    if (!alone && broken.contains(ref.replica)) state.find(ref).broken = reason;
 }
 
 Lease& Lease::operator=(Lease&& other) noexcept {
@@ -64,6 +68,8 @@ void Lease::end_clean() {
   auto& state = *store_->state_;
   std::lock_guard lock(state.mutex);
   if (!written_.empty()) ++state.changes;
+  for (const auto& written : written_)
+    if (auto& copy = state.find(written.ref); copy.counter->writing()) copy.broken = "an update of it has failed";
   give_back();
 }
 
@@ -84,7 +90,8 @@ void Lease::abandon(const std::string& reason) {
 std::map<int, std::set<std::int64_t>> Lease::updates_locked() const {
   const auto& state = *store_->state_;
   std::map<int, std::set<std::int64_t>> updates;
-  for (const auto& [ref, before] : written_) updates[ref.replica].insert(state.find(ref).counter->updates() - before);
+  for (const auto& [ref, before, alone] : written_)
+    if (!alone) updates[ref.replica].insert(state.find(ref).counter->updates() - before);
   return updates;
 }
 

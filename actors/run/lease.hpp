@@ -13,7 +13,8 @@ namespace troupe {
 class ParameterStore;
 
 /// What a run has borrowed. If it is not given back clean, the copies it could write are checked: those of a replica
-/// whose updates are all at the same count are whole, the others are broken.
+/// whose updates are all at the same count are whole, the others are broken. Copies that users' actors hold are whole
+/// unless an update of them has not ended.
 class Lease {
  public:
   Lease() = default;
@@ -36,6 +37,7 @@ class Lease {
   struct Written {
     ParameterRef ref;
     std::int64_t updates_before;
+    bool alone;  // whole or broken whatever becomes of the others
   };
   std::map<int, std::set<std::int64_t>> updates_locked() const;
   void break_copies(const std::string& reason, bool abandoned, const std::set<int>& torn);

@@ -135,6 +135,11 @@ std::vector<std::string> ParameterStore::unclaimed() const {
   return names;
 }
 
+void ParameterStore::forget(const std::string& name) {
+  std::lock_guard lock(state_->mutex);
+  state_->start_values.erase(name);
+}
+
 TrainingPosition ParameterStore::position() const {
   std::lock_guard lock(state_->mutex);
   return state_->position;

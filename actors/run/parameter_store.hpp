@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/plan/parameter_ref.hpp"
 #include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/graph/op.hpp"
@@ -78,6 +79,8 @@ class ParameterStore {
   std::vector<std::string> names() const;
   /// Those that were set, and that no plan has asked for yet.
   std::vector<std::string> unclaimed() const;
+  /// Drops such a value; does nothing if there is none of that name.
+  void forget(const std::string& name);
 
   TrainingPosition position() const;
   void set_position(const TrainingPosition& position);
@@ -85,7 +88,9 @@ class ParameterStore {
   /// Borrows copies for a run. Copies that are behind are brought up to date. Waits for a ParameterReader that is just
   /// reading. Throws Error if another run uses them in a way that conflicts, or if they are broken. The lease must not
   /// outlive the store.
-  Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower);
+  /// Those of the written ones that are `alone` may be updated at another pace than the rest of their replica.
+  Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower,
+               const std::vector<ParameterRef>& alone = {});
   /// What is broken and why, for people; empty if nothing is.
   std::string broken() const;
   /// Replaces broken copies by the newest whole copy of another replica. Throws Error if there is none.

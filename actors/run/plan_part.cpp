@@ -35,7 +35,10 @@ void PlanPart::borrowed_tensors() {
       if (input.parameter) read.insert(*input.parameter);
     for (const auto& output : actor.outputs)
       if (output.parameter) written.insert(*output.parameter);
-    for (const auto& parameter : actor.parameters) (parameter.written ? written : read).insert(parameter.ref);
+    for (const auto& parameter : actor.parameters) {
+      (parameter.written ? written : read).insert(parameter.ref);
+      if (parameter.written) held_.push_back(parameter.ref);
+    }
   }
   for (const auto& parameter : together_.plan->parameters) {
     const auto& ref = parameter.ref;
@@ -56,7 +59,8 @@ Lease PlanPart::borrow() const {
   };
   collect(read_, read);
   collect(written_, written);
-  return context_->store->borrow(std::move(read), std::move(written), "a run of process " + std::to_string(process_));
+  return context_->store->borrow(std::move(read), std::move(written), "a run of process " + std::to_string(process_),
+                                 held_);
 }
 
 bool PlanPart::has_source(const std::vector<std::int32_t>& segments) const {

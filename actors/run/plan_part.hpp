@@ -67,6 +67,7 @@ class PlanPart {
   std::shared_ptr<SpawnContext> context_;
   std::map<int, std::shared_ptr<Link>> links_;
   std::vector<std::pair<ParameterRef, Tensor>> read_, written_;
+  std::vector<ParameterRef> held_;  // to write, by users' actors
   std::vector<caf::actor> actors_;
   std::vector<std::shared_ptr<ExecutorStatus>> statuses_;
   caf::actor supervisor_;

@@ -94,6 +94,7 @@ void PortActor::end() {
 }
 
 const Tensor& PortActor::parameter(std::size_t i) const {
+  if (finished_) throw Error(name_in_plan(), "has its parameters only while a run is in progress");
   if (i >= parameters_.size())
     throw Error(name_in_plan(), "holds " + std::to_string(parameters_.size()) + " parameters, so none has the number " +
                                     std::to_string(i));

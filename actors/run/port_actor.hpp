@@ -67,10 +67,9 @@ class PortActor : public Participant {
 
   // ---- For both.
 
-  /// Parameter i of those that the plan says this actor holds. Only while a run is in progress, in its handlers.
+  /// Parameter i of those that the plan says this actor holds. Throws Error unless a run is in progress.
   const Tensor& parameter(std::size_t i) const;
   /// Writes to parameter i, and counts that as an update. If `write` throws, the parameter is broken after the run.
-  /// After a failed run the parameters of a replica are whole if all were updated as often, so update once a step.
   void update_parameter(std::size_t i, const std::function<void(const Tensor& parameter)>& write);
   /// A run is about to start.
   virtual void on_run(const RunInfo& /*run*/) {}

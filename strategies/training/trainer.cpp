@@ -32,7 +32,10 @@ void check_claimed(const ParameterStore& store, const Plan& plan) {
     std::string names;
     for (const auto& known : plan.parameters)
       if (known.trainable && known.ref.replica == 0) names += (names.empty() ? "'" : ", '") + known.ref.name + "'";
-    throw Error("trainer", "a value was set for '" + name + "', but the model has the parameters " + names);
+    throw Error("trainer", "a value was set for '" + name +
+                               "' (ParameterStore::forget drops it), but the model has the "
+                               "parameters " +
+                               names);
   }
 }
 
@@ -132,12 +135,12 @@ Trainer::Arrays Trainer::parameter_arrays() const {
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
   const SingleUser::Use use(user_);
-  const auto known = store_->names();
+  const auto known = store_->entries();
   std::vector<std::pair<std::string, Tensor>> named;
   for (const auto& [name, array] : arrays) {
     const auto own = name_of ? name_of(name) : std::optional(name);
     if (!own) continue;
-    if (!known.empty() && std::ranges::find(known, *own) == known.end())
+    if (!known.empty() && std::ranges::find(known, *own, &ParameterStore::Entry::name) == known.end())
       throw Error("trainer", "the model has no parameter '" + *own + "'");
     named.emplace_back(*own, array);
   }
@@ -155,10 +158,11 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
 Metrics Trainer::evaluate(const Dataset& data, const BatchSource* batches) {
   const SingleUser::Use use(user_);
   auto log = make_log(data);
-  SpawnedPlan plan(parts(data, log->sink(NonFiniteLoss::stop)),
-                   in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain));
+  auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
+  check_claimed(*store_, plan);
+  SpawnedPlan spawned(parts(data, log->sink(NonFiniteLoss::stop)), std::move(plan));
   MetricsSum sum;
-  run_to_end(plan, [&] {
+  run_to_end(spawned, [&] {
     for (const auto& step : log->take()) sum.add(step);
   });
   return sum.result();

@@ -75,6 +75,7 @@ bool TrainingRun::pause_due() const {
 std::optional<std::int64_t> TrainingRun::updates() const {
   std::optional<std::int64_t> most;
   for (const auto& entry : store_->entries()) {
+    if (!entry.trainable) continue;
     const auto updates = store_->newest_updates(entry.name);
     if (!updates) return std::nullopt;
     most = std::max(most.value_or(0), *updates);
@@ -113,8 +114,8 @@ bool TrainingRun::finish_run() {
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
   epoch_seconds_ += seconds;
   result_.seconds += seconds;
+  if (source_is_used_up()) return go_on_behind_epoch();
   const auto last = position_;
-  source_ended_ = !stop_wanted_ && position_.batch - begin_.batch < steps_asked_;
   const bool complete = epoch_complete();
   if (complete) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);
@@ -133,6 +134,28 @@ bool TrainingRun::finish_run() {
     return false;
   }
   finish_epoch(last, complete);
+  return over_;
+}
+
+/// Whether a source had nothing left of an epoch of which this fit has made no step: a fit before has made the last
+/// one.
+bool TrainingRun::source_is_used_up() {
+  const auto steps = position_.batch - begin_.batch;
+  const bool ended = !stop_wanted_ && steps < steps_asked_;
+  if (data_.rows == EpochRows::kUnknown && ended && position_.batch == 0)
+    throw Error("trainer", "the source of batches gave none in epoch " + std::to_string(position_.epoch));
+  source_ended_ = ended;
+  return data_.rows == EpochRows::kUnknown && ended && steps == 0 && epoch_.result().steps == 0;
+}
+
+/// That epoch counts for nothing.
+bool TrainingRun::go_on_behind_epoch() {
+  begin_epoch(position_.epoch + 1);
+  store_->set_position(position_);
+  in_epoch_ = false;
+  --epochs_;
+  over_ = !more_epochs();
+  if (!over_) start_epoch();
   return over_;
 }
 

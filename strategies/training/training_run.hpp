@@ -108,6 +108,8 @@ class TrainingRun {
   bool pause_due() const;
   std::optional<std::int64_t> updates() const;
   bool finish_run();
+  bool source_is_used_up();
+  bool go_on_behind_epoch();
   void finish_epoch(const TrainingPosition& last, bool complete);
   void end_early();
   void note_steps();

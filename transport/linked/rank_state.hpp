@@ -27,8 +27,6 @@ using Arrived = std::array<std::vector<std::optional<Frame>>, kPhases>;
 /// threads: each holds the lock meanwhile, except for what says any thread.
 class RankState {
  public:
-  /// Called on any thread, when there may be more to do.
-
   RankState(int rank, std::vector<std::shared_ptr<Link>> links);
 
   int rank() const { return rank_; }
@@ -37,7 +35,7 @@ class RankState {
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// Listeners, by a key of the caller's choice. Any thread.
+  /// Listeners, by a key of the caller's choice; called on any thread when there may be more to do. Any thread.
   void listen(std::int64_t key, ProgressListener listener);
   void forget(std::int64_t key);
   void notify();

@@ -112,6 +112,60 @@ TEST_CASE("what a user's actor writes is borrowed for the run, and broken if it 
   CHECK(store->get("sum").data<float>()[0] == 0.0F);
 }
 
+TEST_CASE("what a user's actor holds stays whole when a step fails elsewhere, however far ahead it is") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    auto runtime = scheduled_runtime(seed);
+    const auto store = std::make_shared<ParameterStore>();
+    std::vector<float> record;
+    auto plan = accumulating_plan(record, 8);
+    plan.edges[plan.actors[1].outputs[0].edge].capacity = 4;
+    plan.add_parameter({{"weight", 0}, kPair, {kHost, 0}, Initializer::zeros()});
+    // An update of a parameter of the same replica, behind an actor that fails in step 3.
+    const auto check = plan.add(function_actor("check", 1, [](const Firing& firing) {
+      if (firing.step == 3) throw Error("check", "fails");
+    }));
+    plan.connect(1, 0, check);
+    const auto id = plan.add(function_actor("update", 1, [](const Firing&) {}));
+    plan.actors[id].outputs[0].parameter = ParameterRef{"weight", 0};
+    plan.connect(check, 0, id);
+    const auto loop = plan.edge_of(id, 0, 1, 1);
+    plan.connect(loop, id, kPair, 0);
+    SpawnedPlan spawned(runtime, split(plan), context_with(store));
+    spawned.start({});
+    CHECK_THROWS_WITH(spawned.wait(), Contains("[check] fails"));
+    CHECK(store->broken().empty());
+    CHECK(store->newest_updates("weight") == 3);
+    CHECK(*store->newest_updates("sum") >= 4);
+    const auto count = static_cast<float>(*store->newest_updates("sum"));
+    CHECK(store->get("sum").data<float>()[0] == count * (count - 1.0F) / 2.0F);
+  }
+}
+
+TEST_CASE("an update that failed is known even if the actor goes on") {
+  /// Swallows what its update throws.
+  class Careless final : public PortActor {
+    using PortActor::PortActor;
+    void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor>) override {
+      try {
+        update_parameter(0, [](const Tensor&) { throw Error("careless", "fails"); });
+      } catch (const Error&) {
+        return;
+      }
+    }
+  };
+  auto runtime = scheduled_runtime(4);
+  const auto store = std::make_shared<ParameterStore>();
+  Plan plan;
+  plan.add_parameter({{"sum", 0}, kPair, {kHost, 0}, Initializer::zeros()});
+  const auto source = plan.add(counting_source("source", 3));
+  plan.connect(source, 0,
+               plan.add(external<Careless>("careless", {.inputs = {kPair}, .parameters = {{{"sum", 0}, true}}})));
+  SpawnedPlan spawned(runtime, split(plan), context_with(store));
+  spawned.start({});
+  spawned.wait();
+  CHECK_THROWS_WITH(store->get("sum"), Contains("an update of it has failed"));
+}
+
 TEST_CASE("parameters that a user's actor cannot hold are refused") {
   auto runtime = scheduled_runtime(3);
   std::vector<float> record;
@@ -141,6 +195,16 @@ TEST_CASE("parameters that a user's actor cannot hold are refused") {
                plan.connect(0, 0, plan.add(second));
              }),
              Contains("'second' writes parameter 'sum', which 'accumulator' writes too"));
+  CHECK_THAT(
+      error_of([](Plan& plan) {
+        auto reader = external<Meddler>("reader", {.inputs = {kPair}, .parameters = {{{"sum", 0}}}}, std::size_t{0});
+        plan.connect(0, 0, plan.add(reader));
+      }),
+      Contains("'reader' reads parameter 'sum', which 'accumulator' writes at the same time"));
+  CHECK_THAT(error_of([](Plan& plan) {
+               plan.actors[2].inputs.push_back({.info = kPair, .parameter = ParameterRef{"sum", 0}});
+             }),
+             Contains("'sink' reads parameter 'sum', which 'accumulator' writes at the same time"));
   const auto meddle = [&](std::size_t number) {
     return error_of([&](Plan& plan) {
       plan.connect(

@@ -193,6 +193,34 @@ TEST_CASE("an actor is told epoch and batch, and goes on after stops and pauses,
   CHECK(paused.parameters().hash() == expected.hash);
 }
 
+TEST_CASE("a fit that ends with the last batch of an epoch leaves no empty epoch behind") {
+  auto runtime = scheduled_runtime(8, 2);
+  const Mirrored strategy(cpu_devices(2));
+  const auto expected = train(runtime, strategy, data_of_50(), Grain::fused, 3);
+  const auto record = std::make_shared<Record>();
+  auto trainer = small_trainer(runtime, strategy, {.seed = 3});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    const auto result =
+        trainer.fit(replay(data_of_50(), record),
+                    {.max_steps = 4, .on_epoch = [](const auto& done) { CHECK(done.training.steps == 4); }});
+    CHECK(result.steps == 4);
+    CHECK(result.epochs.size() == 1);
+  }
+  CHECK(trainer.parameters().hash() == expected.hash);
+}
+
+TEST_CASE("a source without a batch is an error, not an epoch") {
+  auto runtime = scheduled_runtime(8, 2);
+  const Mirrored strategy(cpu_devices(2));
+  auto trainer = small_trainer(runtime, strategy);
+  const auto record = std::make_shared<Record>();
+  auto source = replay(data_of_50(), record);
+  source.actor = replay(data_of_50().take(0), record).actor;
+  CHECK_THAT(error_of(trainer, source), Contains("[trainer] the source of batches gave none in epoch 0"));
+  CHECK(trainer.evaluate(source).rows == 0);
+  CHECK(trainer.fit(data_of_50()).steps == 4);
+}
+
 TEST_CASE("a fit waits for an actor that has nothing yet, and a stop ends the wait in order") {
   const auto handover = std::make_shared<Handover>();
   Runtime runtime({.cpu_devices = 2});

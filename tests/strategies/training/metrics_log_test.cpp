@@ -67,3 +67,34 @@ TEST_CASE("steps are put together from all replicas, in order, as soon as all ha
   CHECK(log.take().size() == 1);
   CHECK(log.take().empty());
 }
+
+TEST_CASE("reports of a replica that is far ahead are kept in order, tables too") {
+  auto spec = small_spec();
+  spec.metrics = {confusion_matrix()};
+  MetricsLog log(2, spec, small_dataset(1).fields());
+  SpawnContext context;
+  const auto sink = log.sink(NonFiniteLoss::stop);
+  const auto first = sink({.replica = 0}, context), second = sink({.replica = 1}, context);
+  const auto stream = backend_of(DeviceType::cpu).make_stream({});
+  const auto report = [&](Task& to, std::int64_t step, std::int64_t first_number) {
+    const Tensor info(BatchInfo::info().shape, BatchInfo::info().dtype);
+    BatchInfo{1, 2, 0, step}.write(info);
+    const auto table = Tensor::from<std::int64_t>(Shape{2, 2}, std::vector<std::int64_t>{first_number, 1, 2, 3});
+    const std::vector<Tensor> inputs{Tensor::scalar(1.0F), table, Tensor::scalar(1.0F), info};
+    to.fire({.inputs = std::span(inputs).first(log.sink_inputs().size() + 1), .step = step, .context = {*stream}});
+  };
+  // By turns the first one is up to 700 steps ahead, and everything is taken: the memory is used again and has to grow.
+  std::int64_t of_first = 0, of_second = 0, taken = 0;
+  for (const std::int64_t ahead : {3, 200, 10, 700, 0, 300}) {
+    for (; of_first < of_second + ahead; ++of_first) report(*first, of_first, of_first);
+    for (const auto until = of_first; of_second < until - ahead / 2; ++of_second) report(*second, of_second, 1);
+    for (const auto& step : log.take()) {
+      REQUIRE(step.step == taken);
+      REQUIRE(step.loss == 2.0);
+      REQUIRE(step.values.table("confusion_matrix").numbers ==
+              std::vector<double>{static_cast<double>(taken + 1), 2.0, 4.0, 6.0});
+      ++taken;
+    }
+    CHECK(taken == of_second);
+  }
+}
