@@ -77,6 +77,7 @@ std::vector<OpCase> elementwise_cases();
 std::vector<OpCase> math_cases();
 std::vector<OpCase> compare_cases();
 std::vector<OpCase> moving_cases();
+std::vector<OpCase> indexing_cases();
 std::vector<OpCase> norm_cases();
 std::vector<OpCase> sequence_cases();
 std::vector<OpCase> finite_cases();
