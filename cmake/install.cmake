@@ -4,7 +4,8 @@ include(CMakePackageConfigHelpers)
 # Headers of the floors; those of the backends inside them are not for users.
 foreach(floor ops transport actors strategies)
   install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${floor}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe
-          FILES_MATCHING PATTERN "*.hpp" PATTERN cpu EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE)
+          FILES_MATCHING PATTERN "*.hpp" PATTERN cpu EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE
+          PATTERN zeromq EXCLUDE)
 endforeach()
 install(TARGETS troupe EXPORT troupe_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -14,4 +15,5 @@ configure_package_config_file(cmake/troupe-config.cmake.in troupe-config.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 write_basic_package_version_file(troupe-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/troupe-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/troupe-config-version.cmake
-              cmake/FindCAF.cmake cmake/FindCsv.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
+              cmake/FindCAF.cmake cmake/FindCsv.cmake cmake/FindZeroMQ.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)

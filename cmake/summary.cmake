@@ -6,5 +6,6 @@ message(STATUS "  compiler     ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VER
 message(STATUS "  sanitizers   ${TROUPE_SANITIZE}")
 message(STATUS "  CAF          ${CAF_VERSION} (${CAF_CORE_LIBRARY})")
 message(STATUS "  oneDNN       ${dnnl_VERSION}")
+message(STATUS "  ZeroMQ       ${ZeroMQ_VERSION}")
 message(STATUS "  tests        ${TROUPE_TESTS}, examples ${TROUPE_EXAMPLES}, benchmarks ${TROUPE_BENCH}")
 message(STATUS "")

@@ -41,6 +41,10 @@ Slice slice_of(std::int64_t elements, int ranks, int rank) {
   return {first, std::min(elements, first + share) - first};
 }
 
+Tensor part_of(const Tensor& tensor, const Slice& slice) {
+  return tensor.view(Shape{slice.count}, static_cast<std::size_t>(slice.first) * size_of(tensor.dtype()));
+}
+
 std::byte* address_of(const Tensor& tensor, std::int64_t element) {
   return tensor.mutable_raw() + static_cast<std::size_t>(element) * size_of(tensor.dtype());
 }

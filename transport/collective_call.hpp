@@ -53,6 +53,9 @@ struct Slice {
 /// Rank's share of `elements`, cut where a cache line of float32 ends so that ranks do not write to each other's lines.
 Slice slice_of(std::int64_t elements, int ranks, int rank);
 
+/// Those elements of a tensor, as a tensor of one axis.
+Tensor part_of(const Tensor& tensor, const Slice& slice);
+
 /// The address of an element.
 std::byte* address_of(const Tensor& tensor, std::int64_t element);
 

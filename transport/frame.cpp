@@ -49,7 +49,8 @@ Shape read_shape(ByteReader& reader) {
 /// Whether a frame of this type carries bytes, and which dtype.
 void check_type(FrameType type, const TensorInfo& payload) {
   const bool has_payload = payload.shape.elements() > 0;
-  if ((type == FrameType::credit_returned || type == FrameType::data_ended) && has_payload)
+  if ((type == FrameType::credit_returned || type == FrameType::data_ended || type == FrameType::collective_ready) &&
+      has_payload)
     refuse("its type has no payload, but one is announced");
   const bool bytes =
       type == FrameType::control || type == FrameType::failure_ready || type == FrameType::collective_abort;
@@ -92,8 +93,9 @@ std::size_t DecodedHeader::payload_bytes() const {
   return static_cast<std::size_t>(payload.shape.elements()) * size_of(payload.dtype);
 }
 
-EncodedHeader encode_header(const Frame& frame) {
-  const auto& [header, payload] = frame;
+EncodedHeader encode_header(const Frame& frame, PayloadChecksum payload_checksum) {
+  const auto& header = frame.header;
+  const auto& payload = frame.payload;
   ByteWriter writer;
   writer.put(kMagic);
   writer.put(kVersion);
@@ -110,7 +112,8 @@ EncodedHeader encode_header(const Frame& frame) {
   for (std::size_t axis = 0; axis < Shape::kMaxRank; ++axis)
     writer.put(axis < payload.shape().rank() ? payload.shape()[axis] : std::int64_t{0});
   writer.put(static_cast<std::uint64_t>(payload.bytes()));
-  writer.put(checksum({payload.raw(), payload.bytes()}));
+  const bool whole = payload_checksum == PayloadChecksum::whole;
+  writer.put(whole ? checksum({payload.raw(), payload.bytes()}) : std::uint64_t{0});
   writer.put(checksum(writer.view()));
   EncodedHeader encoded{};
   if (writer.size() != encoded.size()) refuse("a header has " + std::to_string(writer.size()) + " bytes");
@@ -146,8 +149,8 @@ Tensor failure_payload(const Failure& failure) {
   return payload;
 }
 
-FailurePtr failure_of(const Frame& frame) {
-  return decode_failure({frame.payload.raw(), frame.payload.bytes()});
+FailurePtr failure_of(const Tensor& payload) {
+  return decode_failure({payload.raw(), payload.bytes()});
 }
 
 }  // namespace troupe

@@ -9,6 +9,7 @@
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/graph/op.hpp"
 #include "troupe/transport/failure.hpp"
+#include "troupe/transport/payload.hpp"
 
 namespace troupe {
 
@@ -19,6 +20,7 @@ enum class FrameType : std::uint8_t {
   credit_returned,   ///< the part `part` has returned the slot of an edge
   data_ended,        ///< no more tensors come on an edge
   control,           ///< bytes whose meaning `edge` and `slot` tell, for who is above the link
+  collective_ready,  ///< the rank has begun a collective and takes large parts of it
   collective_part,   ///< what one rank contributes to a collective
   collective_send,   ///< a tensor from rank to rank
   collective_abort,  ///< the failure that ends all collectives
@@ -41,6 +43,15 @@ struct FrameHeader {
 struct Frame {
   FrameHeader header;
   Tensor payload = empty_payload();
+  /// Where several frames wait for the same connection, the lowest goes first; those alike in their order. Frames of
+  /// one edge, or of one collective, must not be overtaken by later ones of theirs.
+  std::int64_t priority = kUrgent;
+  /// If given, the other end may read the payload in this process's memory as long as the guard is valid. The link
+  /// holds it until the other end has read, or never will.
+  std::shared_ptr<const PayloadGuard> guard = {};
+
+  /// Goes before all that has a payload of any size.
+  static constexpr std::int64_t kUrgent = -1;
 
   /// uint8[0].
   static Tensor empty_payload();
@@ -51,8 +62,10 @@ inline constexpr std::size_t kFrameHeaderBytes = 128;
 using EncodedHeader = std::array<std::byte, kFrameHeaderBytes>;
 
 /// The header of a frame as it travels: little-endian, with magic, version, the payload's dtype, shape, length and
-/// checksum, and a checksum over the header itself.
-EncodedHeader encode_header(const Frame& frame);
+/// checksum, and a checksum over the header itself. A payload that travels in pieces with checksums of their own has
+/// none here.
+enum class PayloadChecksum { whole, none };
+EncodedHeader encode_header(const Frame& frame, PayloadChecksum checksum = PayloadChecksum::whole);
 
 /// An arrived header. Memory for the payload may be taken only after it was checked.
 struct DecodedHeader {
@@ -72,6 +85,6 @@ void check_payload(const DecodedHeader& header, std::span<const std::byte> paylo
 
 /// A failure as the payload of a frame, and back. Throws Error if the bytes are not a failure.
 Tensor failure_payload(const Failure& failure);
-FailurePtr failure_of(const Frame& frame);
+FailurePtr failure_of(const Tensor& payload);
 
 }  // namespace troupe

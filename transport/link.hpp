@@ -7,8 +7,15 @@
 #include <utility>
 
 #include "troupe/transport/frame.hpp"
+#include "troupe/transport/payload.hpp"
 
 namespace troupe {
+
+/// A frame that has arrived.
+struct IncomingFrame {
+  FrameHeader header;
+  std::unique_ptr<IncomingPayload> payload;
+};
 
 /// One end of a bidirectional, ordered connection between two parts of a plan. What is sent at one end arrives at the
 /// other, whole, once and in order, or the link fails at both ends; nothing is ever skipped. It knows no actors. All
@@ -22,11 +29,11 @@ class Link {
   /// Closes the link.
   virtual ~Link() = default;
 
-  /// Sends a frame without waiting for the other end. The payload must stay as it is while its handle is held by the
-  /// link. False if the link has failed or is closed: the frame is lost.
+  /// Sends a frame without waiting for the other end. The payload must stay as it is while the link holds its handle,
+  /// or until the frame's guard is withdrawn. False if the link has failed or is closed: the frame is lost.
   virtual bool send(const Frame& frame) = 0;
-  /// The next frame, in newly allocated memory; none if none has arrived.
-  virtual std::optional<Frame> receive() = 0;
+  /// The next frame; none if none has arrived.
+  virtual std::optional<IncomingFrame> receive() = 0;
   /// Sets the callback, and calls it at once if there is something already. An empty one unsets it.
   virtual void on_ready(OnReady callback) = 0;
   /// Ends the link at both ends. Frames that have arrived can still be received.

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kChunk = 1024;
 
 template <class T>
-[[gnu::always_inline]] inline void copy_or_add(std::int64_t n, const T* from, T* sum, bool add) {
+[[gnu::always_inline]] inline void copy_or_add_typed(std::int64_t n, const T* from, T* sum, bool add) {
   if (add)
     for (std::int64_t i = 0; i < n; ++i) sum[i] += from[i];
   else
@@ -20,13 +20,13 @@ template <class T>
 }
 
 TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const float* from, float* sum, bool add) {
-  copy_or_add(n, from, sum, add);
+  copy_or_add_typed(n, from, sum, add);
 }
 TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const std::int32_t* from, std::int32_t* sum, bool add) {
-  copy_or_add(n, from, sum, add);
+  copy_or_add_typed(n, from, sum, add);
 }
 TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const std::int64_t* from, std::int64_t* sum, bool add) {
-  copy_or_add(n, from, sum, add);
+  copy_or_add_typed(n, from, sum, add);
 }
 
 // Chunk by chunk in a separate buffer: the output may be the place of an input that is yet to be read.
@@ -41,19 +41,34 @@ void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t 
   }
 }
 
+/// Calls with a value of the type of the elements.
+template <class Function>
+void with_element_type(DType dtype, Function function) {
+  switch (dtype) {
+    case DType::float32:
+      return function(float{});
+    case DType::int32:
+      return function(std::int32_t{});
+    case DType::int64:
+      return function(std::int64_t{});
+    default:
+      throw Error("all_reduce", "there is no sum of " + std::string(name_of(dtype)));
+  }
+}
+
 }  // namespace
 
 void rank_sum(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, std::byte* output) {
-  switch (inputs[0].dtype()) {
-    case DType::float32:
-      return sum_typed(inputs, first, count, reinterpret_cast<float*>(output));
-    case DType::int32:
-      return sum_typed(inputs, first, count, reinterpret_cast<std::int32_t*>(output));
-    case DType::int64:
-      return sum_typed(inputs, first, count, reinterpret_cast<std::int64_t*>(output));
-    default:
-      throw Error("all_reduce", "there is no sum of " + std::string(name_of(inputs[0].dtype())));
-  }
+  with_element_type(inputs[0].dtype(), [&](auto element) {
+    sum_typed(inputs, first, count, reinterpret_cast<decltype(element)*>(output));
+  });
+}
+
+void copy_or_add(DType dtype, std::int64_t count, const std::byte* from, std::byte* sum, bool add) {
+  with_element_type(dtype, [&](auto element) {
+    using T = decltype(element);
+    accumulate(count, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(sum), add);
+  });
 }
 
 }  // namespace troupe

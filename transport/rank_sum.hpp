@@ -11,4 +11,7 @@ namespace troupe {
 /// one of the inputs at the same place. Throws Error for a dtype that cannot be summed.
 void rank_sum(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, std::byte* output);
 
+/// sum[i] = from[i], or sum[i] += from[i]. Throws Error for a dtype that cannot be summed.
+void copy_or_add(DType dtype, std::int64_t count, const std::byte* from, std::byte* sum, bool add);
+
 }  // namespace troupe

@@ -102,15 +102,15 @@ class LinkActor final : public Participant {
     if (link_ && link_->failure()) link_failed();
   }
 
-  void handle(Frame& frame) {
+  void handle(const IncomingFrame& frame) {
     const auto& header = frame.header;
     const auto slot = static_cast<std::uint32_t>(header.slot);
     switch (header.type) {
       case FrameType::tensor_ready:
       case FrameType::failure_ready: {
         const bool failed = header.type == FrameType::failure_ready;
-        ports_.send_over(output_at(header.edge), slot, stamp_of(header), failed ? Tensor() : std::move(frame.payload),
-                         failed ? failure_of(frame) : nullptr);
+        ports_.send_over(output_at(header.edge), slot, stamp_of(header), failed ? Tensor() : frame.payload->tensor(),
+                         failed ? failure_of(frame.payload->tensor()) : nullptr);
         break;
       }
       case FrameType::credit_returned: {

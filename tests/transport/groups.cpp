@@ -8,9 +8,16 @@
 namespace troupe::testing {
 
 const std::vector<GroupKind>& group_kinds() {
-  static const std::vector<GroupKind> kinds{{"local", make_local_group},
-                                            {"linked", [](int ranks) { return make_linked_group(ranks); }}};
+  static const std::vector<GroupKind> kinds{
+      {"local", make_local_group},
+      {"linked", [](int ranks) { return make_linked_group(ranks); }},
+      {"zeromq", [](int ranks) { return make_zeromq_group(ranks, false); }},
+      {"zeromq in place", [](int ranks) { return make_zeromq_group(ranks, true); }}};
   return kinds;
+}
+
+std::vector<GroupKind> synchronous_group_kinds() {
+  return {group_kinds()[0], group_kinds()[1]};
 }
 
 Group make_linked_group(int ranks, LinkFaults faults) {
@@ -20,6 +27,29 @@ Group make_linked_group(int ranks, LinkFaults faults) {
       std::tie(links[a][b], links[b][a]) = make_memory_link(a == 0 && b == 1 ? faults : LinkFaults{});
   Group group;
   for (int rank = 0; rank < ranks; ++rank) group.push_back(make_linked_communicator(rank, std::move(links[rank])));
+  return group;
+}
+
+std::vector<std::shared_ptr<Endpoint>> make_endpoints(int count, const EndpointOptions& options) {
+  std::vector<std::shared_ptr<Endpoint>> endpoints;
+  for (int i = 0; i < count; ++i) endpoints.push_back(make_zeromq_endpoint(options));
+  for (int i = 0; i < count; ++i)
+    for (int peer = 0; peer < count; ++peer)
+      if (peer != i) endpoints[i]->add_peer(peer, endpoints[peer]->address());
+  return endpoints;
+}
+
+Group make_zeromq_group(int ranks, bool same_host) {
+  const auto endpoints = make_endpoints(ranks, {.same_host = same_host});
+  Group group;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<std::shared_ptr<Link>> links(ranks);
+    for (int peer = 0; peer < ranks; ++peer)
+      if (peer != rank) links[peer] = endpoints[rank]->link(peer, "group");
+    // The endpoints live as long as the last communicator.
+    auto communicator = make_linked_communicator(rank, std::move(links));
+    group.push_back({communicator.get(), [communicator, endpoints](Communicator*) mutable { communicator.reset(); }});
+  }
   return group;
 }
 

@@ -1,23 +1,20 @@
 #include <cstring>
 
 #include "troupe/transport/communicator.hpp"
+#include "troupe/transport/linked/linked_sum.hpp"
 #include "troupe/transport/linked/linked_work.hpp"
-#include "troupe/transport/rank_sum.hpp"
 
 namespace troupe {
 
 namespace {
 
+using linked::Inputs;
 using linked::LinkedWork;
 using linked::RankState;
 using linked::Steps;
 
 // Up to here it is cheaper to send all of a tensor to all ranks, and to sum it there, than to wait twice.
 constexpr std::size_t kSmallBytes = 4'096;
-
-void copy(const Tensor& from, const Tensor& to) {
-  if (from.bytes() > 0) std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
-}
 
 class ReceiveWork final : public Work {
  public:
@@ -39,7 +36,7 @@ class ReceiveWork final : public Work {
     const auto sent = state_->take_sent(from_, number_);
     if (!sent) return false;
     expect_alike(*sent, from_, tensor_, state_->rank());
-    copy(*sent, tensor_);
+    linked::copy(*sent, tensor_);
     return done_ = true;
   }
 
@@ -54,24 +51,14 @@ class ReceiveWork final : public Work {
   bool done_ = false;
 };
 
-Tensor part_of(const Tensor& tensor, const Slice& slice) {
-  return tensor.view(Shape{slice.count}, static_cast<std::size_t>(slice.first) * size_of(tensor.dtype()));
-}
-
-/// Throws Error if a part has another size than was agreed.
-void expect_bytes(const Tensor& part, const Tensor& wanted) {
-  if (part.bytes() != wanted.bytes())
-    throw Error("communicator", "a part of " + std::to_string(part.bytes()) + " bytes came where " +
-                                    std::to_string(wanted.bytes()) + " were expected");
-}
-
 /// Every rank gets all of every tensor, and sums.
-Steps sum_everywhere(const Tensor& tensor) {
+Steps sum_everywhere(const Tensor& tensor, int rank) {
   Steps steps;
-  steps.input_for = [tensor](int) { return tensor; };
-  steps.combine = [tensor](const std::vector<Tensor>& all) {
-    for (const auto& input : all) expect_bytes(input, tensor);
-    rank_sum(all, 0, tensor.elements(), tensor.mutable_raw());
+  // The sum may be there before everybody has read this rank's input.
+  steps.input_for = [input = tensor.clone()](int) { return input; };
+  steps.elements_from = [tensor](int) { return tensor.elements(); };
+  steps.combine = [tensor, rank](const Slice& chunk, const Inputs& inputs) {
+    linked::sum(inputs, rank, part_of(tensor, chunk), part_of(tensor, chunk));
   };
   return steps;
 }
@@ -79,21 +66,15 @@ Steps sum_everywhere(const Tensor& tensor) {
 /// Every rank sums its slice, then sends it to all.
 Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   const auto slice = [tensor, ranks](int of) { return part_of(tensor, slice_of(tensor.elements(), ranks, of)); };
+  const auto mine = slice(rank);
   Steps steps;
   steps.input_for = slice;
-  steps.combine = [slice, rank](const std::vector<Tensor>& all) {
-    const auto mine = slice(rank);
-    for (const auto& input : all) expect_bytes(input, mine);
-    rank_sum(all, 0, mine.elements(), mine.mutable_raw());
+  steps.elements_from = [mine](int) { return mine.elements(); };
+  steps.combine = [mine, rank](const Slice& chunk, const Inputs& inputs) {
+    linked::sum(inputs, rank, part_of(mine, chunk), part_of(mine, chunk));
   };
-  steps.result = [slice, rank] { return slice(rank); };
-  steps.finish = [slice, rank](const std::vector<Tensor>& sums) {
-    for (int other = 0; other < static_cast<int>(sums.size()); ++other) {
-      if (other == rank) continue;
-      expect_bytes(sums[other], slice(other));
-      copy(sums[other], slice(other));
-    }
-  };
+  steps.result = [mine] { return mine; };
+  steps.place_for = slice;
   return steps;
 }
 
@@ -121,17 +102,17 @@ class LinkedCommunicator final : public Communicator {
   std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
     const bool small = tensor.bytes() <= kSmallBytes;
     return begin({CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0},
-                 small ? sum_everywhere(tensor) : sum_slices(tensor, rank(), size()), std::move(on_progress));
+                 small ? sum_everywhere(tensor, rank()) : sum_slices(tensor, rank(), size()), std::move(on_progress));
   }
 
   std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
     expect_rank(root, size());
     Steps steps;
     steps.input_for = [tensor, is_root = root == rank()](int) { return is_root ? tensor : Frame::empty_payload(); };
+    steps.elements_from = [elements = tensor.elements(), root](int from) { return from == root ? elements : 0; };
     if (root != rank())
-      steps.combine = [tensor, root](const std::vector<Tensor>& all) {
-        expect_bytes(all[root], tensor);
-        copy(all[root], tensor);
+      steps.combine = [tensor, root](const Slice& chunk, const Inputs& inputs) {
+        if (inputs[root] != nullptr) linked::read(*inputs[root], part_of(tensor, chunk));
       };
     return begin({CollectiveKind::broadcast, tensor.dtype(), tensor.elements(), root}, std::move(steps),
                  std::move(on_progress));
@@ -141,10 +122,14 @@ class LinkedCommunicator final : public Communicator {
     expect_multiple("all_gather", output, input, size());
     Steps steps;
     steps.input_for = [input](int) { return input; };
-    steps.combine = [input, output](const std::vector<Tensor>& all) {
-      for (std::size_t other = 0; other < all.size(); ++other) {
-        expect_bytes(all[other], input);
-        copy(all[other], output.view(input.shape(), other * input.bytes()));
+    steps.elements_from = [input](int) { return input.elements(); };
+    steps.combine = [input, output, rank = rank()](const Slice& chunk, const Inputs& inputs) {
+      for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
+        const auto place = part_of(output, {from * input.elements() + chunk.first, chunk.count});
+        if (from == rank)
+          linked::copy(part_of(input, chunk), place);
+        else
+          linked::read(*inputs[from], place);
       }
     };
     return begin({CollectiveKind::all_gather, input.dtype(), input.elements(), 0}, std::move(steps),
@@ -153,11 +138,13 @@ class LinkedCommunicator final : public Communicator {
 
   std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
     expect_multiple("reduce_scatter", input, output, size());
+    const auto count = output.elements();
+    const auto part = [input, count](int of) { return part_of(input, {count * of, count}); };
     Steps steps;
-    steps.input_for = [input, count = output.elements()](int to) { return part_of(input, {count * to, count}); };
-    steps.combine = [output](const std::vector<Tensor>& all) {
-      for (const auto& part : all) expect_bytes(part, output);
-      rank_sum(all, 0, output.elements(), output.mutable_raw());
+    steps.input_for = part;
+    steps.elements_from = [count](int) { return count; };
+    steps.combine = [mine = part(rank()), output, rank = rank()](const Slice& chunk, const Inputs& inputs) {
+      linked::sum(inputs, rank, part_of(mine, chunk), part_of(output, chunk));
     };
     return begin({CollectiveKind::reduce_scatter, input.dtype(), input.elements(), 0}, std::move(steps),
                  std::move(on_progress));
@@ -166,6 +153,7 @@ class LinkedCommunicator final : public Communicator {
   std::unique_ptr<Work> barrier(OnProgress on_progress) override {
     Steps steps;
     steps.input_for = [](int) { return Frame::empty_payload(); };
+    steps.elements_from = [](int) { return 0; };
     return begin({}, std::move(steps), std::move(on_progress));
   }
 
@@ -173,7 +161,8 @@ class LinkedCommunicator final : public Communicator {
     expect_rank(to, size());
     const auto lock = state_->lock();
     state_->check();
-    state_->send(to, {{FrameType::collective_send}, tensor});
+    // The sender may use its tensor again at once.
+    state_->send(to, {{FrameType::collective_send}, tensor.clone()});
     return std::make_unique<CompletedWork>();
   }
 

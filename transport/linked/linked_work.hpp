@@ -1,26 +1,34 @@
 #pragma once
 
+#include <atomic>
+
 #include "troupe/transport/communicator.hpp"
 #include "troupe/transport/linked/rank_state.hpp"
 
 namespace troupe::linked {
 
-/// What one kind of collective sends and does.
+/// By rank: what it sent of one chunk; null for this rank itself.
+using Inputs = std::vector<const IncomingPayload*>;
+
+/// What one kind of collective sends and does. A part is all that one rank sends to another in a phase; it is cut in
+/// chunks that all ranks know of.
 struct Steps {
-  /// The tensor for a rank in phase `inputs`.
+  /// The part for a rank in phase `inputs`, and the elements of the one from a rank.
   std::function<Tensor(int to)> input_for;
-  /// When all inputs are there; those of all ranks in order, this rank's included.
-  std::function<void(const std::vector<Tensor>& inputs)> combine;
-  /// The tensor for all in phase `results`, and what to do when all of them are there. None: there is no such phase.
+  std::function<std::int64_t(int from)> elements_from;
+  /// When a chunk has come from every rank that sends it: elements [first, first + count) of their parts.
+  std::function<void(const Slice& chunk, const Inputs& inputs)> combine;
+  /// The part for all in phase `results`, of which a chunk is sent as soon as it was combined, and where that of a rank
+  /// goes. None: there is no such phase.
   std::function<Tensor()> result;
-  std::function<void(const std::vector<Tensor>& results)> finish;
+  std::function<Tensor(int from)> place_for;
 };
 
 /// A collective in progress on one rank.
 class LinkedWork final : public Work {
  public:
   LinkedWork(std::shared_ptr<RankState> state, const CallSignature& signature, Steps steps);
-  ~LinkedWork() override { state_->forget(number_); }
+  ~LinkedWork() override;
 
   /// Sends this rank's inputs. Throws Aborted if the ranks are known not to agree.
   void begin(Communicator::OnProgress on_progress);
@@ -29,18 +37,35 @@ class LinkedWork final : public Work {
   std::string waits_for() const override;
 
  private:
+  enum class Waiting { nothing, for_input, for_result, for_reader };
+
   bool advance_phases();
-  void combine();
+  void send_inputs();
+  bool combine_chunks();
+  void combine(const Slice& chunk, const Inputs& chunk_inputs);
+  bool take_results();
+  bool all_read();
+  void wait_for(int rank, Waiting why);
   void send(int to, Phase phase, const Tensor& payload);
-  std::vector<Tensor> payloads(Phase phase, const Tensor& own);
+  Slice chunk_of(std::int64_t elements, std::size_t number) const;
+  std::size_t chunks_of(std::int64_t elements) const;
+  void expect_chunk(const IncomingFrame& frame, int from, const Slice& chunk);
   void check_signatures();
 
   std::shared_ptr<RankState> state_;
   CallSignature signature_;
   Steps steps_;
   std::int64_t number_ = -1;
-  int phase_ = inputs;
+  std::vector<bool> input_sent_;      // by rank
+  std::vector<std::size_t> results_;  // chunks that were taken, by rank
+  std::size_t combined_ = 0, chunks_ = 1;
+  bool done_ = false;
+  Waiting waiting_ = Waiting::nothing;
   int waiting_for_ = -1;
+  // Held by whatever was sent and not read: the tensors are free when that is gone.
+  std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
+  std::weak_ptr<const PayloadGuard> unread_;
+  std::shared_ptr<std::atomic<bool>> awaited_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace troupe::linked

@@ -4,6 +4,9 @@ namespace troupe::linked {
 
 namespace {
 
+// How many collectives another rank may be ahead of this one.
+constexpr std::int64_t kMostAhead = 4'096;
+
 bool is_good(const FrameHeader& header) {
   return header.part >= 0 && header.part <= static_cast<std::int32_t>(CollectiveKind::barrier) && header.run >= 0 &&
          header.run <= static_cast<std::int64_t>(DType::bfloat16) && header.slot >= 0 && header.slot < kPhases;
@@ -15,8 +18,8 @@ FailurePtr bad_peer(int rank, const std::string& what) {
 
 }  // namespace
 
-FrameHeader header_of(const CallSignature& signature, std::int64_t number, Phase phase) {
-  return {FrameType::collective_part,
+FrameHeader header_of(FrameType type, const CallSignature& signature, std::int64_t number, Phase phase) {
+  return {type,
           signature.root,
           phase,
           static_cast<std::int32_t>(signature.kind),
@@ -28,6 +31,11 @@ FrameHeader header_of(const CallSignature& signature, std::int64_t number, Phase
 CallSignature signature_of(const FrameHeader& header) {
   return {static_cast<CollectiveKind>(header.part), static_cast<DType>(header.run),
           static_cast<std::int64_t>(header.generation), header.edge};
+}
+
+Arrived::Arrived(int ranks) : ready(static_cast<std::size_t>(ranks)) {
+  for (auto& by_rank : parts) by_rank.resize(static_cast<std::size_t>(ranks));
+  for (auto& by_rank : parts_taken_in) by_rank.resize(static_cast<std::size_t>(ranks));
 }
 
 RankState::RankState(int rank, std::vector<std::shared_ptr<Link>> links)
@@ -60,24 +68,12 @@ void RankState::receive() {
 }
 
 Arrived& RankState::arrived(std::int64_t number) {
-  const std::vector<std::optional<Frame>> nothing(links_.size());
-  return arrived_.try_emplace(number, Arrived{nothing, nothing}).first->second;
+  return arrived_.try_emplace(number, ranks()).first->second;
 }
 
 void RankState::complete(std::int64_t number) {
   arrived_.erase(number);
   forget(number);
-}
-
-int RankState::missing(std::int64_t number, Phase phase) {
-  const auto& frames = arrived(number)[phase];
-  int first = -1;
-  for (int from = ranks() - 1; from >= 0; --from)
-    if (from != rank_ && !frames[from]) {
-      expect_alive(from);
-      first = from;
-    }
-  return first;
 }
 
 std::optional<Tensor> RankState::take_sent(int from, std::int64_t number) {
@@ -106,26 +102,50 @@ void RankState::give_up(const FailurePtr& failure) {
   throw Aborted(failure);
 }
 
-void RankState::take(int from, Frame frame) {
+void RankState::take(int from, IncomingFrame frame) {
   switch (frame.header.type) {
     case FrameType::collective_abort:
       // Passed on: the link between two others may be what broke.
-      return abort(failure_of(frame));
+      return abort(failure_of(frame.payload->tensor()));
     case FrameType::collective_send:
-      inboxes_[from].arrive(std::move(frame.payload));
+      inboxes_[from].arrive(frame.payload->tensor());
       return;
     case FrameType::collective_part:
       return take_part(from, std::move(frame));
+    case FrameType::collective_ready:
+      return take_ready(from, frame.header);
     default:
       give_up(bad_peer(from, "a frame that is no part of a collective"));
   }
 }
 
-void RankState::take_part(int from, Frame frame) {
-  if (!is_good(frame.header)) give_up(bad_peer(from, "a part of an unknown collective"));
-  auto& place = arrived(frame.header.step)[frame.header.slot][from];
-  if (place) give_up(bad_peer(from, "a part of a collective twice"));
-  place = std::move(frame);
+void RankState::check_number(int from, const FrameHeader& header) {
+  if (!is_good(header)) give_up(bad_peer(from, "a part of an unknown collective"));
+  const auto number = header.step;
+  const bool is_over = number < next_number_ && !arrived_.contains(number);
+  if (number < 0 || is_over)
+    give_up(bad_peer(from, "a part of collective " + std::to_string(number) + ", which is over"));
+  if (number >= next_number_ + kMostAhead)
+    give_up(bad_peer(from, "a part of collective " + std::to_string(number) + ", when this rank was at " +
+                               std::to_string(next_number_)));
+}
+
+void RankState::take_part(int from, IncomingFrame frame) {
+  check_number(from, frame.header);
+  const auto phase = static_cast<std::size_t>(frame.header.slot);
+  const auto number = frame.header.step;
+  auto& known = arrived(number);
+  if (number >= next_number_ && frame.payload->bytes() > kEagerBytes)
+    give_up(
+        bad_peer(from, "a large part of collective " + std::to_string(number) + ", for which this rank was not ready"));
+  if (++known.parts_taken_in[phase][from] > known.most_parts)
+    give_up(bad_peer(from, "more parts of a collective than there are"));
+  known.parts[phase][from].push_back(std::move(frame));
+}
+
+void RankState::take_ready(int from, const FrameHeader& header) {
+  check_number(from, header);
+  arrived(header.step).ready[from] = header;
 }
 
 void RankState::expect_alive(int from) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -16,12 +17,28 @@ namespace troupe::linked {
 /// What a rank sends to the others in a collective: its inputs, and in some a second time results.
 enum Phase : std::int32_t { inputs, results, kPhases };
 
-/// The header of a part of collective number `number`, and the signature in it.
-FrameHeader header_of(const CallSignature& signature, std::int64_t number, Phase phase);
+/// A part travels in chunks of this size, so that one can be summed while the next is on its way.
+inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
+/// A part up to here is sent at once; a larger one when the receiver has begun the collective and has room for it.
+inline constexpr std::size_t kEagerBytes = std::size_t{64} << 10;
+
+/// The header of a part of collective number `number`, or of the word that a rank is ready for it, and the signature
+/// in it.
+FrameHeader header_of(FrameType type, const CallSignature& signature, std::int64_t number, Phase phase);
 CallSignature signature_of(const FrameHeader& header);
 
-/// What has come for one collective, by phase and rank.
-using Arrived = std::array<std::vector<std::optional<Frame>>, kPhases>;
+/// What has come for one collective and was not used yet.
+struct Arrived {
+  explicit Arrived(int ranks);
+
+  /// By phase and rank, in the order in which they were sent.
+  std::array<std::vector<std::deque<IncomingFrame>>, kPhases> parts;
+  std::array<std::vector<std::size_t>, kPhases> parts_taken_in;
+  /// The header of the word that a rank is ready for large parts.
+  std::vector<std::optional<FrameHeader>> ready;
+  /// How many parts a rank sends in a phase at most.
+  std::size_t most_parts = 1;
+};
 
 /// One rank's view of the group: its links, and what came over them. The works of a rank may be advanced on several
 /// threads: each holds the lock meanwhile, except for what says any thread.
@@ -48,8 +65,8 @@ class RankState {
   Arrived& arrived(std::int64_t number);
   /// Forgets a collective.
   void complete(std::int64_t number);
-  /// The first rank whose frame of a phase is missing, or -1. Throws Aborted if it will never come.
-  int missing(std::int64_t number, Phase phase);
+  /// Throws Aborted if nothing will come from a rank any more.
+  void expect_alive(int from);
   /// What a rank has sent to this one outside of collectives.
   Inbox& inbox(int from) { return inboxes_[from]; }
   /// The tensor of that receive, once it is there. Throws Aborted if it never will be.
@@ -63,9 +80,10 @@ class RankState {
   [[noreturn]] void give_up(const FailurePtr& failure);
 
  private:
-  void take(int from, Frame frame);
-  void take_part(int from, Frame frame);
-  void expect_alive(int from);
+  void take(int from, IncomingFrame frame);
+  void take_part(int from, IncomingFrame frame);
+  void take_ready(int from, const FrameHeader& header);
+  void check_number(int from, const FrameHeader& header);
 
   const int rank_;
   const std::vector<std::shared_ptr<Link>> links_;  // by rank; none to itself

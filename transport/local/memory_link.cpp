@@ -42,7 +42,7 @@ class Wire {
     return true;
   }
 
-  std::optional<Frame> receive(int end_index) {
+  std::optional<IncomingFrame> receive(int end_index) {
     Packet packet;
     {
       std::lock_guard lock(mutex_);
@@ -54,7 +54,8 @@ class Wire {
     try {
       const auto decoded = decode_header(packet.header, max_payload_bytes_);
       check_payload(decoded, {packet.payload.raw(), packet.payload.bytes()});
-      return Frame{decoded.header, packet.payload.view(decoded.payload.shape, decoded.payload.dtype, 0)};
+      return IncomingFrame{decoded.header, std::make_unique<TensorPayload>(
+                                               packet.payload.view(decoded.payload.shape, decoded.payload.dtype, 0))};
     } catch (const Error& error) {
       break_off(end_index, std::string("a damaged frame arrived: ") + error.what());
       return std::nullopt;
@@ -147,7 +148,7 @@ class MemoryLink final : public Link {
   }
 
   bool send(const Frame& frame) override { return wire_->send(end_, frame); }
-  std::optional<Frame> receive() override { return wire_->receive(end_); }
+  std::optional<IncomingFrame> receive() override { return wire_->receive(end_); }
   void on_ready(OnReady callback) override { wire_->on_ready(end_, std::move(callback)); }
   void close() override { wire_->close(end_); }
   FailurePtr failure() const override { return wire_->failure(end_); }

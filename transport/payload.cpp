@@ -1,0 +1,26 @@
+#include "troupe/transport/payload.hpp"
+
+#include <cstring>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+void IncomingPayload::expect_within(std::size_t offset, std::size_t count) const {
+  if (offset > bytes() || count > bytes() - offset)
+    throw Error("payload", std::to_string(count) + " bytes from " + std::to_string(offset) + " on are wanted, but " +
+                               to_string(info_) + " has " + std::to_string(bytes()));
+}
+
+Tensor IncomingPayload::tensor() const {
+  Tensor tensor(info_.shape, info_.dtype);
+  if (tensor.bytes() > 0) read(0, {tensor.mutable_raw(), tensor.bytes()});
+  return tensor;
+}
+
+void TensorPayload::read(std::size_t offset, std::span<std::byte> to) const {
+  expect_within(offset, to.size());
+  if (!to.empty()) std::memcpy(to.data(), tensor_.raw() + offset, to.size());
+}
+
+}  // namespace troupe

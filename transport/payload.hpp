@@ -1,0 +1,78 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/graph/op.hpp"
+
+namespace troupe {
+
+/// Says as long as it is valid that payloads lie where their sender has said, unchanged. A reader in another process
+/// reads the word after the payload: if it is valid then, the payload was. Thread-safe.
+class PayloadGuard {
+ public:
+  /// Nobody may rely on the payloads from now on: their memory is about to be used for something else.
+  void withdraw() { word_.store(0, std::memory_order_seq_cst); }
+  bool valid() const { return word_.load(std::memory_order_seq_cst) == kValid; }
+
+  /// Where the word lies, and what it holds while the payloads are valid.
+  const void* address() const { return &word_; }
+  static constexpr std::uint64_t kValid = 0x74726F7570652121;
+
+ private:
+  std::atomic<std::uint64_t> word_{kValid};
+};
+
+/// A payload cannot be read any more because its sender has withdrawn it. Why, the sender says in a frame.
+class PayloadWithdrawn final : public Error {
+ public:
+  PayloadWithdrawn() : Error("link", "the sender has withdrawn its payload") {}
+};
+
+/// The payload of a frame that has arrived. It may be in memory already, or still at its sender, who keeps it as it is
+/// until this is destroyed. Used by one thread at a time.
+class IncomingPayload {
+ public:
+  explicit IncomingPayload(TensorInfo info) : info_(std::move(info)) {}
+  virtual ~IncomingPayload() = default;
+  IncomingPayload(const IncomingPayload&) = delete;
+  IncomingPayload& operator=(const IncomingPayload&) = delete;
+
+  const TensorInfo& info() const { return info_; }
+  std::size_t bytes() const { return static_cast<std::size_t>(info_.shape.elements()) * size_of(info_.dtype); }
+  /// Copies the bytes from `offset` on. Throws Error if there are fewer, or the sender is gone, and
+  /// PayloadWithdrawn.
+  virtual void read(std::size_t offset, std::span<std::byte> to) const = 0;
+  /// The bytes if they are in memory already, else null. They live as long as this.
+  virtual const std::byte* local() const { return nullptr; }
+  /// All of it in memory that nobody else writes to. Throws Error like read().
+  virtual Tensor tensor() const;
+
+ protected:
+  /// Throws Error if the payload has no such bytes.
+  void expect_within(std::size_t offset, std::size_t count) const;
+
+ private:
+  TensorInfo info_;
+};
+
+/// A payload that is in memory.
+class TensorPayload final : public IncomingPayload {
+ public:
+  explicit TensorPayload(Tensor tensor)
+      : IncomingPayload({tensor.shape(), tensor.dtype()}), tensor_(std::move(tensor)) {}
+
+  void read(std::size_t offset, std::span<std::byte> to) const override;
+  const std::byte* local() const override { return tensor_.raw(); }
+  Tensor tensor() const override { return tensor_; }
+
+ private:
+  Tensor tensor_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,216 @@
+#include "troupe/transport/zeromq/connection.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/zeromq/direct_memory.hpp"
+
+namespace troupe::zeromq {
+
+namespace {
+
+// Below this a copy is cheaper than a handle that ZeroMQ gives back, and a message than a read in another process.
+constexpr std::size_t kCopiedBytes = 4'096;
+constexpr std::size_t kReadInPlaceBytes = 16'384;
+
+/// What ZeroMQ sends from, without a copy.
+struct Sending {
+  Tensor payload;
+  std::shared_ptr<const PayloadGuard> guard;
+};
+
+zmq::message_t message_of(const Frame& frame, std::size_t offset, std::size_t bytes) {
+  if (bytes == 0) return {};
+  auto* const from = frame.payload.mutable_raw() + offset;
+  if (bytes <= kCopiedBytes) return zmq::message_t(from, bytes);
+  auto sending = std::make_unique<Sending>(Sending{frame.payload, frame.guard});
+  const auto release = [](void*, void* hint) { delete static_cast<Sending*>(hint); };
+  zmq::message_t message(from, bytes, release, sending.get());
+  (void)sending.release();
+  return message;
+}
+
+}  // namespace
+
+FailurePtr connection_failure(const std::string& why) {
+  return std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] " + why});
+}
+
+Connection::Connection(zmq::context_t& context, const std::string& own_identity, int peer,
+                       const EndpointAddress& address, bool same_host)
+    : peer_(peer),
+      pid_(address.pid),
+      socket_(make_sender(context, own_identity)),
+      monitor_(watch(context, socket_, "peer-" + address.identity)) {
+  Outgoing introduction{PacketType::introduction};
+  introduction.first = same_host && can_read_memory(address) ? 1 : 0;
+  queue_.emplace(std::pair{Frame::kUrgent - 1, order_++}, std::move(introduction));
+  socket_.connect(same_host && !address.ipc.empty() ? address.ipc : address.tcp);
+}
+
+Connection::~Connection() {
+  fail(connection_failure("it was closed"));
+  zmq_socket_monitor(socket_.handle(), nullptr, 0);
+}
+
+bool Connection::send(std::uint64_t channel, const Frame& frame) {
+  return enqueue(frame.priority, {PacketType::frame, channel, frame});
+}
+
+bool Connection::close_channel(std::uint64_t channel) {
+  // Behind everything that was sent before.
+  return enqueue(std::numeric_limits<std::int64_t>::max(), {PacketType::channel_closed, channel});
+}
+
+void Connection::payload_read(std::uint64_t first) {
+  Outgoing outgoing{PacketType::payload_read};
+  outgoing.first = first;
+  enqueue(Frame::kUrgent, std::move(outgoing));
+}
+
+bool Connection::enqueue(std::int64_t priority, Outgoing outgoing) {
+  std::lock_guard lock(mutex_);
+  if (failure_) return false;
+  queue_.emplace(std::pair{priority, order_++}, std::move(outgoing));
+  pump();
+  return true;
+}
+
+void Connection::pump() {
+  while (connected_ && !queue_.empty() && sent_ - acknowledged_ < kWindow) {
+    auto next = queue_.begin();
+    const auto& guard = next->second.frame.guard;
+    // Whoever withdraws a payload has told the peer that it need not wait.
+    if (guard && !guard->valid() && next->second.offset == 0) {
+      queue_.erase(next);
+      continue;
+    }
+    if (!send_next(next->second)) return;
+    if (is_finished(next->second)) queue_.erase(next);
+  }
+}
+
+bool Connection::is_finished(const Outgoing& outgoing) const {
+  return outgoing.type != PacketType::frame || outgoing.offset >= outgoing.frame.payload.bytes() ||
+         offers_.contains(outgoing.first);
+}
+
+bool Connection::reads_in_place(const Frame& frame) const {
+  return peer_reads_memory_ && frame.guard && frame.payload.bytes() >= kReadInPlaceBytes;
+}
+
+/// One packet of it. False if ZeroMQ does not take it now.
+bool Connection::send_next(Outgoing& outgoing) {
+  PacketStart start{{.type = outgoing.type, .channel = outgoing.channel, .sequence = sent_ + 1}};
+  auto& header = start.header;
+  if (outgoing.type == PacketType::introduction) {
+    header.can_read_memory = outgoing.first == 1;
+    return send_packet(start, {});
+  }
+  if (outgoing.type != PacketType::frame) {
+    header.first = outgoing.first;
+    return send_packet(start, {});
+  }
+  const auto& frame = outgoing.frame;
+  if (outgoing.offset == 0) {
+    outgoing.first = header.sequence;
+    start.frame = encode_header(frame, PayloadChecksum::none);
+  } else {
+    header.type = PacketType::chunk;
+  }
+  header.first = outgoing.first;
+  if (reads_in_place(frame) && outgoing.offset == 0) {
+    header.address = reinterpret_cast<std::uintptr_t>(frame.payload.raw());
+    header.guard_address = reinterpret_cast<std::uintptr_t>(frame.guard->address());
+    if (!send_packet(start, {})) return false;
+    offers_[outgoing.first] = {frame.payload, frame.guard};
+    return true;
+  }
+  header.offset = outgoing.offset;
+  header.bytes = std::min(kPacketBytes, frame.payload.bytes() - outgoing.offset);
+  if (header.bytes > 0) header.checksum = checksum_of({frame.payload.raw() + outgoing.offset, header.bytes});
+  if (!send_packet(start, message_of(frame, outgoing.offset, header.bytes))) return false;
+  outgoing.offset += header.bytes;
+  return true;
+}
+
+bool Connection::send_packet(PacketStart& start, zmq::message_t bytes) {
+  start.header.acknowledged = received_;
+  const auto encoded = encode(start);
+  zmq::message_t first(encoded.data(), encoded.size());
+  if (!socket_.send(first, zmq::send_flags::dontwait | zmq::send_flags::sndmore)) return false;
+  (void)socket_.send(bytes, zmq::send_flags::dontwait);
+  received_acknowledged_ = received_;
+  if (start.header.sequence > 0) sent_ = start.header.sequence;
+  return true;
+}
+
+void Connection::acknowledge() {
+  if (received_ == received_acknowledged_ || !connected_) return;
+  PacketStart start;
+  send_packet(start, {});
+}
+
+void Connection::note_received(const PacketHeader& header) {
+  std::lock_guard lock(mutex_);
+  if (header.acknowledged < acknowledged_ || header.acknowledged > sent_)
+    throw Error("link", "packet " + std::to_string(header.acknowledged) + " is acknowledged, but " +
+                            std::to_string(sent_) + " were sent");
+  acknowledged_ = header.acknowledged;
+  if (header.sequence > 0) {
+    if (header.sequence != received_ + 1)
+      throw Error("link", "packet " + std::to_string(header.sequence) + " came after " + std::to_string(received_));
+    if ((header.type == PacketType::introduction) != (header.sequence == 1))
+      throw Error("link", "the first packet, and no other, is an introduction");
+    ++received_;
+  }
+  if (header.type == PacketType::introduction) peer_reads_memory_ = header.can_read_memory;
+  if (header.type == PacketType::payload_read) offers_.erase(header.first);
+  pump();
+  // A peer with half a window of its own on the way may soon have to wait.
+  if (received_ - received_acknowledged_ >= kWindow / 2) acknowledge();
+}
+
+void Connection::poll(bool idle) {
+  SocketEvent event;
+  while (next_event(monitor_, event)) {
+    if (event.event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+      std::lock_guard lock(mutex_);
+      connected_ = true;
+    } else if (event.event == ZMQ_EVENT_DISCONNECTED) {
+      std::unique_lock lock(mutex_);
+      // Before the connection was made, ZeroMQ tries again.
+      if (!connected_) continue;
+      lock.unlock();
+      return fail(connection_failure("the connection was closed at the other end"));
+    }
+  }
+  std::lock_guard lock(mutex_);
+  if (failure_) return;
+  pump();
+  if (idle) acknowledge();
+}
+
+void Connection::fail(const FailurePtr& cause) {
+  // What was offered is let go without the lock: its owners may send.
+  std::map<std::uint64_t, Offer> offers;
+  std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue;
+  std::lock_guard lock(mutex_);
+  if (failure_) return;
+  failure_ = cause;
+  offers.swap(offers_);
+  queue.swap(queue_);
+}
+
+FailurePtr Connection::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+bool Connection::drained() const {
+  std::lock_guard lock(mutex_);
+  return failure_ || (queue_.empty() && acknowledged_ == sent_ && offers_.empty());
+}
+
+}  // namespace troupe::zeromq

@@ -1,0 +1,79 @@
+#include "troupe/transport/zeromq/direct_memory.hpp"
+
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <random>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/payload.hpp"
+
+namespace troupe::zeromq {
+
+namespace {
+
+/// The number that other processes look for.
+std::uint64_t& probe() {
+  static std::uint64_t value = [] {
+    std::random_device random;
+    return std::uint64_t{random()} << 32 | random();
+  }();
+  return value;
+}
+
+std::string name_space(const char* kind) {
+  struct stat status {};
+  if (stat((std::string("/proc/self/ns/") + kind).c_str(), &status) != 0) return "?";
+  return std::to_string(status.st_ino);
+}
+
+void* pointer(std::uint64_t address) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+}
+
+}  // namespace
+
+std::string host_identity() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  return boot + "/" + name_space("net") + "/" + name_space("pid");
+}
+
+void offer_memory(EndpointAddress& address) {
+#ifdef PR_SET_PTRACER
+  // Fails where there is no such restriction.
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+#endif
+  address.pid = getpid();
+  address.probe_address = reinterpret_cast<std::uintptr_t>(&probe());
+  address.probe_value = probe();
+}
+
+bool can_read_memory(const EndpointAddress& address) {
+  std::uint64_t value = 0;
+  const iovec to{&value, sizeof value};
+  const iovec from{pointer(address.probe_address), sizeof value};
+  return process_vm_readv(static_cast<pid_t>(address.pid), &to, 1, &from, 1, 0) == sizeof value &&
+         value == address.probe_value;
+}
+
+void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, std::uint64_t guard_address) {
+  std::uint64_t word = 0;
+  const std::array<iovec, 2> local{iovec{to.data(), to.size()}, iovec{&word, sizeof word}};
+  const std::array<iovec, 2> remote{iovec{pointer(from), to.size()}, iovec{pointer(guard_address), sizeof word}};
+  const auto wanted = to.size() + sizeof word;
+  const auto copied = process_vm_readv(static_cast<pid_t>(pid), local.data(), 2, remote.data(), 2, 0);
+  if (copied != static_cast<ssize_t>(wanted))
+    throw Error("link", "process " + std::to_string(pid) +
+                            " cannot be read: " + (copied < 0 ? std::strerror(errno) : "its memory is gone"));
+  if (word != PayloadGuard::kValid) throw PayloadWithdrawn();
+}
+
+}  // namespace troupe::zeromq

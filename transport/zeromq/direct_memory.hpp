@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "troupe/transport/endpoint.hpp"
+
+namespace troupe::zeromq {
+
+/// What processes have in common that may read each other's memory and use local sockets: the kernel since its start,
+/// and its spaces of networks and of process numbers.
+std::string host_identity();
+
+/// Fills in what lets other processes find out whether they can read this one's memory, and lets them where the kernel
+/// asks for consent (Yama's ptrace scope).
+void offer_memory(EndpointAddress& address);
+
+/// Whether this process can read the memory of that one.
+bool can_read_memory(const EndpointAddress& address);
+
+/// Copies bytes from the memory of a process, by one system call and without its help; behind them the word of their
+/// guard. Throws Error if the process is gone, and PayloadWithdrawn if the guard is not valid.
+void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, std::uint64_t guard_address);
+
+}  // namespace troupe::zeromq
