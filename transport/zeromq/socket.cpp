@@ -34,6 +34,8 @@ zmq::socket_t make_receiver(zmq::context_t& context) {
   zmq::socket_t socket(context, zmq::socket_type::router);
   set_common(socket);
   socket.set(zmq::sockopt::rcvhwm, 2 * kWindow);
+  // Sending to somebody who has gone is an error and not a silent loss; only a lobby sends on it.
+  socket.set(zmq::sockopt::router_mandatory, true);
   return socket;
 }
 
@@ -44,6 +46,12 @@ zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity) 
   socket.set(zmq::sockopt::immediate, true);
   socket.set(zmq::sockopt::sndhwm, 0);
   socket.set(zmq::sockopt::routing_id, identity);
+  return socket;
+}
+
+zmq::socket_t make_visitor(zmq::context_t& context) {
+  zmq::socket_t socket(context, zmq::socket_type::dealer);
+  set_common(socket);
   return socket;
 }
 

@@ -14,6 +14,8 @@ zmq::context_t make_context();
 /// encrypted connection would be set here.
 zmq::socket_t make_receiver(zmq::context_t& context);
 zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity);
+/// For somebody whom the receiver does not know.
+zmq::socket_t make_visitor(zmq::context_t& context);
 
 /// Reports of a socket on a socket of their own: those who connect, and what goes wrong.
 zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name);

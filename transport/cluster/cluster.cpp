@@ -1,0 +1,189 @@
+#include "troupe/transport/cluster/cluster.hpp"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/cluster/agreement.hpp"
+#include "troupe/transport/cluster/membership.hpp"
+
+namespace troupe {
+
+namespace {
+
+std::string host_of(const std::string& address) {
+  return address.substr(0, address.rfind(':'));
+}
+
+std::string port_of(const std::string& address) {
+  return address.substr(address.rfind(':') + 1);
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+/// The address of this machine from which packets to that host and port go out. Throws Error if the host is not known.
+std::string own_address_towards(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0)
+    throw Error("cluster", "the host of the rendezvous, '" + host + "', is not known here");
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, freeaddrinfo);
+  const int descriptor = socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in own{};
+  socklen_t length = sizeof own;
+  // Nothing is sent: the kernel only looks for the way.
+  const bool there_is_a_way = descriptor >= 0 && connect(descriptor, found->ai_addr, found->ai_addrlen) == 0 &&
+                              getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &length) == 0;
+  if (descriptor >= 0) close(descriptor);
+  std::array<char, INET_ADDRSTRLEN> text{};
+  if (!there_is_a_way || inet_ntop(AF_INET, &own.sin_addr, text.data(), text.size()) == nullptr)
+    throw Error("cluster", "there is no way to the rendezvous at " + host + ":" + port);
+  return text.data();
+}
+
+/// Where this process listens, and how others call it.
+struct Binding {
+  std::string address;  ///< tcp://address: without the port
+  std::string advertised_host;
+};
+
+Binding binding_of(const ClusterOptions& options) {
+  const auto host = host_of(options.job.rendezvous);
+  if (options.bind.empty()) {
+    if (!is_loopback(host))
+      throw Error("cluster", "the rendezvous " + options.job.rendezvous +
+                                 " lies beyond this machine, and nothing that travels is encrypted: allow it with "
+                                 "--bind any, or --bind and an address of this machine in a network that you trust");
+    return {"tcp://127.0.0.1:", {}};
+  }
+  if (options.bind != "any") return {"tcp://" + options.bind + ":", {}};
+  const auto own = options.job.rank == 0 ? host : own_address_towards(host, port_of(options.job.rendezvous));
+  return {"tcp://*:", own};
+}
+
+class JoinedCluster final : public Cluster {
+ public:
+  explicit JoinedCluster(ClusterOptions options) : options_(std::move(options)) {
+    const auto binding = binding_of(options_);
+    EndpointOptions endpoint{.bind = binding.address + "*",
+                             .advertised_host = binding.advertised_host,
+                             .same_host = options_.same_host,
+                             .on_stranger = options_.on_notice};
+    data_ = make_zeromq_endpoint(endpoint);
+    // Control is small, and must not depend on what data do.
+    endpoint.max_payload_bytes = std::size_t{64} << 20;
+    control_ = make_zeromq_endpoint(endpoint);
+    const RendezvousOptions meeting{options_.job,
+                                    options_.agreement,
+                                    {control_->address(), data_->address()},
+                                    binding.address + port_of(options_.job.rendezvous),
+                                    options_.limit,
+                                    options_.on_notice};
+    members_ = rendezvous(meeting, [this](const auto& members) { know(members); });
+    watch_over();
+  }
+
+  ~JoinedCluster() override {
+    // The others may still have to hear why this process goes.
+    control_->drain(std::chrono::milliseconds(500));
+    membership_.reset();
+  }
+
+  const Job& job() const override { return options_.job; }
+
+  std::shared_ptr<Link> data_link(int rank, const std::string& name) override { return data_->link(rank, name); }
+  std::shared_ptr<Link> control_link(int rank, const std::string& name) override { return control_->link(rank, name); }
+
+  std::vector<std::shared_ptr<Communicator>> communicator(const std::string& name,
+                                                          const std::vector<int>& processes) override;
+
+  void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) override {
+    agreement_->agree(topic, hash, text);
+  }
+  std::uint64_t next_generation() override { return ++generations_; }
+
+  FailurePtr lost() const override { return membership_->lost(); }
+  void on_lost(std::function<void(const FailurePtr&)> callback) override { membership_->on_lost(std::move(callback)); }
+  void leave() override {
+    membership_->leave(options_.limit);
+    control_->drain(std::chrono::milliseconds(2'000));
+  }
+
+ private:
+  void know(const std::vector<Member>& members) {
+    for (int rank = 0; rank < static_cast<int>(members.size()); ++rank) {
+      if (rank == this->rank()) continue;
+      data_->add_peer(rank, members[static_cast<std::size_t>(rank)].data);
+      if (rank == 0 || this->rank() == 0) control_->add_peer(rank, members[static_cast<std::size_t>(rank)].control);
+    }
+  }
+
+  std::map<int, std::shared_ptr<Link>> star(const std::string& name) {
+    std::map<int, std::shared_ptr<Link>> links;
+    if (rank() != 0)
+      links[0] = control_->link(0, name);
+    else
+      for (int other = 1; other < size(); ++other) links[other] = control_->link(other, name);
+    return links;
+  }
+
+  void watch_over() {
+    MembershipOptions watch{rank(), options_.heartbeat_interval, options_.heartbeat_limit,
+                            [this](int rank) { return describe(rank); }};
+    membership_ = std::make_unique<Membership>(std::move(watch), star("membership"));
+    agreement_ = std::make_unique<AgreementRound>(rank(), star("agreement"), options_.limit, [this] { return lost(); });
+  }
+
+  std::string describe(int rank) const {
+    const auto& data = members_.at(static_cast<std::size_t>(rank)).data;
+    const auto host = host_of(data.tcp);
+    return "process " + std::to_string(rank) + " (" + host.substr(host.rfind('/') + 1) +
+           (data.pid > 0 ? ", pid " + std::to_string(data.pid) : "") + ")";
+  }
+
+  const ClusterOptions options_;
+  std::shared_ptr<Endpoint> data_, control_;
+  std::vector<Member> members_;
+  std::unique_ptr<Membership> membership_;
+  std::unique_ptr<AgreementRound> agreement_;
+  std::atomic<std::uint64_t> generations_{0};
+};
+
+std::vector<std::shared_ptr<Communicator>> JoinedCluster::communicator(const std::string& name,
+                                                                       const std::vector<int>& processes) {
+  const auto ranks = static_cast<int>(processes.size());
+  std::vector<std::vector<std::shared_ptr<Link>>> links(processes.size());
+  for (auto& of_rank : links) of_rank.resize(processes.size());
+  for (int a = 0; a < ranks; ++a) {
+    for (int b = a + 1; b < ranks; ++b) {
+      const bool a_here = processes[a] == rank(), b_here = processes[b] == rank();
+      const auto both = name + "/" + std::to_string(a) + "-" + std::to_string(b);
+      if (a_here && b_here)
+        std::tie(links[a][b], links[b][a]) = make_memory_link();
+      else if (a_here)
+        links[a][b] = data_->link(processes[b], both);
+      else if (b_here)
+        links[b][a] = data_->link(processes[a], both);
+    }
+  }
+  std::vector<std::shared_ptr<Communicator>> group(processes.size());
+  for (int r = 0; r < ranks; ++r)
+    if (processes[r] == rank()) group[r] = make_linked_communicator(r, std::move(links[r]));
+  return group;
+}
+
+}  // namespace
+
+std::shared_ptr<Cluster> join_cluster(ClusterOptions options) {
+  return std::make_shared<JoinedCluster>(std::move(options));
+}
+
+}  // namespace troupe

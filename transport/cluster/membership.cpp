@@ -1,0 +1,179 @@
+#include "troupe/transport/cluster/membership.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// What the frames between members say, in FrameHeader::edge.
+enum Says : std::int32_t { kAlive, kLost, kLeaving, kLeft };
+
+Frame frame_of(Says says, std::int64_t step = 0) {
+  return {{.type = FrameType::control, .edge = says, .step = step}};
+}
+
+std::string seconds(std::chrono::milliseconds time) {
+  const auto tenths = std::to_string(time.count() / 100);
+  return (tenths.size() < 2 ? "0" : tenths.substr(0, tenths.size() - 1)) + "." + tenths.back() + " s";
+}
+
+}  // namespace
+
+Membership::Membership(MembershipOptions options, std::map<int, std::shared_ptr<Link>> links)
+    : options_(std::move(options)) {
+  for (auto& [rank, link] : links) {
+    link->on_ready([this] {
+      std::lock_guard lock(mutex_);
+      woken_ = true;
+      changed_.notify_all();
+    });
+    peers_[rank] = {std::move(link), Clock::now()};
+  }
+  thread_ = std::thread([this] { watch(); });
+}
+
+Membership::~Membership() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+  for (auto& [rank, peer] : peers_) peer.link->on_ready({});
+}
+
+void Membership::watch() {
+  std::unique_lock lock(mutex_);
+  auto next_beat = Clock::now();
+  while (!stopping_) {
+    receive(lock);
+    const auto now = Clock::now();
+    if (now >= next_beat) {
+      beat();
+      look_for_losses(lock);
+      next_beat = now + options_.interval;
+    }
+    changed_.wait_until(lock, next_beat, [this] { return stopping_ || woken_; });
+    woken_ = false;
+  }
+}
+
+void Membership::beat() {
+  const auto progress = options_.progress ? options_.progress() : 0;
+  for (const auto& [rank, peer] : peers_) peer.link->send(frame_of(kAlive, progress));
+}
+
+void Membership::receive(std::unique_lock<std::mutex>& lock) {
+  for (auto& [rank, peer] : peers_)
+    while (const auto frame = peer.link->receive()) take(rank, *frame, lock);
+}
+
+void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock) {
+  auto& peer = peers_.at(from);
+  peer.heard = Clock::now();
+  switch (frame.header.edge) {
+    case kAlive:
+      peer.progress = frame.header.step;
+      return;
+    case kLost:
+      return lose(failure_of(frame.payload->tensor()), lock);
+    case kLeaving:
+      peer.leaving = true;
+      break;
+    case kLeft:
+      left_ = true;
+      break;
+    default:
+      return lose(loss_of(from, "sent a message that this program does not know"), lock);
+  }
+  changed_.notify_all();
+}
+
+void Membership::look_for_losses(std::unique_lock<std::mutex>& lock) {
+  const auto now = Clock::now();
+  // This process itself was stopped, or got no time: what the others sent meanwhile is yet to be received.
+  const bool was_away = now - looked_ > options_.limit / 2;
+  looked_ = now;
+  for (auto& [rank, peer] : peers_) {
+    if (was_away) peer.heard = now;
+    if (left_ || (peer.leaving && leaving_)) continue;
+    if (const auto cause = peer.link->failure())
+      return lose(loss_of(rank, "has died or was cut off: " + cause->what, cause), lock);
+    if (now - peer.heard > options_.limit)
+      return lose(loss_of(rank, "has shown no sign of life for " +
+                                    seconds(std::chrono::ceil<std::chrono::milliseconds>(now - peer.heard)) +
+                                    " (stopped, or cut off)"),
+                  lock);
+  }
+}
+
+FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePtr& cause) const {
+  return std::make_shared<Failure>(Failure{.rank = rank,
+                                           .actor = "process " + std::to_string(rank),
+                                           .kind = FailureKind::part_died,
+                                           .what = "[cluster] " + options_.describe(rank) + " " + why,
+                                           .cause = cause});
+}
+
+void Membership::report_lost(int rank, const FailurePtr& cause) {
+  std::unique_lock lock(mutex_);
+  lose(loss_of(rank, "has died or was cut off: " + cause->what, cause), lock);
+}
+
+/// The first loss counts; rank 0 passes it on.
+void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
+  if (lost_) return;
+  lost_ = failure;
+  auto frame = frame_of(kLost);
+  frame.payload = failure_payload(*failure);
+  for (const auto& [rank, peer] : peers_) peer.link->send(frame);
+  const auto callback = on_lost_;
+  changed_.notify_all();
+  lock.unlock();
+  if (callback) callback(failure);
+  lock.lock();
+}
+
+FailurePtr Membership::lost() const {
+  std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+void Membership::on_lost(std::function<void(const FailurePtr&)> callback) {
+  std::unique_lock lock(mutex_);
+  on_lost_ = std::move(callback);
+  const auto now = on_lost_;
+  const auto lost = lost_;
+  lock.unlock();
+  if (lost && now) now(lost);
+}
+
+bool Membership::all_leaving() const {
+  return std::ranges::all_of(peers_, [](const auto& peer) { return peer.second.leaving; });
+}
+
+void Membership::leave(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  leaving_ = true;
+  if (options_.rank != 0)
+    for (const auto& [rank, peer] : peers_) peer.link->send(frame_of(kLeaving));
+  const bool over =
+      changed_.wait_for(lock, limit, [this] { return lost_ || (options_.rank == 0 ? all_leaving() : left_); });
+  if (lost_) throw Error("cluster", "at the end of the job: " + to_string(*lost_));
+  if (!over) {
+    std::string missing;
+    for (const auto& [rank, peer] : peers_)
+      if (!peer.leaving && options_.rank == 0) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+    throw Error("cluster",
+                (missing.empty() ? "rank 0 has not let this rank go" : "rank " + missing + " has not ended") +
+                    " within " + seconds(limit));
+  }
+  left_ = true;
+  if (options_.rank == 0)
+    for (const auto& [rank, peer] : peers_) peer.link->send(frame_of(kLeft));
+}
+
+}  // namespace troupe

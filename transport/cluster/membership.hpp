@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "troupe/transport/link.hpp"
+
+namespace troupe {
+
+struct MembershipOptions {
+  int rank = 0;
+  std::chrono::milliseconds interval{250};
+  /// A process that has shown no sign of life for so long is lost.
+  std::chrono::milliseconds limit{2'500};
+  /// Of ranks, for people: host and process number.
+  std::function<std::string(int rank)> describe;
+  /// A number that grows as this process gets on, for the others to report.
+  std::function<std::int64_t()> progress = {};
+};
+
+/// Who is still there. Every process sends heartbeats to rank 0, and rank 0 to every process; a process whose heart
+/// stops, or whose connection breaks, is lost, and rank 0 tells all. A thread of its own sends and watches.
+/// Thread-safe.
+class Membership {
+ public:
+  /// `links`: from rank 0 to every other rank, from those to rank 0.
+  Membership(MembershipOptions options, std::map<int, std::shared_ptr<Link>> links);
+  /// Ends the watch; to the others this process is lost unless it has left.
+  ~Membership();
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+  /// Somebody else has seen that a rank is gone.
+  void report_lost(int rank, const FailurePtr& cause);
+  /// The first loss: rank and why. Null as long as all are there.
+  FailurePtr lost() const;
+  /// Called once, on any thread, when somebody is lost; at once if that has happened.
+  void on_lost(std::function<void(const FailurePtr&)> callback);
+  /// Every rank calls this in the end, and leaves when all have. Throws Error that names a rank that is lost meanwhile,
+  /// or that has not come within the limit.
+  void leave(std::chrono::milliseconds limit);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// What the watch knows of one peer.
+  struct Peer {
+    std::shared_ptr<Link> link;
+    Clock::time_point heard;
+    std::int64_t progress = 0;
+    bool leaving = false;
+  };
+
+  void watch();
+  void receive(std::unique_lock<std::mutex>& lock);
+  void take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
+  void beat();
+  void look_for_losses(std::unique_lock<std::mutex>& lock);
+  void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
+  bool all_leaving() const;
+  FailurePtr loss_of(int rank, const std::string& why, const FailurePtr& cause = nullptr) const;
+
+  const MembershipOptions options_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, Peer> peers_;
+  std::function<void(const FailurePtr&)> on_lost_;
+  FailurePtr lost_;
+  bool woken_ = false;
+  bool leaving_ = false, left_ = false;
+  bool stopping_ = false;
+  Clock::time_point looked_ = Clock::now();
+  std::thread thread_;
+};
+
+}  // namespace troupe
