@@ -17,7 +17,7 @@ struct MirroredOptions {
 /// A replica at every place, each with its own copy of the parameters, equal at first. Every batch is split among the
 /// replicas; their gradients are summed (each already divided by the rows of the whole batch, so uneven parts are
 /// exact), and every replica makes the same update.
-class Mirrored final : public Strategy {
+class Mirrored : public Strategy {
  public:
   explicit Mirrored(std::vector<Place> places, MirroredOptions options = {});
   explicit Mirrored(const std::vector<Device>& devices, MirroredOptions options = {})

@@ -39,6 +39,7 @@ class LinkActor final : public Participant {
   }
 
   void on_stop() override {
+    guard_->withdraw();
     if (link_) link_->on_ready({});
     if (link_) link_->close();
     link_.reset();
@@ -63,11 +64,14 @@ class LinkActor final : public Participant {
     while (ports_.has(input)) {
       auto arrival = ports_.take(input);
       Frame frame{header(FrameType::tensor_ready, node_.inputs[input], arrival.slot, arrival.step)};
+      frame.priority = priority_of(node_.inputs[input], arrival.step);
+      last_priority_[input] = frame.priority;
       if (arrival.failure) {
         frame.header.type = FrameType::failure_ready;
         frame.payload = failure_payload(*arrival.failure);
       } else {
         frame.payload = arrival.tensor;
+        frame.guard = guard_;
       }
       send_frame(frame);
       // Until the other part returns it, the producer must not write to it.
@@ -80,12 +84,18 @@ class LinkActor final : public Participant {
   }
 
   void on_ended(std::uint32_t input) override {
-    send_frame({header(FrameType::data_ended, node_.inputs[input], 0, 0)});
+    Frame frame{header(FrameType::data_ended, node_.inputs[input], 0, 0)};
+    frame.priority = last_priority_[input];
+    send_frame(frame);
   }
 
   FrameHeader header(FrameType type, EdgeId edge, std::uint32_t slot, std::int64_t step) const {
     return {type, edge, static_cast<std::int32_t>(slot), 0, ports_.generation(), static_cast<std::int64_t>(run_), step};
   }
+
+  /// What is used first goes first: earlier steps, and within a step the edges in the order of the plan, which lists
+  /// producers before consumers.
+  static std::int64_t priority_of(EdgeId edge, std::int64_t step) { return (step << 20) + edge; }
 
   void send_frame(const Frame& frame) {
     if (link_ && !link_->send(frame)) link_failed();
@@ -97,7 +107,11 @@ class LinkActor final : public Participant {
     while (link_) {
       auto frame = link_->receive();
       if (!frame) break;
-      if (frame->header.generation == ports_.generation()) handle(*frame);
+      try {
+        if (frame->header.generation == ports_.generation()) handle(*frame);
+      } catch (const PayloadWithdrawn&) {
+        // The other part is going, and its end of the link with it.
+      }
     }
     if (link_ && link_->failure()) link_failed();
   }
@@ -156,6 +170,9 @@ class LinkActor final : public Participant {
 
   Wiring::Node node_;
   std::shared_ptr<Link> link_;
+  /// Payloads may be read where they are as long as this actor holds their slots.
+  std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
+  std::map<std::uint32_t, std::int64_t> last_priority_;  // by input
   std::map<EdgeId, std::uint32_t> input_of_, output_of_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Arrival> sent_;  // by input and slot
   std::uint64_t run_ = 0;

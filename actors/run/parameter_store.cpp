@@ -67,7 +67,9 @@ std::vector<ParameterStore::Entry> ParameterStore::entries() const {
 
 Tensor ParameterStore::get(const std::string& name, int replica) const {
   std::lock_guard lock(state_->mutex);
-  const ParameterRef ref{name, replica};
+  const auto known = state_->parameters.find(name);
+  const bool first = replica == kFirst && known != state_->parameters.end() && !known->second.copies.empty();
+  const ParameterRef ref{name, first ? known->second.copies.begin()->first : std::max(replica, 0)};
   state_->check_free(ref, false);
   state_->check_whole(ref);
   return host_clone(state_->find(ref).tensor);

@@ -57,8 +57,10 @@ class ParameterStore {
 
   /// Everything in the store, parameters first in the order in which they came, then optimizer state by name.
   std::vector<Entry> entries() const;
+  /// In place of a replica: the lowest one that has a copy here, where others may live in other processes.
+  static constexpr int kFirst = -1;
   /// A copy in host memory, as it is now. Throws Error if it is not there, is being written, or is broken.
-  Tensor get(const std::string& name, int replica = 0) const;
+  Tensor get(const std::string& name, int replica = kFirst) const;
   /// Writes the value into all copies; for a parameter that is not there yet, the value with which it will start.
   /// Broken copies are whole again. Throws Error if shape or dtype differ, or while a run uses it.
   void set(const std::string& name, const Tensor& value);
@@ -97,7 +99,7 @@ class ParameterStore {
   void recover();
 
   /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica in order. Throws Error like get().
-  std::string hash(int replica = 0) const;
+  std::string hash(int replica = kFirst) const;
   /// Number of trained values.
   std::int64_t trained_elements() const;
 

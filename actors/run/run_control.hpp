@@ -1,12 +1,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
-#include <set>
 #include <variant>
-#include <vector>
 
 #include "troupe/actors/run/messages.hpp"
 
@@ -25,76 +21,46 @@ class RunControl {
   enum class Phase { idle, running, done, failed };
   using Post = std::function<void(const RunOrder&)>;
 
-  /// A part reports for the first time. Returns its number.
-  int join(Post post, bool has_sources);
+  virtual ~RunControl() = default;
+
+  /// A part of this process reports for the first time. Returns its number.
+  virtual int join(Post post, bool has_sources) = 0;
   /// The part goes; nothing is posted to it any more.
-  void leave(int part);
+  virtual void leave(int part) = 0;
 
   // What the owner of the plan orders.
 
   /// Throws Error if a run is in progress or an earlier one failed.
-  void start(const RunInfo& run);
+  virtual void start(const RunInfo& run) = 0;
   /// Ends the run early, all sources at the same step. Nothing if no run is in progress.
-  void stop();
+  virtual void stop() = 0;
   /// Ends the run here and now; none can follow.
-  void give_up(const FailurePtr& failure);
-
+  virtual void give_up(const FailurePtr& failure) = 0;
   /// The plan goes: whatever its parts still report is ignored.
-  void close();
+  virtual void close() = 0;
 
-  Phase phase() const;
+  virtual Phase phase() const = 0;
   /// The last run has ended and every actor has finished, with or without a failure.
-  bool drained() const;
-  FailurePtr failure() const;
+  virtual bool drained() const = 0;
+  /// The last run was ended early by stop(), whoever called it.
+  virtual bool stopped() const = 0;
+  virtual FailurePtr failure() const = 0;
   /// Waits until the run is over, at most for `limit`. True if it is over.
-  bool wait_for(std::chrono::milliseconds limit);
+  virtual bool wait_for(std::chrono::milliseconds limit) = 0;
   /// Called on any thread when a run is over. What it throws is dropped. It is not called any more once close() or
   /// another on_over() has returned.
-  void on_over(std::function<void()> callback);
+  virtual void on_over(std::function<void()> callback) = 0;
 
   // What the parts report.
 
   /// All actors of the part are wired.
-  void wired(int part);
+  virtual void wired(int part) = 0;
   /// All actors of the part are prepared for the run, and its sources end before `end_step`.
-  void prepared(int part, std::int64_t end_step);
-  void paused(int part, std::uint64_t run, std::int64_t next_step);
-  void finished(int part);
+  virtual void prepared(int part, std::int64_t end_step) = 0;
+  virtual void paused(int part, std::uint64_t run, std::int64_t next_step) = 0;
+  virtual void finished(int part) = 0;
   /// A step failed; the run drains and ends.
-  void failed(const FailurePtr& failure);
-
- private:
-  struct Part {
-    Post post;
-    bool has_sources = false;
-    bool wired = false;
-    bool reported = false;  // to the order that is being carried out
-  };
-  /// Notes a report. True if it was the last of those awaited.
-  bool all_reported(int part, bool sources_only = false);
-  void await_reports();
-  void post(const RunOrder& order, bool sources_only = false);
-  void prepare_if_wired();
-  void pause_sources();
-  void finish(Phase phase, std::unique_lock<std::mutex>& lock);
-
-  std::recursive_mutex callback_mutex_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Part> parts_;
-  std::function<void()> on_over_;
-  Phase phase_ = Phase::idle;
-  FailurePtr failure_;
-  PrepareRun order_;
-  bool preparing_ = false;
-  bool started_ = false;
-  bool stop_wanted_ = false;
-  bool pausing_ = false;
-  std::int64_t end_step_ = 0;
-  std::int64_t furthest_step_ = 0;
-  std::set<int> finished_;
-  bool closed_ = false;
-  bool drained_ = false;
+  virtual void failed(const FailurePtr& failure) = 0;
 };
 
 }  // namespace troupe

@@ -9,8 +9,10 @@
 
 #include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/liveness.hpp"
+#include "troupe/actors/run/cluster_run.hpp"
 #include "troupe/actors/run/plan_part.hpp"
 #include "troupe/actors/run/progress_watch.hpp"
+#include "troupe/actors/run/run_coordinator.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/link.hpp"
 
@@ -61,7 +63,10 @@ std::vector<PartSetup> one_part(const Runtime& runtime, SpawnContext context) {
 
 struct SpawnedPlan::State {
   std::shared_ptr<const Plan> plan;
-  std::shared_ptr<RunControl> control = std::make_shared<RunControl>();
+  std::shared_ptr<RunControl> control;
+  std::uint64_t generation = 0;
+  /// What connects this process with the others, if there are any.
+  std::unique_ptr<ClusterRun> cluster;
   std::vector<std::unique_ptr<PlanPart>> parts;
   std::vector<Lease> leases;
   ProgressWatch watch;
@@ -86,14 +91,30 @@ SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_pt
     throw Error("plan", "has parts for " + std::to_string(plan.processes()) + " processes, but only " +
                             std::to_string(parts.size()) + " are given");
   state_->plan = std::make_shared<const Plan>(std::move(plan));
+  state_->control = std::make_shared<RunCoordinator>();
+  state_->generation = next_generation();
   make_communicators(*state_->plan, parts);
   auto links = make_links(static_cast<int>(parts.size()));
-  const SpawnedTogether together{state_->plan, state_->control, next_generation(), std::move(trace)};
+  const SpawnedTogether together{state_->plan, state_->control, state_->generation, std::move(trace)};
   for (int process = 0; process < static_cast<int>(parts.size()); ++process) {
     auto& [runtime, context] = parts[process];
     state_->parts.push_back(std::make_unique<PlanPart>(runtime, together, process, std::move(context),
                                                        std::move(links[static_cast<std::size_t>(process)])));
   }
+}
+
+SpawnedPlan::SpawnedPlan(PartSetup part, Plan plan, std::shared_ptr<Cluster> cluster, std::shared_ptr<Trace> trace)
+    : state_(std::make_unique<State>()) {
+  check_plan(plan);
+  check_liveness(plan);
+  state_->plan = std::make_shared<const Plan>(std::move(plan));
+  state_->cluster = std::make_unique<ClusterRun>(std::move(cluster), *state_->plan);
+  state_->control = state_->cluster->control();
+  state_->generation = state_->cluster->generation();
+  state_->cluster->add_communicators(part.context);
+  const SpawnedTogether together{state_->plan, state_->control, state_->generation, std::move(trace)};
+  state_->parts.push_back(std::make_unique<PlanPart>(part.runtime, together, state_->cluster->process(),
+                                                     std::move(part.context), state_->cluster->links()));
 }
 
 SpawnedPlan::~SpawnedPlan() {
@@ -157,6 +178,14 @@ bool SpawnedPlan::done() {
 
 bool SpawnedPlan::drained() const {
   return state_->control->drained();
+}
+
+bool SpawnedPlan::stopped() const {
+  return state_->control->stopped();
+}
+
+std::uint64_t SpawnedPlan::generation() const {
+  return state_->generation;
 }
 
 FailurePtr SpawnedPlan::failure() const {

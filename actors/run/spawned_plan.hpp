@@ -16,6 +16,8 @@
 
 namespace troupe {
 
+class Cluster;
+
 struct WaitOptions {
   /// An executor that completes no firing for so long has stalled: the run is given up, with a report of what every
   /// actor waits for.
@@ -41,6 +43,9 @@ class SpawnedPlan {
   /// Spawns every part of the plan on its own runtime, part i on parts[i], all in this process. Edges between
   /// parts cross in-memory links that copy bytes.
   SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_ptr<Trace> trace = nullptr);
+  /// Spawns this process's part of the plan; the other processes of the cluster do the same with the same plan. Throws
+  /// Error on all of them if their plans differ, with the first difference, or if one does not come.
+  SpawnedPlan(PartSetup part, Plan plan, std::shared_ptr<Cluster> cluster, std::shared_ptr<Trace> trace = nullptr);
   /// Stops all actors and waits for them, for a limited time. On a thread of the runtime's actors it does not wait, and
   /// a run that is in progress then leaves its parameters broken.
   ~SpawnedPlan();
@@ -48,6 +53,8 @@ class SpawnedPlan {
   SpawnedPlan& operator=(const SpawnedPlan&) = delete;
 
   const Plan& plan() const;
+  /// Numbers the spawnings: of this process, or of the cluster, where it is the same in all processes.
+  std::uint64_t generation() const;
 
   /// Starts a run and returns at once. Throws Error if one is in progress, an earlier one failed, or the parameters are
   /// in use or broken.
@@ -56,6 +63,8 @@ class SpawnedPlan {
   bool done();
   /// True if it is over, failed or not, and all actors came to its end in order: none has died or was given up.
   bool drained() const;
+  /// True if it was ended early by stop(), in whatever process.
+  bool stopped() const;
   /// The root cause, if the run that is over failed.
   FailurePtr failure() const;
   /// Waits for the end of the run. Throws Error with the root cause if it failed, and with a report if it stalled.

@@ -24,6 +24,8 @@ struct RunInfo {
   std::int64_t epoch = 0;
   /// The batch of the epoch that the first step reads.
   std::int64_t first_batch = 0;
+
+  bool operator==(const RunInfo&) const = default;
 };
 
 /// The step before which a run ends, at most.

@@ -9,6 +9,7 @@
 #include "troupe/actors/run/thread_pinning.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
 
 namespace troupe::examples {
@@ -56,23 +57,39 @@ std::string contradiction(const Flags& flags) {
     return "--devices: one_device has one device, not " + std::to_string(given);
   if (given > 0 && flags.replicas > 0 && flags.replicas != given)
     return "--devices gives " + std::to_string(given) + " replicas, but --replicas " + std::to_string(flags.replicas);
+  if (!flags.is_multi_worker() && (flags.job.rank || flags.job.world_size || !flags.job.rendezvous.empty()))
+    return "--rank, --world-size and --rendezvous are for --strategy multi_worker_mirrored";
+  if (flags.is_multi_worker() && flags.parts > 1) return "--parts: multi_worker_mirrored has processes in their place";
   if (flags.parts > flags.replica_count())
     return "--parts: " + std::to_string(flags.parts) + " parts for " + std::to_string(flags.replica_count()) +
            " replicas";
   return "";
 }
 
+void declare_cluster(CLI::App& app, Flags& flags) {
+  app.add_option("--rank", flags.job.rank, "this process's rank, where no launcher says it")
+      ->check(CLI::Range(0, 1 << 20));
+  app.add_option("--world-size", flags.job.world_size, "number of processes")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--rendezvous", flags.job.rendezvous, "host:port at which rank 0 waits for the others");
+  app.add_option("--run-id", flags.job.run_id, "tells jobs apart that use the same address");
+  app.add_option("--bind", flags.bind, "where to listen: an address of this machine, or any (default: loopback alone)");
+  app.add_option("--wait", flags.wait_seconds, "seconds to wait for the other processes")->check(CLI::Range(1, 86'400));
+  app.add_option("--lost-after", flags.lost_after_seconds, "seconds without a sign of life after which one is lost")
+      ->check(CLI::Range(0.5, 3600.0));
+}
+
 void declare(CLI::App& app, Flags& flags) {
   const CLI::Range positive(std::int64_t{1}, std::int64_t{1} << 40);
   app.add_option("--model", flags.model, "mlp or cnn")->check(CLI::IsMember({"mlp", "cnn"}));
-  app.add_option("--strategy", flags.strategy, "one_device or mirrored")
-      ->check(CLI::IsMember({"one_device", "mirrored"}));
-  app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core)")
+  app.add_option("--strategy", flags.strategy, "one_device, mirrored or multi_worker_mirrored")
+      ->check(CLI::IsMember({"one_device", "mirrored", "multi_worker_mirrored"}));
+  app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core), or of each process")
       ->check(CLI::Range(1, 1024));
   app.add_option("--devices", flags.devices, "where the replicas live, such as cpu:0,cpu:1 or cpu:0*2 to share one")
       ->check(check_devices);
   app.add_option("--parts", flags.parts, "spread the replicas over this number of parts, joined by links in memory")
       ->check(CLI::Range(1, 64));
+  declare_cluster(app, flags);
   app.add_option("--grain", flags.grain_name, "per-op, chains or fused")
       ->check(CLI::IsMember({"per-op", "chains", "fused"}));
   app.add_option("--epochs", flags.epochs, "times through the training data")
@@ -101,7 +118,14 @@ void declare(CLI::App& app, Flags& flags) {
 int Flags::replica_count() const {
   if (strategy == "one_device") return 1;
   if (!devices.empty()) return static_cast<int>(parse_devices(devices).size());
-  return replicas > 0 ? replicas : usable_cores();
+  return replicas > 0 ? replicas : std::max(1, usable_cores() / std::max(1, local_processes));
+}
+
+std::vector<Device> Flags::local_devices() const {
+  if (!devices.empty()) return parse_devices(devices);
+  std::vector<Device> found;
+  for (int replica = 0; replica < replica_count(); ++replica) found.push_back({DeviceType::cpu, replica});
+  return found;
 }
 
 Optimizer Flags::make_optimizer(std::int64_t steps) const {
@@ -129,10 +153,11 @@ int Flags::device_count() const {
   return most + 1;
 }
 
-std::unique_ptr<Strategy> Flags::make_strategy() const {
+std::unique_ptr<Strategy> Flags::make_strategy(const Cluster* cluster) const {
   if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
   MirroredOptions options;
   if (bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = bucket_bytes;
+  if (cluster != nullptr) return std::make_unique<MultiWorkerMirrored>(*cluster, local_devices(), options);
   return std::make_unique<Mirrored>(places(), options);
 }
 

@@ -8,6 +8,7 @@
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/strategies/strategy.hpp"
+#include "troupe/transport/cluster/cluster.hpp"
 
 namespace troupe::examples {
 
@@ -33,7 +34,17 @@ struct Flags {
   std::filesystem::path data;
   std::filesystem::path report, loss_curve, dump_plan, trace;
 
-  /// Number of replicas that the strategy gets.
+  JobFlags job;
+  std::string bind;
+  int wait_seconds = 60;
+  double lost_after_seconds = 2.5;
+  int local_processes = 1;  ///< of the job on this machine, as the launcher says
+
+  bool is_multi_worker() const { return strategy == "multi_worker_mirrored"; }
+  /// Where the replicas of a process live.
+  std::vector<Device> local_devices() const;
+
+  /// Number of replicas that the strategy gets, in each process.
   int replica_count() const;
   /// Where each replica lives: on the devices given, or on one each; over the parts in equal shares.
   std::vector<Place> places() const;
@@ -41,7 +52,8 @@ struct Flags {
   int device_count() const;
   /// The optimizer, with its schedule over this number of steps.
   Optimizer make_optimizer(std::int64_t steps) const;
-  std::unique_ptr<Strategy> make_strategy() const;
+  /// `cluster` may be null.
+  std::unique_ptr<Strategy> make_strategy(const Cluster* cluster) const;
 };
 
 /// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything

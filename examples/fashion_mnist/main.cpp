@@ -10,6 +10,7 @@
 #include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/actors/run/trace.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
+#include "troupe/examples/fashion_mnist/processes.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
@@ -40,10 +41,12 @@ struct TensorMemory {
 };
 
 nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics& test, const Trainer& trainer,
-                         const TensorMemory& memory) {
+                         const TensorMemory& memory, const Cluster* cluster) {
   return {{"model", flags.model},
+          {"rank", cluster != nullptr ? cluster->rank() : 0},
+          {"world_size", cluster != nullptr ? cluster->size() : 1},
           {"strategy", flags.strategy},
-          {"replicas", flags.replica_count()},
+          {"replicas", trainer.strategy().num_replicas_in_sync()},
           {"grain", flags.grain_name},
           {"batch_size", flags.batch_size},
           {"seed", flags.seed},
@@ -70,16 +73,18 @@ void check_writable(const Flags& flags) {
   }
 }
 
-int train(const Flags& flags) {
+int train(Flags flags) {
   check_writable(flags);
+  const auto cluster = meet_processes(flags);
+  const bool is_first = !cluster || cluster->rank() == 0;
   const auto train_data =
       fashion_mnist(Split::train, flags.data).shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch);
   const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000);
   const RuntimeOptions runtime_options{.workers = flags.workers, .cpu_devices = flags.device_count()};
   const Runtime runtime(runtime_options);
   TensorMemory memory{.before = cpu_allocator()->bytes_in_use()};
-  const auto strategy = flags.make_strategy();
-  TrainerOptions options{.seed = flags.seed, .grain = flags.grain};
+  const auto strategy = flags.make_strategy(cluster.get());
+  TrainerOptions options{.seed = flags.seed, .grain = flags.grain, .cluster = cluster};
   for (int part = 1; part < flags.parts; ++part) options.other_parts.emplace_back(runtime_options);
   if (!flags.trace.empty()) options.trace = std::make_shared<Trace>();
   Trainer trainer(runtime, *strategy, model_named(flags.model),
@@ -93,32 +98,37 @@ int train(const Flags& flags) {
   curve.precision(9);
   std::optional<InterruptGuard> interrupt(std::in_place);
   ProgressBar bar(std::cout, isatty(STDOUT_FILENO) != 0, flags.epochs, train_data.batches());
-  const auto fit = trainer.fit(
-      train_data, {
-                      .epochs = flags.epochs,
-                      .on_step =
-                          [&](const StepMetrics& step) {
-                            bar.step(step);
-                            curve << step.loss << "\n";
-                          },
-                      .on_epoch = [&](const EpochMetrics& epoch) { bar.finish_epoch(epoch.training, epoch.seconds); },
-                      .stop_requested = [&] { return interrupt->signal() != 0; },
-                  });
+  const auto fit = trainer.fit(train_data, {
+                                               .epochs = flags.epochs,
+                                               .on_step =
+                                                   [&](const StepMetrics& step) {
+                                                     if (is_first) bar.step(step);
+                                                     curve << step.loss << "\n";
+                                                   },
+                                               .on_epoch =
+                                                   [&](const EpochMetrics& epoch) {
+                                                     if (is_first) bar.finish_epoch(epoch.training, epoch.seconds);
+                                                   },
+                                               .stop_requested = [&] { return interrupt->signal() != 0; },
+                                           });
   const int signal = interrupt->signal();
   // From here on a signal ends the program.
   interrupt.reset();
   memory.peak = cpu_allocator()->peak_bytes();
-  if (fit.stopped)
+  if (fit.stopped && is_first)
     std::cout << "stopped by a signal after step " << fit.steps << "; the partly trained model:" << std::endl;
   const auto test = trainer.evaluate(test_data);
-  const auto report = report_of(flags, fit, test, trainer, memory);
-  std::cout << "test loss " << test.loss << "  test accuracy " << test["accuracy"] << "  (" << fit.steps << " steps, "
-            << static_cast<std::int64_t>(report["samples_per_second"]) << " samples/s, parameters "
-            << trainer.parameters().hash() << ")" << std::endl;
-  if (!flags.report.empty()) write_file(flags.report, report.dump(2) + "\n");
-  if (!flags.loss_curve.empty()) write_file(flags.loss_curve, curve.str());
-  if (options.trace) options.trace->write(flags.trace);
-  return fit.stopped ? 128 + signal : 0;
+  const auto report = report_of(flags, fit, test, trainer, memory, cluster.get());
+  if (is_first)
+    std::cout << "test loss " << test.loss << "  test accuracy " << test["accuracy"] << "  (" << fit.steps << " steps, "
+              << static_cast<std::int64_t>(report["samples_per_second"]) << " samples/s, parameters "
+              << trainer.parameters().hash() << ")" << std::endl;
+  if (!flags.report.empty()) write_file(path_of_rank(flags.report, cluster.get()), report.dump(2) + "\n");
+  if (!flags.loss_curve.empty()) write_file(path_of_rank(flags.loss_curve, cluster.get()), curve.str());
+  if (options.trace) options.trace->write(path_of_rank(flags.trace, cluster.get()));
+  if (cluster) cluster->leave();
+  // Whoever got no signal himself ended because of another.
+  return fit.stopped && signal != 0 ? 128 + signal : 0;
 }
 
 }  // namespace

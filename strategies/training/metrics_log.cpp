@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "troupe/actors/plan/plan.hpp"
@@ -34,11 +35,14 @@ void copy_table(const Tensor& sums, MetricTable& table) {
     copy(sums.data<float>());
 }
 
-/// The failure of the step number `index` if all replicas have reported it and a loss among them is not finite.
+/// The failure of the step number `index` if all replicas here have reported it and a loss among them is not finite.
 /// Whichever reports last finds it, so the first such step is the one that is named, whatever the schedule.
-std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, std::size_t index) {
-  if (std::ranges::any_of(per_replica, [&](const auto& steps) { return steps.size() <= index; })) return std::nullopt;
+std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
+                                       std::size_t index) {
+  for (std::size_t replica = 0; replica < per_replica.size(); ++replica)
+    if (here[replica] && per_replica[replica].size() <= index) return std::nullopt;
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
+    if (!here[replica]) continue;
     const auto& part = per_replica[replica][index];
     if (std::isfinite(part.loss)) continue;
     return Failure{.replica = static_cast<int>(replica),
@@ -117,14 +121,74 @@ TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
           auto& steps = parts->per_replica[replica];
           steps.push(part);
           if (!stop || parts->ended) return;
-          const auto failure = non_finite_loss(parts->per_replica, steps.size() - 1);
+          const auto failure = non_finite_loss(parts->per_replica, parts->here, steps.size() - 1);
           parts->ended = failure.has_value();
           if (failure) throw EndRun(*failure);
         });
   };
 }
 
-std::span<const StepMetrics> MetricsLog::take() {
+void MetricsLog::exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here) {
+  exchange_ = std::move(exchange);
+  std::lock_guard lock(parts_->mutex);
+  parts_->here = std::move(here);
+}
+
+bool MetricsLog::complete() const {
+  std::lock_guard lock(parts_->mutex);
+  return came_ == sent_ &&
+         std::ranges::all_of(parts_->per_replica, [](const auto& steps) { return steps.size() == 0; });
+}
+
+std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
+  if (!exchange_) return {taken_.data(), take_from_all()};
+  if (exchange_->is_first()) {
+    keep(exchange_->receive(limit));
+    const auto count = take_from_all();
+    std::vector<ReplicaReport> whole;
+    for (std::size_t i = 0; i < count; ++i) whole.push_back({0, taken_[i]});
+    exchange_->send(whole);
+    return {taken_.data(), count};
+  }
+  exchange_->send(pop_own());
+  taken_.clear();
+  for (auto& report : exchange_->receive(limit)) taken_.push_back(std::move(report.metrics));
+  came_ += static_cast<std::int64_t>(taken_.size());
+  return taken_;
+}
+
+/// Reports of replicas in other processes.
+void MetricsLog::keep(std::vector<ReplicaReport> reports) {
+  std::lock_guard lock(parts_->mutex);
+  for (auto& report : reports) {
+    if (report.replica < 0 || report.replica >= static_cast<int>(parts_->per_replica.size()) ||
+        parts_->here[report.replica])
+      throw Error("metrics", "another process reports for replica " + std::to_string(report.replica));
+    parts_->per_replica[report.replica].push(report.metrics);
+  }
+}
+
+/// Steps that all replicas here have reported.
+std::vector<ReplicaReport> MetricsLog::pop_own() {
+  std::lock_guard lock(parts_->mutex);
+  auto& per_replica = parts_->per_replica;
+  std::size_t count = std::numeric_limits<std::size_t>::max();
+  for (std::size_t replica = 0; replica < per_replica.size(); ++replica)
+    if (parts_->here[replica]) count = std::min(count, per_replica[replica].size());
+  std::vector<ReplicaReport> reports;
+  for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
+    if (!parts_->here[replica]) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      reports.push_back({static_cast<int>(replica), per_replica[replica][0]});
+      per_replica[replica].pop();
+    }
+  }
+  if (!reports.empty()) sent_ += static_cast<std::int64_t>(count);
+  return reports;
+}
+
+/// Puts together in taken_ what all replicas have reported. Returns the number of steps.
+std::size_t MetricsLog::take_from_all() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
   const auto count = std::ranges::min_element(per_replica, {}, &StepQueue::size)->size();
@@ -145,7 +209,7 @@ std::span<const StepMetrics> MetricsLog::take() {
       queue.pop();
     }
   }
-  return {taken_.data(), count};
+  return count;
 }
 
 }  // namespace troupe

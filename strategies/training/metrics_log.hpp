@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -9,6 +10,7 @@
 #include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/actors/run/task.hpp"
 #include "troupe/strategies/training/metrics.hpp"
+#include "troupe/strategies/training/metrics_exchange.hpp"
 #include "troupe/strategies/training/training_graph.hpp"
 
 namespace troupe {
@@ -38,15 +40,22 @@ class MetricsLog {
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
   /// The task of the sinks of all replicas.
   TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
-  /// The steps that all replicas have reported since the last call, oldest first; valid until the next one.
-  std::span<const StepMetrics> take();
+  /// The steps that all replicas have reported since the last call, oldest first; valid until the next one. Waits for
+  /// those of other processes, for `limit` at most.
+  std::span<const StepMetrics> take(std::chrono::milliseconds limit = {});
+
+  /// Only the replicas for which `here` is true report in this process; the others' reports come by the exchange.
+  void exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here);
+  /// Whether take() has given every step that the replicas here have reported.
+  bool complete() const;
 
  private:
   // Shared with the sinks: one that is stuck may outlive the log.
   struct Parts {
-    explicit Parts(int replicas) : per_replica(replicas) {}
+    explicit Parts(int replicas) : per_replica(replicas), here(replicas, true) {}
     std::mutex mutex;
     std::vector<StepQueue> per_replica;
+    std::vector<bool> here;
     /// A loss was not finite and ends the run.
     bool ended = false;
   };
@@ -60,7 +69,14 @@ class MetricsLog {
 
   std::vector<std::string> sink_inputs_;
   std::vector<Column> columns_;
+  std::size_t take_from_all();
+  void keep(std::vector<ReplicaReport> reports);
+  std::vector<ReplicaReport> pop_own();
+
   std::shared_ptr<Parts> parts_;
+  std::unique_ptr<MetricsExchange> exchange_;
+  /// Of a process that is not the first: steps that were sent, and those that came back.
+  std::int64_t sent_ = 0, came_ = 0;
   std::vector<StepMetrics> taken_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/function_task.hpp"
@@ -9,7 +10,9 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/strategies/training/batch_source.hpp"
+#include "troupe/strategies/training/chief_values.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/transport/cluster/cluster.hpp"
 
 namespace troupe {
 
@@ -64,18 +67,41 @@ PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_
   return request;
 }
 
-std::vector<PartSetup> Trainer::parts(const Dataset& data, const TaskFactory& sink) const {
-  synchronize(stores_);
+std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
+                                            std::shared_ptr<Trace> trace, MetricsLog* log) {
   SpawnContext context;
   context.store = store_;
   context.sources.emplace("data", data);
   context.tasks.emplace("metrics", sink);
+  const auto& cluster = options_.cluster;
+  if (cluster && cluster->size() > 1) {
+    use_chief_values();
+    auto spawned = std::make_unique<SpawnedPlan>(PartSetup{runtime_, std::move(context)}, std::move(plan), cluster,
+                                                 std::move(trace));
+    std::vector<bool> here;
+    for (const auto& place : strategy_.places()) here.push_back(place.process == cluster->rank());
+    if (log != nullptr)
+      log->exchange_with(std::make_unique<MetricsExchange>(*cluster, spawned->generation()), std::move(here));
+    return spawned;
+  }
+  synchronize(stores_);
   std::vector<PartSetup> parts{{runtime_, context}};
   for (std::size_t i = 1; i < stores_.size(); ++i) {
     context.store = stores_[i];
     parts.push_back({options_.other_parts[i - 1], context});
   }
-  return parts;
+  return std::make_unique<SpawnedPlan>(std::move(parts), std::move(plan), std::move(trace));
+}
+
+void Trainer::use_chief_values() {
+  auto& cluster = *options_.cluster;
+  if (!processes_) {
+    std::vector<int> ranks(static_cast<std::size_t>(cluster.size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const auto number = std::to_string(cluster.next_generation());
+    processes_ = cluster.communicator("values " + number, ranks)[static_cast<std::size_t>(cluster.rank())];
+  }
+  adopt_chief_values(*processes_, *store_, options_.stall_limit);
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
@@ -98,8 +124,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const BatchSour
   auto log = make_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
-  auto spawned = std::make_unique<SpawnedPlan>(parts(data, log->sink(options.on_non_finite_loss)), std::move(plan),
-                                               options_.trace);
+  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get());
   auto guarded = options;
   if (options.on_step)
     guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
@@ -160,12 +185,24 @@ Metrics Trainer::evaluate(const Dataset& data, const BatchSource* batches) {
   auto log = make_log(data);
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
-  SpawnedPlan spawned(parts(data, log->sink(NonFiniteLoss::stop)), std::move(plan));
+  const auto spawned = spawn(std::move(plan), data, log->sink(NonFiniteLoss::stop), nullptr, log.get());
   MetricsSum sum;
-  run_to_end(spawned, [&] {
-    for (const auto& step : log->take()) sum.add(step);
-  });
+  const auto add = [&](std::chrono::milliseconds limit) {
+    for (const auto& step : log->take(limit)) sum.add(step);
+  };
+  run_to_end(*spawned, [&] { add({}); });
+  const auto deadline = std::chrono::steady_clock::now() + options_.stall_limit;
+  while (!log->complete() && std::chrono::steady_clock::now() < deadline) add(std::chrono::milliseconds(10));
   return sum.result();
+}
+
+/// Every process has written some rows, the others are zero: the sum of their bits is all of them.
+void Trainer::gather_rows(const Tensor& rows) const {
+  const auto bytes = static_cast<std::int64_t>(rows.bytes());
+  const Tensor words(Shape{(bytes + 3) / 4}, DType::int32);
+  if (bytes > 0) std::memcpy(words.mutable_raw(), rows.raw(), rows.bytes());
+  processes_->all_reduce(words)->wait(options_.stall_limit);
+  if (bytes > 0) std::memcpy(rows.mutable_raw(), words.raw(), rows.bytes());
 }
 
 Tensor Trainer::predict(const Dataset& data, const std::string& output) {
@@ -187,9 +224,10 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
       std::memcpy(all.mutable_raw() + row * row_bytes, firing.inputs[0].raw(), firing.inputs[0].bytes());
   });
   const auto in_order = data.in_order();
-  SpawnedPlan plan(parts(in_order, sink),
-                   in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain));
-  run_to_end(plan, {});
+  const auto plan =
+      spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain), in_order, sink);
+  run_to_end(*plan, {});
+  if (processes_) gather_rows(all);
   return all;
 }
 

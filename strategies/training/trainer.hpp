@@ -15,6 +15,8 @@
 
 namespace troupe {
 
+class Cluster;
+class Communicator;
 class Trace;
 struct BatchSource;
 struct PartSetup;
@@ -31,6 +33,10 @@ struct TrainerOptions {
   /// first, and so on, all in this process. Each has its own parameters, which are brought to the newest values of any
   /// part before a run.
   std::vector<Runtime> other_parts = {};
+  /// If given, the other processes of this job run the same program, and each has the part of every plan that its
+  /// rank's places name. All processes make the same calls in the same order; before each the chief's parameters and
+  /// position are brought to all.
+  std::shared_ptr<Cluster> cluster = nullptr;
   /// If given, training continues with these parameters, perhaps of another trainer, from their position; else new ones
   /// are initialised by the seed.
   std::shared_ptr<ParameterStore> parameters = nullptr;
@@ -100,7 +106,10 @@ class Trainer {
                       const BatchSource* batches = nullptr) const;
   std::unique_ptr<TrainingRun> start(const Dataset& data, const BatchSource* batches, const FitOptions& options);
   Metrics evaluate(const Dataset& data, const BatchSource* batches);
-  std::vector<PartSetup> parts(const Dataset& data, const TaskFactory& sink) const;
+  std::unique_ptr<SpawnedPlan> spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
+                                     std::shared_ptr<Trace> trace = nullptr, MetricsLog* log = nullptr);
+  void use_chief_values();
+  void gather_rows(const Tensor& rows) const;
   void run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const;
 
   Runtime runtime_;
@@ -108,7 +117,8 @@ class Trainer {
   TrainingSpec spec_;
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
-  Stores stores_;  // of all parts; store_ is the first
+  Stores stores_;                            // of all parts; store_ is the first
+  std::shared_ptr<Communicator> processes_;  // of a cluster, for values
   SingleUser user_{"trainer"};
 };
 

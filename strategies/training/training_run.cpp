@@ -8,6 +8,12 @@
 
 namespace troupe {
 
+namespace {
+
+constexpr std::chrono::milliseconds kLook{10};
+
+}  // namespace
+
 TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data,
                          FitOptions options, std::shared_ptr<ParameterStore> store,
                          std::chrono::milliseconds stall_limit)
@@ -83,9 +89,18 @@ std::optional<std::int64_t> TrainingRun::updates() const {
   return most;
 }
 
+/// Those of a run that has ended, as far as other processes still have to report them.
+void TrainingRun::note_last_steps() {
+  const auto deadline = Clock::now() + stall_limit_;
+  while (!log_->complete()) {
+    note_steps(kLook);
+    if (Clock::now() > deadline) throw Error("trainer", "the other processes do not report their last steps");
+  }
+}
+
 /// Counts what the actors have done, whether or not the callbacks are told.
-void TrainingRun::note_steps() {
-  for (const auto& step : log_->take()) {
+void TrainingRun::note_steps(std::chrono::milliseconds limit) {
+  for (const auto& step : log_->take(limit)) {
     epoch_.add(step);
     since_pause_.add(step);
     ++steps_since_pause_;
@@ -111,6 +126,9 @@ void TrainingRun::stop() {
 /// Notes what a run has done, and goes on with the epoch after a pause, or with the next one. True once the fit is
 /// over.
 bool TrainingRun::finish_run() {
+  if (plan_->stopped()) stop_wanted_ = true;
+  note_last_steps();
+  report();
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
   epoch_seconds_ += seconds;
   result_.seconds += seconds;

@@ -112,7 +112,8 @@ class TrainingRun {
   bool go_on_behind_epoch();
   void finish_epoch(const TrainingPosition& last, bool complete);
   void end_early();
-  void note_steps();
+  void note_steps(std::chrono::milliseconds limit = {});
+  void note_last_steps();
   void report();
 
   std::unique_ptr<SpawnedPlan> plan_;

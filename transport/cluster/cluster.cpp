@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "troupe/ops/core/error.hpp"
@@ -98,6 +99,11 @@ class JoinedCluster final : public Cluster {
   }
 
   const Job& job() const override { return options_.job; }
+  int local_rank(int rank) const override {
+    const auto& host = members_.at(static_cast<std::size_t>(rank)).data.host;
+    return static_cast<int>(
+        std::count_if(members_.begin(), members_.begin() + rank, [&](const auto& m) { return m.data.host == host; }));
+  }
 
   std::shared_ptr<Link> data_link(int rank, const std::string& name) override { return data_->link(rank, name); }
   std::shared_ptr<Link> control_link(int rank, const std::string& name) override { return control_->link(rank, name); }
@@ -111,7 +117,11 @@ class JoinedCluster final : public Cluster {
   std::uint64_t next_generation() override { return ++generations_; }
 
   FailurePtr lost() const override { return membership_->lost(); }
-  void on_lost(std::function<void(const FailurePtr&)> callback) override { membership_->on_lost(std::move(callback)); }
+  std::shared_ptr<const OnLost> on_lost(OnLost callback) override {
+    auto handle = std::make_shared<const OnLost>(std::move(callback));
+    membership_->on_lost(handle);
+    return handle;
+  }
   void leave() override {
     membership_->leave(options_.limit);
     control_->drain(std::chrono::milliseconds(2'000));

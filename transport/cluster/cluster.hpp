@@ -39,6 +39,8 @@ class Cluster {
   virtual const Job& job() const = 0;
   int rank() const { return job().rank; }
   int size() const { return job().world_size; }
+  /// How many lower ranks share the machine of a rank.
+  virtual int local_rank(int rank) const = 0;
 
   /// A link for data to another rank; both ends use the same name, once.
   virtual std::shared_ptr<Link> data_link(int rank, const std::string& name) = 0;
@@ -56,8 +58,9 @@ class Cluster {
 
   /// The rank that is lost, if one is, and why.
   virtual FailurePtr lost() const = 0;
-  /// Called once when a rank is lost, on any thread; at once if that has happened. An empty one unsets it.
-  virtual void on_lost(std::function<void(const FailurePtr&)> callback) = 0;
+  /// Calls back when a rank is lost, on any thread; at once if that has happened. As long as the returned handle lives.
+  using OnLost = std::function<void(const FailurePtr&)>;
+  [[nodiscard]] virtual std::shared_ptr<const OnLost> on_lost(OnLost callback) = 0;
   /// The end of the job: waits until every rank has come to it. Throws Error that names a rank that is lost or does not
   /// come. Without it, the others see this process die when the cluster is destroyed.
   virtual void leave() = 0;

@@ -130,10 +130,11 @@ void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& l
   auto frame = frame_of(kLost);
   frame.payload = failure_payload(*failure);
   for (const auto& [rank, peer] : peers_) peer.link->send(frame);
-  const auto callback = on_lost_;
+  const auto callbacks = on_lost_;
   changed_.notify_all();
   lock.unlock();
-  if (callback) callback(failure);
+  for (const auto& callback : callbacks)
+    if (const auto alive = callback.lock()) (*alive)(failure);
   lock.lock();
 }
 
@@ -142,13 +143,14 @@ FailurePtr Membership::lost() const {
   return lost_;
 }
 
-void Membership::on_lost(std::function<void(const FailurePtr&)> callback) {
+void Membership::on_lost(std::weak_ptr<const OnLost> callback) {
   std::unique_lock lock(mutex_);
-  on_lost_ = std::move(callback);
-  const auto now = on_lost_;
+  std::erase_if(on_lost_, [](const auto& known) { return known.expired(); });
+  on_lost_.push_back(callback);
   const auto lost = lost_;
   lock.unlock();
-  if (lost && now) now(lost);
+  const auto alive = callback.lock();
+  if (lost && alive) (*alive)(lost);
 }
 
 bool Membership::all_leaving() const {

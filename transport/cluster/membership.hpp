@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "troupe/transport/link.hpp"
 
@@ -41,8 +42,10 @@ class Membership {
   void report_lost(int rank, const FailurePtr& cause);
   /// The first loss: rank and why. Null as long as all are there.
   FailurePtr lost() const;
-  /// Called once, on any thread, when somebody is lost; at once if that has happened.
-  void on_lost(std::function<void(const FailurePtr&)> callback);
+  /// Called once, on any thread, when somebody is lost; at once if that has happened. Not after it is destroyed, but
+  /// perhaps in that moment.
+  using OnLost = std::function<void(const FailurePtr&)>;
+  void on_lost(std::weak_ptr<const OnLost> callback);
   /// Every rank calls this in the end, and leaves when all have. Throws Error that names a rank that is lost meanwhile,
   /// or that has not come within the limit.
   void leave(std::chrono::milliseconds limit);
@@ -70,7 +73,7 @@ class Membership {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<int, Peer> peers_;
-  std::function<void(const FailurePtr&)> on_lost_;
+  std::vector<std::weak_ptr<const OnLost>> on_lost_;
   FailurePtr lost_;
   bool woken_ = false;
   bool leaving_ = false, left_ = false;

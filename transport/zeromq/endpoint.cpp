@@ -120,9 +120,14 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   void fail_peer(int number, const FailurePtr& cause) override {
-    std::lock_guard lock(mutex_);
-    const auto found = peers_.find(number);
-    if (found != peers_.end()) fail(*found->second, cause);
+    Peer* peer = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = peers_.find(number);
+      if (found == peers_.end()) return;
+      peer = found->second.get();
+    }
+    fail(*peer, cause);
   }
 
   bool drain(std::chrono::milliseconds limit) override {
@@ -169,9 +174,15 @@ class ZeroMqEndpoint final : public Endpoint {
     wake_up_.signal();
   }
 
-  static void fail(Peer& peer, const FailurePtr& cause) {
+  /// Without the lock: whoever is told may come back.
+  void fail(Peer& peer, const FailurePtr& cause) {
+    std::vector<std::shared_ptr<Channel>> channels;
+    {
+      std::lock_guard lock(mutex_);
+      for (auto& [id, channel] : peer.channels) channels.push_back(channel);
+    }
     if (peer.connection) peer.connection->fail(cause);
-    for (auto& [id, channel] : peer.channels) channel->fail(cause);
+    for (auto& channel : channels) channel->fail(cause);
   }
 
   // ---- the courier's thread
@@ -211,10 +222,7 @@ class ZeroMqEndpoint final : public Endpoint {
       if (!idle && (items[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;
       auto& connection = *polled_[i]->connection;
       connection.poll(idle);
-      if (const auto cause = connection.failure()) {
-        std::lock_guard lock(mutex_);
-        fail(*polled_[i], cause);
-      }
+      if (const auto cause = connection.failure()) fail(*polled_[i], cause);
     }
     if (idle) drained_.notify_all();
   }
@@ -250,7 +258,6 @@ class ZeroMqEndpoint final : public Endpoint {
       if (parts.size() != 2) throw Error("link", std::to_string(parts.size()) + " parts came instead of two");
       take_packet(*peer, std::move(parts));
     } catch (const std::exception& error) {
-      std::lock_guard lock(mutex_);
       fail(*peer, connection_failure(std::string("what came is damaged: ") + error.what()));
     }
   }

@@ -1,4 +1,4 @@
-#include "troupe/actors/run/run_control.hpp"
+#include "troupe/actors/run/run_coordinator.hpp"
 
 #include <algorithm>
 
@@ -34,7 +34,7 @@ struct Controlled {
     return std::get<Order>(posted[static_cast<std::size_t>(part)].back());
   }
 
-  RunControl control;
+  RunCoordinator control;
   std::vector<std::vector<RunOrder>> posted;
 };
 
@@ -70,9 +70,9 @@ TEST_CASE("a stop ends all sources at the furthest step of any, and the run when
   run.control.paused(1, 1, 3);
   for (int part : {0, 1}) CHECK(run.last<RunUntil>(part).end_step == 5);
   run.control.finished(0);
-  CHECK(run.control.phase() == RunControl::Phase::running);
+  CHECK(run.control.phase() == RunCoordinator::Phase::running);
   run.control.finished(1);
-  CHECK(run.control.phase() == RunControl::Phase::done);
+  CHECK(run.control.phase() == RunCoordinator::Phase::done);
   CHECK(run.control.drained());
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("the failure that is reported first is the root cause, and ends all pa
   CHECK(run.control.failure()->actor == "first");
   for (int part : {0, 1}) CHECK(run.count<PauseSources>(part) == 1);
   for (int part : {0, 1}) run.control.finished(part);
-  CHECK(run.control.phase() == RunControl::Phase::failed);
+  CHECK(run.control.phase() == RunCoordinator::Phase::failed);
   CHECK_THROWS_WITH(run.control.start({}), Contains("first failed"));
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a run that is given up is over at once for all parts, with the failur
   run.start_run();
   run.control.failed(failure_of("first"));
   run.control.give_up(failure_of("watchdog"));
-  CHECK(run.control.phase() == RunControl::Phase::failed);
+  CHECK(run.control.phase() == RunCoordinator::Phase::failed);
   CHECK_FALSE(run.control.drained());
   for (int part : {0, 1}) CHECK(run.last<AbortRun>(part).failure->actor == "first");
   // What comes late changes nothing.

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+
+#include "troupe/actors/run/run_coordinator.hpp"
+#include "troupe/transport/link.hpp"
+
+namespace troupe {
+
+/// A part of another process, at the coordinator: passes orders on to it, and its reports to the coordinator. Its
+/// counterpart there is a RunFollower.
+class RemotePart {
+ public:
+  RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources);
+  ~RemotePart();
+  RemotePart(const RemotePart&) = delete;
+  RemotePart& operator=(const RemotePart&) = delete;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace troupe

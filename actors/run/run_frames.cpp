@@ -1,0 +1,113 @@
+#include "troupe/actors/run/run_frames.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/bytes.hpp"
+
+namespace troupe {
+
+namespace {
+
+FrameHeader header_of(RunWord word, std::int64_t step = 0, std::uint64_t run = 0) {
+  return {.type = FrameType::control,
+          .edge = static_cast<std::int32_t>(word),
+          .run = static_cast<std::int64_t>(run),
+          .step = step};
+}
+
+Tensor payload_of(const RunInfo& run) {
+  const std::vector<std::int64_t> numbers{run.first_step, run.max_steps, run.epoch, run.first_batch};
+  return Tensor::from<std::int64_t>({4}, numbers).view(Shape{4 * 8}, DType::uint8, 0);
+}
+
+/// What a RunEnd has besides its failure.
+enum EndFlags : std::int32_t { kFailed = 1, kDrained = 2, kStopped = 4 };
+
+}  // namespace
+
+Frame frame_of(RunWord word, std::int64_t step, std::uint64_t run) {
+  return {header_of(word, step, run)};
+}
+
+Frame frame_of(RunWord word, const RunInfo& run) {
+  return {header_of(word), payload_of(run)};
+}
+
+Frame frame_of(RunWord word, const FailurePtr& failure) {
+  return {header_of(word), failure_payload(*failure)};
+}
+
+Frame frame_of(const RunOrder& order) {
+  const auto word = static_cast<RunWord>(order.index());
+  struct Encode {
+    RunWord word;
+    Frame operator()(const PrepareRun& prepare) const {
+      return {header_of(word, 0, prepare.run), payload_of(prepare.info)};
+    }
+    Frame operator()(const StartSources& start) const { return frame_of(word, start.end_step); }
+    Frame operator()(const PauseSources& pause) const { return frame_of(word, 0, pause.run); }
+    Frame operator()(const RunUntil& until) const { return frame_of(word, until.end_step); }
+    Frame operator()(const AbortRun& abort) const { return frame_of(word, abort.failure); }
+  };
+  return std::visit(Encode{word}, order);
+}
+
+Frame frame_of(const RunEnd& end) {
+  Frame frame{header_of(RunWord::over)};
+  const bool failed = end.phase == RunControl::Phase::failed;
+  frame.header.slot = (failed ? kFailed : 0) | (end.drained ? kDrained : 0) | (end.stopped ? kStopped : 0);
+  if (end.failure) frame.payload = failure_payload(*end.failure);
+  return frame;
+}
+
+RunWord word_of(const IncomingFrame& frame) {
+  const auto word = frame.header.edge;
+  if (frame.header.type != FrameType::control || word < 0 || word > static_cast<std::int32_t>(RunWord::left))
+    throw Error("run", "a message came that no run control sends");
+  return static_cast<RunWord>(word);
+}
+
+RunInfo run_of(const IncomingFrame& frame) {
+  const auto bytes = frame.payload->tensor();
+  ByteReader reader({bytes.raw(), bytes.bytes()}, "run");
+  RunInfo run;
+  for (auto* number : {&run.first_step, &run.max_steps, &run.epoch, &run.first_batch})
+    *number = reader.get<std::int64_t>();
+  return run;
+}
+
+FailurePtr failure_of(const IncomingFrame& frame) {
+  return failure_of(frame.payload->tensor());
+}
+
+RunOrder order_of(const IncomingFrame& frame) {
+  const auto& header = frame.header;
+  const auto run = static_cast<std::uint64_t>(header.run);
+  switch (word_of(frame)) {
+    case RunWord::prepare:
+      return PrepareRun{run, run_of(frame)};
+    case RunWord::start_sources:
+      return StartSources{header.step};
+    case RunWord::pause_sources:
+      return PauseSources{run};
+    case RunWord::run_until:
+      return RunUntil{header.step};
+    case RunWord::abort:
+      return AbortRun{failure_of(frame)};
+    default:
+      throw Error("run", "a message came that is no order");
+  }
+}
+
+RunEnd end_of(const IncomingFrame& frame) {
+  const auto flags = frame.header.slot;
+  RunEnd end;
+  end.phase = (flags & kFailed) != 0 ? RunControl::Phase::failed : RunControl::Phase::done;
+  end.drained = (flags & kDrained) != 0;
+  end.stopped = (flags & kStopped) != 0;
+  if (frame.payload->bytes() > 0) end.failure = failure_of(frame);
+  return end;
+}
+
+}  // namespace troupe

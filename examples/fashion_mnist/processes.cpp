@@ -1,0 +1,45 @@
+#include "troupe/examples/fashion_mnist/processes.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <iostream>
+
+namespace troupe::examples {
+
+namespace {
+
+/// What the plan does not show, or shows less clearly.
+Agreement agreement_of(const Flags& flags) {
+  return {{"--model", flags.model},
+          {"--replicas", std::to_string(flags.replica_count())},
+          {"--grain", flags.grain_name},
+          {"--epochs", std::to_string(flags.epochs)},
+          {"--batch-size", std::to_string(flags.batch_size)},
+          {"--optimizer", flags.optimizer},
+          {"--lr", std::to_string(flags.learning_rate)},
+          {"--schedule", flags.schedule},
+          {"--seed", std::to_string(flags.seed)}};
+}
+
+}  // namespace
+
+std::shared_ptr<Cluster> meet_processes(Flags& flags) {
+  if (!flags.is_multi_worker()) return nullptr;
+  ClusterOptions options;
+  options.job = resolve_job(flags.job);
+  flags.local_processes = std::max(1, options.job.local_size);
+  std::cout << to_string(options.job) << std::endl;
+  options.agreement = agreement_of(flags);
+  options.bind = flags.bind;
+  options.limit = std::chrono::seconds(flags.wait_seconds);
+  options.heartbeat_limit = std::chrono::milliseconds(std::lround(flags.lost_after_seconds * 1000.0));
+  options.on_notice = [](const std::string& line) { std::cerr << "fashion_mnist: " << line << std::endl; };
+  return join_cluster(options);
+}
+
+std::filesystem::path path_of_rank(const std::filesystem::path& path, const Cluster* cluster) {
+  if (cluster == nullptr || cluster->size() == 1 || path.empty()) return path;
+  return path.string() + "." + std::to_string(cluster->rank());
+}
+
+}  // namespace troupe::examples

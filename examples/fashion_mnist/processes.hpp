@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "troupe/examples/fashion_mnist/flags.hpp"
+#include "troupe/transport/cluster/cluster.hpp"
+
+namespace troupe::examples {
+
+/// Meets the other processes of the job that a launcher or the flags name, and says who won; null if the strategy needs
+/// none. Sets the flags that follow from the job.
+std::shared_ptr<Cluster> meet_processes(Flags& flags);
+
+/// FILE, or FILE.RANK if there are several processes.
+std::filesystem::path path_of_rank(const std::filesystem::path& path, const Cluster* cluster);
+
+}  // namespace troupe::examples

@@ -1,0 +1,109 @@
+#include "troupe/strategies/training/chief_values.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/transport/bytes.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t kNameLimit = 4'096;
+
+/// A parameter or a part of the optimizer state, and what it was when it was looked at.
+struct NamedValue {
+  std::string name;
+  ParameterStore::Version version;
+};
+
+std::vector<NamedValue> values_of(const ParameterStore& store) {
+  std::vector<NamedValue> values;
+  auto names = store.names();
+  std::ranges::sort(names);
+  for (const auto& name : names)
+    if (auto version = store.newest(name)) values.push_back({name, std::move(*version)});
+  return values;
+}
+
+std::array<std::int64_t, 5> numbers_of(const TrainingPosition& position) {
+  return {position.step, position.epoch, position.batch, position.rows, position.batch_rows};
+}
+
+std::int64_t hash_of(const std::vector<NamedValue>& values, const TrainingPosition& position) {
+  Hash hash;
+  for (const auto& [name, version] : values) {
+    hash.add(name);
+    hash.add(version.updates);
+    hash.add(to_string(version.value));
+    hash.add_bytes(version.value.raw(), version.value.bytes());
+  }
+  for (const auto number : numbers_of(position)) hash.add(number);
+  return static_cast<std::int64_t>(hash.digest());
+}
+
+/// Names, shapes and the position, so that the others know what follows.
+std::vector<std::byte> list_of(const std::vector<NamedValue>& values, const TrainingPosition& position) {
+  ByteWriter writer;
+  for (const auto number : numbers_of(position)) writer.put(number);
+  writer.put(static_cast<std::uint64_t>(values.size()));
+  for (const auto& [name, version] : values) {
+    writer.put_text(name, kNameLimit);
+    writer.put(version.updates);
+    writer.put(static_cast<std::uint8_t>(version.value.dtype()));
+    writer.put(static_cast<std::uint8_t>(version.value.shape().rank()));
+    for (std::size_t axis = 0; axis < version.value.shape().rank(); ++axis) writer.put(version.value.shape()[axis]);
+  }
+  return std::move(writer).take();
+}
+
+std::vector<NamedValue> read_list(const Tensor& list, TrainingPosition& position) {
+  ByteReader reader({list.raw(), list.bytes()}, "chief's values");
+  for (auto* number : {&position.step, &position.epoch, &position.batch, &position.rows, &position.batch_rows})
+    *number = reader.get<std::int64_t>();
+  std::vector<NamedValue> values(reader.get<std::uint64_t>());
+  for (auto& [name, version] : values) {
+    name = reader.get_text(kNameLimit);
+    version.updates = reader.get<std::int64_t>();
+    const auto dtype = static_cast<DType>(reader.get<std::uint8_t>());
+    std::vector<std::int64_t> sizes(reader.get<std::uint8_t>());
+    for (auto& size : sizes) size = reader.get<std::int64_t>();
+    version.value = Tensor(Shape(std::span<const std::int64_t>(sizes)), dtype);
+  }
+  return values;
+}
+
+Tensor bytes_tensor(const std::vector<std::byte>& bytes) {
+  Tensor tensor(Shape{static_cast<std::int64_t>(bytes.size())}, DType::uint8);
+  std::ranges::copy(bytes, tensor.mutable_raw());
+  return tensor;
+}
+
+}  // namespace
+
+void adopt_chief_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit) {
+  const bool whole = store.broken().empty();
+  auto position = store.position();
+  auto values = whole ? values_of(store) : std::vector<NamedValue>{};
+  const auto own = Tensor::from<std::int64_t>({1}, std::vector{whole ? hash_of(values, position) : 0});
+  const Tensor all(Shape{group.size()}, DType::int64);
+  group.all_gather(own, all)->wait(limit);
+  const auto hashes = all.data<std::int64_t>();
+  if (std::ranges::all_of(hashes, [&](auto hash) { return hash == hashes[0]; })) return;
+  const bool is_chief = group.rank() == 0;
+  const auto list = is_chief ? list_of(values, position) : std::vector<std::byte>{};
+  const auto length = Tensor::from<std::int64_t>({1}, std::vector{static_cast<std::int64_t>(list.size())});
+  group.broadcast(length, 0)->wait(limit);
+  const auto listed = is_chief ? bytes_tensor(list) : Tensor(Shape{length.item<std::int64_t>()}, DType::uint8);
+  group.broadcast(listed, 0)->wait(limit);
+  if (!is_chief) values = read_list(listed, position);
+  for (auto& [name, version] : values) {
+    group.broadcast(version.value, 0)->wait(limit);
+    if (!is_chief && whole) store.adopt(name, version);
+  }
+  if (!is_chief && whole) store.set_position(position);
+}
+
+}  // namespace troupe
