@@ -1,0 +1,256 @@
+// Trainings over processes in which one of them is killed, stopped or throws: each of the others must end by itself,
+// soon, with an exit status other than 0 and a line that names the culprit. This program starts the processes itself.
+//
+//   process_faults [REPETITIONS [WORLD_SIZE]]
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/random.hpp"
+#include "troupe/ops/graph/function_kernel.hpp"
+#include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/nn/layers.hpp"
+#include "troupe/strategies/multi_worker_mirrored.hpp"
+#include "troupe/strategies/training/trainer.hpp"
+#include "troupe/transport/cluster/cluster.hpp"
+
+namespace {
+
+using namespace troupe;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::array kFaults{"start", "rendezvous", "exchange", "step", "exit", "freeze", "exception", "stop", "none"};
+/// How long a process may be silent, and how long survivors may take to end once somebody is gone or stopped.
+constexpr std::chrono::milliseconds kSilence{2'000};
+constexpr std::chrono::milliseconds kSurvivorLimit{3'000};
+constexpr std::chrono::milliseconds kRendezvousLimit{4'000};
+constexpr std::chrono::seconds kHangLimit{30};
+
+// ---- one process of a training
+
+struct Child {
+  int rank, world_size, port;
+  std::string fault;
+  int victim;
+  std::uint64_t seed;
+
+  bool is_victim() const { return rank == victim; }
+  std::uint64_t draw(std::uint64_t below, std::uint64_t stream) const { return uniform_below(below, seed, stream, 0); }
+};
+
+/// The identity; on one process it throws at some step.
+const OpDef kFragile{.name = "fragile",
+                     .infer = [](const OpInputs& inputs) { return std::vector<TensorInfo>{inputs[0]}; },
+                     .gradient = [](const OpGradient& g) { return std::vector<Value>{g.dys[0]}; }};
+
+void register_fragile(const Child& child) {
+  register_op(kFragile);
+  register_kernel(kFragile, DeviceType::cpu, [child](const OpCall&) {
+    const auto at = static_cast<int>(child.draw(20, 1));
+    return function_kernel([child, at, calls = 0](std::span<const Tensor> in, std::span<const Tensor> out) mutable {
+      if (child.is_victim() && child.fault == "exception" && calls++ == at) throw std::runtime_error("[fragile] broke");
+      std::memcpy(out[0].mutable_raw(), in[0].raw(), in[0].bytes());
+    });
+  });
+}
+
+struct Fragile {
+  static constexpr const char* kName = "fragile";
+  Value operator()(Value x) const { return x.builder().apply_one(kFragile, {x}); }
+};
+
+Dataset random_data() {
+  constexpr std::int64_t kRows = 640, kFeatures = 256;
+  Tensor features(Shape{kRows, kFeatures}, DType::float32), labels(Shape{kRows}, DType::int32);
+  for (std::int64_t i = 0; i < features.elements(); ++i)
+    features.mutable_data<float>()[i] = uniform(1, 0, static_cast<std::uint64_t>(i));
+  for (std::int64_t i = 0; i < kRows; ++i) labels.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(i % 10);
+  return Dataset::from_arrays({{"x", features}, {"y", labels}}).shuffle(kRows).batch(16);
+}
+
+/// Dies, or is stopped, at a moment that the seed says.
+void arm(const Child& child, std::uint64_t below_ms, int signal) {
+  std::thread([delay = std::chrono::microseconds(1'000 * child.draw(below_ms, 2) + child.draw(1'000, 3)), signal] {
+    std::this_thread::sleep_for(delay);
+    kill(getpid(), signal);
+  }).detach();
+}
+
+void train(const Child& child) {
+  if (child.is_victim() && child.fault == "start") kill(getpid(), SIGKILL);
+  if (child.is_victim() && child.fault == "rendezvous") arm(child, 60, SIGKILL);
+  register_fragile(child);
+  ClusterOptions options;
+  options.job = resolve_job({child.rank, child.world_size, "127.0.0.1:" + std::to_string(child.port)});
+  options.limit = kRendezvousLimit;
+  options.heartbeat_limit = kSilence;
+  const auto cluster = join_cluster(options);
+  const Runtime runtime({.workers = 1});
+  const MultiWorkerMirrored strategy(*cluster, {Device{}}, {.first_bucket_bytes = 1 << 22, .bucket_bytes = 1 << 22});
+  const Sequential model{Dense{4096, relu}, Fragile{}, Dense{10}};
+  Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.01}, SoftmaxCrossEntropy{}, {.cluster = cluster});
+  bool armed = false;
+  FitOptions fit{.epochs = child.fault == "exit" || child.fault == "none" ? 1 : 1000};
+  fit.on_step = [&](const StepMetrics&) {
+    if (!child.is_victim() || std::exchange(armed, true)) return;
+    if (child.fault == "step") kill(getpid(), SIGKILL);
+    if (child.fault == "exchange") arm(child, 200, SIGKILL);
+    if (child.fault == "freeze") arm(child, 200, SIGSTOP);
+  };
+  const auto until = Clock::now() + std::chrono::milliseconds(200 + child.draw(300, 4));
+  fit.stop_requested = [&] { return child.fault == "stop" && child.is_victim() && Clock::now() > until; };
+  const auto result = trainer.fit(random_data(), fit);
+  std::cerr << "trained " << result.steps << " steps to " << trainer.parameters().hash() << std::endl;
+  if (child.is_victim() && child.fault == "exit") kill(getpid(), SIGKILL);
+  cluster->leave();
+}
+
+int run_child(char** argv) {
+  const Child child{std::atoi(argv[2]), std::atoi(argv[3]),
+                    std::atoi(argv[4]), argv[5],
+                    std::atoi(argv[6]), static_cast<std::uint64_t>(std::atoll(argv[7]))};
+  try {
+    train(child);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << std::endl;
+    return 1;
+  }
+}
+
+// ---- who starts them and looks how they end
+
+struct Process {
+  pid_t pid = 0;
+  int output = -1;
+  std::string said;
+  int status = 0;
+  bool ended = false, stopped = false;
+  Clock::time_point when;
+};
+
+Process start(const std::vector<std::string>& arguments) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw Error("process_faults", "no pipe");
+  Process process;
+  process.pid = fork();
+  if (process.pid == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    std::vector<char*> argv;
+    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    execv("/proc/self/exe", argv.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  process.output = ends[0];
+  return process;
+}
+
+void look_at(Process& process) {
+  std::array<char, 4096> text;
+  for (ssize_t n = 0; (n = read(process.output, text.data(), text.size())) > 0;)
+    process.said.append(text.data(), static_cast<std::size_t>(n));
+  if (process.ended) return;
+  int status = 0;
+  if (waitpid(process.pid, &status, WNOHANG | WUNTRACED) != process.pid) return;
+  process.when = Clock::now();
+  if (WIFSTOPPED(status)) {
+    process.stopped = true;
+    return;
+  }
+  process.ended = true;
+  process.status = status;
+  look_at(process);
+}
+
+bool all_settled(std::vector<Process>& processes) {
+  for (auto& process : processes) look_at(process);
+  return std::ranges::all_of(processes, [](const Process& p) { return p.ended || p.stopped; });
+}
+
+/// What is wrong with how a survivor ended; empty if nothing is.
+std::string complaint(const Process& process, const std::string& fault, int victim, Clock::time_point since) {
+  const auto name = fault == "exception" ? std::vector<std::string>{"[fragile] broke", "rank " + std::to_string(victim)}
+                    : fault == "start"
+                        ? std::vector<std::string>{victim == 0 ? "rank 0" : "rank " + std::to_string(victim)}
+                    : fault == "rendezvous" ? std::vector<std::string>{std::to_string(victim)}
+                                            : std::vector<std::string>{"process " + std::to_string(victim)};
+  if (!process.ended) return "does not end";
+  if (fault == "none" || fault == "stop") return process.status == 0 ? "" : "fails";
+  if (!WIFEXITED(process.status) || WEXITSTATUS(process.status) != 1) return "has the wrong status";
+  for (const auto& text : name)
+    if (process.said.find(text) == std::string::npos) return "does not say '" + text + "'";
+  const auto limit = fault == "start" || fault == "rendezvous" ? kRendezvousLimit + kSurvivorLimit : kSurvivorLimit;
+  if (process.when - since > limit) return "takes too long";
+  return "";
+}
+
+/// One training with one fault. Returns what is wrong with it.
+std::string try_fault(const std::string& fault, int world_size, std::uint64_t seed) {
+  const auto victim = static_cast<int>(uniform_below(static_cast<std::uint64_t>(world_size), seed, 9, 0));
+  const auto port = std::to_string(20'000 + (getpid() * 7 + static_cast<int>(seed) * 13) % 10'000);
+  std::vector<Process> processes;
+  for (int rank = 0; rank < world_size; ++rank)
+    processes.push_back(start({"process_faults", "child", std::to_string(rank), std::to_string(world_size), port, fault,
+                               std::to_string(victim), std::to_string(seed)}));
+  const auto begin = Clock::now();
+  while (!all_settled(processes) && Clock::now() - begin < kHangLimit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto since = std::max(begin, processes[static_cast<std::size_t>(victim)].when);
+  std::string wrong;
+  std::string last_words;
+  for (int rank = 0; rank < world_size; ++rank) {
+    auto& process = processes[static_cast<std::size_t>(rank)];
+    const bool survives = rank != victim || fault == "exception" || fault == "stop" || fault == "none";
+    const auto trained = process.said.find("trained");
+    if ((fault == "stop" || fault == "none") && trained != std::string::npos) {
+      const auto words = process.said.substr(trained);
+      if (!last_words.empty() && words != last_words) wrong += "ranks end differently: " + last_words + words;
+      last_words = words;
+    }
+    const auto why = survives ? complaint(process, fault, victim, since) : "";
+    if (!why.empty())
+      wrong +=
+          "  rank " + std::to_string(rank) + " " + why + " (victim " + std::to_string(victim) + "):\n" + process.said;
+  }
+  for (auto& process : processes) {
+    if (!process.ended) kill(process.pid, SIGKILL);
+    if (!process.ended) waitpid(process.pid, nullptr, 0);
+    close(process.output);
+  }
+  return wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 8 && std::string(argv[1]) == "child") return run_child(argv);
+  const int repetitions = argc > 1 ? std::atoi(argv[1]) : 20;
+  const int world_size = argc > 2 ? std::atoi(argv[2]) : 3;
+  int passed = 0, failed = 0;
+  for (const std::string fault : kFaults) {
+    if (argc > 3 && fault != argv[3]) continue;
+    for (int i = 0; i < repetitions; ++i) {
+      const auto wrong = try_fault(fault, world_size, static_cast<std::uint64_t>(i));
+      wrong.empty() ? ++passed : ++failed;
+      if (!wrong.empty()) std::cout << "FAILED: " << fault << ", seed " << i << "\n" << wrong << std::endl;
+    }
+    std::cout << fault << ": " << repetitions << " times" << std::endl;
+  }
+  std::cout << passed << " passed, " << failed << " failed" << std::endl;
+  return failed == 0 ? 0 : 1;
+}
