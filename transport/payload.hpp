@@ -28,10 +28,11 @@ class PayloadGuard {
   std::atomic<std::uint64_t> word_{kValid};
 };
 
-/// A payload cannot be read any more because its sender has withdrawn it. Why, the sender says in a frame.
+/// A payload cannot be read any more because its sender has withdrawn it, or is gone. Why, a frame of the sender will
+/// say, or the failure of the link.
 class PayloadWithdrawn final : public Error {
  public:
-  PayloadWithdrawn() : Error("link", "the sender has withdrawn its payload") {}
+  explicit PayloadWithdrawn(const std::string& why) : Error("link", why) {}
 };
 
 /// The payload of a frame that has arrived. It may be in memory already, or still at its sender, who keeps it as it is
@@ -45,8 +46,7 @@ class IncomingPayload {
 
   const TensorInfo& info() const { return info_; }
   std::size_t bytes() const { return static_cast<std::size_t>(info_.shape.elements()) * size_of(info_.dtype); }
-  /// Copies the bytes from `offset` on. Throws Error if there are fewer, or the sender is gone, and
-  /// PayloadWithdrawn.
+  /// Copies the bytes from `offset` on. Throws Error if there are fewer, and PayloadWithdrawn.
   virtual void read(std::size_t offset, std::span<std::byte> to) const = 0;
   /// The bytes if they are in memory already, else null. They live as long as this.
   virtual const std::byte* local() const { return nullptr; }

@@ -184,6 +184,10 @@ bool SpawnedPlan::stopped() const {
   return state_->control->stopped();
 }
 
+bool SpawnedPlan::is_shared() const {
+  return state_->cluster != nullptr;
+}
+
 std::uint64_t SpawnedPlan::generation() const {
   return state_->generation;
 }

@@ -53,6 +53,8 @@ class SpawnedPlan {
   SpawnedPlan& operator=(const SpawnedPlan&) = delete;
 
   const Plan& plan() const;
+  /// True if other processes run parts of it.
+  bool is_shared() const;
   /// Numbers the spawnings: of this process, or of the cluster, where it is the same in all processes.
   std::uint64_t generation() const;
 

@@ -82,6 +82,12 @@ void MetricsExchange::send(std::span<const ReplicaReport> reports) {
   for (auto& [peer, reader] : peers_) reader->link().send({{.type = FrameType::control}, bytes});
 }
 
+void MetricsExchange::expect_all() const {
+  for (const auto& [peer, reader] : peers_)
+    if (const auto cause = reader->link().failure())
+      throw Error("metrics", "process " + std::to_string(peer) + " has gone before its last report: " + cause->what);
+}
+
 std::vector<ReplicaReport> MetricsExchange::receive(std::chrono::milliseconds limit) {
   std::vector<ReplicaReport> reports;
   for (auto& [peer, reader] : peers_)
@@ -90,6 +96,7 @@ std::vector<ReplicaReport> MetricsExchange::receive(std::chrono::milliseconds li
       ByteReader fields({bytes.raw(), bytes.bytes()}, "metrics");
       while (!fields.at_end()) reports.push_back(read_report(fields));
     }
+  if (reports.empty() && limit > kNoWait) expect_all();
   return reports;
 }
 

@@ -26,10 +26,13 @@ class MetricsExchange {
 
   bool is_first() const { return rank_ == 0; }
   void send(std::span<const ReplicaReport> reports);
-  /// What has come; waits for something from the first peer, for `limit` at most.
+  /// What has come; waits for something from the first peer, for `limit` at most. Throws Error if it should wait, but a
+  /// process has gone.
   std::vector<ReplicaReport> receive(std::chrono::milliseconds limit);
 
  private:
+  void expect_all() const;
+
   int rank_;
   std::map<int, std::unique_ptr<LinkReader>> peers_;
 };

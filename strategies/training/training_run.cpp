@@ -47,7 +47,7 @@ bool TrainingRun::epoch_complete() const {
 }
 
 bool TrainingRun::more_epochs() const {
-  return !stop_wanted_ && epochs_ < options_.epochs && (!options_.max_steps || result_.steps < *options_.max_steps);
+  return !stopping() && epochs_ < options_.epochs && (!options_.max_steps || result_.steps < *options_.max_steps);
 }
 
 void TrainingRun::start_epoch() {
@@ -70,6 +70,12 @@ void TrainingRun::start_run() {
   plan_->start({position_.step, left, position_.epoch, position_.batch});
   // A stop that came before the start has stopped nothing.
   if (stop_wanted_) plan_->stop();
+}
+
+/// Whether the fit ends because it was stopped. One that goes on in other processes too has to tell them: it ends when
+/// a run has been stopped for all.
+bool TrainingRun::stopping() const {
+  return plan_->is_shared() ? stopped_ : stop_wanted_.load();
 }
 
 bool TrainingRun::pause_due() const {
@@ -126,7 +132,7 @@ void TrainingRun::stop() {
 /// Notes what a run has done, and goes on with the epoch after a pause, or with the next one. True once the fit is
 /// over.
 bool TrainingRun::finish_run() {
-  if (plan_->stopped()) stop_wanted_ = true;
+  stopped_ = plan_->stopped();
   note_last_steps();
   report();
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
@@ -146,7 +152,7 @@ bool TrainingRun::finish_run() {
     if (options_.on_pause) options_.on_pause(since);
     if (options_.stop_requested && options_.stop_requested()) stop_wanted_ = true;
   }
-  const bool more_steps = !stop_wanted_ && (!options_.max_steps || result_.steps < *options_.max_steps);
+  const bool more_steps = !stopping() && (!options_.max_steps || result_.steps < *options_.max_steps);
   if (paused && !complete && more_steps) {
     start_run();
     return false;
@@ -159,7 +165,7 @@ bool TrainingRun::finish_run() {
 /// one.
 bool TrainingRun::source_is_used_up() {
   const auto steps = position_.batch - begin_.batch;
-  const bool ended = !stop_wanted_ && steps < steps_asked_;
+  const bool ended = !stopping() && steps < steps_asked_;
   if (data_.rows == EpochRows::kUnknown && ended && position_.batch == 0)
     throw Error("trainer", "the source of batches gave none in epoch " + std::to_string(position_.epoch));
   source_ended_ = ended;
@@ -178,10 +184,15 @@ bool TrainingRun::go_on_behind_epoch() {
 }
 
 void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
+  // The others have had to hear of a stop between two epochs.
+  if (stopped_ && epoch_.result().steps == 0 && !result_.epochs.empty()) {
+    result_.stopped = over_ = true;
+    return;
+  }
   result_.epochs.push_back({last.epoch, epoch_.result(), epoch_seconds_, complete});
   if (options_.on_epoch) options_.on_epoch(result_.epochs.back());
   if (options_.stop_requested && options_.stop_requested()) stop_wanted_ = true;
-  result_.stopped = stop_wanted_;
+  result_.stopped = stopping();
   over_ = !more_epochs();
   if (!over_) start_epoch();
 }

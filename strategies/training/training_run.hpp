@@ -101,6 +101,7 @@ class TrainingRun {
 
   bool epoch_complete() const;
   bool more_epochs() const;
+  bool stopping() const;
   void resume_position();
   void begin_epoch(std::int64_t epoch);
   void start_epoch();
@@ -138,6 +139,7 @@ class TrainingRun {
   double epoch_seconds_ = 0.0;
   Clock::time_point run_begin_;
   std::atomic<bool> stop_wanted_{false};
+  bool stopped_ = false;  // the last run
   bool over_ = false;
 };
 

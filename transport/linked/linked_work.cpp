@@ -74,7 +74,9 @@ bool LinkedWork::advance() {
   } catch (const Aborted&) {
     throw;
   } catch (const PayloadWithdrawn&) {
-    // The reason is on its way.
+    // The reason is on its way, if it is not here.
+    for (int rank = 0; rank < state_->ranks(); ++rank)
+      if (rank != state_->rank()) state_->expect_alive(rank);
     return false;
   } catch (...) {
     state_->abort(failure_now());

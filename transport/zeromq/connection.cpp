@@ -183,7 +183,7 @@ void Connection::poll(bool idle) {
       // Before the connection was made, ZeroMQ tries again.
       if (!connected_) continue;
       lock.unlock();
-      return fail(connection_failure("the connection was closed at the other end"));
+      return fail(connection_failure("the connection to process " + std::to_string(peer_) + " has ended"));
     }
   }
   std::lock_guard lock(mutex_);

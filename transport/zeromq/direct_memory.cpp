@@ -71,9 +71,9 @@ void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, 
   const auto wanted = to.size() + sizeof word;
   const auto copied = process_vm_readv(static_cast<pid_t>(pid), local.data(), 2, remote.data(), 2, 0);
   if (copied != static_cast<ssize_t>(wanted))
-    throw Error("link", "process " + std::to_string(pid) +
-                            " cannot be read: " + (copied < 0 ? std::strerror(errno) : "its memory is gone"));
-  if (word != PayloadGuard::kValid) throw PayloadWithdrawn();
+    throw PayloadWithdrawn("process " + std::to_string(pid) +
+                           " cannot be read: " + (copied < 0 ? std::strerror(errno) : "its memory is gone"));
+  if (word != PayloadGuard::kValid) throw PayloadWithdrawn("the sender has withdrawn its payload");
 }
 
 }  // namespace troupe::zeromq

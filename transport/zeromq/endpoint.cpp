@@ -159,9 +159,13 @@ class ZeroMqEndpoint final : public Endpoint {
   std::shared_ptr<Channel>& channel(Peer& peer, std::uint64_t id) {
     auto& channel = peer.channels[id];
     if (!channel) channel = std::make_shared<Channel>(options_.max_unreceived_bytes);
-    if (peer.closed_there.contains(id)) channel->fail(connection_failure("the other end has closed it"));
+    if (peer.closed_there.contains(id)) channel->fail(closed_by(peer));
     if (peer.connection->failure()) channel->fail(peer.connection->failure());
     return channel;
+  }
+
+  static FailurePtr closed_by(const Peer& peer) {
+    return connection_failure("process " + std::to_string(peer.number) + " has closed it");
   }
 
   void connect(Peer& peer) {
@@ -258,7 +262,8 @@ class ZeroMqEndpoint final : public Endpoint {
       if (parts.size() != 2) throw Error("link", std::to_string(parts.size()) + " parts came instead of two");
       take_packet(*peer, std::move(parts));
     } catch (const std::exception& error) {
-      fail(*peer, connection_failure(std::string("what came is damaged: ") + error.what()));
+      fail(*peer,
+           connection_failure("what process " + std::to_string(peer->number) + " sent is damaged: " + error.what()));
     }
   }
 
@@ -279,7 +284,7 @@ class ZeroMqEndpoint final : public Endpoint {
           std::lock_guard lock(mutex_);
           peer.closed_there.insert(start.header.channel);
         }
-        channel->fail(connection_failure("the other end has closed it"));
+        channel->fail(closed_by(peer));
         return;
       }
       default:
