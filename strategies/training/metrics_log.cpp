@@ -135,26 +135,31 @@ void MetricsLog::exchange_with(std::unique_ptr<MetricsExchange> exchange, std::v
 }
 
 bool MetricsLog::complete() const {
+  if (!exchange_) return true;
   std::lock_guard lock(parts_->mutex);
   return came_ == sent_ &&
          std::ranges::all_of(parts_->per_replica, [](const auto& steps) { return steps.size() == 0; });
 }
 
 std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
-  if (!exchange_) return {taken_.data(), take_from_all()};
-  if (exchange_->is_first()) {
-    keep(exchange_->receive(limit));
+  if (!exchange_ || exchange_->is_first()) {
+    if (exchange_) keep(exchange_->receive(limit));
     const auto count = take_from_all();
-    std::vector<ReplicaReport> whole;
-    for (std::size_t i = 0; i < count; ++i) whole.push_back({0, taken_[i]});
-    exchange_->send(whole);
-    return {taken_.data(), count};
+    const std::span<const StepMetrics> taken(taken_.data(), count);
+    if (exchange_) send_to_all(taken);
+    return taken;
   }
   exchange_->send(pop_own());
   taken_.clear();
   for (auto& report : exchange_->receive(limit)) taken_.push_back(std::move(report.metrics));
   came_ += static_cast<std::int64_t>(taken_.size());
   return taken_;
+}
+
+void MetricsLog::send_to_all(std::span<const StepMetrics> steps) {
+  std::vector<ReplicaReport> reports;
+  for (const auto& step : steps) reports.push_back({0, step});
+  exchange_->send(reports);
 }
 
 /// Reports of replicas in other processes.

@@ -70,6 +70,7 @@ class MetricsLog {
   std::vector<std::string> sink_inputs_;
   std::vector<Column> columns_;
   std::size_t take_from_all();
+  void send_to_all(std::span<const StepMetrics> steps);
   void keep(std::vector<ReplicaReport> reports);
   std::vector<ReplicaReport> pop_own();
 
