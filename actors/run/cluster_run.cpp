@@ -18,7 +18,7 @@ ClusterRun::ClusterRun(std::shared_ptr<Cluster> cluster, const Plan& plan)
   if (process() == 0) {
     control_all_parts();
   } else {
-    auto follower = std::make_shared<RunFollower>(cluster_->control_link(0, name("control")), process());
+    auto follower = std::make_shared<RunFollower>(cluster_->control_link(0, name("control")));
     follower->listen();
     control_ = std::move(follower);
   }

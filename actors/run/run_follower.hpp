@@ -14,8 +14,7 @@ namespace troupe {
 /// coordinator over a link, and the coordinator's orders to its part.
 class RunFollower final : public RunControl, public std::enable_shared_from_this<RunFollower> {
  public:
-  /// `process` is this one's number.
-  RunFollower(std::shared_ptr<Link> link, int process) : link_(std::move(link)), process_(process) {}
+  explicit RunFollower(std::shared_ptr<Link> link) : link_(std::move(link)) {}
   /// To be called once it is held by a shared_ptr.
   void listen();
 
@@ -47,7 +46,6 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   void end(const RunEnd& end);
 
   const std::shared_ptr<Link> link_;
-  const int process_;
   std::recursive_mutex receiving_;  // whoever is told of the end may start the next run
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -14,6 +14,7 @@ namespace {
 /// What rank 0 answers.
 enum class Answer : std::uint8_t { welcome, refused, go };
 constexpr std::size_t kReasonLimit = 8'192;
+constexpr std::chrono::seconds kLatecomers{2};
 
 std::vector<std::byte> answer_of(Answer kind, const std::string& reason = {}) {
   ByteWriter writer;
@@ -103,7 +104,17 @@ class Host {
   [[noreturn]] void end_with(const std::string& reason, const std::string& sender = {}) {
     if (!sender.empty()) lobby_->answer(sender, answer_of(Answer::refused, reason));
     for (const auto& [rank, guest] : guests_) lobby_->answer(guest, answer_of(Answer::refused, reason));
+    refuse_latecomers(reason);
     throw Error("rendezvous", reason);
+  }
+
+  /// Whoever is just about to come would wait in vain.
+  void refuse_latecomers(const std::string& reason) {
+    const auto deadline = std::min(deadline_, std::chrono::steady_clock::now() + kLatecomers);
+    auto expected = options_.job.world_size - 2 - static_cast<int>(guests_.size());
+    while (expected-- > 0)
+      if (const auto message = lobby_->receive(deadline))
+        lobby_->answer(message->sender, answer_of(Answer::refused, reason));
   }
 
   void notice(const std::string& line) const {

@@ -73,7 +73,7 @@ Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   steps.combine = [mine, rank](const Slice& chunk, const Inputs& inputs) {
     linked::sum(inputs, rank, part_of(mine, chunk), part_of(mine, chunk));
   };
-  steps.result = [mine] { return mine; };
+  steps.result = [slice, rank] { return slice(rank); };
   steps.place_for = slice;
   return steps;
 }

@@ -50,8 +50,16 @@ Connection::Connection(zmq::context_t& context, const std::string& own_identity,
 }
 
 Connection::~Connection() {
-  fail(connection_failure("it was closed"));
+  shut();
+}
+
+void Connection::shut() {
+  fail(connection_failure("this process has closed it"));
+  std::lock_guard lock(mutex_);
+  if (!socket_) return;
   zmq_socket_monitor(socket_.handle(), nullptr, 0);
+  monitor_.close();
+  socket_.close();
 }
 
 bool Connection::send(std::uint64_t channel, const Frame& frame) {
@@ -178,6 +186,7 @@ void Connection::poll(bool idle) {
     if (event.event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
       std::lock_guard lock(mutex_);
       connected_ = true;
+      say_last_word();
     } else if (event.event == ZMQ_EVENT_DISCONNECTED) {
       std::unique_lock lock(mutex_);
       // Before the connection was made, ZeroMQ tries again.
@@ -190,6 +199,22 @@ void Connection::poll(bool idle) {
   if (failure_) return;
   pump();
   if (idle) acknowledge();
+}
+
+void Connection::give_up(const FailurePtr& cause) {
+  {
+    std::lock_guard lock(mutex_);
+    owes_last_word_ = !failure_;
+    say_last_word();
+  }
+  fail(cause);
+}
+
+void Connection::say_last_word() {
+  if (!owes_last_word_ || !connected_) return;
+  owes_last_word_ = false;
+  PacketStart last{{.type = PacketType::given_up}};
+  send_packet(last, {});
 }
 
 void Connection::fail(const FailurePtr& cause) {

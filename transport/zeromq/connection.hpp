@@ -40,8 +40,13 @@ class Connection {
   void poll(bool idle);
   zmq::socket_t& monitor() { return monitor_; }
 
+  /// Tells the peer that nothing more is taken from it, and fails.
+  void give_up(const FailurePtr& cause);
   /// Sends nothing more. The first cause counts.
   void fail(const FailurePtr& cause);
+  /// Closes the socket: its context is about to go, though links may still hold this. What was sent is handed to the
+  /// kernel.
+  void shut();
   FailurePtr failure() const;
   /// Whether the peer has acknowledged everything, or there is no hope that it will.
   bool drained() const;
@@ -68,6 +73,7 @@ class Connection {
   bool is_finished(const Outgoing& outgoing) const;
   bool reads_in_place(const Frame& frame) const;
   void acknowledge();
+  void say_last_word();
 
   const int peer_;
   const std::int64_t pid_;
@@ -81,6 +87,7 @@ class Connection {
   std::uint64_t received_ = 0, received_acknowledged_ = 0;
   bool connected_ = false;
   bool peer_reads_memory_ = false;
+  bool owes_last_word_ = false;
   FailurePtr failure_;
 };
 

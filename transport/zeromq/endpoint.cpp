@@ -91,7 +91,10 @@ class ZeroMqEndpoint final : public Endpoint {
     wake_up_.signal();
     courier_.join();
     const auto cause = connection_failure("this process has closed its endpoint");
-    for (auto& [number, peer] : peers_) fail(*peer, cause);
+    for (auto& [number, peer] : peers_) {
+      fail(*peer, cause);
+      if (peer->connection) peer->connection->shut();
+    }
     zmq_socket_monitor(receiver_.handle(), nullptr, 0);
   }
 
@@ -178,6 +181,11 @@ class ZeroMqEndpoint final : public Endpoint {
     wake_up_.signal();
   }
 
+  void give_up(Peer& peer, const FailurePtr& cause) {
+    peer.connection->give_up(cause);
+    fail(peer, cause);
+  }
+
   /// Without the lock: whoever is told may come back.
   void fail(Peer& peer, const FailurePtr& cause) {
     std::vector<std::shared_ptr<Channel>> channels;
@@ -262,13 +270,16 @@ class ZeroMqEndpoint final : public Endpoint {
       if (parts.size() != 2) throw Error("link", std::to_string(parts.size()) + " parts came instead of two");
       take_packet(*peer, std::move(parts));
     } catch (const std::exception& error) {
-      fail(*peer,
-           connection_failure("what process " + std::to_string(peer->number) + " sent is damaged: " + error.what()));
+      give_up(*peer,
+              connection_failure("what process " + std::to_string(peer->number) + " sent is damaged: " + error.what()));
     }
   }
 
   void take_packet(Peer& peer, std::vector<zmq::message_t> parts) {
     const auto start = decode_packet({static_cast<const std::byte*>(parts[0].data()), parts[0].size()});
+    if (start.header.type == PacketType::given_up)
+      return fail(peer,
+                  connection_failure("process " + std::to_string(peer.number) + " takes nothing more from this one"));
     peer.connection->note_received(start.header);
     switch (start.header.type) {
       case PacketType::frame:

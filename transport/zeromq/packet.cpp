@@ -38,8 +38,8 @@ void check_fields(const PacketHeader& header) {
   const bool has_bytes = header.type == PacketType::frame || header.type == PacketType::chunk;
   if (header.bytes > kPacketBytes) refuse(std::to_string(header.bytes) + " bytes are above the limit");
   if (!has_bytes && header.bytes != 0) refuse("its type has no bytes, but some are announced");
-  if ((header.type == PacketType::acknowledgement) != (header.sequence == 0))
-    refuse("sequence " + std::to_string(header.sequence) + " does not fit its type");
+  const bool counts = header.type != PacketType::acknowledgement && header.type != PacketType::given_up;
+  if (counts != (header.sequence > 0)) refuse("sequence " + std::to_string(header.sequence) + " does not fit its type");
   if (header.type != PacketType::frame && (header.address != 0 || header.guard_address != 0))
     refuse("its type has no address, but one is given");
   if ((header.address != 0) != (header.guard_address != 0) || (header.address != 0 && header.bytes != 0))

@@ -18,6 +18,7 @@ enum class PacketType : std::uint8_t {
   chunk,         ///< further bytes of a frame
   payload_read,  ///< the payload that was to be read in place has been
   channel_closed,
+  given_up,         ///< the sender takes nothing more: what had come was damaged, or too much
   acknowledgement,  ///< nothing but the field of that name
 };
 
@@ -26,7 +27,7 @@ struct PacketHeader {
   PacketType type = PacketType::acknowledgement;
   bool can_read_memory = false;
   std::uint64_t channel = 0;
-  /// Counts packets in this direction from 1; acknowledgements have 0.
+  /// Counts packets in this direction from 1; acknowledgements, and the last word, have 0.
   std::uint64_t sequence = 0;
   /// The last packet of the other direction that has arrived.
   std::uint64_t acknowledged = 0;

@@ -1,0 +1,160 @@
+#include "troupe/transport/cluster/cluster.hpp"
+
+#include <unistd.h>
+
+#include <exception>
+#include <thread>
+
+#include "troupe/tests/catch.hpp"
+#include "troupe/transport/cluster/agreement.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr std::chrono::milliseconds kLimit{20'000};
+
+std::string new_address() {
+  static int number = 0;
+  return "127.0.0.1:" + std::to_string(30'000 + (getpid() % 1'000) * 2 + ++number * 2'000 % 2'700);
+}
+
+ClusterOptions options_of(int rank, int world_size, const std::string& address) {
+  ClusterOptions options;
+  options.job = resolve_job({rank, world_size, address}, [](const std::string&) { return std::nullopt; });
+  options.limit = std::chrono::milliseconds(10'000);
+  return options;
+}
+
+/// What every rank ended with: nothing, or an error.
+using Ends = std::vector<std::string>;
+
+/// Runs a function for every rank on a thread, as processes would.
+Ends on_processes(int count, const std::function<void(int rank)>& function) {
+  Ends ends(static_cast<std::size_t>(count));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < count; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        function(rank);
+      } catch (const std::exception& error) {
+        ends[static_cast<std::size_t>(rank)] = error.what();
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  return ends;
+}
+
+}  // namespace
+
+TEST_CASE("processes meet, send each other frames, agree and leave together") {
+  const auto address = new_address();
+  const auto ends = on_processes(3, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 3, address));
+    const auto group = cluster->communicator("group", {0, 1, 2});
+    const auto tensor = Tensor::scalar(static_cast<float>(rank + 1));
+    group[static_cast<std::size_t>(rank)]->all_reduce(tensor)->wait(kLimit);
+    if (tensor.item<float>() != 6.0F) throw Error("test", "wrong sum");
+    cluster->agree("colour", 5, [] { return "blue"; });
+    if (cluster->lost() || cluster->local_rank(rank) != rank) throw Error("test", "somebody is missing");
+    cluster->leave();
+  });
+  CHECK(ends == Ends(3));
+}
+
+TEST_CASE("a group of two ranks in each process has the sums of a local one") {
+  const auto address = new_address();
+  std::vector<float> sums(4);
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    const auto group = cluster->communicator("group", {0, 0, 1, 1});
+    std::vector<Tensor> tensors(4);
+    std::vector<std::unique_ptr<Work>> works(4);
+    for (int r = 2 * rank; r < 2 * rank + 2; ++r) {
+      REQUIRE(group[static_cast<std::size_t>(r)]);
+      tensors[static_cast<std::size_t>(r)] = Tensor::scalar(0.1F * static_cast<float>(r + 1));
+      works[static_cast<std::size_t>(r)] =
+          group[static_cast<std::size_t>(r)]->all_reduce(tensors[static_cast<std::size_t>(r)]);
+    }
+    for (int r = 2 * rank; r < 2 * rank + 2; ++r) {
+      works[static_cast<std::size_t>(r)]->wait(kLimit);
+      sums[static_cast<std::size_t>(r)] = tensors[static_cast<std::size_t>(r)].item<float>();
+    }
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+  for (const auto sum : sums) CHECK(sum == ((0.1F * 1.0F + 0.1F * 2.0F) + 0.1F * 3.0F) + 0.1F * 4.0F);
+}
+
+TEST_CASE("processes that differ all learn the first difference") {
+  const auto address = new_address();
+  const auto ends = on_processes(3, [&](int rank) {
+    auto options = options_of(rank, 3, address);
+    options.agreement = {{"model", "mlp"}, {"seed", rank == 2 ? "4" : "3"}};
+    join_cluster(options);
+  });
+  for (const auto& end : ends) CHECK_THAT(end, Contains("[rendezvous] seed is 4 on rank 2 but 3 on rank 0"));
+}
+
+TEST_CASE("a process that does not come, or has another world size, is named") {
+  const auto address = new_address();
+  const auto absent = on_processes(2, [&](int rank) {
+    auto options = options_of(rank, 3, address);
+    options.limit = std::chrono::milliseconds(500);
+    join_cluster(options);
+  });
+  for (const auto& end : absent) CHECK_THAT(end, Contains("rank 2 of 3 has not come"));
+  const auto other_address = new_address();
+  const auto other = on_processes(2, [&](int rank) { join_cluster(options_of(rank, rank + 2, other_address)); });
+  for (const auto& end : other) CHECK_THAT(end, Contains("world size is 3 on rank 1 but 2 on rank 0"));
+}
+
+TEST_CASE("ranks that come to different plans learn the first line that differs") {
+  const auto address = new_address();
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    cluster->agree("plan 1", static_cast<std::uint64_t>(rank),
+                   [rank] { return rank == 0 ? "op a (rate=0.8)\nop b" : "op a (rate=0.9)\nop b"; });
+  });
+  for (const auto& end : ends) CHECK_THAT(end, Contains("'op a (rate=0.9)' on rank 1 but 'op a (rate=0.8)' on rank 0"));
+}
+
+TEST_CASE("a process that goes without leaving is lost to all others, and they are told once") {
+  const auto address = new_address();
+  const auto ends = on_processes(3, [&](int rank) {
+    auto cluster = join_cluster(options_of(rank, 3, address));
+    if (rank == 1) return;
+    std::atomic<int> told{0};
+    const auto handle = cluster->on_lost([&](const FailurePtr&) { ++told; });
+    cluster->leave();
+  });
+  CHECK(ends[1].empty());
+  for (int rank : {0, 2}) CHECK_THAT(ends[static_cast<std::size_t>(rank)], Contains("process 1 ("));
+}
+
+TEST_CASE("a rendezvous beyond loopback needs a word") {
+  CHECK_THROWS_WITH(join_cluster(options_of(0, 2, "192.0.2.1:3000")), Contains("--bind any"));
+}
+
+TEST_CASE("texts are compared line by line") {
+  CHECK(first_difference("a\nb", 0, "a\nb", 1).empty());
+  CHECK(first_difference("a\nb", 0, "a\nc", 1) == "'c' on rank 1 but 'b' on rank 0");
+  CHECK(first_difference("a", 0, "a\nc", 1) == "'c' on rank 1 but nothing more on rank 0");
+}
+
+TEST_CASE("a HELLO arrives as it was sent; no part of one, and nothing longer, does") {
+  const EndpointAddress address{"tcp://a:1", "ipc://@b", "id", "host", 5, 6, 7};
+  const Hello hello{"run", 1, 2, {{"seed", "3"}}, {address, address}};
+  auto bytes = encode(hello);
+  const auto decoded = decode_hello(bytes);
+  CHECK(decoded.run_id == "run");
+  CHECK(decoded.rank == 1);
+  CHECK(decoded.agreement == hello.agreement);
+  CHECK(decoded.self.data == address);
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    CHECK_THROWS_AS(decode_hello(std::span(bytes).first(length)), Error);
+  bytes.push_back(std::byte{0});
+  CHECK_THROWS_WITH(decode_hello(bytes), Contains("bytes follow its end"));
+  bytes[4] = std::byte{9};
+  CHECK_THROWS_WITH(decode_hello(bytes), Contains("version 9 of the protocol is not 1"));
+}

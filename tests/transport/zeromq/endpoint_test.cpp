@@ -1,0 +1,180 @@
+#include "troupe/transport/endpoint.hpp"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <zmq.hpp>
+
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/transport/groups.hpp"
+#include "troupe/transport/link_reader.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+constexpr std::chrono::milliseconds kLimit{20'000};
+
+Frame numbered(std::int64_t step, std::int64_t elements, std::int64_t priority = Frame::kUrgent) {
+  Tensor payload(Shape{elements}, DType::int64);
+  for (auto& element : payload.mutable_data<std::int64_t>()) element = step;
+  return {{.type = FrameType::tensor_ready, .edge = 5, .step = step}, payload, priority};
+}
+
+/// Two ends of a link, each with a reader.
+struct Ends {
+  explicit Ends(const EndpointOptions& options)
+      : endpoints(make_endpoints(2, options)), a(endpoints[0]->link(1, "x")), b(endpoints[1]->link(0, "x")) {}
+
+  std::vector<std::shared_ptr<Endpoint>> endpoints;
+  LinkReader a, b;
+};
+
+/// Waits until a condition holds.
+template <class Condition>
+bool eventually(Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + kLimit;
+  while (!condition())
+    if (std::chrono::steady_clock::now() > deadline) return false;
+  return true;
+}
+
+/// Connects to tcp://127.0.0.1:port as no ZeroMQ socket would, and sends bytes.
+void send_raw(const std::string& address, const std::string& bytes) {
+  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  REQUIRE(connect(descriptor, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+  (void)!send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  close(descriptor);
+}
+
+}  // namespace
+
+TEST_CASE("frames of any size arrive whole and in order, in both directions") {
+  const bool same_host = GENERATE(false, true);
+  Ends ends({.same_host = same_host});
+  const std::vector<std::int64_t> sizes{0, 1, 3, 500, 513, 5'000, 524'288, 524'289, 1'500'000};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    auto frame = numbered(static_cast<std::int64_t>(i), sizes[i]);
+    // With a guard, the receiver may read in place.
+    frame.guard = i % 2 == 0 ? std::make_shared<PayloadGuard>() : nullptr;
+    CHECK(ends.a.link().send(frame));
+    CHECK(ends.b.link().send(frame));
+  }
+  for (auto* reader : {&ends.a, &ends.b}) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const auto frame = reader->receive(kLimit);
+      REQUIRE(frame);
+      CHECK(frame->header.step == static_cast<std::int64_t>(i));
+      const auto payload = frame->payload->tensor();
+      REQUIRE(payload.elements() == sizes[i]);
+      const auto elements = payload.data<std::int64_t>();
+      CHECK(std::ranges::all_of(elements, [&](auto e) { return e == static_cast<std::int64_t>(i); }));
+    }
+  }
+  CHECK(ends.endpoints[0]->drain(kLimit));
+}
+
+TEST_CASE("what is used first overtakes what is used later, between the packets of a large frame") {
+  Ends ends({.same_host = false});
+  constexpr std::int64_t kLarge = 16'000'000;
+  const std::vector<Frame> frames{numbered(9, kLarge, 9), numbered(3, kLarge, 3), numbered(1, 1)};
+  for (const auto& frame : frames) ends.a.link().send(frame);
+  std::vector<std::int64_t> steps;
+  for (int i = 0; i < 3; ++i) {
+    const auto frame = ends.b.receive(kLimit);
+    REQUIRE(frame);
+    steps.push_back(frame->header.step);
+  }
+  CHECK(steps == std::vector<std::int64_t>{1, 3, 9});
+}
+
+TEST_CASE("a payload that is read in place stays its sender's until then, and can be withdrawn") {
+  Ends ends({.same_host = true});
+  const auto guard = std::make_shared<PayloadGuard>();
+  auto frame = numbered(1, 100'000);
+  frame.guard = guard;
+  // The first frames say that memory can be read.
+  ends.a.link().send(numbered(0, 1));
+  ends.b.link().send(numbered(0, 1));
+  REQUIRE(ends.a.receive(kLimit));
+  REQUIRE(ends.b.receive(kLimit));
+  ends.a.link().send(frame);
+  auto arrived = ends.b.receive(kLimit);
+  REQUIRE(arrived);
+  CHECK(arrived->payload->local() == nullptr);
+  CHECK(frame.payload.use_count() == 2);
+  std::int64_t element = 0;
+  arrived->payload->read(80, std::as_writable_bytes(std::span(&element, 1)));
+  CHECK(element == 1);
+  CHECK_THROWS_WITH(arrived->payload->read(799'999, std::as_writable_bytes(std::span(&element, 1))),
+                    Contains("8 bytes from 799999 on"));
+  guard->withdraw();
+  CHECK_THROWS_AS(arrived->payload->tensor(), PayloadWithdrawn);
+  arrived.reset();
+  CHECK(eventually([&] { return frame.payload.use_count() == 1; }));
+}
+
+TEST_CASE("closing a link, or losing the process at its other end, is the other end's failure") {
+  Ends ends({.same_host = GENERATE(false, true)});
+  ends.a.link().send(numbered(1, 10));
+  ends.a.link().close();
+  CHECK_FALSE(ends.a.link().send(numbered(2, 10)));
+  REQUIRE(ends.b.receive(kLimit));
+  CHECK_FALSE(ends.b.receive(kLimit));
+  REQUIRE(ends.b.link().failure());
+  CHECK_THAT(ends.b.link().failure()->what, Contains("process 0 has closed it"));
+  // Another link of the same processes lives on, until one of them goes.
+  LinkReader other(ends.endpoints[1]->link(0, "y"));
+  CHECK_FALSE(other.link().failure());
+  ends.endpoints[0].reset();
+  CHECK_FALSE(other.receive(kLimit));
+  REQUIRE(other.link().failure());
+  CHECK_THAT(other.link().failure()->what, Contains("process 0"));
+}
+
+TEST_CASE("whoever sends more than may wait is cut off") {
+  Ends ends({.max_unreceived_bytes = 1'000'000, .same_host = false});
+  CHECK(eventually([&] { return !ends.a.link().send(numbered(1, 10'000)); }));
+  REQUIRE(eventually([&] { return ends.a.link().failure() != nullptr; }));
+  CHECK_THAT(ends.a.link().failure()->what, Contains("process 1 takes nothing more"));
+  while (ends.b.link().receive()) {
+  }
+  REQUIRE(ends.b.link().failure());
+  CHECK_THAT(ends.b.link().failure()->what, Contains("process 0") && Contains("more than 1000000 bytes"));
+}
+
+TEST_CASE("strangers are told of and ignored, whatever they send") {
+  std::atomic<int> strangers{0};
+  const auto endpoints =
+      make_endpoints(2, {.same_host = false, .on_stranger = [&](const std::string&) { ++strangers; }});
+  LinkReader a(endpoints[0]->link(1, "x")), b(endpoints[1]->link(0, "x"));
+  const auto address = endpoints[1]->address().tcp;
+  send_raw(address, std::string(100'000, 'z'));
+  send_raw(address, std::string("\xFF\0\0\0\0\0\0\0\1\x7F", 10));  // the beginning of a handshake
+  zmq::context_t context;
+  zmq::socket_t socket(context, zmq::socket_type::dealer);
+  socket.set(zmq::sockopt::linger, 0);
+  socket.connect(address);
+  for (int i = 0; i < 10; ++i) (void)socket.send(zmq::str_buffer("garbage"), zmq::send_flags::dontwait);
+  CHECK(eventually([&] { return strangers > 1; }));
+  a.link().send(numbered(4, 10));
+  const auto frame = b.receive(kLimit);
+  REQUIRE(frame);
+  CHECK(frame->header.step == 4);
+}
+
+TEST_CASE("an address that cannot be bound, and peers and links that are not there, are refused") {
+  CHECK_THROWS_WITH(make_zeromq_endpoint({.bind = "tcp://192.0.2.1:*"}), Contains("cannot be bound"));
+  const auto endpoints = make_endpoints(2);
+  CHECK_THROWS_WITH(endpoints[0]->link(7, "x"), Contains("no peer 7"));
+  const auto link = endpoints[0]->link(1, "x");
+  CHECK_THROWS_WITH(endpoints[0]->link(1, "x"), Contains("has a link 'x' already"));
+  CHECK_THROWS_WITH(endpoints[0]->add_peer(1, endpoints[1]->address()), Contains("known already"));
+}
