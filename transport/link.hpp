@@ -39,7 +39,8 @@ class Link {
   /// Ends the link at both ends. Frames that have arrived can still be received.
   virtual void close() = 0;
   /// Why no further frame comes, once all that had arrived were received: the other end has closed or is gone, or
-  /// what it sent was damaged. Null as long as the link is whole, and at the end that closed it.
+  /// what it sent was damaged. Between processes an end that was closed in order, while its process lives, has the kind
+  /// `aborted`. Null as long as the link is whole, and at the end that closed it.
   virtual FailurePtr failure() const = 0;
 };
 

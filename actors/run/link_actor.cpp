@@ -159,7 +159,8 @@ class LinkActor final : public Participant {
   void link_failed() {
     const auto cause = link_->failure();
     link_.reset();
-    if (!cause) return;
+    // A part that goes in order says so to the run control; its run may have ended a moment before this one's.
+    if (!cause || cause->kind == FailureKind::aborted) return;
     const auto process = "process " + std::to_string(node_.peer);
     lose_peer(std::make_shared<Failure>(Failure{.rank = node_.peer,
                                                 .actor = process,

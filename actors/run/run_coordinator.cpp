@@ -71,7 +71,8 @@ void RunCoordinator::start(const RunInfo& run) {
     throw Error("plan", "a run cannot have " + std::to_string(run.max_steps) + " steps from step " +
                             std::to_string(run.first_step) + ", batch " + std::to_string(run.first_batch) + " on");
   if (phase_ == Phase::running) throw Error("plan", "a run is in progress already");
-  if (phase_ == Phase::failed) throw Error("plan", "cannot run again after a failure: " + to_string(*failure_));
+  if (const auto cause = failure_ ? failure_ : broken_)
+    throw Error("plan", "cannot run again after a failure: " + to_string(*cause));
   phase_ = Phase::running;
   order_ = {order_.run + 1, run};
   preparing_ = true;
@@ -172,7 +173,10 @@ void RunCoordinator::finished(int part) {
 void RunCoordinator::give_up(const FailurePtr& failure) {
   std::unique_lock lock(mutex_);
   if (closed_ || phase_ == Phase::failed) return;
-  fail(failure, lock);
+  if (phase_ == Phase::running) return fail(failure, lock);
+  // A run that has ended well stays so; none can follow.
+  if (!broken_) broken_ = failure;
+  post(AbortRun{broken_});
 }
 
 void RunCoordinator::fail(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {

@@ -80,6 +80,7 @@ class RunCoordinator final : public RunControl {
   OverCallback on_over_;
   Phase phase_ = Phase::idle;
   FailurePtr failure_;
+  FailurePtr broken_;  // between two runs
   PrepareRun order_;
   bool preparing_ = false, order_posted_ = false;
   bool started_ = false;

@@ -26,8 +26,8 @@ void RunFollower::start(const RunInfo& run) {
   {
     std::lock_guard lock(mutex_);
     if (end_.phase == Phase::running) throw Error("plan", "a run is in progress already");
-    if (end_.phase == Phase::failed)
-      throw Error("plan", "cannot run again after a failure: " + to_string(*end_.failure));
+    if (const auto cause = end_.failure ? end_.failure : broken_)
+      throw Error("plan", "cannot run again after a failure: " + to_string(*cause));
     end_ = {Phase::running, nullptr};
   }
   link_->send(frame_of(RunWord::asked, run));
@@ -44,6 +44,11 @@ void RunFollower::give_up(const FailurePtr& failure) {
     std::lock_guard lock(mutex_);
     if (closed_ || end_.phase == Phase::failed) return;
     if (post_) post_(AbortRun{failure});
+    if (end_.phase != Phase::running) {
+      // A run that has ended well stays so; none can follow.
+      if (!broken_) broken_ = failure;
+      return;
+    }
   }
   link_->send(frame_of(RunWord::give_up, failure));
   end({Phase::failed, failure});

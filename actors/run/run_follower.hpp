@@ -52,6 +52,7 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   Post post_;
   OverCallback on_over_;
   RunEnd end_;
+  FailurePtr broken_;  // between two runs
   bool closed_ = false;
 };
 

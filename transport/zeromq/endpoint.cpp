@@ -168,7 +168,8 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   static FailurePtr closed_by(const Peer& peer) {
-    return connection_failure("process " + std::to_string(peer.number) + " has closed it");
+    return std::make_shared<Failure>(Failure{
+        .kind = FailureKind::aborted, .what = "[link] process " + std::to_string(peer.number) + " has closed it"});
   }
 
   void connect(Peer& peer) {

@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kLimit{20'000};
 
 std::string new_address() {
   static int number = 0;
-  return "127.0.0.1:" + std::to_string(30'000 + (getpid() % 1'000) * 2 + ++number * 2'000 % 2'700);
+  return "127.0.0.1:" + std::to_string(20'000 + (getpid() * 31 + ++number * 977) % 10'000);
 }
 
 ClusterOptions options_of(int rank, int world_size, const std::string& address) {
