@@ -21,6 +21,13 @@ std::byte* piece_memory(std::size_t which) {
   return pieces[which].bytes;
 }
 
+/// What has come if it is in memory and aligned as its elements have to be; messages that travelled together may not
+/// be.
+const std::byte* aligned_local(const IncomingPayload& payload, DType dtype) {
+  const auto* local = payload.local();
+  return reinterpret_cast<std::uintptr_t>(local) % size_of(dtype) == 0 ? local : nullptr;
+}
+
 }  // namespace
 
 void sum(const Inputs& inputs, int rank, const Tensor& own, const Tensor& output) {
@@ -30,7 +37,7 @@ void sum(const Inputs& inputs, int rank, const Tensor& own, const Tensor& output
     const auto bytes = std::min(kPieceBytes, own.bytes() - offset);
     const auto count = static_cast<std::int64_t>(bytes / size_of(dtype));
     for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
-      const auto* local = from == rank ? own.raw() : inputs[from]->local();
+      const auto* local = from == rank ? own.raw() : aligned_local(*inputs[from], dtype);
       const auto* piece = local != nullptr ? local + offset : piece_memory(1);
       if (local == nullptr) inputs[from]->read(offset, {piece_memory(from == 0 ? 0 : 1), bytes});
       if (local != nullptr || from > 0) copy_or_add(dtype, count, piece, sums, from > 0);
