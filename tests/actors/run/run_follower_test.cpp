@@ -159,23 +159,6 @@ TEST_CASE("a run that is given up is aborted on both sides; after its end nothin
   CHECK_THROWS_WITH(ended.follower->start({}), Contains("late failed"));
 }
 
-TEST_CASE("a link between run controls that breaks at any frame ends the run on both sides, and hangs neither") {
-  for (std::int64_t frame = 0; frame < 9; ++frame) {
-    TwoProcesses two({.break_at = frame});
-    two.wire();
-    try {
-      two.coordinator->start({});
-      two.follower->start({});
-    } catch (const Error& error) {
-      CHECK_THAT(error.what(), Contains("the connection broke"));
-    }
-    two.prepare(4, 4);
-    two.finish();
-    for (RunControl* control : std::initializer_list<RunControl*>{two.coordinator.get(), two.follower.get()})
-      CHECK(control->phase() != RunControl::Phase::running);
-  }
-}
-
 TEST_CASE("words that a part cannot say, or a coordinator, are refused") {
   IncomingFrame strange{{.type = FrameType::control, .edge = 99},
                         std::make_unique<TensorPayload>(Frame::empty_payload())};
