@@ -1,10 +1,9 @@
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <variant>
 
 #include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/run/run_outcome.hpp"
 
 namespace troupe {
 
@@ -14,11 +13,10 @@ using RunOrder = std::variant<PrepareRun, StartSources, PauseSources, RunUntil, 
 /// Stands above the supervisors of all parts of a plan, wherever they live: all are prepared before any starts, a stop
 /// or a failure ends all of them at the same step, and the first failure is the root cause for all.
 ///
-/// It knows no actors: parts join with a function that posts orders to them, and report by calling. Thread-safe; orders
-/// are posted under its lock, so posting must not call back.
+/// It knows no actors: parts join with a function that posts orders to them, and report by calling. Thread-safe.
 class RunControl {
  public:
-  enum class Phase { idle, running, done, failed };
+  using Phase = RunPhase;
   using Post = std::function<void(const RunOrder&)>;
 
   virtual ~RunControl() = default;
@@ -39,17 +37,17 @@ class RunControl {
   /// The plan goes: whatever its parts still report is ignored.
   virtual void close() = 0;
 
-  virtual Phase phase() const = 0;
+  Phase phase() const { return outcome_.last().phase; }
   /// The last run has ended and every actor has finished, with or without a failure.
-  virtual bool drained() const = 0;
+  bool drained() const { return outcome_.last().drained; }
   /// The last run was ended early by stop(), whoever called it.
-  virtual bool stopped() const = 0;
-  virtual FailurePtr failure() const = 0;
+  bool stopped() const { return outcome_.last().stopped; }
+  FailurePtr failure() const { return outcome_.last().failure; }
   /// Waits until the run is over, at most for `limit`. True if it is over.
-  virtual bool wait_for(std::chrono::milliseconds limit) = 0;
+  bool wait_for(std::chrono::milliseconds limit) const { return outcome_.wait_for(limit); }
   /// Called on any thread when a run is over. What it throws is dropped. It is not called any more once close() or
   /// another on_over() has returned.
-  virtual void on_over(std::function<void()> callback) = 0;
+  void on_over(std::function<void()> callback) { outcome_.on_over(std::move(callback)); }
 
   // What the parts report.
 
@@ -61,6 +59,9 @@ class RunControl {
   virtual void finished(int part) = 0;
   /// A step failed; the run drains and ends.
   virtual void failed(const FailurePtr& failure) = 0;
+
+ protected:
+  RunOutcome outcome_;
 };
 
 }  // namespace troupe

@@ -1,12 +1,15 @@
 #include "troupe/actors/run/run_coordinator.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
 namespace {
+
+constexpr std::chrono::seconds kCloseLimit{10};
 
 FailurePtr failure_of_process(int process, const std::string& what) {
   return std::make_shared<Failure>(Failure{.rank = process,
@@ -50,9 +53,16 @@ void RunCoordinator::leave(int part) {
   parts_[part].post = nullptr;
 }
 
+RunCoordinator::Handling::~Handling() {
+  const bool over = std::exchange(coordinator_.over_, false);
+  lock_.unlock();
+  coordinator_.orders_.say_all();
+  if (over) coordinator_.outcome_.call_back();
+}
+
 void RunCoordinator::post(const RunOrder& order, bool sources_only) {
   for (const auto& part : parts_)
-    if (part.post && (part.has_sources || !sources_only)) part.post(order);
+    if (part.post && (part.has_sources || !sources_only)) orders_.add([post = part.post, order] { post(order); });
 }
 
 void RunCoordinator::await_reports() {
@@ -66,51 +76,47 @@ bool RunCoordinator::all_reported(int part, bool sources_only) {
 }
 
 void RunCoordinator::start(const RunInfo& run) {
-  std::unique_lock lock(mutex_);
   if (run.first_step < 0 || run.max_steps < 0 || run.first_batch < 0)
     throw Error("plan", "a run cannot have " + std::to_string(run.max_steps) + " steps from step " +
                             std::to_string(run.first_step) + ", batch " + std::to_string(run.first_batch) + " on");
-  if (phase_ == Phase::running) throw Error("plan", "a run is in progress already");
-  if (const auto cause = failure_ ? failure_ : broken_)
-    throw Error("plan", "cannot run again after a failure: " + to_string(*cause));
-  phase_ = Phase::running;
+  const Handling handling(*this);
+  outcome_.begin();
   order_ = {order_.run + 1, run};
   preparing_ = true;
   order_posted_ = false;
-  started_ = stop_wanted_ = stopped_ = pausing_ = false;
+  started_ = stop_wanted_ = stopped_ = pausing_ = drained_ = false;
   end_step_ = kLastStep;
   furthest_step_ = run.first_step;
   finished_.clear();
-  drained_ = false;
-  prepare_if_ready(lock);
+  prepare_if_ready();
 }
 
 void RunCoordinator::wired(int part) {
-  std::unique_lock lock(mutex_);
+  const Handling handling(*this);
   parts_[part].wired = true;
-  prepare_if_ready(lock);
+  prepare_if_ready();
 }
 
 void RunCoordinator::asked(int part, const RunInfo& run) {
-  std::unique_lock lock(mutex_);
+  const Handling handling(*this);
   parts_[part].asked = run;
-  prepare_if_ready(lock);
+  prepare_if_ready();
 }
 
 void RunCoordinator::owner_left(int part) {
-  std::unique_lock lock(mutex_);
+  const Handling handling(*this);
   parts_[part].left = true;
-  prepare_if_ready(lock);
-  if (phase_ == Phase::running) fail(left_early(*parts_[part].process), lock);
+  prepare_if_ready();
+  if (outcome_.running()) fail(left_early(*parts_[part].process));
 }
 
 /// Once all parts are wired, and all owners have started the run.
-void RunCoordinator::prepare_if_ready(std::unique_lock<std::mutex>& lock) {
-  if (phase_ != Phase::running || !preparing_) return;
+void RunCoordinator::prepare_if_ready() {
+  if (!outcome_.running() || !preparing_) return;
   bool ready = true;
   for (const auto& part : parts_) {
-    if (part.left) return fail(left_early(*part.process), lock);
-    if (part.asked && *part.asked != order_.info) return fail(other_run(*part.process, *part.asked, order_.info), lock);
+    if (part.left) return fail(left_early(*part.process));
+    if (part.asked && *part.asked != order_.info) return fail(other_run(*part.process, *part.asked, order_.info));
     ready = ready && part.wired && (!part.process || part.asked);
   }
   if (!ready || order_posted_) return;
@@ -120,8 +126,8 @@ void RunCoordinator::prepare_if_ready(std::unique_lock<std::mutex>& lock) {
 }
 
 void RunCoordinator::prepared(int part, std::int64_t end_step) {
-  std::lock_guard lock(mutex_);
-  if (phase_ != Phase::running || !preparing_) return;
+  const Handling handling(*this);
+  if (!outcome_.running() || !preparing_) return;
   end_step_ = std::min(end_step_, end_step);
   if (!all_reported(part)) return;
   preparing_ = false;
@@ -132,8 +138,8 @@ void RunCoordinator::prepared(int part, std::int64_t end_step) {
 }
 
 void RunCoordinator::stop() {
-  std::lock_guard lock(mutex_);
-  if (phase_ != Phase::running) return;
+  const Handling handling(*this);
+  if (!outcome_.running()) return;
   stopped_ = true;
   pause_sources();
 }
@@ -147,86 +153,55 @@ void RunCoordinator::pause_sources() {
 }
 
 void RunCoordinator::paused(int part, std::uint64_t run, std::int64_t next_step) {
-  std::lock_guard lock(mutex_);
+  const Handling handling(*this);
   // An answer may come after the end of the run it was asked for.
-  if (phase_ != Phase::running || run != order_.run || !pausing_) return;
+  if (!outcome_.running() || run != order_.run || !pausing_) return;
   furthest_step_ = std::max(furthest_step_, next_step);
   if (all_reported(part, true)) post(RunUntil{furthest_step_}, true);
 }
 
 void RunCoordinator::failed(const FailurePtr& failure) {
-  std::lock_guard lock(mutex_);
-  if (phase_ != Phase::running) return;
+  const Handling handling(*this);
+  if (!outcome_.running()) return;
   if (!failure_) failure_ = failure;
   pause_sources();
 }
 
 void RunCoordinator::finished(int part) {
-  std::unique_lock lock(mutex_);
-  if (phase_ != Phase::running) return;
+  const Handling handling(*this);
+  if (!outcome_.running()) return;
   finished_.insert(part);
   if (finished_.size() < parts_.size()) return;
   drained_ = true;
-  finish(failure_ ? Phase::failed : Phase::done, lock);
+  finish(failure_ ? Phase::failed : Phase::done);
 }
 
 void RunCoordinator::give_up(const FailurePtr& failure) {
-  std::unique_lock lock(mutex_);
-  if (closed_ || phase_ == Phase::failed) return;
-  if (phase_ == Phase::running) return fail(failure, lock);
-  // A run that has ended well stays so; none can follow.
-  if (!broken_) broken_ = failure;
-  post(AbortRun{broken_});
+  const Handling handling(*this);
+  if (outcome_.settled()) return;
+  if (outcome_.running()) return fail(failure);
+  outcome_.forbid_runs(failure);
+  post(AbortRun{failure});
 }
 
-void RunCoordinator::fail(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
+void RunCoordinator::fail(const FailurePtr& failure) {
   if (!failure_) failure_ = failure;
   post(AbortRun{failure_});
-  finish(Phase::failed, lock);
+  finish(Phase::failed);
 }
 
-void RunCoordinator::finish(Phase phase, std::unique_lock<std::mutex>& lock) {
-  phase_ = phase;
+void RunCoordinator::finish(Phase phase) {
+  const RunEnd end{phase, failure_, drained_, stopped_};
+  over_ = outcome_.end(end);
   for (auto& part : parts_) {
     part.asked.reset();
-    if (part.post_end) part.post_end({phase_, failure_, drained_, stopped_});
+    if (part.post_end) orders_.add([post = part.post_end, end] { post(end); });
   }
-  changed_.notify_all();
-  lock.unlock();
-  on_over_.call();
 }
 
 void RunCoordinator::close() {
-  {
-    std::lock_guard lock(mutex_);
-    closed_ = true;
-  }
-  on_over({});
-}
-
-bool RunCoordinator::stopped() const {
-  std::lock_guard lock(mutex_);
-  return stopped_;
-}
-
-bool RunCoordinator::drained() const {
-  std::lock_guard lock(mutex_);
-  return drained_;
-}
-
-RunCoordinator::Phase RunCoordinator::phase() const {
-  std::lock_guard lock(mutex_);
-  return phase_;
-}
-
-FailurePtr RunCoordinator::failure() const {
-  std::lock_guard lock(mutex_);
-  return failure_;
-}
-
-bool RunCoordinator::wait_for(std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, limit, [this] { return phase_ != Phase::running; });
+  outcome_.close();
+  orders_.wait_until_said(kCloseLimit);
 }
 
 }  // namespace troupe

@@ -1,23 +1,15 @@
 #pragma once
 
-#include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <vector>
 
-#include "troupe/actors/run/over_callback.hpp"
+#include "troupe/actors/run/order_queue.hpp"
 #include "troupe/actors/run/run_control.hpp"
 
 namespace troupe {
-
-/// How a run ended.
-struct RunEnd {
-  RunControl::Phase phase = RunControl::Phase::idle;
-  FailurePtr failure;
-  bool drained = false;
-  bool stopped = false;
-};
 
 /// The run control of all parts of a plan, in the process of the first.
 class RunCoordinator final : public RunControl {
@@ -29,13 +21,6 @@ class RunCoordinator final : public RunControl {
   void stop() override;
   void give_up(const FailurePtr& failure) override;
   void close() override;
-
-  Phase phase() const override;
-  bool drained() const override;
-  bool stopped() const override;
-  FailurePtr failure() const override;
-  bool wait_for(std::chrono::milliseconds limit) override;
-  void on_over(std::function<void()> callback) override { on_over_.set(std::move(callback)); }
 
   void wired(int part) override;
   void prepared(int part, std::int64_t end_step) override;
@@ -65,33 +50,40 @@ class RunCoordinator final : public RunControl {
     std::optional<RunInfo> asked = {};
     bool left = false;
   };
+  /// The lock under which one report or order is handled; what follows from it is posted when the lock is released.
+  class Handling {
+   public:
+    explicit Handling(RunCoordinator& coordinator) : coordinator_(coordinator), lock_(coordinator.mutex_) {}
+    ~Handling();
+
+   private:
+    RunCoordinator& coordinator_;
+    std::unique_lock<std::mutex> lock_;
+  };
   /// Notes a report. True if it was the last of those awaited.
   bool all_reported(int part, bool sources_only = false);
   void await_reports();
   void post(const RunOrder& order, bool sources_only = false);
-  void prepare_if_ready(std::unique_lock<std::mutex>& lock);
+  void prepare_if_ready();
   void pause_sources();
-  void fail(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
-  void finish(Phase phase, std::unique_lock<std::mutex>& lock);
+  void fail(const FailurePtr& failure);
+  void finish(Phase phase);
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::mutex mutex_;
+  OrderQueue orders_;
   std::vector<Part> parts_;
-  OverCallback on_over_;
-  Phase phase_ = Phase::idle;
   FailurePtr failure_;
-  FailurePtr broken_;  // between two runs
   PrepareRun order_;
   bool preparing_ = false, order_posted_ = false;
   bool started_ = false;
   bool stop_wanted_ = false;
   bool stopped_ = false;
   bool pausing_ = false;
+  bool over_ = false;  // and nobody was called back yet
+  bool drained_ = false;
   std::int64_t end_step_ = 0;
   std::int64_t furthest_step_ = 0;
   std::set<int> finished_;
-  bool closed_ = false;
-  bool drained_ = false;
 };
 
 }  // namespace troupe

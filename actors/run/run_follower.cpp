@@ -22,72 +22,34 @@ void RunFollower::leave(int) {
   post_ = nullptr;
 }
 
+void RunFollower::post(const RunOrder& order) {
+  std::lock_guard lock(mutex_);
+  if (post_) post_(order);
+}
+
 void RunFollower::start(const RunInfo& run) {
-  {
-    std::lock_guard lock(mutex_);
-    if (end_.phase == Phase::running) throw Error("plan", "a run is in progress already");
-    if (const auto cause = end_.failure ? end_.failure : broken_)
-      throw Error("plan", "cannot run again after a failure: " + to_string(*cause));
-    end_ = {Phase::running, nullptr};
-  }
+  outcome_.begin();
   link_->send(frame_of(RunWord::asked, run));
   // The coordinator may have gone before.
   receive();
 }
 
 void RunFollower::stop() {
-  if (phase() == Phase::running) link_->send(frame_of(RunWord::stop));
+  if (outcome_.running()) link_->send(frame_of(RunWord::stop));
 }
 
 void RunFollower::give_up(const FailurePtr& failure) {
-  {
-    std::lock_guard lock(mutex_);
-    if (closed_ || end_.phase == Phase::failed) return;
-    if (post_) post_(AbortRun{failure});
-    if (end_.phase != Phase::running) {
-      // A run that has ended well stays so; none can follow.
-      if (!broken_) broken_ = failure;
-      return;
-    }
-  }
+  if (outcome_.settled()) return;
+  post(AbortRun{failure});
+  if (!outcome_.running()) return outcome_.forbid_runs(failure);
   link_->send(frame_of(RunWord::give_up, failure));
   end({Phase::failed, failure});
 }
 
 void RunFollower::close() {
-  {
-    std::lock_guard lock(mutex_);
-    if (closed_) return;
-    closed_ = true;
-  }
+  if (!outcome_.close()) return;
   link_->on_ready({});
   link_->send(frame_of(RunWord::left));
-  on_over_.set({});
-}
-
-RunControl::Phase RunFollower::phase() const {
-  std::lock_guard lock(mutex_);
-  return end_.phase;
-}
-
-bool RunFollower::drained() const {
-  std::lock_guard lock(mutex_);
-  return end_.drained;
-}
-
-bool RunFollower::stopped() const {
-  std::lock_guard lock(mutex_);
-  return end_.stopped;
-}
-
-FailurePtr RunFollower::failure() const {
-  std::lock_guard lock(mutex_);
-  return end_.failure;
-}
-
-bool RunFollower::wait_for(std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, limit, [this] { return end_.phase != Phase::running; });
 }
 
 void RunFollower::wired(int) {
@@ -121,7 +83,7 @@ void RunFollower::receive() {
 }
 
 void RunFollower::lose(const std::string& why) {
-  if (phase() != Phase::running) return;
+  if (!outcome_.running()) return;
   give_up(std::make_shared<Failure>(Failure{.rank = 0,
                                             .actor = "process 0",
                                             .kind = FailureKind::part_died,
@@ -130,19 +92,11 @@ void RunFollower::lose(const std::string& why) {
 
 void RunFollower::take(const IncomingFrame& frame) {
   if (word_of(frame) == RunWord::over) return end(end_of(frame));
-  const auto order = order_of(frame);
-  std::lock_guard lock(mutex_);
-  if (post_) post_(order);
+  post(order_of(frame));
 }
 
 void RunFollower::end(const RunEnd& end) {
-  {
-    std::lock_guard lock(mutex_);
-    if (end_.phase == Phase::failed || closed_) return;
-    end_ = end;
-    changed_.notify_all();
-  }
-  on_over_.call();
+  if (outcome_.end(end)) outcome_.call_back();
 }
 
 }  // namespace troupe

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 
-#include "troupe/actors/run/over_callback.hpp"
-#include "troupe/actors/run/run_coordinator.hpp"
+#include "troupe/actors/run/run_control.hpp"
 #include "troupe/transport/link.hpp"
 
 namespace troupe {
@@ -26,13 +24,6 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   void give_up(const FailurePtr& failure) override;
   void close() override;
 
-  Phase phase() const override;
-  bool drained() const override;
-  bool stopped() const override;
-  FailurePtr failure() const override;
-  bool wait_for(std::chrono::milliseconds limit) override;
-  void on_over(std::function<void()> callback) override { on_over_.set(std::move(callback)); }
-
   void wired(int part) override;
   void prepared(int part, std::int64_t end_step) override;
   void paused(int part, std::uint64_t run, std::int64_t next_step) override;
@@ -43,17 +34,13 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   void receive();
   void take(const IncomingFrame& frame);
   void lose(const std::string& why);
+  void post(const RunOrder& order);
   void end(const RunEnd& end);
 
   const std::shared_ptr<Link> link_;
   std::recursive_mutex receiving_;  // whoever is told of the end may start the next run
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::mutex mutex_;
   Post post_;
-  OverCallback on_over_;
-  RunEnd end_;
-  FailurePtr broken_;  // between two runs
-  bool closed_ = false;
 };
 
 }  // namespace troupe

@@ -26,6 +26,10 @@ struct TwoProcesses {
     follower->wired(0);
     coordinator->wired(1);
   }
+  void start(const RunInfo& run = {}) {
+    coordinator->start(run);
+    follower->start(run);
+  }
   void prepare(std::int64_t end_here, std::int64_t end_there) {
     coordinator->prepared(1, end_here);
     follower->prepared(0, end_there);
@@ -87,8 +91,7 @@ TEST_CASE("a stop in either process ends the run at the furthest step, and both 
   const bool from_follower = GENERATE(false, true);
   TwoProcesses two;
   two.wire();
-  two.coordinator->start({});
-  two.follower->start({});
+  two.start();
   two.prepare(kLastStep, kLastStep);
   from_follower ? two.follower->stop() : two.coordinator->stop();
   const auto pause = last<PauseSources>(two.orders_there);
@@ -122,8 +125,7 @@ TEST_CASE("a failure in either process drains both, with the same root cause") {
   const bool from_follower = GENERATE(false, true);
   TwoProcesses two;
   two.wire();
-  two.coordinator->start({});
-  two.follower->start({});
+  two.start();
   two.prepare(kLastStep, kLastStep);
   from_follower ? two.follower->failed(failure_of("first")) : two.coordinator->failed(failure_of("first"));
   const auto pause = last<PauseSources>(two.orders_there);
@@ -142,16 +144,14 @@ TEST_CASE("a failure in either process drains both, with the same root cause") {
 TEST_CASE("a run that is given up is aborted on both sides; after its end nothing changes how it ended") {
   TwoProcesses two;
   two.wire();
-  two.coordinator->start({});
-  two.follower->start({});
+  two.start();
   two.follower->give_up(failure_of("watchdog"));
   CHECK(last<AbortRun>(two.orders_here).failure->what == "watchdog failed");
   CHECK(last<AbortRun>(two.orders_there).failure->what == "watchdog failed");
   CHECK(two.coordinator->phase() == RunControl::Phase::failed);
   TwoProcesses ended;
   ended.wire();
-  ended.coordinator->start({});
-  ended.follower->start({});
+  ended.start();
   ended.prepare(1, 1);
   ended.finish();
   ended.follower->give_up(failure_of("late"));
@@ -165,4 +165,40 @@ TEST_CASE("words that a part cannot say, or a coordinator, are refused") {
   CHECK_THROWS_WITH(word_of(strange), Contains("no run control sends"));
   strange.header.edge = static_cast<std::int32_t>(RunWord::wired);
   CHECK_THROWS_WITH(order_of(strange), Contains("no order"));
+}
+
+TEST_CASE("a link between run controls that breaks at any frame ends the run on both sides, and hangs neither") {
+  // wired, asked, prepare, prepared, start, stop, pause, paused, until, finished, over
+  static constexpr std::int64_t kFrames = 11;
+  const auto frame = GENERATE(range<std::int64_t>(0, kFrames));
+  const bool flips = GENERATE(false, true);
+  INFO("frame " << frame << (flips ? " damaged" : " lost"));
+  LinkFaults faults{.seed = static_cast<std::uint64_t>(frame)};
+  (flips ? faults.flip_bit_at : faults.break_at) = frame;
+  TwoProcesses two(faults);
+  // What an owner cannot start any more has failed before.
+  const auto start = [](RunControl& control) {
+    try {
+      control.start({});
+      return true;
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), Contains("cannot run again after a failure: ") && Contains("died or was cut off"));
+      return false;
+    }
+  };
+  two.wire();
+  const bool started_here = start(*two.coordinator);
+  const bool started_there = start(*two.follower);
+  two.prepare(kLastStep, kLastStep);
+  two.follower->stop();
+  two.follower->paused(0, 1, 7);
+  two.coordinator->paused(1, 1, 5);
+  two.finish();
+  const auto ended = [](const RunControl& control, bool started) {
+    return started ? control.phase() == RunPhase::failed : control.phase() == RunPhase::idle;
+  };
+  // The last frame tells the follower of an end that the coordinator has already come to.
+  CHECK((frame == kFrames - 1 ? two.coordinator->phase() == RunPhase::done : ended(*two.coordinator, started_here)));
+  CHECK(ended(*two.follower, started_there));
+  if (started_there) CHECK_THAT(two.follower->failure()->what, Contains("died or was cut off"));
 }
