@@ -62,7 +62,7 @@ Plan Mirrored::training_plan(const PlanRequest& request) const {
   auto plan = empty_plan(request);
   const auto graph = training_graph(request.spec, request.data.fields(),
                                     [&](auto values) { return reduce_in_buckets(values, options_); });
-  Conductor conductor(plan, "gradients", places());
+  Conductor conductor(plan, "gradients", places(), options_.all_reduce);
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;
     add_replica(plan, request, graph, replica, [&](Plan&, const Node& node) {

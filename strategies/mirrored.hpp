@@ -1,6 +1,7 @@
 #pragma once
 
 #include "troupe/strategies/strategy.hpp"
+#include "troupe/transport/all_reduce_algorithm.hpp"
 
 namespace troupe {
 
@@ -12,6 +13,8 @@ struct MirroredOptions {
   /// No update is made before all ranks have every reduced bucket of the step, so that a failure leaves all replicas
   /// whole, at the same step. Costs the overlap of updates with reductions, and a small collective.
   bool atomic_steps = false;
+  /// How replicas in several processes sum their gradients.
+  AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct;
 };
 
 /// A replica at every place, each with its own copy of the parameters, equal at first. Every batch is split among the

@@ -60,5 +60,7 @@ std::vector<std::shared_ptr<Communicator>> make_local_group(int size);
 /// its end, and a rank whose link is gone ends the collectives that need it with a failure that names it. Sums have the
 /// same bits as those of a local group. Throws Error if a link is missing.
 std::shared_ptr<Communicator> make_linked_communicator(int rank, std::vector<std::shared_ptr<Link>> links);
+/// As above, but sums above 4 KiB go round a ring, in an order of their own: slice i begins with rank i.
+std::shared_ptr<Communicator> make_ring_communicator(int rank, std::vector<std::shared_ptr<Link>> links);
 
 }  // namespace troupe

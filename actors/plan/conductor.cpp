@@ -17,9 +17,9 @@ std::string at_process(const std::string& name, int process) {
 
 }  // namespace
 
-Conductor::Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks)
+Conductor::Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks, AllReduceAlgorithm all_reduce)
     : plan_(plan), communicator_(std::move(communicator)), ranks_(std::move(ranks)) {
-  PlanCommunicator named{communicator_, {}};
+  PlanCommunicator named{communicator_, {}, all_reduce};
   for (const auto& place : ranks_) named.processes.push_back(place.process);
   plan_.communicators.push_back(std::move(named));
 }

@@ -12,7 +12,8 @@ namespace troupe {
 class Conductor {
  public:
   /// Names a communicator whose rank r belongs to replica r and lives at `ranks[r]`.
-  Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks);
+  Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks,
+            AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct);
 
   /// Adds collective number `index` of a rank, an all-reduce in place of its input; the input must be connected first
   /// of all inputs. All ranks must add the same indices.

@@ -13,6 +13,7 @@
 #include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/nn/initializer.hpp"
+#include "troupe/transport/all_reduce_algorithm.hpp"
 
 namespace troupe {
 
@@ -159,6 +160,8 @@ struct PlanCommunicator {
   std::string name;
   /// The process of each rank.
   std::vector<int> processes;
+  /// How its sums are made where the ranks live in several processes.
+  AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct;
 
   bool operator==(const PlanCommunicator&) const = default;
 };

@@ -131,6 +131,7 @@ class PlanWriter {
   void add(const PlanCommunicator& communicator) {
     add(communicator.name);
     add(communicator.processes);
+    add(communicator.all_reduce);
   }
 
   ByteSequence& to_;

@@ -15,6 +15,7 @@ void write_actor(std::ostream& out, const Plan& plan, const PlanActor& actor) {
   out << name_of(actor.role) << " " << actor.name << " on " << to_string(actor.place) << " replica " << actor.replica;
   if (actor.task.call && !actor.task.call->attributes.entries().empty())
     out << " (" << to_string(actor.task.call->attributes) << ")";
+  if (!actor.task.attributes.entries().empty()) out << " (" << to_string(actor.task.attributes) << ")";
   if (!actor.task.subject.empty()) out << " of '" << actor.task.subject << "'";
   if (actor.rule == FiringRule::own) out << ", fires by its own rule";
   for (const auto& parameter : actor.parameters)
@@ -33,11 +34,24 @@ void write_actor(std::ostream& out, const Plan& plan, const PlanActor& actor) {
   }
 }
 
+void write_parameter(std::ostream& out, const PlanParameter& parameter) {
+  constexpr const char* kInitializers[] = {"constant",       "glorot_uniform", "he_uniform",
+                                           "fan_in_uniform", "uniform",        "normal"};
+  out << "parameter " << parameter.ref.name << " of replica " << parameter.ref.replica << ": "
+      << to_string(parameter.info) << " on " << to_string(parameter.device) << ", starts as "
+      << kInitializers[static_cast<std::size_t>(parameter.initializer.kind)] << " " << parameter.initializer.value
+      << (parameter.trainable ? "" : ", not trained") << "\n";
+}
+
 }  // namespace
 
 std::string to_text(const Plan& plan) {
   std::ostringstream out;
   for (const auto& actor : plan.actors) write_actor(out, plan, actor);
+  for (const auto& parameter : plan.parameters) write_parameter(out, parameter);
+  for (const auto& communicator : plan.communicators)
+    out << "communicator '" << communicator.name << "' of " << communicator.processes.size() << " ranks, sums "
+        << to_string(communicator.all_reduce) << "\n";
   for (const auto& segment : plan.segments) {
     out << "segment " << segment.name << ", executor " << segment.executor << ":";
     for (auto actor : segment.actors) out << " " << plan.actors[actor].name;

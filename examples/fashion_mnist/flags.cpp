@@ -96,6 +96,8 @@ void declare(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--batch-size", flags.batch_size, "rows of a batch of all replicas together")->check(positive);
   app.add_option("--bucket-bytes", flags.bucket_bytes, "size of a bucket of gradients")->check(positive);
+  app.add_option("--all-reduce", flags.all_reduce, "how processes sum: direct, ring or hierarchy")
+      ->check(CLI::IsMember({"direct", "ring", "hierarchy"}));
   app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1024}));
   app.add_option("--workers", flags.workers, "threads of the actor system")->check(CLI::Range(1, 1024));
@@ -157,6 +159,7 @@ std::unique_ptr<Strategy> Flags::make_strategy(const Cluster* cluster) const {
   if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
   MirroredOptions options;
   if (bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = bucket_bytes;
+  options.all_reduce = all_reduce_algorithm_of(all_reduce);
   if (cluster != nullptr) return std::make_unique<MultiWorkerMirrored>(*cluster, local_devices(), options);
   return std::make_unique<Mirrored>(places(), options);
 }

@@ -1,9 +1,12 @@
 #include "troupe/tests/transport/groups.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <exception>
 #include <thread>
 
 #include "troupe/ops/core/random.hpp"
+#include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 
 namespace troupe::testing {
 
@@ -12,7 +15,10 @@ const std::vector<GroupKind>& group_kinds() {
       {"local", make_local_group},
       {"linked", [](int ranks) { return make_linked_group(ranks); }},
       {"zeromq", [](int ranks) { return make_zeromq_group(ranks, false); }},
-      {"zeromq in place", [](int ranks) { return make_zeromq_group(ranks, true); }}};
+      {"zeromq in place", [](int ranks) { return make_zeromq_group(ranks, true); }},
+      {"ring", [](int ranks) { return make_linked_group(ranks, {}, make_ring_communicator); }, false},
+      {"ring over zeromq", [](int ranks) { return make_zeromq_group(ranks, true, make_ring_communicator); }, false},
+      {"hierarchy", make_hierarchical_group, false}};
   return kinds;
 }
 
@@ -20,13 +26,31 @@ std::vector<GroupKind> synchronous_group_kinds() {
   return {group_kinds()[0], group_kinds()[1]};
 }
 
-Group make_linked_group(int ranks, LinkFaults faults) {
+Group make_linked_group(int ranks, LinkFaults faults, const JoinRanks& join) {
   std::vector<std::vector<std::shared_ptr<Link>>> links(ranks, std::vector<std::shared_ptr<Link>>(ranks));
   for (int a = 0; a < ranks; ++a)
     for (int b = a + 1; b < ranks; ++b)
       std::tie(links[a][b], links[b][a]) = make_memory_link(a == 0 && b == 1 ? faults : LinkFaults{});
   Group group;
-  for (int rank = 0; rank < ranks; ++rank) group.push_back(make_linked_communicator(rank, std::move(links[rank])));
+  for (int rank = 0; rank < ranks; ++rank) group.push_back(join(rank, std::move(links[rank])));
+  return group;
+}
+
+Group make_hierarchical_group(int ranks) {
+  const auto all = make_linked_group(ranks);
+  const auto across = make_linked_group((ranks + 1) / 2);
+  Group group;
+  for (int first = 0; first < ranks; first += 2) {
+    const int here = std::min(2, ranks - first);
+    const auto inside = make_local_group(here), spread = make_local_group(here);
+    for (int inner = 0; inner < here; ++inner) {
+      Hierarchy parts{.all = all[first + inner]};
+      for (int rank = 0; rank < ranks; ++rank) parts.machine_of.push_back(rank / 2);
+      if (here > 1) std::tie(parts.inside, parts.spread) = std::tie(inside[inner], spread[inner]);
+      if (inner == 0) parts.across = across[first / 2];
+      group.push_back(make_hierarchical_communicator(std::move(parts)));
+    }
+  }
   return group;
 }
 
@@ -39,7 +63,7 @@ std::vector<std::shared_ptr<Endpoint>> make_endpoints(int count, const EndpointO
   return endpoints;
 }
 
-Group make_zeromq_group(int ranks, bool same_host) {
+Group make_zeromq_group(int ranks, bool same_host, const JoinRanks& join) {
   const auto endpoints = make_endpoints(ranks, {.same_host = same_host});
   Group group;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -47,7 +71,7 @@ Group make_zeromq_group(int ranks, bool same_host) {
     for (int peer = 0; peer < ranks; ++peer)
       if (peer != rank) links[peer] = endpoints[rank]->link(peer, "group");
     // The endpoints live as long as the last communicator.
-    auto communicator = make_linked_communicator(rank, std::move(links));
+    auto communicator = join(rank, std::move(links));
     group.push_back({communicator.get(), [communicator, endpoints](Communicator*) mutable { communicator.reset(); }});
   }
   return group;
@@ -85,6 +109,14 @@ std::vector<float> sum_in_rank_order(std::int64_t count, int ranks) {
     for (std::int64_t i = 0; i < count; ++i) sum[i] += other.data<float>()[i];
   }
   return sum;
+}
+
+bool is_sum(const std::vector<float>& values, std::int64_t count, int ranks, const GroupKind& kind) {
+  const auto wanted = sum_in_rank_order(count, ranks);
+  if (kind.canonical) return values == wanted;
+  // The numbers are below 0.5 each.
+  const auto close = [ranks](float a, float b) { return std::abs(a - b) <= 1e-6F * static_cast<float>(ranks); };
+  return std::ranges::equal(values, wanted, close);
 }
 
 std::vector<float> copy_of(const Tensor& tensor) {

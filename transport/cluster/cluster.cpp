@@ -10,6 +10,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/cluster/agreement.hpp"
+#include "troupe/transport/cluster/cluster_group.hpp"
 #include "troupe/transport/cluster/membership.hpp"
 
 namespace troupe {
@@ -108,8 +109,13 @@ class JoinedCluster final : public Cluster {
   std::shared_ptr<Link> data_link(int rank, const std::string& name) override { return data_->link(rank, name); }
   std::shared_ptr<Link> control_link(int rank, const std::string& name) override { return control_->link(rank, name); }
 
-  std::vector<std::shared_ptr<Communicator>> communicator(const std::string& name,
-                                                          const std::vector<int>& processes) override;
+  std::vector<std::shared_ptr<Communicator>> communicator(const std::string& name, const std::vector<int>& processes,
+                                                          AllReduceAlgorithm all_reduce) override {
+    const GroupSurroundings around{
+        rank(), [this](int process) { return members_.at(static_cast<std::size_t>(process)).data.host; },
+        [this](int process, const std::string& link) { return data_->link(process, link); }};
+    return make_cluster_group(around, name, processes, all_reduce);
+  }
 
   void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) override {
     agreement_->agree(topic, hash, text);
@@ -166,29 +172,6 @@ class JoinedCluster final : public Cluster {
   std::unique_ptr<AgreementRound> agreement_;
   std::atomic<std::uint64_t> generations_{0};
 };
-
-std::vector<std::shared_ptr<Communicator>> JoinedCluster::communicator(const std::string& name,
-                                                                       const std::vector<int>& processes) {
-  const auto ranks = static_cast<int>(processes.size());
-  std::vector<std::vector<std::shared_ptr<Link>>> links(processes.size());
-  for (auto& of_rank : links) of_rank.resize(processes.size());
-  for (int a = 0; a < ranks; ++a) {
-    for (int b = a + 1; b < ranks; ++b) {
-      const bool a_here = processes[a] == rank(), b_here = processes[b] == rank();
-      const auto both = name + "/" + std::to_string(a) + "-" + std::to_string(b);
-      if (a_here && b_here)
-        std::tie(links[a][b], links[b][a]) = make_memory_link();
-      else if (a_here)
-        links[a][b] = data_->link(processes[b], both);
-      else if (b_here)
-        links[b][a] = data_->link(processes[a], both);
-    }
-  }
-  std::vector<std::shared_ptr<Communicator>> group(processes.size());
-  for (int r = 0; r < ranks; ++r)
-    if (processes[r] == rank()) group[r] = make_linked_communicator(r, std::move(links[r]));
-  return group;
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/transport/all_reduce_algorithm.hpp"
 #include "troupe/transport/cluster/job.hpp"
 #include "troupe/transport/cluster/rendezvous.hpp"
 #include "troupe/transport/communicator.hpp"
@@ -48,8 +49,9 @@ class Cluster {
   virtual std::shared_ptr<Link> control_link(int rank, const std::string& name) = 0;
   /// Rank r of a group whose ranks live in `processes[r]`, of which this process has some: by rank, null for those of
   /// others.
-  virtual std::vector<std::shared_ptr<Communicator>> communicator(const std::string& name,
-                                                                  const std::vector<int>& processes) = 0;
+  virtual std::vector<std::shared_ptr<Communicator>> communicator(
+      const std::string& name, const std::vector<int>& processes,
+      AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct) = 0;
   /// The ranks compare what they are about to do: returns when all have come with the same `hash`. Else throws Error on
   /// all of them that names the first line in which their `text` differs. Calls are counted: the n-th meets the n-th.
   virtual void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) = 0;

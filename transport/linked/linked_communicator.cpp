@@ -3,6 +3,7 @@
 #include "troupe/transport/communicator.hpp"
 #include "troupe/transport/linked/linked_sum.hpp"
 #include "troupe/transport/linked/linked_work.hpp"
+#include "troupe/transport/linked/ring_work.hpp"
 
 namespace troupe {
 
@@ -11,6 +12,7 @@ namespace {
 using linked::Inputs;
 using linked::LinkedWork;
 using linked::RankState;
+using linked::RingWork;
 using linked::Steps;
 
 // Up to here it is cheaper to send all of a tensor to all ranks, and to sum it there, than to wait twice.
@@ -80,8 +82,8 @@ Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
 
 class LinkedCommunicator final : public Communicator {
  public:
-  LinkedCommunicator(std::shared_ptr<RankState> state, std::vector<std::shared_ptr<Link>> links)
-      : state_(std::move(state)), links_(std::move(links)) {
+  LinkedCommunicator(std::shared_ptr<RankState> state, std::vector<std::shared_ptr<Link>> links, bool ring)
+      : state_(std::move(state)), links_(std::move(links)), ring_(ring) {
     for (const auto& link : links_)
       if (link)
         link->on_ready([weak = std::weak_ptr(state_)] {
@@ -100,9 +102,11 @@ class LinkedCommunicator final : public Communicator {
   int size() const override { return state_->ranks(); }
 
   std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
+    const CallSignature signature{CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0};
     const bool small = tensor.bytes() <= kSmallBytes;
-    return begin({CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0},
-                 small ? sum_everywhere(tensor, rank()) : sum_slices(tensor, rank(), size()), std::move(on_progress));
+    if (ring_ && !small) return begin_work<RingWork>(std::move(on_progress), signature, tensor);
+    return begin(signature, small ? sum_everywhere(tensor, rank()) : sum_slices(tensor, rank(), size()),
+                 std::move(on_progress));
   }
 
   std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
@@ -179,27 +183,40 @@ class LinkedCommunicator final : public Communicator {
   }
 
  private:
-  std::unique_ptr<Work> begin(const CallSignature& signature, Steps steps, OnProgress on_progress) {
+  template <class SomeWork, class... Arguments>
+  std::unique_ptr<Work> begin_work(OnProgress on_progress, Arguments&&... arguments) {
     state_->check();
-    auto work = std::make_unique<LinkedWork>(state_, signature, std::move(steps));
+    auto work = std::make_unique<SomeWork>(state_, std::forward<Arguments>(arguments)...);
     work->begin(std::move(on_progress));
     return work;
+  }
+  std::unique_ptr<Work> begin(const CallSignature& signature, Steps steps, OnProgress on_progress) {
+    return begin_work<LinkedWork>(std::move(on_progress), signature, std::move(steps));
   }
 
   std::shared_ptr<RankState> state_;
   std::vector<std::shared_ptr<Link>> links_;
+  const bool ring_;
   std::int64_t next_receive_ = 0;  // listeners of collectives have their numbers as keys, those of receives count down
 };
 
-}  // namespace
-
-std::shared_ptr<Communicator> make_linked_communicator(int rank, std::vector<std::shared_ptr<Link>> links) {
+std::shared_ptr<Communicator> join_ranks(int rank, std::vector<std::shared_ptr<Link>> links, bool ring) {
   const auto ranks = static_cast<int>(links.size());
   expect_rank(rank, ranks);
   for (int other = 0; other < ranks; ++other)
     if ((links[other] == nullptr) != (other == rank))
       throw Error("communicator", "rank " + std::to_string(rank) + " needs a link to every rank except itself");
-  return std::make_shared<LinkedCommunicator>(std::make_shared<RankState>(rank, links), links);
+  return std::make_shared<LinkedCommunicator>(std::make_shared<RankState>(rank, links), links, ring);
+}
+
+}  // namespace
+
+std::shared_ptr<Communicator> make_linked_communicator(int rank, std::vector<std::shared_ptr<Link>> links) {
+  return join_ranks(rank, std::move(links), false);
+}
+
+std::shared_ptr<Communicator> make_ring_communicator(int rank, std::vector<std::shared_ptr<Link>> links) {
+  return join_ranks(rank, std::move(links), true);
 }
 
 }  // namespace troupe

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <atomic>
-
 #include "troupe/transport/communicator.hpp"
-#include "troupe/transport/linked/rank_state.hpp"
+#include "troupe/transport/linked/outgoing.hpp"
 
 namespace troupe::linked {
 
@@ -46,15 +44,11 @@ class LinkedWork final : public Work {
   bool take_results();
   bool all_read();
   void wait_for(int rank, Waiting why);
-  void send(int to, Phase phase, const Tensor& payload);
-  Slice chunk_of(std::int64_t elements, std::size_t number) const;
-  std::size_t chunks_of(std::int64_t elements) const;
-  void expect_chunk(const IncomingFrame& frame, int from, const Slice& chunk);
-  void check_signatures();
 
   std::shared_ptr<RankState> state_;
   CallSignature signature_;
   Steps steps_;
+  Outgoing outgoing_;
   std::int64_t number_ = -1;
   std::vector<bool> input_sent_;      // by rank
   std::vector<std::size_t> results_;  // chunks that were taken, by rank
@@ -62,10 +56,6 @@ class LinkedWork final : public Work {
   bool done_ = false;
   Waiting waiting_ = Waiting::nothing;
   int waiting_for_ = -1;
-  // Held by whatever was sent and not read: the tensors are free when that is gone.
-  std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
-  std::weak_ptr<const PayloadGuard> unread_;
-  std::shared_ptr<std::atomic<bool>> awaited_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace troupe::linked

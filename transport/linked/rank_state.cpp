@@ -148,6 +148,20 @@ void RankState::take_ready(int from, const FrameHeader& header) {
   arrived(header.step).ready[from] = header;
 }
 
+void RankState::expect_agreement(std::int64_t number, const CallSignature& signature) {
+  const auto& known = arrived(number);
+  for (int from = 0; from < ranks(); ++from) {
+    const auto& parts = known.parts[inputs][from];
+    if (parts.empty() && !known.ready[from]) continue;
+    const auto theirs = signature_of(parts.empty() ? *known.ready[from] : parts.front().header);
+    if (theirs == signature) continue;
+    if (from < rank_)
+      give_up(disagreement(number, theirs, from, signature, rank_));
+    else
+      give_up(disagreement(number, signature, rank_, theirs, from));
+  }
+}
+
 void RankState::expect_alive(int from) {
   const auto failure = links_[from]->failure();
   if (!failure) return;

@@ -17,8 +17,6 @@ namespace troupe::linked {
 /// What a rank sends to the others in a collective: its inputs, and in some a second time results.
 enum Phase : std::int32_t { inputs, results, kPhases };
 
-/// A part travels in chunks of this size, so that one can be summed while the next is on its way.
-inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
 /// A part up to here is sent at once; a larger one when the receiver has begun the collective and has room for it.
 inline constexpr std::size_t kEagerBytes = std::size_t{64} << 10;
 
@@ -65,6 +63,8 @@ class RankState {
   Arrived& arrived(std::int64_t number);
   /// Forgets a collective.
   void complete(std::int64_t number);
+  /// Gives the group up and throws Aborted if another rank has called something else as collective `number`.
+  void expect_agreement(std::int64_t number, const CallSignature& signature);
   /// Throws Aborted if nothing will come from a rank any more.
   void expect_alive(int from);
   /// What a rank has sent to this one outside of collectives.

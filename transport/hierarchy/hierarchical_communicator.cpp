@@ -1,0 +1,122 @@
+#include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/collective_call.hpp"
+#include "troupe/transport/hierarchy/staged_work.hpp"
+
+namespace troupe {
+
+namespace {
+
+using hierarchy::StagedWork;
+using hierarchy::StageQueue;
+using hierarchy::Stages;
+
+/// Who stands where.
+class Layout {
+ public:
+  explicit Layout(std::vector<int> machine_of) : machine_of_(std::move(machine_of)) {
+    for (const auto machine : machine_of_)
+      if (std::ranges::find(machines_, machine) == machines_.end()) machines_.push_back(machine);
+  }
+
+  int ranks() const { return static_cast<int>(machine_of_.size()); }
+  int machines() const { return static_cast<int>(machines_.size()); }
+  bool together(int a, int b) const { return machine_of_[a] == machine_of_[b]; }
+  /// Its number among those of its machine, and how many they are.
+  int inner_rank(int rank) const {
+    return static_cast<int>(std::count(machine_of_.begin(), machine_of_.begin() + rank, machine_of_[rank]));
+  }
+  int neighbours(int rank) const { return static_cast<int>(std::ranges::count(machine_of_, machine_of_[rank])); }
+  /// The number of its machine, in the order of their first ranks.
+  int outer_rank(int rank) const {
+    return static_cast<int>(std::ranges::find(machines_, machine_of_[rank]) - machines_.begin());
+  }
+
+ private:
+  std::vector<int> machine_of_, machines_;
+};
+
+void expect_end(const std::shared_ptr<Communicator>& communicator, bool wanted, int rank, int size, const char* name) {
+  const bool fits =
+      wanted ? communicator && communicator->rank() == rank && communicator->size() == size : communicator == nullptr;
+  if (!fits) throw Error("communicator", std::string("the hierarchy's part '") + name + "' does not fit its machines");
+}
+
+class HierarchicalCommunicator final : public Communicator {
+ public:
+  explicit HierarchicalCommunicator(Hierarchy parts) : parts_(std::move(parts)), layout_(parts_.machine_of) {
+    if (!parts_.all) throw Error("communicator", "a hierarchy needs a communicator of all ranks");
+    expect_end(parts_.all, true, rank(), layout_.ranks(), "all");
+    const int neighbours = layout_.neighbours(rank()), inner = layout_.inner_rank(rank());
+    expect_end(parts_.inside, neighbours > 1, inner, neighbours, "inside");
+    expect_end(parts_.spread, neighbours > 1, inner, neighbours, "spread");
+    expect_end(parts_.across, inner == 0, layout_.outer_rank(rank()), layout_.machines(), "across");
+  }
+
+  int rank() const override { return parts_.all->rank(); }
+  int size() const override { return parts_.all->size(); }
+
+  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress progress) override {
+    Stages stages;
+    if (parts_.inside) stages[0] = [=, on = parts_.inside] { return on->all_reduce(tensor, progress); };
+    if (parts_.across) stages[1] = [=, on = parts_.across] { return on->all_reduce(tensor, progress); };
+    if (parts_.spread) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0, progress); };
+    return begin(std::move(stages));
+  }
+
+  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress progress) override {
+    expect_rank(root, size());
+    const bool at_root = layout_.together(root, rank());
+    const int inner = layout_.inner_rank(root), outer = layout_.outer_rank(root);
+    Stages stages;
+    if (parts_.inside && at_root)
+      stages[0] = [=, on = parts_.inside] { return on->broadcast(tensor, inner, progress); };
+    if (parts_.across) stages[1] = [=, on = parts_.across] { return on->broadcast(tensor, outer, progress); };
+    if (parts_.spread && !at_root) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0, progress); };
+    return begin(std::move(stages));
+  }
+
+  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
+    return parts_.all->all_gather(input, output, std::move(on_progress));
+  }
+  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
+    return parts_.all->reduce_scatter(input, output, std::move(on_progress));
+  }
+  std::unique_ptr<Work> barrier(OnProgress on_progress) override { return parts_.all->barrier(std::move(on_progress)); }
+  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress on_progress) override {
+    return parts_.all->send(tensor, to, std::move(on_progress));
+  }
+  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+    return parts_.all->recv(tensor, from, std::move(on_progress));
+  }
+
+  void abort(FailurePtr failure) override { abort_all(parts_, failure); }
+
+ private:
+  static void abort_all(const Hierarchy& parts, const FailurePtr& failure) {
+    for (const auto& part : {parts.all, parts.inside, parts.spread, parts.across})
+      if (part) part->abort(failure);
+  }
+
+  std::unique_ptr<Work> begin(Stages stages) {
+    const auto give_up = [parts = parts_](const FailurePtr& failure) { abort_all(parts, failure); };
+    auto work = std::make_unique<StagedWork>(queue_, std::move(stages), give_up);
+    work->advance();
+    return work;
+  }
+
+  const Hierarchy parts_;
+  const Layout layout_;
+  std::shared_ptr<StageQueue> queue_ = std::make_shared<StageQueue>();
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> make_hierarchical_communicator(Hierarchy hierarchy) {
+  return std::make_shared<HierarchicalCommunicator>(std::move(hierarchy));
+}
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "troupe/transport/communicator.hpp"
+
+namespace troupe {
+
+/// What a rank's communicator over several machines consists of.
+struct Hierarchy {
+  /// The machine of every rank, by rank.
+  std::vector<int> machine_of;
+  /// All ranks; for all but sums and broadcasts.
+  std::shared_ptr<Communicator> all;
+  /// The ranks of this machine in their order, twice: for sums, and to pass on what came from the other machines. Null
+  /// if the rank is alone on its machine.
+  std::shared_ptr<Communicator> inside, spread;
+  /// The first rank of every machine, in the order of those ranks. Null on the others.
+  std::shared_ptr<Communicator> across;
+};
+
+/// A communicator that sums and broadcasts inside every machine first, and then across machines, so that every sum
+/// crosses the network once a machine. A sum is that of the machines' sums, each in rank order. Throws Error if the
+/// parts do not fit together.
+std::shared_ptr<Communicator> make_hierarchical_communicator(Hierarchy hierarchy);
+
+}  // namespace troupe

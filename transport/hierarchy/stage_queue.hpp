@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "troupe/transport/communicator.hpp"
+
+namespace troupe::hierarchy {
+
+inline constexpr std::size_t kStages = 3;
+
+/// Begins one stage of a collective; empty where a rank has no part in it.
+using BeginStage = std::function<std::unique_ptr<Work>()>;
+using Stages = std::array<BeginStage, kStages>;
+
+/// A collective that is several, one after the other.
+struct StagedCollective {
+  std::int64_t number = 0;
+  Stages stages;
+  std::size_t stage = 0;
+  std::unique_ptr<Work> current = nullptr;  // of that stage, once it has begun
+
+  bool complete() const { return stage == kStages; }
+};
+
+/// The collectives of a rank that are not complete. All ranks have to begin what they do on one communicator in the
+/// same order: so each stage has a communicator of its own, on which the collectives begin it in their order.
+/// Thread-safe.
+class StageQueue {
+ public:
+  std::shared_ptr<StagedCollective> add(Stages stages);
+  /// Does what can be done for all of them, the earlier first. True if `collective` is complete then. Throws what any
+  /// of them throws.
+  bool advance(const StagedCollective& collective);
+  /// Forgets a collective. False if it was not complete.
+  bool remove(const StagedCollective& collective);
+  std::string waits_for(const StagedCollective& collective) const;
+
+ private:
+  void advance_one(StagedCollective& collective);
+
+  mutable std::mutex mutex_;
+  std::int64_t next_number_ = 0;
+  std::array<std::int64_t, kStages> turns_{};  // the number of the collective that begins a stage next
+  std::deque<std::shared_ptr<StagedCollective>> pending_;
+};
+
+}  // namespace troupe::hierarchy

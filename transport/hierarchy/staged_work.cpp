@@ -1,0 +1,29 @@
+#include "troupe/transport/hierarchy/staged_work.hpp"
+
+namespace troupe::hierarchy {
+
+StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, std::function<void(const FailurePtr&)> give_up)
+    : queue_(std::move(queue)), give_up_(std::move(give_up)), collective_(queue_->add(std::move(stages))) {}
+
+StagedWork::~StagedWork() {
+  if (!queue_->remove(*collective_))
+    give_up_(std::make_shared<Failure>(
+        Failure{.kind = FailureKind::aborted, .what = "[communicator] a collective was given up half-way"}));
+  // Its stages write to tensors that are the caller's again.
+  collective_->current = nullptr;
+}
+
+bool StagedWork::advance() {
+  try {
+    return queue_->advance(*collective_);
+  } catch (const Aborted& aborted) {
+    // The ranks of other machines do not share the communicator that failed.
+    give_up_(aborted.failure());
+    throw;
+  } catch (...) {
+    give_up_(failure_now());
+    throw;
+  }
+}
+
+}  // namespace troupe::hierarchy

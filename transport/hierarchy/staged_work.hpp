@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "troupe/transport/hierarchy/stage_queue.hpp"
+
+namespace troupe::hierarchy {
+
+/// The work of a staged collective.
+class StagedWork final : public Work {
+ public:
+  /// `give_up` is called if the collective fails, or is destroyed before it is complete: no rank may wait for it.
+  StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, std::function<void(const FailurePtr&)> give_up);
+  ~StagedWork() override;
+
+  bool advance() override;
+  std::string waits_for() const override { return queue_->waits_for(*collective_); }
+
+ private:
+  std::shared_ptr<StageQueue> queue_;
+  std::function<void(const FailurePtr&)> give_up_;
+  std::shared_ptr<StagedCollective> collective_;
+};
+
+}  // namespace troupe::hierarchy

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+
+#include "troupe/transport/collective_call.hpp"
+#include "troupe/transport/link.hpp"
+
+namespace troupe::linked {
+
+/// A part travels in chunks of this size, so that one can be summed while the next is on its way.
+inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
+
+/// How many chunks a part has: at least one, which may be empty.
+std::size_t chunks_of(std::int64_t elements, DType dtype);
+/// The elements of chunk `number` of a part.
+Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number);
+/// Throws Error if a frame from that rank is not a chunk of `count` elements.
+void expect_chunk(const IncomingFrame& frame, int from, std::int64_t count, DType dtype);
+
+}  // namespace troupe::linked

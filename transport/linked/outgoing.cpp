@@ -1,0 +1,39 @@
+#include "troupe/transport/linked/outgoing.hpp"
+
+namespace troupe::linked {
+
+namespace {
+
+/// Held by the frames of one work. When the last of them is gone and the work waits for that, it may be complete.
+std::shared_ptr<const PayloadGuard> held_by_frames(std::shared_ptr<PayloadGuard> guard,
+                                                   std::shared_ptr<std::atomic<bool>> awaited,
+                                                   std::weak_ptr<RankState> state) {
+  const auto* address = guard.get();
+  return {address, [guard = std::move(guard), awaited = std::move(awaited), state = std::move(state)](const auto*) {
+            if (!awaited->load()) return;
+            if (const auto alive = state.lock()) alive->notify();
+          }};
+}
+
+}  // namespace
+
+void Outgoing::send_ready(int to) {
+  state_->send(to, {header_of(FrameType::collective_ready, signature_, number_, inputs)});
+}
+
+void Outgoing::send(int to, Phase phase, const Tensor& payload) {
+  auto held = unread_.lock();
+  if (!held) unread_ = held = held_by_frames(guard_, awaited_, state_);
+  state_->send(to,
+               {header_of(FrameType::collective_part, signature_, number_, phase), payload, number_, std::move(held)});
+}
+
+bool Outgoing::all_read() {
+  awaited_->store(true);
+  if (unread_.expired()) return true;
+  for (int rank = 0; rank < state_->ranks(); ++rank)
+    if (rank != state_->rank()) state_->expect_alive(rank);
+  return false;
+}
+
+}  // namespace troupe::linked
