@@ -23,10 +23,15 @@ std::vector<Place> places_of(const std::vector<Device>& devices) {
 
 Plan Strategy::empty_plan(const PlanRequest& request) const {
   Plan plan;
-  const auto most =
-      request.batches != nullptr ? request.data.batch_rows() : std::max<std::int64_t>(1, request.data.rows());
-  const auto rows = std::min(request.data.batch_rows(), most);
-  plan.max_rows = part_of_batch(rows, num_replicas_in_sync(), 0).rows;
+  const auto& data = request.data;
+  if (request.batches == nullptr && !data.layout().whole()) {
+    const int shards = data.layout().shards();
+    plan.max_rows =
+        part_of_batch(part_of_batch(data.batch_rows(), shards, 0).rows, num_replicas_in_sync() / shards, 0).rows;
+    return plan;
+  }
+  const auto most = request.batches != nullptr ? data.batch_rows() : std::max<std::int64_t>(1, data.rows());
+  plan.max_rows = part_of_batch(std::min(data.batch_rows(), most), num_replicas_in_sync(), 0).rows;
   return plan;
 }
 

@@ -13,22 +13,43 @@ void LoaderTask::begin(const RunInfo& run, std::function<void()>) {
   next_batch_ = run.first_batch;
 }
 
+ShardLayout::Share LoaderTask::share_of(std::int64_t batch) const {
+  const auto most = data_.batch_rows();
+  if (!data_.layout().whole()) return data_.layout().share(batch, most);
+  const auto first = batch * most;
+  const auto rows = std::min(most, data_.rows() - first);
+  return {first, rows, 0, rows};
+}
+
 std::optional<std::int64_t> LoaderTask::next_rows() {
-  const auto first = next_batch_ * data_.batch_rows();
-  if (first >= data_.rows()) return std::nullopt;
-  batch_rows_ = std::min(data_.batch_rows(), data_.rows() - first);
-  part_ = part_of_batch(batch_rows_, replicas_, replica_);
-  ++next_batch_;
+  if (next_batch_ >= data_.batches()) return std::nullopt;
+  share_ = share_of(next_batch_++);
+  part_ = part_of_batch(share_.rows, replicas_, replica_);
   return part_.rows;
 }
 
 bool LoaderTask::fire(const Firing& firing) {
-  const auto first = (next_batch_ - 1) * data_.batch_rows() + part_.first;
-  const auto samples = std::span(order_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(part_.rows));
+  const auto samples = std::span(order_).subspan(static_cast<std::size_t>(share_.first + part_.first),
+                                                 static_cast<std::size_t>(part_.rows));
   for (std::size_t i = 0; i < fields_.size(); ++i) data_.gather(samples, fields_[i], firing.outputs[i]);
-  BatchInfo{part_.rows, batch_rows_, part_.first, firing.step}.write(firing.outputs[fields_.size()]);
+  BatchInfo{part_.rows, share_.batch_rows, share_.first_row + part_.first, firing.step}.write(
+      firing.outputs[fields_.size()]);
   return true;
 }
+
+namespace {
+
+/// Of the replicas that share the data with this one, or its shard: how many there are, and which it is.
+std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int replica, int process) {
+  if (layout.whole()) return {replicas, replica};
+  const int each = replicas / layout.shards();
+  if (each * layout.shards() != replicas || replica / each != process)
+    throw Error("loader", std::to_string(replicas) + " replicas do not fit " + std::to_string(layout.shards()) +
+                              " shards of the data: every process needs the same number, one after the other");
+  return {each, replica % each};
+}
+
+}  // namespace
 
 ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
                    std::uint64_t seed, int replicas, int replica, const Place& place) {
@@ -45,12 +66,16 @@ ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, s
   actor.outputs.emplace_back().info = BatchInfo::info();
   actor.alone = data.prefetched() > 0;
   std::vector<std::int64_t> read(numbers.begin(), numbers.end());
+  const auto& layout = data.layout();
+  const auto [sharers, number] = among_sharers(layout, replicas, replica, place.process);
   actor.task = {"loader",
                 source,
                 {{"fields", read},
-                 {"replicas", std::int64_t{replicas}},
+                 {"replicas", std::int64_t{sharers}},
+                 {"replica", std::int64_t{number}},
                  {"seed", static_cast<std::int64_t>(seed)},
-                 {"rows", data.rows()},
+                 {"rows", layout.whole() ? data.rows() : layout.rows()[static_cast<std::size_t>(place.process)]},
+                 {"shards", layout.rows()},
                  {"batch_rows", data.batch_rows()}}};
   const auto loader = plan.add(std::move(actor));
   const auto capacity = static_cast<std::int32_t>(std::max<std::int64_t>(1, data.prefetched()));
@@ -68,6 +93,8 @@ std::unique_ptr<Task> make_loader_task(const PlanActor& actor, SpawnContext& con
                               " rows in batches of " + std::to_string(attributes.integer("batch_rows")) + ", but '" +
                               actor.task.subject + "' has " + std::to_string(data.rows()) + " in batches of " +
                               std::to_string(data.batch_rows()));
+  if (data.layout().rows() != attributes.list("shards"))
+    throw Error("loader", "the plan was made for other shards than '" + actor.task.subject + "' has");
   std::vector<std::size_t> fields;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto number = static_cast<std::size_t>(numbers[i]);
@@ -76,7 +103,8 @@ std::unique_ptr<Task> make_loader_task(const PlanActor& actor, SpawnContext& con
     fields.push_back(number);
   }
   return std::make_unique<LoaderTask>(data, fields, static_cast<std::uint64_t>(attributes.integer("seed")),
-                                      static_cast<int>(attributes.integer("replicas")), actor.replica);
+                                      static_cast<int>(attributes.integer("replicas")),
+                                      static_cast<int>(attributes.integer("replica")));
 }
 
 }  // namespace troupe

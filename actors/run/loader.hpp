@@ -14,7 +14,7 @@ namespace troupe {
 /// set, in the given order, then the batch info.
 class LoaderTask final : public Task {
  public:
-  /// `fields` are numbers of fields of the data set.
+  /// `fields` are numbers of fields of the data set; the replicas are those that share it, or its shard.
   LoaderTask(Dataset data, std::vector<std::size_t> fields, std::uint64_t seed, int replicas, int replica)
       : data_(std::move(data)), fields_(std::move(fields)), seed_(seed), replicas_(replicas), replica_(replica) {}
 
@@ -25,20 +25,23 @@ class LoaderTask final : public Task {
   bool fire(const Firing& firing) override;
 
  private:
+  ShardLayout::Share share_of(std::int64_t batch) const;
+
   Dataset data_;
   std::vector<std::size_t> fields_;
   std::uint64_t seed_;
   int replicas_, replica_;
   std::vector<std::int32_t> order_;
   std::int64_t next_batch_ = 0;
-  std::int64_t batch_rows_ = 0;
+  ShardLayout::Share share_;
   BatchPart part_;
 };
 
 /// Adds the loader of one replica to a plan. It reads what the spawn context has under the name `source`, which must be
 /// like `data`; its outputs are those fields, by name, then the batch info. With prefetch it is an actor that stays
-/// alone, whose outputs hold that many batches; without, it is contracted with the replica in the fused grain. Throws
-/// Error if there is no such field.
+/// alone, whose outputs hold that many batches; without, it is contracted with the replica in the fused grain. Where
+/// the data lie in shards, process p has number p of them, and the same number of replicas as every other. Throws Error
+/// if there is no such field, or if the replicas do not fit the shards.
 ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
                    std::uint64_t seed, int replicas, int replica, const Place& place);
 

@@ -98,6 +98,8 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_option("--bucket-bytes", flags.bucket_bytes, "size of a bucket of gradients")->check(positive);
   app.add_option("--all-reduce", flags.all_reduce, "how processes sum: direct, ring or hierarchy")
       ->check(CLI::IsMember({"direct", "ring", "hierarchy"}));
+  app.add_option("--sharding", flags.sharding, "how processes share the training data: auto, off, file or data")
+      ->check(CLI::IsMember({"auto", "off", "file", "data"}));
   app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1024}));
   app.add_option("--workers", flags.workers, "threads of the actor system")->check(CLI::Range(1, 1024));

@@ -25,6 +25,7 @@ struct Flags {
   std::int64_t batch_size = 128;
   std::int64_t bucket_bytes = 0;  ///< 0 by default: the strategy's own choice
   std::string all_reduce = "direct";
+  std::string sharding = "auto";
   std::int64_t prefetch = 0;
   int workers = 0;  ///< 0 by default: one a core
   std::string optimizer = "adam";

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iostream>
 
+#include "troupe/ops/data/fashion_mnist.hpp"
+
 namespace troupe::examples {
 
 namespace {
@@ -18,6 +20,7 @@ Agreement agreement_of(const Flags& flags) {
           {"--optimizer", flags.optimizer},
           {"--lr", std::to_string(flags.learning_rate)},
           {"--schedule", flags.schedule},
+          {"--sharding", flags.sharding},
           {"--seed", std::to_string(flags.seed)}};
 }
 
@@ -35,6 +38,21 @@ std::shared_ptr<Cluster> meet_processes(Flags& flags) {
   options.heartbeat_limit = std::chrono::milliseconds(std::lround(flags.lost_after_seconds * 1000.0));
   options.on_notice = [](const std::string& line) { std::cerr << "fashion_mnist: " << line << std::endl; };
   return join_cluster(options);
+}
+
+Dataset training_data(const Flags& flags, const Cluster* cluster) {
+  const auto read = [](const std::vector<std::filesystem::path>& directories) {
+    return fashion_mnist(Split::train, directories.front());
+  };
+  const auto data = read_shard({flags.data}, read, cluster != nullptr ? cluster->rank() : 0,
+                               cluster != nullptr ? cluster->size() : 1, data_sharding_of(flags.sharding));
+  return data.shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch);
+}
+
+std::int64_t training_batches(const Dataset& data, const Cluster* cluster) {
+  if (cluster == nullptr || data.sharding() != DataSharding::off) return data.batches();
+  const std::vector<std::int64_t> rows(static_cast<std::size_t>(cluster->size()), data.rows());
+  return data.in_layout({rows, cluster->rank()}).batches();
 }
 
 std::filesystem::path path_of_rank(const std::filesystem::path& path, const Cluster* cluster) {

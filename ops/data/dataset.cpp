@@ -202,6 +202,27 @@ Dataset Dataset::take(std::int64_t rows) const {
   return changed;
 }
 
+Dataset Dataset::shard(DataSharding sharding) const {
+  if (sharding == DataSharding::file || sharding == DataSharding::off) expect_no_streams("shared other than by rows");
+  auto changed = *this;
+  changed.sharding_ = sharding;
+  return changed;
+}
+
+Dataset Dataset::in_layout(ShardLayout layout) const {
+  auto changed = *this;
+  changed.layout_ = std::move(layout);
+  if (const auto& rows = changed.layout_.rows(); !rows.empty())
+    if (rows[static_cast<std::size_t>(changed.layout_.own())] != rows_)
+      throw Error("dataset", "the shard has " + std::to_string(rows_) + " rows, but its layout says " +
+                                 std::to_string(rows[static_cast<std::size_t>(changed.layout_.own())]));
+  return changed;
+}
+
+std::int64_t Dataset::batches() const {
+  return layout_.whole() ? (rows_ + batch_ - 1) / batch_ : layout_.batches(batch_);
+}
+
 std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch) const {
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows_));
   std::iota(order.begin(), order.end(), 0);
@@ -212,10 +233,12 @@ std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch)
     return order;
   }
   if (shuffle_buffer_ <= 1) return order;
+  // The first shard has the order of the whole.
+  const auto stream = static_cast<std::uint64_t>(layout_.own()) << 32 | static_cast<std::uint32_t>(epoch);
   // Position i is drawn from positions i .. i + buffer - 1; what stood at i takes the drawn one's place in the buffer.
   for (std::int64_t i = 0; i < rows_; ++i) {
     const auto in_buffer = static_cast<std::uint64_t>(std::min(shuffle_buffer_, rows_ - i));
-    const auto drawn = uniform_below(in_buffer, seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(i));
+    const auto drawn = uniform_below(in_buffer, seed, stream, static_cast<std::uint64_t>(i));
     std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(i) + drawn]);
   }
   return order;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/data/data_sharding.hpp"
 #include "troupe/ops/data/field.hpp"
 
 namespace troupe {
@@ -78,6 +79,12 @@ class Dataset {
   Dataset in_streams(std::int64_t streams) const;
   /// The samples in their order, neither shuffled nor in streams.
   Dataset in_order() const;
+  /// How the processes of a job share these samples; see read_shard() for those that lie in files. Samples in memory
+  /// are shared by rows unless told otherwise. Throws Error if data in streams are not shared by rows.
+  Dataset shard(DataSharding sharding) const;
+  /// One of several shards, of which this process has no other; trainers make it from the above. Throws Error if the
+  /// layout has another number of rows for it.
+  Dataset in_layout(ShardLayout layout) const;
   /// Only the first `rows` samples.
   Dataset take(std::int64_t rows) const;
   /// All but the first `rows` samples.
@@ -86,7 +93,10 @@ class Dataset {
   std::int64_t rows() const { return rows_; }
   std::int64_t batch_rows() const { return batch_; }
   std::int64_t prefetched() const { return prefetch_; }
-  std::int64_t batches() const { return (rows_ + batch_ - 1) / batch_; }
+  /// Of an epoch, of all shards.
+  std::int64_t batches() const;
+  DataSharding sharding() const { return sharding_; }
+  const ShardLayout& layout() const { return layout_; }
 
   /// The fields of a batch, in order.
   const std::vector<Field>& fields() const { return *fields_; }
@@ -96,7 +106,11 @@ class Dataset {
   /// One field of all samples, in the order of the arrays, as batches hold it: [rows(), ...]. A copy.
   Tensor array(const std::string& field) const;
 
-  /// The order of the samples in an epoch.
+  /// What the samples are, a line a field with a hash of its content, for processes that must have the same; of fields
+  /// that a function writes, some rows.
+  std::string content() const;
+
+  /// The order of the samples in an epoch. Every shard has one of its own.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;
   /// Writes one field of the given samples into a tensor [samples, ...] of the field's dtype.
   void gather(std::span<const std::int32_t> samples, std::size_t field, const Tensor& to) const;
@@ -129,6 +143,8 @@ class Dataset {
   std::int64_t streams_ = 0;
   std::int64_t skipped_ = 0;
   std::int64_t times_ = 0;  // of windows
+  DataSharding sharding_ = DataSharding::automatic;
+  ShardLayout layout_;
 };
 
 }  // namespace troupe

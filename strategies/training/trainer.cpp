@@ -12,6 +12,7 @@
 #include "troupe/strategies/training/batch_source.hpp"
 #include "troupe/strategies/training/chief_values.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/shared_data.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 
 namespace troupe {
@@ -74,7 +75,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
   context.sources.emplace("data", data);
   context.tasks.emplace("metrics", sink);
   const auto& cluster = options_.cluster;
-  if (cluster && cluster->size() > 1) {
+  if (has_others()) {
     use_chief_values();
     auto spawned = std::make_unique<SpawnedPlan>(PartSetup{runtime_, std::move(context)}, std::move(plan), cluster,
                                                  std::move(trace));
@@ -93,7 +94,12 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
   return std::make_unique<SpawnedPlan>(std::move(parts), std::move(plan), std::move(trace));
 }
 
-void Trainer::use_chief_values() {
+bool Trainer::has_others() const {
+  return options_.cluster && options_.cluster->size() > 1;
+}
+
+/// All processes of the cluster, for what they tell each other between runs.
+Communicator& Trainer::processes() {
   auto& cluster = *options_.cluster;
   if (!processes_) {
     std::vector<int> ranks(static_cast<std::size_t>(cluster.size()));
@@ -101,7 +107,17 @@ void Trainer::use_chief_values() {
     const auto number = std::to_string(cluster.next_generation());
     processes_ = cluster.communicator("values " + number, ranks)[static_cast<std::size_t>(cluster.rank())];
   }
-  adopt_chief_values(*processes_, *store_, options_.stall_limit);
+  return *processes_;
+}
+
+void Trainer::use_chief_values() {
+  adopt_chief_values(processes(), *store_, options_.stall_limit);
+}
+
+/// The data as the processes share them.
+Dataset Trainer::shared(const Dataset& data, const BatchSource* batches) {
+  if (batches != nullptr || !has_others()) return data;
+  return shared_data(data, *options_.cluster, processes(), options_.stall_limit);
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
@@ -109,7 +125,7 @@ Plan Trainer::training_plan(const Dataset& data) const {
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
-  if (data.rows() == 0) throw Error("trainer", "there is no data to train on");
+  if (data.rows() == 0 && !has_others()) throw Error("trainer", "there is no data to train on");
   return start(data, nullptr, options);
 }
 
@@ -117,10 +133,12 @@ std::unique_ptr<TrainingRun> Trainer::start(const BatchSource& batches, const Fi
   return start(batches.description(), &batches, options);
 }
 
-std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const BatchSource* batches,
+std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const BatchSource* batches,
                                             const FitOptions& options) {
   const SingleUser::Use use(user_);
   check(options);
+  const auto data = shared(own_data, batches);
+  if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data);
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
@@ -131,7 +149,8 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const BatchSour
       const SingleUser::Closed closed(user_, "cannot be used in on_step, while it trains; use on_epoch");
       on_step(step);
     };
-  const EpochRows rows{batches == nullptr ? data.rows() : EpochRows::kUnknown, data.batch_rows()};
+  const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
+  const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, data.batch_rows()};
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit);
 }
 
@@ -180,8 +199,9 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
   return evaluate(batches.description(), &batches);
 }
 
-Metrics Trainer::evaluate(const Dataset& data, const BatchSource* batches) {
+Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
   const SingleUser::Use use(user_);
+  const auto data = shared(own_data, batches);
   auto log = make_log(data);
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
@@ -223,7 +243,9 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
     if (firing.inputs[0].bytes() > 0)
       std::memcpy(all.mutable_raw() + row * row_bytes, firing.inputs[0].raw(), firing.inputs[0].bytes());
   });
-  const auto in_order = data.in_order();
+  if (has_others() && (data.sharding() == DataSharding::file || data.sharding() == DataSharding::off))
+    throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
+  const auto in_order = shared(data.in_order(), nullptr);
   const auto plan =
       spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain), in_order, sink);
   run_to_end(*plan, {});

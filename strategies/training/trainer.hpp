@@ -104,10 +104,13 @@ class Trainer {
   std::unique_ptr<MetricsLog> make_log(const Dataset& data) const;
   PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs,
                       const BatchSource* batches = nullptr) const;
-  std::unique_ptr<TrainingRun> start(const Dataset& data, const BatchSource* batches, const FitOptions& options);
-  Metrics evaluate(const Dataset& data, const BatchSource* batches);
+  std::unique_ptr<TrainingRun> start(const Dataset& own_data, const BatchSource* batches, const FitOptions& options);
+  Metrics evaluate(const Dataset& own_data, const BatchSource* batches);
   std::unique_ptr<SpawnedPlan> spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
                                      std::shared_ptr<Trace> trace = nullptr, MetricsLog* log = nullptr);
+  bool has_others() const;
+  Communicator& processes();
+  Dataset shared(const Dataset& data, const BatchSource* batches);
   void use_chief_values();
   void gather_rows(const Tensor& rows) const;
   void run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const;

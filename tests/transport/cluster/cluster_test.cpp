@@ -1,49 +1,15 @@
 #include "troupe/transport/cluster/cluster.hpp"
 
-#include <unistd.h>
-
-#include <exception>
-#include <thread>
-
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
 #include "troupe/transport/cluster/agreement.hpp"
 
 using namespace troupe;
+using namespace troupe::testing;
 
 namespace {
 
 constexpr std::chrono::milliseconds kLimit{20'000};
-
-std::string new_address() {
-  static int number = 0;
-  return "127.0.0.1:" + std::to_string(20'000 + (getpid() * 31 + ++number * 977) % 10'000);
-}
-
-ClusterOptions options_of(int rank, int world_size, const std::string& address) {
-  ClusterOptions options;
-  options.job = resolve_job({rank, world_size, address}, [](const std::string&) { return std::nullopt; });
-  options.limit = std::chrono::milliseconds(10'000);
-  return options;
-}
-
-/// What every rank ended with: nothing, or an error.
-using Ends = std::vector<std::string>;
-
-/// Runs a function for every rank on a thread, as processes would.
-Ends on_processes(int count, const std::function<void(int rank)>& function) {
-  Ends ends(static_cast<std::size_t>(count));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < count; ++rank)
-    threads.emplace_back([&, rank] {
-      try {
-        function(rank);
-      } catch (const std::exception& error) {
-        ends[static_cast<std::size_t>(rank)] = error.what();
-      }
-    });
-  for (auto& thread : threads) thread.join();
-  return ends;
-}
 
 }  // namespace
 

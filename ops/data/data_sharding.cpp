@@ -1,0 +1,84 @@
+#include "troupe/ops/data/data_sharding.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/data/dataset.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array kNames{"auto", "off", "file", "data"};
+
+/// The most rows of a shard in a batch: as even as can be, so that no process idles in a whole batch.
+std::int64_t most_rows(std::int64_t batch_rows, int shards, int shard) {
+  return batch_rows / shards + (shard < batch_rows % shards ? 1 : 0);
+}
+
+}  // namespace
+
+std::string to_string(DataSharding sharding) {
+  return kNames.at(static_cast<std::size_t>(sharding));
+}
+
+DataSharding data_sharding_of(const std::string& name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (kNames[i] == name) return static_cast<DataSharding>(i);
+  throw Error("sharding", "'" + name + "' is none of auto, off, file and data");
+}
+
+ShardLayout::ShardLayout(std::vector<std::int64_t> rows, int own) : rows_(std::move(rows)), own_(own) {
+  if (own < 0 || own >= static_cast<int>(rows_.size()))
+    throw Error("sharding",
+                "there is no shard " + std::to_string(own) + " among " + std::to_string(rows_.size()) + " shards");
+}
+
+std::int64_t ShardLayout::batches(std::int64_t batch_rows) const {
+  std::int64_t most = 0;
+  for (int shard = 0; shard < shards(); ++shard) {
+    const auto share = most_rows(batch_rows, shards(), shard);
+    const auto rows = rows_[static_cast<std::size_t>(shard)];
+    if (share == 0)
+      throw Error("sharding", "a batch of " + std::to_string(batch_rows) + " rows has no share for each of " +
+                                  std::to_string(shards()) + " processes");
+    most = std::max(most, (rows + share - 1) / share);
+  }
+  return most;
+}
+
+ShardLayout::Share ShardLayout::share(std::int64_t batch, std::int64_t batch_rows) const {
+  Share own;
+  for (int shard = 0; shard < shards(); ++shard) {
+    const auto most = most_rows(batch_rows, shards(), shard);
+    const auto all = rows_[static_cast<std::size_t>(shard)];
+    const auto first = std::min(all, batch * most);
+    const auto rows = std::min(all, first + most) - first;
+    if (shard < own_) own.first_row += rows;
+    if (shard == own_) std::tie(own.first, own.rows) = std::tie(first, rows);
+    own.batch_rows += rows;
+  }
+  return own;
+}
+
+std::vector<std::filesystem::path> files_of_shard(const std::vector<std::filesystem::path>& files, int shard,
+                                                  int shards) {
+  if (files.size() < static_cast<std::size_t>(shards))
+    throw Error("sharding", std::to_string(files.size()) + (files.size() == 1 ? " file" : " files") +
+                                " cannot be shared by " + std::to_string(shards) +
+                                " processes; share the rows instead");
+  std::vector<std::filesystem::path> own;
+  for (auto i = static_cast<std::size_t>(shard); i < files.size(); i += static_cast<std::size_t>(shards))
+    own.push_back(files[i]);
+  return own;
+}
+
+Dataset read_shard(const std::vector<std::filesystem::path>& files, const ReadFiles& read, int shard, int shards,
+                   DataSharding sharding) {
+  if (sharding == DataSharding::automatic)
+    sharding = files.size() >= static_cast<std::size_t>(shards) ? DataSharding::file : DataSharding::data;
+  return read(sharding == DataSharding::file ? files_of_shard(files, shard, shards) : files).shard(sharding);
+}
+
+}  // namespace troupe

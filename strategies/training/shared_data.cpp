@@ -1,0 +1,37 @@
+#include "troupe/strategies/training/shared_data.hpp"
+
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/transport/cluster/cluster.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// What must be the same in processes that have different samples.
+std::string form_of(const Dataset& data) {
+  std::string text = "batches of " + std::to_string(data.batch_rows()) + "\n";
+  for (const auto& field : data.fields()) text += "field " + to_string(field) + "\n";
+  return text;
+}
+
+void agree_on(Cluster& cluster, const std::string& text) {
+  Hash hash;
+  hash.add(text);
+  cluster.agree("data", hash.digest(), [&] { return text; });
+}
+
+}  // namespace
+
+Dataset shared_data(const Dataset& data, Cluster& cluster, Communicator& processes, std::chrono::milliseconds limit) {
+  const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
+  const auto sharing = "sharding " + to_string(own_samples ? data.sharding() : DataSharding::data) + "\n";
+  agree_on(cluster, sharing + (own_samples ? form_of(data) : data.content()));
+  if (!own_samples) return data;
+  const auto rows = Tensor::from<std::int64_t>({1}, std::vector{data.rows()});
+  const Tensor all(Shape{processes.size()}, DType::int64);
+  processes.all_gather(rows, all)->wait(limit);
+  const auto counts = all.data<std::int64_t>();
+  return data.in_layout({std::vector(counts.begin(), counts.end()), processes.rank()});
+}
+
+}  // namespace troupe

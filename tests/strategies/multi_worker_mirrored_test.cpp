@@ -1,0 +1,133 @@
+// Processes as threads, each with a runtime and a cluster of its own.
+
+#include "troupe/strategies/multi_worker_mirrored.hpp"
+
+#include "troupe/tests/strategies/training/small_trainer.hpp"
+#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+struct WorkerResult {
+  Outcome outcome;
+  double evaluated = 0.0;
+};
+
+/// Trains `replicas` replicas a process on what `data_of` gives it.
+std::vector<WorkerResult> train_on(int processes, int replicas, const std::function<Dataset(int rank)>& data_of,
+                                   const MirroredOptions& options, Ends& ends) {
+  const auto address = new_address();
+  std::vector<WorkerResult> results(static_cast<std::size_t>(processes));
+  ends = on_processes(processes, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, processes, address));
+    Runtime runtime({.workers = 1, .cpu_devices = processes * replicas});
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(replicas), options);
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
+    auto& [outcome, evaluated] = results[static_cast<std::size_t>(rank)];
+    const auto data = data_of(rank);
+    trainer.fit(data, {.epochs = 2, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
+    evaluated = trainer.evaluate(data).loss;
+    outcome.hash = trainer.parameters().hash();
+    cluster->leave();
+  });
+  return results;
+}
+
+std::vector<WorkerResult> train_on(int processes, int replicas, const std::function<Dataset(int rank)>& data_of,
+                                   const MirroredOptions& options = {}) {
+  Ends ends;
+  auto results = train_on(processes, replicas, data_of, options, ends);
+  CHECK(ends == Ends(static_cast<std::size_t>(processes)));
+  for (const auto& result : results) {
+    CHECK(result.outcome == results.front().outcome);
+    CHECK(result.evaluated == results.front().evaluated);
+  }
+  return results;
+}
+
+/// Those samples of a data set, in that order.
+Dataset pick(const Dataset& all, const std::vector<std::int32_t>& samples) {
+  Dataset::Arrays arrays;
+  for (std::size_t i = 0; i < all.fields().size(); ++i) {
+    const auto& [name, info] = all.fields()[i];
+    const Tensor picked(info.shape.with_rows(static_cast<std::int64_t>(samples.size())), info.dtype);
+    all.gather(samples, i, picked);
+    arrays.emplace_back(name, picked);
+  }
+  return Dataset::from_arrays(arrays);
+}
+
+Outcome train_in_one(int replicas, const Dataset& data) {
+  Runtime runtime({.workers = 1, .cpu_devices = replicas});
+  return train(runtime, Mirrored(cpu_devices(replicas)), data, Grain::fused);
+}
+
+}  // namespace
+
+TEST_CASE("processes that share every batch come to the bits of as many replicas in one process") {
+  const auto [processes, replicas] = GENERATE(std::pair{2, 1}, std::pair{2, 2}, std::pair{3, 1});
+  const auto results = train_on(processes, replicas, [](int) { return data_of_50(); });
+  CHECK(results.front().outcome == train_in_one(processes * replicas, data_of_50()));
+}
+
+TEST_CASE("sums round a ring and in a hierarchy are the same on all processes, and near those of one") {
+  const auto algorithm = GENERATE(AllReduceAlgorithm::ring, AllReduceAlgorithm::hierarchy);
+  const auto results = train_on(3, 1, [](int) { return data_of_50(); }, {.all_reduce = algorithm});
+  const auto one = train_in_one(3, data_of_50());
+  REQUIRE(results.front().outcome.losses.size() == one.losses.size());
+  for (std::size_t i = 0; i < one.losses.size(); ++i)
+    CHECK_THAT(results.front().outcome.losses[i], Catch::Matchers::WithinRel(one.losses[i], 1e-5));
+}
+
+TEST_CASE("processes with files of their own train as one with the samples of each batch one after the other") {
+  // Rows 0-7 of a batch of 16 are the first process's.
+  const auto all = small_dataset(48).batch(16);
+  const auto part = [&](int rank) {
+    std::vector<std::int32_t> own;
+    for (std::int32_t sample = 0; sample < 48; ++sample)
+      if (sample % 16 / 8 == rank) own.push_back(sample);
+    return pick(all, own).batch(16).shard(DataSharding::file);
+  };
+  const auto results = train_on(2, 1, part);
+  CHECK(results.front().outcome == train_in_one(2, all));
+}
+
+TEST_CASE("uneven files: every sample counts the same, and the epoch ends with the longest") {
+  const auto all = small_dataset(50);
+  const auto part = [&](int rank) {
+    return (rank == 0 ? all.take(35) : all.skip(35)).batch(10).shard(DataSharding::file);
+  };
+  const auto results = train_on(2, 2, part);
+  Runtime runtime({.workers = 1});
+  const OneDevice strategy;
+  auto trainer = small_trainer(runtime, strategy, {.seed = 3});
+  // The same batches by hand, each as an epoch: 5 of the 35 samples, and 5 of the 15 as long as there are any.
+  std::vector<double> losses;
+  for (std::int32_t step = 0; step < 14; ++step) {
+    std::vector<std::int32_t> samples;
+    for (std::int32_t i = 0; i < 5; ++i) samples.push_back(step % 7 * 5 + i);
+    for (std::int32_t i = 0; i < 5 && step % 7 < 3; ++i) samples.push_back(35 + step % 7 * 5 + i);
+    trainer.fit(pick(all, samples).batch(10),
+                {.epochs = 1, .on_step = [&](const StepMetrics& metrics) { losses.push_back(metrics.loss); }});
+  }
+  REQUIRE(losses.size() == results.front().outcome.losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    CHECK_THAT(results.front().outcome.losses[i], Catch::Matchers::WithinRel(losses[i], 1e-4));
+}
+
+TEST_CASE("processes that do not share go through all samples each") {
+  const auto results = train_on(2, 1, [](int) { return data_of_50().shard(DataSharding::off); });
+  CHECK(results.front().outcome.losses.size() == 2 * 7);  // 100 samples an epoch
+}
+
+TEST_CASE("processes with different data, or that share them differently, are told the first difference") {
+  Ends ends;
+  train_on(
+      2, 1, [](int rank) { return rank == 0 ? data_of_50() : data_of_50().scaled("features", 2.0F); }, {}, ends);
+  for (const auto& end : ends) CHECK_THAT(end, Contains("field") && Contains("features") && Contains("on rank 1"));
+  train_on(
+      2, 1, [](int rank) { return data_of_50().shard(rank == 0 ? DataSharding::off : DataSharding::file); }, {}, ends);
+  for (const auto& end : ends) CHECK_THAT(end, Contains("sharding off") && Contains("sharding file"));
+}
