@@ -3,12 +3,13 @@
 #include <array>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/mpi/mpi_communicator.hpp"
 
 namespace troupe {
 
 namespace {
 
-constexpr std::array kNames{"direct", "ring", "hierarchy"};
+constexpr std::array kNames{"direct", "ring", "hierarchy", "mpi"};
 
 }  // namespace
 
@@ -19,7 +20,11 @@ std::string to_string(AllReduceAlgorithm algorithm) {
 AllReduceAlgorithm all_reduce_algorithm_of(const std::string& name) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<AllReduceAlgorithm>(i);
-  throw Error("all_reduce", "'" + name + "' is not an algorithm: there are direct, ring and hierarchy");
+  throw Error("all_reduce", "'" + name + "' is not an algorithm: there are direct, ring, hierarchy and mpi");
+}
+
+bool is_available(AllReduceAlgorithm algorithm) {
+  return algorithm != AllReduceAlgorithm::mpi || has_mpi();
 }
 
 }  // namespace troupe

@@ -15,10 +15,15 @@ enum class AllReduceAlgorithm : std::uint8_t {
   ring,
   /// The ranks of a machine sum among themselves, and one of each with those of the other machines.
   hierarchy,
+  /// The ranks of a process sum among themselves, and one of each with the others over MPI, in the order that MPI
+  /// chooses.
+  mpi,
 };
 
 std::string to_string(AllReduceAlgorithm algorithm);
 /// Throws Error if there is none of that name.
 AllReduceAlgorithm all_reduce_algorithm_of(const std::string& name);
+/// Whether this build has it: mpi, if it was configured with TROUPE_MPI.
+bool is_available(AllReduceAlgorithm algorithm);
 
 }  // namespace troupe

@@ -59,6 +59,8 @@ std::string contradiction(const Flags& flags) {
     return "--devices gives " + std::to_string(given) + " replicas, but --replicas " + std::to_string(flags.replicas);
   if (!flags.is_multi_worker() && (flags.job.rank || flags.job.world_size || !flags.job.rendezvous.empty()))
     return "--rank, --world-size and --rendezvous are for --strategy multi_worker_mirrored";
+  if (!is_available(all_reduce_algorithm_of(flags.all_reduce)))
+    return "--all-reduce: this build has no MPI; configure with TROUPE_MPI=ON";
   if (flags.is_multi_worker() && flags.parts > 1) return "--parts: multi_worker_mirrored has processes in their place";
   if (flags.parts > flags.replica_count())
     return "--parts: " + std::to_string(flags.parts) + " parts for " + std::to_string(flags.replica_count()) +
@@ -96,8 +98,8 @@ void declare(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--batch-size", flags.batch_size, "rows of a batch of all replicas together")->check(positive);
   app.add_option("--bucket-bytes", flags.bucket_bytes, "size of a bucket of gradients")->check(positive);
-  app.add_option("--all-reduce", flags.all_reduce, "how processes sum: direct, ring or hierarchy")
-      ->check(CLI::IsMember({"direct", "ring", "hierarchy"}));
+  app.add_option("--all-reduce", flags.all_reduce, "how processes sum: direct, ring, hierarchy or mpi")
+      ->check(CLI::IsMember({"direct", "ring", "hierarchy", "mpi"}));
   app.add_option("--sharding", flags.sharding, "how processes share the training data: auto, off, file or data")
       ->check(CLI::IsMember({"auto", "off", "file", "data"}));
   app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")

@@ -60,7 +60,7 @@ struct Binding {
 Binding binding_of(const ClusterOptions& options) {
   const auto host = host_of(options.job.rendezvous);
   if (options.bind.empty()) {
-    if (!is_loopback(host))
+    if (!is_loopback(host) && options.job.world_size > 1)
       throw Error("cluster", "the rendezvous " + options.job.rendezvous +
                                  " lies beyond this machine, and nothing that travels is encrypted: allow it with "
                                  "--bind any, or --bind and an address of this machine in a network that you trust");
@@ -112,7 +112,7 @@ class JoinedCluster final : public Cluster {
   std::vector<std::shared_ptr<Communicator>> communicator(const std::string& name, const std::vector<int>& processes,
                                                           AllReduceAlgorithm all_reduce) override {
     const GroupSurroundings around{
-        rank(), [this](int process) { return members_.at(static_cast<std::size_t>(process)).data.host; },
+        rank(), size(), [this](int process) { return members_.at(static_cast<std::size_t>(process)).data.host; },
         [this](int process, const std::string& link) { return data_->link(process, link); }};
     return make_cluster_group(around, name, processes, all_reduce);
   }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
+#include "troupe/transport/mpi/mpi_communicator.hpp"
 
 namespace troupe {
 
@@ -60,28 +61,33 @@ struct Subgroup {
   const std::vector<int>& processes;
   std::vector<int> ranks;
 
-  Group make(const std::string& name) const {
-    std::vector<int> their_processes;
-    for (const auto rank : ranks) their_processes.push_back(processes[static_cast<std::size_t>(rank)]);
-    return make_direct_group(around, name, their_processes);
+  std::vector<int> processes_of_ranks() const {
+    std::vector<int> theirs;
+    for (const auto rank : ranks) theirs.push_back(processes[static_cast<std::size_t>(rank)]);
+    return theirs;
   }
+  Group make(const std::string& name) const { return make_direct_group(around, name, processes_of_ranks()); }
 };
 
 /// The ranks of each machine, the machines in the order of their first ranks.
-std::vector<std::vector<int>> ranks_by_machine(const GroupSurroundings& around, const std::vector<int>& processes) {
+using MachineOf = std::function<std::string(int process)>;
+std::vector<std::vector<int>> ranks_by_machine(const MachineOf& machine, const std::vector<int>& processes) {
   std::map<std::string, std::size_t> numbers;
   std::vector<std::vector<int>> machines;
   for (std::size_t rank = 0; rank < processes.size(); ++rank) {
-    const auto [known, is_new] = numbers.try_emplace(around.machine_of(processes[rank]), machines.size());
+    const auto [known, is_new] = numbers.try_emplace(machine(processes[rank]), machines.size());
     if (is_new) machines.emplace_back();
     machines[known->second].push_back(static_cast<int>(rank));
   }
   return machines;
 }
 
+/// `make_across(name, leaders)` makes the communicator of the first rank of every machine.
+template <class MakeAcross>
 Group make_hierarchical_group(const GroupSurroundings& around, const std::string& name,
-                              const std::vector<int>& processes) {
-  const auto machines = ranks_by_machine(around, processes);
+                              const std::vector<int>& processes, const MachineOf& machine_of_process,
+                              const MakeAcross& make_across) {
+  const auto machines = ranks_by_machine(machine_of_process, processes);
   std::vector<Hierarchy> parts(processes.size());
   std::vector<int> machine_of(processes.size()), leaders;
   const auto all = make_direct_group(around, name + "/all", processes);
@@ -98,7 +104,7 @@ Group make_hierarchical_group(const GroupSurroundings& around, const std::string
       parts[rank] = {.all = all[rank], .inside = inside[inner], .spread = spread[inner]};
     }
   }
-  const auto across = Subgroup{around, processes, leaders}.make(name + "/across");
+  const auto across = make_across(name + "/across", Subgroup{around, processes, leaders});
   for (std::size_t machine = 0; machine < machines.size(); ++machine)
     parts[static_cast<std::size_t>(leaders[machine])].across = across[machine];
   Group group(processes.size());
@@ -107,6 +113,20 @@ Group make_hierarchical_group(const GroupSurroundings& around, const std::string
     if (parts[rank].all) group[rank] = make_hierarchical_communicator(std::move(parts[rank]));
   }
   return group;
+}
+
+/// One rank a process over MPI, and the others of the process summed before and told after.
+Group make_mpi_group(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes) {
+  const auto across = [&](const std::string& across_name, const Subgroup& leaders) {
+    const auto members = leaders.processes_of_ranks();
+    Group group(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (members[i] == around.process)
+        group[i] = make_mpi_communicator(across_name, members, around.process, around.world_size);
+    return group;
+  };
+  return make_hierarchical_group(
+      around, name, processes, [](int process) { return std::to_string(process); }, across);
 }
 
 }  // namespace
@@ -120,7 +140,11 @@ std::vector<std::shared_ptr<Communicator>> make_cluster_group(const GroupSurroun
     case AllReduceAlgorithm::ring:
       return MeshBuilder(around, name, processes).make(make_ring_communicator);
     case AllReduceAlgorithm::hierarchy:
-      return make_hierarchical_group(around, name, processes);
+      return make_hierarchical_group(
+          around, name, processes, around.machine_of,
+          [](const std::string& across, const Subgroup& leaders) { return leaders.make(across); });
+    case AllReduceAlgorithm::mpi:
+      return make_mpi_group(around, name, processes);
   }
   return {};
 }

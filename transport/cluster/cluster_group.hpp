@@ -12,7 +12,7 @@ namespace troupe {
 
 /// What a process knows of those among which it makes communicators.
 struct GroupSurroundings {
-  int process = 0;
+  int process = 0, world_size = 1;
   /// The machine of a process.
   std::function<std::string(int process)> machine_of;
   /// This process's end of a link to another; both use the same name, once.

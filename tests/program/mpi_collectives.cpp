@@ -1,0 +1,143 @@
+// mpi_collectives [abort]: every collective over MPI against sums made by hand, by all ranks of an MPI job; then, if
+// told so, one that is given up, after which the launcher finds that the job ended badly.
+
+#include <cstdlib>
+#include <iostream>
+#include <numeric>
+#include <vector>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/mpi/mpi_communicator.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr std::chrono::milliseconds kLimit{30'000};
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw Error("mpi_collectives", what);
+}
+
+int number_of(const char* variable) {
+  const auto* text = std::getenv(variable);
+  expect(text != nullptr, std::string(variable) + " is not set: start this with mpirun");
+  return std::atoi(text);
+}
+
+/// int32[count]: 1000 rank, 1000 rank + 1, ...
+Tensor numbers(std::int64_t count, int rank) {
+  const Tensor tensor(Shape{count}, DType::int32);
+  const auto values = tensor.mutable_data<std::int32_t>();
+  std::iota(values.begin(), values.end(), 1'000 * rank);
+  return tensor;
+}
+
+void check_sums(Communicator& group) {
+  const int ranks = group.size();
+  for (const std::int64_t count : {0, 1, 17, 5'000'000}) {
+    const auto tensor = numbers(count, group.rank());
+    group.all_reduce(tensor)->wait(kLimit);
+    for (std::int64_t i = 0; i < count; ++i)
+      expect(tensor.data<std::int32_t>()[i] == 1'000 * ranks * (ranks - 1) / 2 + ranks * i, "a sum is wrong");
+  }
+  const auto part = numbers(3, 0);
+  group.reduce_scatter(numbers(3 * ranks, group.rank()), part)->wait(kLimit);
+  for (int i = 0; i < 3; ++i)
+    expect(part.data<std::int32_t>()[i] == 1'000 * ranks * (ranks - 1) / 2 + ranks * (3 * group.rank() + i),
+           "a scattered sum is wrong");
+}
+
+void check_copies(Communicator& group) {
+  const auto copy = numbers(9, group.rank());
+  group.broadcast(copy, group.size() - 1)->wait(kLimit);
+  expect(copy.data<std::int32_t>()[8] == 1'000 * (group.size() - 1) + 8, "a broadcast is wrong");
+  const Tensor all(Shape{2 * group.size()}, DType::int32);
+  group.all_gather(numbers(2, group.rank()), all)->wait(kLimit);
+  for (int rank = 0; rank < group.size(); ++rank)
+    expect(all.data<std::int32_t>()[2 * rank + 1] == 1'000 * rank + 1, "a gathered part is wrong");
+  group.barrier()->wait(kLimit);
+}
+
+/// Round the ring of ranks, two tensors at a time.
+void check_messages(Communicator& group) {
+  const int next = (group.rank() + 1) % group.size(), previous = (group.rank() + group.size() - 1) % group.size();
+  const Tensor first(Shape{4}, DType::int32), second(Shape{5}, DType::int32);
+  auto receive_first = group.recv(first, previous);
+  auto receive_second = group.recv(second, previous);
+  group.send(numbers(4, group.rank()), next)->wait(kLimit);
+  group.send(numbers(5, group.rank()), next)->wait(kLimit);
+  receive_second->wait(kLimit);
+  receive_first->wait(kLimit);
+  expect(first.data<std::int32_t>()[3] == 1'000 * previous + 3, "the first message is wrong");
+  expect(second.data<std::int32_t>()[4] == 1'000 * previous + 4, "the second message is wrong");
+}
+
+void check_many(Communicator& group) {
+  std::vector<Tensor> tensors;
+  std::vector<std::unique_ptr<Work>> works;
+  for (int i = 0; i < 50; ++i) {
+    tensors.push_back(numbers(100 * i, group.rank()));
+    works.push_back(group.all_reduce(tensors.back()));
+  }
+  for (auto work = works.rbegin(); work != works.rend(); ++work) (*work)->wait(kLimit);
+  for (int i = 1; i < 50; ++i)
+    expect(tensors[static_cast<std::size_t>(i)].data<std::int32_t>()[0] == 500 * group.size() * (group.size() - 1),
+           "one of many sums is wrong");
+}
+
+/// A sum that was given up ends with the reason, and leaves the tensor to the caller.
+void check_abort(Communicator& group) {
+  const auto tensor = numbers(100'000, group.rank());
+  const auto work = group.all_reduce(tensor);
+  group.abort(std::make_shared<Failure>(Failure{.what = "stopped"}));
+  try {
+    work->wait(kLimit);
+  } catch (const Aborted& aborted) {
+    expect(tensor.data<std::int32_t>()[1] == 1'000 * group.rank() + 1, "an aborted sum was written");
+    expect(aborted.failure()->what == "stopped", "the reason of an abort is lost");
+    return;
+  }
+  throw Error("mpi_collectives", "an aborted collective was completed");
+}
+
+void expect_refused() {
+  std::string refusal;
+  try {
+    make_mpi_communicator("other", {0}, 0, 1'000);
+  } catch (const Error& error) {
+    refusal = error.what();
+  }
+  expect(refusal.find("of 1000, but in the MPI job rank") != std::string::npos, "a wrong rank is not refused");
+}
+
+}  // namespace
+
+int main(int argc, char**) {
+  try {
+    const int rank = number_of("OMPI_COMM_WORLD_RANK"), size = number_of("OMPI_COMM_WORLD_SIZE");
+    std::vector<int> processes(static_cast<std::size_t>(size));
+    std::iota(processes.begin(), processes.end(), 0);
+    expect_refused();
+    const auto group = make_mpi_communicator("all", processes, rank, size);
+    check_sums(*group);
+    check_copies(*group);
+    check_messages(*group);
+    check_many(*group);
+    // Only the others' processes take part.
+    if (rank > 0) {
+      const auto others = make_mpi_communicator("others", {processes.begin() + 1, processes.end()}, rank, size);
+      check_sums(*others);
+    }
+    group->barrier()->wait(kLimit);
+    if (rank == 0) std::cout << "mpi_collectives: " << size << " ranks, all correct" << std::endl;
+    if (argc > 1) {
+      check_abort(*group);
+      if (rank == 0) std::cout << "mpi_collectives: aborted as it should" << std::endl;
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << std::endl;
+    return 1;
+  }
+}

@@ -1,0 +1,253 @@
+#include "troupe/transport/mpi/mpi_communicator.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/collective_call.hpp"
+#include "troupe/transport/mpi/mpi_thread.hpp"
+
+namespace troupe {
+
+namespace {
+
+using mpi::expect_success;
+using mpi::MpiThread;
+using mpi::Operation;
+
+MPI_Datatype type_for_sums(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return MPI_FLOAT;
+    case DType::int32:
+      return MPI_INT32_T;
+    case DType::int64:
+      return MPI_INT64_T;
+    default:
+      throw Error("communicator", "there is no sum of " + std::string(name_of(dtype)));
+  }
+}
+
+int count_of(std::int64_t count) {
+  if (count > std::numeric_limits<int>::max())
+    throw Error("mpi", std::to_string(count) + " elements are more than MPI takes at once");
+  return static_cast<int>(count);
+}
+
+int bytes_of(const Tensor& tensor) {
+  return count_of(static_cast<std::int64_t>(tensor.bytes()));
+}
+
+void* memory_of(const Tensor& tensor) {
+  return tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
+}
+
+/// What the works of a communicator share.
+struct MpiGroup {
+  Abort abort;
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Operation>> operations;
+
+  void post(const std::shared_ptr<Operation>& operation) {
+    {
+      std::lock_guard lock(mutex);
+      std::erase_if(operations, [](const auto& known) { return known.expired(); });
+      operations.push_back(operation);
+    }
+    MpiThread::instance().post(operation);
+  }
+
+  void give_up(const FailurePtr& failure) {
+    if (!abort.set(failure)) return;
+    MpiThread::instance().abandon();
+    std::lock_guard lock(mutex);
+    for (const auto& known : operations)
+      if (const auto operation = known.lock(); operation && operation->on_progress) operation->on_progress();
+  }
+};
+
+/// MPI writes to memory of its own, since it cannot be told to stop: a work that has failed must not write any more.
+class MpiWork final : public Work {
+ public:
+  MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string what, Tensor tensor,
+          std::size_t expected_bytes = kAnyBytes)
+      : group_(std::move(group)),
+        operation_(std::move(operation)),
+        what_(std::move(what)),
+        tensor_(std::move(tensor)),
+        expected_bytes_(expected_bytes) {}
+
+  bool advance() override {
+    if (done_) return true;
+    group_->abort.check();
+    if (!operation_->done) return false;
+    try {
+      take();
+    } catch (...) {
+      group_->give_up(failure_now());
+      throw;
+    }
+    return done_ = true;
+  }
+
+  std::string waits_for() const override { return done_ ? "nothing" : what_ + ": another rank has not come"; }
+
+  static constexpr auto kAnyBytes = std::numeric_limits<std::size_t>::max();
+
+ private:
+  void take() {
+    if (!operation_->error.empty()) throw Error("mpi", operation_->error);
+    if (expected_bytes_ != kAnyBytes && operation_->received_bytes != expected_bytes_)
+      throw Error("communicator", what_ + " got " + std::to_string(operation_->received_bytes) + " bytes where " +
+                                      std::to_string(expected_bytes_) + " were expected");
+    if (operation_->to && tensor_.bytes() > 0)
+      std::memcpy(tensor_.mutable_raw(), operation_->to.raw(), tensor_.bytes());
+    tensor_ = {};
+    operation_ = nullptr;
+  }
+
+  std::shared_ptr<MpiGroup> group_;
+  std::shared_ptr<Operation> operation_;
+  std::string what_;
+  Tensor tensor_;
+  std::size_t expected_bytes_;
+  bool done_ = false;
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  explicit MpiCommunicator(MPI_Comm communicator, int rank, int size)
+      : communicator_(communicator), rank_(rank), size_(size) {}
+  // The MPI communicator stays: freeing it is collective, and the others may have died.
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
+    const auto type = type_for_sums(tensor.dtype());
+    const auto count = count_of(tensor.elements());
+    return begin({CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0}, tensor, tensor,
+                 std::move(on_progress),
+                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
+                   return MPI_Iallreduce(memory_of(from), memory_of(to), count, type, MPI_SUM, on, request);
+                 });
+  }
+
+  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
+    expect_rank(root, size_);
+    const auto bytes = bytes_of(tensor);
+    const bool is_root = root == rank_;
+    return begin({CollectiveKind::broadcast, tensor.dtype(), tensor.elements(), root}, tensor,
+                 is_root ? Tensor() : tensor, std::move(on_progress),
+                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
+                   return MPI_Ibcast(memory_of(is_root ? from : to), bytes, MPI_BYTE, root, on, request);
+                 });
+  }
+
+  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
+    expect_multiple("all_gather", output, input, size_);
+    const auto bytes = bytes_of(input);
+    return begin({CollectiveKind::all_gather, input.dtype(), input.elements(), 0}, input, output,
+                 std::move(on_progress),
+                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
+                   return MPI_Iallgather(memory_of(from), bytes, MPI_BYTE, memory_of(to), bytes, MPI_BYTE, on, request);
+                 });
+  }
+
+  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
+    expect_multiple("reduce_scatter", input, output, size_);
+    const auto type = type_for_sums(input.dtype());
+    const auto count = count_of(output.elements());
+    return begin({CollectiveKind::reduce_scatter, input.dtype(), input.elements(), 0}, input, output,
+                 std::move(on_progress),
+                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
+                   return MPI_Ireduce_scatter_block(memory_of(from), memory_of(to), count, type, MPI_SUM, on, request);
+                 });
+  }
+
+  std::unique_ptr<Work> barrier(OnProgress on_progress) override {
+    return begin(
+        {}, Tensor(), Tensor(), std::move(on_progress),
+        [on = communicator_](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); });
+  }
+
+  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
+    expect_rank(to, size_);
+    group_->abort.check();
+    auto operation = std::make_shared<Operation>();
+    operation->from = tensor.clone();
+    operation->begin = [bytes = bytes_of(tensor), to, on = communicator_, from = operation->from] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      expect_success(MPI_Isend(memory_of(from), bytes, MPI_BYTE, to, 0, on, &request), "MPI_Isend");
+      return request;
+    };
+    group_->post(operation);
+    return std::make_unique<CompletedWork>();
+  }
+
+  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+    expect_rank(from, size_);
+    group_->abort.check();
+    auto operation = operation_to(tensor, std::move(on_progress));
+    operation->begin = [bytes = bytes_of(tensor), from, on = communicator_, to = operation->to] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      expect_success(MPI_Irecv(memory_of(to), bytes, MPI_BYTE, from, 0, on, &request), "MPI_Irecv");
+      return request;
+    };
+    group_->post(operation);
+    return std::make_unique<MpiWork>(group_, operation, "recv from rank " + std::to_string(from), tensor,
+                                     tensor.bytes());
+  }
+
+  void abort(FailurePtr failure) override { group_->give_up(failure); }
+
+ private:
+  static std::shared_ptr<Operation> operation_to(const Tensor& tensor, OnProgress on_progress) {
+    auto operation = std::make_shared<Operation>();
+    if (tensor) operation->to = Tensor(tensor.shape(), tensor.dtype());
+    operation->on_progress = std::move(on_progress);
+    return operation;
+  }
+
+  /// `call` begins it, from and to memory that stays until MPI has finished.
+  template <class Call>
+  std::unique_ptr<Work> begin(const CallSignature& signature, const Tensor& from, const Tensor& to,
+                              OnProgress on_progress, Call call) {
+    group_->abort.check();
+    auto operation = operation_to(to, std::move(on_progress));
+    operation->from = from;
+    operation->begin = [call, raw = operation.get(), what = to_string(signature)] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      expect_success(call(raw->from, raw->to, &request), what.c_str());
+      return request;
+    };
+    group_->post(operation);
+    return std::make_unique<MpiWork>(group_, operation, to_string(signature), to);
+  }
+
+  const MPI_Comm communicator_;
+  const int rank_, size_;
+  std::shared_ptr<MpiGroup> group_ = std::make_shared<MpiGroup>();
+};
+
+}  // namespace
+
+bool has_mpi() {
+  return true;
+}
+
+std::shared_ptr<Communicator> make_mpi_communicator(const std::string& name, const std::vector<int>& processes,
+                                                    int process, int world_size) {
+  auto& thread = MpiThread::instance();
+  if (thread.rank() != process || thread.size() != world_size)
+    throw Error("mpi", "this process is rank " + std::to_string(process) + " of " + std::to_string(world_size) +
+                           ", but in the MPI job rank " + std::to_string(thread.rank()) + " of " +
+                           std::to_string(thread.size()) + ": start it with mpirun or the like");
+  const auto own = std::ranges::find(processes, process);
+  if (own == processes.end()) throw Error("mpi", "this process is not in '" + name + "'");
+  return std::make_shared<MpiCommunicator>(thread.join(name, processes), static_cast<int>(own - processes.begin()),
+                                           static_cast<int>(processes.size()));
+}
+
+}  // namespace troupe

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/progress_listener.hpp"
+
+namespace troupe::mpi {
+
+/// Something that MPI does in the background.
+struct Operation {
+  /// Begins it, on MPI's thread; returns what MPI calls it.
+  std::function<MPI_Request()> begin;
+  /// What MPI reads and writes: it holds them until it has finished, whatever becomes of the collective.
+  Tensor from, to;
+  ProgressListener on_progress;
+  std::size_t received_bytes = 0;
+  std::string error;               // if it failed; valid when done
+  std::atomic<bool> done = false;  // the last to be written
+};
+
+/// Throws Error that quotes MPI's text if a call has failed.
+void expect_success(int code, const char* call);
+
+/// The one thread of this process that calls MPI. MPI begins with its first use, and ends with the process.
+class MpiThread {
+ public:
+  /// Throws Error if MPI cannot be initialised.
+  static MpiThread& instance();
+  ~MpiThread();
+  MpiThread(const MpiThread&) = delete;
+  MpiThread& operator=(const MpiThread&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// Any thread. Operations are begun in the order in which they were posted.
+  void post(std::shared_ptr<Operation> operation);
+  /// A rank may never come again: MPI is not finalised, which would wait for it. Any thread.
+  void abandon() { abandoned_ = true; }
+  /// The MPI communicator of some ranks, all of which call this with the same name. Throws Error if one does not come.
+  MPI_Comm join(const std::string& name, const std::vector<int>& ranks);
+
+ private:
+  struct Running {
+    std::shared_ptr<Operation> operation;
+    MPI_Request request;
+  };
+  MpiThread();
+  void initialise();
+  void run();
+  void begin_posted();
+  bool test_running();
+  void wait_for_work();
+
+  int rank_ = 0, size_ = 1;
+  std::mutex mutex_;
+  std::condition_variable posted_;
+  std::deque<std::shared_ptr<Operation>> queue_;
+  bool stopping_ = false;
+  std::atomic<bool> abandoned_ = false;
+  std::vector<Running> running_;  // of the thread
+  int idle_rounds_ = 0;           // of the thread: tests since something happened
+  std::thread thread_;
+};
+
+}  // namespace troupe::mpi
