@@ -35,7 +35,9 @@ FailurePtr read(ByteReader& reader, int depth) {
   failure->actor = reader.get_text(kNameLimit);
   failure->op = reader.get_text(kNameLimit);
   failure->what = reader.get_text(kTextLimit);
-  if (reader.get<std::uint8_t>() == 1) failure->cause = read(reader, depth + 1);
+  const auto more = reader.get<std::uint8_t>();
+  if (more > 1) throw Error("failure", "flag " + std::to_string(more) + " is neither 0 nor 1");
+  if (more == 1) failure->cause = read(reader, depth + 1);
   return failure;
 }
 

@@ -55,7 +55,8 @@ void ClusterRun::add_communicators(SpawnContext& context) const {
   for (const auto& [communicator, processes, all_reduce] : plan_.communicators) {
     if (context.communicators.contains(communicator)) continue;
     const bool takes_part = std::ranges::find(processes, process()) != processes.end();
-    if (takes_part) context.communicators[communicator] = cluster_->communicator(name(communicator), processes, all_reduce);
+    if (takes_part)
+      context.communicators[communicator] = cluster_->communicator(name(communicator), processes, all_reduce);
   }
 }
 

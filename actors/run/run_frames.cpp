@@ -55,7 +55,7 @@ Frame frame_of(const RunOrder& order) {
 
 Frame frame_of(const RunEnd& end) {
   Frame frame{header_of(RunWord::over)};
-  const bool failed = end.phase == RunControl::Phase::failed;
+  const bool failed = end.phase == RunPhase::failed;
   frame.header.slot = (failed ? kFailed : 0) | (end.drained ? kDrained : 0) | (end.stopped ? kStopped : 0);
   if (end.failure) frame.payload = failure_payload(*end.failure);
   return frame;
@@ -74,6 +74,11 @@ RunInfo run_of(const IncomingFrame& frame) {
   RunInfo run;
   for (auto* number : {&run.first_step, &run.max_steps, &run.epoch, &run.first_batch})
     *number = reader.get<std::int64_t>();
+  if (!reader.at_end()) throw Error("run", "bytes follow the numbers of a run");
+  if (run.first_step < 0 || run.max_steps < 0 || run.first_batch < 0)
+    throw Error("run", "a run of " + std::to_string(run.max_steps) + " steps from step " +
+                           std::to_string(run.first_step) + ", batch " + std::to_string(run.first_batch) +
+                           " on is impossible");
   return run;
 }
 
@@ -102,11 +107,15 @@ RunOrder order_of(const IncomingFrame& frame) {
 
 RunEnd end_of(const IncomingFrame& frame) {
   const auto flags = frame.header.slot;
+  if ((flags & ~(kFailed | kDrained | kStopped)) != 0)
+    throw Error("run", "flags " + std::to_string(flags) + " of the end of a run are unknown");
   RunEnd end;
-  end.phase = (flags & kFailed) != 0 ? RunControl::Phase::failed : RunControl::Phase::done;
+  end.phase = (flags & kFailed) != 0 ? RunPhase::failed : RunPhase::done;
   end.drained = (flags & kDrained) != 0;
   end.stopped = (flags & kStopped) != 0;
   if (frame.payload->bytes() > 0) end.failure = failure_of(frame);
+  if ((end.phase == RunPhase::failed) != (end.failure != nullptr))
+    throw Error("run", end.failure ? "a run that has not failed has a failure" : "a run has failed without a failure");
   return end;
 }
 

@@ -79,7 +79,7 @@ void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std
       peer.progress = frame.header.step;
       return;
     case kLost:
-      return lose(failure_of(frame.payload->tensor()), lock);
+      return lose(loss_in(frame, from), lock);
     case kLeaving:
       peer.leaving = true;
       break;
@@ -90,6 +90,15 @@ void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std
       return lose(loss_of(from, "sent a message that this program does not know"), lock);
   }
   changed_.notify_all();
+}
+
+/// What a process says of one that is lost. If that is damaged, it is itself lost: this thread must not throw.
+FailurePtr Membership::loss_in(const IncomingFrame& frame, int from) const {
+  try {
+    return failure_of(frame.payload->tensor());
+  } catch (const Error& error) {
+    return loss_of(from, std::string("sent a damaged message: ") + error.what());
+  }
 }
 
 void Membership::look_for_losses(std::unique_lock<std::mutex>& lock) {

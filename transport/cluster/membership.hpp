@@ -63,6 +63,7 @@ class Membership {
   void watch();
   void receive(std::unique_lock<std::mutex>& lock);
   void take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
+  FailurePtr loss_in(const IncomingFrame& frame, int from) const;
   void beat();
   void look_for_losses(std::unique_lock<std::mutex>& lock);
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);

@@ -4,31 +4,17 @@
 #include <set>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/cluster/member_bytes.hpp"
+#include "troupe/transport/cluster/answer.hpp"
 #include "troupe/transport/lobby.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// What rank 0 answers.
-enum class Answer : std::uint8_t { welcome, refused, go };
-constexpr std::size_t kReasonLimit = 8'192;
 constexpr std::chrono::seconds kLatecomers{2};
 
-std::vector<std::byte> answer_of(Answer kind, const std::string& reason = {}) {
-  ByteWriter writer;
-  writer.put(static_cast<std::uint8_t>(kind));
-  writer.put_text(reason, kReasonLimit);
-  return std::move(writer).take();
-}
-
-std::vector<std::byte> welcome_of(const std::vector<Member>& members) {
-  ByteWriter writer;
-  writer.put(static_cast<std::uint8_t>(Answer::welcome));
-  writer.put(static_cast<std::uint32_t>(members.size()));
-  for (const auto& member : members) write(writer, member);
-  return std::move(writer).take();
+std::vector<std::byte> refusal(const std::string& reason) {
+  return encode(Answer{Answer::Kind::refused, reason});
 }
 
 std::string seconds(std::chrono::milliseconds limit) {
@@ -52,11 +38,12 @@ class Host {
   std::vector<Member> gather(const std::function<void(const std::vector<Member>&)>& know) {
     while (static_cast<int>(guests_.size()) + 1 < options_.job.world_size) admit(next());
     know(members_);
-    for (const auto& [rank, sender] : guests_) lobby_->answer(sender, welcome_of(members_));
+    for (const auto& [rank, sender] : guests_)
+      lobby_->answer(sender, encode(Answer{Answer::Kind::welcome, {}, members_}));
     const auto waited_for = std::exchange(present_, {});
     while (present_.size() < waited_for.size())
       if (const auto rank = rank_of(next().sender)) present_.insert(*rank);
-    for (const auto& [rank, sender] : guests_) lobby_->answer(sender, answer_of(Answer::go));
+    for (const auto& [rank, sender] : guests_) lobby_->answer(sender, encode(Answer{Answer::Kind::go}));
     return members_;
   }
 
@@ -96,14 +83,14 @@ class Host {
 
   /// Somebody else's process, or one too many: the job goes on without it.
   void refuse(const std::string& sender, const std::string& reason) {
-    lobby_->answer(sender, answer_of(Answer::refused, reason));
+    lobby_->answer(sender, refusal(reason));
     notice(reason + "; refused");
   }
 
   /// The job cannot begin: all who are here learn why.
   [[noreturn]] void end_with(const std::string& reason, const std::string& sender = {}) {
-    if (!sender.empty()) lobby_->answer(sender, answer_of(Answer::refused, reason));
-    for (const auto& [rank, guest] : guests_) lobby_->answer(guest, answer_of(Answer::refused, reason));
+    if (!sender.empty()) lobby_->answer(sender, refusal(reason));
+    for (const auto& [rank, guest] : guests_) lobby_->answer(guest, refusal(reason));
     refuse_latecomers(reason);
     throw Error("rendezvous", reason);
   }
@@ -113,8 +100,7 @@ class Host {
     const auto deadline = std::min(deadline_, std::chrono::steady_clock::now() + kLatecomers);
     auto expected = options_.job.world_size - 2 - static_cast<int>(guests_.size());
     while (expected-- > 0)
-      if (const auto message = lobby_->receive(deadline))
-        lobby_->answer(message->sender, answer_of(Answer::refused, reason));
+      if (const auto message = lobby_->receive(deadline)) lobby_->answer(message->sender, refusal(reason));
   }
 
   void notice(const std::string& line) const {
@@ -143,19 +129,26 @@ class Host {
   std::set<int> present_;
 };
 
+Answer decoded(const std::vector<std::byte>& bytes, const std::string& from) {
+  try {
+    return decode_answer(bytes);
+  } catch (const Error& error) {
+    throw Error("rendezvous", "what answers at " + from + " is no rank 0: " + error.what());
+  }
+}
+
 /// What rank 0 has answered. Throws Error if it has refused, or nothing comes in time.
-std::vector<std::byte> next_answer(LobbyVisit& visit, Lobby::Deadline deadline, const RendezvousOptions& options,
-                                   Answer wanted) {
-  auto bytes = visit.receive(deadline);
+Answer next_answer(LobbyVisit& visit, Lobby::Deadline deadline, const RendezvousOptions& options, Answer::Kind wanted) {
+  const auto bytes = visit.receive(deadline);
   if (!bytes)
     throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " does not answer within " +
                                   seconds(options.limit) +
-                                  (wanted == Answer::welcome ? ", or not all ranks have come" : ""));
-  ByteReader reader(*bytes, "rendezvous");
-  const auto kind = static_cast<Answer>(reader.get<std::uint8_t>());
-  if (kind == Answer::refused) throw Error("rendezvous", reader.get_text(kReasonLimit));
-  if (kind != wanted) throw Error("rendezvous", "what answers at " + options.job.rendezvous + " is no rank 0");
-  return std::move(*bytes);
+                                  (wanted == Answer::Kind::welcome ? ", or not all ranks have come" : ""));
+  auto answer = decoded(*bytes, options.job.rendezvous);
+  if (answer.kind == Answer::Kind::refused) throw Error("rendezvous", answer.reason);
+  if (answer.kind != wanted)
+    throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " answers what was not asked");
+  return answer;
 }
 
 std::vector<Member> visit(const RendezvousOptions& options,
@@ -166,17 +159,12 @@ std::vector<Member> visit(const RendezvousOptions& options,
   const auto& job = options.job;
   const auto hello = encode(Hello{job.run_id, job.rank, job.world_size, options.agreement, options.self});
   lobby->send(hello);
-  const auto bytes = next_answer(*lobby, deadline, options, Answer::welcome);
-  ByteReader reader(bytes, "rendezvous");
-  reader.get<std::uint8_t>();
-  const auto count = reader.get<std::uint32_t>();
-  if (count != static_cast<std::uint32_t>(job.world_size))
-    throw Error("rendezvous", "rank 0 lists " + std::to_string(count) + " members");
-  std::vector<Member> members;
-  for (std::uint32_t i = 0; i < count; ++i) members.push_back(read_member(reader));
+  auto members = next_answer(*lobby, deadline, options, Answer::Kind::welcome).members;
+  if (members.size() != static_cast<std::size_t>(job.world_size))
+    throw Error("rendezvous", "rank 0 lists " + std::to_string(members.size()) + " members");
   know(members);
   lobby->send(hello);
-  next_answer(*lobby, deadline, options, Answer::go);
+  next_answer(*lobby, deadline, options, Answer::Kind::go);
   return members;
 }
 
@@ -184,6 +172,7 @@ std::vector<Member> visit(const RendezvousOptions& options,
 
 std::vector<Member> rendezvous(const RendezvousOptions& options,
                                const std::function<void(const std::vector<Member>&)>& know) {
+  if (options.job.world_size == 1) return {options.self};
   return options.job.rank == 0 ? Host(options).gather(know) : visit(options, know);
 }
 

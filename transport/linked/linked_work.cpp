@@ -55,9 +55,9 @@ void LinkedWork::send_inputs() {
 bool LinkedWork::advance() {
   if (done_) return true;
   const auto lock = state_->lock();
-  state_->receive();
-  state_->expect_agreement(number_, signature_);
   try {
+    state_->receive();
+    state_->expect_agreement(number_, signature_);
     return advance_phases();
   } catch (const Aborted&) {
     throw;

@@ -38,9 +38,9 @@ Tensor RingWork::slice(int step_back) const {
 bool RingWork::advance() {
   if (done_) return true;
   const auto lock = state_->lock();
-  state_->receive();
-  state_->expect_agreement(number_, signature_);
   try {
+    state_->receive();
+    state_->expect_agreement(number_, signature_);
     return advance_steps();
   } catch (const Aborted&) {
     throw;

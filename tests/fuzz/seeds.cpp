@@ -1,0 +1,108 @@
+#include "troupe/tests/fuzz/seeds.hpp"
+
+#include "troupe/actors/run/run_frames.hpp"
+#include "troupe/tests/fuzz/frames.hpp"
+#include "troupe/transport/cluster/answer.hpp"
+#include "troupe/transport/linked/rank_state.hpp"
+
+namespace troupe::fuzz {
+
+namespace {
+
+Failure some_failure() {
+  const auto cause = std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] gone"});
+  return {1, 2, "segment 0", "loss", 7, FailureKind::op_error, "[loss] broken", cause};
+}
+
+Member member() {
+  return {{"tcp://a:1", "ipc://@b", "id", "host", 5, 6, 7}, {"tcp://a:2", "", "id2", "host", 5, 6, 7}};
+}
+
+Bytes message(const Frame& frame) {
+  return byte(0) + bytes_of(frame);
+}
+
+Bytes control(int edge, const Tensor& payload = Frame::empty_payload(), std::uint64_t hash = 0) {
+  return message({{.type = FrameType::control, .edge = edge, .generation = hash}, payload});
+}
+
+Seeds frame_seeds() {
+  const Frame tensor{{FrameType::tensor_ready, 7, 1, 2, 11, -3, 1'000'000}, Tensor(Shape{2, 3}, DType::float32)};
+  return {{"tensor", message(tensor)},
+          {"tensor_as_it_is", byte(1) + bytes_of(tensor)},
+          {"scalar", message({{FrameType::tensor_ready}, Tensor::scalar<std::int64_t>(-5)})},
+          {"failure", message({{FrameType::failure_ready, 3}, failure_payload(some_failure())})},
+          {"credit", message({{FrameType::credit_returned, 3, 1, 2}})},
+          {"control", control(3, text("abc"))}};
+}
+
+Seeds run_seeds() {
+  const auto failure = std::make_shared<Failure>(some_failure());
+  const RunInfo run{3, 10, 1, 2};
+  return {{"prepare", message(frame_of(RunOrder(PrepareRun{1, run})))},
+          {"start_sources", message(frame_of(RunOrder(StartSources{5})))},
+          {"pause_sources", message(frame_of(RunOrder(PauseSources{1})))},
+          {"run_until", message(frame_of(RunOrder(RunUntil{5})))},
+          {"abort", message(frame_of(RunOrder(AbortRun{failure})))},
+          {"over", message(frame_of(RunEnd{RunControl::Phase::done, nullptr, true, false}))},
+          {"over_failed", message(frame_of(RunEnd{RunControl::Phase::failed, failure, true, true}))},
+          {"asked", message(frame_of(RunWord::asked, run))},
+          {"failed", message(frame_of(RunWord::failed, failure))},
+          {"paused", message(frame_of(RunWord::paused, 4, 1))}};
+}
+
+/// What the frames say is known only inside of membership.cpp and agreement.cpp.
+Seeds membership_seeds() {
+  const auto lost = control(1, failure_payload(some_failure()));
+  return {
+      {"alive_lost", byte(0) + control(0) + lost}, {"leaving", byte(0) + control(2)}, {"left", byte(1) + control(3)}};
+}
+
+Seeds agreement_seeds() {
+  const auto hash = control(0, text("plan"), 7), other_hash = control(0, text("plan"), 8);
+  return {{"agreed_0", byte(0) + hash},
+          {"differs_0", byte(0) + other_hash + control(2, text("one\nthree"))},
+          {"agreed_1", byte(1) + control(3)},
+          {"differs_1", byte(1) + control(1) + control(4, text("no"))}};
+}
+
+Seeds collective_seeds() {
+  const auto part = [](CollectiveKind kind, std::int64_t elements, std::int64_t sent, int root, linked::Phase phase) {
+    const CallSignature signature{kind, DType::float32, elements, root};
+    return message(
+        {linked::header_of(FrameType::collective_part, signature, 0, phase), Tensor(Shape{sent}, DType::float32)});
+  };
+  const auto ready = message({linked::header_of(FrameType::collective_ready, {}, 0, linked::inputs)});
+  using enum CollectiveKind;
+  return {{"sum", byte(0) + part(all_reduce, 8, 8, 0, linked::inputs)},
+          {"slices", byte(1) + part(all_reduce, 1'040, 528, 0, linked::inputs) +
+                         part(all_reduce, 1'040, 512, 0, linked::results)},
+          {"gather", byte(2) + part(all_gather, 8, 8, 0, linked::inputs)},
+          {"broadcast", byte(3) + part(broadcast, 8, 8, 1, linked::inputs)},
+          {"receive", byte(4) + message({{FrameType::collective_send}, Tensor(Shape{8}, DType::float32)})},
+          {"ready", byte(4) + ready},
+          {"abort", byte(0) + message({{FrameType::collective_abort}, failure_payload(some_failure())})}};
+}
+
+}  // namespace
+
+std::map<std::string, Seeds> all_seeds() {
+  const Answer welcome{Answer::Kind::welcome, {}, {member(), member()}};
+  return {{"agreement", agreement_seeds()},
+          {"answer",
+           {{"welcome", encode(welcome)},
+            {"refused", encode(Answer{Answer::Kind::refused, "seed is 3 on rank 1 but 4 on rank 0"})},
+            {"go", encode(Answer{Answer::Kind::go})}}},
+          {"assembly", assembly_seeds()},
+          {"collective", collective_seeds()},
+          {"failure", {{"chain", encode(some_failure())}, {"empty", encode(Failure{})}}},
+          {"frame", frame_seeds()},
+          {"hello",
+           {{"agreement", encode(Hello{"run", 1, 2, {{"seed", "3"}, {"data", "0123"}}, member()})},
+            {"empty", encode(Hello{})}}},
+          {"membership", membership_seeds()},
+          {"packet", packet_seeds()},
+          {"run_frame", run_seeds()}};
+}
+
+}  // namespace troupe::fuzz
