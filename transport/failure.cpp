@@ -11,8 +11,9 @@ std::string to_string(FailureKind kind) {
 
 std::string to_string(const Failure& failure) {
   const auto& who = failure.op.empty() ? failure.actor : failure.op;
-  // A stall is nobody's op or step: its report says who waits for whom.
-  if (who.empty() || failure.kind == FailureKind::stalled) return failure.what;
+  // A stall, or the loss of a process, is nobody's op or step: the text says who.
+  if (who.empty() || failure.kind == FailureKind::stalled || failure.kind == FailureKind::part_died)
+    return failure.what;
   const auto rank = failure.rank < 0 ? std::string() : ", rank " + std::to_string(failure.rank);
   return failure.what + " (op " + who + ", step " + std::to_string(failure.step) + ", replica " +
          std::to_string(failure.replica) + rank + ")";

@@ -182,6 +182,8 @@ void RunCoordinator::give_up(const FailurePtr& failure) {
   if (outcome_.running()) return fail(failure);
   outcome_.forbid_runs(failure);
   post(AbortRun{failure});
+  // An owner elsewhere may have started the next run.
+  post_end({Phase::failed, failure});
 }
 
 void RunCoordinator::fail(const FailurePtr& failure) {
@@ -193,6 +195,10 @@ void RunCoordinator::fail(const FailurePtr& failure) {
 void RunCoordinator::finish(Phase phase) {
   const RunEnd end{phase, failure_, drained_, stopped_};
   over_ = outcome_.end(end);
+  post_end(end);
+}
+
+void RunCoordinator::post_end(const RunEnd& end) {
   for (auto& part : parts_) {
     part.asked.reset();
     if (part.post_end) orders_.add([post = part.post_end, end] { post(end); });

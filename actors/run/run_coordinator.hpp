@@ -64,6 +64,7 @@ class RunCoordinator final : public RunControl {
   bool all_reported(int part, bool sources_only = false);
   void await_reports();
   void post(const RunOrder& order, bool sources_only = false);
+  void post_end(const RunEnd& end);
   void prepare_if_ready();
   void pause_sources();
   void fail(const FailurePtr& failure);

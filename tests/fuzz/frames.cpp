@@ -1,5 +1,7 @@
 #include "troupe/tests/fuzz/frames.hpp"
 
+#include <algorithm>
+
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/zeromq/packet.hpp"
 
@@ -21,8 +23,9 @@ std::size_t announced(std::span<const std::byte> header) {
 
 std::vector<std::byte> bytes_of(const Frame& frame) {
   const auto header = encode_header(frame);
-  std::vector<std::byte> bytes(header.begin(), header.end());
-  bytes.insert(bytes.end(), frame.payload.raw(), frame.payload.raw() + frame.payload.bytes());
+  std::vector<std::byte> bytes(header.size() + frame.payload.bytes());
+  std::ranges::copy(header, bytes.begin());
+  std::copy_n(frame.payload.raw(), frame.payload.bytes(), bytes.begin() + static_cast<std::ptrdiff_t>(header.size()));
   return bytes;
 }
 

@@ -111,9 +111,8 @@ class JoinedCluster final : public Cluster {
 
   std::vector<std::shared_ptr<Communicator>> communicator(const std::string& name, const std::vector<int>& processes,
                                                           AllReduceAlgorithm all_reduce) override {
-    const GroupSurroundings around{
-        rank(), size(), [this](int process) { return members_.at(static_cast<std::size_t>(process)).data.host; },
-        [this](int process, const std::string& link) { return data_->link(process, link); }};
+    const GroupSurroundings around{rank(), size(), [this](int process) { return host_of_rank(process); },
+                                   [this](int process, const std::string& link) { return data_->link(process, link); }};
     return make_cluster_group(around, name, processes, all_reduce);
   }
 
@@ -152,11 +151,14 @@ class JoinedCluster final : public Cluster {
   }
 
   void watch_over() {
-    MembershipOptions watch{rank(), options_.heartbeat_interval, options_.heartbeat_limit,
-                            [this](int rank) { return describe(rank); }};
+    MembershipOptions watch{.rank = rank(), .interval = options_.heartbeat_interval, .limit = options_.heartbeat_limit};
+    watch.describe = [this](int other) { return describe(other); };
+    watch.is_far = [this](int other) { return host_of_rank(other) != host_of_rank(rank()); };
     membership_ = std::make_unique<Membership>(std::move(watch), star("membership"));
     agreement_ = std::make_unique<AgreementRound>(rank(), star("agreement"), options_.limit, [this] { return lost(); });
   }
+
+  const std::string& host_of_rank(int rank) const { return members_.at(static_cast<std::size_t>(rank)).data.host; }
 
   std::string describe(int rank) const {
     const auto& data = members_.at(static_cast<std::size_t>(rank)).data;

@@ -8,6 +8,9 @@ namespace troupe {
 
 namespace {
 
+// TCP sends its first packet again after 1 s, and after 2 s more.
+constexpr std::chrono::seconds kFirstContact{4};
+
 /// What the frames between members say, in FrameHeader::edge.
 enum Says : std::int32_t { kAlive, kLost, kLeaving, kLeft };
 
@@ -30,7 +33,8 @@ Membership::Membership(MembershipOptions options, std::map<int, std::shared_ptr<
       woken_ = true;
       changed_.notify_all();
     });
-    peers_[rank] = {std::move(link), Clock::now()};
+    const bool is_far = options_.is_far && options_.is_far(rank);
+    peers_[rank] = {std::move(link), Clock::now() + (is_far ? kFirstContact : Clock::duration::zero())};
   }
   thread_ = std::thread([this] { watch(); });
 }

@@ -20,6 +20,9 @@ struct MembershipOptions {
   std::chrono::milliseconds interval{250};
   /// A process that has shown no sign of life for so long is lost.
   std::chrono::milliseconds limit{2'500};
+  /// Whether a rank is reached over a network, where the first packets may be lost: then it has longer for its first
+  /// sign of life.
+  std::function<bool(int rank)> is_far = {};
   /// Of ranks, for people: host and process number.
   std::function<std::string(int rank)> describe;
   /// A number that grows as this process gets on, for the others to report.

@@ -103,9 +103,7 @@ class HierarchicalCommunicator final : public Communicator {
 
   std::unique_ptr<Work> begin(Stages stages) {
     const auto give_up = [parts = parts_](const FailurePtr& failure) { abort_all(parts, failure); };
-    auto work = std::make_unique<StagedWork>(queue_, std::move(stages), give_up);
-    work->advance();
-    return work;
+    return std::make_unique<StagedWork>(queue_, std::move(stages), give_up);
   }
 
   const Hierarchy parts_;

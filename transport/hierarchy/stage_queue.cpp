@@ -6,8 +6,10 @@ namespace troupe::hierarchy {
 
 std::shared_ptr<StagedCollective> StageQueue::add(Stages stages) {
   std::lock_guard lock(mutex_);
-  pending_.push_back(std::make_shared<StagedCollective>(StagedCollective{next_number_++, std::move(stages)}));
-  return pending_.back();
+  auto added = std::make_shared<StagedCollective>(StagedCollective{next_number_++, std::move(stages)});
+  begin_stage(*added);
+  pending_.push_back(added);
+  return added;
 }
 
 bool StageQueue::advance(const StagedCollective& collective) {
@@ -17,19 +19,27 @@ bool StageQueue::advance(const StagedCollective& collective) {
   return collective.complete();
 }
 
-void StageQueue::advance_one(StagedCollective& collective) {
+/// Begins the next stage that has something for this rank, if it is the turn of this collective.
+void StageQueue::begin_stage(StagedCollective& collective) {
   auto& [number, stages, stage, current] = collective;
-  for (; stage < kStages; ++stage) {
-    if (!current) {
-      if (turns_[stage] != number) return;
-      ++turns_[stage];
-      if (stages[stage]) current = stages[stage]();
-    }
-    if (current && !current->advance()) return;
-    current = nullptr;
+  while (!current && stage < kStages && turns_[stage] == number) {
+    ++turns_[stage];
+    if (stages[stage])
+      current = stages[stage]();
+    else
+      ++stage;
+  }
+}
+
+void StageQueue::advance_one(StagedCollective& collective) {
+  begin_stage(collective);
+  while (collective.current && collective.current->advance()) {
+    collective.current = nullptr;
+    ++collective.stage;
+    begin_stage(collective);
   }
   // Whoever lent the tensors counts their handles.
-  stages = {};
+  if (collective.complete()) collective.stages = {};
 }
 
 bool StageQueue::remove(const StagedCollective& collective) {

@@ -32,6 +32,7 @@ struct StagedCollective {
 /// Thread-safe.
 class StageQueue {
  public:
+  /// Begins what can be begun of it. Throws what that throws; then it is not added.
   std::shared_ptr<StagedCollective> add(Stages stages);
   /// Does what can be done for all of them, the earlier first. True if `collective` is complete then. Throws what any
   /// of them throws.
@@ -41,6 +42,7 @@ class StageQueue {
   std::string waits_for(const StagedCollective& collective) const;
 
  private:
+  void begin_stage(StagedCollective& collective);
   void advance_one(StagedCollective& collective);
 
   mutable std::mutex mutex_;

@@ -3,7 +3,14 @@
 namespace troupe::hierarchy {
 
 StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, std::function<void(const FailurePtr&)> give_up)
-    : queue_(std::move(queue)), give_up_(std::move(give_up)), collective_(queue_->add(std::move(stages))) {}
+    : queue_(std::move(queue)), give_up_(std::move(give_up)) {
+  try {
+    collective_ = queue_->add(std::move(stages));
+  } catch (...) {
+    give_up_(failure_now());
+    throw;
+  }
+}
 
 StagedWork::~StagedWork() {
   if (!queue_->remove(*collective_))
