@@ -47,8 +47,14 @@ void LinkedWork::send_inputs() {
     const auto part = steps_.input_for(to);
     if (part.bytes() > kEagerBytes && !ready[to]) continue;
     input_sent_[to] = true;
-    for (std::size_t chunk = 0; chunk < chunks_of(part.elements(), signature_.dtype); ++chunk)
-      outgoing_.send(to, inputs, part_of(part, chunk_of(part.elements(), signature_.dtype, chunk)));
+    for (std::size_t number = 0; number < chunks_of(part.elements(), signature_.dtype); ++number) {
+      const auto chunk = part_of(part, chunk_of(part.elements(), signature_.dtype, number));
+      // A rank that has sent a result has read what it was made of.
+      if (steps_.result)
+        outgoing_.send_unawaited(to, inputs, chunk);
+      else
+        outgoing_.send(to, inputs, chunk);
+    }
   }
 }
 
@@ -135,10 +141,9 @@ bool LinkedWork::combine_chunks() {
 void LinkedWork::combine(const Slice& chunk, const Inputs& chunk_inputs) {
   if (steps_.combine) steps_.combine(chunk, chunk_inputs);
   auto& parts = state_->arrived(number_).parts[inputs];
-  for (int other = 0; other < state_->ranks(); ++other) {
+  for (int other = 0; other < state_->ranks(); ++other)
     if (chunk_inputs[other] != nullptr) parts[other].pop_front();
-    if (steps_.result && other != state_->rank()) outgoing_.send(other, results, part_of(steps_.result(), chunk));
-  }
+  if (steps_.result) outgoing_.send_to_all(results, part_of(steps_.result(), chunk));
 }
 
 bool LinkedWork::take_results() {

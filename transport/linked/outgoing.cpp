@@ -4,6 +4,9 @@ namespace troupe::linked {
 
 namespace {
 
+// Copying that much takes less time than to hear that it was read.
+constexpr std::size_t kCopiedBytes = std::size_t{1} << 20;
+
 /// Held by the frames of one work. When the last of them is gone and the work waits for that, it may be complete.
 std::shared_ptr<const PayloadGuard> held_by_frames(std::shared_ptr<PayloadGuard> guard,
                                                    std::shared_ptr<std::atomic<bool>> awaited,
@@ -24,8 +27,28 @@ void Outgoing::send_ready(int to) {
 void Outgoing::send(int to, Phase phase, const Tensor& payload) {
   auto held = unread_.lock();
   if (!held) unread_ = held = held_by_frames(guard_, awaited_, state_);
-  state_->send(to,
-               {header_of(FrameType::collective_part, signature_, number_, phase), payload, number_, std::move(held)});
+  state_->send(to, frame_of(phase, payload, std::move(held)));
+}
+
+void Outgoing::send_unawaited(int to, Phase phase, const Tensor& payload) {
+  state_->send(to, frame_of(phase, payload, guard_));
+}
+
+void Outgoing::send_to_all(Phase phase, const Tensor& payload) {
+  const bool copies = payload.bytes() <= kCopiedBytes;
+  // The copy is valid as long as a frame holds it, whatever becomes of the collective.
+  const auto frame = copies ? frame_of(phase, payload.clone(), std::make_shared<PayloadGuard>()) : Frame{};
+  for (int to = 0; to < state_->ranks(); ++to) {
+    if (to == state_->rank()) continue;
+    if (copies)
+      state_->send(to, frame);
+    else
+      send(to, phase, payload);
+  }
+}
+
+Frame Outgoing::frame_of(Phase phase, const Tensor& payload, std::shared_ptr<const PayloadGuard> guard) const {
+  return {header_of(FrameType::collective_part, signature_, number_, phase), payload, number_, std::move(guard)};
 }
 
 bool Outgoing::all_read() {

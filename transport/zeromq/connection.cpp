@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
@@ -78,10 +79,15 @@ void Connection::payload_read(std::uint64_t first) {
 }
 
 bool Connection::enqueue(std::int64_t priority, Outgoing outgoing) {
-  std::lock_guard lock(mutex_);
-  if (failure_) return false;
-  queue_.emplace(std::pair{priority, order_++}, std::move(outgoing));
-  pump();
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_) return false;
+    queue_.emplace(std::pair{priority, order_++}, std::move(outgoing));
+    pump();
+  }
+  // The thread of ZeroMQ that writes may have been woken on this core. Were this one to compute on, the kernel would
+  // let it wait for a slice of milliseconds, and with it the peer.
+  std::this_thread::yield();
   return true;
 }
 
