@@ -10,11 +10,11 @@
 #include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/liveness.hpp"
 #include "troupe/actors/run/cluster_run.hpp"
+#include "troupe/actors/run/parts_together.hpp"
 #include "troupe/actors/run/plan_part.hpp"
 #include "troupe/actors/run/progress_watch.hpp"
 #include "troupe/actors/run/run_coordinator.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/link.hpp"
 
 namespace troupe {
 
@@ -26,31 +26,6 @@ constexpr std::chrono::seconds kStopLimit{10};
 std::uint64_t next_generation() {
   static std::atomic<std::uint64_t> generations{0};
   return ++generations;
-}
-
-/// Communicators that no context names are made here: all ranks live in this process.
-void make_communicators(const Plan& plan, std::vector<PartSetup>& parts) {
-  for (const auto& named : plan.communicators) {
-    const bool given = std::any_of(parts.begin(), parts.end(), [&](const PartSetup& part) {
-      return part.context.communicators.contains(named.name);
-    });
-    if (given) continue;
-    const auto group = make_local_group(static_cast<int>(named.processes.size()));
-    for (std::size_t process = 0; process < parts.size(); ++process) {
-      auto& ranks = parts[process].context.communicators[named.name];
-      ranks.resize(group.size());
-      for (std::size_t rank = 0; rank < group.size(); ++rank)
-        if (named.processes[rank] == static_cast<int>(process)) ranks[rank] = group[rank];
-    }
-  }
-}
-
-/// A link between every two parts: links[a][b] is a's end of the link to b.
-std::vector<std::map<int, std::shared_ptr<Link>>> make_links(int parts) {
-  std::vector<std::map<int, std::shared_ptr<Link>>> links(static_cast<std::size_t>(parts));
-  for (int a = 0; a < parts; ++a)
-    for (int b = a + 1; b < parts; ++b) std::tie(links[a][b], links[b][a]) = make_memory_link();
-  return links;
 }
 
 std::vector<PartSetup> one_part(const Runtime& runtime, SpawnContext context) {

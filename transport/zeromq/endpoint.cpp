@@ -1,21 +1,14 @@
 #include "troupe/transport/endpoint.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <map>
 #include <random>
-#include <set>
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/zeromq/assembly.hpp"
-#include "troupe/transport/zeromq/channel.hpp"
-#include "troupe/transport/zeromq/connection.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
+#include "troupe/transport/zeromq/peers.hpp"
+#include "troupe/transport/zeromq/wake_up.hpp"
 
 namespace troupe {
 
@@ -24,15 +17,6 @@ namespace {
 using namespace zeromq;
 
 constexpr std::chrono::milliseconds kIdle{50};
-constexpr std::uint64_t kFnvBasis = 0xCBF29CE484222325, kFnvPrime = 0x100000001B3;
-
-/// The number under which a link travels: FNV-1a of its name.
-std::uint64_t channel_of(const std::string& name) {
-  auto hash = kFnvBasis;
-  for (const unsigned char c : name) hash = (hash ^ c) * kFnvPrime;
-  return hash;
-}
-
 std::string random_identity() {
   constexpr char kDigits[] = "0123456789abcdef";
   std::random_device random;
@@ -40,37 +24,6 @@ std::string random_identity() {
   for (int i = 0; i < 32; ++i) text += kDigits[random() % 16];
   return text;
 }
-
-/// A file descriptor that wakes a thread that polls.
-class WakeUp {
- public:
-  WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    if (descriptor_ < 0) throw Error("endpoint", "no further file descriptor can be opened");
-  }
-  ~WakeUp() { ::close(descriptor_); }
-  WakeUp(const WakeUp&) = delete;
-  WakeUp& operator=(const WakeUp&) = delete;
-
-  int descriptor() const { return descriptor_; }
-  void signal() const { (void)!eventfd_write(descriptor_, 1); }
-  void clear() const {
-    eventfd_t count = 0;
-    (void)!eventfd_read(descriptor_, &count);
-  }
-
- private:
-  int descriptor_;
-};
-
-/// One peer as the courier knows it.
-struct Peer {
-  int number = 0;
-  EndpointAddress address;
-  std::shared_ptr<Connection> connection;
-  std::unique_ptr<Assembly> assembly;
-  std::map<std::uint64_t, std::shared_ptr<Channel>> channels;
-  std::set<std::uint64_t> closed_there;
-};
 
 class ZeroMqEndpoint final : public Endpoint {
  public:
@@ -90,55 +43,21 @@ class ZeroMqEndpoint final : public Endpoint {
     stopping_ = true;
     wake_up_.signal();
     courier_.join();
-    const auto cause = connection_failure("this process has closed its endpoint");
-    for (auto& [number, peer] : peers_) {
-      fail(*peer, cause);
-      if (peer->connection) peer->connection->shut();
-    }
+    peers_.end(connection_failure("this process has closed its endpoint"));
     zmq_socket_monitor(receiver_.handle(), nullptr, 0);
   }
 
   const EndpointAddress& address() const override { return address_; }
 
-  void add_peer(int number, const EndpointAddress& address) override {
-    std::lock_guard lock(mutex_);
-    if (peers_.contains(number)) throw Error("endpoint", "peer " + std::to_string(number) + " is known already");
-    auto peer = std::make_unique<Peer>();
-    peer->number = number;
-    peer->address = address;
-    by_identity_[address.identity] = peer.get();
-    peers_[number] = std::move(peer);
-  }
-
-  std::shared_ptr<Link> link(int number, const std::string& name) override {
-    std::lock_guard lock(mutex_);
-    const auto found = peers_.find(number);
-    if (found == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
-    auto& peer = *found->second;
-    connect(peer);
-    const auto id = channel_of(name);
-    if (!linked_.emplace(number, id).second)
-      throw Error("endpoint", "peer " + std::to_string(number) + " has a link '" + name + "' already");
-    return std::make_shared<ChannelLink>(peer.connection, channel(peer, id), id);
-  }
-
+  void add_peer(int number, const EndpointAddress& address) override { peers_.add(number, address); }
+  std::shared_ptr<Link> link(int number, const std::string& name) override { return peers_.link(number, name); }
   void fail_peer(int number, const FailurePtr& cause) override {
-    Peer* peer = nullptr;
-    {
-      std::lock_guard lock(mutex_);
-      const auto found = peers_.find(number);
-      if (found == peers_.end()) return;
-      peer = found->second.get();
-    }
-    fail(*peer, cause);
+    if (auto* peer = peers_.find(number)) peers_.fail(*peer, cause);
   }
 
   bool drain(std::chrono::milliseconds limit) override {
-    std::unique_lock lock(mutex_);
-    return drained_.wait_for(lock, limit, [this] {
-      return std::ranges::all_of(
-          peers_, [](const auto& peer) { return !peer.second->connection || peer.second->connection->drained(); });
-    });
+    std::unique_lock lock(drain_mutex_);
+    return drained_.wait_for(lock, limit, [this] { return peers_.drained(); });
   }
 
  private:
@@ -159,43 +78,9 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.tcp = "tcp://" + options_.advertised_host + port;
   }
 
-  std::shared_ptr<Channel>& channel(Peer& peer, std::uint64_t id) {
-    auto& channel = peer.channels[id];
-    if (!channel) channel = std::make_shared<Channel>(options_.max_unreceived_bytes);
-    if (peer.closed_there.contains(id)) channel->fail(closed_by(peer));
-    if (peer.connection->failure()) channel->fail(peer.connection->failure());
-    return channel;
-  }
-
-  static FailurePtr closed_by(const Peer& peer) {
-    return std::make_shared<Failure>(Failure{
-        .kind = FailureKind::aborted, .what = "[link] process " + std::to_string(peer.number) + " has closed it"});
-  }
-
-  void connect(Peer& peer) {
-    if (peer.connection) return;
-    const bool same_host = options_.same_host && peer.address.host == address_.host;
-    peer.connection = std::make_shared<Connection>(context_, address_.identity, peer.number, peer.address, same_host);
-    peer.assembly =
-        std::make_unique<Assembly>(peer.connection, options_.max_payload_bytes, options_.max_unreceived_bytes);
-    changed_ = true;
-    wake_up_.signal();
-  }
-
   void give_up(Peer& peer, const FailurePtr& cause) {
     peer.connection->give_up(cause);
-    fail(peer, cause);
-  }
-
-  /// Without the lock: whoever is told may come back.
-  void fail(Peer& peer, const FailurePtr& cause) {
-    std::vector<std::shared_ptr<Channel>> channels;
-    {
-      std::lock_guard lock(mutex_);
-      for (auto& [id, channel] : peer.channels) channels.push_back(channel);
-    }
-    if (peer.connection) peer.connection->fail(cause);
-    for (auto& channel : channels) channel->fail(cause);
+    peers_.fail(peer, cause);
   }
 
   // ---- the courier's thread
@@ -212,16 +97,11 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   std::vector<zmq::pollitem_t> poll_items() {
-    std::lock_guard lock(mutex_);
     std::vector<zmq::pollitem_t> items{{receiver_.handle(), 0, ZMQ_POLLIN, 0},
                                        {nullptr, wake_up_.descriptor(), ZMQ_POLLIN, 0},
                                        {monitor_.handle(), 0, ZMQ_POLLIN, 0}};
-    polled_.clear();
-    for (auto& [number, peer] : peers_) {
-      if (!peer->connection) continue;
-      items.push_back({peer->connection->monitor().handle(), 0, ZMQ_POLLIN, 0});
-      polled_.push_back(peer.get());
-    }
+    polled_ = peers_.connected();
+    for (auto* peer : polled_) items.push_back({peer->connection->monitor().handle(), 0, ZMQ_POLLIN, 0});
     return items;
   }
 
@@ -235,7 +115,7 @@ class ZeroMqEndpoint final : public Endpoint {
       if (!idle && (items[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;
       auto& connection = *polled_[i]->connection;
       connection.poll(idle);
-      if (const auto cause = connection.failure()) fail(*polled_[i], cause);
+      if (const auto cause = connection.failure()) peers_.fail(*polled_[i], cause);
     }
     if (idle) drained_.notify_all();
   }
@@ -258,13 +138,7 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   void take(const std::string& identity, std::vector<zmq::message_t> parts) {
-    Peer* peer = nullptr;
-    {
-      std::lock_guard lock(mutex_);
-      const auto found = by_identity_.find(identity);
-      if (found != by_identity_.end()) peer = found->second;
-      if (peer != nullptr) connect(*peer);
-    }
+    auto* const peer = peers_.sender(identity);
     if (peer == nullptr) return report_stranger("is not known here");
     if (peer->connection->failure()) return;
     try {
@@ -279,34 +153,22 @@ class ZeroMqEndpoint final : public Endpoint {
   void take_packet(Peer& peer, std::vector<zmq::message_t> parts) {
     const auto start = decode_packet({static_cast<const std::byte*>(parts[0].data()), parts[0].size()});
     if (start.header.type == PacketType::given_up)
-      return fail(peer,
-                  connection_failure("process " + std::to_string(peer.number) + " takes nothing more from this one"));
+      return peers_.fail(
+          peer, connection_failure("process " + std::to_string(peer.number) + " takes nothing more from this one"));
     peer.connection->note_received(start.header);
     switch (start.header.type) {
       case PacketType::frame:
       case PacketType::chunk: {
         auto frame = peer.assembly->add(start, std::move(parts[1]));
         if (!frame) return;
-        channel_for(peer, start.header.channel)->deliver(std::move(*frame));
+        peers_.channel(peer, start.header.channel)->deliver(std::move(*frame));
         return;
       }
-      case PacketType::channel_closed: {
-        const auto channel = channel_for(peer, start.header.channel);
-        {
-          std::lock_guard lock(mutex_);
-          peer.closed_there.insert(start.header.channel);
-        }
-        channel->fail(closed_by(peer));
-        return;
-      }
+      case PacketType::channel_closed:
+        return peers_.closed_there(peer, start.header.channel);
       default:
         return;
     }
-  }
-
-  std::shared_ptr<Channel> channel_for(Peer& peer, std::uint64_t id) {
-    std::lock_guard lock(mutex_);
-    return channel(peer, id);
   }
 
   void report_stranger(const std::string& what) {
@@ -319,11 +181,12 @@ class ZeroMqEndpoint final : public Endpoint {
   zmq::context_t context_;
   zmq::socket_t receiver_;
   zmq::socket_t monitor_;
-  std::mutex mutex_;
+  Peers peers_{context_, options_, address_, [this] {
+                 changed_ = true;
+                 wake_up_.signal();
+               }};
+  std::mutex drain_mutex_;
   std::condition_variable drained_;
-  std::map<int, std::unique_ptr<Peer>> peers_;
-  std::map<std::string, Peer*> by_identity_;
-  std::set<std::pair<int, std::uint64_t>> linked_;
   std::vector<Peer*> polled_;  // of the courier
   std::atomic<bool> changed_{true};
   std::atomic<bool> stopping_{false};
