@@ -7,8 +7,13 @@
 
 namespace troupe::linked {
 
+/// Up to here it is cheaper to send all of a tensor to all ranks, and to sum it there, than to wait twice.
+inline constexpr std::size_t kSmallBytes = 4'096;
+
 /// A part travels in chunks of this size, so that one can be summed while the next is on its way.
 inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
+/// A result up to here is copied before it is sent: that takes less time than to hear that all have read it.
+inline constexpr std::size_t kStagedBytes = std::size_t{1} << 20;
 
 /// How many chunks a part has: at least one, which may be empty.
 std::size_t chunks_of(std::int64_t elements, DType dtype);

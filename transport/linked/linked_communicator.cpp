@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "troupe/transport/communicator.hpp"
+#include "troupe/transport/linked/chunks.hpp"
 #include "troupe/transport/linked/linked_sum.hpp"
 #include "troupe/transport/linked/linked_work.hpp"
 #include "troupe/transport/linked/ring_work.hpp"
@@ -10,13 +11,11 @@ namespace troupe {
 namespace {
 
 using linked::Inputs;
+using linked::kSmallBytes;
 using linked::LinkedWork;
 using linked::RankState;
 using linked::RingWork;
 using linked::Steps;
-
-// Up to here it is cheaper to send all of a tensor to all ranks, and to sum it there, than to wait twice.
-constexpr std::size_t kSmallBytes = 4'096;
 
 class ReceiveWork final : public Work {
  public:

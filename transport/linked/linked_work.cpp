@@ -32,8 +32,8 @@ void LinkedWork::begin(Communicator::OnProgress on_progress) {
             elements * static_cast<std::int64_t>(size_of(signature_.dtype)) > static_cast<std::int64_t>(kEagerBytes);
   }
   arrived.most_parts = chunks_;
-  for (int to = 0; large && to < state_->ranks(); ++to)
-    if (to != state_->rank()) outgoing_.send_ready(to);
+  if (large)
+    for (const int to : state_->others()) outgoing_.send_ready(to);
   send_inputs();
   state_->receive();
   state_->expect_agreement(number_, signature_);
@@ -42,8 +42,8 @@ void LinkedWork::begin(Communicator::OnProgress on_progress) {
 /// To all ranks that have room.
 void LinkedWork::send_inputs() {
   const auto& ready = state_->arrived(number_).ready;
-  for (int to = 0; to < state_->ranks(); ++to) {
-    if (to == state_->rank() || input_sent_[to]) continue;
+  for (const int to : state_->others()) {
+    if (input_sent_[to]) continue;
     const auto part = steps_.input_for(to);
     if (part.bytes() > kEagerBytes && !ready[to]) continue;
     input_sent_[to] = true;

@@ -1,11 +1,10 @@
 #include "troupe/transport/linked/outgoing.hpp"
 
+#include "troupe/transport/linked/chunks.hpp"
+
 namespace troupe::linked {
 
 namespace {
-
-// Copying that much takes less time than to hear that it was read.
-constexpr std::size_t kCopiedBytes = std::size_t{1} << 20;
 
 /// Held by the frames of one work. When the last of them is gone and the work waits for that, it may be complete.
 std::shared_ptr<const PayloadGuard> held_by_frames(std::shared_ptr<PayloadGuard> guard,
@@ -35,11 +34,10 @@ void Outgoing::send_unawaited(int to, Phase phase, const Tensor& payload) {
 }
 
 void Outgoing::send_to_all(Phase phase, const Tensor& payload) {
-  const bool copies = payload.bytes() <= kCopiedBytes;
+  const bool copies = payload.bytes() <= kStagedBytes;
   // The copy is valid as long as a frame holds it, whatever becomes of the collective.
   const auto frame = copies ? frame_of(phase, payload.clone(), std::make_shared<PayloadGuard>()) : Frame{};
-  for (int to = 0; to < state_->ranks(); ++to) {
-    if (to == state_->rank()) continue;
+  for (const int to : state_->others()) {
     if (copies)
       state_->send(to, frame);
     else

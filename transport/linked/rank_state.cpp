@@ -39,7 +39,9 @@ Arrived::Arrived(int ranks) : ready(static_cast<std::size_t>(ranks)) {
 }
 
 RankState::RankState(int rank, std::vector<std::shared_ptr<Link>> links)
-    : rank_(rank), links_(std::move(links)), inboxes_(links_.size()) {}
+    : rank_(rank), links_(std::move(links)), inboxes_(links_.size()) {
+  for (int distance = 1; distance < ranks(); ++distance) others_.push_back((rank + distance) % ranks());
+}
 
 void RankState::listen(std::int64_t key, ProgressListener listener) {
   std::lock_guard lock(listeners_mutex_);

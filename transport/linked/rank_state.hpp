@@ -46,6 +46,8 @@ class RankState {
 
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(links_.size()); }
+  /// All other ranks, from the next one on, in which order this one sends: not all send to the same rank at first.
+  const std::vector<int>& others() const { return others_; }
   std::int64_t next_number() { return next_number_++; }
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
@@ -87,6 +89,7 @@ class RankState {
 
   const int rank_;
   const std::vector<std::shared_ptr<Link>> links_;  // by rank; none to itself
+  std::vector<int> others_;
   Abort abort_;
   std::int64_t next_number_ = 0;
   std::map<std::int64_t, Arrived> arrived_;

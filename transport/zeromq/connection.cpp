@@ -11,9 +11,8 @@ namespace troupe::zeromq {
 
 namespace {
 
-// Below this a copy is cheaper than a handle that ZeroMQ gives back, and a message than a read in another process.
+// Up to here a copy is cheaper than a handle that ZeroMQ gives back.
 constexpr std::size_t kCopiedBytes = 4'096;
-constexpr std::size_t kReadInPlaceBytes = 16'384;
 
 /// What ZeroMQ sends from, without a copy.
 struct Sending {

@@ -48,6 +48,8 @@ struct PacketHeader {
 inline constexpr std::size_t kPacketHeaderBytes = 88;
 /// Bytes of a payload in one packet at most.
 inline constexpr std::size_t kPacketBytes = std::size_t{4} << 20;
+/// Below this a message is cheaper than a read in another process.
+inline constexpr std::size_t kReadInPlaceBytes = 16'384;
 
 /// A packet's first part. `frame` follows if the packet begins one.
 struct PacketStart {

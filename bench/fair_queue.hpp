@@ -1,0 +1,65 @@
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <list>
+#include <unordered_map>
+#include <utility>
+
+#include "troupe/bench/collective_schedule.hpp"
+
+namespace troupe::bench {
+
+/// Messages that wait to leave by a port. Every pair of ranks has a connection; its messages leave in their order, and
+/// connections take turns, as those of TCP do.
+class FairQueue {
+ public:
+  bool empty() const { return turns_.empty(); }
+
+  /// `bytes`: of all that travels for the message.
+  void add(const Message& message, std::int64_t bytes) {
+    const std::pair pair{message.from, message.to};
+    auto& waiting = connections_[pair];
+    if (waiting.empty()) turns_.push_back(pair);
+    waiting.push_back({message, bytes});
+  }
+
+  struct Piece {
+    Message message;
+    std::int64_t bytes = 0;
+    bool last = false;  ///< of the message
+  };
+  /// The next piece, of `most` bytes or what is left of a message.
+  Piece take(std::int64_t most) {
+    const auto connection = connections_.find(turns_.front());
+    turns_.pop_front();
+    auto& waiting = connection->second;
+    auto& first = waiting.front();
+    const auto bytes = std::min(most, first.left);
+    first.left -= bytes;
+    const Piece piece{first.message, bytes, first.left == 0};
+    if (piece.last) waiting.pop_front();
+    if (waiting.empty())
+      connections_.erase(connection);
+    else
+      turns_.push_back(connection->first);
+    return piece;
+  }
+
+ private:
+  using RankPair = std::pair<std::int32_t, std::int32_t>;
+  struct Hash {
+    std::size_t operator()(const RankPair& pair) const {
+      return static_cast<std::size_t>(pair.first) * 65'537 + static_cast<std::size_t>(pair.second);
+    }
+  };
+  struct Waiting {
+    Message message;
+    std::int64_t left;
+  };
+
+  std::deque<RankPair> turns_;
+  std::unordered_map<RankPair, std::list<Waiting>, Hash> connections_;
+};
+
+}  // namespace troupe::bench

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "troupe/bench/collective_schedule.hpp"
+#include "troupe/transport/linked/chunks.hpp"
+#include "troupe/transport/linked/rank_state.hpp"
+
+namespace troupe::bench {
+
+/// Which ranks take part in a collective: `ranks` of them, `stride` apart from `first` on.
+struct Members {
+  int first = 0, ranks = 1, stride = 1;
+  std::uint8_t stage = 0;
+};
+
+/// As linked::Steps, in elements of float32.
+struct PartSizes {
+  std::function<std::int64_t(int to)> input_for;
+  std::function<std::int64_t(int from)> elements_from;
+  /// What a rank sends to all in phase `results`; none: there is no such phase.
+  std::function<std::int64_t(int from)> result_of = {};
+  /// Whether this rank adds its own elements to those that come.
+  bool sums = true;
+};
+
+/// The part sizes of an all-reduce without a ring, and of a broadcast from rank 0.
+PartSizes all_reduce_sizes(std::int64_t elements, int ranks, int rank);
+PartSizes broadcast_sizes(std::int64_t elements, int rank);
+
+/// Replays linked::LinkedWork. Ranks are those among the members.
+class LinkedProgram final : public RankProgram {
+ public:
+  LinkedProgram(const Members& members, int rank, PartSizes sizes);
+
+  void begin(RankActions& actions) override;
+  void take(const Message& message) override;
+  bool advance(RankActions& actions) override;
+
+ private:
+  void send_result(RankActions& actions, std::int64_t elements) const;
+  void send_part(RankActions& actions, int to, linked::Phase phase, std::int64_t elements) const;
+  void send_inputs(RankActions& actions);
+  void combine_chunks(RankActions& actions);
+  void combine(RankActions& actions);
+  void take_results(RankActions& actions);
+  Message message(int to, linked::Phase phase, std::int64_t elements) const;
+  int member(int global_rank) const { return (global_rank - members_.first) / members_.stride; }
+
+  const Members members_;
+  const int rank_;
+  const PartSizes sizes_;
+  std::vector<bool> ready_, input_sent_;  // by rank
+  std::vector<int> unsent_;               // ranks that have become ready, or need not
+  std::vector<std::size_t> inputs_from_;  // chunks that have come, by rank
+  std::vector<int> wanted_, come_;        // by chunk: how many ranks send it, how many have
+  std::vector<Message> results_;          // that have come and were not taken
+  std::size_t combined_ = 0, results_wanted_ = 0;
+};
+
+/// Replays linked::RingWork.
+class RingProgram final : public RankProgram {
+ public:
+  RingProgram(int ranks, int rank, std::int64_t elements);
+
+  void begin(RankActions& actions) override;
+  void take(const Message& message) override;
+  bool advance(RankActions& actions) override;
+
+ private:
+  std::int64_t slice(int step_back) const;
+  void send(RankActions& actions, std::int64_t elements) const;
+  void send_first(RankActions& actions);
+  void take_chunk(RankActions& actions, const Message& message);
+
+  const int ranks_, rank_, steps_, next_, previous_;
+  const std::int64_t elements_;
+  std::vector<Message> come_;
+  bool ready_ = false, first_sent_ = false;
+  int step_ = 0;
+  std::size_t chunk_ = 0;
+};
+
+}  // namespace troupe::bench
