@@ -6,7 +6,7 @@
 namespace troupe {
 
 /// How ranks in several processes come to a sum. Each adds in an order of its own, the same from run to run; see
-/// docs/sums.md.
+/// docs/clusters.md.
 enum class AllReduceAlgorithm : std::uint8_t {
   /// Every rank sums its slice of what all send, and sends it to all: two steps, whatever the number of ranks. The bits
   /// of one process.

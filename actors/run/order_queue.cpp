@@ -9,20 +9,26 @@ void OrderQueue::add(std::function<void()> order) {
   orders_.push_back(std::move(order));
 }
 
-void OrderQueue::say_all() {
+std::exception_ptr OrderQueue::say_all() {
+  std::exception_ptr error;
   std::unique_lock lock(mutex_);
-  if (speaker_ != std::thread::id{}) return;
+  if (speaker_ != std::thread::id{}) return error;
   speaker_ = std::this_thread::get_id();
   while (!orders_.empty()) {
     auto order = std::move(orders_.front());
     orders_.pop_front();
     lock.unlock();
-    order();
+    try {
+      order();
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
     order = nullptr;  // what it holds may go with it, and call back too
     lock.lock();
   }
   speaker_ = {};
   changed_.notify_all();
+  return error;
 }
 
 void OrderQueue::wait_until_said(std::chrono::milliseconds limit) {

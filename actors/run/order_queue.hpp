@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -15,8 +16,9 @@ class OrderQueue {
  public:
   /// To be called under the lock of whoever decides; say_all() follows when that is released.
   void add(std::function<void()> order);
-  /// Returns when everything that stood in the queue has been said, or when another call of it is about to.
-  void say_all();
+  /// Returns when everything that stood in the queue has been said, or when another call of it is about to. What an
+  /// order throws does not keep the others from being said; the first is returned.
+  std::exception_ptr say_all();
   /// Waits until all has been said, at most for `limit`; not at all in a call from say_all().
   void wait_until_said(std::chrono::milliseconds limit);
 

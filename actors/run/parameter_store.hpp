@@ -18,9 +18,11 @@ struct TrainingPosition {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
-  /// The data of an epoch that was left in the middle: its rows, and the rows of a batch.
+  /// The data of an epoch that was left in the middle: its rows, the rows of a batch, and a hash of the shards, 0 if
+  /// there are none.
   std::int64_t rows = 0;
   std::int64_t batch_rows = 0;
+  std::int64_t layout = 0;
 
   bool operator==(const TrainingPosition&) const = default;
 };

@@ -23,7 +23,7 @@ class RunControl {
 
   /// A part of this process reports for the first time. Returns its number.
   virtual int join(Post post, bool has_sources) = 0;
-  /// The part goes; nothing is posted to it any more.
+  /// The part goes: nothing is decided for it any more.
   virtual void leave(int part) = 0;
 
   // What the owner of the plan orders.

@@ -56,7 +56,9 @@ void RunCoordinator::leave(int part) {
 RunCoordinator::Handling::~Handling() {
   const bool over = std::exchange(coordinator_.over_, false);
   lock_.unlock();
-  coordinator_.orders_.say_all();
+  if (const auto error = coordinator_.orders_.say_all())
+    coordinator_.give_up(std::make_shared<Failure>(
+        Failure{.actor = "run control", .kind = FailureKind::part_died, .what = "[run] " + text_of(error)}));
   if (over) coordinator_.outcome_.call_back();
 }
 
@@ -164,6 +166,7 @@ void RunCoordinator::failed(const FailurePtr& failure) {
   const Handling handling(*this);
   if (!outcome_.running()) return;
   if (!failure_) failure_ = failure;
+  outcome_.note(failure);
   pause_sources();
 }
 

@@ -14,9 +14,15 @@ void RunOutcome::begin() {
   end_ = {RunPhase::running, nullptr};
 }
 
+void RunOutcome::note(const FailurePtr& failure) {
+  std::lock_guard lock(mutex_);
+  if (end_.phase == RunPhase::running && !end_.failure) end_.failure = failure;
+}
+
 bool RunOutcome::end(const RunEnd& end) {
   std::lock_guard lock(mutex_);
-  if (closed_ || end_.phase == RunPhase::failed) return false;
+  if (end_.phase != RunPhase::running && end.failure && !forbidden_) forbidden_ = end.failure;
+  if (closed_ || end_.phase != RunPhase::running) return false;
   end_ = end;
   changed_.notify_all();
   return true;

@@ -25,7 +25,10 @@ class RunOutcome {
  public:
   /// A run is in progress. Throws Error if one was already, or if none can follow a failure.
   void begin();
-  /// It has ended. False, and nothing happens, if one has failed before or the plan has gone.
+  /// Something has failed, and the run is about to end because of it. The first failure counts.
+  void note(const FailurePtr& failure);
+  /// It has ended. False if none is in progress, which stays as it ended: after a failure none can follow. False, too,
+  /// if the plan has gone.
   bool end(const RunEnd& end);
   /// A run that has ended well stays so, but none can follow. The first failure counts.
   void forbid_runs(const FailurePtr& failure);

@@ -78,7 +78,7 @@ int train(Flags flags) {
   const auto cluster = meet_processes(flags);
   const bool is_first = !cluster || cluster->rank() == 0;
   const auto train_data = training_data(flags, cluster.get());
-  const auto steps_per_epoch = training_batches(train_data, cluster.get());
+  const auto all_data = in_shards(train_data, cluster.get());
   const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000);
   const RuntimeOptions runtime_options{.workers = flags.workers, .cpu_devices = flags.device_count()};
   const Runtime runtime(runtime_options);
@@ -87,17 +87,17 @@ int train(Flags flags) {
   TrainerOptions options{.seed = flags.seed, .grain = flags.grain, .cluster = cluster};
   for (int part = 1; part < flags.parts; ++part) options.other_parts.emplace_back(runtime_options);
   if (!flags.trace.empty()) options.trace = std::make_shared<Trace>();
-  Trainer trainer(runtime, *strategy, model_named(flags.model), flags.make_optimizer(flags.epochs * steps_per_epoch),
+  Trainer trainer(runtime, *strategy, model_named(flags.model), flags.make_optimizer(flags.epochs * all_data.batches()),
                   SoftmaxCrossEntropy{}, options);
-  if (!flags.dump_plan.empty()) write_plan(flags, trainer.training_plan(train_data));
+  if (!flags.dump_plan.empty()) write_plan(flags, trainer.training_plan(all_data));
 
-  if (!flags.report.empty()) memory.planned = memory_of(trainer.training_plan(train_data)).total();
+  if (!flags.report.empty()) memory.planned = memory_of(trainer.training_plan(all_data)).total();
   cpu_allocator()->reset_peak();
 
   std::ostringstream curve;
   curve.precision(9);
   std::optional<InterruptGuard> interrupt(std::in_place);
-  ProgressBar bar(std::cout, isatty(STDOUT_FILENO) != 0, flags.epochs, steps_per_epoch);
+  ProgressBar bar(std::cout, isatty(STDOUT_FILENO) != 0, flags.epochs, all_data.batches());
   const auto fit = trainer.fit(train_data, {
                                                .epochs = flags.epochs,
                                                .on_step =

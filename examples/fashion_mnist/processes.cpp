@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "troupe/ops/data/data_files.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 
 namespace troupe::examples {
@@ -49,10 +50,10 @@ Dataset training_data(const Flags& flags, const Cluster* cluster) {
   return data.shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch);
 }
 
-std::int64_t training_batches(const Dataset& data, const Cluster* cluster) {
-  if (cluster == nullptr || data.sharding() != DataSharding::off) return data.batches();
+Dataset in_shards(const Dataset& data, const Cluster* cluster) {
+  if (cluster == nullptr || data.sharding() != DataSharding::off) return data;
   const std::vector<std::int64_t> rows(static_cast<std::size_t>(cluster->size()), data.rows());
-  return data.in_layout({rows, cluster->rank()}).batches();
+  return data.in_layout({rows, cluster->rank()});
 }
 
 std::filesystem::path path_of_rank(const std::filesystem::path& path, const Cluster* cluster) {

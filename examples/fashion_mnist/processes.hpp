@@ -14,8 +14,8 @@ std::shared_ptr<Cluster> meet_processes(Flags& flags);
 
 /// The training data as the flags say that the processes share them, in batches.
 Dataset training_data(const Flags& flags, const Cluster* cluster);
-/// Batches of an epoch of those, over all processes.
-std::int64_t training_batches(const Dataset& data, const Cluster* cluster);
+/// Those as one shard of all that the processes train on.
+Dataset in_shards(const Dataset& data, const Cluster* cluster);
 
 /// FILE, or FILE.RANK if there are several processes.
 std::filesystem::path path_of_rank(const std::filesystem::path& path, const Cluster* cluster);

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/dataset.hpp"
+#include "troupe/ops/core/hash.hpp"
 
 namespace troupe {
 
@@ -35,6 +36,13 @@ ShardLayout::ShardLayout(std::vector<std::int64_t> rows, int own) : rows_(std::m
                 "there is no shard " + std::to_string(own) + " among " + std::to_string(rows_.size()) + " shards");
 }
 
+std::int64_t ShardLayout::hash() const {
+  if (whole()) return 0;
+  Hash hash;
+  for (const auto rows : rows_) hash.add(rows);
+  return static_cast<std::int64_t>(hash.digest());
+}
+
 std::int64_t ShardLayout::batches(std::int64_t batch_rows) const {
   std::int64_t most = 0;
   for (int shard = 0; shard < shards(); ++shard) {
@@ -60,25 +68,6 @@ ShardLayout::Share ShardLayout::share(std::int64_t batch, std::int64_t batch_row
     own.batch_rows += rows;
   }
   return own;
-}
-
-std::vector<std::filesystem::path> files_of_shard(const std::vector<std::filesystem::path>& files, int shard,
-                                                  int shards) {
-  if (files.size() < static_cast<std::size_t>(shards))
-    throw Error("sharding", std::to_string(files.size()) + (files.size() == 1 ? " file" : " files") +
-                                " cannot be shared by " + std::to_string(shards) +
-                                " processes; share the rows instead");
-  std::vector<std::filesystem::path> own;
-  for (auto i = static_cast<std::size_t>(shard); i < files.size(); i += static_cast<std::size_t>(shards))
-    own.push_back(files[i]);
-  return own;
-}
-
-Dataset read_shard(const std::vector<std::filesystem::path>& files, const ReadFiles& read, int shard, int shards,
-                   DataSharding sharding) {
-  if (sharding == DataSharding::automatic)
-    sharding = files.size() >= static_cast<std::size_t>(shards) ? DataSharding::file : DataSharding::data;
-  return read(sharding == DataSharding::file ? files_of_shard(files, shard, shards) : files).shard(sharding);
 }
 
 }  // namespace troupe

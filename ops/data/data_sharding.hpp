@@ -1,14 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
 namespace troupe {
-
-class Dataset;
 
 /// How the processes of a job share a data set.
 enum class DataSharding : std::uint8_t {
@@ -35,6 +31,8 @@ class ShardLayout {
   int shards() const { return whole() ? 1 : static_cast<int>(rows_.size()); }
   int own() const { return own_; }
   const std::vector<std::int64_t>& rows() const { return rows_; }
+  /// Of the rows of all shards; 0 if there is one.
+  std::int64_t hash() const;
 
   /// Batches of an epoch. Throws Error if a batch has fewer rows than there are shards.
   std::int64_t batches(std::int64_t batch_rows) const;
@@ -53,17 +51,5 @@ class ShardLayout {
   std::vector<std::int64_t> rows_;
   int own_ = 0;
 };
-
-/// Every `shards`-th file, from number `shard` on. Throws Error if there are fewer files than shards.
-std::vector<std::filesystem::path> files_of_shard(const std::vector<std::filesystem::path>& files, int shard,
-                                                  int shards);
-
-/// Reads the samples of some files into one data set.
-using ReadFiles = std::function<Dataset(const std::vector<std::filesystem::path>& files)>;
-/// The data set of process `shard` of `shards`: of its own files, or of all of them where the processes do not share by
-/// files. Trainers whose cluster has these processes know from it how they share. Throws Error if there are fewer files
-/// than processes, and they are to be shared.
-Dataset read_shard(const std::vector<std::filesystem::path>& files, const ReadFiles& read, int shard, int shards,
-                   DataSharding sharding = DataSharding::automatic);
 
 }  // namespace troupe

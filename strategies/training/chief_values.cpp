@@ -28,8 +28,8 @@ std::vector<NamedValue> values_of(const ParameterStore& store) {
   return values;
 }
 
-std::array<std::int64_t, 5> numbers_of(const TrainingPosition& position) {
-  return {position.step, position.epoch, position.batch, position.rows, position.batch_rows};
+std::array<std::int64_t, 6> numbers_of(const TrainingPosition& position) {
+  return {position.step, position.epoch, position.batch, position.rows, position.batch_rows, position.layout};
 }
 
 std::int64_t hash_of(const std::vector<NamedValue>& values, const TrainingPosition& position) {
@@ -61,7 +61,8 @@ std::vector<std::byte> list_of(const std::vector<NamedValue>& values, const Trai
 
 std::vector<NamedValue> read_list(const Tensor& list, TrainingPosition& position) {
   ByteReader reader({list.raw(), list.bytes()}, "chief's values");
-  for (auto* number : {&position.step, &position.epoch, &position.batch, &position.rows, &position.batch_rows})
+  for (auto* number :
+       {&position.step, &position.epoch, &position.batch, &position.rows, &position.batch_rows, &position.layout})
     *number = reader.get<std::int64_t>();
   std::vector<NamedValue> values(reader.get<std::uint64_t>());
   for (auto& [name, version] : values) {

@@ -150,7 +150,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
       on_step(step);
     };
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
-  const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, data.batch_rows()};
+  const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, data.batch_rows(), data.layout().hash()};
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit);
 }
 
@@ -243,9 +243,9 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
     if (firing.inputs[0].bytes() > 0)
       std::memcpy(all.mutable_raw() + row * row_bytes, firing.inputs[0].raw(), firing.inputs[0].bytes());
   });
-  if (has_others() && (data.sharding() == DataSharding::file || data.sharding() == DataSharding::off))
-    throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
   const auto in_order = shared(data.in_order(), nullptr);
+  if (!in_order.layout().whole())
+    throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
   const auto plan =
       spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain), in_order, sink);
   run_to_end(*plan, {});

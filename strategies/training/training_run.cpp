@@ -30,10 +30,12 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
 /// Where the parameters are; in mid-epoch only if that was an epoch of the same data.
 void TrainingRun::resume_position() {
   position_ = store_->position();
-  const bool same_data = data_.rows == position_.rows && data_.batch_rows == position_.batch_rows;
+  const bool same_data =
+      data_.rows == position_.rows && data_.batch_rows == position_.batch_rows && data_.layout == position_.layout;
   if (position_.batch > 0 && !same_data) begin_epoch(position_.epoch + 1);
   position_.rows = data_.rows;
   position_.batch_rows = data_.batch_rows;
+  position_.layout = data_.layout;
 }
 
 void TrainingRun::begin_epoch(std::int64_t epoch) {

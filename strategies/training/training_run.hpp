@@ -65,6 +65,7 @@ struct EpochRows {
 
   std::int64_t rows = 0;
   std::int64_t batch_rows = 1;
+  std::int64_t layout = 0;  ///< ShardLayout::hash()
 };
 
 /// A fit in progress. The actors train on their own threads; this delivers their metrics to the callbacks, and starts

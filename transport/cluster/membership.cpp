@@ -111,7 +111,7 @@ void Membership::look_for_losses(std::unique_lock<std::mutex>& lock) {
   const bool was_away = now - looked_ > options_.limit / 2;
   looked_ = now;
   for (auto& [rank, peer] : peers_) {
-    if (was_away) peer.heard = now;
+    if (was_away) peer.heard = std::max(peer.heard, now);
     if (left_ || (peer.leaving && leaving_)) continue;
     if (const auto cause = peer.link->failure())
       return lose(loss_of(rank, "has died or was cut off: " + cause->what, cause), lock);

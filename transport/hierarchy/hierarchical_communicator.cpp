@@ -64,7 +64,7 @@ class HierarchicalCommunicator final : public Communicator {
     if (parts_.inside) stages[0] = [=, on = parts_.inside] { return on->all_reduce(tensor, progress); };
     if (parts_.across) stages[1] = [=, on = parts_.across] { return on->all_reduce(tensor, progress); };
     if (parts_.spread) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0, progress); };
-    return begin(std::move(stages));
+    return begin(std::move(stages), progress);
   }
 
   std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress progress) override {
@@ -76,7 +76,7 @@ class HierarchicalCommunicator final : public Communicator {
       stages[0] = [=, on = parts_.inside] { return on->broadcast(tensor, inner, progress); };
     if (parts_.across) stages[1] = [=, on = parts_.across] { return on->broadcast(tensor, outer, progress); };
     if (parts_.spread && !at_root) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0, progress); };
-    return begin(std::move(stages));
+    return begin(std::move(stages), progress);
   }
 
   std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
@@ -93,17 +93,20 @@ class HierarchicalCommunicator final : public Communicator {
     return parts_.all->recv(tensor, from, std::move(on_progress));
   }
 
-  void abort(FailurePtr failure) override { abort_all(parts_, failure); }
+  void abort(FailurePtr failure) override { abort_all(parts_, *queue_, failure); }
 
  private:
-  static void abort_all(const Hierarchy& parts, const FailurePtr& failure) {
+  static void abort_all(const Hierarchy& parts, StageQueue& queue, const FailurePtr& failure) {
+    queue.fail(failure);
     for (const auto& part : {parts.all, parts.inside, parts.spread, parts.across})
       if (part) part->abort(failure);
   }
 
-  std::unique_ptr<Work> begin(Stages stages) {
-    const auto give_up = [parts = parts_](const FailurePtr& failure) { abort_all(parts, failure); };
-    return std::make_unique<StagedWork>(queue_, std::move(stages), give_up);
+  std::unique_ptr<Work> begin(Stages stages, const OnProgress& progress) {
+    const auto give_up = [parts = parts_, queue = queue_](const FailurePtr& failure) {
+      abort_all(parts, *queue, failure);
+    };
+    return std::make_unique<StagedWork>(queue_, std::move(stages), progress, give_up);
   }
 
   const Hierarchy parts_;

@@ -1,27 +1,51 @@
 #include "troupe/transport/hierarchy/stage_queue.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace troupe::hierarchy {
 
-std::shared_ptr<StagedCollective> StageQueue::add(Stages stages) {
+std::shared_ptr<StagedCollective> StageQueue::add(Stages stages, ProgressListener on_progress) {
   std::lock_guard lock(mutex_);
-  auto added = std::make_shared<StagedCollective>(StagedCollective{next_number_++, std::move(stages)});
+  abort_.check();
+  auto added =
+      std::make_shared<StagedCollective>(StagedCollective{next_number_++, std::move(on_progress), std::move(stages)});
   begin_stage(*added);
   pending_.push_back(added);
   return added;
 }
 
 bool StageQueue::advance(const StagedCollective& collective) {
-  std::lock_guard lock(mutex_);
-  for (const auto& pending : pending_) advance_one(*pending);
-  std::erase_if(pending_, [](const auto& pending) { return pending->complete(); });
+  std::vector<ProgressListener> completed;
+  {
+    std::lock_guard lock(mutex_);
+    abort_.check();
+    for (const auto& pending : pending_) advance_one(*pending);
+    std::erase_if(pending_, [&](const auto& pending) {
+      if (pending->complete() && pending.get() != &collective) completed.push_back(pending->on_progress);
+      return pending->complete();
+    });
+  }
+  // Nobody else tells their owners: what they had begun is over.
+  for (const auto& listener : completed)
+    if (listener) listener();
   return collective.complete();
+}
+
+void StageQueue::fail(const FailurePtr& failure) {
+  if (!abort_.set(failure)) return;
+  std::vector<ProgressListener> waiting;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& pending : pending_) waiting.push_back(pending->on_progress);
+  }
+  for (const auto& listener : waiting)
+    if (listener) listener();
 }
 
 /// Begins the next stage that has something for this rank, if it is the turn of this collective.
 void StageQueue::begin_stage(StagedCollective& collective) {
-  auto& [number, stages, stage, current] = collective;
+  auto& [number, on_progress, stages, stage, current] = collective;
   while (!current && stage < kStages && turns_[stage] == number) {
     ++turns_[stage];
     if (stages[stage])

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "troupe/transport/collective_call.hpp"
 #include "troupe/transport/communicator.hpp"
 
 namespace troupe::hierarchy {
@@ -20,6 +21,7 @@ using Stages = std::array<BeginStage, kStages>;
 /// A collective that is several, one after the other.
 struct StagedCollective {
   std::int64_t number = 0;
+  ProgressListener on_progress;
   Stages stages;
   std::size_t stage = 0;
   std::unique_ptr<Work> current = nullptr;  // of that stage, once it has begun
@@ -33,10 +35,12 @@ struct StagedCollective {
 class StageQueue {
  public:
   /// Begins what can be begun of it. Throws what that throws; then it is not added.
-  std::shared_ptr<StagedCollective> add(Stages stages);
-  /// Does what can be done for all of them, the earlier first. True if `collective` is complete then. Throws what any
-  /// of them throws.
+  std::shared_ptr<StagedCollective> add(Stages stages, ProgressListener on_progress);
+  /// Does what can be done for all of them, the earlier first. True if `collective` is complete then; of others that
+  /// are, the listeners hear. Throws what any of them throws, and Aborted after fail().
   bool advance(const StagedCollective& collective);
+  /// None can complete any more; all listeners hear. The first failure counts.
+  void fail(const FailurePtr& failure);
   /// Forgets a collective. False if it was not complete.
   bool remove(const StagedCollective& collective);
   std::string waits_for(const StagedCollective& collective) const;
@@ -49,6 +53,7 @@ class StageQueue {
   std::int64_t next_number_ = 0;
   std::array<std::int64_t, kStages> turns_{};  // the number of the collective that begins a stage next
   std::deque<std::shared_ptr<StagedCollective>> pending_;
+  Abort abort_;
 };
 
 }  // namespace troupe::hierarchy

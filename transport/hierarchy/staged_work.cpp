@@ -2,10 +2,14 @@
 
 namespace troupe::hierarchy {
 
-StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, std::function<void(const FailurePtr&)> give_up)
+StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, ProgressListener on_progress,
+                       std::function<void(const FailurePtr&)> give_up)
     : queue_(std::move(queue)), give_up_(std::move(give_up)) {
   try {
-    collective_ = queue_->add(std::move(stages));
+    collective_ = queue_->add(std::move(stages), std::move(on_progress));
+  } catch (const Aborted& aborted) {
+    give_up_(aborted.failure());
+    throw;
   } catch (...) {
     give_up_(failure_now());
     throw;

@@ -11,7 +11,8 @@ namespace troupe::hierarchy {
 class StagedWork final : public Work {
  public:
   /// `give_up` is called if the collective fails, or is destroyed before it is complete: no rank may wait for it.
-  StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, std::function<void(const FailurePtr&)> give_up);
+  StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, ProgressListener on_progress,
+             std::function<void(const FailurePtr&)> give_up);
   ~StagedWork() override;
 
   bool advance() override;

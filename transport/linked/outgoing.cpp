@@ -12,6 +12,8 @@ std::shared_ptr<const PayloadGuard> held_by_frames(std::shared_ptr<PayloadGuard>
                                                    std::weak_ptr<RankState> state) {
   const auto* address = guard.get();
   return {address, [guard = std::move(guard), awaited = std::move(awaited), state = std::move(state)](const auto*) {
+            // Its end and the look at it in all_read() must not miss each other.
+            std::atomic_thread_fence(std::memory_order_seq_cst);
             if (!awaited->load()) return;
             if (const auto alive = state.lock()) alive->notify();
           }};
@@ -51,6 +53,7 @@ Frame Outgoing::frame_of(Phase phase, const Tensor& payload, std::shared_ptr<con
 
 bool Outgoing::all_read() {
   awaited_->store(true);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (unread_.expired()) return true;
   for (int rank = 0; rank < state_->ranks(); ++rank)
     if (rank != state_->rank()) state_->expect_alive(rank);

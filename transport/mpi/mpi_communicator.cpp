@@ -67,7 +67,8 @@ struct MpiGroup {
   }
 };
 
-/// MPI writes to memory of its own, since it cannot be told to stop: a work that has failed must not write any more.
+/// MPI reads and writes memory of its own, since it cannot be told to stop: a work that has failed must not touch its
+/// tensors any more.
 class MpiWork final : public Work {
  public:
   MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string what, Tensor tensor,
@@ -216,7 +217,7 @@ class MpiCommunicator final : public Communicator {
                               OnProgress on_progress, Call call) {
     group_->abort.check();
     auto operation = operation_to(to, std::move(on_progress));
-    operation->from = from;
+    if (from) operation->from = from.clone();
     operation->begin = [call, raw = operation.get(), what = to_string(signature)] {
       MPI_Request request = MPI_REQUEST_NULL;
       expect_success(call(raw->from, raw->to, &request), what.c_str());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <future>
 
 #include "troupe/ops/core/error.hpp"
@@ -12,7 +13,7 @@ namespace troupe::mpi {
 
 namespace {
 
-constexpr std::chrono::seconds kJoinLimit{60};
+constexpr std::chrono::seconds kJoinLimit{60}, kShutLimit{10};
 // MPI has no way to wait for either an operation or a call from outside: so it is asked, soon after something has
 // happened often, then seldom.
 constexpr int kEagerRounds = 1'000;
@@ -29,8 +30,13 @@ void expect_success(int code, const char* call) {
 }
 
 MpiThread& MpiThread::instance() {
-  static MpiThread thread;
-  return thread;
+  // Never destroyed: a call of MPI may outlast all others.
+  static auto* const thread = [] {
+    auto* made = new MpiThread;
+    std::atexit([] { instance().shut(); });
+    return made;
+  }();
+  return *thread;
 }
 
 MpiThread::MpiThread() {
@@ -54,13 +60,13 @@ MpiThread::MpiThread() {
   }
 }
 
-MpiThread::~MpiThread() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
+void MpiThread::shut() {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
   posted_.notify_all();
-  thread_.join();
+  const bool ended = changed_.wait_for(lock, kShutLimit, [this] { return ended_; });
+  lock.unlock();
+  ended ? thread_.join() : thread_.detach();
 }
 
 void MpiThread::initialise() {
@@ -84,6 +90,9 @@ void MpiThread::run() {
   }
   // The launcher cleans up after those that do not finalise.
   if (running_.empty() && !abandoned_) MPI_Finalize();
+  std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
 }
 
 void MpiThread::begin_posted() {
@@ -168,9 +177,9 @@ MPI_Comm MpiThread::join(const std::string& name, const std::vector<int>& ranks)
     return MPI_REQUEST_NULL;
   };
   post(std::move(operation));
-  if (result.wait_for(kJoinLimit) != std::future_status::ready)
-    throw Error("mpi", "not all processes have come to make '" + name + "'");
-  return result.get();
+  if (result.wait_for(kJoinLimit) == std::future_status::ready) return result.get();
+  abandon();
+  throw Error("mpi", "not all processes have come to make '" + name + "'");
 }
 
 }  // namespace troupe::mpi

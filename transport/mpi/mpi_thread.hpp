@@ -21,7 +21,8 @@ namespace troupe::mpi {
 struct Operation {
   /// Begins it, on MPI's thread; returns what MPI calls it.
   std::function<MPI_Request()> begin;
-  /// What MPI reads and writes: it holds them until it has finished, whatever becomes of the collective.
+  /// What MPI reads and writes, and nobody else: it holds them until it has finished, whatever becomes of the
+  /// collective.
   Tensor from, to;
   ProgressListener on_progress;
   std::size_t received_bytes = 0;
@@ -32,12 +33,12 @@ struct Operation {
 /// Throws Error that quotes MPI's text if a call has failed.
 void expect_success(int code, const char* call);
 
-/// The one thread of this process that calls MPI. MPI begins with its first use, and ends with the process.
+/// The one thread of this process that calls MPI. MPI begins with its first use, and ends with the process, which does
+/// not wait for ever for calls of MPI that do.
 class MpiThread {
  public:
   /// Throws Error if MPI cannot be initialised.
   static MpiThread& instance();
-  ~MpiThread();
   MpiThread(const MpiThread&) = delete;
   MpiThread& operator=(const MpiThread&) = delete;
 
@@ -57,6 +58,7 @@ class MpiThread {
   };
   MpiThread();
   void initialise();
+  void shut();
   void run();
   void begin_posted();
   bool test_running();
@@ -64,9 +66,9 @@ class MpiThread {
 
   int rank_ = 0, size_ = 1;
   std::mutex mutex_;
-  std::condition_variable posted_;
+  std::condition_variable posted_, changed_;
   std::deque<std::shared_ptr<Operation>> queue_;
-  bool stopping_ = false;
+  bool stopping_ = false, ended_ = false;
   std::atomic<bool> abandoned_ = false;
   std::vector<Running> running_;  // of the thread
   int idle_rounds_ = 0;           // of the thread: tests since something happened

@@ -22,6 +22,16 @@ TEST_CASE("orders are said in the order in which they were added, those that com
   CHECK(said == std::vector{1, 2, 3});
 }
 
+TEST_CASE("an order that throws does not keep the others from being said") {
+  OrderQueue queue;
+  int said = 0;
+  queue.add([] { throw std::runtime_error("broken"); });
+  queue.add([&] { ++said; });
+  CHECK(queue.say_all());
+  CHECK(said == 1);
+  CHECK_FALSE(queue.say_all());
+}
+
 TEST_CASE("what another thread adds while one speaks is said by the first, and waited for") {
   OrderQueue queue;
   std::promise<void> speaking, added;
