@@ -1,5 +1,8 @@
 #include "troupe/actors/run/remote_part.hpp"
 
+#include <atomic>
+
+#include "troupe/actors/run/one_at_a_time.hpp"
 #include "troupe/actors/run/run_frames.hpp"
 
 namespace troupe {
@@ -9,11 +12,14 @@ struct RemotePart::State {
   std::shared_ptr<Link> link;
   int process;
   int part = -1;
-  std::recursive_mutex receiving;
-  bool gone = false;
+  OneAtATime receiving;
+  std::atomic<bool> gone = false;
 
   void receive() {
-    std::lock_guard lock(receiving);
+    receiving.call([this] { receive_all(); });
+  }
+
+  void receive_all() {
     if (gone) return;
     try {
       while (const auto frame = link->receive()) take(*frame);
@@ -76,7 +82,6 @@ RemotePart::RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_
 
 RemotePart::~RemotePart() {
   state_->link->on_ready({});
-  std::lock_guard lock(state_->receiving);
   state_->gone = true;
 }
 

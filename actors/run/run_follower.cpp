@@ -73,7 +73,10 @@ void RunFollower::failed(const FailurePtr& failure) {
 }
 
 void RunFollower::receive() {
-  std::lock_guard lock(receiving_);
+  receiving_.call([this] { receive_all(); });
+}
+
+void RunFollower::receive_all() {
   try {
     while (const auto frame = link_->receive()) take(*frame);
     if (const auto cause = link_->failure()) lose(cause->what);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 
+#include "troupe/actors/run/one_at_a_time.hpp"
 #include "troupe/actors/run/run_control.hpp"
 #include "troupe/transport/link.hpp"
 
@@ -32,13 +33,14 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
 
  private:
   void receive();
+  void receive_all();
   void take(const IncomingFrame& frame);
   void lose(const std::string& why);
   void post(const RunOrder& order);
   void end(const RunEnd& end);
 
   const std::shared_ptr<Link> link_;
-  std::recursive_mutex receiving_;  // whoever is told of the end may start the next run
+  OneAtATime receiving_;  // whoever is told of the end may start the next run
   std::mutex mutex_;
   Post post_;
 };
