@@ -177,6 +177,14 @@ void look_at(Process& process) {
   look_at(process);
 }
 
+/// Waits until a process says something or ends. That one is stopped shows in no pipe: so not for long.
+void wait_for_news(const std::vector<Process>& processes) {
+  std::vector<pollfd> outputs;
+  for (const auto& process : processes)
+    if (!process.ended) outputs.push_back({process.output, POLLIN, 0});
+  poll(outputs.data(), outputs.size(), 20);
+}
+
 bool all_settled(std::vector<Process>& processes) {
   for (auto& process : processes) look_at(process);
   return std::ranges::all_of(processes, [](const Process& p) { return p.ended || p.stopped; });
@@ -208,8 +216,7 @@ std::string try_fault(const std::string& fault, int world_size, std::uint64_t se
     processes.push_back(start({"process_faults", "child", std::to_string(rank), std::to_string(world_size), port, fault,
                                std::to_string(victim), std::to_string(seed)}));
   const auto begin = Clock::now();
-  while (!all_settled(processes) && Clock::now() - begin < kHangLimit)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  while (!all_settled(processes) && Clock::now() - begin < kHangLimit) wait_for_news(processes);
   const auto since = std::max(begin, processes[static_cast<std::size_t>(victim)].when);
   std::string wrong;
   std::string last_words;

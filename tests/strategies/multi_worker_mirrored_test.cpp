@@ -117,6 +117,38 @@ TEST_CASE("uneven files: every sample counts the same, and the epoch ends with t
     CHECK_THAT(results.front().outcome.losses[i], Catch::Matchers::WithinRel(losses[i], 1e-4));
 }
 
+TEST_CASE("a process without samples of its own takes part in every step") {
+  const auto all = small_dataset(30);
+  const auto results =
+      train_on(2, 1, [&](int rank) { return all.take(rank == 0 ? 30 : 0).batch(10).shard(DataSharding::file); });
+  const auto one = train_in_one(1, all.batch(5));
+  REQUIRE(results.front().outcome.losses.size() == one.losses.size());
+  for (std::size_t i = 0; i < one.losses.size(); ++i)
+    CHECK_THAT(results.front().outcome.losses[i], Catch::Matchers::WithinRel(one.losses[i], 1e-5));
+}
+
+TEST_CASE("a fit goes on within its epoch if all shards are as they were, else with the next epoch") {
+  const auto address = new_address();
+  const auto samples = [](std::int64_t rows) { return small_dataset(rows).batch(16).shard(DataSharding::file); };
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    Runtime runtime({.workers = 1, .cpu_devices = 2});
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(1));
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
+    const auto position_after_step = [&](const Dataset& data) {
+      trainer.fit(data, {.max_steps = 1});
+      const auto position = trainer.parameters().position();
+      return std::pair{position.epoch, position.batch};
+    };
+    CHECK(position_after_step(samples(24)) == std::pair{std::int64_t{0}, std::int64_t{1}});
+    CHECK(position_after_step(samples(24)) == std::pair{std::int64_t{0}, std::int64_t{2}});
+    // Rank 0 has the same samples as before: what rank 1 has decides it there too.
+    CHECK(position_after_step(samples(rank == 0 ? 24 : 20)) == std::pair{std::int64_t{1}, std::int64_t{1}});
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+}
+
 TEST_CASE("processes that do not share go through all samples each") {
   const auto results = train_on(2, 1, [](int) { return data_of_50().shard(DataSharding::off); });
   CHECK(results.front().outcome.losses.size() == 2 * 7);  // 100 samples an epoch

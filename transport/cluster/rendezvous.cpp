@@ -125,7 +125,7 @@ class Host {
   std::unique_ptr<Lobby> lobby_;
   std::vector<Member> members_;
   std::map<int, std::string> guests_;
-  /// Ranks that have done what is waited for now.
+  /// Ranks that have said hello, and then those that have confirmed the answer.
   std::set<int> present_;
 };
 

@@ -2,18 +2,24 @@
 
 namespace troupe::hierarchy {
 
-StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, ProgressListener on_progress,
-                       std::function<void(const FailurePtr&)> give_up)
-    : queue_(std::move(queue)), give_up_(std::move(give_up)) {
+template <class Function>
+auto StagedWork::or_give_up(Function function) {
   try {
-    collective_ = queue_->add(std::move(stages), std::move(on_progress));
+    return function();
   } catch (const Aborted& aborted) {
+    // The ranks of other machines do not share the communicator that failed.
     give_up_(aborted.failure());
     throw;
   } catch (...) {
     give_up_(failure_now());
     throw;
   }
+}
+
+StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, ProgressListener on_progress,
+                       std::function<void(const FailurePtr&)> give_up)
+    : queue_(std::move(queue)), give_up_(std::move(give_up)) {
+  or_give_up([&] { collective_ = queue_->add(std::move(stages), std::move(on_progress)); });
 }
 
 StagedWork::~StagedWork() {
@@ -25,16 +31,7 @@ StagedWork::~StagedWork() {
 }
 
 bool StagedWork::advance() {
-  try {
-    return queue_->advance(*collective_);
-  } catch (const Aborted& aborted) {
-    // The ranks of other machines do not share the communicator that failed.
-    give_up_(aborted.failure());
-    throw;
-  } catch (...) {
-    give_up_(failure_now());
-    throw;
-  }
+  return or_give_up([&] { return queue_->advance(*collective_); });
 }
 
 }  // namespace troupe::hierarchy

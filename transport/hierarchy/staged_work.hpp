@@ -19,6 +19,10 @@ class StagedWork final : public Work {
   std::string waits_for() const override { return queue_->waits_for(*collective_); }
 
  private:
+  /// What the function returns. If it throws, the group is given up first.
+  template <class Function>
+  auto or_give_up(Function function);
+
   std::shared_ptr<StageQueue> queue_;
   std::function<void(const FailurePtr&)> give_up_;
   std::shared_ptr<StagedCollective> collective_;

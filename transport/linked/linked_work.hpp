@@ -1,7 +1,6 @@
 #pragma once
 
-#include "troupe/transport/communicator.hpp"
-#include "troupe/transport/linked/outgoing.hpp"
+#include "troupe/transport/linked/numbered_work.hpp"
 
 namespace troupe::linked {
 
@@ -22,22 +21,18 @@ struct Steps {
   std::function<Tensor(int from)> place_for;
 };
 
-/// A collective in progress on one rank.
-class LinkedWork final : public Work {
+/// A collective in which every rank sends to every other.
+class LinkedWork final : public NumberedWork {
  public:
   LinkedWork(std::shared_ptr<RankState> state, const CallSignature& signature, Steps steps);
-  ~LinkedWork() override;
-
-  /// Sends this rank's inputs. Throws Aborted if the ranks are known not to agree.
-  void begin(Communicator::OnProgress on_progress);
-
-  bool advance() override;
   std::string waits_for() const override;
 
  private:
   enum class Waiting { nothing, for_input, for_result, for_reader };
 
-  bool advance_phases();
+  void begin_steps() override;
+  bool advance_steps() override;
+  void release() override { steps_ = {}; }
   void send_inputs();
   bool combine_chunks();
   void combine(const Slice& chunk, const Inputs& chunk_inputs);
@@ -45,15 +40,10 @@ class LinkedWork final : public Work {
   bool all_read();
   void wait_for(int rank, Waiting why);
 
-  std::shared_ptr<RankState> state_;
-  CallSignature signature_;
   Steps steps_;
-  Outgoing outgoing_;
-  std::int64_t number_ = -1;
   std::vector<bool> input_sent_;      // by rank
   std::vector<std::size_t> results_;  // chunks that were taken, by rank
   std::size_t combined_ = 0, chunks_ = 1;
-  bool done_ = false;
   Waiting waiting_ = Waiting::nothing;
   int waiting_for_ = -1;
 };

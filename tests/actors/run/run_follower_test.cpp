@@ -34,6 +34,16 @@ struct TwoProcesses {
     coordinator->prepared(1, end_here);
     follower->prepared(0, end_there);
   }
+  void start_and_prepare() {
+    start();
+    prepare(kLastStep, kLastStep);
+  }
+  /// Both sources say where they are when told to pause.
+  void pause(std::int64_t step_here, std::int64_t step_there) {
+    const auto run = std::get<PauseSources>(orders_there.back()).run;
+    follower->paused(0, run, step_there);
+    coordinator->paused(1, run, step_here);
+  }
   void finish() {
     coordinator->finished(1);
     follower->finished(0);
@@ -91,12 +101,9 @@ TEST_CASE("a stop in either process ends the run at the furthest step, and both 
   const bool from_follower = GENERATE(false, true);
   TwoProcesses two;
   two.wire();
-  two.start();
-  two.prepare(kLastStep, kLastStep);
+  two.start_and_prepare();
   from_follower ? two.follower->stop() : two.coordinator->stop();
-  const auto pause = last<PauseSources>(two.orders_there);
-  two.follower->paused(0, pause.run, 7);
-  two.coordinator->paused(1, pause.run, 5);
+  two.pause(5, 7);
   CHECK(last<RunUntil>(two.orders_here).end_step == 7);
   CHECK(last<RunUntil>(two.orders_there).end_step == 7);
   two.finish();
@@ -125,12 +132,9 @@ TEST_CASE("a failure in either process drains both, with the same root cause") {
   const bool from_follower = GENERATE(false, true);
   TwoProcesses two;
   two.wire();
-  two.start();
-  two.prepare(kLastStep, kLastStep);
+  two.start_and_prepare();
   from_follower ? two.follower->failed(failure_of("first")) : two.coordinator->failed(failure_of("first"));
-  const auto pause = last<PauseSources>(two.orders_there);
-  two.follower->paused(0, pause.run, 1);
-  two.coordinator->paused(1, pause.run, 1);
+  two.pause(1, 1);
   two.finish();
   for (RunControl* control : std::initializer_list<RunControl*>{two.coordinator.get(), two.follower.get()}) {
     CHECK(control->phase() == RunControl::Phase::failed);
