@@ -7,6 +7,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
+#include "troupe/transport/zeromq/message_memory.hpp"
 #include "troupe/transport/zeromq/peers.hpp"
 #include "troupe/transport/zeromq/wake_up.hpp"
 
@@ -32,6 +33,7 @@ class ZeroMqEndpoint final : public Endpoint {
         context_(make_context()),
         receiver_(make_receiver(context_)),
         monitor_(watch(context_, receiver_, "receiver")) {
+    keep_message_memory();
     address_.identity = random_identity();
     address_.host = host_identity();
     if (options_.same_host) offer_memory(address_);
