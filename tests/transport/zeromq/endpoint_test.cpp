@@ -144,7 +144,7 @@ TEST_CASE("whoever sends more than may wait is cut off") {
   CHECK(eventually([&] { return !ends.a.link().send(numbered(1, 10'000)); }));
   REQUIRE(eventually([&] { return ends.a.link().failure() != nullptr; }));
   CHECK_THAT(ends.a.link().failure()->what, Contains("process 1 takes nothing more"));
-  while (ends.b.link().receive()) {
+  while (ends.b.receive(kLimit)) {
   }
   REQUIRE(ends.b.link().failure());
   CHECK_THAT(ends.b.link().failure()->what, Contains("process 0") && Contains("more than 1000000 bytes"));
