@@ -15,6 +15,10 @@ Strategy::Strategy(std::vector<Place> places) : places_(std::move(places)) {
   if (places_.empty()) throw Error("strategy", "needs at least one replica");
 }
 
+std::int64_t Strategy::step_rows(std::int64_t batch_rows) const {
+  return shares_steps() ? batch_rows : part_of_batch(batch_rows, num_replicas_in_sync(), 0).rows;
+}
+
 std::vector<Place> places_of(const std::vector<Device>& devices) {
   std::vector<Place> places;
   for (const auto& device : devices) places.push_back({0, device});
@@ -57,19 +61,24 @@ void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& 
   const auto fields = fields_read(graph);
   const auto loader = add_input(plan, request, fields, replica);
   const auto batch_info = static_cast<std::int32_t>(fields.size());
-  LowerOptions options{place, replica, {}, 1, make_collective};
+  LowerOptions options{.place = place, .replica = replica, .make_collective = make_collective};
   for (std::int32_t i = 0; i < batch_info; ++i) options.inputs[fields[i]] = {loader, i};
   if (graph.sources(kInput).size() > fields.size()) options.inputs[names::kBatchInfo] = {loader, batch_info};
   const auto outputs = lower(plan, graph, options);
+  add_sink(plan, request, outputs, {loader, batch_info}, replica);
+}
+
+void Strategy::add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,
+                        const OutputRef& batch_info, int replica) const {
   PlanActor sink;
   sink.name = "sink@" + std::to_string(replica);
   sink.role = ActorRole::sink;
-  sink.place = host_side(place);
+  sink.place = host_side(places_.at(replica));
   sink.replica = replica;
   sink.task.kind = request.sink;
   const auto id = plan.add(std::move(sink));
   for (const auto& name : request.sink_inputs) plan.connect(outputs.at(name), id);
-  plan.connect(loader, batch_info, id);
+  plan.connect(batch_info, id);
 }
 
 Plan Strategy::evaluation_plan(const PlanRequest& request) const {

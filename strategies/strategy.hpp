@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ class Strategy {
   /// Replicas whose gradients make one update. Replica r runs at places()[r].
   int num_replicas_in_sync() const { return static_cast<int>(places_.size()); }
   const std::vector<Place>& places() const { return places_; }
+  /// Whether every replica computes a part of each training step. If not, each step is of one of them, and has as many
+  /// rows as the first such part would have.
+  virtual bool shares_steps() const { return true; }
+  /// Rows of a training step, where a batch has so many.
+  std::int64_t step_rows(std::int64_t batch_rows) const;
 
   /// A plan that takes one training step per batch.
   virtual Plan training_plan(const PlanRequest& request) const = 0;
@@ -50,6 +56,9 @@ class Strategy {
   /// Adds loader, graph and sink of one replica to a plan.
   void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, int replica,
                    const std::function<ActorId(Plan&, const Node&)>& make_collective = {}) const;
+  /// Adds the sink of a replica, which reads some outputs of its graph and the batch info.
+  void add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,
+                const OutputRef& batch_info, int replica) const;
   /// An empty plan for the batches of the request.
   Plan empty_plan(const PlanRequest& request) const;
 

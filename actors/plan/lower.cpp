@@ -55,7 +55,7 @@ class Lowering {
   }
 
   void place_source(const Node& node) {
-    if (node.is(kParameter)) add_parameter(node);
+    if (node.is(kParameter)) return place_parameter(node);
     if (!node.is(kInput)) return;
     const auto feeder = options_.inputs.find(node.name);
     if (feeder == options_.inputs.end()) throw Error("lower", "nothing feeds the input '" + node.name + "'");
@@ -64,6 +64,12 @@ class Lowering {
     if (!(fed == info))
       throw Error("lower", "input '" + node.name + "' is " + to_string(info) + " but is fed with " + to_string(fed));
     made_by_[node.outputs[0]] = feeder->second;
+  }
+
+  void place_parameter(const Node& node) {
+    const auto sent = options_.parameters.find(node.name);
+    if (sent == options_.parameters.end()) return add_parameter(node);
+    made_by_[node.outputs[0]] = sent->second;
   }
 
   ParameterRef ref_of(const Node& parameter) const { return {parameter.name, options_.replica}; }
@@ -108,7 +114,7 @@ class Lowering {
   void set_up_update(const Node& node, ActorId actor) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const auto parameter = graph_.root_of(node.inputs[i]);
-      if (!graph_.producer(parameter).is(kParameter))
+      if (!graph_.producer(parameter).is(kParameter) || made_by_[parameter].actor != kNone)
         throw Error("lower", "'" + node.name + "' updates a non-parameter");
       plan_.actors[actor].outputs[i].parameter = ref_of(graph_.producer(parameter));
       if (!updated_by_.try_emplace(parameter, OutputRef{actor, static_cast<std::int32_t>(i)}).second)
@@ -154,10 +160,10 @@ class Lowering {
       inputs.push_back({.info = info, .byte_offset = byte_offset, .constant = source.constant});
       return;
     }
-    if (!source.is(kParameter)) {
-      const auto& made = made_by_[root];
-      return plan_.connect(plan_.edge_of(made.actor, made.output, options_.capacity), actor, info, byte_offset);
-    }
+    const auto& made = made_by_[root];
+    if (made.actor != kNone)
+      return plan_.connect(plan_.edge_of(made.actor, made.output, options_.capacity), actor, info,
+                           made.byte_offset + byte_offset);
     const auto update = updated_by_.find(root);
     if (in_place || update == updated_by_.end()) {
       inputs.push_back({.info = info, .byte_offset = byte_offset, .parameter = ref_of(source)});

@@ -14,6 +14,8 @@ struct LowerOptions {
   int replica = 0;
   /// Who feeds the inputs of the graph, by name.
   std::map<std::string, OutputRef> inputs = {};
+  /// Who sends parameters that lie elsewhere, by name; the graph does not update them.
+  std::map<std::string, OutputRef> parameters = {};
   /// Buffers of every edge.
   std::int32_t capacity = 1;
   /// Makes the actor of a collective node, whose input is connected afterwards. Needed if the graph has any.

@@ -85,7 +85,7 @@ struct PlanTask {
   std::optional<OpCall> call = {};
 };
 
-using ExternalFactory = std::function<caf::actor(caf::actor_system&)>;
+using ExternalFactory = std::function<caf::actor(caf::actor_system&, SpawnContext&)>;
 
 /// A parameter of the plan that an external actor holds during a run.
 struct HeldParameter {

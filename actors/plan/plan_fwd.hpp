@@ -9,6 +9,7 @@
 
 namespace troupe {
 
+struct OutputRef;
 struct Plan;
 struct PlanActor;
 struct PlanParameter;

@@ -93,7 +93,7 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
   const auto& plan = *together_.plan;
   const auto& first = plan.segments[segments[0]];
   const auto& actor = plan.actors[first.actors[0]];
-  if (actor.role == ActorRole::external) return actor.spawn_external(runtime_.system());
+  if (actor.role == ActorRole::external) return actor.spawn_external(runtime_.system(), *context_);
   ExecutorSetup setup{together_.plan, segments, shared_buffers, context_, status, together_.trace, -1, {}};
   const bool own_thread = runtime_.options().own_threads && std::any_of(segments.begin(), segments.end(), [&](auto i) {
                             return plan.segments[i].own_thread;

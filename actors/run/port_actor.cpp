@@ -105,11 +105,33 @@ void PortActor::update_parameter(std::size_t i, const std::function<void(const T
   const auto& tensor = parameter(i);
   const auto& updates = parameters_[i].updates;
   if (!updates) throw Error(name_in_plan(), "only reads parameter " + std::to_string(i));
-  if (updates->writing())
-    throw Error(name_in_plan(), "parameter " + std::to_string(i) + " may be half-written: an update of it has failed");
+  expect_whole(i);
   updates->begin_update();
   write(tensor);
   updates->finish_update();
+}
+
+void PortActor::expect_whole(std::size_t i) const {
+  const auto& updates = parameters_[i].updates;
+  if (updates && updates->writing())
+    throw Error(name_in_plan(), "parameter " + std::to_string(i) + " may be half-written: an update of it has failed");
+}
+
+void PortActor::update_parameters(const std::function<void()>& write) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) expect_whole(i);
+  const auto each = [this](auto note) {
+    for (auto& held : parameters_)
+      if (held.updates) note(*held.updates);
+  };
+  each([](UpdateCounter& updates) { updates.begin_update(); });
+  write();
+  each([](UpdateCounter& updates) { updates.finish_update(); });
+}
+
+std::int64_t PortActor::updates_of(std::size_t i) const {
+  (void)parameter(i);
+  const auto& updates = parameters_[i].updates;
+  return updates ? updates->updates() : 0;
 }
 
 // ---- orders of the supervisor

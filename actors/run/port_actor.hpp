@@ -71,12 +71,18 @@ class PortActor : public Participant {
   const Tensor& parameter(std::size_t i) const;
   /// Writes to parameter i, and counts that as an update. If `write` throws, the parameter is broken after the run.
   void update_parameter(std::size_t i, const std::function<void(const Tensor& parameter)>& write);
+  /// As above, for all parameters that this actor writes to at once.
+  void update_parameters(const std::function<void()>& write);
+  /// How many updates parameter i has had.
+  std::int64_t updates_of(std::size_t i) const;
   /// A run is about to start.
   virtual void on_run(const RunInfo& /*run*/) {}
   /// For handlers of the subclass's own messages, own_handlers(): one that makes a firing possible calls this.
   void poll_again() { work(); }
   /// Sources: the run may go on to this step, not including it.
   std::int64_t end_step() const { return end_step_; }
+  /// Sources with a rule of their own: whether they may send now; not before the run has started, nor while it pauses.
+  bool is_open() const { return open_; }
   std::int64_t step() const { return step_; }
 
  private:
@@ -99,6 +105,7 @@ class PortActor : public Participant {
   std::uint32_t send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
   void send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure);
   void expect_planned(std::uint32_t output, const Tensor& tensor) const;
+  void expect_whole(std::size_t i) const;
   void keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor);
   SentTensor token(std::uint32_t output, std::uint32_t slot);
   bool is_source() const;
@@ -150,7 +157,7 @@ PlanActor external(std::string name, ExternalPorts ports, Arguments... arguments
   actor.declared_inputs = std::move(ports.inputs);
   actor.parameters = std::move(ports.parameters);
   actor.task.kind = "external";
-  actor.spawn_external = [=](caf::actor_system& system) {
+  actor.spawn_external = [=](caf::actor_system& system, SpawnContext&) {
     return caf::actor_cast<caf::actor>(system.spawn<Actor>(arguments...));
   };
   return actor;

@@ -8,13 +8,22 @@
 
 #include "troupe/actors/run/thread_pinning.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
+#include "troupe/strategies/central_storage.hpp"
+#include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
+#include "troupe/strategies/parameter_server.hpp"
 
 namespace troupe::examples {
 
 namespace {
+
+const std::vector<std::string> kStrategies{
+    "one_device", "mirrored", "multi_worker_mirrored", "parameter_server", "central_storage", "local_sgd", "diloco"};
+
+/// Small, as the published experiments have it.
+constexpr double kUsualCompensation = 0.04;
 
 /// CLI11's own check for positive numbers lets NaN pass.
 std::string finite_and_positive(const std::string& text) {
@@ -55,6 +64,16 @@ std::string contradiction(const Flags& flags) {
     return "--replicas: one_device has one replica, not " + std::to_string(flags.replicas);
   if (flags.strategy == "one_device" && given > 1)
     return "--devices: one_device has one device, not " + std::to_string(given);
+  if (!flags.has_servers() && (flags.workers > 0 || flags.servers > 1))
+    return "--servers and --workers are for strategies with parameters on servers";
+  if (flags.strategy == "central_storage" && flags.servers > 1) return "--servers: central_storage has one";
+  if (flags.strategy != "parameter_server" && flags.consistency != "sync")
+    return "--consistency is for --strategy parameter_server";
+  if (flags.staleness > 0 && flags.consistency != "bounded") return "--staleness is for --consistency bounded";
+  if (flags.backup > 0 && flags.consistency != "backup") return "--backup is for --consistency backup";
+  if (flags.backup >= flags.replica_count() && flags.backup > 0)
+    return "--backup: " + std::to_string(flags.backup) + " of " + std::to_string(flags.replica_count()) +
+           " workers leave nobody to wait for";
   if (given > 0 && flags.replicas > 0 && flags.replicas != given)
     return "--devices gives " + std::to_string(given) + " replicas, but --replicas " + std::to_string(flags.replicas);
   if (!flags.is_multi_worker() && (flags.job.rank || flags.job.world_size || !flags.job.rendezvous.empty()))
@@ -80,17 +99,31 @@ void declare_cluster(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0.5, 3600.0));
 }
 
+void declare_servers(CLI::App& app, Flags& flags) {
+  app.add_option("--servers", flags.servers, "servers that hold the parameters")->check(CLI::Range(1, 1024));
+  app.add_option("--workers", flags.workers, "workers that compute gradients (default: every core)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--consistency", flags.consistency, "of the parameters: sync, backup, bounded, async or compensated")
+      ->check(CLI::IsMember({"sync", "backup", "bounded", "async", "compensated"}));
+  app.add_option("--staleness", flags.staleness, "bounded: updates by which parameters may be older than the newest")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--local-steps", flags.local_steps, "local_sgd, diloco: steps between two meetings of the workers")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  app.add_option("--backup", flags.backup, "backup: workers whose gradients an update does not wait for")
+      ->check(CLI::NonNegativeNumber);
+}
+
 void declare(CLI::App& app, Flags& flags) {
   const CLI::Range positive(std::int64_t{1}, std::int64_t{1} << 40);
   app.add_option("--model", flags.model, "mlp or cnn")->check(CLI::IsMember({"mlp", "cnn"}));
-  app.add_option("--strategy", flags.strategy, "one_device, mirrored or multi_worker_mirrored")
-      ->check(CLI::IsMember({"one_device", "mirrored", "multi_worker_mirrored"}));
+  app.add_option("--strategy", flags.strategy, "how the training is distributed")->check(CLI::IsMember(kStrategies));
   app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core), or of each process")
       ->check(CLI::Range(1, 1024));
   app.add_option("--devices", flags.devices, "where the replicas live, such as cpu:0,cpu:1 or cpu:0*2 to share one")
       ->check(check_devices);
   app.add_option("--parts", flags.parts, "spread the replicas over this number of parts, joined by links in memory")
       ->check(CLI::Range(1, 64));
+  declare_servers(app, flags);
   declare_cluster(app, flags);
   app.add_option("--grain", flags.grain_name, "per-op, chains or fused")
       ->check(CLI::IsMember({"per-op", "chains", "fused"}));
@@ -104,7 +137,7 @@ void declare(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"auto", "off", "file", "data"}));
   app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1024}));
-  app.add_option("--workers", flags.workers, "threads of the actor system")->check(CLI::Range(1, 1024));
+  app.add_option("--threads", flags.threads, "of the actor system")->check(CLI::Range(1, 1024));
   app.add_option("--optimizer", flags.optimizer, "sgd, momentum or adam")
       ->check(CLI::IsMember({"sgd", "momentum", "adam"}));
   app.add_option("--lr", flags.learning_rate, "learning rate")->check(finite_and_positive);
@@ -121,8 +154,14 @@ void declare(CLI::App& app, Flags& flags) {
 
 }  // namespace
 
+bool Flags::has_servers() const {
+  return strategy == "parameter_server" || strategy == "central_storage" || strategy == "local_sgd" ||
+         strategy == "diloco";
+}
+
 int Flags::replica_count() const {
   if (strategy == "one_device") return 1;
+  if (has_servers() && workers > 0) return workers;
   if (!devices.empty()) return static_cast<int>(parse_devices(devices).size());
   return replicas > 0 ? replicas : std::max(1, usable_cores() / std::max(1, local_processes));
 }
@@ -137,7 +176,9 @@ std::vector<Device> Flags::local_devices() const {
 Optimizer Flags::make_optimizer(std::int64_t steps) const {
   const double usual = optimizer == "adam" ? 0.002 : (optimizer == "momentum" ? 0.05 : 0.1);
   const auto rate = learning_rate > 0.0 ? learning_rate : usual;
-  const auto lr = schedule == "cosine" && steps > 0 ? Schedule::cosine(rate, steps) : Schedule::constant(rate);
+  // Schedules count updates.
+  const auto updates = consistency == "backup" ? steps / rule().quorum : steps;
+  const auto lr = schedule == "cosine" && updates > 0 ? Schedule::cosine(rate, updates) : Schedule::constant(rate);
   if (optimizer == "adam") return Adam{.lr = lr};
   if (optimizer == "momentum") return Sgd{.lr = lr, .momentum = momentum};
   return Sgd{.lr = lr};
@@ -159,8 +200,26 @@ int Flags::device_count() const {
   return most + 1;
 }
 
+ConsistencyRule Flags::rule() const {
+  if (consistency == "backup") return ConsistencyRule::with_backup(replica_count(), backup);
+  if (consistency == "bounded") return ConsistencyRule::bounded(replica_count(), staleness);
+  if (consistency == "async") return ConsistencyRule::asynchronous(replica_count());
+  if (consistency == "compensated") return ConsistencyRule::compensated(replica_count(), kUsualCompensation);
+  return ConsistencyRule::synchronous(replica_count());
+}
+
+/// The servers of a process have no threads of their own.
+std::vector<Place> Flags::server_places() const {
+  return std::vector<Place>(static_cast<std::size_t>(servers));
+}
+
 std::unique_ptr<Strategy> Flags::make_strategy(const Cluster* cluster) const {
   if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
+  if (strategy == "central_storage") return std::make_unique<CentralStorage>(places(), Place{});
+  if (strategy == "parameter_server") return std::make_unique<ParameterServer>(places(), server_places(), rule());
+  if (strategy == "local_sgd")
+    return std::make_unique<LocalSgd>(places(), server_places(), LocalSgdOptions{.local_steps = local_steps});
+  if (strategy == "diloco") return std::make_unique<DiLoCo>(places(), server_places(), local_steps);
   MirroredOptions options;
   if (bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = bucket_bytes;
   options.all_reduce = all_reduce_algorithm_of(all_reduce);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/shard/consistency_rule.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
@@ -27,7 +28,13 @@ struct Flags {
   std::string all_reduce = "direct";
   std::string sharding = "auto";
   std::int64_t prefetch = 0;
-  int workers = 0;  ///< 0 by default: one a core
+  int threads = 0;  ///< of the actor system; 0 by default: one a core
+  int servers = 1;  ///< that hold the parameters
+  int workers = 0;  ///< 0 by default: every core
+  std::string consistency = "sync";
+  std::int64_t staleness = 0;
+  int backup = 0;
+  std::int64_t local_steps = 8;
   std::string optimizer = "adam";
   double learning_rate = 0.0;  ///< 0 by default: the optimizer's usual one
   std::string schedule = "cosine";
@@ -43,6 +50,8 @@ struct Flags {
   int local_processes = 1;  ///< of the job on this machine, as the launcher says
 
   bool is_multi_worker() const { return strategy == "multi_worker_mirrored"; }
+  /// Parameters lie on servers.
+  bool has_servers() const;
   /// Where the replicas of a process live.
   std::vector<Device> local_devices() const;
 
@@ -56,6 +65,10 @@ struct Flags {
   Optimizer make_optimizer(std::int64_t steps) const;
   /// `cluster` may be null.
   std::unique_ptr<Strategy> make_strategy(const Cluster* cluster) const;
+
+ private:
+  ConsistencyRule rule() const;
+  std::vector<Place> server_places() const;
 };
 
 /// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything

@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -40,6 +42,28 @@ struct TensorMemory {
   std::size_t peak = 0;
 };
 
+/// Pairs of a staleness and how many gradients had it.
+nlohmann::json staleness_of(const Staleness& staleness) {
+  auto pairs = nlohmann::json::array();
+  for (const auto& [updates, gradients] : staleness.applied) pairs.push_back({updates, gradients});
+  return pairs;
+}
+
+/// A line for each staleness, of strategies where there may be any.
+void print(const Staleness& staleness) {
+  if (staleness.dropped == 0 && staleness.applied.size() <= 1) return;
+  std::int64_t all = staleness.dropped;
+  for (const auto& [updates, gradients] : staleness.applied) all += gradients;
+  const auto line = [&](const std::string& name, std::int64_t gradients) {
+    const auto share = static_cast<double>(gradients) / static_cast<double>(all);
+    std::printf("%10s %9lld  %s\n", name.c_str(), static_cast<long long>(gradients),
+                std::string(static_cast<std::size_t>(std::lround(50.0 * share)), '#').c_str());
+  };
+  std::cout << " staleness gradients" << std::endl;
+  for (const auto& [updates, gradients] : staleness.applied) line(std::to_string(updates), gradients);
+  if (staleness.dropped > 0) line("dropped", staleness.dropped);
+}
+
 nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics& test, const Trainer& trainer,
                          const TensorMemory& memory, const Cluster* cluster) {
   return {{"model", flags.model},
@@ -59,6 +83,8 @@ nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics
           {"test_accuracy", test["accuracy"]},
           {"planned_tensor_bytes", memory.planned},
           {"peak_tensor_bytes", memory.peak - memory.before},
+          {"staleness", staleness_of(fit.staleness)},
+          {"dropped_gradients", fit.staleness.dropped},
           {"parameters_hash", trainer.parameters().hash()}};
 }
 
@@ -73,6 +99,10 @@ void check_writable(const Flags& flags) {
   }
 }
 
+std::int64_t steps_of_epoch(const Dataset& data, const Strategy& strategy) {
+  return data.batch(strategy.step_rows(data.batch_rows())).batches();
+}
+
 int train(Flags flags) {
   check_writable(flags);
   const auto cluster = meet_processes(flags);
@@ -80,14 +110,15 @@ int train(Flags flags) {
   const auto train_data = training_data(flags, cluster.get());
   const auto all_data = in_shards(train_data, cluster.get());
   const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000);
-  const RuntimeOptions runtime_options{.workers = flags.workers, .cpu_devices = flags.device_count()};
+  const RuntimeOptions runtime_options{.workers = flags.threads, .cpu_devices = flags.device_count()};
   const Runtime runtime(runtime_options);
   TensorMemory memory{.before = cpu_allocator()->bytes_in_use()};
   const auto strategy = flags.make_strategy(cluster.get());
   TrainerOptions options{.seed = flags.seed, .grain = flags.grain, .cluster = cluster};
   for (int part = 1; part < flags.parts; ++part) options.other_parts.emplace_back(runtime_options);
   if (!flags.trace.empty()) options.trace = std::make_shared<Trace>();
-  Trainer trainer(runtime, *strategy, model_named(flags.model), flags.make_optimizer(flags.epochs * all_data.batches()),
+  const auto epoch_steps = steps_of_epoch(all_data, *strategy);
+  Trainer trainer(runtime, *strategy, model_named(flags.model), flags.make_optimizer(flags.epochs * epoch_steps),
                   SoftmaxCrossEntropy{}, options);
   if (!flags.dump_plan.empty()) write_plan(flags, trainer.training_plan(all_data));
 
@@ -97,7 +128,7 @@ int train(Flags flags) {
   std::ostringstream curve;
   curve.precision(9);
   std::optional<InterruptGuard> interrupt(std::in_place);
-  ProgressBar bar(std::cout, isatty(STDOUT_FILENO) != 0, flags.epochs, all_data.batches());
+  ProgressBar bar(std::cout, isatty(STDOUT_FILENO) != 0, flags.epochs, epoch_steps);
   const auto fit = trainer.fit(train_data, {
                                                .epochs = flags.epochs,
                                                .on_step =
@@ -123,6 +154,7 @@ int train(Flags flags) {
     std::cout << "test loss " << test.loss << "  test accuracy " << test["accuracy"] << "  (" << fit.steps << " steps, "
               << static_cast<std::int64_t>(report["samples_per_second"]) << " samples/s, parameters "
               << trainer.parameters().hash() << ")" << std::endl;
+  if (is_first) print(fit.staleness);
   if (!flags.report.empty()) write_file(path_of_rank(flags.report, cluster.get()), report.dump(2) + "\n");
   if (!flags.loss_curve.empty()) write_file(path_of_rank(flags.loss_curve, cluster.get()), curve.str());
   if (options.trace) options.trace->write(path_of_rank(flags.trace, cluster.get()));

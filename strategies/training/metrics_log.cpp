@@ -35,6 +35,14 @@ void copy_table(const Tensor& sums, MetricTable& table) {
     copy(sums.data<float>());
 }
 
+Failure not_finite(const StepMetrics& part, std::size_t replica) {
+  return {.replica = static_cast<int>(replica),
+          .actor = "sink@" + std::to_string(replica),
+          .op = "loss",
+          .step = part.step,
+          .what = std::string("[loss] is not finite: ") + (std::isnan(part.loss) ? "nan" : "infinite")};
+}
+
 /// The failure of the step number `index` if all replicas here have reported it and a loss among them is not finite.
 /// Whichever reports last finds it, so the first such step is the one that is named, whatever the schedule.
 std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
@@ -44,20 +52,16 @@ std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!here[replica]) continue;
     const auto& part = per_replica[replica][index];
-    if (std::isfinite(part.loss)) continue;
-    return Failure{.replica = static_cast<int>(replica),
-                   .actor = "sink@" + std::to_string(replica),
-                   .op = "loss",
-                   .step = part.step,
-                   .what = std::string("[loss] is not finite: ") + (std::isnan(part.loss) ? "nan" : "infinite")};
+    if (!std::isfinite(part.loss)) return not_finite(part, replica);
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields)
+MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, bool shared_steps)
     : sink_inputs_{names::kLoss}, parts_(std::make_shared<Parts>(replicas)) {
+  parts_->shared_steps = shared_steps;
   const auto graph = forward_graph(spec, fields);
   for (const auto& metric : spec.used_metrics()) {
     auto& column = columns_.emplace_back(Column{metric.name, sink_inputs_.size(), kRows});
@@ -66,6 +70,17 @@ MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector
     column.count = sink_inputs_.size();
     sink_inputs_.push_back(names::metric_count(metric.name));
   }
+}
+
+Staleness MetricsLog::staleness(std::int64_t steps) const {
+  auto counted = staleness_->counted();
+  if (counted == Staleness{} && steps > 0)
+    counted.applied[0] = steps * static_cast<std::int64_t>(parts_->per_replica.size());
+  return counted;
+}
+
+void MetricsLog::begin(std::int64_t first_step) {
+  next_step_ = first_step;
 }
 
 void StepQueue::push(StepMetrics& report) {
@@ -91,9 +106,10 @@ void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, 
     throw Error("metrics", "the strategy gives the sink " + std::to_string(firing.inputs.size()) + " inputs, not " +
                                std::to_string(wanted) +
                                ": the outputs in PlanRequest::sink_inputs, then the batch info");
-  part.step = firing.step;
+  const auto batch = BatchInfo::read(firing.inputs.back());
+  part.step = batch.step;
   part.loss = number_of(firing.inputs[0]);
-  part.rows = BatchInfo::read(firing.inputs.back()).rows;
+  part.rows = batch.rows;
   auto& entries = part.values.mutable_entries();
   entries.resize(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -119,9 +135,12 @@ TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
           read(columns, firing, part);
           std::lock_guard lock(parts->mutex);
           auto& steps = parts->per_replica[replica];
+          const bool finite = std::isfinite(part.loss);
+          const auto alone = finite ? std::nullopt : std::optional(not_finite(part, static_cast<std::size_t>(replica)));
           steps.push(part);
           if (!stop || parts->ended) return;
-          const auto failure = non_finite_loss(parts->per_replica, parts->here, steps.size() - 1);
+          const auto failure =
+              parts->shared_steps ? non_finite_loss(parts->per_replica, parts->here, steps.size() - 1) : alone;
           parts->ended = failure.has_value();
           if (failure) throw EndRun(*failure);
         });
@@ -195,6 +214,7 @@ std::vector<ReplicaReport> MetricsLog::pop_own() {
 /// Puts together in taken_ what all replicas have reported. Returns the number of steps.
 std::size_t MetricsLog::take_from_all() {
   std::lock_guard lock(parts_->mutex);
+  if (!parts_->shared_steps) return take_in_order();
   auto& per_replica = parts_->per_replica;
   const auto count = std::ranges::min_element(per_replica, {}, &StepQueue::size)->size();
   if (taken_.size() < count) taken_.resize(std::max({kStepsAtFirst, count, 2 * taken_.size()}), per_replica[0][0]);
@@ -215,6 +235,19 @@ std::size_t MetricsLog::take_from_all() {
     }
   }
   return count;
+}
+
+/// The steps of single replicas, as far as none is missing in between.
+std::size_t MetricsLog::take_in_order() {
+  std::size_t count = 0;
+  const auto has_next = [&](const StepQueue& queue) { return queue.size() > 0 && queue[0].step == next_step_; };
+  for (;; ++count, ++next_step_) {
+    const auto queue = std::ranges::find_if(parts_->per_replica, has_next);
+    if (queue == parts_->per_replica.end()) return count;
+    if (taken_.size() <= count) taken_.resize(std::max(kStepsAtFirst, 2 * count), (*queue)[0]);
+    taken_[count] = (*queue)[0];
+    queue->pop();
+  }
 }
 
 }  // namespace troupe

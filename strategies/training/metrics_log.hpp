@@ -9,6 +9,7 @@
 
 #include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/actors/run/task.hpp"
+#include "troupe/actors/shard/staleness_log.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/strategies/training/metrics_exchange.hpp"
 #include "troupe/strategies/training/training_graph.hpp"
@@ -34,13 +35,21 @@ class StepQueue {
 /// Collects what the sinks of all replicas report and puts it together step by step, in replica order. Thread-safe.
 class MetricsLog {
  public:
-  MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields);
+  /// With shared steps every replica reports each step, else one of them does.
+  MetricsLog(int replicas, const TrainingSpec& spec, const std::vector<Field>& fields, bool shared_steps = true);
+
+  /// A run begins with that step.
+  void begin(std::int64_t first_step);
 
   /// Outputs of the graph that a sink reads, before the batch info.
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
+  /// Counts the gradients that the shards of a plan apply.
+  const std::shared_ptr<StalenessLog>& staleness_log() const { return staleness_; }
+  /// As it has counted; in a plan without shards, all gradients of so many steps were applied at once.
+  Staleness staleness(std::int64_t steps) const;
   /// The task of the sinks of all replicas.
   TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
-  /// The steps that all replicas have reported since the last call, oldest first; valid until the next one. Waits for
+  /// The steps that are whole since the last call, oldest first; valid until the next one. Waits for
   /// those of other processes, for `limit` at most.
   std::span<const StepMetrics> take(std::chrono::milliseconds limit = {});
 
@@ -56,6 +65,7 @@ class MetricsLog {
     std::mutex mutex;
     std::vector<StepQueue> per_replica;
     std::vector<bool> here;
+    bool shared_steps = true;
     /// A loss was not finite and ends the run.
     bool ended = false;
   };
@@ -70,6 +80,7 @@ class MetricsLog {
   std::vector<std::string> sink_inputs_;
   std::vector<Column> columns_;
   std::size_t take_from_all();
+  std::size_t take_in_order();
   void send_to_all(std::span<const StepMetrics> steps);
   void keep(std::vector<ReplicaReport> reports);
   std::vector<ReplicaReport> pop_own();
@@ -78,6 +89,8 @@ class MetricsLog {
   std::unique_ptr<MetricsExchange> exchange_;
   /// Of a process that is not the first: steps that were sent, and those that came back.
   std::int64_t sent_ = 0, came_ = 0;
+  std::int64_t next_step_ = 0;
+  std::shared_ptr<StalenessLog> staleness_ = std::make_shared<StalenessLog>();
   std::vector<StepMetrics> taken_;
 };
 

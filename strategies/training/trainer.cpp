@@ -57,8 +57,8 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
     stores_.push_back(std::make_shared<ParameterStore>(store_->seed()));
 }
 
-std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data) const {
-  return std::make_unique<MetricsLog>(strategy_.num_replicas_in_sync(), spec_, data.fields());
+std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data, bool shared_steps) const {
+  return std::make_unique<MetricsLog>(strategy_.num_replicas_in_sync(), spec_, data.fields(), shared_steps);
 }
 
 PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_inputs,
@@ -74,6 +74,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
   context.store = store_;
   context.sources.emplace("data", data);
   context.tasks.emplace("metrics", sink);
+  if (log != nullptr) context.staleness = log->staleness_log();
   const auto& cluster = options_.cluster;
   if (has_others()) {
     use_chief_values();
@@ -139,7 +140,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
   check(options);
   const auto data = shared(own_data, batches);
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
-  auto log = make_log(data);
+  auto log = make_log(data, strategy_.shares_steps());
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
   auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get());
@@ -150,7 +151,8 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
       on_step(step);
     };
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
-  const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, data.batch_rows(), data.layout().hash()};
+  const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
+                       data.layout().hash()};
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit);
 }
 

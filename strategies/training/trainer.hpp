@@ -101,7 +101,7 @@ class Trainer {
   Plan training_plan(const Dataset& data) const;
 
  private:
-  std::unique_ptr<MetricsLog> make_log(const Dataset& data) const;
+  std::unique_ptr<MetricsLog> make_log(const Dataset& data, bool shared_steps = true) const;
   PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs,
                       const BatchSource* batches = nullptr) const;
   std::unique_ptr<TrainingRun> start(const Dataset& own_data, const BatchSource* batches, const FitOptions& options);

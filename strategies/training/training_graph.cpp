@@ -1,16 +1,11 @@
 #include "troupe/strategies/training/training_graph.hpp"
 
-#include <algorithm>
-#include <numeric>
-
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/batch_info.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
-#include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/reduce.hpp"
+#include "troupe/strategies/training/replica_gradients.hpp"
 
 namespace troupe {
 
@@ -41,35 +36,6 @@ void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outp
   }
   builder.output(names::metric_sum(metric.name), sums.sum);
   if (sums.count.valid()) builder.output(names::metric_count(metric.name), sums.count);
-}
-
-/// Indices of the gradients, the one that the backward pass makes first in front.
-std::vector<std::size_t> order_made(const std::vector<Value>& gradient_of) {
-  std::vector<std::size_t> order(gradient_of.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](auto i) { return gradient_of[i].id(); });
-  return order;
-}
-
-/// 0, or -1 where the loss is not finite: the sum over replicas is 0 only if the loss of every replica is finite.
-Value verdict_on(Value loss) {
-  GraphBuilder::Scope scope(loss.builder(), "verdict");
-  return all_finite(loss) - 1.0;
-}
-
-Value all_agree(Value sum_of_verdicts) {
-  GraphBuilder::Scope scope(sum_of_verdicts.builder(), "verdict");
-  return at_least(sum_of_verdicts, 0.0);
-}
-
-std::vector<Value> trained_parameters(GraphBuilder& builder, const Optimizer& optimizer) {
-  std::vector<Value> parameters;
-  for (auto id : builder.graph().sources(kParameter)) {
-    const auto& node = builder.graph().producer(id);
-    if (node.trainable && optimizer.trains(node.name)) parameters.push_back(builder.value(id));
-  }
-  if (parameters.empty()) throw Error("trainer", "the model has no parameters to train");
-  return parameters;
 }
 
 void assign_next_values(GraphBuilder& builder, Value apply_if) {
@@ -129,21 +95,15 @@ std::vector<std::string> fields_read(const Graph& graph) {
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
-  const auto parameters = trained_parameters(builder, spec.optimizer);
-  const auto loss = builder.value(builder.graph().output(names::kLoss));
-  const auto verdict = verdict_on(loss);
-  const auto gradient_of = gradients(loss, parameters);
-  std::vector<Value> of_replica{verdict}, owners;
-  for (auto i : order_made(gradient_of)) {
-    of_replica.push_back(gradient_of[i]);
-    owners.push_back(parameters[i]);
-  }
+  const auto made = add_gradients(builder, spec.optimizer);
+  std::vector<Value> of_replica{made.verdict};
+  of_replica.insert(of_replica.end(), made.gradients.begin(), made.gradients.end());
   const auto reduced = reduce(of_replica);
   if (reduced.size() != of_replica.size())
     throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
                                 std::to_string(reduced.size()) + ", not to as many");
   const auto apply_if = all_agree(reduced[0]);
-  spec.optimizer.apply(owners, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
+  spec.optimizer.apply(made.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
   assign_next_values(builder, apply_if);
   return eliminate_dead_code(std::move(builder).build());
 }

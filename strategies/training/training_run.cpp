@@ -69,6 +69,7 @@ void TrainingRun::start_run() {
   in_epoch_ = true;
   steps_asked_ = left;
   source_ended_ = false;
+  log_->begin(position_.step);
   plan_->start({position_.step, left, position_.epoch, position_.batch});
   // A stop that came before the start has stopped nothing.
   if (stop_wanted_) plan_->stop();
@@ -137,6 +138,7 @@ bool TrainingRun::finish_run() {
   stopped_ = plan_->stopped();
   note_last_steps();
   report();
+  result_.staleness = log_->staleness(result_.steps);
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
   epoch_seconds_ += seconds;
   result_.seconds += seconds;

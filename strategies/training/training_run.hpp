@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/shard/staleness.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 
 namespace troupe {
@@ -57,6 +58,7 @@ struct FitResult {
   double seconds = 0.0;  ///< of training alone
   bool stopped = false;  ///< by stop_requested or stop()
   std::vector<EpochMetrics> epochs;
+  Staleness staleness;  ///< of the gradients of its steps
 };
 
 /// The rows of an epoch's data; kUnknown: they come from an actor, which says when an epoch ends.

@@ -110,7 +110,7 @@ TEST_CASE("an actor with a rule of its own must find the slots that the rule nee
     Plan plan;
     const auto source = plan.add(counting_source("source", 9));
     PlanActor joins{.name = "joins two", .role = ActorRole::external, .rule = FiringRule::own};
-    joins.spawn_external = [](caf::actor_system&) { return caf::actor(); };
+    joins.spawn_external = [](caf::actor_system&, SpawnContext&) { return caf::actor(); };
     const auto id = plan.add(joins);
     plan.connect(source, 0, id, capacity);
     plan.actors[id].inputs[0].holds = 2;

@@ -1,0 +1,206 @@
+#include "troupe/actors/shard/shard.hpp"
+
+#include <algorithm>
+
+#include "troupe/actors/run/spawn_context.hpp"
+#include "troupe/actors/shard/update_identity.hpp"
+#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/transport/rank_sum.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Of the parameters of a worker: it may still hold those of its last batch.
+constexpr std::int32_t kParameterSlots = 2;
+constexpr std::int32_t kEventSlots = 16;
+
+}  // namespace
+
+Shard::Shard(caf::actor_config& config, const ShardOptions& options)
+    : PortActor(config),
+      options_(options),
+      protocol_(options.rule, options.follows ? ShardProtocol::Mode::follows : ShardProtocol::Mode::decides),
+      update_(options.update, options.parameters),
+      workers_(static_cast<std::size_t>(options.rule.workers)) {}
+
+void Shard::on_run(const RunInfo& run) {
+  if (!update_.is_bound()) {
+    std::vector<Tensor> tensors;
+    for (std::size_t i = 0; i < update_.stored().size(); ++i) tensors.push_back(parameter(i));
+    update_.bind(tensors);
+  }
+  protocol_.begin(options_.shared_steps ? run.first_step : updates_of(0), run.first_step);
+  for (auto& worker : workers_) worker = {};
+  blocks_.changed();
+  failure_ = nullptr;
+}
+
+void Shard::advance() {
+  take_events();
+  take_tickets();
+  take_gradients();
+  const auto has_room = [this](int worker) { return has_free(static_cast<std::uint32_t>(worker)); };
+  while (can_tell()) {
+    const auto event = protocol_.next(has_room);
+    if (!event) return;
+    tell(*event);
+    carry_out(*event);
+  }
+}
+
+void Shard::take_events() {
+  const auto input = 2 * workers();
+  while (options_.follows && has(input)) {
+    auto arrival = take(input);
+    if (!arrival.failure) protocol_.follow(ShardEvent::decode(arrival.tensor));
+    give_back(input, arrival);
+  }
+}
+
+/// Whether those that follow have room for an event.
+bool Shard::can_tell() const {
+  for (auto output = workers(); output < outputs(); ++output)
+    if (!has_free(output)) return false;
+  return true;
+}
+
+void Shard::tell(const ShardEvent& event) {
+  if (outputs() == workers()) return;
+  const auto encoded = event.encode(static_cast<int>(workers()));
+  for (auto output = workers(); output < outputs(); ++output) send_output(output, encoded, protocol_.version());
+}
+
+void Shard::carry_out(const ShardEvent& event) {
+  if (event.kind == ShardEvent::Kind::answer) return answer(event.workers.front());
+  if (event.kind == ShardEvent::Kind::update) update(event.workers);
+  for (const auto worker : event.workers) finish_turn(worker);
+  if (!options_.staleness || failure_) return;
+  for (const auto staleness : protocol_.staleness()) {
+    if (event.kind == ShardEvent::Kind::update)
+      options_.staleness->note_applied(staleness);
+    else
+      options_.staleness->note_dropped();
+  }
+}
+
+void Shard::take_tickets() {
+  bool all_ended = true;
+  for (std::uint32_t i = 0; i < workers(); ++i) {
+    while (has(i)) {
+      auto arrival = take(i);
+      if (arrival.failure) {
+        failure_ = failure_ ? failure_ : arrival.failure;
+        workers_[i].turns.push_back({arrival.step, 0, 0});
+      } else {
+        const auto batch = BatchInfo::read(arrival.tensor);
+        workers_[i].turns.push_back({batch.step, batch.rows, batch.global_rows});
+      }
+      const auto step = workers_[i].turns.back().step;
+      give_back(i, arrival);
+      protocol_.pulled(static_cast<int>(i), options_.shared_steps ? step * workers() + i : step);
+    }
+    all_ended = all_ended && ended(i);
+  }
+  if (all_ended) protocol_.tickets_ended();
+}
+
+void Shard::take_gradients() {
+  for (std::uint32_t i = 0; i < workers(); ++i) {
+    auto& worker = workers_[i];
+    if (worker.arrived || !has(gradients_of(i))) continue;
+    worker.gradients = take(gradients_of(i));
+    worker.arrived = true;
+    if (worker.gradients.failure && !failure_) failure_ = worker.gradients.failure;
+    protocol_.pushed(static_cast<int>(i));
+  }
+}
+
+void Shard::finish_turn(int number) {
+  auto& [turns, gradients, arrived, parameters] = worker(number);
+  give_back(gradients_of(static_cast<std::uint32_t>(number)), gradients);
+  gradients = {};
+  arrived = false;
+  parameters = nullptr;
+  turns.pop_front();
+}
+
+void Shard::update(const std::vector<int>& from) {
+  if (failure_) return;
+  combine(from);
+  // The version is already that which the update makes.
+  update_parameters([&] { update_.apply(protocol_.version() - 1); });
+  blocks_.changed();
+}
+
+/// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.
+void Shard::combine(const std::vector<int>& from) {
+  if (options_.local_steps)
+    for (const int number : from) {
+      auto& turn = worker(number).turns.front();
+      turn.rows = turn.global_rows = ShardUpdate::rows_of_change(worker(number).gradients.tensor);
+    }
+  std::int64_t rows = 0;
+  for (const int number : from) rows += worker(number).turns.front().rows;
+  std::vector<Tensor> blocks;
+  for (const int number : from) {
+    const auto global_rows = worker(number).turns.front().global_rows;
+    auto block = worker(number).gradients.tensor;
+    if (global_rows != rows && rows > 0) {
+      block = block.clone();
+      const auto weight = static_cast<float>(global_rows) / static_cast<float>(rows);
+      for (auto& element : block.mutable_data<float>()) element *= weight;
+    }
+    blocks.push_back(std::move(block));
+  }
+  rank_sum(blocks, 0, update_.gradients().elements(), update_.gradients().mutable_raw());
+  if (options_.rule.compensation > 0.0)
+    update_.compensate(*worker(from.front()).parameters, static_cast<float>(options_.rule.compensation));
+}
+
+void Shard::answer(int number) {
+  const auto output = static_cast<std::uint32_t>(number);
+  const auto step = worker(number).turns.front().step;
+  if (failure_) {
+    send_failure(output, failure_, step);
+    return;
+  }
+  worker(number).parameters = blocks_.now(update_);
+  const auto slot = send_output(output, *worker(number).parameters, step);
+  blocks_.sent(output, slot, worker(number).parameters);
+}
+
+ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options, int followers) {
+  const auto workers = static_cast<std::size_t>(options.rule.workers);
+  const ShardUpdate update(options.update, options.parameters);
+  ExternalPorts ports{.pacing = Pacing::follows, .rule = FiringRule::own};
+  ports.inputs.assign(workers, BatchInfo::info());
+  ports.inputs.insert(ports.inputs.end(), workers, update.gradient_block());
+  if (options.follows) ports.inputs.push_back(ShardEvent::info(options.rule.workers));
+  ports.outputs.assign(workers, update.parameter_block());
+  ports.outputs.insert(ports.outputs.end(), static_cast<std::size_t>(followers),
+                       ShardEvent::info(options.rule.workers));
+  for (const auto& stored : update.stored()) ports.parameters.push_back({{stored.name, 0}, true});
+  auto actor = external<Shard>(name, std::move(ports), options);
+  actor.place = place;
+  actor.spawn_external = [options](caf::actor_system& system, SpawnContext& context) {
+    auto own = options;
+    own.staleness = context.staleness;
+    return caf::actor_cast<caf::actor>(system.spawn<Shard>(std::move(own)));
+  };
+  const auto& rule = options.rule;
+  actor.task = {"shard",
+                {},
+                {{"workers", std::int64_t{rule.workers}},
+                 {"quorum", std::int64_t{rule.quorum}},
+                 {"staleness", rule.staleness},
+                 {"drops", rule.late == LateGradients::dropped},
+                 {"compensation", rule.compensation},
+                 {"update", identity_of_update(options.update)}}};
+  const auto shard = plan.add(std::move(actor));
+  for (std::size_t w = 0; w < workers; ++w) plan.edge_of(shard, static_cast<std::int32_t>(w), kParameterSlots);
+  for (int f = 0; f < followers; ++f) plan.edge_of(shard, static_cast<std::int32_t>(workers) + f, kEventSlots);
+  return shard;
+}
+
+}  // namespace troupe

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/shard/parameter_blocks.hpp"
+#include "troupe/actors/shard/shard_protocol.hpp"
+#include "troupe/actors/shard/shard_update.hpp"
+#include "troupe/actors/shard/staleness_log.hpp"
+
+namespace troupe {
+
+/// What a shard of the parameters is.
+struct ShardOptions {
+  ConsistencyRule rule;
+  /// The update, see ShardUpdate, and the parameters that travel.
+  Graph update;
+  std::vector<std::string> parameters;
+  /// A step is a batch that all workers share, and not one of a worker.
+  bool shared_steps = true;
+  /// Workers make several steps of their own at a time; what comes from them says the rows.
+  bool local_steps = false;
+  /// It does what another shard, which leads, does.
+  bool follows = false;
+  /// If given, told of every gradient that is applied or dropped.
+  std::shared_ptr<StalenessLog> staleness = {};
+};
+
+/// Owns some parameters and the optimizer state that goes with them: answers workers that ask for parameters and
+/// applies their gradients, by its ConsistencyRule. Inputs: from each worker's batch its info, which is how the worker
+/// asks; then from each worker its gradients; if it follows, the events of the shard that leads. Outputs: to each
+/// worker the parameters, once for each of its batches; then the events, to each shard that follows.
+class Shard final : public PortActor {
+ public:
+  Shard(caf::actor_config& config, const ShardOptions& options);
+
+ private:
+  /// A batch of a worker for which it has asked for parameters.
+  struct Turn {
+    std::int64_t step, rows, global_rows;
+  };
+  /// What a shard knows of a worker.
+  struct Worker {
+    std::deque<Turn> turns;  // oldest first; until the gradient is applied
+    Arrival gradients;       // of the oldest turn
+    bool arrived = false;
+    ParameterBlocks::Block parameters;  // of which the gradients are
+  };
+
+  void on_run(const RunInfo& run) override;
+  void advance() override;
+  void on_slot_free(std::uint32_t output, std::uint32_t slot) override { blocks_.freed(output, slot); }
+
+  std::uint32_t workers() const { return static_cast<std::uint32_t>(workers_.size()); }
+  std::uint32_t gradients_of(std::uint32_t worker) const { return workers() + worker; }
+  void take_events();
+  bool can_tell() const;
+  void tell(const ShardEvent& event);
+  void take_tickets();
+  void take_gradients();
+  void carry_out(const ShardEvent& event);
+  void answer(int number);
+  void update(const std::vector<int>& from);
+  void combine(const std::vector<int>& from);
+  Worker& worker(int number) { return workers_[static_cast<std::size_t>(number)]; }
+  void finish_turn(int number);
+
+  const ShardOptions options_;
+  ShardProtocol protocol_;
+  ShardUpdate update_;
+  std::vector<Worker> workers_;
+  ParameterBlocks blocks_;
+  FailurePtr failure_;
+};
+
+/// Adds a shard to a plan, with its inputs and outputs as above and `followers` shards that follow it. Inputs are
+/// connected afterwards; the parameters must be added to the plan. The staleness log is that of the spawn context.
+ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options, int followers);
+
+}  // namespace troupe

@@ -1,0 +1,91 @@
+#include "troupe/actors/shard/shard_update.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/reshape.hpp"
+
+namespace troupe {
+
+namespace {
+
+// An update has no rows.
+constexpr std::int64_t kRows = 1;
+// In the padding behind the verdict.
+constexpr std::size_t kRowsAt = 1;
+
+}  // namespace
+
+ShardUpdate::ShardUpdate(Graph update, const std::vector<std::string>& order)
+    : batch_info_(BatchInfo::info().shape, BatchInfo::info().dtype), program_(update, kRows) {
+  std::vector<TensorInfo> infos, with_verdict{{Shape{}, DType::float32}};
+  for (auto id : update.sources(kParameter)) stored_.push_back({update.producer(id).name, update.info(id)});
+  for (const auto& name : order) {
+    const auto found = std::ranges::find(stored_, name, &Stored::name);
+    if (found == stored_.end()) throw Error("shard", "the update has no parameter '" + name + "'");
+    order_.push_back(static_cast<std::size_t>(found - stored_.begin()));
+    found->travels = true;
+    infos.push_back(found->info);
+    with_verdict.push_back(infos.back());
+    sizes_.push_back(infos.back().shape.elements());
+  }
+  parameter_offsets_ = pack_offsets(infos);
+  gradient_offsets_ = pack_offsets(with_verdict);
+  gradients_ = Tensor(gradient_block().shape, gradient_block().dtype);
+  program_.bind(kGradients, gradients_);
+  program_.bind(GraphBuilder::kBatchInfo, batch_info_);
+}
+
+void ShardUpdate::bind(std::span<const Tensor> tensors) {
+  tensors_.assign(tensors.begin(), tensors.end());
+  for (std::size_t i = 0; i < stored_.size(); ++i) program_.bind(stored_[i].name, tensors_.at(i));
+}
+
+void ShardUpdate::pack(const Tensor& block) const {
+  auto* const to = block.mutable_data<float>().data();
+  for (std::size_t i = 0; i < order_.size(); ++i)
+    std::memcpy(to + parameter_offsets_[i], tensors_[order_[i]].raw(),
+                static_cast<std::size_t>(sizes_[i]) * sizeof(float));
+}
+
+void ShardUpdate::unpack(const Tensor& block) const {
+  const auto* const from = block.data<float>().data();
+  for (std::size_t i = 0; i < order_.size(); ++i)
+    std::memcpy(tensors_[order_[i]].mutable_raw(), from + parameter_offsets_[i],
+                static_cast<std::size_t>(sizes_[i]) * sizeof(float));
+}
+
+Tensor ShardUpdate::change_since(const Tensor& parameters_then, std::int64_t rows) const {
+  Tensor change(gradient_block().shape, gradient_block().dtype);
+  auto* const to = change.mutable_data<float>().data();
+  to[0] = 0.0F;
+  to[kRowsAt] = static_cast<float>(rows);
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const auto* const then = parameters_then.data<float>().data() + parameter_offsets_[i];
+    const auto* const now = tensors_[order_[i]].data<float>().data();
+    for (std::int64_t k = 0; k < sizes_[i]; ++k) to[gradient_offsets_[i + 1] + k] = then[k] - now[k];
+  }
+  return change;
+}
+
+std::int64_t ShardUpdate::rows_of_change(const Tensor& gradients) {
+  return static_cast<std::int64_t>(gradients.data<float>()[kRowsAt]);
+}
+
+void ShardUpdate::compensate(const Tensor& parameters_then, float factor) const {
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    auto* const gradient = gradients_.mutable_data<float>().data() + gradient_offsets_[i + 1];
+    const auto* const then = parameters_then.data<float>().data() + parameter_offsets_[i];
+    const auto* const now = tensors_[order_[i]].data<float>().data();
+    for (std::int64_t k = 0; k < sizes_[i]; ++k) gradient[k] += factor * gradient[k] * gradient[k] * (now[k] - then[k]);
+  }
+}
+
+void ShardUpdate::apply(std::int64_t number) {
+  BatchInfo{0, 0, 0, number}.write(batch_info_);
+  program_.run();
+}
+
+}  // namespace troupe

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+namespace troupe {
+
+/// How old gradients were when they were applied: how many versions their parameters had moved on.
+struct Staleness {
+  std::map<std::int64_t, std::int64_t> applied;  ///< gradients, by their staleness
+  std::int64_t dropped = 0;                      ///< gradients that came too late
+
+  bool operator==(const Staleness&) const = default;
+};
+
+}  // namespace troupe

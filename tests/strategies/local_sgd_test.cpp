@@ -1,0 +1,55 @@
+#include "troupe/strategies/local_sgd.hpp"
+
+#include "troupe/tests/strategies/training/small_trainer.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+Outcome train_local(Runtime& runtime, const LocalSgd& strategy, Grain grain, const Optimizer& optimizer) {
+  auto trainer = small_trainer(runtime, strategy, {.seed = 3, .grain = grain}, optimizer);
+  Outcome outcome;
+  trainer.fit(data_of_50(),
+              {.epochs = 3, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
+  outcome.hash = trainer.parameters().hash(0);
+  return outcome;
+}
+
+LocalSgd local(int workers, int servers, std::int64_t steps, const Optimizer& outer = Sgd{.lr = 1.0}) {
+  return {places_of(cpu_devices(workers)), std::vector<Place>(static_cast<std::size_t>(servers)), {steps, outer}};
+}
+
+}  // namespace
+
+TEST_CASE("with one local step the mean of the workers' parameters is what a mirrored strategy comes to") {
+  const int workers = GENERATE(1, 2, 3);
+  const int servers = GENERATE(1, 2);
+  const Optimizer optimizer = Sgd{.lr = 0.1};
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    auto runtime = scheduled_runtime(seed);
+    const auto mirrored = train(runtime, Mirrored(cpu_devices(workers)), data_of_50(), Grain::fused, 3, optimizer);
+    const auto averaged = train_local(runtime, local(workers, servers, 1), Grain::fused, optimizer);
+    REQUIRE(averaged.losses.size() == mirrored.losses.size());
+    for (std::size_t i = 0; i < mirrored.losses.size(); ++i)
+      CHECK_THAT(averaged.losses[i], Catch::Matchers::WithinRel(mirrored.losses[i], 1e-4));
+  }
+}
+
+TEST_CASE("several local steps come to the same bits whatever the schedule, the grain and the number of servers") {
+  const bool momentum = GENERATE(false, true);
+  const Optimizer outer = momentum ? Sgd{.lr = 0.7, .momentum = 0.9, .nesterov = true} : Sgd{.lr = 1.0};
+  auto first = scheduled_runtime(0);
+  const auto expected = train_local(first, local(3, 1, 3, outer), Grain::fused, Adam{.lr = 0.01});
+  CHECK(expected.losses.back() < expected.losses.front());
+  for (std::uint64_t seed = 1; seed < 10; ++seed) {
+    auto runtime = scheduled_runtime(seed);
+    const auto grain = seed % 2 == 0 ? Grain::fused : Grain::per_op;
+    CHECK(train_local(runtime, local(3, 1 + static_cast<int>(seed % 3), 3, outer), grain, Adam{.lr = 0.01}) ==
+          expected);
+  }
+}
+
+TEST_CASE("workers without a local step are refused") {
+  CHECK_THROWS_WITH(local(2, 1, 0), Contains("[local_sgd] needs at least one local step, not 0"));
+}
