@@ -86,8 +86,11 @@ void ShardedStrategy::connect_followers(Plan& plan, const std::vector<ActorId>& 
 }
 
 ActorId ShardedStrategy::add_batches(Plan& plan, const PlanRequest& request) const {
+  // Where updates are made of some of the workers' gradients, the last ones come only when it is known that no batch
+  // follows.
+  const auto to_free = rule_.late == LateGradients::dropped ? Dispatch::who_is_free : Dispatch::until_used;
   return add_dispatcher(plan, request.source, request.data, request.seed, workers(),
-                        shares_steps() ? Dispatch::parts : Dispatch::who_is_free, host_side(servers_.front()));
+                        shares_steps() ? Dispatch::parts : to_free, host_side(servers_.front()));
 }
 
 std::vector<OutputRef> ShardedStrategy::add_worker(Plan& plan, const PlanRequest& request, const SplitTraining& split,

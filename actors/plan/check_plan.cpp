@@ -102,6 +102,31 @@ void check_parameters(const Plan& plan) {
   }
 }
 
+/// What is lost with a process must not be missed by the others.
+void check_expendable(const Plan& plan) {
+  const auto is_expendable = [&](int process) {
+    return std::ranges::find(plan.expendable, process) != plan.expendable.end();
+  };
+  for (const int process : plan.expendable)
+    if (process <= 0) throw Error("plan", "process " + std::to_string(process) + " cannot be expendable");
+  for (const auto& communicator : plan.communicators)
+    if (std::ranges::any_of(communicator.processes, is_expendable))
+      throw Error("plan", "communicator '" + communicator.name + "' has a rank in an expendable process");
+  for (const auto& edge : plan.edges) {
+    const auto& producer = plan.actors[edge.producer];
+    if (!is_expendable(producer.place.process)) continue;
+    if (edge.initial_tokens > 0) refuse(producer, "is expendable, but '" + edge.name + "' has initial tokens");
+    for (const auto& consumer : edge.consumers) {
+      const auto& reader = plan.actors[consumer.actor];
+      if (reader.place.process != producer.place.process && reader.rule != FiringRule::own)
+        refuse(reader, "reads '" + edge.name + "' from an expendable process, but has no firing rule of its own");
+    }
+  }
+  for (const auto& actor : plan.actors)
+    if (actor.pacing == Pacing::source && is_expendable(actor.place.process))
+      refuse(actor, "is a source, and so cannot be in an expendable process");
+}
+
 }  // namespace
 
 bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
@@ -132,6 +157,7 @@ void check_plan(const Plan& plan) {
     check_in_place(plan, actor);
   }
   check_parameters(plan);
+  check_expendable(plan);
 }
 
 }  // namespace troupe

@@ -188,6 +188,9 @@ struct Plan {
   std::vector<std::size_t> shared_buffers;
   /// Rows of the largest part of a batch that a replica gets.
   std::int64_t max_rows = 1;
+  /// Processes that may be lost: the run goes on without them, and each edge from there ends. Whoever reads such an
+  /// edge has a firing rule of its own and copes with that; see PortActor::lost().
+  std::vector<int> expendable;
 
   /// Adds an actor; its outputs get edges when they are connected. An actor with the role of a source decides itself
   /// when its run ends.

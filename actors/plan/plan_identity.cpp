@@ -25,6 +25,7 @@ class PlanWriter {
     add(plan.segments);
     add(plan.shared_buffers);
     add(plan.max_rows);
+    add(plan.expendable);
   }
 
  private:

@@ -52,6 +52,7 @@ std::string to_text(const Plan& plan) {
   for (const auto& communicator : plan.communicators)
     out << "communicator '" << communicator.name << "' of " << communicator.processes.size() << " ranks, sums "
         << to_string(communicator.all_reduce) << "\n";
+  for (const auto process : plan.expendable) out << "process " << process << " may be lost\n";
   for (const auto& segment : plan.segments) {
     out << "segment " << segment.name << ", executor " << segment.executor << ":";
     for (auto actor : segment.actors) out << " " << plan.actors[actor].name;

@@ -12,6 +12,9 @@ namespace troupe {
 
 namespace {
 
+// In FrameHeader::step of a credit that was returned.
+constexpr std::int64_t kRefused = 1;
+
 class LinkActor final : public Participant {
  public:
   LinkActor(caf::actor_config& config, Wiring::Node node, std::shared_ptr<Link> link)
@@ -33,6 +36,7 @@ class LinkActor final : public Participant {
     run_ = order.run;
     // Tokens may have come before this order.
     for (std::uint32_t input = 0; input < ports_.inputs(); ++input) on_arrival(input);
+    if (peer_is_lost_) end_all_outputs();
     // Slots that are on their way are waited for by those who sent or hold them.
     report_finished();
     return kLastStep;
@@ -61,6 +65,7 @@ class LinkActor final : public Participant {
   // ---- from the actors of this part to the other part
 
   void on_arrival(std::uint32_t input) override {
+    if (peer_is_lost_) return ports_.drain(input);
     while (ports_.has(input)) {
       auto arrival = ports_.take(input);
       Frame frame{header(FrameType::tensor_ready, node_.inputs[input], arrival.slot, arrival.step)};
@@ -80,7 +85,9 @@ class LinkActor final : public Participant {
   }
 
   void on_free(std::uint32_t output, std::uint32_t slot) override {
-    send_frame({header(FrameType::credit_returned, node_.outputs[output], slot, 0)});
+    auto returned = header(FrameType::credit_returned, node_.outputs[output], slot, 0);
+    returned.step = ports_.was_refused(output, slot) ? kRefused : 0;
+    send_frame({returned});
   }
 
   void on_ended(std::uint32_t input) override {
@@ -132,10 +139,14 @@ class LinkActor final : public Participant {
         if (sent == sent_.end()) throw Error("link", "slot " + std::to_string(slot) + " was returned but never sent");
         auto arrival = std::move(sent->second);
         sent_.erase(sent);
-        ports_.give_back(input_at(header.edge), arrival);
+        if (header.step == kRefused)
+          ports_.refuse(input_at(header.edge), arrival);
+        else
+          ports_.give_back(input_at(header.edge), arrival);
         break;
       }
       case FrameType::data_ended:
+        ended_[output_at(header.edge)] = stamp_of(header).run;
         ports_.end_over(output_at(header.edge), stamp_of(header));
         break;
       default:
@@ -159,6 +170,7 @@ class LinkActor final : public Participant {
   void link_failed() {
     const auto cause = link_->failure();
     link_.reset();
+    if (node_.expendable) return do_without_peer();
     // A part that goes in order says so to the run control; its run may have ended a moment before this one's.
     if (!cause || cause->kind == FailureKind::aborted) return;
     const auto process = "process " + std::to_string(node_.peer);
@@ -169,11 +181,28 @@ class LinkActor final : public Participant {
                                                 .cause = cause}));
   }
 
+  /// The consumers over there hold nothing any more, and those here get nothing more.
+  void do_without_peer() {
+    peer_is_lost_ = true;
+    guard_->withdraw();
+    for (auto& [at, arrival] : std::exchange(sent_, {})) ports_.give_back(at.first, arrival);
+    for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.drain(input);
+    end_all_outputs();
+  }
+
+  void end_all_outputs() {
+    if (run_ == 0) return;
+    for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+      if (std::exchange(ended_[output], run_) != run_) ports_.end_over(output, {ports_.generation(), run_, 0}, true);
+  }
+
   Wiring::Node node_;
   std::shared_ptr<Link> link_;
   /// Payloads may be read where they are as long as this actor holds their slots.
   std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
   std::map<std::uint32_t, std::int64_t> last_priority_;  // by input
+  std::map<std::uint32_t, std::uint64_t> ended_;         // by output: the last run in which it has ended
+  bool peer_is_lost_ = false;
   std::map<EdgeId, std::uint32_t> input_of_, output_of_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Arrival> sent_;  // by input and slot
   std::uint64_t run_ = 0;

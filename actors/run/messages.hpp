@@ -63,12 +63,16 @@ struct CreditReturned {
   std::uint64_t generation = 0;
   /// The slot may be overwritten when this is done.
   Event last_use = {};
+  /// The consumer has not used the tensor, because what it needs besides was lost.
+  bool refused = false;
 };
 
 /// Nothing more comes over this edge in this run.
 struct DataEnded {
   std::uint32_t port = 0;
   Stamp stamp;
+  /// The producer was lost before it came to its end.
+  bool lost = false;
 };
 
 struct ConsumerPort {

@@ -8,7 +8,11 @@
 namespace troupe {
 
 OutputSlots::OutputSlots(std::uint32_t capacity, std::uint32_t consumers)
-    : consumers_(consumers), outstanding_(capacity, 0), held_(std::size_t{capacity} * consumers, 0), free_(capacity) {
+    : consumers_(consumers),
+      outstanding_(capacity, 0),
+      held_(std::size_t{capacity} * consumers, 0),
+      refused_(capacity, 0),
+      free_(capacity) {
   std::iota(free_.begin(), free_.end(), 0);
 }
 
@@ -25,14 +29,16 @@ void OutputSlots::take(std::uint32_t slot) {
   if (consumers_ == 0) return;
   free_.erase(free);
   outstanding_[slot] = consumers_;
+  refused_[slot] = 0;
   std::fill_n(held_.begin() + static_cast<std::ptrdiff_t>(at(slot, 0)), consumers_, std::uint8_t{1});
 }
 
-bool OutputSlots::give_back(std::uint32_t slot, std::uint32_t consumer) {
+bool OutputSlots::give_back(std::uint32_t slot, std::uint32_t consumer, bool refused) {
   if (slot >= capacity() || consumer >= consumers_ || !is_held(slot, consumer))
     throw Error("credit", "consumer " + std::to_string(consumer) + " returned slot " + std::to_string(slot) +
                               ", which it did not hold");
   held_[at(slot, consumer)] = 0;
+  if (refused) refused_[slot] = 1;
   if (--outstanding_[slot] > 0) return false;
   free_.push_back(slot);
   return true;

@@ -24,7 +24,9 @@ class OutputSlots {
   void take(std::uint32_t slot);
   /// One consumer is done with a slot. True if it was the last, so that the slot is free now. Throws Error if that
   /// consumer did not hold it.
-  bool give_back(std::uint32_t slot, std::uint32_t consumer);
+  bool give_back(std::uint32_t slot, std::uint32_t consumer, bool refused = false);
+  /// Whether a consumer has returned what the slot carried last without having used it.
+  bool was_refused(std::uint32_t slot) const { return refused_[slot] != 0; }
   /// The first consumer that holds a slot, if one does.
   std::optional<std::uint32_t> holder() const;
 
@@ -37,6 +39,7 @@ class OutputSlots {
   std::uint32_t consumers_;
   std::vector<std::uint32_t> outstanding_;  // by slot: consumers that hold it
   std::vector<std::uint8_t> held_;          // by slot and consumer
+  std::vector<std::uint8_t> refused_;       // by slot
   std::vector<std::uint32_t> free_;         // longest free first
 };
 

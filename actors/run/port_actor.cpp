@@ -29,11 +29,20 @@ Arrival PortActor::take(std::uint32_t input) {
 }
 
 void PortActor::give_back(std::uint32_t input, Arrival& arrival) {
+  drop_hold(input, arrival);
+  ports_.give_back(input, arrival);
+}
+
+void PortActor::refuse(std::uint32_t input, Arrival& arrival) {
+  drop_hold(input, arrival);
+  ports_.refuse(input, arrival);
+}
+
+void PortActor::drop_hold(std::uint32_t input, const Arrival& arrival) {
   const auto held = std::find_if(held_.begin(), held_.end(),
                                  [&](const Held& h) { return h.input == input && h.slot == arrival.slot; });
   if (held == held_.end()) throw Error(name_in_plan(), "returned a tensor that it did not hold");
   held_.erase(held);
-  ports_.give_back(input, arrival);
 }
 
 std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {

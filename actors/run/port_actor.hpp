@@ -51,9 +51,15 @@ class PortActor : public Participant {
   Arrival take(std::uint32_t input);
   /// Returns a tensor that was taken; drop all handles to it first.
   void give_back(std::uint32_t input, Arrival& arrival);
+  /// Returns a tensor that was taken but not used, because what is needed besides was lost: see was_refused().
+  void refuse(std::uint32_t input, Arrival& arrival);
   /// No more tensors come over the input in this run, and all that came have been taken.
   bool ended(std::uint32_t input) const { return ports_.drained(input); }
+  /// The input has ended because the process of its producer was lost.
+  bool lost(std::uint32_t input) const { return ports_.lost(input); }
   bool has_free(std::uint32_t output) const { return ports_.has_free(output); }
+  /// For on_slot_free(): whether a consumer has refused what the slot carried.
+  bool was_refused(std::uint32_t output, std::uint32_t slot) const { return ports_.was_refused(output, slot); }
   /// Sends a tensor, which nobody may write to until the slot is free again. Returns the slot.
   std::uint32_t send_output(std::uint32_t output, Tensor tensor, std::int64_t step);
   /// Sends a failure in place of a tensor.
@@ -102,6 +108,7 @@ class PortActor : public Participant {
   void work() final;
   bool is_watched() const final { return false; }
 
+  void drop_hold(std::uint32_t input, const Arrival& arrival);
   std::uint32_t send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
   void send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure);
   void expect_planned(std::uint32_t output, const Tensor& tensor) const;

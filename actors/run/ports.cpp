@@ -108,13 +108,15 @@ void Ports::accept(const CreditReturned& returned) {
 void Ports::free_slot(const CreditReturned& returned) {
   if (!on_host_ && returned.last_use.state() != nullptr)
     outputs_.at(returned.output).last_uses.emplace_back(returned.slot, returned.last_use);
-  if (outputs_.at(returned.output).slots.give_back(returned.slot, returned.consumer))
+  if (outputs_.at(returned.output).slots.give_back(returned.slot, returned.consumer, returned.refused))
     listener_.on_free(returned.output, returned.slot);
 }
 
 void Ports::accept(const DataEnded& ended) {
   if (ended.stamp.generation != generation_) return;
-  inputs_.at(ended.port).ended_run = ended.stamp.run;
+  auto& input = inputs_.at(ended.port);
+  input.ended_run = ended.stamp.run;
+  input.lost = ended.lost;
   tell_if_ended(ended.port);
 }
 
@@ -131,12 +133,13 @@ std::vector<Event> Ports::take_last_uses(std::uint32_t output, std::uint32_t slo
   return events;
 }
 
-void Ports::give_back(std::uint32_t input, Arrival& arrival, const Event& last_use) {
+void Ports::give_back(std::uint32_t input, Arrival& arrival, const Event& last_use, bool refused) {
   arrival.tensor = Tensor();
   arrival.failure = nullptr;
   arrival.ready = Event();
   const auto& producer = inputs_[input].wire.producer;
-  tell(producer.actor, CreditReturned{producer.output, arrival.slot, producer.consumer, generation_, last_use});
+  tell(producer.actor,
+       CreditReturned{producer.output, arrival.slot, producer.consumer, generation_, last_use, refused});
 }
 
 void Ports::drain(std::uint32_t input) {
@@ -186,8 +189,9 @@ void Ports::send_over(std::uint32_t number, std::uint32_t slot, const Stamp& sta
     tell(consumer.actor, TensorReady{consumer.port, slot, stamp, tensor, failure});
 }
 
-void Ports::end_over(std::uint32_t output, const Stamp& stamp) {
-  for (const auto& consumer : outputs_[output].wire.consumers) tell(consumer.actor, DataEnded{consumer.port, stamp});
+void Ports::end_over(std::uint32_t output, const Stamp& stamp, bool lost) {
+  for (const auto& consumer : outputs_[output].wire.consumers)
+    tell(consumer.actor, DataEnded{consumer.port, stamp, lost});
 }
 
 bool Ports::all_at_rest() const {

@@ -79,19 +79,27 @@ class Ports {
   std::uint32_t waiting(std::uint32_t input) const { return inputs_[input].queue.size(); }
   Arrival take(std::uint32_t input) { return inputs_[input].queue.pop(); }
   /// Returns a slot to its producer and drops the tensor. It may be overwritten when `last_use` is done.
-  void give_back(std::uint32_t input, Arrival& arrival, const Event& last_use = {});
+  void give_back(std::uint32_t input, Arrival& arrival, const Event& last_use = {}) {
+    give_back(input, arrival, last_use, false);
+  }
+  /// Returns a slot whose tensor was not used, because what is needed besides was lost.
+  void refuse(std::uint32_t input, Arrival& arrival) { give_back(input, arrival, {}, true); }
   /// No more tensors come in this run, and those that came are used; as many as there are tokens are left to the next
   /// run.
   bool drained(std::uint32_t input) const {
-    const auto& [wire, queue, ended_run] = inputs_[input];
+    const auto& [wire, queue, ended_run, lost] = inputs_[input];
     return ended_run == run_ && !is_late(input) &&
            (wire.initial_tokens == 0 ? !has(input) : queue.size() <= wire.initial_tokens);
   }
+  /// The producer was lost in this run, and what it had sent before is used.
+  bool lost(std::uint32_t input) const { return inputs_[input].lost && drained(input); }
   /// Returns everything at an input, for whoever uses nothing more in this run.
   void drain(std::uint32_t input);
 
   bool has_free(std::uint32_t output) const { return outputs_[output].slots.has_free(); }
   std::uint32_t free_slots(std::uint32_t output) const { return outputs_[output].slots.free_count(); }
+  /// Whether a consumer has refused what a free slot carried last.
+  bool was_refused(std::uint32_t output, std::uint32_t slot) const { return outputs_[output].slots.was_refused(slot); }
   /// Takes a free slot, which is sent later.
   std::uint32_t take_slot(std::uint32_t output) { return outputs_[output].slots.take(); }
   /// For a device: the events after which a free slot may be overwritten, each given once.
@@ -108,7 +116,8 @@ class Ports {
                    const std::function<SentTensor(std::uint32_t slot)>& tensor_of);
   /// Tells the consumers that nothing more comes in this run.
   void end(std::uint32_t output) { end_over(output, stamp(0)); }
-  void end_over(std::uint32_t output, const Stamp& stamp);
+  /// For stand-ins: the real producer has ended, or was lost.
+  void end_over(std::uint32_t output, const Stamp& stamp, bool lost = false);
   /// Every slot is free.
   bool at_rest(std::uint32_t output) const {
     const auto& slots = outputs_[output].slots;
@@ -128,6 +137,7 @@ class Ports {
     InputWire wire;
     InputQueue queue;
     std::uint64_t ended_run = 0;
+    bool lost = false;
   };
   /// A slot that carries a token, and what it was sent for.
   struct Token {
@@ -150,6 +160,7 @@ class Ports {
   bool is_late(std::uint32_t input) const;
   void arrive(TensorReady& ready);
   void note_failed_work(const InputWire& wire, TensorReady& ready);
+  void give_back(std::uint32_t input, Arrival& arrival, const Event& last_use, bool refused);
   void free_slot(const CreditReturned& returned);
   template <class Message>
   void tell(const caf::actor& peer, Message message);

@@ -71,10 +71,9 @@ void RunCoordinator::await_reports() {
   for (auto& part : parts_) part.reported = false;
 }
 
-bool RunCoordinator::all_reported(int part, bool sources_only) {
-  parts_[part].reported = true;
-  return std::all_of(parts_.begin(), parts_.end(),
-                     [&](const Part& p) { return p.reported || (sources_only && !p.has_sources); });
+bool RunCoordinator::all_reported(bool sources_only) const {
+  return std::ranges::all_of(
+      parts_, [&](const Part& part) { return part.reported || part.lost || (sources_only && !part.has_sources); });
 }
 
 void RunCoordinator::start(const RunInfo& run) {
@@ -89,7 +88,7 @@ void RunCoordinator::start(const RunInfo& run) {
   started_ = stop_wanted_ = stopped_ = pausing_ = drained_ = false;
   end_step_ = kLastStep;
   furthest_step_ = run.first_step;
-  finished_.clear();
+  for (auto& part : parts_) part.finished = false;
   prepare_if_ready();
 }
 
@@ -112,11 +111,23 @@ void RunCoordinator::owner_left(int part) {
   if (outcome_.running()) fail(left_early(*parts_[part].process));
 }
 
+void RunCoordinator::lose(int part) {
+  const Handling handling(*this);
+  parts_[part].lost = true;
+  parts_[part].post = nullptr;
+  parts_[part].post_end = nullptr;
+  if (!outcome_.running()) return;
+  prepare_if_ready();
+  start_if_prepared();
+  finish_if_drained();
+}
+
 /// Once all parts are wired, and all owners have started the run.
 void RunCoordinator::prepare_if_ready() {
   if (!outcome_.running() || !preparing_) return;
   bool ready = true;
   for (const auto& part : parts_) {
+    if (part.lost) continue;
     if (part.left) return fail(left_early(*part.process));
     if (part.asked && *part.asked != order_.info) return fail(other_run(*part.process, *part.asked, order_.info));
     ready = ready && part.wired && (!part.process || part.asked);
@@ -131,7 +142,12 @@ void RunCoordinator::prepared(int part, std::int64_t end_step) {
   const Handling handling(*this);
   if (!outcome_.running() || !preparing_) return;
   end_step_ = std::min(end_step_, end_step);
-  if (!all_reported(part)) return;
+  parts_[part].reported = true;
+  start_if_prepared();
+}
+
+void RunCoordinator::start_if_prepared() {
+  if (!preparing_ || !order_posted_ || !all_reported()) return;
   preparing_ = false;
   started_ = true;
   // Stopped before it began: the sources end without a step.
@@ -159,7 +175,8 @@ void RunCoordinator::paused(int part, std::uint64_t run, std::int64_t next_step)
   // An answer may come after the end of the run it was asked for.
   if (!outcome_.running() || run != order_.run || !pausing_) return;
   furthest_step_ = std::max(furthest_step_, next_step);
-  if (all_reported(part, true)) post(RunUntil{furthest_step_}, true);
+  parts_[part].reported = true;
+  if (all_reported(true)) post(RunUntil{furthest_step_}, true);
 }
 
 void RunCoordinator::failed(const FailurePtr& failure) {
@@ -173,8 +190,12 @@ void RunCoordinator::failed(const FailurePtr& failure) {
 void RunCoordinator::finished(int part) {
   const Handling handling(*this);
   if (!outcome_.running()) return;
-  finished_.insert(part);
-  if (finished_.size() < parts_.size()) return;
+  parts_[part].finished = true;
+  finish_if_drained();
+}
+
+void RunCoordinator::finish_if_drained() {
+  if (!std::ranges::all_of(parts_, [](const Part& part) { return part.finished || part.lost; })) return;
   drained_ = true;
   finish(failure_ ? Phase::failed : Phase::done);
 }

@@ -3,7 +3,6 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "troupe/actors/run/order_queue.hpp"
@@ -37,6 +36,8 @@ class RunCoordinator final : public RunControl {
   void asked(int part, const RunInfo& run);
   /// The owner over there has gone: no run can go on, or follow.
   void owner_left(int part);
+  /// An expendable part is lost: runs go on without it.
+  void lose(int part);
 
  private:
   struct Part {
@@ -44,6 +45,8 @@ class RunCoordinator final : public RunControl {
     bool has_sources = false;
     bool wired = false;
     bool reported = false;  // to the order that is being carried out
+    bool finished = false;  // the run
+    bool lost = false;
     // Of a part of another process.
     std::optional<int> process = {};
     std::function<void(const RunEnd&)> post_end = {};
@@ -60,12 +63,13 @@ class RunCoordinator final : public RunControl {
     RunCoordinator& coordinator_;
     std::unique_lock<std::mutex> lock_;
   };
-  /// Notes a report. True if it was the last of those awaited.
-  bool all_reported(int part, bool sources_only = false);
+  bool all_reported(bool sources_only = false) const;
   void await_reports();
   void post(const RunOrder& order, bool sources_only = false);
   void post_end(const RunEnd& end);
   void prepare_if_ready();
+  void start_if_prepared();
+  void finish_if_drained();
   void pause_sources();
   void fail(const FailurePtr& failure);
   void finish(Phase phase);
@@ -84,7 +88,6 @@ class RunCoordinator final : public RunControl {
   bool drained_ = false;
   std::int64_t end_step_ = 0;
   std::int64_t furthest_step_ = 0;
-  std::set<int> finished_;
 };
 
 }  // namespace troupe

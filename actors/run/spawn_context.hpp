@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-class StalenessLog;
+class ShardLog;
 
 /// What the names in a plan stand for in one spawning of it. The same plan can be spawned with another context.
 class SpawnContext {
@@ -25,8 +25,8 @@ class SpawnContext {
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
   /// Tasks by their kind, found before the registered ones.
   std::map<std::string, TaskFactory> tasks;
-  /// If given, told of the staleness of every gradient that a shard applies.
-  std::shared_ptr<StalenessLog> staleness;
+  /// If given, told what shards and dispatchers do.
+  std::shared_ptr<ShardLog> shard_log;
 
   /// The process that failures name; -1 if the plan has one part. Set by SpawnedPlan.
   int process = -1;

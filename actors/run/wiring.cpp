@@ -60,7 +60,10 @@ void Wiring::add_stand_ins(int process) {
   std::map<int, std::size_t> node_of;
   const auto stand_in = [&](int peer) {
     const auto [at, is_new] = node_of.try_emplace(peer, nodes_.size());
-    if (is_new) nodes_.push_back({"link to process " + std::to_string(peer), {}, peer});
+    if (is_new) {
+      const bool expendable = std::ranges::find(plan_.expendable, peer) != plan_.expendable.end();
+      nodes_.push_back({"link to process " + std::to_string(peer), {}, peer, expendable});
+    }
     return at->second;
   };
   for (const auto& [edge, crossing] : crossings()) {

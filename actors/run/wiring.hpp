@@ -18,6 +18,8 @@ class Wiring {
     std::string name;
     std::vector<std::int32_t> segments = {};
     int peer = kNone;
+    /// The part `peer` may be lost.
+    bool expendable = false;
     std::vector<EdgeId> inputs = {};
     /// kNone for an output of an external actor that nobody reads.
     std::vector<EdgeId> outputs = {};

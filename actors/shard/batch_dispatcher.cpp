@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// Batches that a worker has been given and that it does not compute yet, besides the one that it does.
+/// Batches that a worker has: the one that it computes, and the next.
 constexpr std::int32_t kAhead = 2;
 
 TensorInfo samples_info() {
@@ -26,12 +26,13 @@ std::int64_t BatchDispatcher::batch_rows(const Dataset& data, int workers, Dispa
 }
 
 BatchDispatcher::BatchDispatcher(caf::actor_config& config, Dataset data, std::uint64_t seed, int workers,
-                                 Dispatch dispatch)
+                                 Dispatch dispatch, std::shared_ptr<ShardLog> log)
     : PortActor(config),
       data_(std::move(data)),
       seed_(seed),
       workers_(workers),
       dispatch_(dispatch),
+      log_(std::move(log)),
       batch_rows_(batch_rows(data_, workers, dispatch)),
       batches_((data_.rows() + batch_rows_ - 1) / batch_rows_) {}
 
@@ -40,56 +41,85 @@ void BatchDispatcher::on_run(const RunInfo& run) {
   first_step_ = run.first_step;
   first_batch_ = run.first_batch;
   next_.assign(dispatch_ == Dispatch::parts ? static_cast<std::size_t>(workers_) : 1, first_batch_);
+  tickets_ = 0;
+  sent_.clear();
+  refused_.clear();
+  lost_.clear();
 }
 
 void BatchDispatcher::advance() {
   if (!is_open()) return;
-  if (dispatch_ == Dispatch::parts ? send_parts() : send_to_free()) end();
+  if (!(dispatch_ == Dispatch::parts ? send_parts() : send_to_free())) return;
+  if (log_) log_->note_end_step(first_step_ + last_batch() - first_batch_);
+  end();
+}
+
+/// After the last one of this run.
+std::int64_t BatchDispatcher::last_batch() const {
+  return std::min(batches_, end_step() - first_step_ + first_batch_);
+}
+
+std::int64_t BatchDispatcher::rows_of(std::int64_t batch) const {
+  return std::min(batch_rows_, data_.rows() - batch * batch_rows_);
 }
 
 bool BatchDispatcher::has_room(int worker) const {
-  const auto output = static_cast<std::uint32_t>(2 * worker);
-  return has_free(output) && has_free(output + 1);
+  return has_free(samples_of(worker)) && has_free(infos_of(worker));
 }
 
 /// True when all are sent.
 bool BatchDispatcher::send_parts() {
-  const auto last = std::min(batches_, end_step() - first_step_ + first_batch_);
+  const auto last = last_batch();
   bool all = true;
   for (int worker = 0; worker < workers_; ++worker) {
     auto& next = next_[static_cast<std::size_t>(worker)];
-    for (; next < last && has_room(worker); ++next) {
-      const auto rows = std::min(batch_rows_, data_.rows() - next * batch_rows_);
-      send(worker, next, part_of_batch(rows, workers_, worker));
-    }
+    for (; next < last && has_room(worker); ++next)
+      send(worker, next, part_of_batch(rows_of(next), workers_, worker), first_step_ + next - first_batch_);
     all = all && next >= last;
   }
   return all;
 }
 
+/// True when nothing more is to be sent.
 bool BatchDispatcher::send_to_free() {
-  const auto last = std::min(batches_, end_step() - first_step_ + first_batch_);
+  const auto last = last_batch();
   auto& next = next_.front();
-  for (int i = 1; i <= workers_ && next < last; ++i) {
-    const int worker = (last_ + i) % workers_;
-    if (!has_room(worker)) continue;
-    send(worker, next, {0, std::min(batch_rows_, data_.rows() - next * batch_rows_)});
-    ++next;
-    last_ = worker;
-    i = 0;
+  while (next < last || !refused_.empty()) {
+    const auto worker = next_free();
+    if (!worker) return false;
+    const auto batch = refused_.empty() ? next++ : refused_.extract(refused_.begin()).value();
+    send(*worker, batch, {0, rows_of(batch)}, first_step_ + tickets_++);
   }
-  return next >= last;
+  return dispatch_ == Dispatch::who_is_free || sent_.empty();
 }
 
-void BatchDispatcher::send(int worker, std::int64_t batch, BatchPart part) {
-  const auto rows = std::min(batch_rows_, data_.rows() - batch * batch_rows_);
-  const auto step = first_step_ + batch - first_batch_;
+/// The next worker that has room, in turn. Throws Error if all are lost.
+std::optional<int> BatchDispatcher::next_free() {
+  if (static_cast<int>(lost_.size()) == workers_) throw Error("dispatcher", "all workers are lost");
+  for (int i = 1; i <= workers_; ++i) {
+    const int worker = (last_ + i) % workers_;
+    if (!lost_.contains(worker) && has_room(worker)) return last_ = worker;
+  }
+  return std::nullopt;
+}
+
+void BatchDispatcher::send(int worker, std::int64_t batch, BatchPart part, std::int64_t ticket) {
   const Tensor samples(Shape{part.rows}, DType::int32), info(BatchInfo::info().shape, BatchInfo::info().dtype);
   const auto first = static_cast<std::size_t>(batch * batch_rows_ + part.first);
   if (part.rows > 0) std::memcpy(samples.mutable_raw(), &order_[first], samples.bytes());
-  BatchInfo{part.rows, rows, part.first, step}.write(info);
-  send_output(static_cast<std::uint32_t>(2 * worker), samples, step);
-  send_output(static_cast<std::uint32_t>(2 * worker + 1), info, step);
+  BatchInfo{part.rows, rows_of(batch), part.first, first_step_ + batch - first_batch_}.write(info);
+  send_output(samples_of(worker), samples, ticket);
+  sent_[{infos_of(worker), send_output(infos_of(worker), info, ticket)}] = batch;
+}
+
+void BatchDispatcher::on_slot_free(std::uint32_t output, std::uint32_t slot) {
+  const auto sent = sent_.find({output, slot});
+  if (sent == sent_.end()) return;
+  if (was_refused(output, slot)) {
+    refused_.insert(sent->second);
+    lost_.insert(static_cast<int>(output / 2));
+  }
+  sent_.erase(sent);
 }
 
 ActorId add_dispatcher(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed, int workers,
@@ -105,13 +135,14 @@ ActorId add_dispatcher(Plan& plan, const std::string& source, const Dataset& dat
   actor.task = {"dispatcher",
                 source,
                 {{"workers", std::int64_t{workers}},
-                 {"parts", dispatch == Dispatch::parts},
+                 {"dispatch", static_cast<std::int64_t>(dispatch)},
                  {"seed", static_cast<std::int64_t>(seed)},
                  {"rows", data.rows()},
                  {"batch_rows", data.batch_rows()}}};
   actor.spawn_external = [=](caf::actor_system& system, SpawnContext& context) {
     const auto& known = context.source(source);
-    return caf::actor_cast<caf::actor>(system.spawn<BatchDispatcher>(known, seed, workers, dispatch));
+    return caf::actor_cast<caf::actor>(
+        system.spawn<BatchDispatcher>(known, seed, workers, dispatch, context.shard_log));
   };
   const auto dispatcher = plan.add(std::move(actor));
   for (std::int32_t output = 0; output < 2 * workers; ++output) plan.edge_of(dispatcher, output, kAhead);

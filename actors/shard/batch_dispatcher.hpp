@@ -1,11 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/shard/shard_log.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
 namespace troupe {
@@ -14,13 +20,17 @@ namespace troupe {
 enum class Dispatch {
   parts,        ///< every worker gets its part of every batch, as the replicas of a Mirrored strategy do
   who_is_free,  ///< a batch has as many rows as the first such part, and goes whole to whoever has room for it
+  until_used,   ///< likewise, and the epoch ends when none of its batches can be refused any more
 };
 
 /// Gives workers the samples that they are to load: each sample of an epoch once. Outputs: for each worker the numbers
-/// of the samples, int32[B], and the batch info. A step is a batch.
+/// of the samples, int32[B], and the batch info. A step is a batch. A batch info that is refused goes, with its
+/// samples, to somebody else.
 class BatchDispatcher final : public PortActor {
  public:
-  BatchDispatcher(caf::actor_config& config, Dataset data, std::uint64_t seed, int workers, Dispatch dispatch);
+  /// The log, if given, is told when a run has ended.
+  BatchDispatcher(caf::actor_config& config, Dataset data, std::uint64_t seed, int workers, Dispatch dispatch,
+                  std::shared_ptr<ShardLog> log = {});
 
   /// Rows of a batch of that kind, at most.
   static std::int64_t batch_rows(const Dataset& data, int workers, Dispatch dispatch);
@@ -30,20 +40,32 @@ class BatchDispatcher final : public PortActor {
   std::optional<std::int64_t> steps_left() override { return batches_ - first_batch_; }
   void advance() override;
 
+  void on_slot_free(std::uint32_t output, std::uint32_t slot) override;
+
   bool has_room(int worker) const;
   bool send_parts();
   bool send_to_free();
-  void send(int worker, std::int64_t batch, BatchPart part);
+  std::optional<int> next_free();
+  std::int64_t last_batch() const;
+  std::int64_t rows_of(std::int64_t batch) const;
+  static std::uint32_t samples_of(int worker) { return static_cast<std::uint32_t>(2 * worker); }
+  static std::uint32_t infos_of(int worker) { return samples_of(worker) + 1; }
+  void send(int worker, std::int64_t batch, BatchPart part, std::int64_t ticket);
 
   const Dataset data_;
   const std::uint64_t seed_;
   const int workers_;
   const Dispatch dispatch_;
+  const std::shared_ptr<ShardLog> log_;
   const std::int64_t batch_rows_, batches_;
   std::vector<std::int32_t> order_;
   std::int64_t first_step_ = 0, first_batch_ = 0;
   std::vector<std::int64_t> next_;  // batch, by worker; of all if whoever is free gets it
   int last_ = 0;                    // who got a batch last
+  std::int64_t tickets_ = 0;        // given to whoever was free
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sent_;  // by output and slot: the batch
+  std::set<std::int64_t> refused_;
+  std::set<int> lost_;
 };
 
 /// Adds the dispatcher of a data set that the spawn context has under the name `source`. For each worker, what loads

@@ -33,6 +33,7 @@ void Shard::on_run(const RunInfo& run) {
   protocol_.begin(options_.shared_steps ? run.first_step : updates_of(0), run.first_step);
   for (auto& worker : workers_) worker = {};
   blocks_.changed();
+  finished_.clear();
   failure_ = nullptr;
 }
 
@@ -40,6 +41,7 @@ void Shard::advance() {
   take_events();
   take_tickets();
   take_gradients();
+  take_losses();
   const auto has_room = [this](int worker) { return has_free(static_cast<std::uint32_t>(worker)); };
   while (can_tell()) {
     const auto event = protocol_.next(has_room);
@@ -75,34 +77,55 @@ void Shard::carry_out(const ShardEvent& event) {
   if (event.kind == ShardEvent::Kind::answer) return answer(event.workers.front());
   if (event.kind == ShardEvent::Kind::update) update(event.workers);
   for (const auto worker : event.workers) finish_turn(worker);
-  if (!options_.staleness || failure_) return;
+  if (!options_.log || failure_) return;
   for (const auto staleness : protocol_.staleness()) {
     if (event.kind == ShardEvent::Kind::update)
-      options_.staleness->note_applied(staleness);
+      options_.log->note_applied(staleness);
     else
-      options_.staleness->note_dropped();
+      options_.log->note_dropped();
   }
 }
 
 void Shard::take_tickets() {
   bool all_ended = true;
   for (std::uint32_t i = 0; i < workers(); ++i) {
-    while (has(i)) {
-      auto arrival = take(i);
-      if (arrival.failure) {
-        failure_ = failure_ ? failure_ : arrival.failure;
-        workers_[i].turns.push_back({arrival.step, 0, 0});
-      } else {
-        const auto batch = BatchInfo::read(arrival.tensor);
-        workers_[i].turns.push_back({batch.step, batch.rows, batch.global_rows});
-      }
-      const auto step = workers_[i].turns.back().step;
-      give_back(i, arrival);
-      protocol_.pulled(static_cast<int>(i), options_.shared_steps ? step * workers() + i : step);
-    }
+    while (has(i)) take_ticket(i);
     all_ended = all_ended && ended(i);
   }
   if (all_ended) protocol_.tickets_ended();
+}
+
+void Shard::take_ticket(std::uint32_t from) {
+  auto& turns = workers_[from].turns;
+  auto arrival = take(from);
+  const auto ticket = options_.shared_steps ? arrival.step * workers() + from : arrival.step;
+  BatchInfo batch{.step = arrival.step};
+  if (!arrival.failure)
+    batch = BatchInfo::read(arrival.tensor);
+  else if (!failure_)
+    failure_ = arrival.failure;
+  turns.push_back({batch.step, batch.rows, batch.global_rows, std::move(arrival)});
+  const bool wanted = options_.shared_steps || !finished_.contains(batch.step);
+  if (!protocol_.pulled(static_cast<int>(from), ticket, wanted)) refuse_turn(from);
+}
+
+/// The last of a worker.
+void Shard::refuse_turn(std::uint32_t from) {
+  auto& turns = workers_[from].turns;
+  refuse(from, turns.back().info);
+  turns.pop_back();
+}
+
+/// What was asked for a lost worker is not answered; what it has in flight the protocol drops.
+void Shard::take_losses() {
+  for (std::uint32_t i = 0; i < workers(); ++i) {
+    auto& worker = workers_[i];
+    if (worker.lost || !lost(gradients_of(i))) continue;
+    worker.lost = true;
+    protocol_.lost(static_cast<int>(i));
+    const std::size_t in_flight = worker.answered ? 1 : 0;
+    while (worker.turns.size() > in_flight) refuse_turn(i);
+  }
 }
 
 void Shard::take_gradients() {
@@ -116,17 +139,24 @@ void Shard::take_gradients() {
   }
 }
 
+/// The gradient of a lost worker may not have come.
 void Shard::finish_turn(int number) {
-  auto& [turns, gradients, arrived, parameters] = worker(number);
-  give_back(gradients_of(static_cast<std::uint32_t>(number)), gradients);
-  gradients = {};
-  arrived = false;
-  parameters = nullptr;
-  turns.pop_front();
+  const auto input = static_cast<std::uint32_t>(number);
+  auto& worker = workers_[input];
+  if (!std::exchange(worker.answered, false)) return;
+  worker.parameters = nullptr;
+  if (!std::exchange(worker.arrived, false)) return refuse_turn(input);
+  finished_.insert(worker.turns.front().step);
+  give_back(gradients_of(input), worker.gradients);
+  give_back(input, worker.turns.front().info);
+  worker.gradients = {};
+  worker.turns.pop_front();
 }
 
-void Shard::update(const std::vector<int>& from) {
+void Shard::update(std::vector<int> from) {
   if (failure_) return;
+  // Of a lost worker a shard that follows may miss what the one that leads has got.
+  std::erase_if(from, [this](int number) { return !worker(number).arrived; });
   combine(from);
   // The version is already that which the update makes.
   update_parameters([&] { update_.apply(protocol_.version() - 1); });
@@ -153,14 +183,17 @@ void Shard::combine(const std::vector<int>& from) {
     }
     blocks.push_back(std::move(block));
   }
+  if (blocks.empty()) blocks.emplace_back(update_.gradient_block().shape, DType::float32);
   rank_sum(blocks, 0, update_.gradients().elements(), update_.gradients().mutable_raw());
-  if (options_.rule.compensation > 0.0)
+  if (options_.rule.compensation > 0.0 && !from.empty())
     update_.compensate(*worker(from.front()).parameters, static_cast<float>(options_.rule.compensation));
 }
 
 void Shard::answer(int number) {
   const auto output = static_cast<std::uint32_t>(number);
-  const auto step = worker(number).turns.front().step;
+  if (worker(number).turns.empty()) return;  // of a lost worker
+  worker(number).answered = true;
+  const auto step = worker(number).turns.front().info.step;
   if (failure_) {
     send_failure(output, failure_, step);
     return;
@@ -185,7 +218,7 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
   actor.place = place;
   actor.spawn_external = [options](caf::actor_system& system, SpawnContext& context) {
     auto own = options;
-    own.staleness = context.staleness;
+    own.log = context.shard_log;
     return caf::actor_cast<caf::actor>(system.spawn<Shard>(std::move(own)));
   };
   const auto& rule = options.rule;

@@ -2,14 +2,15 @@
 
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "troupe/actors/run/port_actor.hpp"
 #include "troupe/actors/shard/parameter_blocks.hpp"
+#include "troupe/actors/shard/shard_log.hpp"
 #include "troupe/actors/shard/shard_protocol.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
-#include "troupe/actors/shard/staleness_log.hpp"
 
 namespace troupe {
 
@@ -26,13 +27,15 @@ struct ShardOptions {
   /// It does what another shard, which leads, does.
   bool follows = false;
   /// If given, told of every gradient that is applied or dropped.
-  std::shared_ptr<StalenessLog> staleness = {};
+  std::shared_ptr<ShardLog> log = {};
 };
 
 /// Owns some parameters and the optimizer state that goes with them: answers workers that ask for parameters and
-/// applies their gradients, by its ConsistencyRule. Inputs: from each worker's batch its info, which is how the worker
-/// asks; then from each worker its gradients; if it follows, the events of the shard that leads. Outputs: to each
-/// worker the parameters, once for each of its batches; then the events, to each shard that follows.
+/// applies their gradients, by its ConsistencyRule. Batch infos of which nothing will come, because the worker was
+/// lost, are refused; of a batch that comes again the gradient counts only if it has not counted before. Inputs: from
+/// each worker's batch its info, which is how the worker asks; then from each worker its gradients; if it follows, the
+/// events of the shard that leads. Outputs: to each worker the parameters, once for each of its batches; then the
+/// events, to each shard that follows.
 class Shard final : public PortActor {
  public:
   Shard(caf::actor_config& config, const ShardOptions& options);
@@ -41,12 +44,15 @@ class Shard final : public PortActor {
   /// A batch of a worker for which it has asked for parameters.
   struct Turn {
     std::int64_t step, rows, global_rows;
+    Arrival info;  // held until the gradient is applied or dropped: whoever sent it then knows that
   };
   /// What a shard knows of a worker.
   struct Worker {
-    std::deque<Turn> turns;  // oldest first; until the gradient is applied
+    std::deque<Turn> turns;  // oldest first
     Arrival gradients;       // of the oldest turn
+    bool answered = false;   // the oldest turn
     bool arrived = false;
+    bool lost = false;
     ParameterBlocks::Block parameters;  // of which the gradients are
   };
 
@@ -60,24 +66,28 @@ class Shard final : public PortActor {
   bool can_tell() const;
   void tell(const ShardEvent& event);
   void take_tickets();
+  void take_ticket(std::uint32_t from);
   void take_gradients();
+  void take_losses();
   void carry_out(const ShardEvent& event);
   void answer(int number);
-  void update(const std::vector<int>& from);
+  void update(std::vector<int> from);
   void combine(const std::vector<int>& from);
   Worker& worker(int number) { return workers_[static_cast<std::size_t>(number)]; }
   void finish_turn(int number);
+  void refuse_turn(std::uint32_t from);
 
   const ShardOptions options_;
   ShardProtocol protocol_;
   ShardUpdate update_;
   std::vector<Worker> workers_;
   ParameterBlocks blocks_;
+  std::set<std::int64_t> finished_;  // steps whose gradients were applied or dropped, if each is of one worker
   FailurePtr failure_;
 };
 
 /// Adds a shard to a plan, with its inputs and outputs as above and `followers` shards that follow it. Inputs are
-/// connected afterwards; the parameters must be added to the plan. The staleness log is that of the spawn context.
+/// connected afterwards; the parameters must be added to the plan. The log is that of the spawn context.
 ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options, int followers);
 
 }  // namespace troupe

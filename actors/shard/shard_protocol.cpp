@@ -18,13 +18,31 @@ void ShardProtocol::begin(std::int64_t version, std::int64_t first_ticket) {
   next_ticket_ = first_ticket;
   tickets_ended_ = false;
   pulls_.clear();
+  passed_over_.clear();
+  lost_.clear();
   in_flight_.clear();
   to_follow_.clear();
 }
 
-void ShardProtocol::pulled(int worker, std::int64_t ticket) {
-  if (!pulls_.emplace(ticket, worker).second)
+bool ShardProtocol::pulled(int worker, std::int64_t ticket, bool wanted) {
+  if (lost_.contains(worker)) {
+    pass_over(ticket);
+    return false;
+  }
+  if (!pulls_.emplace(ticket, Pull{worker, wanted}).second)
     throw Error("shard", "ticket " + std::to_string(ticket) + " was given to two workers");
+  return true;
+}
+
+/// Nobody waits for it to be answered.
+void ShardProtocol::pass_over(std::int64_t ticket) {
+  passed_over_.insert(ticket);
+  note_answered(next_ticket_ - 1);
+}
+
+void ShardProtocol::note_answered(std::int64_t ticket) {
+  next_ticket_ = std::max(next_ticket_, ticket + 1);
+  while (passed_over_.erase(next_ticket_) > 0) ++next_ticket_;
 }
 
 void ShardProtocol::pushed(int worker) {
@@ -35,8 +53,12 @@ void ShardProtocol::pushed(int worker) {
 }
 
 void ShardProtocol::lost(int worker) {
-  std::erase_if(in_flight_, [&](const InFlight& gradient) { return gradient.worker == worker; });
-  std::erase_if(pulls_, [&](const auto& pull) { return pull.second == worker; });
+  lost_.insert(worker);
+  while (const auto* pull = pull_of(worker)) {
+    const auto ticket = pull->first;
+    pulls_.erase(ticket);
+    pass_over(ticket);
+  }
 }
 
 std::optional<ShardEvent> ShardProtocol::next(const std::function<bool(int)>& has_room) {
@@ -60,10 +82,10 @@ std::optional<ShardEvent> ShardProtocol::decide(const std::function<bool(int)>& 
 
 bool ShardProtocol::can_follow(const ShardEvent& event, const std::function<bool(int)>& has_room) const {
   return std::ranges::all_of(event.workers, [&](int worker) {
+    if (lost_.contains(worker)) return true;
     const auto* gradient = in_flight_of(worker);
     if (event.kind != ShardEvent::Kind::answer) return gradient != nullptr && gradient->arrived;
-    const bool asks = std::ranges::find(pulls_, worker, [](const auto& pull) { return pull.second; }) != pulls_.end();
-    return gradient == nullptr && asks && has_room(worker);
+    return gradient == nullptr && pull_of(worker) != nullptr && has_room(worker);
   });
 }
 
@@ -71,16 +93,29 @@ void ShardProtocol::carry_out(const ShardEvent& event) {
   staleness_.clear();
   for (const int worker : event.workers) {
     if (event.kind == ShardEvent::Kind::answer) {
-      const auto pull = std::ranges::find(pulls_, worker, [](const auto& entry) { return entry.second; });
-      next_ticket_ = std::max(next_ticket_, pull->first + 1);
-      pulls_.erase(pull);
-      in_flight_.push_back({worker, version_});
+      carry_out_answer(worker);
       continue;
     }
-    staleness_.push_back(version_ - in_flight_of(worker)->version);
+    const auto* done = in_flight_of(worker);
+    if (done == nullptr) continue;
+    if (done->arrived && done->wanted) staleness_.push_back(version_ - done->version);
     std::erase_if(in_flight_, [&](const InFlight& gradient) { return gradient.worker == worker; });
   }
   if (event.kind == ShardEvent::Kind::update) ++version_;
+}
+
+void ShardProtocol::carry_out_answer(int worker) {
+  const auto* pull = pull_of(worker);
+  if (pull == nullptr) return;
+  const auto [ticket, asked] = *pull;
+  pulls_.erase(ticket);
+  in_flight_.push_back({worker, version_, asked.wanted});
+  note_answered(ticket);
+}
+
+const std::pair<const std::int64_t, ShardProtocol::Pull>* ShardProtocol::pull_of(int worker) const {
+  const auto pull = std::ranges::find(pulls_, worker, [](const auto& entry) { return entry.second.worker; });
+  return pull == pulls_.end() ? nullptr : &*pull;
 }
 
 const ShardProtocol::InFlight* ShardProtocol::in_flight_of(int worker) const {
@@ -93,20 +128,23 @@ bool ShardProtocol::is_late(const InFlight& gradient) const {
 }
 
 std::optional<int> ShardProtocol::to_drop() const {
-  if (rule_.late != LateGradients::dropped) return std::nullopt;
-  const auto late = std::ranges::find_if(in_flight_, [&](const auto& g) { return g.arrived && is_late(g); });
-  return late == in_flight_.end() ? std::nullopt : std::optional(late->worker);
+  const auto useless = std::ranges::find_if(in_flight_, [&](const InFlight& gradient) {
+    if (!gradient.arrived) return lost_.contains(gradient.worker);
+    return !gradient.wanted || (rule_.late == LateGradients::dropped && is_late(gradient));
+  });
+  return useless == in_flight_.end() ? std::nullopt : std::optional(useless->worker);
 }
 
-/// How many gradients make the next update: at the end of a run perhaps fewer than the quorum can still come, from each
-/// worker one.
+/// How many gradients make the next update: at the end of a run, or without those that are lost, perhaps fewer than the
+/// quorum can still come, from each worker one.
 std::size_t ShardProtocol::wanted() const {
-  const auto quorum = static_cast<std::size_t>(rule_.quorum);
+  const auto living = static_cast<std::size_t>(rule_.workers) - lost_.size();
+  const auto quorum = std::clamp<std::size_t>(living, 1, static_cast<std::size_t>(rule_.quorum));
   if (!tickets_ended_) return quorum;
   std::set<int> workers;
   for (const auto& gradient : in_flight_)
     if (!is_late(gradient)) workers.insert(gradient.worker);
-  for (const auto& [ticket, worker] : pulls_) workers.insert(worker);
+  for (const auto& [ticket, pull] : pulls_) workers.insert(pull.worker);
   return std::clamp<std::size_t>(workers.size(), 1, quorum);
 }
 
@@ -138,9 +176,9 @@ std::optional<int> ShardProtocol::to_answer(const std::function<bool(int)>& has_
   auto then = in_flight_;
   then.push_back({-1, version_});
   if (!keeps_bounds(then, version_)) return std::nullopt;
-  for (const auto& [ticket, worker] : pulls_) {
+  for (const auto& [ticket, pull] : pulls_) {
     if (in_ticket_order_ && ticket > next_ticket_) return std::nullopt;
-    if (in_flight_of(worker) == nullptr && has_room(worker)) return worker;
+    if (in_flight_of(pull.worker) == nullptr && has_room(pull.worker)) return pull.worker;
   }
   return std::nullopt;
 }

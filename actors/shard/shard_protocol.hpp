@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "troupe/actors/shard/consistency_rule.hpp"
@@ -22,6 +23,10 @@ namespace troupe {
 /// answer or an update after which one would not waits. Where fewer gradients can be in flight than there are workers,
 /// all shards answer in the order of the tickets: else two of them could each wait for a worker that the other one has
 /// not answered.
+///
+/// A worker that is lost gets no answer any more; of what it has in flight, what has arrived is applied, and the rest
+/// is dropped. A batch that another worker computes again may have been applied by this shard already, though not by
+/// all: it is answered as any other, and its gradient dropped.
 class ShardProtocol {
  public:
   /// Whether the shard decides by the rule, or does what follow() says, in that order.
@@ -33,13 +38,13 @@ class ShardProtocol {
   void begin(std::int64_t version, std::int64_t first_ticket);
   std::int64_t version() const { return version_; }
 
-  /// A worker has been given a ticket.
-  void pulled(int worker, std::int64_t ticket);
+  /// A worker has been given a ticket. A lost one is not answered: false. A gradient that is not `wanted` is dropped.
+  bool pulled(int worker, std::int64_t ticket, bool wanted = true);
   /// No worker gets another ticket in this run.
   void tickets_ended() { tickets_ended_ = true; }
   /// The gradient of a worker is there. Throws Error if it has none in flight.
   void pushed(int worker);
-  /// Nothing more comes of a worker: not what it has in flight, nor what it has asked for.
+  /// Nothing more comes of a worker in this run.
   void lost(int worker);
   /// The next of the events that are to be followed.
   void follow(ShardEvent event) { to_follow_.push_back(std::move(event)); }
@@ -54,7 +59,12 @@ class ShardProtocol {
   struct InFlight {
     int worker;
     std::int64_t version;
+    bool wanted = true;
     bool arrived = false;
+  };
+  struct Pull {
+    int worker;
+    bool wanted;
   };
   using Workers = std::vector<int>;
 
@@ -64,10 +74,14 @@ class ShardProtocol {
   std::optional<int> to_answer(const std::function<bool(int)>& has_room) const;
   bool can_follow(const ShardEvent& event, const std::function<bool(int)>& has_room) const;
   void carry_out(const ShardEvent& event);
+  void carry_out_answer(int worker);
+  void pass_over(std::int64_t ticket);
+  void note_answered(std::int64_t ticket);
   bool is_late(const InFlight& gradient) const;
   bool keeps_bounds(const std::vector<InFlight>& in_flight, std::int64_t version) const;
   std::size_t wanted() const;
   const InFlight* in_flight_of(int worker) const;
+  const std::pair<const std::int64_t, Pull>* pull_of(int worker) const;
 
   ConsistencyRule rule_;
   Mode mode_;
@@ -75,8 +89,10 @@ class ShardProtocol {
   std::int64_t version_ = 0;
   std::int64_t next_ticket_ = 0;
   bool tickets_ended_ = false;
-  std::map<std::int64_t, int> pulls_;  // by ticket: the worker
-  std::vector<InFlight> in_flight_;    // in the order of their answers, and so of their versions
+  std::map<std::int64_t, Pull> pulls_;  // by ticket
+  std::set<std::int64_t> passed_over_;  // tickets of lost workers
+  std::set<int> lost_;
+  std::vector<InFlight> in_flight_;  // in the order of their answers, and so of their versions
   std::deque<ShardEvent> to_follow_;
   std::vector<std::int64_t> staleness_;
 };

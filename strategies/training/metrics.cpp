@@ -48,6 +48,8 @@ const MetricTable& MetricValues::table(const std::string& name) const {
 
 void MetricsSum::add(const StepMetrics& step) {
   ++sum_.steps;
+  // Its report was lost with a worker.
+  if (step.rows == 0 && step.values.entries().empty()) return;
   if (!std::isfinite(step.loss)) {
     ++sum_.skipped_steps;
     return;

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/bytes.hpp"
 
 namespace troupe {
 
@@ -12,6 +11,9 @@ namespace {
 
 constexpr std::size_t kNameLimit = 1'024;
 constexpr std::chrono::milliseconds kNoWait{0};
+
+/// What a frame holds, in FrameHeader::slot.
+enum Holds : std::int32_t { kReports, kEnd };
 
 void put(ByteWriter& writer, double number) {
   writer.put(std::bit_cast<std::uint64_t>(number));
@@ -64,40 +66,98 @@ ReplicaReport read_report(ByteReader& reader) {
   return report;
 }
 
+void write(ByteWriter& writer, const Staleness& staleness) {
+  writer.put(staleness.dropped);
+  for (const auto& [versions, gradients] : staleness.applied) {
+    writer.put(versions);
+    writer.put(gradients);
+  }
+}
+
+Staleness read_staleness(ByteReader& reader) {
+  Staleness staleness;
+  staleness.dropped = reader.get<std::int64_t>();
+  while (!reader.at_end()) {
+    const auto versions = reader.get<std::int64_t>();
+    staleness.applied[versions] = reader.get<std::int64_t>();
+  }
+  return staleness;
+}
+
 }  // namespace
 
-MetricsExchange::MetricsExchange(Cluster& cluster, std::uint64_t generation) : rank_(cluster.rank()) {
+MetricsExchange::MetricsExchange(Cluster& cluster, std::uint64_t generation, std::span<const int> expendable)
+    : rank_(cluster.rank()) {
   const auto name = "plan " + std::to_string(generation) + "/metrics";
-  const auto add = [&](int peer) { peers_[peer] = std::make_unique<LinkReader>(cluster.control_link(peer, name)); };
+  const auto add = [&](int peer) {
+    const bool may_be_lost = std::ranges::find(expendable, peer) != expendable.end();
+    peers_[peer] = {std::make_unique<LinkReader>(cluster.control_link(peer, name)), may_be_lost};
+  };
   if (rank_ != 0) add(0);
   for (int peer = 1; rank_ == 0 && peer < cluster.size(); ++peer) add(peer);
+}
+
+void MetricsExchange::begin() {
+  for (auto& [number, peer] : peers_) peer.ended = false;
+}
+
+void MetricsExchange::send_to_all(const ByteWriter& bytes, std::int32_t what) {
+  Tensor payload(Shape{static_cast<std::int64_t>(bytes.size())}, DType::uint8);
+  std::ranges::copy(bytes.view(), payload.mutable_raw());
+  for (auto& [number, peer] : peers_) peer.reader->link().send({{.type = FrameType::control, .slot = what}, payload});
 }
 
 void MetricsExchange::send(std::span<const ReplicaReport> reports) {
   if (reports.empty()) return;
   ByteWriter writer;
   for (const auto& report : reports) write(writer, report);
-  Tensor bytes(Shape{static_cast<std::int64_t>(writer.size())}, DType::uint8);
-  std::ranges::copy(writer.view(), bytes.mutable_raw());
-  for (auto& [peer, reader] : peers_) reader->link().send({{.type = FrameType::control}, bytes});
+  send_to_all(writer, kReports);
+}
+
+void MetricsExchange::send_end(const Staleness& staleness) {
+  ByteWriter writer;
+  write(writer, staleness);
+  send_to_all(writer, kEnd);
 }
 
 void MetricsExchange::expect_all() const {
-  for (const auto& [peer, reader] : peers_)
-    if (const auto cause = reader->link().failure())
-      throw Error("metrics", "process " + std::to_string(peer) + " has gone before its last report: " + cause->what);
+  for (const auto& [number, peer] : peers_)
+    if (const auto cause = peer.expendable || peer.ended ? nullptr : peer.reader->link().failure())
+      throw Error("metrics", "process " + std::to_string(number) + " has gone before its last report: " + cause->what);
+}
+
+void MetricsExchange::take(Peer& peer, const IncomingFrame& frame, std::vector<ReplicaReport>& reports) const {
+  const auto bytes = frame.payload->tensor();
+  ByteReader fields({bytes.raw(), bytes.bytes()}, "metrics");
+  if (frame.header.slot == kEnd) {
+    peer.staleness = read_staleness(fields);
+    peer.ended = true;
+    return;
+  }
+  while (!fields.at_end()) reports.push_back(read_report(fields));
 }
 
 std::vector<ReplicaReport> MetricsExchange::receive(std::chrono::milliseconds limit) {
   std::vector<ReplicaReport> reports;
-  for (auto& [peer, reader] : peers_)
-    while (const auto frame = reader->receive(reports.empty() && peer == peers_.begin()->first ? limit : kNoWait)) {
-      const auto bytes = frame->payload->tensor();
-      ByteReader fields({bytes.raw(), bytes.bytes()}, "metrics");
-      while (!fields.at_end()) reports.push_back(read_report(fields));
-    }
+  for (auto& [number, peer] : peers_) {
+    const auto waits = [&] { return reports.empty() && !peer.ended && number == peers_.begin()->first; };
+    while (const auto frame = peer.reader->receive(waits() ? limit : kNoWait)) take(peer, *frame, reports);
+  }
   if (reports.empty() && limit > kNoWait) expect_all();
   return reports;
+}
+
+bool MetricsExchange::all_ended() const {
+  return std::ranges::all_of(peers_, [](const auto& entry) {
+    const auto& peer = entry.second;
+    return peer.ended || (peer.expendable && peer.reader->link().failure());
+  });
+}
+
+Staleness MetricsExchange::staleness() const {
+  Staleness sum;
+  for (const auto& [number, peer] : peers_) sum.add(peer.staleness);
+  return sum;
 }
 
 }  // namespace troupe

@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "troupe/actors/shard/staleness.hpp"
 #include "troupe/strategies/training/metrics.hpp"
+#include "troupe/transport/bytes.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 #include "troupe/transport/link_reader.hpp"
 
@@ -21,20 +23,37 @@ struct ReplicaReport {
 /// Brings what the replicas of all processes report to the first process, and what it makes of them to all. One thread.
 class MetricsExchange {
  public:
-  /// `generation` is that of the plan; all processes make one for it.
-  MetricsExchange(Cluster& cluster, std::uint64_t generation);
+  /// `generation` is that of the plan; all processes make one for it. Those that are `expendable` may be lost.
+  MetricsExchange(Cluster& cluster, std::uint64_t generation, std::span<const int> expendable = {});
 
   bool is_first() const { return rank_ == 0; }
+  /// A run begins.
+  void begin();
   void send(std::span<const ReplicaReport> reports);
+  /// This process sends nothing more in this run; what its shards have done in all runs.
+  void send_end(const Staleness& staleness);
   /// What has come; waits for something from the first peer, for `limit` at most. Throws Error if it should wait, but a
   /// process has gone.
   std::vector<ReplicaReport> receive(std::chrono::milliseconds limit);
+  /// Whether nothing more comes from any process in this run.
+  bool all_ended() const;
+  /// What the shards of the others have done.
+  Staleness staleness() const;
 
  private:
+  struct Peer {
+    std::unique_ptr<LinkReader> reader;
+    bool expendable = false;
+    bool ended = false;
+    Staleness staleness = {};
+  };
+
+  void send_to_all(const ByteWriter& bytes, std::int32_t what);
+  void take(Peer& peer, const IncomingFrame& frame, std::vector<ReplicaReport>& reports) const;
   void expect_all() const;
 
   int rank_;
-  std::map<int, std::unique_ptr<LinkReader>> peers_;
+  std::map<int, Peer> peers_;
 };
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/end_run.hpp"
@@ -73,14 +74,23 @@ MetricsLog::MetricsLog(int replicas, const TrainingSpec& spec, const std::vector
 }
 
 Staleness MetricsLog::staleness(std::int64_t steps) const {
-  auto counted = staleness_->counted();
-  if (counted == Staleness{} && steps > 0)
-    counted.applied[0] = steps * static_cast<std::int64_t>(parts_->per_replica.size());
-  return counted;
+  auto all = counted();
+  if (all == Staleness{} && steps > 0) all.applied[0] = steps * static_cast<std::int64_t>(parts_->per_replica.size());
+  return all;
+}
+
+/// The first process has told the others the sum.
+Staleness MetricsLog::counted() const {
+  if (exchange_ && !exchange_->is_first()) return exchange_->staleness();
+  auto sum = shard_log_->staleness();
+  if (exchange_) sum.add(exchange_->staleness());
+  return sum;
 }
 
 void MetricsLog::begin(std::int64_t first_step) {
-  next_step_ = first_step;
+  order_.begin(first_step);
+  ended_ = complete_ = false;
+  if (exchange_) exchange_->begin();
 }
 
 void StepQueue::push(StepMetrics& report) {
@@ -153,25 +163,29 @@ void MetricsLog::exchange_with(std::unique_ptr<MetricsExchange> exchange, std::v
   parts_->here = std::move(here);
 }
 
-bool MetricsLog::complete() const {
-  if (!exchange_) return true;
-  std::lock_guard lock(parts_->mutex);
-  return came_ == sent_ &&
-         std::ranges::all_of(parts_->per_replica, [](const auto& steps) { return steps.size() == 0; });
+void MetricsLog::end_run() {
+  ended_ = true;
+  if (!exchange_ || exchange_->is_first()) return;
+  exchange_->send(pop_own());
+  exchange_->send_end(shard_log_->staleness());
 }
 
 std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
-  if (!exchange_ || exchange_->is_first()) {
-    if (exchange_) keep(exchange_->receive(limit));
-    const auto count = take_from_all();
-    const std::span<const StepMetrics> taken(taken_.data(), count);
-    if (exchange_) send_to_all(taken);
-    return taken;
-  }
-  exchange_->send(pop_own());
+  if (exchange_ && !exchange_->is_first()) return take_from_first(limit);
+  if (exchange_) keep(exchange_->receive(limit));
+  const bool last = ended_ && (!exchange_ || exchange_->all_ended());
+  const auto count = parts_->shared_steps ? take_from_all() : take_in_order(last);
+  const std::span<const StepMetrics> taken(taken_.data(), count);
+  if (exchange_) send_to_all(taken);
+  if (last && !std::exchange(complete_, true) && exchange_) exchange_->send_end(counted());
+  return taken;
+}
+
+std::span<const StepMetrics> MetricsLog::take_from_first(std::chrono::milliseconds limit) {
+  if (!ended_) exchange_->send(pop_own());
   taken_.clear();
   for (auto& report : exchange_->receive(limit)) taken_.push_back(std::move(report.metrics));
-  came_ += static_cast<std::int64_t>(taken_.size());
+  complete_ = ended_ && exchange_->all_ended();
   return taken_;
 }
 
@@ -192,7 +206,7 @@ void MetricsLog::keep(std::vector<ReplicaReport> reports) {
   }
 }
 
-/// Steps that all replicas here have reported.
+/// Steps that all replicas here have reported; where steps are not shared, all that any has.
 std::vector<ReplicaReport> MetricsLog::pop_own() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
@@ -202,19 +216,18 @@ std::vector<ReplicaReport> MetricsLog::pop_own() {
   std::vector<ReplicaReport> reports;
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!parts_->here[replica]) continue;
-    for (std::size_t i = 0; i < count; ++i) {
-      reports.push_back({static_cast<int>(replica), per_replica[replica][0]});
-      per_replica[replica].pop();
+    auto& queue = per_replica[replica];
+    for (auto left = parts_->shared_steps ? count : queue.size(); left > 0; --left) {
+      reports.push_back({static_cast<int>(replica), queue[0]});
+      queue.pop();
     }
   }
-  if (!reports.empty()) sent_ += static_cast<std::int64_t>(count);
   return reports;
 }
 
 /// Puts together in taken_ what all replicas have reported. Returns the number of steps.
 std::size_t MetricsLog::take_from_all() {
   std::lock_guard lock(parts_->mutex);
-  if (!parts_->shared_steps) return take_in_order();
   auto& per_replica = parts_->per_replica;
   const auto count = std::ranges::min_element(per_replica, {}, &StepQueue::size)->size();
   if (taken_.size() < count) taken_.resize(std::max({kStepsAtFirst, count, 2 * taken_.size()}), per_replica[0][0]);
@@ -238,16 +251,13 @@ std::size_t MetricsLog::take_from_all() {
 }
 
 /// The steps of single replicas, as far as none is missing in between.
-std::size_t MetricsLog::take_in_order() {
-  std::size_t count = 0;
-  const auto has_next = [&](const StepQueue& queue) { return queue.size() > 0 && queue[0].step == next_step_; };
-  for (;; ++count, ++next_step_) {
-    const auto queue = std::ranges::find_if(parts_->per_replica, has_next);
-    if (queue == parts_->per_replica.end()) return count;
-    if (taken_.size() <= count) taken_.resize(std::max(kStepsAtFirst, 2 * count), (*queue)[0]);
-    taken_[count] = (*queue)[0];
-    queue->pop();
-  }
+std::size_t MetricsLog::take_in_order(bool last) {
+  std::lock_guard lock(parts_->mutex);
+  for (auto& queue : parts_->per_replica)
+    for (; queue.size() > 0; queue.pop()) order_.add(queue[0]);
+  if (last) order_.end(shard_log_->end_step());
+  taken_ = order_.take();
+  return taken_.size();
 }
 
 }  // namespace troupe

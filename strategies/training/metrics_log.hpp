@@ -9,9 +9,10 @@
 
 #include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/actors/run/task.hpp"
-#include "troupe/actors/shard/staleness_log.hpp"
+#include "troupe/actors/shard/shard_log.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/strategies/training/metrics_exchange.hpp"
+#include "troupe/strategies/training/step_order.hpp"
 #include "troupe/strategies/training/training_graph.hpp"
 
 namespace troupe {
@@ -40,11 +41,13 @@ class MetricsLog {
 
   /// A run begins with that step.
   void begin(std::int64_t first_step);
+  /// The run has ended in this process: nothing more is reported here.
+  void end_run();
 
   /// Outputs of the graph that a sink reads, before the batch info.
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
-  /// Counts the gradients that the shards of a plan apply.
-  const std::shared_ptr<StalenessLog>& staleness_log() const { return staleness_; }
+  /// For the shards of a plan.
+  const std::shared_ptr<ShardLog>& shard_log() const { return shard_log_; }
   /// As it has counted; in a plan without shards, all gradients of so many steps were applied at once.
   Staleness staleness(std::int64_t steps) const;
   /// The task of the sinks of all replicas.
@@ -55,8 +58,8 @@ class MetricsLog {
 
   /// Only the replicas for which `here` is true report in this process; the others' reports come by the exchange.
   void exchange_with(std::unique_ptr<MetricsExchange> exchange, std::vector<bool> here);
-  /// Whether take() has given every step that the replicas here have reported.
-  bool complete() const;
+  /// After end_run(): whether take() has given every step of the run, those of other processes too.
+  bool complete() const { return complete_; }
 
  private:
   // Shared with the sinks: one that is stuck may outlive the log.
@@ -80,17 +83,18 @@ class MetricsLog {
   std::vector<std::string> sink_inputs_;
   std::vector<Column> columns_;
   std::size_t take_from_all();
-  std::size_t take_in_order();
+  std::size_t take_in_order(bool last);
+  std::span<const StepMetrics> take_from_first(std::chrono::milliseconds limit);
+  Staleness counted() const;
   void send_to_all(std::span<const StepMetrics> steps);
   void keep(std::vector<ReplicaReport> reports);
   std::vector<ReplicaReport> pop_own();
 
   std::shared_ptr<Parts> parts_;
   std::unique_ptr<MetricsExchange> exchange_;
-  /// Of a process that is not the first: steps that were sent, and those that came back.
-  std::int64_t sent_ = 0, came_ = 0;
-  std::int64_t next_step_ = 0;
-  std::shared_ptr<StalenessLog> staleness_ = std::make_shared<StalenessLog>();
+  bool ended_ = false, complete_ = false;
+  StepOrder order_;  // where steps are not shared
+  std::shared_ptr<ShardLog> shard_log_ = std::make_shared<ShardLog>();
   std::vector<StepMetrics> taken_;
 };
 

@@ -74,7 +74,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
   context.store = store_;
   context.sources.emplace("data", data);
   context.tasks.emplace("metrics", sink);
-  if (log != nullptr) context.staleness = log->staleness_log();
+  if (log != nullptr) context.shard_log = log->shard_log();
   const auto& cluster = options_.cluster;
   if (has_others()) {
     use_chief_values();
@@ -214,6 +214,8 @@ Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
   };
   run_to_end(*spawned, [&] { add({}); });
   const auto deadline = std::chrono::steady_clock::now() + options_.stall_limit;
+  log->end_run();
+  add({});
   while (!log->complete() && std::chrono::steady_clock::now() < deadline) add(std::chrono::milliseconds(10));
   return sum.result();
 }

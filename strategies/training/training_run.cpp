@@ -101,6 +101,8 @@ std::optional<std::int64_t> TrainingRun::updates() const {
 /// Those of a run that has ended, as far as other processes still have to report them.
 void TrainingRun::note_last_steps() {
   const auto deadline = Clock::now() + stall_limit_;
+  log_->end_run();
+  note_steps();
   while (!log_->complete()) {
     note_steps(kLook);
     if (Clock::now() > deadline) throw Error("trainer", "the other processes do not report their last steps");
