@@ -1,6 +1,7 @@
 #include "troupe/strategies/sharded_strategy.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/shard/batch_dispatcher.hpp"
@@ -13,6 +14,9 @@
 namespace troupe {
 
 namespace {
+
+/// Where the batches come from.
+constexpr Place kChief{0, {DeviceType::cpu, 0}};
 
 /// As many groups as there are servers, each parameter with the one that has the fewest elements so far.
 std::vector<std::vector<std::size_t>> balanced(std::span<const TrainedParameter> parameters, std::size_t servers) {
@@ -85,12 +89,23 @@ void ShardedStrategy::connect_followers(Plan& plan, const std::vector<ActorId>& 
     plan.connect(shards.front(), output, shards[static_cast<std::size_t>(output - workers) + 1]);
 }
 
+Plan ShardedStrategy::empty_plan(const PlanRequest& request) const {
+  auto plan = Strategy::empty_plan(request);
+  if (shares_steps()) return plan;
+  std::set<int> processes;
+  for (const auto& place : places()) processes.insert(place.process);
+  for (const auto& place : servers_) processes.erase(place.process);
+  processes.erase(kChief.process);
+  plan.expendable.assign(processes.begin(), processes.end());
+  return plan;
+}
+
 ActorId ShardedStrategy::add_batches(Plan& plan, const PlanRequest& request) const {
   // Where updates are made of some of the workers' gradients, the last ones come only when it is known that no batch
   // follows.
   const auto to_free = rule_.late == LateGradients::dropped ? Dispatch::who_is_free : Dispatch::until_used;
   return add_dispatcher(plan, request.source, request.data, request.seed, workers(),
-                        shares_steps() ? Dispatch::parts : to_free, host_side(servers_.front()));
+                        shares_steps() ? Dispatch::parts : to_free, kChief);
 }
 
 std::vector<OutputRef> ShardedStrategy::add_worker(Plan& plan, const PlanRequest& request, const SplitTraining& split,

@@ -31,6 +31,9 @@ class ShardedStrategy : public Strategy {
   std::vector<ActorId> add_shards(Plan& plan, const SplitTraining& split, bool local_steps) const;
   /// The last inputs of shards that follow the first: what it does.
   static void connect_followers(Plan& plan, const std::vector<ActorId>& shards, int workers);
+  /// An empty plan for the batches of the request. Where a step is of one worker, processes that have workers and
+  /// nothing else may be lost.
+  Plan empty_plan(const PlanRequest& request) const;
   /// Adds what gives each worker its batches: outputs 2 w and 2 w + 1 are those of worker w.
   ActorId add_batches(Plan& plan, const PlanRequest& request) const;
   /// Adds what loads the batches of a worker and computes. `parameters` sends it those of each group. Returns what

@@ -78,9 +78,9 @@ class LinkActor final : public Participant {
         frame.payload = arrival.tensor;
         frame.guard = guard_;
       }
-      send_frame(frame);
       // Until the other part returns it, the producer must not write to it.
       sent_[{input, arrival.slot}] = std::move(arrival);
+      send_frame(frame);
     }
   }
 

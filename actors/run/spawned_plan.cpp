@@ -39,6 +39,9 @@ std::vector<PartSetup> one_part(const Runtime& runtime, SpawnContext context) {
 struct SpawnedPlan::State {
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<RunControl> control;
+  /// The same, if all parts are in this process.
+  std::shared_ptr<RunCoordinator> coordinator;
+  std::set<int> lost;
   std::uint64_t generation = 0;
   /// What connects this process with the others, if there are any.
   std::unique_ptr<ClusterRun> cluster;
@@ -66,7 +69,7 @@ SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_pt
     throw Error("plan", "has parts for " + std::to_string(plan.processes()) + " processes, but only " +
                             std::to_string(parts.size()) + " are given");
   state_->plan = std::make_shared<const Plan>(std::move(plan));
-  state_->control = std::make_shared<RunCoordinator>();
+  state_->control = state_->coordinator = std::make_shared<RunCoordinator>();
   state_->generation = next_generation();
   make_communicators(*state_->plan, parts);
   auto links = make_links(static_cast<int>(parts.size()));
@@ -140,7 +143,8 @@ void SpawnedPlan::start(const RunInfo& run) {
   const auto phase = state_->control->phase();
   std::vector<Lease> leases;
   if (phase == RunControl::Phase::idle || phase == RunControl::Phase::done)
-    for (const auto& part : state_->parts) leases.push_back(part->borrow());
+    for (std::size_t i = 0; i < state_->parts.size(); ++i)
+      if (!state_->lost.contains(static_cast<int>(i))) leases.push_back(state_->parts[i]->borrow());
   state_->watch.begin();
   state_->control->start(run);
   state_->leases = std::move(leases);
@@ -256,6 +260,15 @@ std::string SpawnedPlan::describe() {
                 "'" + status.name + "' " + (running != nullptr ? "is busy in '" + *running + "'" : "does not answer"));
   });
   return report->text();
+}
+
+void SpawnedPlan::lose(int part) {
+  const auto& expendable = state_->plan->expendable;
+  if (!state_->coordinator || std::ranges::find(expendable, part) == expendable.end())
+    throw Error("plan", "part " + std::to_string(part) + " cannot be lost: it is not expendable, or not here");
+  state_->lost.insert(part);
+  state_->parts.at(static_cast<std::size_t>(part))->order_stop();
+  state_->coordinator->lose(part);
 }
 
 void SpawnedPlan::give_up(const std::string& reason) {

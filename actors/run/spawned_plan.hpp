@@ -79,6 +79,10 @@ class SpawnedPlan {
   /// those who do not wait().
   void check_progress(std::chrono::milliseconds limit);
 
+  /// As if the process of an expendable part had died: its actors go at once, and the run goes on without it. For parts
+  /// in this process.
+  void lose(int part);
+
   /// What every actor waits for.
   std::string describe();
   /// The actors of a part, for tests that kill them: executors in the order of the plan, then stand-ins; the
