@@ -38,7 +38,7 @@ bool has(const ParameterGroup& group, const std::string& name) {
 
 ShardedStrategy::ShardedStrategy(const char* name, std::vector<Place> workers, std::vector<Place> servers,
                                  const ConsistencyRule& rule)
-    : Strategy(std::move(workers)), servers_(std::move(servers)), rule_(rule) {
+    : Strategy(std::move(workers)), name_(name), servers_(std::move(servers)), rule_(rule) {
   if (servers_.empty()) throw Error(name, "needs at least one server");
   rule_.check();
   if (rule_.workers != num_replicas_in_sync())
@@ -89,13 +89,30 @@ void ShardedStrategy::connect_followers(Plan& plan, const std::vector<ActorId>& 
     plan.connect(shards.front(), output, shards[static_cast<std::size_t>(output - workers) + 1]);
 }
 
-Plan ShardedStrategy::empty_plan(const PlanRequest& request) const {
-  auto plan = Strategy::empty_plan(request);
-  if (shares_steps()) return plan;
+std::set<int> ShardedStrategy::expendable() const {
+  if (shares_steps()) return {};
   std::set<int> processes;
   for (const auto& place : places()) processes.insert(place.process);
   for (const auto& place : servers_) processes.erase(place.process);
+  for (const auto& place : forward_places_) processes.erase(place.process);
   processes.erase(kChief.process);
+  return processes;
+}
+
+std::vector<Place> ShardedStrategy::forward_places() const {
+  if (!forward_places_.empty()) return forward_places_;
+  const auto lost = expendable();
+  auto safe = places();
+  std::erase_if(safe, [&](const Place& place) { return lost.contains(place.process); });
+  return safe.empty() ? std::vector{kChief} : safe;
+}
+
+Plan ShardedStrategy::empty_plan(const PlanRequest& request) const {
+  if (request.batches != nullptr)
+    throw Error(name_, "needs a data set: its workers are told the numbers of the samples that they load");
+  if (!request.data.layout().whole()) throw Error(name_, "every process needs all samples, not a shard of them");
+  auto plan = Strategy::empty_plan(request);
+  const auto processes = expendable();
   plan.expendable.assign(processes.begin(), processes.end());
   return plan;
 }

@@ -13,6 +13,13 @@ struct SplitTraining;
 
 /// What strategies share whose parameters lie in shards: workers that get batches and parameters and send gradients.
 class ShardedStrategy : public Strategy {
+ public:
+  /// Where it was said that evaluation and prediction run; else where workers are that cannot be lost, or process 0.
+  std::vector<Place> forward_places() const override;
+  void set_forward_places(std::vector<Place> places) { forward_places_ = std::move(places); }
+  /// Where a step is of one worker: processes that have workers and nothing else.
+  std::set<int> expendable() const override;
+
  protected:
   /// Shard i lies at servers[i], if there are parameters for so many. Throws Error if there is no server, the rule is
   /// out of range, or for another number of workers.
@@ -31,8 +38,7 @@ class ShardedStrategy : public Strategy {
   std::vector<ActorId> add_shards(Plan& plan, const SplitTraining& split, bool local_steps) const;
   /// The last inputs of shards that follow the first: what it does.
   static void connect_followers(Plan& plan, const std::vector<ActorId>& shards, int workers);
-  /// An empty plan for the batches of the request. Where a step is of one worker, processes that have workers and
-  /// nothing else may be lost.
+  /// An empty plan for the batches of the request.
   Plan empty_plan(const PlanRequest& request) const;
   /// Adds what gives each worker its batches: outputs 2 w and 2 w + 1 are those of worker w.
   ActorId add_batches(Plan& plan, const PlanRequest& request) const;
@@ -42,7 +48,8 @@ class ShardedStrategy : public Strategy {
                                     const std::vector<OutputRef>& parameters, int worker) const;
 
  private:
-  std::vector<Place> servers_;
+  const char* name_;
+  std::vector<Place> servers_, forward_places_;
   ConsistencyRule rule_;
 };
 

@@ -26,25 +26,28 @@ std::vector<Place> places_of(const std::vector<Device>& devices) {
 }
 
 Plan Strategy::empty_plan(const PlanRequest& request) const {
+  return empty_plan(request, num_replicas_in_sync());
+}
+
+Plan Strategy::empty_plan(const PlanRequest& request, int replicas) {
   Plan plan;
   const auto& data = request.data;
   if (request.batches == nullptr && !data.layout().whole()) {
     const int shards = data.layout().shards();
-    plan.max_rows =
-        part_of_batch(part_of_batch(data.batch_rows(), shards, 0).rows, num_replicas_in_sync() / shards, 0).rows;
+    plan.max_rows = part_of_batch(part_of_batch(data.batch_rows(), shards, 0).rows, replicas / shards, 0).rows;
     return plan;
   }
   const auto most = request.batches != nullptr ? data.batch_rows() : std::max<std::int64_t>(1, data.rows());
-  plan.max_rows = part_of_batch(std::min(data.batch_rows(), most), num_replicas_in_sync(), 0).rows;
+  plan.max_rows = part_of_batch(std::min(data.batch_rows(), most), replicas, 0).rows;
   return plan;
 }
 
 /// Adds what gives a replica the fields, then the batch info.
 ActorId Strategy::add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
-                            int replica) const {
-  const auto place = host_side(places_.at(replica));
+                            const Replica& replica) {
+  const auto place = host_side(replica.place);
   if (request.batches == nullptr)
-    return add_loader(plan, request.source, request.data, fields, request.seed, num_replicas_in_sync(), replica, place);
+    return add_loader(plan, request.source, request.data, fields, request.seed, replica.count, replica.number, place);
   const auto& actor = request.batches->actor;
   const auto known = std::ranges::find(plan.actors, actor.name, &PlanActor::name);
   if (known != plan.actors.end() && (known->role != ActorRole::external || known->pacing != Pacing::source))
@@ -52,16 +55,20 @@ ActorId Strategy::add_input(Plan& plan, const PlanRequest& request, const std::v
   const auto source = known == plan.actors.end() ? plan.add(actor) : static_cast<ActorId>(known - plan.actors.begin());
   std::vector<std::int32_t> outputs;
   for (const auto& field : fields) outputs.push_back(static_cast<std::int32_t>(request.data.index_of(field)));
-  return add_feeder(plan, source, outputs, request.data.batch_rows(), num_replicas_in_sync(), replica, place);
+  return add_feeder(plan, source, outputs, request.data.batch_rows(), replica.count, replica.number, place);
 }
 
 void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, int replica,
-                           const std::function<ActorId(Plan&, const Node&)>& make_collective) const {
-  const auto& place = places_.at(replica);
+                           const MakeCollective& make_collective) const {
+  add_replica(plan, request, graph, {replica, num_replicas_in_sync(), places_.at(replica)}, make_collective);
+}
+
+void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,
+                           const MakeCollective& make_collective) {
   const auto fields = fields_read(graph);
   const auto loader = add_input(plan, request, fields, replica);
   const auto batch_info = static_cast<std::int32_t>(fields.size());
-  LowerOptions options{.place = place, .replica = replica, .make_collective = make_collective};
+  LowerOptions options{.place = replica.place, .replica = replica.number, .make_collective = make_collective};
   for (std::int32_t i = 0; i < batch_info; ++i) options.inputs[fields[i]] = {loader, i};
   if (graph.sources(kInput).size() > fields.size()) options.inputs[names::kBatchInfo] = {loader, batch_info};
   const auto outputs = lower(plan, graph, options);
@@ -70,11 +77,16 @@ void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& 
 
 void Strategy::add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,
                         const OutputRef& batch_info, int replica) const {
+  add_sink(plan, request, outputs, batch_info, {replica, num_replicas_in_sync(), places_.at(replica)});
+}
+
+void Strategy::add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,
+                        const OutputRef& batch_info, const Replica& replica) {
   PlanActor sink;
-  sink.name = "sink@" + std::to_string(replica);
+  sink.name = "sink@" + std::to_string(replica.number);
   sink.role = ActorRole::sink;
-  sink.place = host_side(places_.at(replica));
-  sink.replica = replica;
+  sink.place = host_side(replica.place);
+  sink.replica = replica.number;
   sink.task.kind = request.sink;
   const auto id = plan.add(std::move(sink));
   for (const auto& name : request.sink_inputs) plan.connect(outputs.at(name), id);
@@ -90,8 +102,11 @@ Plan Strategy::prediction_plan(const PlanRequest& request) const {
 }
 
 Plan Strategy::forward_plan(const PlanRequest& request, const Graph& graph) const {
-  auto plan = empty_plan(request);
-  for (int replica = 0; replica < num_replicas_in_sync(); ++replica) add_replica(plan, request, graph, replica);
+  const auto places = forward_places();
+  const auto count = static_cast<int>(places.size());
+  auto plan = empty_plan(request, count);
+  for (int number = 0; number < count; ++number)
+    add_replica(plan, request, graph, {number, count, places[static_cast<std::size_t>(number)]}, {});
   return plan;
 }
 

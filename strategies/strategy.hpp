@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,16 @@ class Strategy {
   /// Rows of a training step, where a batch has so many.
   std::int64_t step_rows(std::int64_t batch_rows) const;
 
+  /// Where evaluation and prediction run.
+  virtual std::vector<Place> forward_places() const { return places_; }
+  /// Processes that a run goes on without if they are lost.
+  virtual std::set<int> expendable() const { return {}; }
+
   /// A plan that takes one training step per batch.
   virtual Plan training_plan(const PlanRequest& request) const = 0;
-  /// A plan that computes loss and metrics, at all places.
+  /// A plan that computes loss and metrics.
   virtual Plan evaluation_plan(const PlanRequest& request) const;
-  /// A plan that computes the outputs of the model, on all devices.
+  /// A plan that computes the outputs of the model.
   virtual Plan prediction_plan(const PlanRequest& request) const;
 
  protected:
@@ -63,7 +69,20 @@ class Strategy {
   Plan empty_plan(const PlanRequest& request) const;
 
  private:
-  ActorId add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields, int replica) const;
+  /// One of several that share the batches.
+  struct Replica {
+    int number, count;
+    Place place;
+  };
+  using MakeCollective = std::function<ActorId(Plan&, const Node&)>;
+
+  static Plan empty_plan(const PlanRequest& request, int replicas);
+  static ActorId add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
+                           const Replica& replica);
+  static void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,
+                          const MakeCollective& make_collective);
+  static void add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,
+                       const OutputRef& batch_info, const Replica& replica);
   Plan forward_plan(const PlanRequest& request, const Graph& graph) const;
 
   std::vector<Place> places_;

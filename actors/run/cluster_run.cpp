@@ -14,6 +14,11 @@ ClusterRun::ClusterRun(std::shared_ptr<Cluster> cluster, const Plan& plan)
   if (plan.processes() > cluster_->size())
     throw Error("plan", "has parts for " + std::to_string(plan.processes()) + " processes, but the job has " +
                             std::to_string(cluster_->size()));
+  for (const auto& actor : plan.actors)
+    if (const auto process = actor.place.process;
+        cluster_->expendable().contains(process) && std::ranges::find(plan.expendable, process) == plan.expendable.end())
+      throw Error("plan", "'" + actor.name + "' is in process " + std::to_string(process) +
+                              ", which may be lost, but the plan cannot do without it");
   cluster_->agree("plan " + std::to_string(generation_), hash_of(plan), [&plan] { return to_text(plan); });
   if (process() == 0) {
     control_all_parts();
@@ -33,12 +38,14 @@ ClusterRun::~ClusterRun() {
 
 void ClusterRun::control_all_parts() {
   auto coordinator = std::make_shared<RunCoordinator>();
+  const auto expendable = cluster_->expendable();
   for (int other = 1; other < cluster_->size(); ++other) {
     const bool has_sources = std::any_of(plan_.actors.begin(), plan_.actors.end(), [&](const PlanActor& actor) {
       return actor.place.process == other && actor.pacing == Pacing::source;
     });
     auto link = cluster_->control_link(other, name("control"));
-    remote_parts_.push_back(std::make_unique<RemotePart>(coordinator, std::move(link), other, has_sources));
+    remote_parts_.push_back(
+        std::make_unique<RemotePart>(coordinator, std::move(link), other, has_sources, expendable.contains(other)));
   }
   control_ = std::move(coordinator);
 }

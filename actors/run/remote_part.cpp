@@ -11,6 +11,7 @@ struct RemotePart::State {
   std::shared_ptr<RunCoordinator> coordinator;
   std::shared_ptr<Link> link;
   int process;
+  bool expendable;
   int part = -1;
   OneAtATime receiving;
   std::atomic<bool> gone = false;
@@ -31,6 +32,7 @@ struct RemotePart::State {
 
   void lose(const std::string& why) {
     gone = true;
+    if (expendable) return coordinator->lose(part);
     const auto name = "process " + std::to_string(process);
     coordinator->give_up(std::make_shared<Failure>(Failure{.rank = process,
                                                            .actor = name,
@@ -59,7 +61,7 @@ struct RemotePart::State {
         return coordinator->give_up(failure_of(frame));
       case RunWord::left:
         gone = true;
-        return coordinator->owner_left(part);
+        return expendable ? coordinator->lose(part) : coordinator->owner_left(part);
       default:
         throw Error("run", "an order came from a part");
     }
@@ -67,11 +69,12 @@ struct RemotePart::State {
 };
 
 RemotePart::RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process,
-                       bool has_sources)
+                       bool has_sources, bool expendable)
     : state_(std::make_shared<State>()) {
   state_->coordinator = std::move(coordinator);
   state_->link = std::move(link);
   state_->process = process;
+  state_->expendable = expendable;
   const auto post = [to = state_->link](const RunOrder& order) { to->send(frame_of(order)); };
   const auto post_end = [to = state_->link](const RunEnd& end) { to->send(frame_of(end)); };
   state_->part = state_->coordinator->join_remote(post, post_end, has_sources, process);

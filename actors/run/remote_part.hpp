@@ -8,10 +8,11 @@
 namespace troupe {
 
 /// A part of another process, at the coordinator: passes orders on to it, and its reports to the coordinator. Its
-/// counterpart there is a RunFollower.
+/// counterpart there is a RunFollower. Runs go on without a part that is expendable, and gone.
 class RemotePart {
  public:
-  RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources);
+  RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources,
+             bool expendable = false);
   ~RemotePart();
   RemotePart(const RemotePart&) = delete;
   RemotePart& operator=(const RemotePart&) = delete;

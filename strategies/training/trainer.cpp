@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/function_task.hpp"
@@ -11,6 +10,7 @@
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/strategies/training/batch_source.hpp"
 #include "troupe/strategies/training/chief_values.hpp"
+#include "troupe/strategies/training/held_values.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/shared_data.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
@@ -55,10 +55,17 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
   stores_.push_back(store_);
   for (std::size_t i = 0; i < options_.other_parts.size(); ++i)
     stores_.push_back(std::make_shared<ParameterStore>(store_->seed()));
+  if (!has_others()) return;
+  const auto expendable = strategy_.expendable();
+  options_.cluster->set_expendable(expendable);
+  values_generation_ = options_.cluster->next_generation();
+  for (int process = 0; process < options_.cluster->size(); ++process)
+    if (!expendable.contains(process)) with_values_.push_back(process);
 }
 
-std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data, bool shared_steps) const {
-  return std::make_unique<MetricsLog>(strategy_.num_replicas_in_sync(), spec_, data.fields(), shared_steps);
+std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data, const std::vector<Place>& replicas,
+                                              bool shared_steps) const {
+  return std::make_unique<MetricsLog>(static_cast<int>(replicas.size()), spec_, data.fields(), shared_steps);
 }
 
 PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_inputs,
@@ -69,7 +76,8 @@ PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_
 }
 
 std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
-                                            std::shared_ptr<Trace> trace, MetricsLog* log) {
+                                            std::shared_ptr<Trace> trace, MetricsLog* log,
+                                            const std::vector<Place>& replicas) {
   SpawnContext context;
   context.store = store_;
   context.sources.emplace("data", data);
@@ -77,13 +85,13 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
   if (log != nullptr) context.shard_log = log->shard_log();
   const auto& cluster = options_.cluster;
   if (has_others()) {
-    use_chief_values();
+    if (holds_values()) use_chief_values();
     auto spawned = std::make_unique<SpawnedPlan>(PartSetup{runtime_, std::move(context)}, std::move(plan), cluster,
                                                  std::move(trace));
+    if (log == nullptr) return spawned;
     std::vector<bool> here;
-    for (const auto& place : strategy_.places()) here.push_back(place.process == cluster->rank());
-    if (log != nullptr)
-      log->exchange_with(std::make_unique<MetricsExchange>(*cluster, spawned->generation()), std::move(here));
+    for (const auto& place : replicas) here.push_back(place.process == cluster->rank());
+    log->exchange_with(std::make_unique<MetricsExchange>(*cluster, spawned->generation()), std::move(here));
     return spawned;
   }
   synchronize(stores_);
@@ -99,16 +107,26 @@ bool Trainer::has_others() const {
   return options_.cluster && options_.cluster->size() > 1;
 }
 
-/// All processes of the cluster, for what they tell each other between runs.
+/// Whether this process keeps all parameters between runs: those that may be lost do not.
+bool Trainer::holds_values() const {
+  return std::ranges::find(with_values_, options_.cluster->rank()) != with_values_.end();
+}
+
+/// All processes of the cluster that hold values, for what they tell each other between runs.
 Communicator& Trainer::processes() {
   auto& cluster = *options_.cluster;
   if (!processes_) {
-    std::vector<int> ranks(static_cast<std::size_t>(cluster.size()));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    const auto number = std::to_string(cluster.next_generation());
-    processes_ = cluster.communicator("values " + number, ranks)[static_cast<std::size_t>(cluster.rank())];
+    const auto rank = std::ranges::find(with_values_, cluster.rank()) - with_values_.begin();
+    const auto number = std::to_string(values_generation_);
+    processes_ = cluster.communicator("values " + number, with_values_)[static_cast<std::size_t>(rank)];
   }
   return *processes_;
+}
+
+/// After a run of a plan with shards.
+void Trainer::spread_values(const Plan& plan) {
+  if (!has_others()) return synchronize(stores_);
+  if (holds_values()) spread_held_values(processes(), with_values_, plan, *store_, options_.stall_limit);
 }
 
 void Trainer::use_chief_values() {
@@ -118,11 +136,15 @@ void Trainer::use_chief_values() {
 /// The data as the processes share them.
 Dataset Trainer::shared(const Dataset& data, const BatchSource* batches) {
   if (batches != nullptr || !has_others()) return data;
-  return shared_data(data, *options_.cluster, processes(), options_.stall_limit);
+  const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
+  if (!strategy_.expendable().empty() && own_samples)
+    throw Error("trainer", "where processes may be lost each of them needs all samples: sharding data or auto");
+  return shared_data(data, *options_.cluster, holds_values() ? &processes() : nullptr, options_.stall_limit);
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
-  return in_grain(strategy_.training_plan(request(data, make_log(data)->sink_inputs())), options_.grain);
+  return in_grain(strategy_.training_plan(request(data, make_log(data, strategy_.places())->sink_inputs())),
+                  options_.grain);
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
@@ -140,10 +162,11 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
   check(options);
   const auto data = shared(own_data, batches);
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
-  auto log = make_log(data, strategy_.shares_steps());
+  auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
-  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get());
+  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
+                       strategy_.places());
   auto guarded = options;
   if (options.on_step)
     guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
@@ -153,7 +176,8 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
   const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
                        data.layout().hash()};
-  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit);
+  return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit,
+                                       [this](const Plan& trained) { spread_values(trained); });
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
@@ -204,10 +228,11 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
 Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
   const SingleUser::Use use(user_);
   const auto data = shared(own_data, batches);
-  auto log = make_log(data);
+  const auto replicas = strategy_.forward_places();
+  auto log = make_log(data, replicas);
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
-  const auto spawned = spawn(std::move(plan), data, log->sink(NonFiniteLoss::stop), nullptr, log.get());
+  const auto spawned = spawn(std::move(plan), data, log->sink(NonFiniteLoss::stop), nullptr, log.get(), replicas);
   MetricsSum sum;
   const auto add = [&](std::chrono::milliseconds limit) {
     for (const auto& step : log->take(limit)) sum.add(step);

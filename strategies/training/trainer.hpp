@@ -73,7 +73,8 @@ class Trainer {
   /// The same over one epoch of an actor's batches.
   Metrics evaluate(const BatchSource& batches);
   /// An output of the model, by name or the only one, for all rows in order, [N, ...]. Only the fields that the model
-  /// reads are needed. Spawns a plan for each call; to predict often, make a Predictor.
+  /// reads are needed. Spawns a plan for each call; to predict often, make a Predictor. In a process that the strategy
+  /// can do without all rows are zero.
   Tensor predict(const Dataset& data, const std::string& output = {});
 
   using Arrays = std::vector<std::pair<std::string, Tensor>>;
@@ -101,15 +102,19 @@ class Trainer {
   Plan training_plan(const Dataset& data) const;
 
  private:
-  std::unique_ptr<MetricsLog> make_log(const Dataset& data, bool shared_steps = true) const;
+  std::unique_ptr<MetricsLog> make_log(const Dataset& data, const std::vector<Place>& replicas,
+                                       bool shared_steps = true) const;
   PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs,
                       const BatchSource* batches = nullptr) const;
   std::unique_ptr<TrainingRun> start(const Dataset& own_data, const BatchSource* batches, const FitOptions& options);
   Metrics evaluate(const Dataset& own_data, const BatchSource* batches);
   std::unique_ptr<SpawnedPlan> spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
-                                     std::shared_ptr<Trace> trace = nullptr, MetricsLog* log = nullptr);
+                                     std::shared_ptr<Trace> trace = nullptr, MetricsLog* log = nullptr,
+                                     const std::vector<Place>& replicas = {});
   bool has_others() const;
+  bool holds_values() const;
   Communicator& processes();
+  void spread_values(const Plan& plan);
   Dataset shared(const Dataset& data, const BatchSource* batches);
   void use_chief_values();
   void gather_rows(const Tensor& rows) const;
@@ -121,7 +126,9 @@ class Trainer {
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
   Stores stores_;                            // of all parts; store_ is the first
-  std::shared_ptr<Communicator> processes_;  // of a cluster, for values
+  std::vector<int> with_values_;             // processes of the cluster that are not expendable
+  std::shared_ptr<Communicator> processes_;  // these
+  std::uint64_t values_generation_ = 0;
   SingleUser user_{"trainer"};
 };
 

@@ -16,12 +16,13 @@ constexpr std::chrono::milliseconds kLook{10};
 
 TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data,
                          FitOptions options, std::shared_ptr<ParameterStore> store,
-                         std::chrono::milliseconds stall_limit)
+                         std::chrono::milliseconds stall_limit, OnRunEnd on_run_end)
     : plan_(std::move(plan)),
       log_(std::move(log)),
       options_(std::move(options)),
       store_(std::move(store)),
       stall_limit_(stall_limit),
+      on_run_end_(std::move(on_run_end)),
       data_(data) {
   over_ = !more_epochs();
   if (!over_) start_epoch();
@@ -139,6 +140,7 @@ void TrainingRun::stop() {
 bool TrainingRun::finish_run() {
   stopped_ = plan_->stopped();
   note_last_steps();
+  if (on_run_end_) on_run_end_(plan_->plan());
   report();
   result_.staleness = log_->staleness(result_.steps);
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();

@@ -75,9 +75,12 @@ struct EpochRows {
 /// that must not wait. Not thread-safe, except for stop().
 class TrainingRun {
  public:
-  /// `data` says how many rows an epoch and a batch have.
+  using OnRunEnd = std::function<void(const Plan&)>;
+
+  /// `data` says how many rows an epoch and a batch have. `on_run_end` is called when a run has ended well, before
+  /// anybody is told.
   TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data, FitOptions options,
-              std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit);
+              std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit, OnRunEnd on_run_end = {});
   /// Ends a run that is in progress here and now: its parameters may be left broken.
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
@@ -125,6 +128,7 @@ class TrainingRun {
   FitOptions options_;
   std::shared_ptr<ParameterStore> store_;
   std::chrono::milliseconds stall_limit_;
+  OnRunEnd on_run_end_;
   EpochRows data_;
   TrainingPosition position_;
   TrainingPosition begin_;        // of this epoch's run

@@ -46,15 +46,17 @@ std::string first_difference(const std::string& mine, int my_rank, const std::st
 }
 
 AgreementRound::AgreementRound(int rank, const std::map<int, std::shared_ptr<Link>>& links,
-                               std::chrono::milliseconds limit, std::function<FailurePtr()> lost)
-    : rank_(rank), limit_(limit), lost_(std::move(lost)) {
+                               std::chrono::milliseconds limit, std::function<FailurePtr()> lost,
+                               std::function<bool(int rank)> gone)
+    : rank_(rank), limit_(limit), lost_(std::move(lost)), gone_(std::move(gone)) {
   for (const auto& [peer, link] : links) peers_[peer] = std::make_unique<LinkReader>(link);
 }
 
-IncomingFrame AgreementRound::receive(int from, const std::string& topic) {
+std::optional<IncomingFrame> AgreementRound::receive(int from, const std::string& topic) {
   const auto deadline = std::chrono::steady_clock::now() + limit_;
   while (std::chrono::steady_clock::now() < deadline) {
-    if (auto frame = peers_.at(from)->receive(kLook)) return std::move(*frame);
+    if (auto frame = peers_.at(from)->receive(kLook)) return frame;
+    if (gone_(from)) return std::nullopt;
     if (const auto lost = lost_()) throw Error("cluster", to_string(*lost));
   }
   throw Error("cluster", "rank " + std::to_string(from) + " has not come to '" + topic + "' within " +
@@ -73,15 +75,16 @@ void AgreementRound::compare(const std::string& topic, std::uint64_t hash, const
   std::string reason;
   for (auto& [rank, peer] : peers_) {
     const auto frame = receive(rank, topic);
-    const auto theirs = text_of(frame);
+    if (!frame) continue;
+    const auto theirs = text_of(*frame);
     if (theirs != topic && reason.empty())
       reason = "rank " + std::to_string(rank) + " is at '" + theirs + "', rank 0 at '" + topic + "'";
-    if (frame.header.generation != hash && differs == 0) differs = rank;
+    if (frame->header.generation != hash && differs == 0) differs = rank;
   }
   if (reason.empty() && differs > 0) {
     peers_.at(differs)->link().send(frame_of(kSendText));
-    const auto theirs = text_of(receive(differs, topic));
-    const auto line = first_difference(text(), 0, theirs, differs);
+    const auto answer = receive(differs, topic);
+    const auto line = answer ? first_difference(text(), 0, text_of(*answer), differs) : "";
     reason = "in '" + topic + "' the ranks differ: " +
              (line.empty() ? "rank " + std::to_string(differs) + " from rank 0, in what no text shows" : line);
   }
@@ -98,7 +101,8 @@ void AgreementRound::follow(const std::string& topic, std::uint64_t hash, const 
   auto& link = peers_.at(0)->link();
   link.send(frame_of(kHash, topic, hash));
   while (true) {
-    const auto frame = receive(0, topic);
+    // Rank 0 is never gone.
+    const auto frame = receive(0, topic).value();
     if (frame.header.edge == kAgreed) return;
     if (frame.header.edge == kRefused) throw Error("cluster", text_of(frame));
     link.send(frame_of(kText, text()));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "troupe/transport/link_reader.hpp"
@@ -11,19 +12,21 @@
 namespace troupe {
 
 /// The ranks of a job compare what they are about to do: each sends its hash to rank 0; where one differs, rank 0 asks
-/// for its text, finds the first line that differs and tells all. One thread at a time.
+/// for its text, finds the first line that differs and tells all. A rank that is gone is not waited for. One thread at
+/// a time.
 class AgreementRound {
  public:
-  /// `links` as for Membership. `lost` says who is gone, if somebody is.
+  /// `links` as for Membership. `lost` says who is lost, if somebody is, and with him the job; `gone` whether the
+  /// others go on without that rank.
   AgreementRound(int rank, const std::map<int, std::shared_ptr<Link>>& links, std::chrono::milliseconds limit,
-                 std::function<FailurePtr()> lost);
+                 std::function<FailurePtr()> lost, std::function<bool(int rank)> gone);
 
   /// See Cluster::agree().
   void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
 
  private:
-  /// The next frame of a rank. Throws Error if it does not come.
-  IncomingFrame receive(int from, const std::string& topic);
+  /// The next frame of a rank; nothing if it is gone. Throws Error if it does not come.
+  std::optional<IncomingFrame> receive(int from, const std::string& topic);
   void compare(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
   void follow(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
   [[noreturn]] void refuse(const std::string& reason);
@@ -31,6 +34,7 @@ class AgreementRound {
   const int rank_;
   const std::chrono::milliseconds limit_;
   const std::function<FailurePtr()> lost_;
+  const std::function<bool(int rank)> gone_;
   std::map<int, std::unique_ptr<LinkReader>> peers_;
 };
 

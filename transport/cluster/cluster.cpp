@@ -85,7 +85,7 @@ class JoinedCluster final : public Cluster {
     control_ = make_zeromq_endpoint(endpoint);
     const RendezvousOptions meeting{options_.job,
                                     options_.agreement,
-                                    {control_->address(), data_->address()},
+                                    {control_->address(), data_->address(), options_.job.role},
                                     binding.address + port_of(options_.job.rendezvous),
                                     options_.limit,
                                     options_.on_notice};
@@ -100,6 +100,7 @@ class JoinedCluster final : public Cluster {
   }
 
   const Job& job() const override { return options_.job; }
+  ProcessRole role(int rank) const override { return members_.at(static_cast<std::size_t>(rank)).role; }
   int local_rank(int rank) const override {
     const auto& host = members_.at(static_cast<std::size_t>(rank)).data.host;
     return static_cast<int>(
@@ -122,6 +123,12 @@ class JoinedCluster final : public Cluster {
   std::uint64_t next_generation() override { return ++generations_; }
 
   FailurePtr lost() const override { return membership_->lost(); }
+  bool gone(int rank) const override { return membership_->gone(rank); }
+  void set_expendable(std::set<int> ranks) override {
+    if (ranks.contains(0)) throw Error("cluster", "rank 0 cannot be expendable");
+    membership_->set_expendable(std::move(ranks));
+  }
+  std::set<int> expendable() const override { return membership_->expendable(); }
   std::shared_ptr<const OnLost> on_lost(OnLost callback) override {
     auto handle = std::make_shared<const OnLost>(std::move(callback));
     membership_->on_lost(handle);
@@ -154,8 +161,21 @@ class JoinedCluster final : public Cluster {
     MembershipOptions watch{.rank = rank(), .interval = options_.heartbeat_interval, .limit = options_.heartbeat_limit};
     watch.describe = [this](int other) { return describe(other); };
     watch.is_far = [this](int other) { return host_of_rank(other) != host_of_rank(rank()); };
+    watch.on_gone = [this](int other, const FailurePtr& why) { cut_off(other, why); };
     membership_ = std::make_unique<Membership>(std::move(watch), star("membership"));
-    agreement_ = std::make_unique<AgreementRound>(rank(), star("agreement"), options_.limit, [this] { return lost(); });
+    agreement_ = std::make_unique<AgreementRound>(
+        rank(), star("agreement"), options_.limit, [this] { return lost(); },
+        [this](int other) { return gone(other); });
+  }
+
+  void cut_off(int other, const FailurePtr& why) {
+    notice(why->what + "; the others go on");
+    data_->fail_peer(other, why);
+    if (rank() == 0) control_->fail_peer(other, why);
+  }
+
+  void notice(const std::string& line) const {
+    if (options_.on_notice) options_.on_notice(line);
   }
 
   const std::string& host_of_rank(int rank) const { return members_.at(static_cast<std::size_t>(rank)).data.host; }

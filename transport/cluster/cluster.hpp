@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ class Cluster {
   virtual const Job& job() const = 0;
   int rank() const { return job().rank; }
   int size() const { return job().world_size; }
+  virtual ProcessRole role(int rank) const = 0;
   /// How many lower ranks share the machine of a rank.
   virtual int local_rank(int rank) const = 0;
 
@@ -58,8 +60,14 @@ class Cluster {
   /// Numbers the plans that all processes spawn one after the other, from 1.
   virtual std::uint64_t next_generation() = 0;
 
-  /// The rank that is lost, if one is, and why.
+  /// The rank that is lost, if one is, and why. Those that are expendable do not count.
   virtual FailurePtr lost() const = 0;
+  /// Whether an expendable rank is gone: its links have failed, or do so in a moment.
+  virtual bool gone(int rank) const = 0;
+  /// From now on the others go on without these ranks; all processes say the same. Throws Error if rank 0 is among
+  /// them.
+  virtual void set_expendable(std::set<int> ranks) = 0;
+  virtual std::set<int> expendable() const = 0;
   /// Calls back when a rank is lost, on any thread; at once if that has happened. As long as the returned handle lives.
   using OnLost = std::function<void(const FailurePtr&)>;
   [[nodiscard]] virtual std::shared_ptr<const OnLost> on_lost(OnLost callback) = 0;

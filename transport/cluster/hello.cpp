@@ -8,7 +8,7 @@ namespace troupe {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x48505254;  // "TRPH"
-constexpr std::uint16_t kVersion = 1;
+constexpr std::uint16_t kVersion = 2;
 constexpr std::size_t kNameLimit = 256;
 constexpr std::size_t kValueLimit = 4'096;
 constexpr std::uint32_t kMostEntries = 256;
@@ -35,12 +35,17 @@ EndpointAddress read_address(ByteReader& reader) {
 void write(ByteWriter& writer, const Member& member) {
   write(writer, member.control);
   write(writer, member.data);
+  writer.put(static_cast<std::uint8_t>(member.role));
 }
 
 Member read_member(ByteReader& reader) {
   Member member;
   member.control = read_address(reader);
   member.data = read_address(reader);
+  const auto role = reader.get<std::uint8_t>();
+  if (role > static_cast<std::uint8_t>(ProcessRole::evaluator))
+    throw Error("rendezvous", "a process has the unknown role " + std::to_string(role));
+  member.role = static_cast<ProcessRole>(role);
   return member;
 }
 

@@ -73,6 +73,7 @@ Job resolve_job(const JobFlags& flags, const Environment& environment) {
   auto job = flags.rank ? job_of_flags(flags) : job_of_launcher(environment);
   if (!flags.rendezvous.empty()) job.rendezvous = flags.rendezvous;
   if (!flags.run_id.empty()) job.run_id = flags.run_id;
+  if (flags.role) job.role = *flags.role;
   if (job.world_size == 1) return job;
   if (job.rendezvous.empty())
     throw Error("cluster", job.source + " says " + rank_of_size(job) +
@@ -83,7 +84,9 @@ Job resolve_job(const JobFlags& flags, const Environment& environment) {
 }
 
 std::string to_string(const Job& job) {
-  return rank_of_size(job) + " (" + job.source + ")" + (job.rendezvous.empty() ? "" : ", rendezvous " + job.rendezvous);
+  const auto role = job.role == ProcessRole::any ? "" : ", " + to_string(job.role);
+  return rank_of_size(job) + role + " (" + job.source + ")" +
+         (job.rendezvous.empty() ? "" : ", rendezvous " + job.rendezvous);
 }
 
 }  // namespace troupe

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/transport/cluster/process_role.hpp"
+
 namespace troupe {
 
 /// Which of the processes of a job this one is, and where they meet.
@@ -20,6 +22,7 @@ struct Job {
   std::string run_id = {};
   /// Who said so: `flags`, `TF_CONFIG`, `torchrun`, ...
   std::string source = "single process";
+  ProcessRole role = ProcessRole::any;
 
   bool operator==(const Job&) const = default;
 };
@@ -31,6 +34,7 @@ struct JobFlags {
   std::optional<int> world_size = {};
   std::string rendezvous = {};
   std::string run_id = {};
+  std::optional<ProcessRole> role = {};
 };
 
 /// Looks up a variable.

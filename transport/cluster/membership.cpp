@@ -67,12 +67,13 @@ void Membership::watch() {
 
 void Membership::beat() {
   const auto progress = options_.progress ? options_.progress() : 0;
-  for (const auto& [rank, peer] : peers_) peer.link->send(frame_of(kAlive, progress));
+  for (const auto& [rank, peer] : peers_)
+    if (!gone_.contains(rank)) peer.link->send(frame_of(kAlive, progress));
 }
 
 void Membership::receive(std::unique_lock<std::mutex>& lock) {
   for (auto& [rank, peer] : peers_)
-    while (const auto frame = peer.link->receive()) take(rank, *frame, lock);
+    while (const auto frame = gone_.contains(rank) ? std::nullopt : peer.link->receive()) take(rank, *frame, lock);
 }
 
 void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock) {
@@ -112,7 +113,7 @@ void Membership::look_for_losses(std::unique_lock<std::mutex>& lock) {
   looked_ = now;
   for (auto& [rank, peer] : peers_) {
     if (was_away) peer.heard = std::max(peer.heard, now);
-    if (left_ || (peer.leaving && leaving_)) continue;
+    if (left_ || (peer.leaving && leaving_) || gone_.contains(rank)) continue;
     if (const auto cause = peer.link->failure())
       return lose(loss_of(rank, "has died or was cut off: " + cause->what, cause), lock);
     if (now - peer.heard > options_.limit)
@@ -131,24 +132,43 @@ FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePt
                                            .cause = cause});
 }
 
-void Membership::report_lost(int rank, const FailurePtr& cause) {
-  std::unique_lock lock(mutex_);
-  lose(loss_of(rank, "has died or was cut off: " + cause->what, cause), lock);
-}
-
 /// The first loss counts; rank 0 passes it on.
 void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
-  if (lost_) return;
-  lost_ = failure;
+  if (lost_ || gone_.contains(failure->rank)) return;
   auto frame = frame_of(kLost);
   frame.payload = failure_payload(*failure);
   for (const auto& [rank, peer] : peers_) peer.link->send(frame);
+  if (failure->rank != options_.rank && expendable_.contains(failure->rank)) return go_on_without(failure, lock);
+  lost_ = failure;
   const auto callbacks = on_lost_;
   changed_.notify_all();
   lock.unlock();
   for (const auto& callback : callbacks)
     if (const auto alive = callback.lock()) (*alive)(failure);
   lock.lock();
+}
+
+void Membership::go_on_without(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
+  gone_.insert(failure->rank);
+  changed_.notify_all();
+  lock.unlock();
+  if (options_.on_gone) options_.on_gone(failure->rank, failure);
+  lock.lock();
+}
+
+void Membership::set_expendable(std::set<int> ranks) {
+  std::lock_guard lock(mutex_);
+  expendable_ = std::move(ranks);
+}
+
+std::set<int> Membership::expendable() const {
+  std::lock_guard lock(mutex_);
+  return expendable_;
+}
+
+bool Membership::gone(int rank) const {
+  std::lock_guard lock(mutex_);
+  return gone_.contains(rank);
 }
 
 FailurePtr Membership::lost() const {
@@ -167,7 +187,8 @@ void Membership::on_lost(std::weak_ptr<const OnLost> callback) {
 }
 
 bool Membership::all_leaving() const {
-  return std::ranges::all_of(peers_, [](const auto& peer) { return peer.second.leaving; });
+  return std::ranges::all_of(peers_,
+                             [this](const auto& peer) { return peer.second.leaving || gone_.contains(peer.first); });
 }
 
 void Membership::leave(std::chrono::milliseconds limit) {
@@ -181,7 +202,8 @@ void Membership::leave(std::chrono::milliseconds limit) {
   if (!over) {
     std::string missing;
     for (const auto& [rank, peer] : peers_)
-      if (!peer.leaving && options_.rank == 0) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+      if (!peer.leaving && !gone_.contains(rank) && options_.rank == 0)
+        missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     throw Error("cluster",
                 (missing.empty() ? "rank 0 has not let this rank go" : "rank " + missing + " has not ended") +
                     " within " + seconds(limit));

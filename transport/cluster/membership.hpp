@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,11 +28,14 @@ struct MembershipOptions {
   std::function<std::string(int rank)> describe;
   /// A number that grows as this process gets on, for the others to report.
   std::function<std::int64_t()> progress = {};
+  /// Told, once and on any thread, of an expendable rank that is gone.
+  std::function<void(int rank, const FailurePtr& why)> on_gone = {};
 };
 
 /// Who is still there. Every process sends heartbeats to rank 0, and rank 0 to every process; a process whose heart
-/// stops, or whose connection breaks, is lost, and rank 0 tells all. A thread of its own sends and watches.
-/// Thread-safe.
+/// stops, or whose connection breaks, is lost, and rank 0 tells all. With the loss of one the job is lost, unless that
+/// one is expendable: then it is gone, and learns that it is given up if it still lives. A thread of its own sends and
+/// watches. Thread-safe.
 class Membership {
  public:
   /// `links`: from rank 0 to every other rank, from those to rank 0.
@@ -41,10 +45,13 @@ class Membership {
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
-  /// Somebody else has seen that a rank is gone.
-  void report_lost(int rank, const FailurePtr& cause);
+  /// From now on the others go on without these ranks. Not rank 0.
+  void set_expendable(std::set<int> ranks);
+  std::set<int> expendable() const;
   /// The first loss: rank and why. Null as long as all are there.
   FailurePtr lost() const;
+  /// Whether an expendable rank is gone.
+  bool gone(int rank) const;
   /// Called once, on any thread, when somebody is lost; at once if that has happened. Not after it is destroyed, but
   /// perhaps in that moment.
   using OnLost = std::function<void(const FailurePtr&)>;
@@ -70,6 +77,7 @@ class Membership {
   void beat();
   void look_for_losses(std::unique_lock<std::mutex>& lock);
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
+  void go_on_without(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
   bool all_leaving() const;
   FailurePtr loss_of(int rank, const std::string& why, const FailurePtr& cause = nullptr) const;
 
@@ -79,6 +87,7 @@ class Membership {
   std::map<int, Peer> peers_;
   std::vector<std::weak_ptr<const OnLost>> on_lost_;
   FailurePtr lost_;
+  std::set<int> expendable_, gone_;
   bool woken_ = false;
   bool leaving_ = false, left_ = false;
   bool stopping_ = false;

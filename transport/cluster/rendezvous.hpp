@@ -22,6 +22,7 @@ std::string difference(const Agreement& mine, int my_rank, const Agreement& thei
 struct Member {
   EndpointAddress control;
   EndpointAddress data;
+  ProcessRole role = ProcessRole::any;
 };
 
 struct RendezvousOptions {

@@ -107,6 +107,8 @@ void Peers::fail(Peer& peer, const FailurePtr& cause) {
   std::vector<std::shared_ptr<Channel>> channels;
   {
     std::lock_guard lock(mutex_);
+    // Links that are made later fail, too.
+    connect(peer);
     connection = peer.connection;
     for (auto& [id, channel] : peer.channels) channels.push_back(channel);
   }

@@ -173,7 +173,9 @@ TEST_CASE("malformed and contradicting variables are refused with name and value
        {tf_config("{" + kCluster + "}"), "task"},
        {tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":2}})"), "none with index 2"},
        {tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":-1}})"), "none with index -1"},
-       {tf_config("{" + kCluster + R"(,"task":{"type":"ps","index":0}})"), "no task of type 'ps'"},
+       {tf_config("{" + kCluster + R"(,"task":{"type":"ps","index":0}})"),
+        "it names 0 of type ps, so there is none with index 0"},
+       {tf_config("{" + kCluster + R"(,"task":{"type":"tpu","index":0}})"), "there are no tasks of type 'tpu'"},
        {tf_config(R"({"cluster":{"chief":["a:1","b:1"]},"task":{"type":"chief","index":0}})"), "2 chiefs"},
        {tf_config(R"({"cluster":{"worker":{"1":"a:1"}},"task":{"type":"worker","index":1}})"), "none with index 0"},
        {tf_config(R"({"cluster":{"worker":"a:1"},"task":{"type":"worker","index":0}})"), "must list addresses"},
@@ -232,4 +234,26 @@ TEST_CASE("lists of nodes and of tasks are expanded") {
     CHECK_THROWS_WITH(expand_node_list("N", text), Contains("N"));
   for (const auto* text : {"x", "2(", "2(x", "2(x3", "2(x0)", "2(x99999999)", "2(y3)", "-1"})
     CHECK_THROWS_WITH(expand_task_counts("N", text), Contains("N"));
+}
+
+TEST_CASE("TF_CONFIG says who holds parameters, computes, and evaluates; others have no role unless a flag gives one") {
+  const std::string cluster =
+      R"({"cluster":{"chief":["c:1"],"ps":["p:1","p:2"],"worker":["w:1"],"evaluator":["e:1"]},)";
+  const auto task = [&](const std::string& type, int index) {
+    return resolve(tf_config(cluster + R"("task":{"type":")" + type + R"(","index":)" + std::to_string(index) + "}}"));
+  };
+  const std::vector<std::pair<Job, std::pair<int, ProcessRole>>> jobs{
+      {task("chief", 0), {0, ProcessRole::chief}},
+      {task("worker", 0), {1, ProcessRole::worker}},
+      {task("ps", 1), {3, ProcessRole::server}},
+      {task("evaluator", 0), {4, ProcessRole::evaluator}}};
+  for (const auto& [job, expected] : jobs) {
+    CHECK(job.rank == expected.first);
+    CHECK(job.role == expected.second);
+    CHECK(job.world_size == 5);
+  }
+  CHECK(to_string(jobs[2].first) == "rank 3 of 5, ps (TF_CONFIG), rendezvous c:1");
+  CHECK(resolve(tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":0}})")).role == ProcessRole::any);
+  CHECK(resolve(kRank, {.role = process_role_of("worker")}).role == ProcessRole::worker);
+  CHECK_THROWS_WITH(process_role_of("boss"), Contains("there is no role 'boss'"));
 }

@@ -1,0 +1,51 @@
+#include "troupe/strategies/training/held_values.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// By parameter of the first replica, the process of the external actor that updates it.
+std::map<std::string, int> holders_in(const Plan& plan) {
+  std::map<std::string, int> holders;
+  for (const auto& actor : plan.actors)
+    for (const auto& [ref, written] : actor.parameters)
+      if (written && ref.replica == 0) holders[ref.name] = actor.place.process;
+  return holders;
+}
+
+ParameterStore::Version version_from(Communicator& group, int root, const std::string& name, const TensorInfo& info,
+                                     ParameterStore& store, std::chrono::milliseconds limit) {
+  ParameterStore::Version version;
+  const bool is_root = group.rank() == root;
+  if (is_root) version = store.newest(name).value();
+  const auto updates = Tensor::from<std::int64_t>({1}, std::vector{version.updates});
+  group.broadcast(updates, root)->wait(limit);
+  version.updates = updates.item<std::int64_t>();
+  if (!is_root) version.value = Tensor(info.shape, info.dtype);
+  group.broadcast(version.value, root)->wait(limit);
+  return version;
+}
+
+}  // namespace
+
+void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
+                        std::chrono::milliseconds limit) {
+  for (const auto& [name, process] : holders_in(plan)) {
+    const auto found = std::ranges::find(processes, process);
+    if (found == processes.end())
+      throw Error("trainer", "'" + name + "' is held by process " + std::to_string(process) + ", which may be lost");
+    const auto root = static_cast<int>(found - processes.begin());
+    const auto known =
+        std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref == ParameterRef{name, 0}; });
+    const auto version = version_from(group, root, name, known->info, store, limit);
+    if (group.rank() != root) store.adopt(name, version);
+  }
+}
+
+}  // namespace troupe

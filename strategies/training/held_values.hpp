@@ -1,0 +1,18 @@
+#pragma once
+
+#include <chrono>
+#include <span>
+
+#include "troupe/actors/plan/plan_fwd.hpp"
+#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/transport/communicator.hpp"
+
+namespace troupe {
+
+/// After a run: brings what actors of single processes have updated, such as shards, to the stores of all processes of
+/// the group, whose rank r lives in processes[r]. All of them call it. Throws Error if one does not come within the
+/// limit.
+void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
+                        std::chrono::milliseconds limit);
+
+}  // namespace troupe
