@@ -10,14 +10,23 @@ namespace troupe {
 
 namespace {
 
-/// Of the names of what a worker has for itself.
-constexpr const char* kLocal = "/local";
+/// Behind the names of parameters: those of a worker.
+std::string suffix_of(int worker) {
+  return "/worker" + std::to_string(worker);
+}
 
 /// What the update of a worker keeps beside its parameters.
-void add_state(Plan& plan, const Graph& update, const Place& place, int worker) {
-  for (const auto id : update.sources(kParameter))
-    if (const auto& node = update.producer(id); !node.trainable)
-      plan.add_parameter({{node.name, worker}, update.info(id), host_side(place).device, node.initializer, false});
+void add_state(Plan& plan, const Graph& update, const Place& place) {
+  for (const auto id : update.sources(kParameter)) {
+    const auto& node = update.producer(id);
+    if (node.trainable) continue;
+    PlanParameter state;
+    state.ref.name = node.name;
+    state.info = update.info(id);
+    state.device = host_side(place).device;
+    state.initializer = node.initializer;
+    plan.add_parameter(std::move(state));
+  }
 }
 
 }  // namespace
@@ -33,11 +42,8 @@ LocalSgd::LocalSgd(std::vector<Place> workers, std::vector<Place> servers, Local
 Plan LocalSgd::training_plan(const PlanRequest& request) const {
   auto plan = empty_plan(request);
   auto split_step = split(request);
-  std::vector<Graph> local_updates;
-  for (auto& group : split_step.groups) {
-    local_updates.push_back(update_graph(request.spec.optimizer, request.spec.seed, group.parameters, kLocal));
+  for (auto& group : split_step.groups)
     group.update = update_graph(options_.outer, request.spec.seed, group.parameters);
-  }
   const auto batches = add_batches(plan, request);
   add_parameters(plan, split_step);
   const auto shards = add_shards(plan, split_step, true);
@@ -46,9 +52,11 @@ Plan LocalSgd::training_plan(const PlanRequest& request) const {
     const auto place = host_side(places()[static_cast<std::size_t>(w)]);
     std::vector<OutputRef> parameters;
     for (std::size_t g = 0; g < shards.size(); ++g) {
-      LocalShardOptions local{local_updates[g], {}, options_.local_steps};
-      for (const auto& parameter : split_step.groups[g].parameters) local.parameters.push_back(parameter.name + kLocal);
-      add_state(plan, local.update, place, w);
+      const auto& trained = split_step.groups[g].parameters;
+      const auto update = update_graph(request.spec.optimizer, request.spec.seed, trained, suffix_of(w));
+      LocalShardOptions local{update, {}, options_.local_steps};
+      for (const auto& parameter : trained) local.parameters.push_back(parameter.name + suffix_of(w));
+      add_state(plan, update, place);
       locals[g].push_back(
           add_local_shard(plan, "local@" + std::to_string(w) + "." + std::to_string(g), place, w, local));
       parameters.push_back({locals[g].back(), 0});

@@ -15,8 +15,8 @@ ClusterRun::ClusterRun(std::shared_ptr<Cluster> cluster, const Plan& plan)
     throw Error("plan", "has parts for " + std::to_string(plan.processes()) + " processes, but the job has " +
                             std::to_string(cluster_->size()));
   for (const auto& actor : plan.actors)
-    if (const auto process = actor.place.process;
-        cluster_->expendable().contains(process) && std::ranges::find(plan.expendable, process) == plan.expendable.end())
+    if (const auto process = actor.place.process; cluster_->expendable().contains(process) &&
+                                                  std::ranges::find(plan.expendable, process) == plan.expendable.end())
       throw Error("plan", "'" + actor.name + "' is in process " + std::to_string(process) +
                               ", which may be lost, but the plan cannot do without it");
   cluster_->agree("plan " + std::to_string(generation_), hash_of(plan), [&plan] { return to_text(plan); });

@@ -23,6 +23,12 @@ std::uint64_t ParameterStore::seed() const {
   return state_->seed;
 }
 
+void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
+  std::lock_guard lock(state_->mutex);
+  for (const auto& parameter : parameters)
+    if (parameter.trainable) state_->note_trained(parameter.ref.name);
+}
+
 void ParameterStore::add(const PlanParameter& wanted) {
   std::lock_guard lock(state_->mutex);
   const auto known = state_->parameters.find(wanted.ref.name);
@@ -30,20 +36,15 @@ void ParameterStore::add(const PlanParameter& wanted) {
     throw Error("store", "parameter '" + wanted.ref.name + "' is " + to_string(known->second.info) + ", not " +
                              to_string(wanted.info));
   if (known != state_->parameters.end() && known->second.copies.contains(wanted.ref.replica)) return;
-  if (known == state_->parameters.end() && wanted.trainable) state_->trained.push_back(wanted.ref.name);
   if (known != state_->parameters.end()) {
     for (const auto& [replica, copy] : known->second.copies) state_->check_free({wanted.ref.name, replica}, false);
     if (state_->newest_whole(known->second) == nullptr) throw Error("store", state_->describe_broken());
   }
   Parameter fresh{wanted.info, wanted.trainable, {}};
   auto& parameter = known != state_->parameters.end() ? known->second : fresh;
+  if (wanted.trainable) state_->note_trained(wanted.ref.name);
   Copy copy;
-  try {
-    copy.tensor = state_->first_value(wanted, parameter);
-  } catch (...) {
-    if (known == state_->parameters.end() && wanted.trainable) state_->trained.pop_back();
-    throw;
-  }
+  copy.tensor = state_->first_value(wanted, parameter);
   if (const auto* newest = state_->newest_whole(parameter)) copy.counter->reset(newest->counter->updates());
   if (const auto start = state_->start_values.find(wanted.ref.name); start != state_->start_values.end()) {
     copy.counter->reset(start->second.updates);
@@ -59,7 +60,8 @@ std::vector<ParameterStore::Entry> ParameterStore::entries() const {
   const auto add = [&](const std::string& name, const Parameter& parameter) {
     entries.push_back({name, parameter.info, parameter.trainable, static_cast<int>(parameter.copies.size())});
   };
-  for (const auto& name : state_->trained) add(name, state_->parameters.at(name));
+  for (const auto& name : state_->trained)
+    if (const auto known = state_->parameters.find(name); known != state_->parameters.end()) add(name, known->second);
   for (const auto& [name, parameter] : state_->parameters)
     if (!parameter.trainable) add(name, parameter);
   return entries;
@@ -152,6 +154,13 @@ void ParameterStore::set_position(const TrainingPosition& position) {
   state_->position = position;
 }
 
+/// That of a parameter which no plan has needed here.
+std::optional<ParameterStore::Version> ParameterStore::start_value(const std::string& name) const {
+  std::lock_guard lock(state_->mutex);
+  const auto start = state_->start_values.find(name);
+  return start == state_->start_values.end() ? std::nullopt : std::optional(start->second);
+}
+
 std::string ParameterStore::hash(int replica) const {
   std::vector<std::string> names;
   {
@@ -160,7 +169,8 @@ std::string ParameterStore::hash(int replica) const {
   }
   Hash hash;
   for (const auto& name : names) {
-    const auto tensor = get(name, replica);
+    const auto value = replica == kFirst ? start_value(name) : std::nullopt;
+    const auto tensor = value ? value->value : get(name, replica);
     hash.add_bytes(tensor.raw(), tensor.bytes());
   }
   return hash.hex();
@@ -169,7 +179,9 @@ std::string ParameterStore::hash(int replica) const {
 std::int64_t ParameterStore::trained_elements() const {
   std::lock_guard lock(state_->mutex);
   std::int64_t sum = 0;
-  for (const auto& name : state_->trained) sum += state_->parameters.at(name).info.shape.elements();
+  for (const auto& name : state_->trained)
+    if (const auto known = state_->parameters.find(name); known != state_->parameters.end())
+      sum += known->second.info.shape.elements();
   return sum;
 }
 

@@ -57,6 +57,9 @@ class ParameterStore {
   /// Throws Error if the parameter is there with another shape or dtype, is being written, or has no whole copy left.
   void add(const PlanParameter& parameter);
 
+  /// All that a plan trains, in its order, of which perhaps only some are added here: start values and hash() follow
+  /// from the order.
+  void note_order(const std::vector<PlanParameter>& parameters);
   /// Everything in the store, parameters first in the order in which they came, then optimizer state by name.
   std::vector<Entry> entries() const;
   /// In place of a replica: the lowest one that has a copy here, where others may live in other processes.
@@ -100,7 +103,8 @@ class ParameterStore {
   /// Replaces broken copies by the newest whole copy of another replica. Throws Error if there is none.
   void recover();
 
-  /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica in order. Throws Error like get().
+  /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica in order. Throws Error like get(); for kFirst,
+  /// of a parameter that no plan has needed here, what was set or adopted counts.
   std::string hash(int replica = kFirst) const;
   /// Number of trained values.
   std::int64_t trained_elements() const;
@@ -115,6 +119,7 @@ class ParameterStore {
   struct Copy;
   struct Parameter;
   struct State;
+  std::optional<Version> start_value(const std::string& name) const;
 
   std::unique_ptr<State> state_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -53,10 +54,14 @@ struct ParameterStore::State {
   void refresh(const ParameterRef& ref);
   std::string describe_broken() const;
 
+  void note_trained(const std::string& name) {
+    if (std::ranges::find(trained, name) == trained.end()) trained.push_back(name);
+  }
+
   const std::uint64_t seed;
   mutable std::mutex mutex;
   mutable std::condition_variable access_over;
-  std::vector<std::string> trained;
+  std::vector<std::string> trained;  // perhaps not all of them are there
   std::map<std::string, Parameter> parameters;
   std::map<std::string, Version> start_values;
   TrainingPosition position;

@@ -40,6 +40,7 @@ void PlanPart::borrowed_tensors() {
       if (parameter.written) held_.push_back(parameter.ref);
     }
   }
+  context_->store->note_order(together_.plan->parameters);
   for (const auto& parameter : together_.plan->parameters) {
     const auto& ref = parameter.ref;
     if (!read.contains(ref) && !written.contains(ref)) continue;

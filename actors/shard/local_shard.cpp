@@ -131,7 +131,7 @@ ActorId add_local_shard(Plan& plan, const std::string& name, const Place& place,
   ports.inputs = {BatchInfo::info(), update.gradient_block(), update.parameter_block()};
   ports.outputs = {update.parameter_block(), BatchInfo::info(), update.gradient_block()};
   for (const auto& stored : update.stored())
-    if (!stored.travels) ports.parameters.push_back({{stored.name, worker}, true});
+    if (!stored.travels) ports.parameters.push_back({{stored.name, 0}, true});
   auto actor = external<LocalShard>(name, std::move(ports), options);
   actor.place = place;
   actor.replica = worker;

@@ -56,7 +56,7 @@ class LocalShard final : public PortActor {
 };
 
 /// Adds a local shard of a worker to a plan; its inputs are connected afterwards. What it updates besides the
-/// parameters, such as optimizer state, must be added to the plan as that of replica `worker`.
+/// parameters, such as optimizer state, must be added to the plan.
 ActorId add_local_shard(Plan& plan, const std::string& name, const Place& place, int worker,
                         const LocalShardOptions& options);
 

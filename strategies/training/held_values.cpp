@@ -41,8 +41,9 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
     if (found == processes.end())
       throw Error("trainer", "'" + name + "' is held by process " + std::to_string(process) + ", which may be lost");
     const auto root = static_cast<int>(found - processes.begin());
-    const auto known =
-        std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref == ParameterRef{name, 0}; });
+    const auto known = std::ranges::find_if(plan.parameters, [&](const auto& p) {
+      return p.ref == ParameterRef{name, 0};
+    });
     const auto version = version_from(group, root, name, known->info, store, limit);
     if (group.rank() != root) store.adopt(name, version);
   }

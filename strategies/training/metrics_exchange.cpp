@@ -86,12 +86,11 @@ Staleness read_staleness(ByteReader& reader) {
 
 }  // namespace
 
-MetricsExchange::MetricsExchange(Cluster& cluster, std::uint64_t generation, std::span<const int> expendable)
-    : rank_(cluster.rank()) {
+MetricsExchange::MetricsExchange(Cluster& cluster, std::uint64_t generation) : rank_(cluster.rank()) {
   const auto name = "plan " + std::to_string(generation) + "/metrics";
+  const auto expendable = cluster.expendable();
   const auto add = [&](int peer) {
-    const bool may_be_lost = std::ranges::find(expendable, peer) != expendable.end();
-    peers_[peer] = {std::make_unique<LinkReader>(cluster.control_link(peer, name)), may_be_lost};
+    peers_[peer] = {std::make_unique<LinkReader>(cluster.control_link(peer, name)), expendable.contains(peer)};
   };
   if (rank_ != 0) add(0);
   for (int peer = 1; rank_ == 0 && peer < cluster.size(); ++peer) add(peer);

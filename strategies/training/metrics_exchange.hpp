@@ -23,8 +23,8 @@ struct ReplicaReport {
 /// Brings what the replicas of all processes report to the first process, and what it makes of them to all. One thread.
 class MetricsExchange {
  public:
-  /// `generation` is that of the plan; all processes make one for it. Those that are `expendable` may be lost.
-  MetricsExchange(Cluster& cluster, std::uint64_t generation, std::span<const int> expendable = {});
+  /// `generation` is that of the plan; all processes make one for it.
+  MetricsExchange(Cluster& cluster, std::uint64_t generation);
 
   bool is_first() const { return rank_ == 0; }
   /// A run begins.

@@ -101,6 +101,7 @@ class JoinedCluster final : public Cluster {
 
   const Job& job() const override { return options_.job; }
   ProcessRole role(int rank) const override { return members_.at(static_cast<std::size_t>(rank)).role; }
+  std::string machine(int rank) const override { return host_of_rank(rank); }
   int local_rank(int rank) const override {
     const auto& host = members_.at(static_cast<std::size_t>(rank)).data.host;
     return static_cast<int>(

@@ -42,6 +42,8 @@ class Cluster {
   int rank() const { return job().rank; }
   int size() const { return job().world_size; }
   virtual ProcessRole role(int rank) const = 0;
+  /// The same for ranks on the same machine.
+  virtual std::string machine(int rank) const = 0;
   /// How many lower ranks share the machine of a rank.
   virtual int local_rank(int rank) const = 0;
 
