@@ -76,8 +76,9 @@ std::string contradiction(const Flags& flags) {
            " workers leave nobody to wait for";
   if (given > 0 && flags.replicas > 0 && flags.replicas != given)
     return "--devices gives " + std::to_string(given) + " replicas, but --replicas " + std::to_string(flags.replicas);
-  if (!flags.is_multi_worker() && (flags.job.rank || flags.job.world_size || !flags.job.rendezvous.empty()))
-    return "--rank, --world-size and --rendezvous are for --strategy multi_worker_mirrored";
+  if (!flags.spans_processes() && (flags.job.rank || flags.job.world_size || !flags.job.rendezvous.empty()))
+    return "--rank, --world-size and --rendezvous are for strategies over processes, not " + flags.strategy;
+  if (!flags.has_servers() && flags.job.role) return "--role is for strategies with parameters on servers";
   if (!is_available(all_reduce_algorithm_of(flags.all_reduce)))
     return "--all-reduce: this build has no MPI; configure with TROUPE_MPI=ON";
   if (flags.is_multi_worker() && flags.parts > 1) return "--parts: multi_worker_mirrored has processes in their place";
@@ -92,6 +93,10 @@ void declare_cluster(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0, 1 << 20));
   app.add_option("--world-size", flags.job.world_size, "number of processes")->check(CLI::Range(1, 1 << 20));
   app.add_option("--rendezvous", flags.job.rendezvous, "host:port at which rank 0 waits for the others");
+  app.add_option_function<std::string>(
+         "--role", [&](const std::string& role) { flags.job.role = process_role_of(role); },
+         "of this process: chief, ps, worker or evaluator (default: as TF_CONFIG says, else every process computes)")
+      ->check(CLI::IsMember({"chief", "ps", "worker", "evaluator"}));
   app.add_option("--run-id", flags.job.run_id, "tells jobs apart that use the same address");
   app.add_option("--bind", flags.bind, "where to listen: an address of this machine, or any (default: loopback alone)");
   app.add_option("--wait", flags.wait_seconds, "seconds to wait for the other processes")->check(CLI::Range(1, 86'400));
@@ -101,7 +106,7 @@ void declare_cluster(CLI::App& app, Flags& flags) {
 
 void declare_servers(CLI::App& app, Flags& flags) {
   app.add_option("--servers", flags.servers, "servers that hold the parameters")->check(CLI::Range(1, 1024));
-  app.add_option("--workers", flags.workers, "workers that compute gradients (default: every core)")
+  app.add_option("--workers", flags.workers, "workers that compute gradients, in all processes (default: every core)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--consistency", flags.consistency, "of the parameters: sync, backup, bounded, async or compensated")
       ->check(CLI::IsMember({"sync", "backup", "bounded", "async", "compensated"}));
@@ -173,11 +178,11 @@ std::vector<Device> Flags::local_devices() const {
   return found;
 }
 
-Optimizer Flags::make_optimizer(std::int64_t steps) const {
+Optimizer Flags::make_optimizer(std::int64_t steps, int workers_in_all) const {
   const double usual = optimizer == "adam" ? 0.002 : (optimizer == "momentum" ? 0.05 : 0.1);
   const auto rate = learning_rate > 0.0 ? learning_rate : usual;
   // Schedules count updates.
-  const auto updates = consistency == "backup" ? steps / rule().quorum : steps;
+  const auto updates = consistency == "backup" ? steps / rule(workers_in_all).quorum : steps;
   const auto lr = schedule == "cosine" && updates > 0 ? Schedule::cosine(rate, updates) : Schedule::constant(rate);
   if (optimizer == "adam") return Adam{.lr = lr};
   if (optimizer == "momentum") return Sgd{.lr = lr, .momentum = momentum};
@@ -200,26 +205,45 @@ int Flags::device_count() const {
   return most + 1;
 }
 
-ConsistencyRule Flags::rule() const {
-  if (consistency == "backup") return ConsistencyRule::with_backup(replica_count(), backup);
-  if (consistency == "bounded") return ConsistencyRule::bounded(replica_count(), staleness);
-  if (consistency == "async") return ConsistencyRule::asynchronous(replica_count());
-  if (consistency == "compensated") return ConsistencyRule::compensated(replica_count(), kUsualCompensation);
-  return ConsistencyRule::synchronous(replica_count());
+ConsistencyRule Flags::rule(int workers_in_all) const {
+  if (consistency == "backup") return ConsistencyRule::with_backup(workers_in_all, backup);
+  if (consistency == "bounded") return ConsistencyRule::bounded(workers_in_all, staleness);
+  if (consistency == "async") return ConsistencyRule::asynchronous(workers_in_all);
+  if (consistency == "compensated") return ConsistencyRule::compensated(workers_in_all, kUsualCompensation);
+  return ConsistencyRule::synchronous(workers_in_all);
 }
 
 /// The servers of a process have no threads of their own.
-std::vector<Place> Flags::server_places() const {
-  return std::vector<Place>(static_cast<std::size_t>(servers));
+ServerPlaces Flags::server_places(const Cluster* cluster) const {
+  if (cluster == nullptr) return {places(), std::vector<Place>(static_cast<std::size_t>(servers)), {}};
+  auto of_process = local_devices();
+  if (workers > 0) {
+    const auto processes = static_cast<int>(troupe::server_places(*cluster, {Device{}}, servers).workers.size());
+    if (workers % processes != 0)
+      throw Error("flags", "--workers: " + std::to_string(workers) + " workers cannot be shared by " +
+                               std::to_string(processes) + " processes");
+    of_process.clear();
+    for (int i = 0; i < workers / processes; ++i) of_process.push_back({DeviceType::cpu, i});
+  }
+  return troupe::server_places(*cluster, of_process, servers);
+}
+
+std::unique_ptr<ShardedStrategy> Flags::make_sharded(const Cluster* cluster) const {
+  const auto at = server_places(cluster);
+  const auto count = static_cast<int>(at.workers.size());
+  std::unique_ptr<ShardedStrategy> made;
+  if (strategy == "central_storage") made = std::make_unique<CentralStorage>(at.workers, at.servers.front());
+  if (strategy == "parameter_server") made = std::make_unique<ParameterServer>(at.workers, at.servers, rule(count));
+  if (strategy == "local_sgd")
+    made = std::make_unique<LocalSgd>(at.workers, at.servers, LocalSgdOptions{.local_steps = local_steps});
+  if (strategy == "diloco") made = std::make_unique<DiLoCo>(at.workers, at.servers, local_steps);
+  made->set_forward_places(at.evaluators);
+  return made;
 }
 
 std::unique_ptr<Strategy> Flags::make_strategy(const Cluster* cluster) const {
   if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
-  if (strategy == "central_storage") return std::make_unique<CentralStorage>(places(), Place{});
-  if (strategy == "parameter_server") return std::make_unique<ParameterServer>(places(), server_places(), rule());
-  if (strategy == "local_sgd")
-    return std::make_unique<LocalSgd>(places(), server_places(), LocalSgdOptions{.local_steps = local_steps});
-  if (strategy == "diloco") return std::make_unique<DiLoCo>(places(), server_places(), local_steps);
+  if (has_servers()) return make_sharded(cluster);
   MirroredOptions options;
   if (bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = bucket_bytes;
   options.all_reduce = all_reduce_algorithm_of(all_reduce);

@@ -8,7 +8,8 @@
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/shard/consistency_rule.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
-#include "troupe/strategies/strategy.hpp"
+#include "troupe/strategies/server_places.hpp"
+#include "troupe/strategies/sharded_strategy.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 
 namespace troupe::examples {
@@ -30,7 +31,7 @@ struct Flags {
   std::int64_t prefetch = 0;
   int threads = 0;  ///< of the actor system; 0 by default: one a core
   int servers = 1;  ///< that hold the parameters
-  int workers = 0;  ///< 0 by default: every core
+  int workers = 0;  ///< in all processes; 0 by default: every core
   std::string consistency = "sync";
   std::int64_t staleness = 0;
   int backup = 0;
@@ -52,6 +53,8 @@ struct Flags {
   bool is_multi_worker() const { return strategy == "multi_worker_mirrored"; }
   /// Parameters lie on servers.
   bool has_servers() const;
+  /// It may have several processes.
+  bool spans_processes() const { return is_multi_worker() || has_servers(); }
   /// Where the replicas of a process live.
   std::vector<Device> local_devices() const;
 
@@ -62,13 +65,14 @@ struct Flags {
   /// Number of CPU devices that the places need.
   int device_count() const;
   /// The optimizer, with its schedule over this number of steps.
-  Optimizer make_optimizer(std::int64_t steps) const;
+  Optimizer make_optimizer(std::int64_t steps, int workers_in_all) const;
   /// `cluster` may be null.
   std::unique_ptr<Strategy> make_strategy(const Cluster* cluster) const;
 
  private:
-  ConsistencyRule rule() const;
-  std::vector<Place> server_places() const;
+  ConsistencyRule rule(int workers_in_all) const;
+  ServerPlaces server_places(const Cluster* cluster) const;
+  std::unique_ptr<ShardedStrategy> make_sharded(const Cluster* cluster) const;
 };
 
 /// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything

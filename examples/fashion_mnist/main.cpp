@@ -64,6 +64,12 @@ void print(const Staleness& staleness) {
   if (staleness.dropped > 0) line("dropped", staleness.dropped);
 }
 
+/// Nothing in a process that the others could do without: it holds no parameters.
+std::string hash_of(const Trainer& trainer, const Cluster* cluster) {
+  const bool holds = cluster == nullptr || !trainer.strategy().expendable().contains(cluster->rank());
+  return holds ? trainer.parameters().hash() : "";
+}
+
 nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics& test, const Trainer& trainer,
                          const TensorMemory& memory, const Cluster* cluster) {
   return {{"model", flags.model},
@@ -85,7 +91,7 @@ nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics
           {"peak_tensor_bytes", memory.peak - memory.before},
           {"staleness", staleness_of(fit.staleness)},
           {"dropped_gradients", fit.staleness.dropped},
-          {"parameters_hash", trainer.parameters().hash()}};
+          {"parameters_hash", hash_of(trainer, cluster)}};
 }
 
 /// A path that cannot be written should not cost a training first. Nothing is left behind by looking.
@@ -118,7 +124,8 @@ int train(Flags flags) {
   for (int part = 1; part < flags.parts; ++part) options.other_parts.emplace_back(runtime_options);
   if (!flags.trace.empty()) options.trace = std::make_shared<Trace>();
   const auto epoch_steps = steps_of_epoch(all_data, *strategy);
-  Trainer trainer(runtime, *strategy, model_named(flags.model), flags.make_optimizer(flags.epochs * epoch_steps),
+  Trainer trainer(runtime, *strategy, model_named(flags.model),
+                  flags.make_optimizer(flags.epochs * epoch_steps, strategy->num_replicas_in_sync()),
                   SoftmaxCrossEntropy{}, options);
   if (!flags.dump_plan.empty()) write_plan(flags, trainer.training_plan(all_data));
 
@@ -153,7 +160,7 @@ int train(Flags flags) {
   if (is_first)
     std::cout << "test loss " << test.loss << "  test accuracy " << test["accuracy"] << "  (" << fit.steps << " steps, "
               << static_cast<std::int64_t>(report["samples_per_second"]) << " samples/s, parameters "
-              << trainer.parameters().hash() << ")" << std::endl;
+              << hash_of(trainer, cluster.get()) << ")" << std::endl;
   if (is_first) print(fit.staleness);
   if (!flags.report.empty()) write_file(path_of_rank(flags.report, cluster.get()), report.dump(2) + "\n");
   if (!flags.loss_curve.empty()) write_file(path_of_rank(flags.loss_curve, cluster.get()), curve.str());

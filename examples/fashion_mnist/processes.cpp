@@ -14,6 +14,10 @@ namespace {
 /// What the plan does not show, or shows less clearly.
 Agreement agreement_of(const Flags& flags) {
   return {{"--model", flags.model},
+          {"--strategy", flags.strategy},
+          {"--consistency", flags.consistency},
+          {"--workers", std::to_string(flags.workers)},
+          {"--servers", std::to_string(flags.servers)},
           {"--replicas", std::to_string(flags.replica_count())},
           {"--grain", flags.grain_name},
           {"--epochs", std::to_string(flags.epochs)},
@@ -28,9 +32,10 @@ Agreement agreement_of(const Flags& flags) {
 }  // namespace
 
 std::shared_ptr<Cluster> meet_processes(Flags& flags) {
-  if (!flags.is_multi_worker()) return nullptr;
+  if (!flags.spans_processes()) return nullptr;
   ClusterOptions options;
   options.job = resolve_job(flags.job);
+  if (flags.has_servers() && options.job.world_size == 1) return nullptr;
   flags.local_processes = std::max(1, options.job.local_size);
   std::cout << to_string(options.job) << std::endl;
   options.agreement = agreement_of(flags);

@@ -56,7 +56,7 @@ void Membership::watch() {
     receive(lock);
     const auto now = Clock::now();
     if (now >= next_beat) {
-      beat();
+      beat(lock);
       look_for_losses(lock);
       next_beat = now + options_.interval;
     }
@@ -65,10 +65,19 @@ void Membership::watch() {
   }
 }
 
-void Membership::beat() {
+void Membership::beat(std::unique_lock<std::mutex>& lock) {
   const auto progress = options_.progress ? options_.progress() : 0;
+  send_to_all(frame_of(kAlive, progress), lock);
+}
+
+/// Without the lock: the other end of a link may be in this process, and its callback takes a lock of its own.
+void Membership::send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock) {
+  std::vector<std::shared_ptr<Link>> links;
   for (const auto& [rank, peer] : peers_)
-    if (!gone_.contains(rank)) peer.link->send(frame_of(kAlive, progress));
+    if (!gone_.contains(rank)) links.push_back(peer.link);
+  lock.unlock();
+  for (const auto& link : links) link->send(frame);
+  lock.lock();
 }
 
 void Membership::receive(std::unique_lock<std::mutex>& lock) {
@@ -135,11 +144,12 @@ FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePt
 /// The first loss counts; rank 0 passes it on.
 void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
   if (lost_ || gone_.contains(failure->rank)) return;
+  const bool can_go_on = failure->rank != options_.rank && expendable_.contains(failure->rank);
+  if (!can_go_on) lost_ = failure;
   auto frame = frame_of(kLost);
   frame.payload = failure_payload(*failure);
-  for (const auto& [rank, peer] : peers_) peer.link->send(frame);
-  if (failure->rank != options_.rank && expendable_.contains(failure->rank)) return go_on_without(failure, lock);
-  lost_ = failure;
+  send_to_all(frame, lock);
+  if (can_go_on) return go_on_without(failure, lock);
   const auto callbacks = on_lost_;
   changed_.notify_all();
   lock.unlock();
@@ -194,8 +204,7 @@ bool Membership::all_leaving() const {
 void Membership::leave(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
   leaving_ = true;
-  if (options_.rank != 0)
-    for (const auto& [rank, peer] : peers_) peer.link->send(frame_of(kLeaving));
+  if (options_.rank != 0) send_to_all(frame_of(kLeaving), lock);
   const bool over =
       changed_.wait_for(lock, limit, [this] { return lost_ || (options_.rank == 0 ? all_leaving() : left_); });
   if (lost_) throw Error("cluster", "at the end of the job: " + to_string(*lost_));
@@ -209,8 +218,7 @@ void Membership::leave(std::chrono::milliseconds limit) {
                     " within " + seconds(limit));
   }
   left_ = true;
-  if (options_.rank == 0)
-    for (const auto& [rank, peer] : peers_) peer.link->send(frame_of(kLeft));
+  if (options_.rank == 0) send_to_all(frame_of(kLeft), lock);
 }
 
 }  // namespace troupe

@@ -74,7 +74,8 @@ class Membership {
   void receive(std::unique_lock<std::mutex>& lock);
   void take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
   FailurePtr loss_in(const IncomingFrame& frame, int from) const;
-  void beat();
+  void beat(std::unique_lock<std::mutex>& lock);
+  void send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock);
   void look_for_losses(std::unique_lock<std::mutex>& lock);
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
   void go_on_without(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
