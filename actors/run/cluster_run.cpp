@@ -44,8 +44,9 @@ void ClusterRun::control_all_parts() {
       return actor.place.process == other && actor.pacing == Pacing::source;
     });
     auto link = cluster_->control_link(other, name("control"));
-    remote_parts_.push_back(
-        std::make_unique<RemotePart>(coordinator, std::move(link), other, has_sources, expendable.contains(other)));
+    const auto attendance =
+        expendable.contains(other) ? RunCoordinator::Attendance::expected : RunCoordinator::Attendance::needed;
+    remote_parts_.push_back(std::make_unique<RemotePart>(coordinator, std::move(link), other, has_sources, attendance));
   }
   control_ = std::move(coordinator);
 }

@@ -26,7 +26,9 @@ class LinkActor final : public Participant {
   const char* name() const override { return "troupe.link"; }
 
  private:
-  void on_wired() override {
+  void on_wired() override { listen(); }
+
+  void listen() {
     link_->on_ready([address = address()] {
       if (const auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Continue{});
     });
@@ -34,9 +36,12 @@ class LinkActor final : public Participant {
 
   std::int64_t on_prepare(const PrepareRun& order) override {
     run_ = order.run;
+    if (std::ranges::find(order.absent, node_.peer) != order.absent.end())
+      do_without_peer();
+    else if (next_link_)
+      take_peer_back();
     // Tokens may have come before this order.
     for (std::uint32_t input = 0; input < ports_.inputs(); ++input) on_arrival(input);
-    if (peer_is_lost_) end_all_outputs();
     // Slots that are on their way are waited for by those who sent or hold them.
     report_finished();
     return kLastStep;
@@ -47,10 +52,11 @@ class LinkActor final : public Participant {
     if (link_) link_->on_ready({});
     if (link_) link_->close();
     link_.reset();
+    next_link_.reset();
   }
 
   caf::message_handler own_handlers() override {
-    return {[this](const Continue&) { work(); }};
+    return {[this](const Continue&) { work(); }, [this](const LinkReplaced& replaced) { next_link_ = replaced.link; }};
   }
 
   bool is_watched() const override { return false; }
@@ -184,10 +190,18 @@ class LinkActor final : public Participant {
   /// The consumers over there hold nothing any more, and those here get nothing more.
   void do_without_peer() {
     peer_is_lost_ = true;
+    link_.reset();
     guard_->withdraw();
     for (auto& [at, arrival] : std::exchange(sent_, {})) ports_.give_back(at.first, arrival);
     for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.drain(input);
     end_all_outputs();
+  }
+
+  void take_peer_back() {
+    peer_is_lost_ = false;
+    link_ = std::move(next_link_);
+    guard_ = std::make_shared<PayloadGuard>();
+    listen();
   }
 
   void end_all_outputs() {
@@ -197,7 +211,7 @@ class LinkActor final : public Participant {
   }
 
   Wiring::Node node_;
-  std::shared_ptr<Link> link_;
+  std::shared_ptr<Link> link_, next_link_;
   /// Payloads may be read where they are as long as this actor holds their slots.
   std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
   std::map<std::uint32_t, std::int64_t> last_priority_;  // by input

@@ -14,6 +14,7 @@
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/transport/failure.hpp"
+#include "troupe/transport/link.hpp"
 
 // Every message that actors of a plan exchange. Facts are past participles, orders are verbs.
 //
@@ -132,6 +133,7 @@ struct Wire {
 struct PrepareRun {
   std::uint64_t run = 0;  ///< number of the run, from 1
   RunInfo info;
+  std::vector<int> absent = {};  ///< expendable processes that take no part in it
 };
 
 /// Wire or PrepareRun has been carried out. The sources of the receiver know that they end before `end_step`.
@@ -184,6 +186,12 @@ struct Advance {
 /// Work on a device is complete that a message which was held back waits for.
 struct WorkCompleted {};
 
+/// A process that was lost has come back: the link to it, for the stand-in of its actors. It counts from the next run
+/// on from which the process is not absent.
+struct LinkReplaced {
+  std::shared_ptr<Link> link;
+};
+
 /// Say in the report what you are waiting for.
 struct Describe {
   std::shared_ptr<StallReport> report;
@@ -212,6 +220,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::RunFinished))
 CAF_ADD_TYPE_ID(troupe, (troupe::Continue))
 CAF_ADD_TYPE_ID(troupe, (troupe::Advance))
 CAF_ADD_TYPE_ID(troupe, (troupe::WorkCompleted))
+CAF_ADD_TYPE_ID(troupe, (troupe::LinkReplaced))
 CAF_ADD_TYPE_ID(troupe, (troupe::Describe))
 CAF_ADD_TYPE_ID(troupe, (troupe::Stop))
 CAF_END_TYPE_ID_BLOCK(troupe)
@@ -232,5 +241,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunFinished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Continue)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Advance)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkCompleted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LinkReplaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Describe)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Stop)

@@ -11,7 +11,8 @@ struct RemotePart::State {
   std::shared_ptr<RunCoordinator> coordinator;
   std::shared_ptr<Link> link;
   int process;
-  bool expendable;
+  bool has_sources;
+  RunCoordinator::Attendance attendance;
   int part = -1;
   OneAtATime receiving;
   std::atomic<bool> gone = false;
@@ -32,7 +33,7 @@ struct RemotePart::State {
 
   void lose(const std::string& why) {
     gone = true;
-    if (expendable) return coordinator->lose(part);
+    if (expendable()) return lose_part();
     const auto name = "process " + std::to_string(process);
     coordinator->give_up(std::make_shared<Failure>(Failure{.rank = process,
                                                            .actor = name,
@@ -40,7 +41,20 @@ struct RemotePart::State {
                                                            .what = "[run] " + name + " died or was cut off: " + why}));
   }
 
+  bool expendable() const { return attendance != RunCoordinator::Attendance::needed; }
+
+  void lose_part() const {
+    if (part >= 0) coordinator->lose(part);
+  }
+
+  void join() {
+    const auto post = [to = link](const RunOrder& order) { to->send(frame_of(order)); };
+    const auto post_end = [to = link](const RunEnd& end) { to->send(frame_of(end)); };
+    part = coordinator->join_remote(post, post_end, has_sources, process, attendance);
+  }
+
   void take(const IncomingFrame& frame) {
+    if (part < 0) join();
     const auto& header = frame.header;
     switch (word_of(frame)) {
       case RunWord::asked:
@@ -61,7 +75,7 @@ struct RemotePart::State {
         return coordinator->give_up(failure_of(frame));
       case RunWord::left:
         gone = true;
-        return expendable ? coordinator->lose(part) : coordinator->owner_left(part);
+        return expendable() ? lose_part() : coordinator->owner_left(part);
       default:
         throw Error("run", "an order came from a part");
     }
@@ -69,15 +83,15 @@ struct RemotePart::State {
 };
 
 RemotePart::RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process,
-                       bool has_sources, bool expendable)
+                       bool has_sources, RunCoordinator::Attendance attendance)
     : state_(std::make_shared<State>()) {
   state_->coordinator = std::move(coordinator);
   state_->link = std::move(link);
   state_->process = process;
-  state_->expendable = expendable;
-  const auto post = [to = state_->link](const RunOrder& order) { to->send(frame_of(order)); };
-  const auto post_end = [to = state_->link](const RunEnd& end) { to->send(frame_of(end)); };
-  state_->part = state_->coordinator->join_remote(post, post_end, has_sources, process);
+  state_->has_sources = has_sources;
+  state_->attendance = attendance;
+  // Who comes late joins when it says something: nobody waits for it.
+  if (attendance != RunCoordinator::Attendance::late_comer) state_->join();
   state_->link->on_ready([weak = std::weak_ptr(state_)] {
     if (const auto state = weak.lock()) state->receive();
   });

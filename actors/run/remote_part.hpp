@@ -12,7 +12,7 @@ namespace troupe {
 class RemotePart {
  public:
   RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources,
-             bool expendable = false);
+             RunCoordinator::Attendance attendance = RunCoordinator::Attendance::needed);
   ~RemotePart();
   RemotePart(const RemotePart&) = delete;
   RemotePart& operator=(const RemotePart&) = delete;

@@ -39,10 +39,12 @@ int RunCoordinator::join(Post post, bool has_sources) {
   return static_cast<int>(parts_.size()) - 1;
 }
 
-int RunCoordinator::join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process) {
+int RunCoordinator::join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process,
+                                Attendance attendance) {
   std::lock_guard lock(mutex_);
   Part part{std::move(post), has_sources};
   part.process = process;
+  part.attendance = attendance;
   part.post_end = std::move(post_end);
   parts_.push_back(std::move(part));
   return static_cast<int>(parts_.size()) - 1;
@@ -63,8 +65,10 @@ RunCoordinator::Handling::~Handling() {
 }
 
 void RunCoordinator::post(const RunOrder& order, bool sources_only) {
+  const bool to_all = std::holds_alternative<AbortRun>(order);
   for (const auto& part : parts_)
-    if (part.post && (part.has_sources || !sources_only)) orders_.add([post = part.post, order] { post(order); });
+    if (part.post && (part.in_run || to_all) && (part.has_sources || !sources_only))
+      orders_.add([post = part.post, order] { post(order); });
 }
 
 void RunCoordinator::await_reports() {
@@ -73,7 +77,7 @@ void RunCoordinator::await_reports() {
 
 bool RunCoordinator::all_reported(bool sources_only) const {
   return std::ranges::all_of(
-      parts_, [&](const Part& part) { return part.reported || part.lost || (sources_only && !part.has_sources); });
+      parts_, [&](const Part& part) { return part.reported || !part.in_run || (sources_only && !part.has_sources); });
 }
 
 void RunCoordinator::start(const RunInfo& run) {
@@ -88,7 +92,7 @@ void RunCoordinator::start(const RunInfo& run) {
   started_ = stop_wanted_ = stopped_ = pausing_ = drained_ = false;
   end_step_ = kLastStep;
   furthest_step_ = run.first_step;
-  for (auto& part : parts_) part.finished = false;
+  for (auto& part : parts_) part.finished = part.in_run = false;
   prepare_if_ready();
 }
 
@@ -114,6 +118,7 @@ void RunCoordinator::owner_left(int part) {
 void RunCoordinator::lose(int part) {
   const Handling handling(*this);
   parts_[part].lost = true;
+  parts_[part].in_run = false;
   parts_[part].post = nullptr;
   parts_[part].post_end = nullptr;
   if (!outcome_.running()) return;
@@ -122,18 +127,42 @@ void RunCoordinator::lose(int part) {
   finish_if_drained();
 }
 
-/// Once all parts are wired, and all owners have started the run.
-void RunCoordinator::prepare_if_ready() {
-  if (!outcome_.running() || !preparing_) return;
+/// Whether all parts that must be in the run are wired, and their owners have started it.
+bool RunCoordinator::all_ready() {
   bool ready = true;
   for (const auto& part : parts_) {
-    if (part.lost) continue;
-    if (part.left) return fail(left_early(*part.process));
-    if (part.asked && *part.asked != order_.info) return fail(other_run(*part.process, *part.asked, order_.info));
+    if (part.lost || part.attendance == Attendance::late_comer) continue;
+    const bool needed = part.attendance == Attendance::needed;
+    if (needed && part.left) {
+      fail(left_early(*part.process));
+      return false;
+    }
+    if (needed && part.asked && *part.asked != order_.info) {
+      fail(other_run(*part.process, *part.asked, order_.info));
+      return false;
+    }
     ready = ready && part.wired && (!part.process || part.asked);
   }
-  if (!ready || order_posted_) return;
+  return ready;
+}
+
+/// Those that are in the run which is about to begin.
+void RunCoordinator::choose_parts() {
+  order_.absent.clear();
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    auto& part = parts_[i];
+    part.in_run = !part.lost && part.wired && (!part.process || part.asked);
+    const auto process = part.process.value_or(static_cast<int>(i));
+    if (part.in_run) std::erase(order_.absent, process);
+    if (part.in_run && part.attendance == Attendance::late_comer) part.attendance = Attendance::expected;
+    if (!part.in_run) order_.absent.push_back(process);
+  }
+}
+
+void RunCoordinator::prepare_if_ready() {
+  if (!outcome_.running() || !preparing_ || order_posted_ || !all_ready()) return;
   order_posted_ = true;
+  choose_parts();
   await_reports();
   post(order_);
 }
@@ -195,7 +224,8 @@ void RunCoordinator::finished(int part) {
 }
 
 void RunCoordinator::finish_if_drained() {
-  if (!std::ranges::all_of(parts_, [](const Part& part) { return part.finished || part.lost; })) return;
+  if (!order_posted_ || !std::ranges::all_of(parts_, [](const Part& part) { return part.finished || !part.in_run; }))
+    return;
   drained_ = true;
   finish(failure_ ? Phase::failed : Phase::done);
 }
@@ -224,6 +254,8 @@ void RunCoordinator::finish(Phase phase) {
 
 void RunCoordinator::post_end(const RunEnd& end) {
   for (auto& part : parts_) {
+    // Who is late waits for the next run, unless there will be none.
+    if (!part.in_run && part.attendance == Attendance::late_comer && end.phase == Phase::done) continue;
     part.asked.reset();
     if (part.post_end) orders_.add([post = part.post_end, end] { post(end); });
   }

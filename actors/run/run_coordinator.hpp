@@ -29,10 +29,17 @@ class RunCoordinator final : public RunControl {
 
   // What parts of other processes need.
 
+  /// How a part of another process takes part in runs.
+  enum class Attendance {
+    needed,      ///< no run begins before its owner has started the same, or goes on without it
+    expected,    ///< expendable: no run begins before its owner has asked for one, unless it is lost
+    late_comer,  ///< expendable, and has come while runs go on: from the next run on
+  };
   /// As join(), for a part of another process, whose owner starts its runs himself. `post_end` is called like `post`
   /// when a run is over.
-  int join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process);
-  /// The owner over there has started a run: no run begins before all owners have started the same.
+  int join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process,
+                  Attendance attendance);
+  /// The owner over there has started a run.
   void asked(int part, const RunInfo& run);
   /// The owner over there has gone: no run can go on, or follow.
   void owner_left(int part);
@@ -47,8 +54,10 @@ class RunCoordinator final : public RunControl {
     bool reported = false;  // to the order that is being carried out
     bool finished = false;  // the run
     bool lost = false;
+    bool in_run = false;
     // Of a part of another process.
     std::optional<int> process = {};
+    Attendance attendance = Attendance::needed;
     std::function<void(const RunEnd&)> post_end = {};
     std::optional<RunInfo> asked = {};
     bool left = false;
@@ -64,6 +73,8 @@ class RunCoordinator final : public RunControl {
     std::unique_lock<std::mutex> lock_;
   };
   bool all_reported(bool sources_only = false) const;
+  bool all_ready();
+  void choose_parts();
   void await_reports();
   void post(const RunOrder& order, bool sources_only = false);
   void post_end(const RunEnd& end);

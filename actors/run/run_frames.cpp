@@ -16,9 +16,30 @@ FrameHeader header_of(RunWord word, std::int64_t step = 0, std::uint64_t run = 0
           .step = step};
 }
 
-Tensor payload_of(const RunInfo& run) {
-  const std::vector<std::int64_t> numbers{run.first_step, run.max_steps, run.epoch, run.first_batch};
-  return Tensor::from<std::int64_t>({4}, numbers).view(Shape{4 * 8}, DType::uint8, 0);
+Tensor payload_of(const RunInfo& run, const std::vector<int>& absent = {}) {
+  std::vector<std::int64_t> numbers{run.first_step, run.max_steps, run.epoch, run.first_batch};
+  numbers.insert(numbers.end(), absent.begin(), absent.end());
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  return Tensor::from<std::int64_t>({count}, numbers).view(Shape{count * 8}, DType::uint8, 0);
+}
+
+RunInfo read_run(ByteReader& reader) {
+  RunInfo run;
+  for (auto* number : {&run.first_step, &run.max_steps, &run.epoch, &run.first_batch})
+    *number = reader.get<std::int64_t>();
+  if (run.first_step < 0 || run.max_steps < 0 || run.first_batch < 0)
+    throw Error("run", "a run of " + std::to_string(run.max_steps) + " steps from step " +
+                           std::to_string(run.first_step) + ", batch " + std::to_string(run.first_batch) +
+                           " on is impossible");
+  return run;
+}
+
+PrepareRun prepare_of(const IncomingFrame& frame) {
+  const auto bytes = frame.payload->tensor();
+  ByteReader reader({bytes.raw(), bytes.bytes()}, "run");
+  PrepareRun order{static_cast<std::uint64_t>(frame.header.run), read_run(reader)};
+  while (!reader.at_end()) order.absent.push_back(static_cast<int>(reader.get<std::int64_t>()));
+  return order;
 }
 
 /// What a RunEnd has besides its failure.
@@ -43,7 +64,7 @@ Frame frame_of(const RunOrder& order) {
   struct Encode {
     RunWord word;
     Frame operator()(const PrepareRun& prepare) const {
-      return {header_of(word, 0, prepare.run), payload_of(prepare.info)};
+      return {header_of(word, 0, prepare.run), payload_of(prepare.info, prepare.absent)};
     }
     Frame operator()(const StartSources& start) const { return frame_of(word, start.end_step); }
     Frame operator()(const PauseSources& pause) const { return frame_of(word, 0, pause.run); }
@@ -71,14 +92,8 @@ RunWord word_of(const IncomingFrame& frame) {
 RunInfo run_of(const IncomingFrame& frame) {
   const auto bytes = frame.payload->tensor();
   ByteReader reader({bytes.raw(), bytes.bytes()}, "run");
-  RunInfo run;
-  for (auto* number : {&run.first_step, &run.max_steps, &run.epoch, &run.first_batch})
-    *number = reader.get<std::int64_t>();
+  const auto run = read_run(reader);
   if (!reader.at_end()) throw Error("run", "bytes follow the numbers of a run");
-  if (run.first_step < 0 || run.max_steps < 0 || run.first_batch < 0)
-    throw Error("run", "a run of " + std::to_string(run.max_steps) + " steps from step " +
-                           std::to_string(run.first_step) + ", batch " + std::to_string(run.first_batch) +
-                           " on is impossible");
   return run;
 }
 
@@ -91,7 +106,7 @@ RunOrder order_of(const IncomingFrame& frame) {
   const auto run = static_cast<std::uint64_t>(header.run);
   switch (word_of(frame)) {
     case RunWord::prepare:
-      return PrepareRun{run, run_of(frame)};
+      return prepare_of(frame);
     case RunWord::start_sources:
       return StartSources{header.step};
     case RunWord::pause_sources:
