@@ -50,6 +50,9 @@ class Endpoint {
   /// Makes a process known. It is connected when a link to it is made, or it sends something. A peer that sends before
   /// it is known here is a stranger.
   virtual void add_peer(int peer, const EndpointAddress& address) = 0;
+  /// The process behind a peer has gone, and another has come in its place: the old links fail, and links of the same
+  /// names can be made anew.
+  virtual void replace_peer(int peer, const EndpointAddress& address) = 0;
   /// One end of a link to a peer; the other end is what the peer makes under the same name. Frames that arrive before
   /// the link is made wait. Throws Error if the peer is unknown or has a link of that name already.
   virtual std::shared_ptr<Link> link(int peer, const std::string& name) = 0;

@@ -129,6 +129,7 @@ void PlanPart::spawn() {
       statuses_.back()->name = node.name;
       actors_.push_back(node.peer == kNone ? spawn_executor(node.segments, statuses_.back(), shared_buffers)
                                            : spawn_link_actor(runtime_.system(), node, links_.at(node.peer)));
+      if (node.peer != kNone) stand_ins_[node.peer] = actors_.back();
     }
   } catch (...) {
     for (const auto& actor : actors_) caf::anon_send(actor, Stop{});
@@ -152,6 +153,10 @@ void PlanPart::spawn() {
   supervisor_ = runtime_.system().spawn<Supervisor>(std::move(supervised), together_.control, rank(), abort);
 }
 
+void PlanPart::replace_link(int process, std::shared_ptr<Link> link) const {
+  caf::anon_send(stand_ins_.at(process), LinkReplaced{std::move(link)});
+}
+
 PlanPart::~PlanPart() {
   order_stop();
 }
@@ -164,6 +169,7 @@ void PlanPart::order_stop() {
 
 std::vector<std::string> PlanPart::wait_until_gone(std::chrono::milliseconds limit) {
   const auto actors = std::exchange(actors_, {});
+  stand_ins_.clear();
   std::set<caf::actor_addr> left;
   caf::scoped_actor self(runtime_.system());
   for (const auto& actor : actors) {

@@ -46,6 +46,9 @@ class PlanPart {
   const std::vector<caf::actor>& actors() const { return actors_; }
   const caf::actor& supervisor() const { return supervisor_; }
 
+  /// A process has come back: its stand-in gets the new link.
+  void replace_link(int process, std::shared_ptr<Link> link) const;
+
   /// Orders all actors to stop. They go when their handlers have returned.
   void order_stop();
   /// Waits for them. Returns what those that have not gone within the limit are busy with; they are left behind.
@@ -69,6 +72,7 @@ class PlanPart {
   std::vector<std::pair<ParameterRef, Tensor>> read_, written_;
   std::vector<ParameterRef> held_;  // to write, by users' actors
   std::vector<caf::actor> actors_;
+  std::map<int, caf::actor> stand_ins_;  // by process
   std::vector<std::shared_ptr<ExecutorStatus>> statuses_;
   caf::actor supervisor_;
 };

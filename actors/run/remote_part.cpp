@@ -72,6 +72,8 @@ struct RemotePart::State {
       case RunWord::stop:
         return coordinator->stop();
       case RunWord::give_up:
+        // Whatever it is that one part cannot go on with, the others can.
+        if (expendable()) return lose_part();
         return coordinator->give_up(failure_of(frame));
       case RunWord::left:
         gone = true;

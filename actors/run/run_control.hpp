@@ -43,6 +43,8 @@ class RunControl {
   /// The last run was ended early by stop(), whoever called it.
   bool stopped() const { return outcome_.last().stopped; }
   FailurePtr failure() const { return outcome_.last().failure; }
+  /// Processes that took no part in the last run, or not to its end. Known in the process of the first part.
+  virtual std::vector<int> absent() const { return {}; }
   /// Waits until the run is over, at most for `limit`. True if it is over.
   bool wait_for(std::chrono::milliseconds limit) const { return outcome_.wait_for(limit); }
   /// Called on any thread when a run is over. What it throws is dropped. It is not called any more once close() or

@@ -1,6 +1,7 @@
 #include "troupe/actors/run/run_coordinator.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
@@ -148,15 +149,22 @@ bool RunCoordinator::all_ready() {
 
 /// Those that are in the run which is about to begin.
 void RunCoordinator::choose_parts() {
-  order_.absent.clear();
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    auto& part = parts_[i];
+  for (auto& part : parts_) {
     part.in_run = !part.lost && part.wired && (!part.process || part.asked);
-    const auto process = part.process.value_or(static_cast<int>(i));
-    if (part.in_run) std::erase(order_.absent, process);
     if (part.in_run && part.attendance == Attendance::late_comer) part.attendance = Attendance::expected;
-    if (!part.in_run) order_.absent.push_back(process);
   }
+  order_.absent = absent_parts();
+}
+
+/// A process that has come back has several parts, the last of which counts.
+std::vector<int> RunCoordinator::absent_parts() const {
+  std::set<int> absent;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const auto process = parts_[i].process.value_or(static_cast<int>(i));
+    absent.erase(process);
+    if (!parts_[i].in_run) absent.insert(process);
+  }
+  return {absent.begin(), absent.end()};
 }
 
 void RunCoordinator::prepare_if_ready() {
@@ -238,6 +246,11 @@ void RunCoordinator::give_up(const FailurePtr& failure) {
   post(AbortRun{failure});
   // An owner elsewhere may have started the next run.
   post_end({Phase::failed, failure});
+}
+
+std::vector<int> RunCoordinator::absent() const {
+  std::lock_guard lock(mutex_);
+  return absent_parts();
 }
 
 void RunCoordinator::fail(const FailurePtr& failure) {

@@ -20,6 +20,7 @@ class RunCoordinator final : public RunControl {
   void stop() override;
   void give_up(const FailurePtr& failure) override;
   void close() override;
+  std::vector<int> absent() const override;
 
   void wired(int part) override;
   void prepared(int part, std::int64_t end_step) override;
@@ -75,6 +76,7 @@ class RunCoordinator final : public RunControl {
   bool all_reported(bool sources_only = false) const;
   bool all_ready();
   void choose_parts();
+  std::vector<int> absent_parts() const;
   void await_reports();
   void post(const RunOrder& order, bool sources_only = false);
   void post_end(const RunEnd& end);
@@ -85,7 +87,7 @@ class RunCoordinator final : public RunControl {
   void fail(const FailurePtr& failure);
   void finish(Phase phase);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   OrderQueue orders_;
   std::vector<Part> parts_;
   FailurePtr failure_;

@@ -81,21 +81,26 @@ SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_pt
   }
 }
 
-SpawnedPlan::SpawnedPlan(PartSetup part, Plan plan, std::shared_ptr<Cluster> cluster, std::shared_ptr<Trace> trace)
+SpawnedPlan::SpawnedPlan(PartSetup part, Plan plan, std::shared_ptr<Cluster> cluster, std::shared_ptr<Trace> trace,
+                         std::optional<std::uint64_t> generation)
     : state_(std::make_unique<State>()) {
   check_plan(plan);
   check_liveness(plan);
   state_->plan = std::make_shared<const Plan>(std::move(plan));
-  state_->cluster = std::make_unique<ClusterRun>(std::move(cluster), *state_->plan);
+  state_->cluster = std::make_unique<ClusterRun>(std::move(cluster), *state_->plan, generation);
   state_->control = state_->cluster->control();
   state_->generation = state_->cluster->generation();
   state_->cluster->add_communicators(part.context);
   const SpawnedTogether together{state_->plan, state_->control, state_->generation, std::move(trace)};
   state_->parts.push_back(std::make_unique<PlanPart>(part.runtime, together, state_->cluster->process(),
                                                      std::move(part.context), state_->cluster->links()));
+  state_->cluster->replace_links_with([part = state_->parts.front().get()](int process, std::shared_ptr<Link> link) {
+    part->replace_link(process, std::move(link));
+  });
 }
 
 SpawnedPlan::~SpawnedPlan() {
+  if (state_->cluster) state_->cluster->stop_replacing_links();
   state_->control->close();
   for (const auto& part : state_->parts) part->order_stop();
   std::vector<std::string> stuck;
@@ -169,6 +174,10 @@ bool SpawnedPlan::is_shared() const {
 
 std::uint64_t SpawnedPlan::generation() const {
   return state_->generation;
+}
+
+std::vector<int> SpawnedPlan::absent() const {
+  return state_->control->absent();
 }
 
 FailurePtr SpawnedPlan::failure() const {

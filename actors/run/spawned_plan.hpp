@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,9 @@ class SpawnedPlan {
   SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_ptr<Trace> trace = nullptr);
   /// Spawns this process's part of the plan; the other processes of the cluster do the same with the same plan. Throws
   /// Error on all of them if their plans differ, with the first difference, or if one does not come.
-  SpawnedPlan(PartSetup part, Plan plan, std::shared_ptr<Cluster> cluster, std::shared_ptr<Trace> trace = nullptr);
+  /// In an expendable process `generation` is that of the plan in process 0, whose runs may be under way.
+  SpawnedPlan(PartSetup part, Plan plan, std::shared_ptr<Cluster> cluster, std::shared_ptr<Trace> trace = nullptr,
+              std::optional<std::uint64_t> generation = {});
   /// Stops all actors and waits for them, for a limited time. On a thread of the runtime's actors it does not wait, and
   /// a run that is in progress then leaves its parameters broken.
   ~SpawnedPlan();
@@ -67,6 +70,8 @@ class SpawnedPlan {
   bool drained() const;
   /// True if it was ended early by stop(), in whatever process.
   bool stopped() const;
+  /// Expendable processes that took no part in the last run, or not to its end. Known in process 0.
+  std::vector<int> absent() const;
   /// The root cause, if the run that is over failed.
   FailurePtr failure() const;
   /// Waits for the end of the run. Throws Error with the root cause if it failed, and with a report if it stalled.

@@ -4,65 +4,32 @@
 #include <bit>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/training/metrics_bytes.hpp"
 
 namespace troupe {
 
 namespace {
 
-constexpr std::size_t kNameLimit = 1'024;
 constexpr std::chrono::milliseconds kNoWait{0};
 
 /// What a frame holds, in FrameHeader::slot.
 enum Holds : std::int32_t { kReports, kEnd };
 
-void put(ByteWriter& writer, double number) {
-  writer.put(std::bit_cast<std::uint64_t>(number));
-}
-
-double get(ByteReader& reader) {
-  return std::bit_cast<double>(reader.get<std::uint64_t>());
-}
-
-void write(ByteWriter& writer, const MetricValues::Entry& entry) {
-  writer.put_text(entry.name, kNameLimit);
-  put(writer, entry.sum);
-  put(writer, entry.count);
-  const auto& table = entry.table;
-  writer.put(static_cast<std::uint8_t>(table.numbers.empty() ? 0 : table.shape.rank()));
-  for (std::size_t axis = 0; !table.numbers.empty() && axis < table.shape.rank(); ++axis) writer.put(table.shape[axis]);
-  for (const auto number : table.numbers) put(writer, number);
-}
-
-MetricValues::Entry read_entry(ByteReader& reader) {
-  MetricValues::Entry entry;
-  entry.name = reader.get_text(kNameLimit);
-  entry.sum = get(reader);
-  entry.count = get(reader);
-  std::vector<std::int64_t> sizes(reader.get<std::uint8_t>());
-  if (sizes.empty()) return entry;
-  for (auto& size : sizes) size = reader.get<std::int64_t>();
-  entry.table.shape = Shape(std::span<const std::int64_t>(sizes));
-  for (std::int64_t i = 0; i < entry.table.shape.elements(); ++i) entry.table.numbers.push_back(get(reader));
-  return entry;
-}
-
 void write(ByteWriter& writer, const ReplicaReport& report) {
   writer.put(static_cast<std::int32_t>(report.replica));
   writer.put(report.metrics.step);
-  put(writer, report.metrics.loss);
+  writer.put(std::bit_cast<std::uint64_t>(report.metrics.loss));
   writer.put(report.metrics.rows);
-  writer.put(static_cast<std::uint32_t>(report.metrics.values.entries().size()));
-  for (const auto& entry : report.metrics.values.entries()) write(writer, entry);
+  write(writer, report.metrics.values);
 }
 
 ReplicaReport read_report(ByteReader& reader) {
   ReplicaReport report;
   report.replica = reader.get<std::int32_t>();
   report.metrics.step = reader.get<std::int64_t>();
-  report.metrics.loss = get(reader);
+  report.metrics.loss = std::bit_cast<double>(reader.get<std::uint64_t>());
   report.metrics.rows = reader.get<std::int64_t>();
-  const auto entries = reader.get<std::uint32_t>();
-  for (std::uint32_t i = 0; i < entries; ++i) report.metrics.values.mutable_entries().push_back(read_entry(reader));
+  report.metrics.values = read_values(reader);
   return report;
 }
 
@@ -86,24 +53,34 @@ Staleness read_staleness(ByteReader& reader) {
 
 }  // namespace
 
-MetricsExchange::MetricsExchange(Cluster& cluster, std::uint64_t generation) : rank_(cluster.rank()) {
-  const auto name = "plan " + std::to_string(generation) + "/metrics";
-  const auto expendable = cluster.expendable();
-  const auto add = [&](int peer) {
-    peers_[peer] = {std::make_unique<LinkReader>(cluster.control_link(peer, name)), expendable.contains(peer)};
-  };
-  if (rank_ != 0) add(0);
-  for (int peer = 1; rank_ == 0 && peer < cluster.size(); ++peer) add(peer);
+MetricsExchange::MetricsExchange(Cluster& cluster, std::uint64_t generation)
+    : cluster_(cluster), link_name_("plan " + std::to_string(generation) + "/metrics") {
+  if (cluster.rank() != 0) add_peer(0);
+  for (int peer = 1; cluster.rank() == 0 && peer < cluster.size(); ++peer) add_peer(peer);
+}
+
+void MetricsExchange::add_peer(int number) {
+  auto& peer = peers_[number];
+  peer.reader = nullptr;
+  peer = {std::make_unique<LinkReader>(cluster_.control_link(number, link_name_)),
+          cluster_.expendable().contains(number), cluster_.returns(number)};
+}
+
+void MetricsExchange::look_for_returned() {
+  for (auto& [number, peer] : peers_)
+    if (peer.expendable && cluster_.returns(number) != peer.returns) add_peer(number);
 }
 
 void MetricsExchange::begin() {
+  look_for_returned();
   for (auto& [number, peer] : peers_) peer.ended = false;
 }
 
 void MetricsExchange::send_to_all(const ByteWriter& bytes, std::int32_t what) {
   Tensor payload(Shape{static_cast<std::int64_t>(bytes.size())}, DType::uint8);
   std::ranges::copy(bytes.view(), payload.mutable_raw());
-  for (auto& [number, peer] : peers_) peer.reader->link().send({{.type = FrameType::control, .slot = what}, payload});
+  for (auto& [number, peer] : peers_)
+    if (!peer.expendable) peer.reader->link().send({{.type = FrameType::control, .slot = what}, payload});
 }
 
 void MetricsExchange::send(std::span<const ReplicaReport> reports) {
@@ -146,10 +123,11 @@ std::vector<ReplicaReport> MetricsExchange::receive(std::chrono::milliseconds li
   return reports;
 }
 
-bool MetricsExchange::all_ended() const {
-  return std::ranges::all_of(peers_, [](const auto& entry) {
-    const auto& peer = entry.second;
-    return peer.ended || (peer.expendable && peer.reader->link().failure());
+bool MetricsExchange::all_ended(std::span<const int> absent) const {
+  return std::ranges::all_of(peers_, [&](const auto& entry) {
+    const auto& [number, peer] = entry;
+    return peer.ended || (peer.expendable && peer.reader->link().failure()) ||
+           std::ranges::find(absent, number) != absent.end();
   });
 }
 

@@ -20,13 +20,14 @@ struct ReplicaReport {
   StepMetrics metrics;
 };
 
-/// Brings what the replicas of all processes report to the first process, and what it makes of them to all. One thread.
+/// Brings what the replicas of all processes report to the first process, and what it makes of them to all that are not
+/// expendable. One thread.
 class MetricsExchange {
  public:
   /// `generation` is that of the plan; all processes make one for it.
   MetricsExchange(Cluster& cluster, std::uint64_t generation);
 
-  bool is_first() const { return rank_ == 0; }
+  bool is_first() const { return cluster_.rank() == 0; }
   /// A run begins.
   void begin();
   void send(std::span<const ReplicaReport> reports);
@@ -35,8 +36,8 @@ class MetricsExchange {
   /// What has come; waits for something from the first peer, for `limit` at most. Throws Error if it should wait, but a
   /// process has gone.
   std::vector<ReplicaReport> receive(std::chrono::milliseconds limit);
-  /// Whether nothing more comes from any process in this run.
-  bool all_ended() const;
+  /// Whether nothing more comes in this run from any process, but those that are absent.
+  bool all_ended(std::span<const int> absent) const;
   /// What the shards of the others have done.
   Staleness staleness() const;
 
@@ -44,15 +45,19 @@ class MetricsExchange {
   struct Peer {
     std::unique_ptr<LinkReader> reader;
     bool expendable = false;
+    int returns = 0;  // how often it had come back when the link was made
     bool ended = false;
     Staleness staleness = {};
   };
 
+  void add_peer(int number);
+  void look_for_returned();
   void send_to_all(const ByteWriter& bytes, std::int32_t what);
   void take(Peer& peer, const IncomingFrame& frame, std::vector<ReplicaReport>& reports) const;
   void expect_all() const;
 
-  int rank_;
+  Cluster& cluster_;
+  const std::string link_name_;
   std::map<int, Peer> peers_;
 };
 

@@ -163,8 +163,9 @@ void MetricsLog::exchange_with(std::unique_ptr<MetricsExchange> exchange, std::v
   parts_->here = std::move(here);
 }
 
-void MetricsLog::end_run() {
+void MetricsLog::end_run(std::vector<int> absent) {
   ended_ = true;
+  absent_ = std::move(absent);
   if (!exchange_ || exchange_->is_first()) return;
   exchange_->send(pop_own());
   exchange_->send_end(shard_log_->staleness());
@@ -173,7 +174,7 @@ void MetricsLog::end_run() {
 std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
   if (exchange_ && !exchange_->is_first()) return take_from_first(limit);
   if (exchange_) keep(exchange_->receive(limit));
-  const bool last = ended_ && (!exchange_ || exchange_->all_ended());
+  const bool last = ended_ && (!exchange_ || exchange_->all_ended(absent_));
   const auto count = parts_->shared_steps ? take_from_all() : take_in_order(last);
   const std::span<const StepMetrics> taken(taken_.data(), count);
   if (exchange_) send_to_all(taken);
@@ -185,7 +186,7 @@ std::span<const StepMetrics> MetricsLog::take_from_first(std::chrono::millisecon
   if (!ended_) exchange_->send(pop_own());
   taken_.clear();
   for (auto& report : exchange_->receive(limit)) taken_.push_back(std::move(report.metrics));
-  complete_ = ended_ && exchange_->all_ended();
+  complete_ = ended_ && exchange_->all_ended(absent_);
   return taken_;
 }
 

@@ -41,8 +41,8 @@ class MetricsLog {
 
   /// A run begins with that step.
   void begin(std::int64_t first_step);
-  /// The run has ended in this process: nothing more is reported here.
-  void end_run();
+  /// The run has ended in this process: nothing more is reported here. Of processes that are `absent` nothing comes.
+  void end_run(std::vector<int> absent = {});
 
   /// Outputs of the graph that a sink reads, before the batch info.
   const std::vector<std::string>& sink_inputs() const { return sink_inputs_; }
@@ -93,6 +93,7 @@ class MetricsLog {
   std::shared_ptr<Parts> parts_;
   std::unique_ptr<MetricsExchange> exchange_;
   bool ended_ = false, complete_ = false;
+  std::vector<int> absent_;
   StepOrder order_;  // where steps are not shared
   std::shared_ptr<ShardLog> shard_log_ = std::make_shared<ShardLog>();
   std::vector<StepMetrics> taken_;

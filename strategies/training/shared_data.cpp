@@ -22,16 +22,16 @@ void agree_on(Cluster& cluster, const std::string& text) {
 
 }  // namespace
 
-Dataset shared_data(const Dataset& data, Cluster& cluster, Communicator* processes, std::chrono::milliseconds limit) {
+Dataset shared_data(const Dataset& data, Cluster& cluster, Communicator& processes, std::chrono::milliseconds limit) {
   const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
   const auto sharing = "sharding " + to_string(own_samples ? data.sharding() : DataSharding::data) + "\n";
   agree_on(cluster, sharing + (own_samples ? form_of(data) : data.content()));
-  if (!own_samples || processes == nullptr) return data;
+  if (!own_samples) return data;
   const auto rows = Tensor::from<std::int64_t>({1}, std::vector{data.rows()});
-  const Tensor all(Shape{processes->size()}, DType::int64);
-  processes->all_gather(rows, all)->wait(limit);
+  const Tensor all(Shape{processes.size()}, DType::int64);
+  processes.all_gather(rows, all)->wait(limit);
   const auto counts = all.data<std::int64_t>();
-  return data.in_layout({std::vector(counts.begin(), counts.end()), processes->rank()});
+  return data.in_layout({std::vector(counts.begin(), counts.end()), processes.rank()});
 }
 
 }  // namespace troupe

@@ -7,12 +7,15 @@
 #include "troupe/actors/run/function_task.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/strategies/training/batch_source.hpp"
 #include "troupe/strategies/training/chief_values.hpp"
 #include "troupe/strategies/training/held_values.hpp"
+#include "troupe/strategies/training/job_news.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/shared_data.hpp"
+#include "troupe/strategies/training/worker_fit.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 
 namespace troupe {
@@ -24,6 +27,12 @@ void check(const FitOptions& options) {
   if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
   if (options.pause_every && *options.pause_every < 1)
     throw Error("trainer", "a pause needs at least one step before it");
+}
+
+std::uint64_t hash_of_content(const Dataset& data) {
+  Hash hash;
+  hash.add(data.content());
+  return hash.digest();
 }
 
 /// Optimizer state, whose names have a slash, may be that of another optimizer.
@@ -77,7 +86,8 @@ PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_
 
 std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
                                             std::shared_ptr<Trace> trace, MetricsLog* log,
-                                            const std::vector<Place>& replicas) {
+                                            const std::vector<Place>& replicas,
+                                            std::optional<std::uint64_t> generation) {
   SpawnContext context;
   context.store = store_;
   context.sources.emplace("data", data);
@@ -87,7 +97,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
   if (has_others()) {
     if (holds_values()) use_chief_values();
     auto spawned = std::make_unique<SpawnedPlan>(PartSetup{runtime_, std::move(context)}, std::move(plan), cluster,
-                                                 std::move(trace));
+                                                 std::move(trace), generation);
     if (log == nullptr) return spawned;
     std::vector<bool> here;
     for (const auto& place : replicas) here.push_back(place.process == cluster->rank());
@@ -110,6 +120,15 @@ bool Trainer::has_others() const {
 /// Whether this process keeps all parameters between runs: those that may be lost do not.
 bool Trainer::holds_values() const {
   return std::ranges::find(with_values_, options_.cluster->rank()) != with_values_.end();
+}
+
+bool Trainer::takes_part_only() const {
+  return has_others() && !holds_values();
+}
+
+/// Whether this process tells those that may be lost what happens.
+bool Trainer::tells_news() const {
+  return has_others() && options_.cluster->rank() == 0 && !strategy_.expendable().empty();
 }
 
 /// All processes of the cluster that hold values, for what they tell each other between runs.
@@ -139,7 +158,7 @@ Dataset Trainer::shared(const Dataset& data, const BatchSource* batches) {
   const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
   if (!strategy_.expendable().empty() && own_samples)
     throw Error("trainer", "where processes may be lost each of them needs all samples: sharding data or auto");
-  return shared_data(data, *options_.cluster, holds_values() ? &processes() : nullptr, options_.stall_limit);
+  return shared_data(data, *options_.cluster, processes(), options_.stall_limit);
 }
 
 Plan Trainer::training_plan(const Dataset& data) const {
@@ -160,6 +179,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
                                             const FitOptions& options) {
   const SingleUser::Use use(user_);
   check(options);
+  if (takes_part_only()) throw Error("trainer", "a process that the others could do without trains by fit()");
   const auto data = shared(own_data, batches);
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
@@ -167,6 +187,10 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
   check_claimed(*store_, plan);
   auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
                        strategy_.places());
+  if (tells_news())
+    options_.cluster->announce(JobNews{
+        .generation = spawned->generation(), .plan_hash = hash_of(spawned->plan()), .data_hash = hash_of_content(data)}
+                                   .encode());
   auto guarded = options;
   if (options.on_step)
     guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
@@ -177,11 +201,42 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
   const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
                        data.layout().hash()};
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit,
-                                       [this](const Plan& trained) { spread_values(trained); });
+                                       hooks());
+}
+
+TrainingHooks Trainer::hooks() {
+  TrainingHooks hooks{.on_run_end = [this](const Plan& trained) { spread_values(trained); }};
+  if (tells_news())
+    hooks.on_over = [cluster = options_.cluster](const FitResult& result) {
+      JobNews news{.kind = JobNews::Kind::trained, .steps = result.steps, .rows = result.rows};
+      news.seconds = result.seconds;
+      news.stopped = result.stopped;
+      cluster->announce(news.encode());
+    };
+  return hooks;
+}
+
+/// A fit in a process that the others could do without. They go on if it is refused here.
+FitResult Trainer::take_part(const Dataset& data, const FitOptions& options) {
+  const auto news = hear_news(*options_.cluster, JobNews::Kind::training, options.stop_requested);
+  auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
+  auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
+  if (hash_of(plan) != news.plan_hash)
+    throw Error(
+        "trainer",
+        "the plan differs from that of process 0: another model, optimizer, seed, batch size, grain or strategy");
+  if (hash_of_content(data) != news.data_hash)
+    throw Error("trainer", "the training data differ from those of process 0");
+  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
+                       strategy_.places(), news.generation);
+  return WorkerFit(*options_.cluster, std::move(spawned), std::move(log), options_.stall_limit)
+      .take_part(options.stop_requested);
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
   const SingleUser::Use use(user_);
+  check(options);
+  if (takes_part_only()) return take_part(data, options);
   return start(data, options)->wait();
 }
 
@@ -227,6 +282,7 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
 
 Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
   const SingleUser::Use use(user_);
+  if (takes_part_only()) return hear_news(*options_.cluster, JobNews::Kind::evaluated).metrics;
   const auto data = shared(own_data, batches);
   const auto replicas = strategy_.forward_places();
   auto log = make_log(data, replicas);
@@ -239,10 +295,13 @@ Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
   };
   run_to_end(*spawned, [&] { add({}); });
   const auto deadline = std::chrono::steady_clock::now() + options_.stall_limit;
-  log->end_run();
+  const auto absent = strategy_.expendable();
+  log->end_run({absent.begin(), absent.end()});
   add({});
   while (!log->complete() && std::chrono::steady_clock::now() < deadline) add(std::chrono::milliseconds(10));
-  return sum.result();
+  const auto result = sum.result();
+  if (tells_news()) options_.cluster->announce(JobNews{.kind = JobNews::Kind::evaluated, .metrics = result}.encode());
+  return result;
 }
 
 /// Every process has written some rows, the others are zero: the sum of their bits is all of them.
@@ -272,6 +331,7 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
     if (firing.inputs[0].bytes() > 0)
       std::memcpy(all.mutable_raw() + row * row_bytes, firing.inputs[0].raw(), firing.inputs[0].bytes());
   });
+  if (takes_part_only()) return all;
   const auto in_order = shared(data.in_order(), nullptr);
   if (!in_order.layout().whole())
     throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");

@@ -110,9 +110,14 @@ class Trainer {
   Metrics evaluate(const Dataset& own_data, const BatchSource* batches);
   std::unique_ptr<SpawnedPlan> spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
                                      std::shared_ptr<Trace> trace = nullptr, MetricsLog* log = nullptr,
-                                     const std::vector<Place>& replicas = {});
+                                     const std::vector<Place>& replicas = {},
+                                     std::optional<std::uint64_t> generation = {});
   bool has_others() const;
   bool holds_values() const;
+  bool takes_part_only() const;
+  bool tells_news() const;
+  TrainingHooks hooks();
+  FitResult take_part(const Dataset& data, const FitOptions& options);
   Communicator& processes();
   void spread_values(const Plan& plan);
   Dataset shared(const Dataset& data, const BatchSource* batches);

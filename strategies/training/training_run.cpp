@@ -16,13 +16,13 @@ constexpr std::chrono::milliseconds kLook{10};
 
 TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data,
                          FitOptions options, std::shared_ptr<ParameterStore> store,
-                         std::chrono::milliseconds stall_limit, OnRunEnd on_run_end)
+                         std::chrono::milliseconds stall_limit, TrainingHooks hooks)
     : plan_(std::move(plan)),
       log_(std::move(log)),
       options_(std::move(options)),
       store_(std::move(store)),
       stall_limit_(stall_limit),
-      on_run_end_(std::move(on_run_end)),
+      hooks_(std::move(hooks)),
       data_(data) {
   over_ = !more_epochs();
   if (!over_) start_epoch();
@@ -102,7 +102,7 @@ std::optional<std::int64_t> TrainingRun::updates() const {
 /// Those of a run that has ended, as far as other processes still have to report them.
 void TrainingRun::note_last_steps() {
   const auto deadline = Clock::now() + stall_limit_;
-  log_->end_run();
+  log_->end_run(plan_->absent());
   note_steps();
   while (!log_->complete()) {
     note_steps(kLook);
@@ -140,7 +140,7 @@ void TrainingRun::stop() {
 bool TrainingRun::finish_run() {
   stopped_ = plan_->stopped();
   note_last_steps();
-  if (on_run_end_) on_run_end_(plan_->plan());
+  if (hooks_.on_run_end) hooks_.on_run_end(plan_->plan());
   report();
   result_.staleness = log_->staleness(result_.steps);
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
@@ -222,7 +222,12 @@ void TrainingRun::end_early() {
   store_->set_position(position_);
 }
 
+void TrainingRun::tell_over() {
+  if (const auto tell = std::exchange(hooks_.on_over, {})) tell(result_);
+}
+
 TrainingRun::~TrainingRun() {
+  tell_over();
   if (over_) return;
   plan_.reset();
   try {
@@ -269,6 +274,7 @@ FitResult TrainingRun::wait() {
     end_early();
     throw;
   }
+  tell_over();
   return result_;
 }
 

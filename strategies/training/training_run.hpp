@@ -70,17 +70,22 @@ struct EpochRows {
   std::int64_t layout = 0;  ///< ShardLayout::hash()
 };
 
+/// What a trainer does at the ends of things.
+struct TrainingHooks {
+  /// A run has ended well, and nobody has been told yet.
+  std::function<void(const Plan&)> on_run_end = {};
+  /// The fit is over, well or not; once.
+  std::function<void(const FitResult&)> on_over = {};
+};
+
 /// A fit in progress. The actors train on their own threads; this delivers their metrics to the callbacks, and starts
 /// one epoch after the other. Either wait() for its end, or call advance() when on_progress() says so, as an actor does
 /// that must not wait. Not thread-safe, except for stop().
 class TrainingRun {
  public:
-  using OnRunEnd = std::function<void(const Plan&)>;
-
-  /// `data` says how many rows an epoch and a batch have. `on_run_end` is called when a run has ended well, before
-  /// anybody is told.
+  /// `data` says how many rows an epoch and a batch have.
   TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log, EpochRows data, FitOptions options,
-              std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit, OnRunEnd on_run_end = {});
+              std::shared_ptr<ParameterStore> store, std::chrono::milliseconds stall_limit, TrainingHooks hooks = {});
   /// Ends a run that is in progress here and now: its parameters may be left broken.
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
@@ -121,6 +126,7 @@ class TrainingRun {
   void end_early();
   void note_steps(std::chrono::milliseconds limit = {});
   void note_last_steps();
+  void tell_over();
   void report();
 
   std::unique_ptr<SpawnedPlan> plan_;
@@ -128,7 +134,7 @@ class TrainingRun {
   FitOptions options_;
   std::shared_ptr<ParameterStore> store_;
   std::chrono::milliseconds stall_limit_;
-  OnRunEnd on_run_end_;
+  TrainingHooks hooks_;
   EpochRows data_;
   TrainingPosition position_;
   TrainingPosition begin_;        // of this epoch's run

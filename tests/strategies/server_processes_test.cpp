@@ -1,6 +1,11 @@
 // Strategies with shards over processes, which are threads here, each with a runtime and a cluster of its own.
 
+#include <array>
+#include <atomic>
+#include <mutex>
+
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/server_places.hpp"
@@ -15,6 +20,8 @@ namespace {
 using Roles = std::vector<ProcessRole>;
 constexpr auto kAny = ProcessRole::any, kChief = ProcessRole::chief, kServer = ProcessRole::server,
                kWorker = ProcessRole::worker, kEvaluator = ProcessRole::evaluator;
+
+constexpr std::chrono::milliseconds kLook{5};
 
 struct Result {
   Outcome outcome;
@@ -72,10 +79,14 @@ std::vector<Result> train_on(const Roles& roles, int workers, int servers, const
   auto results = train_on(roles, workers, servers, make, ends);
   CHECK(ends == Ends(roles.size()));
   for (const auto& result : results) {
-    CHECK(result.outcome.losses == results.front().outcome.losses);
     CHECK(result.evaluated == results.front().evaluated);
+    CHECK(result.fit.steps == results.front().fit.steps);
+    CHECK(result.fit.rows == results.front().fit.rows);
+    // Those that may be lost hold no parameters, and hear no more.
+    if (result.outcome.hash.empty()) continue;
+    CHECK(result.outcome.losses == results.front().outcome.losses);
     CHECK(result.fit.staleness == results.front().fit.staleness);
-    if (!result.outcome.hash.empty()) CHECK(result.outcome.hash == results.front().outcome.hash);
+    CHECK(result.outcome.hash == results.front().outcome.hash);
   }
   return results;
 }
@@ -124,24 +135,97 @@ TEST_CASE("workers in processes of their own that do not wait: each batch once")
   CHECK(fit.epochs[1].training.loss < fit.epochs[0].training.loss);
 }
 
-TEST_CASE("a worker's process that dies costs its work in flight; the others end well") {
-  for (int at = 0; at < 18; at += 3) {
-    INFO("at step " << at);
-    Ends ends;
-    const auto results = train_on({kChief, kServer, kWorker, kWorker, kWorker}, 1, 1, asynchronous(), ends,
-                                  [&](int rank, const StepMetrics& step) {
-                                    if (rank == 3 && step.step >= at) throw Error("test", "dies");
-                                  });
-    CHECK(ends[3] == "[test] dies");
-    for (const int rank : {0, 1, 2, 4}) {
-      CHECK(ends[static_cast<std::size_t>(rank)] == "");
-      CHECK(results[static_cast<std::size_t>(rank)].fit.steps == 18);
-    }
-    const auto& applied = results.front().fit.staleness.applied;
-    std::int64_t gradients = 0;
-    for (const auto& [staleness, count] : applied) gradients += count;
-    CHECK(gradients == 18);
+namespace {
+
+/// A job with a chief, a server and three workers, of which rank 3 is the victim.
+class SmallJob {
+ public:
+  explicit SmallJob(std::int64_t epochs) : epochs_(epochs) {}
+
+  /// One process of it. `stop_requested` is asked while it trains.
+  FitResult take_part(int rank, const Model& model, const std::function<bool()>& stop_requested = {},
+                      const std::function<void(const EpochMetrics&)>& on_epoch = {}) {
+    auto options = options_of(rank, 5, address_);
+    options.job.role = std::array{kChief, kServer, kWorker, kWorker, kWorker}.at(static_cast<std::size_t>(rank));
+    options.on_notice = [this](const std::string& line) {
+      std::lock_guard lock(mutex_);
+      notices_ += line + "\n";
+    };
+    const auto cluster = join_cluster(options);
+    Runtime runtime({.workers = 1, .cpu_devices = 5});
+    const auto strategy = asynchronous()(server_places(*cluster, cpu_devices(1), 1));
+    Trainer trainer(runtime, *strategy, model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, {.seed = 3, .cluster = cluster});
+    const auto result =
+        trainer.fit(data_of_50(), {.epochs = epochs_, .on_epoch = on_epoch, .stop_requested = stop_requested});
+    trainer.evaluate(data_of_50());
+    cluster->leave();
+    return result;
   }
+
+  std::string notices() const {
+    std::lock_guard lock(mutex_);
+    return notices_;
+  }
+
+ private:
+  const std::int64_t epochs_;
+  const std::string address_ = new_address();
+  mutable std::mutex mutex_;
+  std::string notices_;
+};
+
+std::int64_t gradients_of(const FitResult& fit) {
+  std::int64_t gradients = 0;
+  for (const auto& [staleness, count] : fit.staleness.applied) gradients += count;
+  return gradients;
+}
+
+}  // namespace
+
+TEST_CASE("a worker's process that dies costs its work in flight, and one that comes in its place takes part") {
+  SmallJob job(40);
+  std::vector<FitResult> fits(5);
+  std::atomic<int> epoch{0};
+  std::atomic<bool> is_back{false};
+  const auto model = small_spec().model;
+  const auto ends = on_processes(5, [&](int rank) {
+    auto& fit = fits[static_cast<std::size_t>(rank)];
+    if (rank == 3) {
+      const auto die = [&]() -> bool { return epoch >= 2 ? throw Error("test", "dies") : false; };
+      CHECK_THROWS_WITH(job.take_part(3, model, die), Contains("dies"));
+      fit = job.take_part(3, model, [&] {
+        is_back = true;
+        return false;
+      });
+      return;
+    }
+    fit = job.take_part(rank, model, {}, [&](const EpochMetrics&) {
+      if (rank != 0 || ++epoch < 4) return;
+      // The rest with all.
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      while (!is_back && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kLook);
+    });
+  });
+  CHECK(ends == Ends(5));
+  CHECK(is_back);
+  for (const auto& fit : fits) CHECK(fit.steps == 40 * 9);
+  CHECK(gradients_of(fits.front()) == 40 * 9);
+  CHECK_THAT(job.notices(), Contains("the others go on") && Contains("rank 3 has come back"));
+}
+
+TEST_CASE("a worker with another model is refused, and the others go on without it") {
+  SmallJob job(2);
+  std::vector<FitResult> fits(5);
+  const auto ends = on_processes(5, [&](int rank) {
+    const Sequential other{Flatten{}, Dense{7, relu}, Dense{3}};
+    fits[static_cast<std::size_t>(rank)] = job.take_part(rank, rank == 3 ? Model(other) : small_spec().model);
+  });
+  CHECK_THAT(ends[3], Contains("[trainer] the plan differs from that of process 0: another model"));
+  for (const int rank : {0, 1, 2, 4}) {
+    CHECK(ends[static_cast<std::size_t>(rank)] == "");
+    CHECK(fits[static_cast<std::size_t>(rank)].steps == 18);
+  }
+  CHECK(gradients_of(fits.front()) == 18);
 }
 
 TEST_CASE("roles that do not make a job are refused") {

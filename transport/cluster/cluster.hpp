@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -66,10 +67,20 @@ class Cluster {
   virtual FailurePtr lost() const = 0;
   /// Whether an expendable rank is gone: its links have failed, or do so in a moment.
   virtual bool gone(int rank) const = 0;
-  /// From now on the others go on without these ranks; all processes say the same. Throws Error if rank 0 is among
-  /// them.
+  /// From now on the others go on without these ranks, which may come back: a process that joins again with the rank of
+  /// one that is gone. They take no part in agree(). All processes say the same. Throws Error if rank 0 is among them.
   virtual void set_expendable(std::set<int> ranks) = 0;
   virtual std::set<int> expendable() const = 0;
+  /// Calls back, on any thread, when one of these has come back, and before it goes on. As long as the handle lives.
+  using OnReturned = std::function<void(int rank)>;
+  [[nodiscard]] virtual std::shared_ptr<const OnReturned> on_returned(OnReturned callback) = 0;
+  /// How often a rank has come back.
+  virtual int returns(int rank) const = 0;
+  /// Rank 0 tells the expendable ranks something; one that comes back hears the last.
+  virtual void announce(std::vector<std::byte> bytes) = 0;
+  /// At these: the next that rank 0 announces; nothing if it does not come within the limit. Throws Error if rank 0 is
+  /// gone. One thread.
+  virtual std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit) = 0;
   /// Calls back when a rank is lost, on any thread; at once if that has happened. As long as the returned handle lives.
   using OnLost = std::function<void(const FailurePtr&)>;
   [[nodiscard]] virtual std::shared_ptr<const OnLost> on_lost(OnLost callback) = 0;

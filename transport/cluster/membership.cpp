@@ -12,7 +12,7 @@ namespace {
 constexpr std::chrono::seconds kFirstContact{4};
 
 /// What the frames between members say, in FrameHeader::edge.
-enum Says : std::int32_t { kAlive, kLost, kLeaving, kLeft };
+enum Says : std::int32_t { kAlive, kLost, kLeaving, kLeft, kReturned, kKnown };
 
 Frame frame_of(Says says, std::int64_t step = 0) {
   return {{.type = FrameType::control, .edge = says, .step = step}};
@@ -28,11 +28,7 @@ std::string seconds(std::chrono::milliseconds time) {
 Membership::Membership(MembershipOptions options, std::map<int, std::shared_ptr<Link>> links)
     : options_(std::move(options)) {
   for (auto& [rank, link] : links) {
-    link->on_ready([this] {
-      std::lock_guard lock(mutex_);
-      woken_ = true;
-      changed_.notify_all();
-    });
+    watch_link(*link);
     const bool is_far = options_.is_far && options_.is_far(rank);
     peers_[rank] = {std::move(link), Clock::now() + (is_far ? kFirstContact : Clock::duration::zero())};
   }
@@ -47,6 +43,14 @@ Membership::~Membership() {
   }
   thread_.join();
   for (auto& [rank, peer] : peers_) peer.link->on_ready({});
+}
+
+void Membership::watch_link(Link& link) {
+  link.on_ready([this] {
+    std::lock_guard lock(mutex_);
+    woken_ = true;
+    changed_.notify_all();
+  });
 }
 
 void Membership::watch() {
@@ -100,10 +104,59 @@ void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std
     case kLeft:
       left_ = true;
       break;
+    case kReturned:
+      return note_returned(from, frame, lock);
+    case kKnown:
+      to_know_[frame.header.slot].erase(from);
+      return;
     default:
       return lose(loss_of(from, "sent a message that this program does not know"), lock);
   }
   changed_.notify_all();
+}
+
+void Membership::note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock) {
+  const auto rank = frame.header.slot;
+  auto answer = frame_of(kKnown);
+  answer.header.slot = rank;
+  gone_.erase(rank);
+  const auto link = peers_.at(from).link;
+  lock.unlock();
+  try {
+    if (options_.on_returned) options_.on_returned(rank, frame.payload->tensor());
+    link->send(answer);
+  } catch (const Error&) {
+    // Rank 0 waits in vain, and refuses the newcomer.
+  }
+  lock.lock();
+}
+
+void Membership::tell_returned(int rank, const Tensor& member) {
+  std::unique_lock lock(mutex_);
+  auto& to_know = to_know_[rank];
+  to_know.clear();
+  for (const auto& [other, peer] : peers_)
+    if (!gone_.contains(other)) to_know.insert(other);
+  auto frame = frame_of(kReturned);
+  frame.header.slot = rank;
+  frame.payload = member;
+  send_to_all(frame, lock);
+}
+
+bool Membership::all_know(int rank) const {
+  std::lock_guard lock(mutex_);
+  const auto to_know = to_know_.find(rank);
+  return to_know == to_know_.end() ||
+         std::ranges::all_of(to_know->second, [this](int other) { return gone_.contains(other); });
+}
+
+void Membership::take_back(int rank, std::shared_ptr<Link> link) {
+  watch_link(*link);
+  std::lock_guard lock(mutex_);
+  const bool is_far = options_.is_far && options_.is_far(rank);
+  auto& peer = peers_.at(rank);
+  peer = {std::move(link), Clock::now() + (is_far ? kFirstContact : Clock::duration::zero())};
+  gone_.erase(rank);
 }
 
 /// What a process says of one that is lost. If that is damaged, it is itself lost: this thread must not throw.

@@ -30,6 +30,8 @@ struct MembershipOptions {
   std::function<std::int64_t()> progress = {};
   /// Told, once and on any thread, of an expendable rank that is gone.
   std::function<void(int rank, const FailurePtr& why)> on_gone = {};
+  /// Not at rank 0: told, on any thread, that one of them has come back, and what it is.
+  std::function<void(int rank, const Tensor& member)> on_returned = {};
 };
 
 /// Who is still there. Every process sends heartbeats to rank 0, and rank 0 to every process; a process whose heart
@@ -52,6 +54,16 @@ class Membership {
   FailurePtr lost() const;
   /// Whether an expendable rank is gone.
   bool gone(int rank) const;
+
+  // Rank 0, when a rank that is gone has come back.
+
+  /// Tells all who are there.
+  void tell_returned(int rank, const Tensor& member);
+  /// Whether they have heard it.
+  bool all_know(int rank) const;
+  /// It is no longer gone. `link` leads to it.
+  void take_back(int rank, std::shared_ptr<Link> link);
+
   /// Called once, on any thread, when somebody is lost; at once if that has happened. Not after it is destroyed, but
   /// perhaps in that moment.
   using OnLost = std::function<void(const FailurePtr&)>;
@@ -73,6 +85,8 @@ class Membership {
   void watch();
   void receive(std::unique_lock<std::mutex>& lock);
   void take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
+  void note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
+  void watch_link(Link& link);
   FailurePtr loss_in(const IncomingFrame& frame, int from) const;
   void beat(std::unique_lock<std::mutex>& lock);
   void send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock);
@@ -89,6 +103,7 @@ class Membership {
   std::vector<std::weak_ptr<const OnLost>> on_lost_;
   FailurePtr lost_;
   std::set<int> expendable_, gone_;
+  std::map<int, std::set<int>> to_know_;  // by rank that comes back: those who have not heard of it
   bool woken_ = false;
   bool leaving_ = false, left_ = false;
   bool stopping_ = false;

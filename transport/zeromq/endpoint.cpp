@@ -52,6 +52,10 @@ class ZeroMqEndpoint final : public Endpoint {
   const EndpointAddress& address() const override { return address_; }
 
   void add_peer(int number, const EndpointAddress& address) override { peers_.add(number, address); }
+  void replace_peer(int number, const EndpointAddress& address) override {
+    fail_peer(number, connection_failure("another process has come in its place"));
+    peers_.replace(number, address);
+  }
   std::shared_ptr<Link> link(int number, const std::string& name) override { return peers_.link(number, name); }
   void fail_peer(int number, const FailurePtr& cause) override {
     if (auto* peer = peers_.find(number)) peers_.fail(*peer, cause);

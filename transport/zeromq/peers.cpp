@@ -33,6 +33,18 @@ void Peers::add(int number, const EndpointAddress& address) {
   peers_[number] = std::move(peer);
 }
 
+void Peers::replace(int number, const EndpointAddress& address) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = peers_.find(number);
+    if (found == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
+    replaced_.push_back(std::move(found->second));
+    peers_.erase(found);
+    std::erase_if(linked_, [&](const auto& link) { return link.first == number; });
+  }
+  add(number, address);
+}
+
 std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
   std::lock_guard lock(mutex_);
   const auto found = peers_.find(number);
@@ -85,6 +97,8 @@ std::vector<Peer*> Peers::connected() {
   std::lock_guard lock(mutex_);
   std::vector<Peer*> connected;
   for (auto& [number, peer] : peers_)
+    if (peer->connection) connected.push_back(peer.get());
+  for (auto& peer : replaced_)
     if (peer->connection) connected.push_back(peer.get());
   return connected;
 }

@@ -34,6 +34,8 @@ class Peers {
 
   /// Throws Error if the number is known.
   void add(int number, const EndpointAddress& address);
+  /// Whoever had the number has failed, and has it no more.
+  void replace(int number, const EndpointAddress& address);
   /// Throws Error if there is no such peer, or a link to it of that name.
   std::shared_ptr<Link> link(int number, const std::string& name);
 
@@ -60,6 +62,7 @@ class Peers {
   const std::function<void()> on_connection_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Peer>> peers_;
+  std::vector<std::unique_ptr<Peer>> replaced_;  // links may still hold their connections
   std::map<std::string, Peer*> by_identity_;
   std::set<std::pair<int, std::uint64_t>> linked_;
 };
