@@ -217,6 +217,9 @@ bool operator==(const Plan& a, const Plan& b);
 /// xxh3 (64 bits) of everything that operator== compares.
 std::uint64_t hash_of(const Plan& plan);
 
+/// As above, but the same wherever the actors live and however they are grouped.
+std::uint64_t hash_of_program(const Plan& plan);
+
 /// What an edge carries that only orders two actors: a tensor without elements.
 inline TensorInfo control_info() {
   return {Shape{0}, DType::uint8};

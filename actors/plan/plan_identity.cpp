@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <concepts>
 #include <optional>
 #include <string_view>
@@ -154,6 +155,21 @@ std::uint64_t hash_of(const Plan& plan) {
   Hash hash;
   PlanWriter(hash).add(plan);
   return hash.digest();
+}
+
+std::uint64_t hash_of_program(const Plan& plan) {
+  auto program = plan;
+  for (auto& actor : program.actors) actor.place = {};
+  for (auto& parameter : program.parameters) parameter.device = {};
+  for (auto& communicator : program.communicators) std::ranges::fill(communicator.processes, 0);
+  for (auto& edge : program.edges) {
+    edge.shared_buffer = kNone;
+    edge.shared_offset = 0;
+  }
+  program.segments.clear();
+  program.shared_buffers.clear();
+  program.expendable.clear();
+  return hash_of(program);
 }
 
 }  // namespace troupe

@@ -42,6 +42,8 @@ class LinkActor final : public Participant {
       take_peer_back();
     // Tokens may have come before this order.
     for (std::uint32_t input = 0; input < ports_.inputs(); ++input) on_arrival(input);
+    // It may have been lost after the order was given.
+    if (peer_is_lost_) end_all_outputs();
     // Slots that are on their way are waited for by those who sent or hold them.
     report_finished();
     return kLastStep;

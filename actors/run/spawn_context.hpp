@@ -13,6 +13,7 @@
 
 namespace troupe {
 
+class Recording;
 class ShardLog;
 
 /// What the names in a plan stand for in one spawning of it. The same plan can be spawned with another context.
@@ -27,6 +28,9 @@ class SpawnContext {
   std::map<std::string, TaskFactory> tasks;
   /// If given, told what shards and dispatchers do.
   std::shared_ptr<ShardLog> shard_log;
+  /// If given, shards and dispatchers write there what they do, or do what is written.
+  std::shared_ptr<Recording> record;
+  std::shared_ptr<const Recording> replay;
 
   /// The process that failures name; -1 if the plan has one part. Set by SpawnedPlan.
   int process = -1;

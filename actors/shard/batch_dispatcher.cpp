@@ -1,6 +1,7 @@
 #include "troupe/actors/shard/batch_dispatcher.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "troupe/actors/run/function_task.hpp"
@@ -26,13 +27,13 @@ std::int64_t BatchDispatcher::batch_rows(const Dataset& data, int workers, Dispa
 }
 
 BatchDispatcher::BatchDispatcher(caf::actor_config& config, Dataset data, std::uint64_t seed, int workers,
-                                 Dispatch dispatch, std::shared_ptr<ShardLog> log)
+                                 Dispatch dispatch, DispatcherRecords records)
     : PortActor(config),
       data_(std::move(data)),
       seed_(seed),
       workers_(workers),
       dispatch_(dispatch),
-      log_(std::move(log)),
+      records_(std::move(records)),
       batch_rows_(batch_rows(data_, workers, dispatch)),
       batches_((data_.rows() + batch_rows_ - 1) / batch_rows_) {}
 
@@ -45,18 +46,50 @@ void BatchDispatcher::on_run(const RunInfo& run) {
   sent_.clear();
   refused_.clear();
   lost_.clear();
+  if (dispatch_ != Dispatch::parts) begin_recorded_run();
+}
+
+void BatchDispatcher::begin_recorded_run() {
+  const auto run = runs_++;
+  if (records_.record) records_.record->begin_run(name_in_plan());
+  if (!records_.replay) return;
+  recorded_.assign(static_cast<std::size_t>(workers_), {});
+  end_batch_ = first_batch_;
+  const auto numbers = records_.replay->of_run(name_in_plan(), run);
+  for (std::size_t i = 0; i + 1 < numbers.size(); i += 2) {
+    const auto [worker, batch] = std::pair(numbers[i], numbers[i + 1]);
+    if (worker < 0 || worker >= workers_ || batch < 0 || batch >= batches_)
+      throw Error("replay", "the recording gives batch " + std::to_string(batch) + " to worker " +
+                                std::to_string(worker) + ", of " + std::to_string(batches_) + " and " +
+                                std::to_string(workers_));
+    recorded_[static_cast<std::size_t>(worker)].emplace_back(batch, tickets_++);
+    end_batch_ = std::max(end_batch_, std::int64_t{batch} + 1);
+  }
+}
+
+/// True when nothing more is to be sent.
+bool BatchDispatcher::send_as_recorded() {
+  bool all = true;
+  for (int worker = 0; worker < workers_; ++worker) {
+    auto& next = recorded_[static_cast<std::size_t>(worker)];
+    for (; !next.empty() && has_room(worker); next.pop_front())
+      send(worker, next.front().first, {0, rows_of(next.front().first)}, first_step_ + next.front().second);
+    all = all && next.empty();
+  }
+  return all && (dispatch_ == Dispatch::who_is_free || sent_.empty());
 }
 
 void BatchDispatcher::advance() {
   if (!is_open()) return;
   if (!(dispatch_ == Dispatch::parts ? send_parts() : send_to_free())) return;
-  if (log_) log_->note_end_step(first_step_ + last_batch() - first_batch_);
+  if (records_.log) records_.log->note_end_step(first_step_ + last_batch() - first_batch_);
   end();
 }
 
 /// After the last one of this run.
 std::int64_t BatchDispatcher::last_batch() const {
-  return std::min(batches_, end_step() - first_step_ + first_batch_);
+  return records_.replay && dispatch_ != Dispatch::parts ? end_batch_
+                                                         : std::min(batches_, end_step() - first_step_ + first_batch_);
 }
 
 std::int64_t BatchDispatcher::rows_of(std::int64_t batch) const {
@@ -82,12 +115,14 @@ bool BatchDispatcher::send_parts() {
 
 /// True when nothing more is to be sent.
 bool BatchDispatcher::send_to_free() {
+  if (records_.replay) return send_as_recorded();
   const auto last = last_batch();
   auto& next = next_.front();
   while (next < last || !refused_.empty()) {
     const auto worker = next_free();
     if (!worker) return false;
     const auto batch = refused_.empty() ? next++ : refused_.extract(refused_.begin()).value();
+    if (records_.record) records_.record->note(name_in_plan(), std::array{*worker, static_cast<std::int32_t>(batch)});
     send(*worker, batch, {0, rows_of(batch)}, first_step_ + tickets_++);
   }
   return dispatch_ == Dispatch::who_is_free || sent_.empty();
@@ -141,8 +176,8 @@ ActorId add_dispatcher(Plan& plan, const std::string& source, const Dataset& dat
                  {"batch_rows", data.batch_rows()}}};
   actor.spawn_external = [=](caf::actor_system& system, SpawnContext& context) {
     const auto& known = context.source(source);
-    return caf::actor_cast<caf::actor>(
-        system.spawn<BatchDispatcher>(known, seed, workers, dispatch, context.shard_log));
+    return caf::actor_cast<caf::actor>(system.spawn<BatchDispatcher>(
+        known, seed, workers, dispatch, DispatcherRecords{context.shard_log, context.record, context.replay}));
   };
   const auto dispatcher = plan.add(std::move(actor));
   for (std::int32_t output = 0; output < 2 * workers; ++output) plan.edge_of(dispatcher, output, kAhead);

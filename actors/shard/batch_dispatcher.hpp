@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/shard/shard_log.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
@@ -23,14 +25,20 @@ enum class Dispatch {
   until_used,   ///< likewise, and the epoch ends when none of its batches can be refused any more
 };
 
+/// Who is told what a dispatcher does, if somebody is, and what it does in place of its own choice.
+struct DispatcherRecords {
+  std::shared_ptr<ShardLog> log = {};
+  std::shared_ptr<Recording> record = {};
+  std::shared_ptr<const Recording> replay = {};
+};
+
 /// Gives workers the samples that they are to load: each sample of an epoch once. Outputs: for each worker the numbers
 /// of the samples, int32[B], and the batch info. A step is a batch. A batch info that is refused goes, with its
 /// samples, to somebody else.
 class BatchDispatcher final : public PortActor {
  public:
-  /// The log, if given, is told when a run has ended.
   BatchDispatcher(caf::actor_config& config, Dataset data, std::uint64_t seed, int workers, Dispatch dispatch,
-                  std::shared_ptr<ShardLog> log = {});
+                  DispatcherRecords records = {});
 
   /// Rows of a batch of that kind, at most.
   static std::int64_t batch_rows(const Dataset& data, int workers, Dispatch dispatch);
@@ -45,6 +53,8 @@ class BatchDispatcher final : public PortActor {
   bool has_room(int worker) const;
   bool send_parts();
   bool send_to_free();
+  void begin_recorded_run();
+  bool send_as_recorded();
   std::optional<int> next_free();
   std::int64_t last_batch() const;
   std::int64_t rows_of(std::int64_t batch) const;
@@ -56,7 +66,7 @@ class BatchDispatcher final : public PortActor {
   const std::uint64_t seed_;
   const int workers_;
   const Dispatch dispatch_;
-  const std::shared_ptr<ShardLog> log_;
+  const DispatcherRecords records_;
   const std::int64_t batch_rows_, batches_;
   std::vector<std::int32_t> order_;
   std::int64_t first_step_ = 0, first_batch_ = 0;
@@ -66,6 +76,9 @@ class BatchDispatcher final : public PortActor {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sent_;  // by output and slot: the batch
   std::set<std::int64_t> refused_;
   std::set<int> lost_;
+  std::size_t runs_ = 0;
+  std::int64_t end_batch_ = 0;                                               // of the recorded run
+  std::vector<std::deque<std::pair<std::int64_t, std::int64_t>>> recorded_;  // by worker: batch and ticket
 };
 
 /// Adds the dispatcher of a data set that the spawn context has under the name `source`. For each worker, what loads

@@ -20,7 +20,8 @@ constexpr std::int32_t kEventSlots = 16;
 Shard::Shard(caf::actor_config& config, const ShardOptions& options)
     : PortActor(config),
       options_(options),
-      protocol_(options.rule, options.follows ? ShardProtocol::Mode::follows : ShardProtocol::Mode::decides),
+      protocol_(options.rule,
+                options.follows || options.replay ? ShardProtocol::Mode::follows : ShardProtocol::Mode::decides),
       update_(options.update, options.parameters),
       workers_(static_cast<std::size_t>(options.rule.workers)) {}
 
@@ -35,6 +36,15 @@ void Shard::on_run(const RunInfo& run) {
   blocks_.changed();
   finished_.clear();
   failure_ = nullptr;
+  begin_recorded_run();
+}
+
+void Shard::begin_recorded_run() {
+  const auto run = runs_++;
+  if (options_.record) options_.record->begin_run(name_in_plan());
+  if (!options_.replay || options_.follows) return;
+  const auto numbers = options_.replay->of_run(name_in_plan(), run);
+  for (auto& event : ShardEvent::from_numbers(numbers)) protocol_.follow(std::move(event));
 }
 
 void Shard::advance() {
@@ -74,6 +84,7 @@ void Shard::tell(const ShardEvent& event) {
 }
 
 void Shard::carry_out(const ShardEvent& event) {
+  if (options_.record) options_.record->note(name_in_plan(), event.numbers());
   if (event.kind == ShardEvent::Kind::answer) return answer(event.workers.front());
   if (event.kind == ShardEvent::Kind::update) update(event.workers);
   for (const auto worker : event.workers) finish_turn(worker);
@@ -122,6 +133,7 @@ void Shard::take_losses() {
     auto& worker = workers_[i];
     if (worker.lost || !lost(gradients_of(i))) continue;
     worker.lost = true;
+    if (options_.record) options_.record->note_loss();
     protocol_.lost(static_cast<int>(i));
     const std::size_t in_flight = worker.answered ? 1 : 0;
     while (worker.turns.size() > in_flight) refuse_turn(i);
@@ -219,6 +231,8 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
   actor.spawn_external = [options](caf::actor_system& system, SpawnContext& context) {
     auto own = options;
     own.log = context.shard_log;
+    own.record = context.record;
+    own.replay = context.replay;
     return caf::actor_cast<caf::actor>(system.spawn<Shard>(std::move(own)));
   };
   const auto& rule = options.rule;

@@ -8,6 +8,7 @@
 
 #include "troupe/actors/run/port_actor.hpp"
 #include "troupe/actors/shard/parameter_blocks.hpp"
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/shard/shard_log.hpp"
 #include "troupe/actors/shard/shard_protocol.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
@@ -28,6 +29,9 @@ struct ShardOptions {
   bool follows = false;
   /// If given, told of every gradient that is applied or dropped.
   std::shared_ptr<ShardLog> log = {};
+  /// If given: where it writes its events; what it does instead of what its rule says.
+  std::shared_ptr<Recording> record = {};
+  std::shared_ptr<const Recording> replay = {};
 };
 
 /// Owns some parameters and the optimizer state that goes with them: answers workers that ask for parameters and
@@ -62,6 +66,7 @@ class Shard final : public PortActor {
 
   std::uint32_t workers() const { return static_cast<std::uint32_t>(workers_.size()); }
   std::uint32_t gradients_of(std::uint32_t worker) const { return workers() + worker; }
+  void begin_recorded_run();
   void take_events();
   bool can_tell() const;
   void tell(const ShardEvent& event);
@@ -78,6 +83,7 @@ class Shard final : public PortActor {
   void refuse_turn(std::uint32_t from);
 
   const ShardOptions options_;
+  std::size_t runs_ = 0;
   ShardProtocol protocol_;
   ShardUpdate update_;
   std::vector<Worker> workers_;

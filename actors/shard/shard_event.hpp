@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
@@ -19,12 +20,19 @@ struct ShardEvent {
   std::vector<int> workers = {};
 
   bool operator==(const ShardEvent&) const = default;
+  /// Whether there is a worker; of updates alone there may be several.
+  bool is_whole() const;
 
   /// As it travels: the kind, and for every worker whether it is concerned.
   static TensorInfo info(int workers) { return {Shape{1 + workers}, DType::int32}; }
   Tensor encode(int workers) const;
   /// Throws Error if it is none.
   static ShardEvent decode(const Tensor& tensor);
+
+  /// As it is recorded: the kind, how many workers, and these.
+  std::vector<std::int32_t> numbers() const;
+  /// Several, one after the other. Throws Error if these are none.
+  static std::vector<ShardEvent> from_numbers(std::span<const std::int32_t> numbers);
 };
 
 }  // namespace troupe

@@ -66,6 +66,8 @@ std::string contradiction(const Flags& flags) {
     return "--devices: one_device has one device, not " + std::to_string(given);
   if (!flags.has_servers() && (flags.workers > 0 || flags.servers > 1))
     return "--servers and --workers are for strategies with parameters on servers";
+  if (!flags.has_servers() && !(flags.record.empty() && flags.replay.empty()))
+    return "--record and --replay are for strategies with parameters on servers";
   if (flags.strategy == "central_storage" && flags.servers > 1) return "--servers: central_storage has one";
   if (flags.strategy != "parameter_server" && flags.consistency != "sync")
     return "--consistency is for --strategy parameter_server";
@@ -112,6 +114,8 @@ void declare_servers(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"sync", "backup", "bounded", "async", "compensated"}));
   app.add_option("--staleness", flags.staleness, "bounded: updates by which parameters may be older than the newest")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--record", flags.record, "write the order in which the servers do things");
+  app.add_option("--replay", flags.replay, "do them in the order of such a file: the same parameters come out");
   app.add_option("--local-steps", flags.local_steps, "local_sgd, diloco: steps between two meetings of the workers")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   app.add_option("--backup", flags.backup, "backup: workers whose gradients an update does not wait for")

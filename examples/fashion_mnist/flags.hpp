@@ -43,6 +43,7 @@ struct Flags {
   std::uint64_t seed = 0;
   std::filesystem::path data;
   std::filesystem::path report, loss_curve, dump_plan, trace;
+  std::filesystem::path record, replay;
 
   JobFlags job;
   std::string bind;

@@ -96,7 +96,7 @@ nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics
 
 /// A path that cannot be written should not cost a training first. Nothing is left behind by looking.
 void check_writable(const Flags& flags) {
-  for (const auto& path : {flags.report, flags.loss_curve, flags.trace, flags.dump_plan}) {
+  for (const auto& path : {flags.report, flags.loss_curve, flags.trace, flags.dump_plan, flags.record}) {
     if (path.empty()) continue;
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
     const auto& place = std::filesystem::exists(path) ? path : folder;
@@ -148,6 +148,8 @@ int train(Flags flags) {
                                                      if (is_first) bar.finish_epoch(epoch.training, epoch.seconds);
                                                    },
                                                .stop_requested = [&] { return interrupt->signal() != 0; },
+                                               .record = flags.record,
+                                               .replay = flags.replay,
                                            });
   const int signal = interrupt->signal();
   // From here on a signal ends the program.

@@ -49,4 +49,16 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
   }
 }
 
+void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit) {
+  for (int rank = 1; rank < group.size(); ++rank) {
+    const auto own = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
+    const auto length = Tensor::from<std::int64_t>({1}, std::vector{static_cast<std::int64_t>(own.size())});
+    group.broadcast(length, rank)->wait(limit);
+    const Tensor bytes(Shape{length.item<std::int64_t>()}, DType::uint8);
+    std::ranges::copy(own, bytes.mutable_raw());
+    group.broadcast(bytes, rank)->wait(limit);
+    if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
+  }
+}
+
 }  // namespace troupe

@@ -5,6 +5,7 @@
 
 #include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/transport/communicator.hpp"
 
 namespace troupe {
@@ -14,5 +15,9 @@ namespace troupe {
 /// limit.
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit);
+
+/// Brings what the shards of all processes of the group did in the last run to the recording of rank 0. All of them
+/// call it. Throws Error if one does not come within the limit.
+void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit);
 
 }  // namespace troupe

@@ -6,6 +6,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/function_task.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/data/batch_info.hpp"
@@ -86,9 +87,11 @@ PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_
 
 std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
                                             std::shared_ptr<Trace> trace, MetricsLog* log,
-                                            const std::vector<Place>& replicas,
-                                            std::optional<std::uint64_t> generation) {
+                                            const std::vector<Place>& replicas, std::optional<std::uint64_t> generation,
+                                            const Recordings& recordings) {
   SpawnContext context;
+  context.record = recordings.record;
+  context.replay = recordings.replay;
   context.store = store_;
   context.sources.emplace("data", data);
   context.tasks.emplace("metrics", sink);
@@ -183,10 +186,12 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
   const auto data = shared(own_data, batches);
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
-  auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs(), batches)), options_.grain);
+  auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
+  const auto recordings = recordings_for(options, plan, data);
+  plan = in_grain(std::move(plan), options_.grain);
   check_claimed(*store_, plan);
   auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
-                       strategy_.places());
+                       strategy_.places(), {}, recordings);
   if (tells_news())
     options_.cluster->announce(JobNews{
         .generation = spawned->generation(), .plan_hash = hash_of(spawned->plan()), .data_hash = hash_of_content(data)}
@@ -201,19 +206,51 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
   const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
                        data.layout().hash()};
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit,
-                                       hooks());
+                                       hooks(options, recordings));
 }
 
-TrainingHooks Trainer::hooks() {
-  TrainingHooks hooks{.on_run_end = [this](const Plan& trained) { spread_values(trained); }};
-  if (tells_news())
-    hooks.on_over = [cluster = options_.cluster](const FitResult& result) {
+TrainingHooks Trainer::hooks(const FitOptions& options, const Recordings& recordings) {
+  TrainingHooks hooks;
+  hooks.on_run_end = [this, record = recordings.record](const Plan& trained) {
+    spread_values(trained);
+    if (record && has_others()) gather_recording(processes(), *record, options_.stall_limit);
+  };
+  const bool is_first = !has_others() || options_.cluster->rank() == 0;
+  hooks.on_over = [cluster = tells_news() ? options_.cluster : nullptr, record = is_first ? recordings.record : nullptr,
+                   file = options.record](const FitResult& result, bool well) {
+    if (cluster) {
       JobNews news{.kind = JobNews::Kind::trained, .steps = result.steps, .rows = result.rows};
       news.seconds = result.seconds;
       news.stopped = result.stopped;
       cluster->announce(news.encode());
-    };
+    }
+    if (record && well) record->save(file);
+  };
   return hooks;
+}
+
+/// What the parameters are before the first step, for people.
+std::string Trainer::beginning() const {
+  const auto step = store_->position().step;
+  const auto entries = store_->entries();
+  return (entries.empty() ? "start values of seed " + std::to_string(store_->seed()) : "parameters " + store_->hash()) +
+         " at step " + std::to_string(step);
+}
+
+Trainer::Recordings Trainer::recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data) {
+  Recordings recordings;
+  if (options.record.empty() && options.replay.empty()) return recordings;
+  Hash program;
+  program.add(hash_of_program(plan));
+  program.add(hash_of_content(data));
+  if (has_others()) use_chief_values();
+  if (!options.record.empty()) recordings.record = std::make_shared<Recording>(program.digest(), beginning());
+  if (!options.replay.empty()) {
+    auto replay = std::make_shared<const Recording>(Recording::load(options.replay));
+    replay->expect(program.digest(), beginning());
+    recordings.replay = std::move(replay);
+  }
+  return recordings;
 }
 
 /// A fit in a process that the others could do without. They go on if it is refused here.

@@ -19,6 +19,7 @@ class Cluster;
 class Communicator;
 class Trace;
 struct BatchSource;
+class Recording;
 struct PartSetup;
 
 struct TrainerOptions {
@@ -102,6 +103,12 @@ class Trainer {
   Plan training_plan(const Dataset& data) const;
 
  private:
+  /// What a fit writes, and what it repeats, if it does.
+  struct Recordings {
+    std::shared_ptr<Recording> record;
+    std::shared_ptr<const Recording> replay;
+  };
+
   std::unique_ptr<MetricsLog> make_log(const Dataset& data, const std::vector<Place>& replicas,
                                        bool shared_steps = true) const;
   PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs,
@@ -111,12 +118,14 @@ class Trainer {
   std::unique_ptr<SpawnedPlan> spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
                                      std::shared_ptr<Trace> trace = nullptr, MetricsLog* log = nullptr,
                                      const std::vector<Place>& replicas = {},
-                                     std::optional<std::uint64_t> generation = {});
+                                     std::optional<std::uint64_t> generation = {}, const Recordings& recordings = {});
   bool has_others() const;
   bool holds_values() const;
   bool takes_part_only() const;
   bool tells_news() const;
-  TrainingHooks hooks();
+  TrainingHooks hooks(const FitOptions& options, const Recordings& recordings);
+  Recordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data);
+  std::string beginning() const;
   FitResult take_part(const Dataset& data, const FitOptions& options);
   Communicator& processes();
   void spread_values(const Plan& plan);

@@ -222,12 +222,16 @@ void TrainingRun::end_early() {
   store_->set_position(position_);
 }
 
-void TrainingRun::tell_over() {
-  if (const auto tell = std::exchange(hooks_.on_over, {})) tell(result_);
+void TrainingRun::tell_over(bool well) {
+  if (const auto tell = std::exchange(hooks_.on_over, {})) tell(result_, well);
 }
 
 TrainingRun::~TrainingRun() {
-  tell_over();
+  try {
+    tell_over(over_ && !error_);
+  } catch (...) {
+    // As below.
+  }
   if (over_) return;
   plan_.reset();
   try {
@@ -274,7 +278,7 @@ FitResult TrainingRun::wait() {
     end_early();
     throw;
   }
-  tell_over();
+  tell_over(true);
   return result_;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,6 +50,11 @@ struct FitOptions {
   /// Whether the fit ends at a step whose loss is not finite, with an Error, or goes on. Either way that step makes no
   /// update. A few steps after it may have been made when the run ends.
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
+  /// Of a strategy with shards: the file into which process 0 writes the order in which they did things; see Recording.
+  /// Nothing is written if the fit fails.
+  std::filesystem::path record = {};
+  /// Such a file: the fit comes to the bits of the one that was recorded. Every process that has shards reads it.
+  std::filesystem::path replay = {};
 };
 
 /// What a fit did.
@@ -75,7 +81,7 @@ struct TrainingHooks {
   /// A run has ended well, and nobody has been told yet.
   std::function<void(const Plan&)> on_run_end = {};
   /// The fit is over, well or not; once.
-  std::function<void(const FitResult&)> on_over = {};
+  std::function<void(const FitResult&, bool well)> on_over = {};
 };
 
 /// A fit in progress. The actors train on their own threads; this delivers their metrics to the callbacks, and starts
@@ -126,7 +132,7 @@ class TrainingRun {
   void end_early();
   void note_steps(std::chrono::milliseconds limit = {});
   void note_last_steps();
-  void tell_over();
+  void tell_over(bool well);
   void report();
 
   std::unique_ptr<SpawnedPlan> plan_;

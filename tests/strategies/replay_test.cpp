@@ -1,0 +1,125 @@
+// Asynchronous trainings that are recorded and done again.
+
+#include <filesystem>
+#include <fstream>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/parameter_server.hpp"
+#include "troupe/strategies/server_places.hpp"
+#include "troupe/tests/strategies/training/small_trainer.hpp"
+#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// A file of this test, gone in the end.
+struct File {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("troupe-recording-" + std::to_string(getpid()));
+  ~File() { std::filesystem::remove(path); }
+};
+
+ParameterServer in_one_process(const ConsistencyRule& rule, int servers) {
+  std::vector<Place> workers, shards;
+  for (int i = 0; i < rule.workers; ++i) workers.push_back({0, {DeviceType::cpu, i}});
+  for (int i = 0; i < servers; ++i) shards.push_back({0, {DeviceType::cpu, rule.workers + i}});
+  return {workers, shards, rule};
+}
+
+struct Trained {
+  std::string hash;
+  Staleness staleness;
+
+  bool operator==(const Trained&) const = default;
+};
+
+Trained train_in_one(const ConsistencyRule& rule, int servers, std::uint64_t schedule, const FitOptions& options,
+                     TrainerOptions trainer_options = {.seed = 3}) {
+  auto runtime = scheduled_runtime(schedule);
+  const auto strategy = in_one_process(rule, servers);
+  auto trainer = small_trainer(runtime, strategy, std::move(trainer_options));
+  const auto result = trainer.fit(data_of_50(), options);
+  return {trainer.parameters().hash(0), result.staleness};
+}
+
+/// With as many workers as processes.
+Trained train_in_several(int processes, const FitOptions& options) {
+  const auto address = new_address();
+  std::vector<Trained> results(static_cast<std::size_t>(processes));
+  const auto ends = on_processes(processes, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, processes, address));
+    Runtime runtime({.workers = 1, .cpu_devices = processes});
+    const auto places = server_places(*cluster, cpu_devices(1), 2);
+    const ParameterServer strategy(places.workers, places.servers, ConsistencyRule::asynchronous(processes));
+    auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
+    const auto result = trainer.fit(data_of_50(), options);
+    if (rank == 0) results[0] = {trainer.parameters().hash(), result.staleness};
+    cluster->leave();
+  });
+  CHECK(ends == Ends(static_cast<std::size_t>(processes)));
+  return results.front();
+}
+
+}  // namespace
+
+TEST_CASE("a recorded training, done again under another schedule and in another grain, comes to the same bits") {
+  const auto rule =
+      GENERATE(ConsistencyRule::asynchronous(3), ConsistencyRule::bounded(3, 1), ConsistencyRule::bounded(3, 4),
+               ConsistencyRule::compensated(3, 0.04), ConsistencyRule::with_backup(3, 1));
+  const int servers = GENERATE(1, 2);
+  CAPTURE(rule.quorum, rule.staleness, servers);
+  const File file;
+  std::set<std::string> hashes;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    INFO("seed " << seed);
+    const auto recorded = train_in_one(rule, servers, seed, {.epochs = 2, .record = file.path});
+    hashes.insert(recorded.hash);
+    for (const auto grain : {Grain::fused, Grain::per_op})
+      CHECK(train_in_one(rule, servers, seed + 100, {.epochs = 2, .replay = file.path}, {.seed = 3, .grain = grain}) ==
+            recorded);
+  }
+  // Else there was nothing to record.
+  CHECK(hashes.size() > 10);
+}
+
+TEST_CASE("what one process has recorded several do again, and the other way round") {
+  const auto rule = ConsistencyRule::asynchronous(3);
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    INFO("seed " << seed);
+    const File file;
+    const auto in_one = train_in_one(rule, 2, seed, {.epochs = 2, .record = file.path});
+    CHECK(train_in_several(3, {.epochs = 2, .replay = file.path}) == in_one);
+    const auto in_several = train_in_several(3, {.epochs = 2, .record = file.path});
+    CHECK(train_in_one(rule, 2, seed + 7, {.epochs = 2, .replay = file.path}) == in_several);
+    CHECK(train_in_several(3, {.epochs = 2, .replay = file.path}) == in_several);
+  }
+}
+
+TEST_CASE("a training that ends early is done again as far as it went") {
+  const File file;
+  const auto rule = ConsistencyRule::asynchronous(3);
+  const auto recorded = train_in_one(rule, 2, 1, {.epochs = 2, .max_steps = 13, .record = file.path});
+  CHECK(train_in_one(rule, 2, 9, {.epochs = 2, .max_steps = 13, .replay = file.path}) == recorded);
+}
+
+TEST_CASE("recordings that do not fit, or are damaged, are refused by reason") {
+  const File file;
+  const auto rule = ConsistencyRule::asynchronous(3);
+  const FitOptions replay{.epochs = 1, .replay = file.path};
+  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay), Contains("[replay] '") && Contains("cannot be read"));
+  train_in_one(rule, 1, 1, {.epochs = 1, .record = file.path});
+  CHECK_THROWS_WITH(train_in_one(rule, 2, 1, replay), Contains("[replay] the recording is of another program"));
+  CHECK_THROWS_WITH(train_in_one(ConsistencyRule::bounded(3, 1), 1, 1, replay), Contains("of another program"));
+  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay, {.seed = 4}), Contains("of another program"));
+  const auto other_start = std::make_shared<ParameterStore>(9);
+  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay, {.seed = 3, .parameters = other_start}),
+                    Contains("the recording begins with start values of seed 3 at step 0, but this training with start "
+                             "values of seed 9 at step 0"));
+  const auto size = std::filesystem::file_size(file.path);
+  std::filesystem::resize_file(file.path, size - 3);
+  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay), Contains("': 8 bytes are needed but 5 are left"));
+  std::ofstream(file.path) << "something else entirely";
+  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay), Contains("this is no recording"));
+}
