@@ -1,6 +1,10 @@
 #include "troupe/tests/fuzz/seeds.hpp"
 
+#include <array>
+
 #include "troupe/actors/run/run_frames.hpp"
+#include "troupe/actors/shard/recording.hpp"
+#include "troupe/strategies/training/job_news.hpp"
 #include "troupe/tests/fuzz/frames.hpp"
 #include "troupe/transport/cluster/answer.hpp"
 #include "troupe/transport/linked/rank_state.hpp"
@@ -84,6 +88,26 @@ Seeds collective_seeds() {
           {"abort", byte(0) + message({{FrameType::collective_abort}, failure_payload(some_failure())})}};
 }
 
+Recording recorded() {
+  Recording recording(7, "start values of seed 3 at step 0");
+  recording.begin_run("dispatcher");
+  recording.note("dispatcher", std::array<std::int32_t, 4>{0, 1, 1, 0});
+  recording.begin_run("shard@0");
+  recording.note("shard@0", std::array<std::int32_t, 3>{0, 1, 1});
+  return recording;
+}
+
+JobNews evaluation() {
+  JobNews news{.kind = JobNews::Kind::evaluated};
+  news.metrics.rows = 10;
+  auto& entries = news.metrics.values.mutable_entries();
+  entries.resize(2);
+  entries[0].name = "accuracy";
+  entries[1].name = "confusion_matrix";
+  entries[1].table = {Shape{2, 2}, {1.0, 2.0, 3.0, 4.0}};
+  return news;
+}
+
 }  // namespace
 
 std::map<std::string, Seeds> all_seeds() {
@@ -100,8 +124,12 @@ std::map<std::string, Seeds> all_seeds() {
           {"hello",
            {{"agreement", encode(Hello{"run", 1, 2, {{"seed", "3"}, {"data", "0123"}}, member()})},
             {"empty", encode(Hello{})}}},
+          {"job_news",
+           {{"training", JobNews{.generation = 3, .plan_hash = 5, .data_hash = 7}.encode()},
+            {"evaluated", evaluation().encode()}}},
           {"membership", membership_seeds()},
           {"packet", packet_seeds()},
+          {"recording", {{"two_actors", recorded().encode()}, {"empty", Recording(1, "here").encode()}}},
           {"run_frame", run_seeds()}};
 }
 

@@ -13,8 +13,10 @@ void collective(Input& input);
 void failure(Input& input);
 void frame(Input& input);
 void hello(Input& input);
+void job_news(Input& input);
 void membership(Input& input);
 void packet(Input& input);
+void recording(Input& input);
 void run_frame(Input& input);
 
 }  // namespace troupe::fuzz

@@ -11,7 +11,7 @@ void agreement(Input& input) {
   const int rank = input.byte() % 2;
   const auto link = std::make_shared<ScriptedLink>(read_frames(input));
   const auto lost = [] { return std::make_shared<Failure>(Failure{.what = "gone"}); };
-  AgreementRound round(rank, {{1 - rank, link}}, std::chrono::seconds(10), lost);
+  AgreementRound round(rank, {{1 - rank, link}}, std::chrono::seconds(10), lost, [](int) { return false; });
   try {
     round.agree("plan", 7, [] { return "one\ntwo"; });
   } catch (const Error&) {
