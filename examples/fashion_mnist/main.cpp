@@ -148,8 +148,8 @@ int train(Flags flags) {
                                                      if (is_first) bar.finish_epoch(epoch.training, epoch.seconds);
                                                    },
                                                .stop_requested = [&] { return interrupt->signal() != 0; },
-                                               .record = flags.record,
-                                               .replay = flags.replay,
+                                               .record = flags.record.string(),
+                                               .replay = flags.replay.string(),
                                            });
   const int signal = interrupt->signal();
   // From here on a signal ends the program.

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/run/parameter_store.hpp"
@@ -52,9 +52,9 @@ struct FitOptions {
   NonFiniteLoss on_non_finite_loss = NonFiniteLoss::stop;
   /// Of a strategy with shards: the file into which process 0 writes the order in which they did things; see Recording.
   /// Nothing is written if the fit fails.
-  std::filesystem::path record = {};
+  std::string record = {};
   /// Such a file: the fit comes to the bits of the one that was recorded. Every process that has shards reads it.
-  std::filesystem::path replay = {};
+  std::string replay = {};
 };
 
 /// What a fit did.

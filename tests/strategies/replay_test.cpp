@@ -74,11 +74,11 @@ TEST_CASE("a recorded training, done again under another schedule and in another
   std::set<std::string> hashes;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     INFO("seed " << seed);
-    const auto recorded = train_in_one(rule, servers, seed, {.epochs = 2, .record = file.path});
+    const auto recorded = train_in_one(rule, servers, seed, {.epochs = 2, .record = file.path.string()});
     hashes.insert(recorded.hash);
     for (const auto grain : {Grain::fused, Grain::per_op})
-      CHECK(train_in_one(rule, servers, seed + 100, {.epochs = 2, .replay = file.path}, {.seed = 3, .grain = grain}) ==
-            recorded);
+      CHECK(train_in_one(rule, servers, seed + 100, {.epochs = 2, .replay = file.path.string()},
+                         {.seed = 3, .grain = grain}) == recorded);
   }
   // Else there was nothing to record.
   CHECK(hashes.size() > 10);
@@ -89,27 +89,27 @@ TEST_CASE("what one process has recorded several do again, and the other way rou
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     INFO("seed " << seed);
     const File file;
-    const auto in_one = train_in_one(rule, 2, seed, {.epochs = 2, .record = file.path});
-    CHECK(train_in_several(3, {.epochs = 2, .replay = file.path}) == in_one);
-    const auto in_several = train_in_several(3, {.epochs = 2, .record = file.path});
-    CHECK(train_in_one(rule, 2, seed + 7, {.epochs = 2, .replay = file.path}) == in_several);
-    CHECK(train_in_several(3, {.epochs = 2, .replay = file.path}) == in_several);
+    const auto in_one = train_in_one(rule, 2, seed, {.epochs = 2, .record = file.path.string()});
+    CHECK(train_in_several(3, {.epochs = 2, .replay = file.path.string()}) == in_one);
+    const auto in_several = train_in_several(3, {.epochs = 2, .record = file.path.string()});
+    CHECK(train_in_one(rule, 2, seed + 7, {.epochs = 2, .replay = file.path.string()}) == in_several);
+    CHECK(train_in_several(3, {.epochs = 2, .replay = file.path.string()}) == in_several);
   }
 }
 
 TEST_CASE("a training that ends early is done again as far as it went") {
   const File file;
   const auto rule = ConsistencyRule::asynchronous(3);
-  const auto recorded = train_in_one(rule, 2, 1, {.epochs = 2, .max_steps = 13, .record = file.path});
-  CHECK(train_in_one(rule, 2, 9, {.epochs = 2, .max_steps = 13, .replay = file.path}) == recorded);
+  const auto recorded = train_in_one(rule, 2, 1, {.epochs = 2, .max_steps = 13, .record = file.path.string()});
+  CHECK(train_in_one(rule, 2, 9, {.epochs = 2, .max_steps = 13, .replay = file.path.string()}) == recorded);
 }
 
 TEST_CASE("recordings that do not fit, or are damaged, are refused by reason") {
   const File file;
   const auto rule = ConsistencyRule::asynchronous(3);
-  const FitOptions replay{.epochs = 1, .replay = file.path};
+  const FitOptions replay{.epochs = 1, .replay = file.path.string()};
   CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay), Contains("[replay] '") && Contains("cannot be read"));
-  train_in_one(rule, 1, 1, {.epochs = 1, .record = file.path});
+  train_in_one(rule, 1, 1, {.epochs = 1, .record = file.path.string()});
   CHECK_THROWS_WITH(train_in_one(rule, 2, 1, replay), Contains("[replay] the recording is of another program"));
   CHECK_THROWS_WITH(train_in_one(ConsistencyRule::bounded(3, 1), 1, 1, replay), Contains("of another program"));
   CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay, {.seed = 4}), Contains("of another program"));
