@@ -37,12 +37,12 @@ void LocalShard::advance() {
   take_base();
   while (take_gradients() || end_round() || answer()) {
   }
-  if (ended(kBatch) && turns_.empty() && !has_base_) end();
+  if (ended(kInfo) && turns_.empty() && !has_base_) end();
 }
 
 void LocalShard::take_batches() {
-  while (has(kBatch)) {
-    auto arrival = take(kBatch);
+  while (has(kInfo)) {
+    auto arrival = take(kInfo);
     if (arrival.failure) {
       failure_ = arrival.failure;
       turns_.push_back({arrival.step, 0, 0});
@@ -50,7 +50,7 @@ void LocalShard::take_batches() {
       const auto batch = BatchInfo::read(arrival.tensor);
       turns_.push_back({batch.step, batch.rows, batch.global_rows});
     }
-    give_back(kBatch, arrival);
+    give_back(kInfo, arrival);
   }
   if (turns_.empty() || asked_ || !has_free(kQuestion)) return;
   const Tensor question(BatchInfo::info().shape, BatchInfo::info().dtype);
@@ -97,7 +97,7 @@ void LocalShard::apply(const Tensor& gradients, const Turn& turn) {
 }
 
 bool LocalShard::end_round() {
-  const bool last = turns_.empty() && ended(kBatch);
+  const bool last = turns_.empty() && ended(kInfo);
   if (!has_base_ || steps_ == 0 || (steps_ < options_.steps && !last) || !has_free(kChange)) return false;
   if (failure_)
     send_failure(kChange, failure_, round_);

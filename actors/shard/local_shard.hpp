@@ -27,7 +27,7 @@ class LocalShard final : public PortActor {
   LocalShard(caf::actor_config& config, const LocalShardOptions& options);
 
  private:
-  enum Input : std::uint32_t { kBatch, kGradients, kBase };
+  enum Input : std::uint32_t { kInfo, kGradients, kBase };
   enum Output : std::uint32_t { kParameters, kQuestion, kChange };
   struct Turn {
     std::int64_t step, rows, global_rows;

@@ -36,7 +36,9 @@ ParameterStore::Version version_from(Communicator& group, int root, const std::s
 
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit) {
-  for (const auto& [name, process] : holders_in(plan)) {
+  for (const auto& holder : holders_in(plan)) {
+    const auto& name = holder.first;
+    const auto process = holder.second;
     const auto found = std::ranges::find(processes, process);
     if (found == processes.end())
       throw Error("trainer", "'" + name + "' is held by process " + std::to_string(process) + ", which may be lost");

@@ -115,9 +115,11 @@ void MetricsExchange::take(Peer& peer, const IncomingFrame& frame, std::vector<R
 
 std::vector<ReplicaReport> MetricsExchange::receive(std::chrono::milliseconds limit) {
   std::vector<ReplicaReport> reports;
-  for (auto& [number, peer] : peers_) {
-    const auto waits = [&] { return reports.empty() && !peer.ended && number == peers_.begin()->first; };
-    while (const auto frame = peer.reader->receive(waits() ? limit : kNoWait)) take(peer, *frame, reports);
+  const auto* const first = &peers_.begin()->second;
+  for (auto& entry : peers_) {
+    auto& peer = entry.second;
+    const auto wait = [&] { return reports.empty() && !peer.ended && &peer == first ? limit : kNoWait; };
+    while (const auto frame = peer.reader->receive(wait())) take(peer, *frame, reports);
   }
   if (reports.empty() && limit > kNoWait) expect_all();
   return reports;

@@ -336,7 +336,7 @@ Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
   log->end_run({absent.begin(), absent.end()});
   add({});
   while (!log->complete() && std::chrono::steady_clock::now() < deadline) add(std::chrono::milliseconds(10));
-  const auto result = sum.result();
+  auto result = sum.result();
   if (tells_news()) options_.cluster->announce(JobNews{.kind = JobNews::Kind::evaluated, .metrics = result}.encode());
   return result;
 }

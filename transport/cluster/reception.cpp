@@ -58,7 +58,7 @@ std::string Reception::objection(const Hello& hello) const {
     return "world size is " + std::to_string(hello.world_size) + " on " + who + " but " +
            std::to_string(job.world_size) + " on rank 0";
   if (!options_.is_expendable(hello.rank)) return "the job has begun, and there is no place for a " + who;
-  const auto& before = options_.members().at(static_cast<std::size_t>(hello.rank));
+  const auto before = options_.members().at(static_cast<std::size_t>(hello.rank));
   if (before.role != hello.self.role)
     return who + " comes back as " + to_string(hello.self.role) + ", but was " + to_string(before.role);
   return difference(options_.agreement, 0, hello.agreement, hello.rank);
