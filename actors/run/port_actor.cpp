@@ -137,6 +137,17 @@ void PortActor::update_parameters(const std::function<void()>& write) {
   each([](UpdateCounter& updates) { updates.finish_update(); });
 }
 
+void PortActor::amend_parameters(const std::function<void()>& write) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) expect_whole(i);
+  const auto each = [this](auto note) {
+    for (auto& held : parameters_)
+      if (held.updates) note(*held.updates);
+  };
+  each([](UpdateCounter& updates) { updates.begin_update(); });
+  write();
+  each([](UpdateCounter& updates) { updates.finish_amendment(); });
+}
+
 std::int64_t PortActor::updates_of(std::size_t i) const {
   (void)parameter(i);
   const auto& updates = parameters_[i].updates;

@@ -79,6 +79,8 @@ class PortActor : public Participant {
   void update_parameter(std::size_t i, const std::function<void(const Tensor& parameter)>& write);
   /// As above, for all parameters that this actor writes to at once.
   void update_parameters(const std::function<void()>& write);
+  /// As above, but that counts as a part of the last update.
+  void amend_parameters(const std::function<void()>& write);
   /// How many updates parameter i has had.
   std::int64_t updates_of(std::size_t i) const;
   /// A run is about to start.

@@ -13,6 +13,8 @@ class UpdateCounter {
     updates_.store(updates_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     writing_.store(false, std::memory_order_release);
   }
+  /// What was written belongs to the last update.
+  void finish_amendment() { writing_.store(false, std::memory_order_release); }
   /// The copy was given a whole value that has had so many updates. While no run writes.
   void reset(std::int64_t updates) {
     updates_.store(updates, std::memory_order_relaxed);

@@ -4,7 +4,6 @@
 
 #include "troupe/actors/shard/update_identity.hpp"
 #include "troupe/ops/data/batch_info.hpp"
-#include "troupe/transport/rank_sum.hpp"
 
 namespace troupe {
 
@@ -83,15 +82,9 @@ bool LocalShard::take_gradients() {
   return true;
 }
 
-/// The gradients of the mean loss of the batch become those of the mean loss of the worker's part of it.
 void LocalShard::apply(const Tensor& gradients, const Turn& turn) {
   if (turn.rows == 0) return;
-  const auto& own = update_.gradients();
-  rank_sum(std::span(&gradients, 1), 0, own.elements(), own.mutable_raw());
-  if (turn.rows != turn.global_rows) {
-    const auto weight = static_cast<float>(turn.global_rows) / static_cast<float>(turn.rows);
-    for (auto& element : own.mutable_data<float>()) element *= weight;
-  }
+  update_.take_part(gradients, turn.rows, turn.global_rows);
   update_parameters([&] { update_.apply(turn.step); });
   blocks_.changed();
 }

@@ -74,6 +74,21 @@ std::int64_t ShardUpdate::rows_of_change(const Tensor& gradients) {
   return static_cast<std::int64_t>(gradients.data<float>()[kRowsAt]);
 }
 
+void ShardUpdate::take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows) {
+  std::memcpy(gradients_.mutable_raw(), gradients.raw(), gradients_.bytes());
+  if (rows == global_rows) return;
+  const auto weight = static_cast<float>(global_rows) / static_cast<float>(rows);
+  for (auto& element : gradients_.mutable_data<float>()) element *= weight;
+}
+
+void ShardUpdate::move_towards(const Tensor& block, float share) const {
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const auto* const goal = block.data<float>().data() + parameter_offsets_[i];
+    auto* const now = tensors_[order_[i]].mutable_data<float>().data();
+    for (std::int64_t k = 0; k < sizes_[i]; ++k) now[k] += share * (goal[k] - now[k]);
+  }
+}
+
 void ShardUpdate::compensate(const Tensor& parameters_then, float factor) const {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     auto* const gradient = gradients_.mutable_data<float>().data() + gradient_offsets_[i + 1];

@@ -39,6 +39,11 @@ class ShardUpdate {
   Tensor change_since(const Tensor& parameters_then, std::int64_t rows) const;
   /// The rows that gradients of that kind say.
   static std::int64_t rows_of_change(const Tensor& gradients);
+  /// The next update applies these: of a batch of `global_rows` rows the gradients that `rows` of them make become
+  /// those of the mean loss of the latter.
+  void take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows);
+  /// Moves every parameter by `share` of the way to those of a block.
+  void move_towards(const Tensor& block, float share) const;
   /// The block of gradients that the next update applies.
   const Tensor& gradients() const { return gradients_; }
   /// Changes it as ConsistencyRule::compensation says, if it was computed from the parameters of that block.

@@ -1,0 +1,90 @@
+#pragma once
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/shard/replica_parameters.hpp"
+#include "troupe/strategies/sharded_strategy.hpp"
+#include "troupe/strategies/training/split_training.hpp"
+
+/// The parameters of one replica on a ring: after every step they become the mean of its own and its predecessor's.
+class GossipNode final : public troupe::ReplicaParameters {
+ public:
+  GossipNode(caf::actor_config& config, const troupe::ReplicaUpdate& update) : ReplicaParameters(config, update) {}
+
+ private:
+  static constexpr auto kFromPredecessor = kFirstInput;
+  static constexpr auto kToSuccessor = kFirstOutput;
+
+  void on_run(const troupe::RunInfo& run) override {
+    ReplicaParameters::on_run(run);
+    sent_ = false;
+  }
+
+  bool exchange(std::int64_t step) override {
+    if (!sent_ && !has_free(kToSuccessor)) return false;
+    if (!sent_) send_output(kToSuccessor, block(), step);
+    sent_ = true;
+    if (!has(kFromPredecessor)) return false;
+    auto theirs = take(kFromPredecessor);
+    move_towards(theirs.tensor, 0.5F);
+    give_back(kFromPredecessor, theirs);
+    sent_ = false;
+    return true;
+  }
+
+  bool sent_ = false;  // in this exchange
+};
+
+/// Decentralised training: each replica learns with its part of every batch, and tells nobody but its successor what it
+/// has learned. Source: X. Lian et al., Can decentralized algorithms outperform centralized algorithms?, 2017.
+class GossipRing final : public troupe::ShardedStrategy {
+ public:
+  explicit GossipRing(const std::vector<troupe::Place>& replicas)
+      : ShardedStrategy("gossip_ring", replicas, {replicas.at(0)},
+                        troupe::ConsistencyRule::synchronous(static_cast<int>(replicas.size()))) {}
+
+  troupe::Plan training_plan(const troupe::PlanRequest& request) const override {
+    auto plan = empty_plan(request);
+    // What a replica computes, and one update of all parameters.
+    const auto step = split(request);
+    add_parameters(plan, step);
+    add_copies(plan);
+    const auto update = update_of(step.groups.front());
+    std::vector<troupe::ActorId> nodes;
+    for (int replica = 0; replica < workers(); ++replica) nodes.push_back(add_node(plan, update, replica));
+    const auto batches = add_batches(plan, request);
+    for (int replica = 0; replica < workers(); ++replica) {
+      const auto node = nodes.at(static_cast<std::size_t>(replica));
+      const auto gradients = add_worker(plan, request, step, batches, {{node, 0}}, replica);
+      plan.connect(batches, 2 * replica + 1, node);
+      plan.connect(gradients.front(), node);
+      plan.connect(nodes.at(static_cast<std::size_t>((replica + workers() - 1) % workers())), 1, node);
+    }
+    return plan;
+  }
+
+ private:
+  /// A copy of each parameter, and of its optimizer state, for every further replica.
+  void add_copies(troupe::Plan& plan) const {
+    const auto first = plan.parameters;
+    for (int replica = 1; replica < workers(); ++replica)
+      for (auto parameter : first) {
+        parameter.ref.replica = replica;
+        plan.add_parameter(parameter);
+      }
+  }
+
+  static troupe::ReplicaUpdate update_of(const troupe::ParameterGroup& group) {
+    troupe::ReplicaUpdate update{group.update, {}};
+    for (const auto& parameter : group.parameters) update.parameters.push_back(parameter.name);
+    return update;
+  }
+
+  troupe::ActorId add_node(troupe::Plan& plan, const troupe::ReplicaUpdate& update, int replica) const {
+    const auto block = GossipNode::block_info(update);
+    auto node = troupe::external<GossipNode>("gossip@" + std::to_string(replica),
+                                             GossipNode::ports(update, replica, {block}, {block}), update);
+    node.place = troupe::host_side(places().at(static_cast<std::size_t>(replica)));
+    node.replica = replica;
+    return plan.add(std::move(node));
+  }
+};
