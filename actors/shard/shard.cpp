@@ -14,6 +14,7 @@ namespace {
 /// Of the parameters of a worker: it may still hold those of its last batch.
 constexpr std::int32_t kParameterSlots = 2;
 constexpr std::int32_t kEventSlots = 16;
+constexpr std::size_t kCopiedBytes = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -169,10 +170,22 @@ void Shard::update(std::vector<int> from) {
   if (failure_) return;
   // Of a lost worker a shard that follows may miss what the one that leads has got.
   std::erase_if(from, [this](int number) { return !worker(number).arrived; });
-  combine(from);
   // The version is already that which the update makes.
-  update_parameters([&] { update_.apply(protocol_.version() - 1); });
+  const auto number = protocol_.version() - 1;
+  if (is_applied_as_it_is(from)) {
+    update_parameters([&] { update_.apply(worker(from.front()).gradients.tensor, number); });
+  } else {
+    combine(from);
+    update_parameters([&] { update_.apply(number); });
+  }
   blocks_.changed();
+}
+
+/// Where copying the gradients would cost more than telling the kernels where they are.
+bool Shard::is_applied_as_it_is(const std::vector<int>& from) {
+  if (from.size() != 1 || options_.rule.compensation > 0.0 || options_.local_steps) return false;
+  const auto& of = worker(from.front());
+  return of.turns.front().rows == of.turns.front().global_rows && of.gradients.tensor.bytes() >= kCopiedBytes;
 }
 
 /// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.

@@ -77,6 +77,7 @@ class Shard final : public PortActor {
   void carry_out(const ShardEvent& event);
   void answer(int number);
   void update(std::vector<int> from);
+  bool is_applied_as_it_is(const std::vector<int>& from);
   void combine(const std::vector<int>& from);
   Worker& worker(int number) { return workers_[static_cast<std::size_t>(number)]; }
   void finish_turn(int number);

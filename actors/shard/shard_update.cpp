@@ -98,6 +98,12 @@ void ShardUpdate::compensate(const Tensor& parameters_then, float factor) const 
   }
 }
 
+void ShardUpdate::apply(const Tensor& gradients, std::int64_t number) {
+  program_.bind(kGradients, gradients);
+  apply(number);
+  program_.bind(kGradients, gradients_);
+}
+
 void ShardUpdate::apply(std::int64_t number) {
   BatchInfo{0, 0, 0, number}.write(batch_info_);
   program_.run();

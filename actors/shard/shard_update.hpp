@@ -48,8 +48,10 @@ class ShardUpdate {
   const Tensor& gradients() const { return gradients_; }
   /// Changes it as ConsistencyRule::compensation says, if it was computed from the parameters of that block.
   void compensate(const Tensor& parameters_then, float factor) const;
-  /// Makes the update with this number.
+  /// Makes the update with this number, of gradients().
   void apply(std::int64_t number);
+  /// The same of another block, without a copy.
+  void apply(const Tensor& gradients, std::int64_t number);
 
  private:
   std::vector<Stored> stored_;

@@ -1,6 +1,7 @@
 #include "troupe/ops/graph/program.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -105,7 +106,7 @@ void Program::bind(const std::string& name, const Tensor& tensor) {
       throw Error(
           name, to_string(tensor) + " was given where " + to_string(info) + " on " + to_string(device_) + " is needed");
     tensors_[node.outputs[0]] = tensor;
-    wired_ = false;
+    if (std::exchange(wired_, false)) unwire();
     return;
   }
   throw Error("program", "there is no input or parameter '" + name + "'");
@@ -136,6 +137,14 @@ void Program::wire() {
   }
   for (const auto& named : graph_.outputs()) tensors_[named.value] = tensor_of(named.value);
   wired_ = true;
+}
+
+/// Nothing refers to what was bound before.
+void Program::unwire() {
+  for (auto& step : steps_) {
+    step.inputs.clear();
+    step.outputs.clear();
+  }
 }
 
 void Program::run_step(std::size_t i) {

@@ -45,6 +45,7 @@ class Program {
   void plan_values();
   void make_steps();
   void wire();
+  void unwire();
   Tensor tensor_of(ValueId value) const;
   bool is_on_device(const Tensor& tensor) const;
   bool is_inner(ValueId value) const;
