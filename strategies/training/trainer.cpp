@@ -11,11 +11,9 @@
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/strategies/training/batch_source.hpp"
-#include "troupe/strategies/training/chief_values.hpp"
-#include "troupe/strategies/training/held_values.hpp"
 #include "troupe/strategies/training/job_news.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
-#include "troupe/strategies/training/shared_data.hpp"
+#include "troupe/strategies/training/shared_training.hpp"
 #include "troupe/strategies/training/worker_fit.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 
@@ -34,6 +32,12 @@ std::uint64_t hash_of_content(const Dataset& data) {
   Hash hash;
   hash.add(data.content());
   return hash.digest();
+}
+
+Stores stores_of_parts(const std::shared_ptr<ParameterStore>& first, std::size_t others) {
+  Stores stores{first};
+  for (std::size_t i = 0; i < others; ++i) stores.push_back(std::make_shared<ParameterStore>(first->seed()));
+  return stores;
 }
 
 /// Optimizer state, whose names have a slash, may be that of another optimizer.
@@ -61,17 +65,11 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
       strategy_(strategy),
       spec_{std::move(model), std::move(loss), std::move(optimizer), options.metrics, options.seed},
       options_(std::move(options)),
-      store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)) {
-  stores_.push_back(store_);
-  for (std::size_t i = 0; i < options_.other_parts.size(); ++i)
-    stores_.push_back(std::make_shared<ParameterStore>(store_->seed()));
-  if (!has_others()) return;
-  const auto expendable = strategy_.expendable();
-  options_.cluster->set_expendable(expendable);
-  values_generation_ = options_.cluster->next_generation();
-  for (int process = 0; process < options_.cluster->size(); ++process)
-    if (!expendable.contains(process)) with_values_.push_back(process);
-}
+      store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)),
+      stores_(stores_of_parts(store_, options_.other_parts.size())),
+      others_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {}
+
+Trainer::~Trainer() = default;
 
 std::unique_ptr<MetricsLog> Trainer::make_log(const Dataset& data, const std::vector<Place>& replicas,
                                               bool shared_steps) const {
@@ -96,9 +94,9 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
   context.sources.emplace("data", data);
   context.tasks.emplace("metrics", sink);
   if (log != nullptr) context.shard_log = log->shard_log();
-  const auto& cluster = options_.cluster;
-  if (has_others()) {
-    if (holds_values()) use_chief_values();
+  others_->agree_on_values();
+  if (others_->has_others()) {
+    const auto& cluster = others_->cluster();
     auto spawned = std::make_unique<SpawnedPlan>(PartSetup{runtime_, std::move(context)}, std::move(plan), cluster,
                                                  std::move(trace), generation);
     if (log == nullptr) return spawned;
@@ -107,7 +105,6 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
     log->exchange_with(std::make_unique<MetricsExchange>(*cluster, spawned->generation()), std::move(here));
     return spawned;
   }
-  synchronize(stores_);
   std::vector<PartSetup> parts{{runtime_, context}};
   for (std::size_t i = 1; i < stores_.size(); ++i) {
     context.store = stores_[i];
@@ -116,61 +113,13 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
   return std::make_unique<SpawnedPlan>(std::move(parts), std::move(plan), std::move(trace));
 }
 
-bool Trainer::has_others() const {
-  return options_.cluster && options_.cluster->size() > 1;
-}
-
-/// Whether this process keeps all parameters between runs: those that may be lost do not.
-bool Trainer::holds_values() const {
-  return std::ranges::find(with_values_, options_.cluster->rank()) != with_values_.end();
-}
-
-bool Trainer::takes_part_only() const {
-  return has_others() && !holds_values();
-}
-
-/// Whether this process tells those that may be lost what happens.
-bool Trainer::tells_news() const {
-  return has_others() && options_.cluster->rank() == 0 && !strategy_.expendable().empty();
-}
-
-/// All processes of the cluster that hold values, for what they tell each other between runs.
-Communicator& Trainer::processes() {
-  auto& cluster = *options_.cluster;
-  if (!processes_) {
-    const auto rank = std::ranges::find(with_values_, cluster.rank()) - with_values_.begin();
-    const auto number = std::to_string(values_generation_);
-    processes_ = cluster.communicator("values " + number, with_values_)[static_cast<std::size_t>(rank)];
-  }
-  return *processes_;
-}
-
-/// After a run of a plan with shards.
-void Trainer::spread_values(const Plan& plan) {
-  if (!has_others()) return synchronize(stores_);
-  if (holds_values()) spread_held_values(processes(), with_values_, plan, *store_, options_.stall_limit);
-}
-
-void Trainer::use_chief_values() {
-  adopt_chief_values(processes(), *store_, options_.stall_limit);
-}
-
-/// The data as the processes share them.
-Dataset Trainer::shared(const Dataset& data, const BatchSource* batches) {
-  if (batches != nullptr || !has_others()) return data;
-  const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
-  if (!strategy_.expendable().empty() && own_samples)
-    throw Error("trainer", "where processes may be lost each of them needs all samples: sharding data or auto");
-  return shared_data(data, *options_.cluster, processes(), options_.stall_limit);
-}
-
 Plan Trainer::training_plan(const Dataset& data) const {
   return in_grain(strategy_.training_plan(request(data, make_log(data, strategy_.places())->sink_inputs())),
                   options_.grain);
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
-  if (data.rows() == 0 && !has_others()) throw Error("trainer", "there is no data to train on");
+  if (data.rows() == 0 && !others_->has_others()) throw Error("trainer", "there is no data to train on");
   return start(data, nullptr, options);
 }
 
@@ -182,8 +131,8 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
                                             const FitOptions& options) {
   const SingleUser::Use use(user_);
   check(options);
-  if (takes_part_only()) throw Error("trainer", "a process that the others could do without trains by fit()");
-  const auto data = shared(own_data, batches);
+  if (others_->takes_part_only()) throw Error("trainer", "a process that the others could do without trains by fit()");
+  const auto data = batches == nullptr ? others_->share(own_data) : own_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
@@ -192,10 +141,10 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
   check_claimed(*store_, plan);
   auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
                        strategy_.places(), {}, recordings);
-  if (tells_news())
-    options_.cluster->announce(JobNews{
-        .generation = spawned->generation(), .plan_hash = hash_of(spawned->plan()), .data_hash = hash_of_content(data)}
-                                   .encode());
+  if (others_->has_others())
+    others_->tell({.generation = spawned->generation(),
+                   .plan_hash = hash_of(spawned->plan()),
+                   .data_hash = hash_of_content(data)});
   auto guarded = options;
   if (options.on_step)
     guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
@@ -211,20 +160,16 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
 
 TrainingHooks Trainer::hooks(const FitOptions& options, const Recordings& recordings) {
   TrainingHooks hooks;
-  hooks.on_run_end = [this, record = recordings.record](const Plan& trained) {
-    spread_values(trained);
-    if (record && has_others()) gather_recording(processes(), *record, options_.stall_limit);
+  hooks.on_run_end = [others = others_.get(), record = recordings.record](const Plan& trained) {
+    others->end_run(trained, record.get());
   };
-  const bool is_first = !has_others() || options_.cluster->rank() == 0;
-  hooks.on_over = [cluster = tells_news() ? options_.cluster : nullptr, record = is_first ? recordings.record : nullptr,
-                   file = options.record](const FitResult& result, bool well) {
-    if (cluster) {
-      JobNews news{.kind = JobNews::Kind::trained, .steps = result.steps, .rows = result.rows};
-      news.seconds = result.seconds;
-      news.stopped = result.stopped;
-      cluster->announce(news.encode());
-    }
-    if (record && well) record->save(file);
+  hooks.on_over = [others = others_.get(), record = recordings.record, file = options.record](const FitResult& result,
+                                                                                              bool well) {
+    JobNews news{.kind = JobNews::Kind::trained, .steps = result.steps, .rows = result.rows};
+    news.seconds = result.seconds;
+    news.stopped = result.stopped;
+    others->tell(news);
+    if (record && well && others->is_first()) record->save(file);
   };
   return hooks;
 }
@@ -243,7 +188,7 @@ Trainer::Recordings Trainer::recordings_for(const FitOptions& options, const Pla
   Hash program;
   program.add(hash_of_program(plan));
   program.add(hash_of_content(data));
-  if (has_others()) use_chief_values();
+  others_->agree_on_values();
   if (!options.record.empty()) recordings.record = std::make_shared<Recording>(program.digest(), beginning());
   if (!options.replay.empty()) {
     auto replay = std::make_shared<const Recording>(Recording::load(options.replay));
@@ -255,7 +200,7 @@ Trainer::Recordings Trainer::recordings_for(const FitOptions& options, const Pla
 
 /// A fit in a process that the others could do without. They go on if it is refused here.
 FitResult Trainer::take_part(const Dataset& data, const FitOptions& options) {
-  const auto news = hear_news(*options_.cluster, JobNews::Kind::training, options.stop_requested);
+  const auto news = hear_news(*others_->cluster(), JobNews::Kind::training, options.stop_requested);
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
   if (hash_of(plan) != news.plan_hash)
@@ -266,14 +211,14 @@ FitResult Trainer::take_part(const Dataset& data, const FitOptions& options) {
     throw Error("trainer", "the training data differ from those of process 0");
   auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
                        strategy_.places(), news.generation);
-  return WorkerFit(*options_.cluster, std::move(spawned), std::move(log), options_.stall_limit)
+  return WorkerFit(*others_->cluster(), std::move(spawned), std::move(log), options_.stall_limit)
       .take_part(options.stop_requested);
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
   const SingleUser::Use use(user_);
   check(options);
-  if (takes_part_only()) return take_part(data, options);
+  if (others_->takes_part_only()) return take_part(data, options);
   return start(data, options)->wait();
 }
 
@@ -319,8 +264,8 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
 
 Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
   const SingleUser::Use use(user_);
-  if (takes_part_only()) return hear_news(*options_.cluster, JobNews::Kind::evaluated).metrics;
-  const auto data = shared(own_data, batches);
+  if (others_->takes_part_only()) return hear_news(*others_->cluster(), JobNews::Kind::evaluated).metrics;
+  const auto data = batches == nullptr ? others_->share(own_data) : own_data;
   const auto replicas = strategy_.forward_places();
   auto log = make_log(data, replicas);
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
@@ -337,17 +282,8 @@ Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
   add({});
   while (!log->complete() && std::chrono::steady_clock::now() < deadline) add(std::chrono::milliseconds(10));
   auto result = sum.result();
-  if (tells_news()) options_.cluster->announce(JobNews{.kind = JobNews::Kind::evaluated, .metrics = result}.encode());
+  others_->tell({.kind = JobNews::Kind::evaluated, .metrics = result});
   return result;
-}
-
-/// Every process has written some rows, the others are zero: the sum of their bits is all of them.
-void Trainer::gather_rows(const Tensor& rows) const {
-  const auto bytes = static_cast<std::int64_t>(rows.bytes());
-  const Tensor words(Shape{(bytes + 3) / 4}, DType::int32);
-  if (bytes > 0) std::memcpy(words.mutable_raw(), rows.raw(), rows.bytes());
-  processes_->all_reduce(words)->wait(options_.stall_limit);
-  if (bytes > 0) std::memcpy(rows.mutable_raw(), words.raw(), rows.bytes());
 }
 
 Tensor Trainer::predict(const Dataset& data, const std::string& output) {
@@ -368,14 +304,14 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
     if (firing.inputs[0].bytes() > 0)
       std::memcpy(all.mutable_raw() + row * row_bytes, firing.inputs[0].raw(), firing.inputs[0].bytes());
   });
-  if (takes_part_only()) return all;
-  const auto in_order = shared(data.in_order(), nullptr);
+  if (others_->takes_part_only()) return all;
+  const auto in_order = others_->share(data.in_order());
   if (!in_order.layout().whole())
     throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
   const auto plan =
       spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain), in_order, sink);
   run_to_end(*plan, {});
-  if (processes_) gather_rows(all);
+  others_->gather_rows(all);
   return all;
 }
 

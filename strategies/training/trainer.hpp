@@ -20,6 +20,7 @@ class Communicator;
 class Trace;
 struct BatchSource;
 class Recording;
+class SharedTraining;
 struct PartSetup;
 
 struct TrainerOptions {
@@ -56,6 +57,7 @@ class Trainer {
           TrainerOptions options = {}) = delete;
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
+  ~Trainer();
 
   /// Trains on the data for some epochs. Steps and epochs are counted over all fits; one that was stopped in
   /// mid-epoch, by max_steps or stop_requested, resumes at the next batch of that epoch, if the data has as many rows
@@ -119,19 +121,10 @@ class Trainer {
                                      std::shared_ptr<Trace> trace = nullptr, MetricsLog* log = nullptr,
                                      const std::vector<Place>& replicas = {},
                                      std::optional<std::uint64_t> generation = {}, const Recordings& recordings = {});
-  bool has_others() const;
-  bool holds_values() const;
-  bool takes_part_only() const;
-  bool tells_news() const;
   TrainingHooks hooks(const FitOptions& options, const Recordings& recordings);
   Recordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data);
   std::string beginning() const;
   FitResult take_part(const Dataset& data, const FitOptions& options);
-  Communicator& processes();
-  void spread_values(const Plan& plan);
-  Dataset shared(const Dataset& data, const BatchSource* batches);
-  void use_chief_values();
-  void gather_rows(const Tensor& rows) const;
   void run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const;
 
   Runtime runtime_;
@@ -139,10 +132,8 @@ class Trainer {
   TrainingSpec spec_;
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
-  Stores stores_;                            // of all parts; store_ is the first
-  std::vector<int> with_values_;             // processes of the cluster that are not expendable
-  std::shared_ptr<Communicator> processes_;  // these
-  std::uint64_t values_generation_ = 0;
+  Stores stores_;  // of all parts; store_ is the first
+  std::unique_ptr<SharedTraining> others_;
   SingleUser user_{"trainer"};
 };
 
