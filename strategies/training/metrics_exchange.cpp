@@ -97,6 +97,7 @@ void MetricsExchange::send_end(const Staleness& staleness) {
 }
 
 void MetricsExchange::expect_all() const {
+  if (const auto lost = cluster_.lost()) throw Error("metrics", to_string(*lost));
   for (const auto& [number, peer] : peers_)
     if (const auto cause = peer.expendable || peer.ended ? nullptr : peer.reader->link().failure())
       throw Error("metrics", "process " + std::to_string(number) + " has gone before its last report: " + cause->what);

@@ -41,6 +41,10 @@ Communicator& SharedTraining::holders() {
     const auto rank = std::ranges::find(holding_, cluster_->rank()) - holding_.begin();
     const auto name = "values " + std::to_string(number_);
     holders_ = cluster_->communicator(name, holding_)[static_cast<std::size_t>(rank)];
+    // Nobody waits for one that is lost, though its links may seem whole.
+    on_lost_ = cluster_->on_lost([weak = std::weak_ptr(holders_)](const FailurePtr& failure) {
+      if (const auto group = weak.lock()) group->abort(failure);
+    });
   }
   return *holders_;
 }

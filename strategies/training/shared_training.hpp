@@ -1,11 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "troupe/actors/run/store_parts.hpp"
 #include "troupe/ops/data/dataset.hpp"
+#include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
@@ -54,6 +56,7 @@ class SharedTraining {
   std::vector<int> holding_;  // processes that hold parameters
   std::uint64_t number_ = 0;
   std::shared_ptr<Communicator> holders_;
+  std::shared_ptr<const std::function<void(const FailurePtr&)>> on_lost_;
 };
 
 }  // namespace troupe
