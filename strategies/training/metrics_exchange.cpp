@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <thread>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/metrics_bytes.hpp"
@@ -11,6 +12,8 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::milliseconds kNoWait{0};
+constexpr std::chrono::seconds kVerdict{1};
+constexpr std::chrono::milliseconds kLook{10};
 
 /// What a frame holds, in FrameHeader::slot.
 enum Holds : std::int32_t { kReports, kEnd };
@@ -96,11 +99,18 @@ void MetricsExchange::send_end(const Staleness& staleness) {
   send_to_all(writer, kEnd);
 }
 
-void MetricsExchange::expect_all() const {
+/// Whose link has failed may have gone because of another, which the cluster names a moment later.
+void MetricsExchange::expect_all() {
   if (const auto lost = cluster_.lost()) throw Error("metrics", to_string(*lost));
-  for (const auto& [number, peer] : peers_)
-    if (const auto cause = peer.expendable || peer.ended ? nullptr : peer.reader->link().failure())
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& [number, peer] : peers_) {
+    const auto cause = peer.expendable || peer.ended ? nullptr : peer.reader->link().failure();
+    if (cause && now - gone_since_.value_or(now) > kVerdict)
       throw Error("metrics", "process " + std::to_string(number) + " has gone before its last report: " + cause->what);
+    if (cause && !gone_since_) gone_since_ = now;
+  }
+  // A link that has failed lets nobody wait.
+  if (gone_since_) std::this_thread::sleep_for(kLook);
 }
 
 void MetricsExchange::take(Peer& peer, const IncomingFrame& frame, std::vector<ReplicaReport>& reports) const {

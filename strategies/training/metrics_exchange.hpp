@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -54,11 +55,12 @@ class MetricsExchange {
   void look_for_returned();
   void send_to_all(const ByteWriter& bytes, std::int32_t what);
   void take(Peer& peer, const IncomingFrame& frame, std::vector<ReplicaReport>& reports) const;
-  void expect_all() const;
+  void expect_all();
 
   Cluster& cluster_;
   const std::string link_name_;
   std::map<int, Peer> peers_;
+  std::optional<std::chrono::steady_clock::time_point> gone_since_;
 };
 
 }  // namespace troupe
