@@ -127,25 +127,20 @@ void PortActor::expect_whole(std::size_t i) const {
 }
 
 void PortActor::update_parameters(const std::function<void()>& write) {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) expect_whole(i);
-  const auto each = [this](auto note) {
-    for (auto& held : parameters_)
-      if (held.updates) note(*held.updates);
-  };
-  each([](UpdateCounter& updates) { updates.begin_update(); });
-  write();
-  each([](UpdateCounter& updates) { updates.finish_update(); });
+  write_to_all(write, &UpdateCounter::finish_update);
 }
 
 void PortActor::amend_parameters(const std::function<void()>& write) {
+  write_to_all(write, &UpdateCounter::finish_amendment);
+}
+
+void PortActor::write_to_all(const std::function<void()>& write, void (UpdateCounter::*finish)()) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) expect_whole(i);
-  const auto each = [this](auto note) {
-    for (auto& held : parameters_)
-      if (held.updates) note(*held.updates);
-  };
-  each([](UpdateCounter& updates) { updates.begin_update(); });
+  for (auto& held : parameters_)
+    if (held.updates) held.updates->begin_update();
   write();
-  each([](UpdateCounter& updates) { updates.finish_amendment(); });
+  for (auto& held : parameters_)
+    if (held.updates) (held.updates.get()->*finish)();
 }
 
 std::int64_t PortActor::updates_of(std::size_t i) const {

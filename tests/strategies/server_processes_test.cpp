@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <future>
 #include <mutex>
 
 #include "troupe/ops/core/error.hpp"
@@ -20,8 +21,6 @@ namespace {
 using Roles = std::vector<ProcessRole>;
 constexpr auto kAny = ProcessRole::any, kChief = ProcessRole::chief, kServer = ProcessRole::server,
                kWorker = ProcessRole::worker, kEvaluator = ProcessRole::evaluator;
-
-constexpr std::chrono::milliseconds kLook{5};
 
 struct Result {
   Outcome outcome;
@@ -186,7 +185,9 @@ TEST_CASE("a worker's process that dies costs its work in flight, and one that c
   SmallJob job(40);
   std::vector<FitResult> fits(5);
   std::atomic<int> epoch{0};
-  std::atomic<bool> is_back{false};
+  std::promise<void> back;
+  auto is_back = back.get_future();
+  std::once_flag told;
   const auto model = small_spec().model;
   const auto ends = on_processes(5, [&](int rank) {
     auto& fit = fits[static_cast<std::size_t>(rank)];
@@ -194,7 +195,7 @@ TEST_CASE("a worker's process that dies costs its work in flight, and one that c
       const auto die = [&]() -> bool { return epoch >= 2 ? throw Error("test", "dies") : false; };
       CHECK_THROWS_WITH(job.take_part(3, model, die), Contains("dies"));
       fit = job.take_part(3, model, [&] {
-        is_back = true;
+        std::call_once(told, [&] { back.set_value(); });
         return false;
       });
       return;
@@ -202,12 +203,11 @@ TEST_CASE("a worker's process that dies costs its work in flight, and one that c
     fit = job.take_part(rank, model, {}, [&](const EpochMetrics&) {
       if (rank != 0 || ++epoch < 4) return;
       // The rest with all.
-      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-      while (!is_back && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kLook);
+      is_back.wait_for(std::chrono::seconds(30));
     });
   });
   CHECK(ends == Ends(5));
-  CHECK(is_back);
+  CHECK(is_back.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
   for (const auto& fit : fits) CHECK(fit.steps == 40 * 9);
   CHECK(gradients_of(fits.front()) == 40 * 9);
   CHECK_THAT(job.notices(), Contains("the others go on") && Contains("rank 3 has come back"));
