@@ -37,8 +37,7 @@ std::vector<TensorInfo> infer_cast(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const auto number = inputs.attributes.integer("dtype");
   const bool known = number >= 0 && number <= static_cast<std::int64_t>(DType::bfloat16);
-  if (!known || !is_number(static_cast<DType>(number)) || !is_number(inputs[0].dtype))
-    inputs.refuse("casts between float32, int32, int64 and uint8 only");
+  if (!known) inputs.refuse("there is no dtype " + std::to_string(number));
   return {{inputs.shape(0), static_cast<DType>(number)}};
 }
 

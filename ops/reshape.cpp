@@ -48,12 +48,24 @@ std::vector<TensorInfo> infer_all_reduce(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
+std::vector<TensorInfo> infer_all_gather(const OpInputs& inputs) {
+  inputs.expect_count(1, 1);
+  if (inputs.shape(0).has_batch()) inputs.refuse("cannot gather values derived from the batch");
+  const auto replicas = inputs.attributes.integer("replicas");
+  if (replicas < 1) inputs.refuse("needs at least one replica");
+  auto sizes = inputs.shape(0).list();
+  sizes.insert(sizes.begin(), replicas);
+  return {{Shape(sizes), inputs[0].dtype}};
+}
+
 }  // namespace
 
 const OpDef kReshape{.name = "reshape", .kind = OpKind::view, .infer = infer_reshape, .gradient = grad_reshape};
 const OpDef kViewAt{.name = "view_at", .kind = OpKind::view, .infer = infer_view_at};
 const OpDef kPack{.name = "pack", .kind = OpKind::pack, .infer = infer_pack, .accepts_empty = true};
 const OpDef kAllReduce{.name = "all_reduce", .kind = OpKind::collective, .infer = infer_all_reduce};
+
+const OpDef kAllGather{.name = "all_gather", .kind = OpKind::collective, .infer = infer_all_gather};
 
 Value reshape(Value x, const Shape& shape) {
   return x.builder().apply_one(kReshape, {x}, {{"shape", shape.list()}});
@@ -85,6 +97,10 @@ std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos) {
 
 Value all_reduce(Value x) {
   return x.builder().apply_one(kAllReduce, {x});
+}
+
+Value all_gather(Value x, std::int64_t replicas) {
+  return x.builder().apply_one(kAllGather, {x}, {{"replicas", replicas}});
 }
 
 }  // namespace troupe

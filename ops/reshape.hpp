@@ -24,4 +24,8 @@ std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos);
 /// The sum of x over all replicas, in place of x. Only a communicator can run it.
 Value all_reduce(Value x);
 
+/// x (any dtype, not derived from the batch) of all replicas, of which there are so many: [replicas, shape of x...].
+/// Only a communicator can run it.
+Value all_gather(Value x, std::int64_t replicas);
+
 }  // namespace troupe

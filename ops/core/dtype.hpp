@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Element type of a tensor. The 16-bit floats exist as types; no CPU kernel computes in them yet.
+/// Element type of a tensor. The 16-bit floats travel, can be cast and summed; no other CPU kernel computes in them.
 enum class DType : std::uint8_t { float32, int32, int64, uint8, float16, bfloat16 };
 
 /// Bytes of one element.

@@ -25,6 +25,13 @@ Shape Shape::with_rows(std::int64_t rows) const {
   return concrete;
 }
 
+Shape Shape::with_first(std::int64_t size) const {
+  if (rank_ == 0) throw Error("shape", "a scalar has no leading size");
+  Shape other = *this;
+  other.sizes_[0] = size;
+  return other;
+}
+
 std::int64_t Shape::elements() const {
   if (has_batch()) throw Error("shape", to_string(*this) + " has no number of elements before the batch is known");
   std::int64_t product = 1;

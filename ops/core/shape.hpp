@@ -34,6 +34,8 @@ class Shape {
   bool has_batch() const { return rank_ > 0 && sizes_[0] == kBatch; }
   /// The same shape with `rows` in place of a symbolic leading size.
   Shape with_rows(std::int64_t rows) const;
+  /// The same shape with another leading size. Throws Error if it has none.
+  Shape with_first(std::int64_t size) const;
   /// Number of elements; 1 for a scalar. Throws if the shape is symbolic or the product leaves 63 bits.
   std::int64_t elements() const;
   /// Number of elements of one row: the product of all sizes but the first.

@@ -84,6 +84,11 @@ Tensor::Body* Tensor::only_handle_of() const {
   return const_cast<Body*>(probe.get());
 }
 
+Tensor Tensor::rows(std::int64_t first, std::int64_t count) const {
+  const auto row_bytes = static_cast<std::size_t>(shape().row_elements()) * size_of(dtype());
+  return view(shape().with_first(count), static_cast<std::size_t>(first) * row_bytes);
+}
+
 void Tensor::view_into(Tensor& view, const Shape& shape, DType dtype, std::size_t byte_offset) const {
   if (auto* body = view.only_handle_of(); body != nullptr && body != body_.get())
     fill_view(*body, shape, dtype, byte_offset);

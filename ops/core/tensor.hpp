@@ -53,6 +53,8 @@ class Tensor {
   Tensor view(const Shape& shape, std::size_t byte_offset = 0) const;
   /// As above, with another element type.
   Tensor view(const Shape& shape, DType dtype, std::size_t byte_offset) const;
+  /// The memory of some rows, along the first axis.
+  Tensor rows(std::int64_t first, std::int64_t count) const;
   /// As above, in place of a handle that may hold an older view: nothing is allocated if it is that one's only handle.
   void view_into(Tensor& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
   /// Lets go of the memory until the next view_into() this handle, without which it must not be used.

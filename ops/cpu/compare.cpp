@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "troupe/ops/core/half.hpp"
 #include "troupe/ops/cpu/broadcast.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
@@ -24,6 +25,14 @@ decltype(auto) with_type(DType dtype, F f) {
   }
 }
 
+/// As above, of any dtype.
+template <class F>
+decltype(auto) with_any_type(DType dtype, F f) {
+  if (dtype == DType::float16) return f(static_cast<Float16*>(nullptr));
+  if (dtype == DType::bfloat16) return f(static_cast<BFloat16*>(nullptr));
+  return with_type(dtype, f);
+}
+
 template <class T>
 T* elements(const Tensor& tensor) {
   return reinterpret_cast<T*>(tensor.address());
@@ -45,9 +54,14 @@ std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
   });
 }
 
+template <class T>
+constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+
 /// A number as another type: see cast in ops/compare.hpp.
 template <class To, class From>
 To cast_number(From x) {
+  if constexpr (kIsHalf<From>) return cast_number<To>(static_cast<float>(x));
+  if constexpr (kIsHalf<To> && !kIsHalf<From>) return To(static_cast<float>(x));
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (!(x == x)) return 0;
     // The limits as numbers of the other type; the upper one may be rounded up, beyond the range.
@@ -57,7 +71,30 @@ To cast_number(From x) {
     if (std::cmp_less(x, std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     if (std::cmp_greater(x, std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
   }
-  return static_cast<To>(x);
+  if constexpr (!kIsHalf<From> && !kIsHalf<To>) return static_cast<To>(x);
+}
+
+TROUPE_SIMD_CLONES void narrow(std::int64_t n, const float* x, Float16* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = Float16(x[i]);
+}
+TROUPE_SIMD_CLONES void narrow(std::int64_t n, const float* x, BFloat16* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = BFloat16(x[i]);
+}
+TROUPE_SIMD_CLONES void widen(std::int64_t n, const Float16* x, float* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]);
+}
+TROUPE_SIMD_CLONES void widen(std::int64_t n, const BFloat16* x, float* y) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]);
+}
+
+template <class To, class From>
+void cast_all(std::int64_t n, const From* x, To* y) {
+  if constexpr (kIsHalf<To> && std::is_same_v<From, float>)
+    narrow(n, x, y);
+  else if constexpr (kIsHalf<From> && std::is_same_v<To, float>)
+    widen(n, x, y);
+  else
+    for (std::int64_t i = 0; i < n; ++i) y[i] = cast_number<To>(x[i]);
 }
 
 }  // namespace
@@ -90,14 +127,12 @@ std::unique_ptr<Kernel> make_where(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_cast(const OpCall& call) {
-  return with_type(call.inputs[0].dtype, [&](auto* from_type) {
-    return with_type(call.outputs[0].dtype, [&](auto* to_type) {
+  return with_any_type(call.inputs[0].dtype, [&](auto* from_type) {
+    return with_any_type(call.outputs[0].dtype, [&](auto* to_type) {
       using From = std::remove_pointer_t<decltype(from_type)>;
       using To = std::remove_pointer_t<decltype(to_type)>;
-      return function_kernel([](Inputs in, Outputs out) {
-        const auto* x = elements<From>(in[0]);
-        for (std::int64_t i = 0; i < out[0].elements(); ++i) elements<To>(out[0])[i] = cast_number<To>(x[i]);
-      });
+      return function_kernel(
+          [](Inputs in, Outputs out) { cast_all(out[0].elements(), elements<From>(in[0]), elements<To>(out[0])); });
     });
   });
 }

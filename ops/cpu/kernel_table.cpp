@@ -57,6 +57,7 @@ constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kScatterAdd, make_scatter_add},
     {&kOneHot, make_one_hot},
     {&kArgmax, make_argmax},
+    {&kOrthonormalize, make_orthonormalize},
     {&kTopK, make_top_k},
     {&kTopKGrad, make_top_k_grad},
     {&kCumulativeSum, make_cumulative_sum},

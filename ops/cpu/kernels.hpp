@@ -56,6 +56,7 @@ std::unique_ptr<Kernel> make_gather(const OpCall& call);
 std::unique_ptr<Kernel> make_scatter_add(const OpCall& call);
 std::unique_ptr<Kernel> make_one_hot(const OpCall& call);
 std::unique_ptr<Kernel> make_argmax(const OpCall& call);
+std::unique_ptr<Kernel> make_orthonormalize(const OpCall& call);
 std::unique_ptr<Kernel> make_top_k(const OpCall& call);
 std::unique_ptr<Kernel> make_top_k_grad(const OpCall& call);
 std::unique_ptr<Kernel> make_cumulative_sum(const OpCall& call);

@@ -4,6 +4,7 @@
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/cpu/row_sparse.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/ops/nn/schedule.hpp"
 
@@ -125,7 +126,7 @@ std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
   const bool has_velocity = call.outputs.size() == 2;
   const std::size_t gradient = call.outputs.size();
   const Condition condition{call.inputs.size() > gradient + (clipped ? 3 : 2)};
-  return function_kernel([=](Inputs in, Outputs out) {
+  auto update = function_kernel([=](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
     const auto rate = floats(in[gradient + 1])[0];
     const auto factor = clipped ? floats(in[gradient + 2])[0] : 1.0F;
@@ -136,6 +137,7 @@ std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
     else
       sgd(n, p, floats(in[gradient]), rate, factor, rule.weight_decay);
   });
+  return of_rows_with_gradient(call, gradient, std::move(update));
 }
 
 namespace {
@@ -168,16 +170,17 @@ std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
   auto rule = adam_rule(call);
   const auto decay = rule.weight_decay;
   if (decoupled) rule.weight_decay = 0.0F;
-  return function_kernel([=, bias = BiasCorrection(call)](Inputs in, Outputs out) {
+  auto update = function_kernel([=, bias = BiasCorrection(call)](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
-    const auto update = number_of_update(in[5]);
+    const auto number = number_of_update(in[5]);
     const auto lr = floats(in[4])[0];
-    const auto rate = static_cast<double>(lr) / (1.0 - std::pow(bias.beta1, update));
+    const auto rate = static_cast<double>(lr) / (1.0 - std::pow(bias.beta1, number));
     const auto factor = clipped ? floats(in[6])[0] : 1.0F;
     if (decoupled) shrink(out[0].elements(), mutable_floats(out[0]), lr * decay);
     adam(out[0].elements(), mutable_floats(out[0]), mutable_floats(out[1]), mutable_floats(out[2]), floats(in[3]),
-         static_cast<float>(rate), static_cast<float>(bias.of_root(update)), factor, rule);
+         static_cast<float>(rate), static_cast<float>(bias.of_root(number)), factor, rule);
   });
+  return of_rows_with_gradient(call, 3, std::move(update));
 }
 
 std::unique_ptr<Kernel> make_lamb_update(const OpCall& call) {
@@ -201,11 +204,12 @@ std::unique_ptr<Kernel> make_squares_update(const OpCall& call) {
   const Condition condition{call.inputs.size() > (clipped ? 5 : 4)};
   const SquaresRule rule{option(call, "keep"), option(call, "add"), option(call, "epsilon"),
                          option(call, "weight_decay")};
-  return function_kernel([=](Inputs in, Outputs out) {
+  auto update = function_kernel([=](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
     squares_step(out[0].elements(), mutable_floats(out[0]), mutable_floats(out[1]), floats(in[2]), floats(in[3])[0],
                  clipped ? floats(in[4])[0] : 1.0F, rule);
   });
+  return of_rows_with_gradient(call, 2, std::move(update));
 }
 
 std::unique_ptr<Kernel> make_assign(const OpCall& call) {

@@ -20,6 +20,12 @@ Graph eliminate_dead_code(const Graph& graph) {
   return std::move(rewrite).finish();
 }
 
+Graph without_outputs(const Graph& graph) {
+  Rewrite rewrite(graph);
+  for (const auto& node : graph.nodes()) rewrite.copy(node);
+  return std::move(rewrite).finish_without_outputs();
+}
+
 Graph without_all_reduce(const Graph& graph) {
   Rewrite rewrite(graph);
   for (const auto& node : graph.nodes())

@@ -102,8 +102,26 @@ Value GraphBuilder::parameter(const std::string& name, const Shape& shape, Initi
       {shape, DType::float32});
 }
 
+Value GraphBuilder::row_sparse_parameter(const std::string& name, const Shape& shape, Initializer initializer) {
+  if (shape.rank() == 0 || shape.has_batch())
+    throw Error("graph", "row-sparse parameter '" + name + "' needs rows, and not those of the batch");
+  Node node{.op = &kParameter, .name = scope_ + name, .initializer = std::move(initializer), .trainable = true};
+  node.attributes = node.attributes.with(kRowSparse, true);
+  return add_source(std::move(node), {shape, DType::float32});
+}
+
+bool GraphBuilder::is_row_sparse(const Node& node) {
+  return node.is(kParameter) && node.attributes.has(kRowSparse);
+}
+
 Value GraphBuilder::state(const std::string& name, const Shape& shape, Initializer initializer) {
   return add_source({.op = &kParameter, .name = name, .initializer = std::move(initializer)}, {shape, DType::float32});
+}
+
+Value GraphBuilder::replica_state(const std::string& name, const Shape& shape, Initializer initializer) {
+  Node node{.op = &kParameter, .name = name, .initializer = std::move(initializer)};
+  node.attributes = node.attributes.with(kPerReplica, true);
+  return add_source(std::move(node), {shape, DType::float32});
 }
 
 Value GraphBuilder::buffer(const std::string& name, const Shape& shape, Initializer initializer) {

@@ -15,6 +15,10 @@ namespace troupe {
 
 using ValueId = std::int32_t;
 inline constexpr ValueId kNoValue = -1;
+/// The attribute of row-sparse parameters and of their updates.
+inline constexpr const char* kRowSparse = "row_sparse";
+/// The attribute of states that every replica has for itself.
+inline constexpr const char* kPerReplica = "per_replica";
 
 /// One op applied to values.
 struct Node {
@@ -119,8 +123,16 @@ class GraphBuilder {
   /// n-th stream of random start values, so make them in a fixed order: not as operands of one expression, which C++
   /// may evaluate in any order.
   Value parameter(const std::string& name, const Shape& shape, Initializer initializer);
+  /// As above, of a table of rows [N, ...]: a row whose gradient is zero in a step keeps its value and its optimizer
+  /// state in that step, whatever the optimizer would do. So only rows that a batch reads have to be there.
+  Value row_sparse_parameter(const std::string& name, const Shape& shape, Initializer initializer);
+  /// Whether a node is such a parameter.
+  static bool is_row_sparse(const Node& node);
   /// A value that outlives the step and is not trained, such as a velocity. The name is used as it is.
   Value state(const std::string& name, const Shape& shape, Initializer initializer);
+  /// A state that every replica has for itself: what one has is not brought to others, nor saved with a model. After a
+  /// failure it starts anew. The name is used as it is.
+  Value replica_state(const std::string& name, const Shape& shape, Initializer initializer);
   /// A state of a model, such as a running mean, that is kept beside the parameters. The name gets the scope in front.
   Value buffer(const std::string& name, const Shape& shape, Initializer initializer);
   /// The value that a buffer has after a step, in training. It must be the same on all replicas. Throws Error if the

@@ -14,6 +14,7 @@ extern const OpDef kAllFinite, kAtLeast, kCheckFinite, kControlDependency;
 extern const OpDef kReshape, kViewAt, kPack;
 extern const OpDef kSlice, kPad, kConcat, kSliceRows, kSliceRowsGrad, kRowsOfPart, kTranspose;
 extern const OpDef kGather, kScatterAdd, kOneHot;
+extern const OpDef kOrthonormalize;
 extern const OpDef kArgmax, kTopK, kTopKGrad, kCumulativeSum;
 extern const OpDef kReduceSum, kReduceMean, kReduceMax, kReduceMin, kReduceVariance;
 extern const OpDef kBroadcastTo, kBatchMean, kBatchMeanGrad;
@@ -29,6 +30,6 @@ extern const OpDef kCountCorrect;
 extern const OpDef kLearningRate, kStepNumber, kTableRate, kGlobalNormFactor;
 extern const OpDef kSgdUpdate, kAdamUpdate, kLambUpdate, kSquaresUpdate;
 extern const OpDef kAssign, kAccumulation, kAccumulate, kAverage;
-extern const OpDef kAllReduce;
+extern const OpDef kAllReduce, kAllGather;
 
 }  // namespace troupe

@@ -112,6 +112,7 @@ std::span<const OpDef* const> built_in_ops() {
                                   &kSoftCrossEntropy,
                                   &kSoftCrossEntropyGrad,
                                   &kCountCorrect,
+                                  &kOrthonormalize,
                                   &kLearningRate,
                                   &kStepNumber,
                                   &kTableRate,
@@ -124,7 +125,8 @@ std::span<const OpDef* const> built_in_ops() {
                                   &kAccumulation,
                                   &kAccumulate,
                                   &kAverage,
-                                  &kAllReduce};
+                                  &kAllReduce,
+                                  &kAllGather};
   return kOps;
 }
 

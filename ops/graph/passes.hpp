@@ -22,6 +22,9 @@ Graph fuse_batch_norm(const Graph& graph);
 /// All of the above, for a forward graph whose gradient is taken afterwards.
 Graph optimize_forward(const Graph& graph);
 
+/// The same nodes and no outputs.
+Graph without_outputs(const Graph& graph);
+
 /// Sums over all replicas become what is summed: the graph of a replica that is the only one.
 Graph without_all_reduce(const Graph& graph);
 

@@ -28,6 +28,10 @@ void Rewrite::copy(const Node& node, std::span<const ValueId> old_inputs, const 
   for (std::size_t i = 0; i < old_outputs.size(); ++i) map(old_outputs[i], outputs[i]);
 }
 
+Graph Rewrite::finish_without_outputs() && {
+  return std::move(builder_).build();
+}
+
 Graph Rewrite::finish() && {
   for (const auto& named : old_.outputs()) builder_.output(named.name, mapped(named.value));
   return std::move(builder_).build();

@@ -16,11 +16,14 @@ class Rewrite {
   void map(ValueId old, Value replacement) { map_[old] = replacement; }
   /// Copies the node with its inputs mapped, with changed attributes if given.
   void copy(const Node& node);
+  /// For nodes that the old graph does not have.
+  GraphBuilder& builder() { return builder_; }
   void copy(const Node& node, std::span<const ValueId> old_inputs, const Attributes& attributes,
             std::span<const ValueId> old_outputs);
 
   /// The new graph, with the outputs of the old one.
   Graph finish() &&;
+  Graph finish_without_outputs() &&;
 
  private:
   const Graph& old_;

@@ -100,6 +100,15 @@ Optimizer Optimizer::averaging(double decay) const {
   return changed;
 }
 
+Optimizer Optimizer::renamed(const std::function<std::string(const std::string&)>& known) const {
+  auto changed = *this;
+  for (auto& group : changed.groups_) {
+    group.has = [has = group.has, known](const std::string& name) { return has(known(name)); };
+    for (auto& own : group.own) own = own.renamed(known);
+  }
+  return changed;
+}
+
 const Optimizer::Group* Optimizer::group_of(const std::string& name) const {
   for (const auto& group : groups_)
     if (group.has(name)) return &group;

@@ -35,6 +35,10 @@ class Optimizer {
   /// 1 - decay times the value before the update; at first the value itself.
   Optimizer averaging(double decay) const;
 
+  /// The same for a graph in which parameters have other names than the filters of the groups know: `known` gives
+  /// those.
+  Optimizer renamed(const std::function<std::string(const std::string&)>& known) const;
+
   /// False if the parameter is frozen.
   bool trains(const std::string& name) const;
 

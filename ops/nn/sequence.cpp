@@ -82,7 +82,10 @@ Value gru_step(Value inputs, Value hidden, const GruWeights& recurrent) {
 
 Value Embedding::operator()(Value x) const {
   if (rows < 1 || units < 1) throw Error("embedding", "needs at least one row and one unit");
-  return gather(x.builder().parameter("weights", {rows, units}, initializer), x);
+  auto& builder = x.builder();
+  return gather(row_sparse ? builder.row_sparse_parameter("weights", {rows, units}, initializer)
+                           : builder.parameter("weights", {rows, units}, initializer),
+                x);
 }
 
 Value PositionEmbedding::operator()(Value x) const {

@@ -4,12 +4,14 @@
 
 namespace troupe {
 
-/// A trained vector for each of `rows` numbers: int32 or int64 [...] -> [..., units].
+/// A trained vector for each of `rows` numbers: int32 or int64 [...] -> [..., units]. With `row_sparse` only vectors
+/// that a batch reads are updated, see GraphBuilder::row_sparse_parameter; strategies with servers then send no others.
 struct Embedding {
   static constexpr const char* kName = "embedding";
   std::int64_t rows;
   std::int64_t units;
   Initializer initializer = Initializer::normal(0.02);
+  bool row_sparse = false;
 
   Value operator()(Value x) const;
 };

@@ -9,7 +9,8 @@ namespace {
 
 // Inputs of an update: the parameter, its states, the gradient, the learning rate, (with a number of the update: the
 // batch info), if the attribute `clipped` is set a factor, and optionally a flag, unless which is above 0 nothing
-// changes. Outputs: the parameter and its states, in place.
+// changes. With the attribute `row_sparse` nothing changes in rows whose gradient is zero. Outputs: the parameter and
+// its states, in place.
 std::vector<TensorInfo> infer_update(const OpInputs& inputs, std::size_t states, bool numbered) {
   const std::size_t clipped = inputs.attributes.flag("clipped") ? 1 : 0;
   const auto required = 3 + states + (numbered ? 1 : 0) + clipped;
@@ -44,6 +45,7 @@ void add_update(const OpDef& op, const UpdateInputs& in, std::initializer_list<c
                 const Attributes& attributes) {
   auto& builder = in.parameter.builder();
   const auto name = builder.graph().producer(in.parameter.id()).name;
+  const bool row_sparse = GraphBuilder::is_row_sparse(builder.graph().producer(in.parameter.id()));
   std::vector<Value> inputs{in.parameter};
   for (const auto* state : states)
     inputs.push_back(builder.state(name + "/" + state, in.parameter.shape(), Initializer::zeros()));
@@ -51,7 +53,8 @@ void add_update(const OpDef& op, const UpdateInputs& in, std::initializer_list<c
   if (numbered) inputs.push_back(in.batch_info);
   if (in.factor.valid()) inputs.push_back(in.factor);
   if (in.apply_if.valid()) inputs.push_back(in.apply_if);
-  builder.apply(op, inputs, attributes.with("clipped", in.factor.valid()));
+  const auto all = attributes.with("clipped", in.factor.valid());
+  builder.apply(op, inputs, row_sparse ? all.with(kRowSparse, true) : all);
 }
 
 template <class Rule>
@@ -99,6 +102,9 @@ void AdamW::update(const UpdateInputs& in) const {
 }
 
 void Lamb::update(const UpdateInputs& in) const {
+  const auto& node = in.parameter.builder().graph().producer(in.parameter.id());
+  if (GraphBuilder::is_row_sparse(node))
+    throw Error("lamb", "takes the size of a whole parameter, and so cannot update some rows of '" + node.name + "'");
   add_update(kLambUpdate, in, {"m", "v"}, true, adam_attributes(*this, "lamb"));
 }
 

@@ -49,6 +49,11 @@ std::vector<Misuse> view_and_reduce_misuses() {
       {"pack", {f32({3}), i32({3})}},
       {"pack", {f32({3}), f32({kBatch, 3})}},
       {"all_reduce", {f32({kBatch, 3})}},
+      {"all_gather", {f32({kBatch, 3})}, {{"replicas", std::int64_t{2}}}},
+      {"all_gather", {f32({3})}, {{"replicas", std::int64_t{0}}}},
+      {"orthonormalize", {f32({3})}},
+      {"orthonormalize", {f32({kBatch, 3})}},
+      {"orthonormalize", {i32({2, 3})}},
       {"reduce_sum", {f32({2, 3})}, {{"axes", List{2}}}},
       {"reduce_sum", {f32({2, 3})}, {{"axes", List{1, 1}}}},
       {"reduce_sum", {f32({2, 3})}, {{"axes", List{-1}}}},
@@ -161,13 +166,10 @@ std::vector<Misuse> math_misuses() {
     all.push_back({op, {{{4}, DType::bfloat16}, {{4}, DType::bfloat16}}});
   }
   const TensorInfo mask{{4}, DType::uint8};
-  const auto to = [](DType dtype) { return Attributes{{"dtype", static_cast<std::int64_t>(dtype)}}; };
   for (auto& misuse : std::vector<Misuse>{{"clip", {f32({4})}, {{"least", 1.0}, {"most", 0.0}}},
                                           {"where", {f32({4}), f32({4}), f32({4})}},
                                           {"where", {mask, i32({4}), i32({4})}},
                                           {"where", {mask, f32({3}), f32({4})}},
-                                          {"cast", {{{4}, DType::float16}}, to(DType::float32)},
-                                          {"cast", {f32({4})}, to(DType::bfloat16)},
                                           {"cast", {f32({4})}, {{"dtype", std::int64_t{77}}}}})
     all.push_back(std::move(misuse));
   return all;

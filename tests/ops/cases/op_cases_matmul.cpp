@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cmath>
 
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/matmul.hpp"
+#include "troupe/ops/orthonormalize.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -79,6 +81,36 @@ OpCase linear_over_leading_axes() {
       });
 }
 
+/// By the Cholesky factor of x' x: another way than the kernel's.
+Array orthonormal(const Array& x) {
+  const auto m = static_cast<std::size_t>(x.sizes[0]), n = static_cast<std::size_t>(x.sizes[1]);
+  std::vector<double> factor(n * n);
+  Array y(x.sizes);
+  for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t k = j; k < n; ++k) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < m; ++i) sum += x.data[i * n + j] * x.data[i * n + k];
+      for (std::size_t i = 0; i < j; ++i) sum -= factor[i * n + j] * factor[i * n + k];
+      factor[j * n + k] = j == k ? std::sqrt(sum) : sum / factor[j * n + j];
+    }
+  for (std::size_t row = 0; row < m; ++row)
+    for (std::size_t j = 0; j < n; ++j) {
+      double left = x.data[row * n + j];
+      for (std::size_t i = 0; i < j; ++i) left -= y.data[row * n + i] * factor[i * n + j];
+      y.data[row * n + j] = left / factor[j * n + j];
+    }
+  return y;
+}
+
+OpCase orthonormal_case(std::int64_t m, std::int64_t n) {
+  auto made = exact_case(
+      "orthonormalize " + std::to_string(m) + " x " + std::to_string(n), {{{m, n}}},
+      [](const Values& x) { return Values{orthonormalize(x[0])}; },
+      [](const Arrays& in) { return Arrays{orthonormal(in[0])}; });
+  made.tolerance = 1e-4;
+  return made;
+}
+
 // Eighths and a bias off their grid keep the sums exact and away from zero, so that relu decides alike everywhere.
 OpCase relu_case(const std::string& name, std::vector<CaseInput> inputs, std::function<Values(const Values&)> build) {
   const bool smooth = inputs.size() == 3;
@@ -120,6 +152,7 @@ std::vector<OpCase> matmul_cases() {
   cases.push_back(outer_case({kBatch, 3, 4}, {kBatch, 3, 5}));
   cases.push_back(outer_case({kBatch, 4}, {kBatch, 5}));
   cases.push_back(outer_case({2, 2, 2, 3}, {2, 2, 2, 4}));
+  for (const auto& [m, n] : {std::pair{1, 1}, {7, 1}, {9, 3}, {40, 4}}) cases.push_back(orthonormal_case(m, n));
   cases.push_back(linear_over_leading_axes());
   cases.back().pass = fuse_bias_and_activation;
   const CaseInput x{{kBatch, 20}, Draw::eighths}, weights{{20, 9}, Draw::eighths}, bias{{9}, Draw::off_grid};
