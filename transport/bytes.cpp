@@ -20,6 +20,13 @@ std::string ByteReader::get_text(std::size_t limit) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::span<const std::byte> ByteReader::get_bytes(std::uint64_t elements, std::size_t size) {
+  if (elements > bytes_.size() / size)
+    throw Error(place_, std::to_string(elements) + " elements are needed but " + std::to_string(bytes_.size()) +
+                            " bytes are left");
+  return next(static_cast<std::size_t>(elements) * size);
+}
+
 std::span<const std::byte> ByteReader::next(std::size_t count) {
   if (count > bytes_.size())
     throw Error(place_, std::to_string(count) + " bytes are needed but " + std::to_string(bytes_.size()) + " are left");

@@ -21,6 +21,8 @@ class ByteWriter {
   /// A text of at most `limit` bytes: what is longer is cut.
   void put_text(const std::string& text, std::size_t limit);
 
+  void put_bytes(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+
   std::size_t size() const { return bytes_.size(); }
   std::span<const std::byte> view() const { return bytes_; }
   std::vector<std::byte> take() && { return std::move(bytes_); }
@@ -45,6 +47,8 @@ class ByteReader {
     return static_cast<T>(value);
   }
   std::string get_text(std::size_t limit);
+  /// So many elements of so many bytes, valid as long as what is read.
+  std::span<const std::byte> get_bytes(std::uint64_t elements, std::size_t size);
 
   bool at_end() const { return bytes_.empty(); }
 

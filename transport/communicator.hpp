@@ -52,7 +52,7 @@ class Communicator {
 };
 
 /// A group of `size` ranks within this process. Element r is rank r's end; it may be used on any one thread at a time.
-/// Float32, int32 and int64 tensors can be summed.
+/// Float32, int32, int64, float16 and bfloat16 tensors can be summed; the 16-bit ones are rounded after every addition.
 std::vector<std::shared_ptr<Communicator>> make_local_group(int size);
 
 /// One rank of a group whose ranks may live in different parts of a plan, each pair joined by a separate link.

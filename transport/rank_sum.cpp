@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "troupe/ops/core/half.hpp"
 #include "troupe/ops/core/simd_clones.hpp"
 
 namespace troupe {
@@ -29,6 +30,13 @@ TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const std::int64_t* from, std
   copy_or_add_typed(n, from, sum, add);
 }
 
+TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const Float16* from, Float16* sum, bool add) {
+  copy_or_add_typed(n, from, sum, add);
+}
+TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const BFloat16* from, BFloat16* sum, bool add) {
+  copy_or_add_typed(n, from, sum, add);
+}
+
 // Chunk by chunk in a separate buffer: the output may be the place of an input that is yet to be read.
 template <class T>
 void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, T* output) {
@@ -51,6 +59,10 @@ void with_element_type(DType dtype, Function function) {
       return function(std::int32_t{});
     case DType::int64:
       return function(std::int64_t{});
+    case DType::float16:
+      return function(Float16{});
+    case DType::bfloat16:
+      return function(BFloat16{});
     default:
       throw Error("all_reduce", "there is no sum of " + std::string(name_of(dtype)));
   }

@@ -1,9 +1,11 @@
 #include "troupe/transport/communicator.hpp"
 
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/half.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/transport/groups.hpp"
 
@@ -33,6 +35,31 @@ TEST_CASE("all_reduce sums in rank order, to the bit, or in an order of its own 
       }
     }
   }
+}
+
+TEST_CASE("16-bit numbers are summed, rounded after every addition") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  constexpr std::int64_t kCount = 5003;
+  constexpr int kRanks = 3;
+  on_ranks(kind.make(kRanks), [&](Communicator& communicator) {
+    const auto tensor_of = [](int rank) {
+      Tensor tensor({kCount}, DType::bfloat16);
+      const auto wide = numbers(kCount, rank);
+      for (std::size_t i = 0; i < kCount; ++i) tensor.mutable_data<BFloat16>()[i] = BFloat16(wide.data<float>()[i]);
+      return tensor;
+    };
+    const auto tensor = tensor_of(communicator.rank());
+    communicator.all_reduce(tensor)->wait(kLimit);
+    const auto first = tensor_of(0), second = tensor_of(1), third = tensor_of(2);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      auto sum = first.data<BFloat16>()[i];
+      sum += second.data<BFloat16>()[i];
+      sum += third.data<BFloat16>()[i];
+      const auto distance = static_cast<float>(tensor.data<BFloat16>()[i]) - static_cast<float>(sum);
+      if (std::abs(distance) > (kind.canonical ? 0.0F : 0.02F)) throw Error("test", "a sum is wrong");
+    }
+  });
 }
 
 TEST_CASE("sums of several chunks") {

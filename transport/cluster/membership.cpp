@@ -74,11 +74,20 @@ void Membership::beat(std::unique_lock<std::mutex>& lock) {
   send_to_all(frame_of(kAlive, progress), lock);
 }
 
-/// Without the lock: the other end of a link may be in this process, and its callback takes a lock of its own.
 void Membership::send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock) {
+  send_to(links_to_all(), frame, lock);
+}
+
+std::vector<std::shared_ptr<Link>> Membership::links_to_all() const {
   std::vector<std::shared_ptr<Link>> links;
   for (const auto& [rank, peer] : peers_)
     if (!gone_.contains(rank)) links.push_back(peer.link);
+  return links;
+}
+
+/// Without the lock: the other end of a link may be in this process, and its callback takes a lock of its own.
+void Membership::send_to(const std::vector<std::shared_ptr<Link>>& links, const Frame& frame,
+                         std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (const auto& link : links) link->send(frame);
   lock.lock();
@@ -198,25 +207,25 @@ FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePt
 void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
   if (lost_ || gone_.contains(failure->rank)) return;
   const bool can_go_on = failure->rank != options_.rank && expendable_.contains(failure->rank);
-  if (!can_go_on) lost_ = failure;
+  const auto links = links_to_all();  // to the one that is lost, too
+  if (can_go_on) {
+    gone_.insert(failure->rank);
+    going_.insert(failure->rank);
+  } else {
+    lost_ = failure;
+  }
+  // Whoever asks to be told while the lock is given up is told at once.
+  const auto callbacks = can_go_on ? decltype(on_lost_)() : on_lost_;
   auto frame = frame_of(kLost);
   frame.payload = failure_payload(*failure);
-  send_to_all(frame, lock);
-  if (can_go_on) return go_on_without(failure, lock);
-  const auto callbacks = on_lost_;
+  send_to(links, frame, lock);
   changed_.notify_all();
   lock.unlock();
+  if (can_go_on && options_.on_gone) options_.on_gone(failure->rank, failure);
   for (const auto& callback : callbacks)
     if (const auto alive = callback.lock()) (*alive)(failure);
   lock.lock();
-}
-
-void Membership::go_on_without(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
-  gone_.insert(failure->rank);
-  changed_.notify_all();
-  lock.unlock();
-  if (options_.on_gone) options_.on_gone(failure->rank, failure);
-  lock.lock();
+  going_.erase(failure->rank);
 }
 
 void Membership::set_expendable(std::set<int> ranks) {
@@ -231,7 +240,7 @@ std::set<int> Membership::expendable() const {
 
 bool Membership::gone(int rank) const {
   std::lock_guard lock(mutex_);
-  return gone_.contains(rank);
+  return gone_.contains(rank) && !going_.contains(rank);
 }
 
 FailurePtr Membership::lost() const {

@@ -89,10 +89,12 @@ class Membership {
   void watch_link(Link& link);
   FailurePtr loss_in(const IncomingFrame& frame, int from) const;
   void beat(std::unique_lock<std::mutex>& lock);
+  std::vector<std::shared_ptr<Link>> links_to_all() const;
+  static void send_to(const std::vector<std::shared_ptr<Link>>& links, const Frame& frame,
+                      std::unique_lock<std::mutex>& lock);
   void send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock);
   void look_for_losses(std::unique_lock<std::mutex>& lock);
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
-  void go_on_without(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
   bool all_leaving() const;
   FailurePtr loss_of(int rank, const std::string& why, const FailurePtr& cause = nullptr) const;
 
@@ -103,6 +105,7 @@ class Membership {
   std::vector<std::weak_ptr<const OnLost>> on_lost_;
   FailurePtr lost_;
   std::set<int> expendable_, gone_;
+  std::set<int> going_;                   // gone, but not all here have been told
   std::map<int, std::set<int>> to_know_;  // by rank that comes back: those who have not heard of it
   bool woken_ = false;
   bool leaving_ = false, left_ = false;
