@@ -60,47 +60,81 @@ void check_in_place(const Plan& plan, const PlanActor& actor) {
   }
 }
 
-void check_parameters(const Plan& plan) {
-  std::map<ParameterRef, Device> known;
-  for (const auto& parameter : plan.parameters) known.emplace(parameter.ref, parameter.device);
-  std::map<ParameterRef, std::string> writers;
-  const auto expect_known = [&](const PlanActor& actor, const ParameterRef& ref) {
-    if (!known.contains(ref))
+/// Who writes which rows of which parameter of a plan.
+class ParameterUse {
+ public:
+  explicit ParameterUse(const Plan& plan) : plan_(plan) {
+    for (const auto& parameter : plan.parameters) known_.emplace(parameter.ref, &parameter);
+  }
+
+  void check() {
+    for (const auto& actor : plan_.actors) {
+      for (const auto& input : actor.inputs)
+        if (input.parameter) expect_known(actor, *input.parameter);
+      for (const auto& output : actor.outputs)
+        if (output.parameter) note_writer(actor, *output.parameter, {});
+      for (const auto& held : actor.parameters) check_held(actor, held);
+    }
+    for (const auto& actor : plan_.actors) {
+      for (const auto& input : actor.inputs)
+        if (input.parameter) expect_unwritten(actor, *input.parameter, {});
+      for (const auto& held : actor.parameters) expect_unwritten(actor, held.ref, held.rows);
+    }
+  }
+
+ private:
+  using Rows = std::optional<RowRange>;
+  struct Writer {
+    Rows rows;
+    const PlanActor* actor;
+  };
+
+  const PlanParameter& expect_known(const PlanActor& actor, const ParameterRef& ref) const {
+    const auto found = known_.find(ref);
+    if (found == known_.end())
       refuse(actor, "refers to parameter '" + ref.name + "' of replica " + std::to_string(ref.replica) +
                         ", which the plan does not have");
-  };
-  const auto note_writer = [&](const PlanActor& actor, const ParameterRef& ref) {
-    const auto [writer, is_new] = writers.try_emplace(ref, actor.name);
-    if (!is_new) refuse(actor, "writes parameter '" + ref.name + "', which '" + writer->second + "' writes too");
-  };
-  for (const auto& actor : plan.actors) {
-    for (const auto& input : actor.inputs)
-      if (input.parameter) expect_known(actor, *input.parameter);
-    for (const auto& output : actor.outputs) {
-      if (!output.parameter) continue;
-      expect_known(actor, *output.parameter);
-      note_writer(actor, *output.parameter);
-    }
-    for (const auto& [ref, written] : actor.parameters) {
-      if (actor.role != ActorRole::external) refuse(actor, "holds parameters but is not an external actor");
-      expect_known(actor, ref);
-      if (!is_host(known.at(ref)))
-        refuse(actor, "holds parameter '" + ref.name + "', which is on " + to_string(known.at(ref)));
-      if (written) note_writer(actor, ref);
-    }
+    return *found->second;
   }
-  // What one actor writes another may read by edges only, which order them.
-  const auto expect_unwritten = [&](const PlanActor& actor, const ParameterRef& ref) {
-    const auto writer = writers.find(ref);
-    if (writer != writers.end() && writer->second != actor.name)
-      refuse(actor, "reads parameter '" + ref.name + "', which '" + writer->second + "' writes at the same time");
-  };
-  for (const auto& actor : plan.actors) {
-    for (const auto& input : actor.inputs)
-      if (input.parameter) expect_unwritten(actor, *input.parameter);
-    for (const auto& [ref, written] : actor.parameters) expect_unwritten(actor, ref);
+
+  void check_held(const PlanActor& actor, const HeldParameter& held) {
+    if (actor.role != ActorRole::external) refuse(actor, "holds parameters but is not an external actor");
+    const auto& [ref, info, device, initializer, trainable, per_replica] = expect_known(actor, held.ref);
+    if (!is_host(device)) refuse(actor, "holds parameter '" + ref.name + "', which is on " + to_string(device));
+    const auto rows = info.shape.rank() == 0 ? 0 : info.shape[0];
+    if (held.rows && (held.rows->first < 0 || held.rows->count < 1 || held.rows->end() > rows))
+      refuse(actor, "holds rows " + std::to_string(held.rows->first) + " to " + std::to_string(held.rows->end() - 1) +
+                        " of parameter '" + ref.name + "', which is " + to_string(info));
+    if (held.written) note_writer(actor, held.ref, held.rows);
   }
-}
+
+  void note_writer(const PlanActor& actor, const ParameterRef& ref, const Rows& rows) {
+    expect_known(actor, ref);
+    auto& writers = writers_[ref];
+    if (const auto* other = writer_of(writers, rows))
+      refuse(actor, "writes parameter '" + ref.name + "', which '" + other->actor->name + "' writes too");
+    writers.push_back({rows, &actor});
+  }
+
+  static const Writer* writer_of(const std::vector<Writer>& writers, const Rows& rows) {
+    const auto found = std::ranges::find_if(
+        writers, [&](const Writer& writer) { return !rows || !writer.rows || rows->overlaps(*writer.rows); });
+    return found == writers.end() ? nullptr : &*found;
+  }
+
+  /// What one actor writes another may read by edges only, which order them.
+  void expect_unwritten(const PlanActor& actor, const ParameterRef& ref, const Rows& rows) const {
+    const auto writers = writers_.find(ref);
+    if (writers == writers_.end()) return;
+    for (const auto& writer : writers->second)
+      if (writer.actor != &actor && writer_of({writer}, rows) != nullptr)
+        refuse(actor, "reads parameter '" + ref.name + "', which '" + writer.actor->name + "' writes at the same time");
+  }
+
+  const Plan& plan_;
+  std::map<ParameterRef, const PlanParameter*> known_;
+  std::map<ParameterRef, std::vector<Writer>> writers_;
+};
 
 /// What is lost with a process must not be missed by the others.
 void check_expendable(const Plan& plan) {
@@ -156,7 +190,7 @@ void check_plan(const Plan& plan) {
     if (external) check_external(plan, actor);
     check_in_place(plan, actor);
   }
-  check_parameters(plan);
+  ParameterUse(plan).check();
   check_expendable(plan);
 }
 

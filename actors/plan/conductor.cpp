@@ -25,13 +25,21 @@ Conductor::Conductor(Plan& plan, std::string communicator, std::vector<Place> ra
 }
 
 ActorId Conductor::add_all_reduce(int index, int rank, const TensorInfo& info) {
+  return add("all_reduce", index, rank, {.info = info, .alias_of = 0});
+}
+
+ActorId Conductor::add_all_gather(int index, int rank, const TensorInfo& info) {
+  return add("all_gather", index, rank, {.info = info});
+}
+
+ActorId Conductor::add(const char* kind, int index, int rank, const PlanOutput& output) {
   PlanActor actor;
-  actor.name = "all_reduce" + std::to_string(index) + "@" + std::to_string(rank);
+  actor.name = kind + std::to_string(index) + "@" + std::to_string(rank);
   actor.role = ActorRole::collective;
   actor.place = host_side(ranks_.at(rank));
   actor.replica = rank;
-  actor.outputs.push_back({.info = info, .alias_of = 0});
-  actor.task = {"all_reduce", communicator_, {{"index", std::int64_t{index}}, {"rank", std::int64_t{rank}}}};
+  actor.outputs.push_back(output);
+  actor.task = {kind, communicator_, {{"index", std::int64_t{index}}, {"rank", std::int64_t{rank}}}};
   const auto id = plan_.add(std::move(actor));
   if (collectives_.size() <= static_cast<std::size_t>(index)) collectives_.resize(index + 1);
   collectives_[index].push_back({id, rank});
@@ -49,7 +57,8 @@ ActorId Conductor::add_conductor(std::size_t index, int process) {
     if (ranks_[part.rank].process == process) local.push_back(part.rank);
   actor.place = host_side(ranks_[local.front()]);
   actor.replica = static_cast<int>(local.front());
-  actor.task = {"begin_all_reduce", communicator_, {{"index", static_cast<std::int64_t>(index)}, {"ranks", local}}};
+  const auto& kind = plan_.actor(collectives_[index].front().actor).task.kind;
+  actor.task = {"begin_" + kind, communicator_, {{"index", static_cast<std::int64_t>(index)}, {"ranks", local}}};
   const auto conductor = plan_.add(std::move(actor));
   for (const auto& part : collectives_[index]) {
     if (ranks_[part.rank].process != process) continue;

@@ -18,6 +18,8 @@ class Conductor {
   /// Adds collective number `index` of a rank, an all-reduce in place of its input; the input must be connected first
   /// of all inputs. All ranks must add the same indices.
   ActorId add_all_reduce(int index, int rank, const TensorInfo& info);
+  /// As above, an all-gather; `info` is that of the result.
+  ActorId add_all_gather(int index, int rank, const TensorInfo& info);
   /// Adds the conductors, after every collective's input is connected. Throws Error if a rank lacks a collective.
   void finish();
 
@@ -26,6 +28,7 @@ class Conductor {
     ActorId actor;
     int rank;
   };
+  ActorId add(const char* kind, int index, int rank, const PlanOutput& output);
   ActorId add_conductor(std::size_t index, int process);
   void connect_ring(const std::vector<ActorId>& conductors);
 

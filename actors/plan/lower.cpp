@@ -72,11 +72,14 @@ class Lowering {
     made_by_[node.outputs[0]] = sent->second;
   }
 
-  ParameterRef ref_of(const Node& parameter) const { return {parameter.name, options_.replica}; }
+  ParameterRef ref_of(const Node& parameter) const {
+    const auto own = parameter.attributes.has(kPerReplica) ? "@" + std::to_string(options_.replica) : std::string();
+    return {parameter.name + own, options_.replica};
+  }
 
   void add_parameter(const Node& node) {
-    plan_.add_parameter(
-        {ref_of(node), graph_.info(node.outputs[0]), options_.place.device, node.initializer, node.trainable});
+    plan_.add_parameter({ref_of(node), graph_.info(node.outputs[0]), options_.place.device, node.initializer,
+                         node.trainable, node.attributes.has(kPerReplica)});
   }
 
   void add_actor(const Node& node) {
@@ -95,7 +98,7 @@ class Lowering {
 
   PlanActor make_op_actor(const Node& node) const {
     PlanActor actor;
-    actor.name = node.name + "@" + std::to_string(options_.replica);
+    actor.name = options_.prefix + node.name + "@" + std::to_string(options_.replica);
     actor.place = options_.place;
     actor.replica = options_.replica;
     OpCall call{node.op, node.attributes, {}, {}};
@@ -107,6 +110,7 @@ class Lowering {
         actor.outputs[0].pack_offsets.push_back(static_cast<std::size_t>(offset) * sizeof(float));
       actor.outputs[0].pack_offsets.pop_back();
     }
+    actor.alone = options_.alone;
     actor.task = {.kind = "op", .call = std::move(call)};
     return actor;
   }

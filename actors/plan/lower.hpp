@@ -18,6 +18,10 @@ struct LowerOptions {
   std::map<std::string, OutputRef> parameters = {};
   /// Buffers of every edge.
   std::int32_t capacity = 1;
+  /// In front of the names of the actors.
+  std::string prefix = {};
+  /// They are never contracted with others into a segment.
+  bool alone = false;
   /// Makes the actor of a collective node, whose input is connected afterwards. Needed if the graph has any.
   std::function<ActorId(Plan&, const Node&)> make_collective = {};
 };

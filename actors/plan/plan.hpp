@@ -26,6 +26,8 @@ struct PlanParameter {
   Device device;
   Initializer initializer;
   bool trainable = false;
+  /// A state that a replica has for itself: it is not brought to other processes, and starts anew after a failure.
+  bool per_replica = false;
 
   bool operator==(const PlanParameter&) const = default;
 };
@@ -90,8 +92,10 @@ using ExternalFactory = std::function<caf::actor(caf::actor_system&, SpawnContex
 /// A parameter of the plan that an external actor holds during a run.
 struct HeldParameter {
   ParameterRef ref;
-  /// It updates the parameter, which nobody else may write to.
+  /// It updates what it holds, which nobody else may write to.
   bool written = false;
+  /// Only these rows. Nothing: all of it.
+  std::optional<RowRange> rows = {};
 
   bool operator==(const HeldParameter&) const = default;
 };

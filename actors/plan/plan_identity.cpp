@@ -65,6 +65,11 @@ class PlanWriter {
   void add(const HeldParameter& parameter) {
     add(parameter.ref);
     add(parameter.written);
+    add(parameter.rows);
+  }
+  void add(const RowRange& rows) {
+    add(rows.first);
+    add(rows.count);
   }
   void add(const PlanParameter& parameter) {
     add(parameter.ref);
@@ -72,6 +77,7 @@ class PlanWriter {
     add(parameter.device);
     add(parameter.initializer);
     add(parameter.trainable);
+    add(parameter.per_replica);
   }
   void add(const PlanInput& input) {
     add(input.edge);

@@ -18,8 +18,10 @@ void write_actor(std::ostream& out, const Plan& plan, const PlanActor& actor) {
   if (!actor.task.attributes.entries().empty()) out << " (" << to_string(actor.task.attributes) << ")";
   if (!actor.task.subject.empty()) out << " of '" << actor.task.subject << "'";
   if (actor.rule == FiringRule::own) out << ", fires by its own rule";
-  for (const auto& parameter : actor.parameters)
-    out << (parameter.written ? ", writes '" : ", reads '") << parameter.ref.name << "'";
+  for (const auto& [ref, written, rows] : actor.parameters) {
+    out << (written ? ", writes '" : ", reads '") << ref.name << "'";
+    if (rows) out << " rows " << rows->first << " to " << rows->end() - 1;
+  }
   out << "\n";
   for (const auto& output : actor.outputs) {
     if (output.edge == kNone) continue;
@@ -40,7 +42,7 @@ void write_parameter(std::ostream& out, const PlanParameter& parameter) {
   out << "parameter " << parameter.ref.name << " of replica " << parameter.ref.replica << ": "
       << to_string(parameter.info) << " on " << to_string(parameter.device) << ", starts as "
       << kInitializers[static_cast<std::size_t>(parameter.initializer.kind)] << " " << parameter.initializer.value
-      << (parameter.trainable ? "" : ", not trained") << "\n";
+      << (parameter.trainable ? "" : ", not trained") << (parameter.per_replica ? ", of one replica" : "") << "\n";
 }
 
 }  // namespace

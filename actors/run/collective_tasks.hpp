@@ -14,14 +14,16 @@ namespace troupe {
 struct BegunCollective {
   ProgressListener on_progress;
   std::unique_ptr<Work> work;
+  /// What an all-gather fills; an all-reduce works in place.
+  Tensor gathered = {};
 };
 
-/// One rank's part of an all-reduce in place of its first input. The second input is the conductor's signal that it has
-/// begun; what this rank has to do for it is done here.
-class AllReduceTask final : public Task {
+/// One rank's part of a collective of its first input. The second input is the conductor's signal that it has begun;
+/// what this rank has to do for it is done here.
+class CollectiveTask final : public Task {
  public:
   /// `origin` says whose task it is, for the failure that the other ranks get.
-  AllReduceTask(std::shared_ptr<BegunCollective> begun, Failure origin)
+  CollectiveTask(std::shared_ptr<BegunCollective> begun, Failure origin)
       : begun_(std::move(begun)), origin_(std::move(origin)) {}
 
   void begin(const RunInfo& run, std::function<void()> wake) override;
@@ -36,26 +38,32 @@ class AllReduceTask final : public Task {
   Failure origin_;
 };
 
-/// The conductor's task: begins an all-reduce for the local ranks, input i being the tensor of `ranks[i]`.
-class BeginAllReduceTask final : public Task {
+/// The conductor's task: begins a collective for the local ranks, input i being the tensor of `ranks[i]`.
+class BeginCollectiveTask final : public Task {
  public:
   struct Rank {
     std::shared_ptr<Communicator> communicator;
     std::shared_ptr<BegunCollective> begun;
   };
+  enum class Kind { all_reduce, all_gather };
   /// `origin` as above.
-  BeginAllReduceTask(std::vector<Rank> ranks, Failure origin) : ranks_(std::move(ranks)), origin_(std::move(origin)) {}
+  BeginCollectiveTask(Kind kind, std::vector<Rank> ranks, Failure origin)
+      : kind_(kind), ranks_(std::move(ranks)), origin_(std::move(origin)) {}
 
   bool fire(const Firing& firing) override;
   /// A step that failed here will not come to its collective: no other rank must wait for it.
   void skip(const FailurePtr& failure) override;
 
  private:
+  void begin_for(const Rank& rank, const Tensor& input) const;
+
+  Kind kind_;
   std::vector<Rank> ranks_;
   Failure origin_;
 };
 
-std::unique_ptr<Task> make_all_reduce_task(const PlanActor& actor, SpawnContext& context);
+std::unique_ptr<Task> make_collective_task(const PlanActor& actor, SpawnContext& context);
 std::unique_ptr<Task> make_begin_all_reduce_task(const PlanActor& actor, SpawnContext& context);
+std::unique_ptr<Task> make_begin_all_gather_task(const PlanActor& actor, SpawnContext& context);
 
 }  // namespace troupe

@@ -25,6 +25,7 @@ Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<Paramet
   for (auto& ref : written) {
     auto& copy = state_->find(ref);
     copy.writer = borrower;
+    copy.begin_apart();
     const bool is_alone = std::ranges::find(alone, ref) != alone.end();
     lease.written_.push_back({std::move(ref), copy.counter->updates(), is_alone});
   }
@@ -34,7 +35,11 @@ Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<Paramet
 void Lease::give_back() {
   auto& state = *std::exchange(store_, nullptr)->state_;
   for (const auto& ref : read_) --state.find(ref).readers;
-  for (const auto& written : written_) state.find(written.ref).writer.clear();
+  for (const auto& written : written_) {
+    auto& copy = state.find(written.ref);
+    copy.writer.clear();
+    copy.end_apart();
+  }
 }
 
 void Lease::break_copies(const std::string& reason, bool abandoned, const std::set<int>& torn) {
@@ -45,8 +50,8 @@ void Lease::break_copies(const std::string& reason, bool abandoned, const std::s
     if (updates.size() > 1) broken.insert(replica);
   for (const auto& [ref, before, alone] : written_) {
     auto& copy = state.find(ref);
-    copy.abandoned = abandoned || copy.counter->abandoned();
-    if (!copy.counter->writing() && !copy.abandoned) continue;
+    copy.abandoned = abandoned || copy.may_be_written_some_day();
+    if (!copy.is_being_updated() && !copy.abandoned) continue;
     copy.broken = reason;
     if (!alone) broken.insert(ref.replica);
   }
@@ -69,7 +74,7 @@ void Lease::end_clean() {
   std::lock_guard lock(state.mutex);
   if (!written_.empty()) ++state.changes;
   for (const auto& written : written_)
-    if (auto& copy = state.find(written.ref); copy.counter->writing()) copy.broken = "an update of it has failed";
+    if (auto& copy = state.find(written.ref); copy.is_being_updated()) copy.broken = "an update of it has failed";
   give_back();
 }
 

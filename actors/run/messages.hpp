@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/calls/call_messages.hpp"
+#include "troupe/actors/run/held_parameters.hpp"
 #include "troupe/actors/run/run_status.hpp"
 #include "troupe/actors/run/task.hpp"
-#include "troupe/actors/run/update_counter.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/transport/failure.hpp"
@@ -107,13 +108,6 @@ struct OutputWire {
   std::string edge;
   std::vector<std::string> consumer_names;
   TensorInfo info;
-};
-
-/// A parameter that an external actor holds.
-struct HeldTensor {
-  Tensor tensor;
-  /// Null: it only reads.
-  std::shared_ptr<UpdateCounter> updates;
 };
 
 /// Who is at the other end of every edge. Sent once.
@@ -223,6 +217,11 @@ CAF_ADD_TYPE_ID(troupe, (troupe::WorkCompleted))
 CAF_ADD_TYPE_ID(troupe, (troupe::LinkReplaced))
 CAF_ADD_TYPE_ID(troupe, (troupe::Describe))
 CAF_ADD_TYPE_ID(troupe, (troupe::Stop))
+CAF_ADD_TYPE_ID(troupe, (troupe::CallScheduled))
+CAF_ADD_TYPE_ID(troupe, (troupe::CallOrdered))
+CAF_ADD_TYPE_ID(troupe, (troupe::CallEnded))
+CAF_ADD_TYPE_ID(troupe, (troupe::WorkerJoined))
+CAF_ADD_TYPE_ID(troupe, (troupe::WorkerLost))
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TensorReady)
@@ -244,3 +243,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkCompleted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LinkReplaced)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Describe)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Stop)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CallScheduled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CallOrdered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CallEnded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkerJoined)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkerLost)

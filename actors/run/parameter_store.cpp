@@ -41,6 +41,7 @@ void ParameterStore::add(const PlanParameter& wanted) {
     if (state_->newest_whole(known->second) == nullptr) throw Error("store", state_->describe_broken());
   }
   Parameter fresh{wanted.info, wanted.trainable, {}};
+  if (wanted.per_replica) fresh.own = wanted.initializer;
   auto& parameter = known != state_->parameters.end() ? known->second : fresh;
   if (wanted.trainable) state_->note_trained(wanted.ref.name);
   Copy copy;
@@ -63,7 +64,7 @@ std::vector<ParameterStore::Entry> ParameterStore::entries() const {
   for (const auto& name : state_->trained)
     if (const auto known = state_->parameters.find(name); known != state_->parameters.end()) add(name, known->second);
   for (const auto& [name, parameter] : state_->parameters)
-    if (!parameter.trainable) add(name, parameter);
+    if (!parameter.trainable && !parameter.own) add(name, parameter);
   return entries;
 }
 
@@ -85,7 +86,7 @@ void ParameterStore::set(const std::string& name, const Tensor& value) {
     state_->start_values[name] = {0, host_clone(value)};
     return;
   }
-  auto& [info, trainable, copies] = known->second;
+  auto& [info, trainable, copies, own] = known->second;
   if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
     throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
   std::int64_t newest = 0;
@@ -127,7 +128,8 @@ void ParameterStore::adopt(const std::string& name, const Version& version) {
 std::vector<std::string> ParameterStore::names() const {
   std::lock_guard lock(state_->mutex);
   std::vector<std::string> names;
-  for (const auto& [name, parameter] : state_->parameters) names.push_back(name);
+  for (const auto& [name, parameter] : state_->parameters)
+    if (!parameter.own) names.push_back(name);
   for (const auto& [name, version] : state_->start_values) names.push_back(name);
   return names;
 }
@@ -195,6 +197,20 @@ std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref) 
   return state_->find(ref).counter;
 }
 
+Tensor ParameterStore::borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const {
+  const auto& all = borrowed(ref);
+  return rows ? all.rows(rows->first, rows->count) : all;
+}
+
+std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref,
+                                                       const std::optional<RowRange>& rows) const {
+  if (!rows) return counter(ref);
+  std::lock_guard lock(state_->mutex);
+  auto& of_rows = state_->find(ref).of_rows[*rows];
+  if (!of_rows) of_rows = std::make_shared<UpdateCounter>();
+  return of_rows;
+}
+
 std::string ParameterStore::broken() const {
   std::lock_guard lock(state_->mutex);
   return state_->describe_broken();
@@ -203,14 +219,13 @@ std::string ParameterStore::broken() const {
 void ParameterStore::recover() {
   std::unique_lock lock(state_->mutex);
   for (const auto& [name, parameter] : state_->parameters) {
-    if (state_->newest_whole(parameter) == nullptr) throw Error("store", state_->describe_broken());
+    if (!parameter.own && state_->newest_whole(parameter) == nullptr) throw Error("store", state_->describe_broken());
     for (const auto& [replica, copy] : parameter.copies)
       if (!copy.broken.empty()) state_->check_free({name, replica}, true);
   }
   ++state_->changes;
   for (auto& [name, parameter] : state_->parameters) {
-    const auto* newest = state_->newest_whole(parameter);
-    const Version version{newest->counter->updates(), newest->tensor};
+    const auto version = state_->version_to_recover(name, parameter);
     for (auto& [replica, copy] : parameter.copies) {
       if (copy.broken.empty()) continue;
       // Whatever the failed run may still do, it does to the old tensor.

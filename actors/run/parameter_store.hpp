@@ -82,7 +82,8 @@ class ParameterStore {
   std::optional<std::int64_t> newest_updates(const std::string& name) const;
   /// Like set(), with the number of updates of another store's value.
   void adopt(const std::string& name, const Version& version);
-  /// All names: of entries(), and of what was set but is not there yet.
+  /// All names: of entries(), and of what was set but is not there yet. States that replicas have for themselves, see
+  /// PlanParameter::per_replica, are in neither.
   std::vector<std::string> names() const;
   /// Those that were set, and that no plan has asked for yet.
   std::vector<std::string> unclaimed() const;
@@ -100,7 +101,8 @@ class ParameterStore {
                const std::vector<ParameterRef>& alone = {});
   /// What is broken and why, for people; empty if nothing is.
   std::string broken() const;
-  /// Replaces broken copies by the newest whole copy of another replica. Throws Error if there is none.
+  /// Replaces broken copies by the newest whole copy of another replica; what a replica has for itself starts anew.
+  /// Throws Error if there is none.
   void recover();
 
   /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica in order. Throws Error like get(); for kFirst,
@@ -112,6 +114,10 @@ class ParameterStore {
   /// For plans that hold a lease, or are about to: the tensor itself, and its counter.
   const Tensor& borrowed(const ParameterRef& ref) const;
   std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref) const;
+  /// The same of some rows, which count apart during a run; afterwards the copy has had as many updates as those of its
+  /// rows that have had most. Without rows: of all of them.
+  Tensor borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
+  std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
 
  private:
   friend class Lease;

@@ -19,6 +19,25 @@ std::string describe(const ParameterRef& ref) {
 
 }  // namespace
 
+bool ParameterStore::Copy::is_being_updated() const {
+  return counter->writing() || std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->writing(); });
+}
+
+bool ParameterStore::Copy::may_be_written_some_day() const {
+  return counter->abandoned() ||
+         std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->abandoned(); });
+}
+
+void ParameterStore::Copy::begin_apart() const {
+  for (const auto& [rows, updates] : of_rows) updates->reset(counter->updates());
+}
+
+void ParameterStore::Copy::end_apart() const {
+  auto most = counter->updates();
+  for (const auto& [rows, updates] : of_rows) most = std::max(most, updates->updates());
+  if (!of_rows.empty()) counter->reset(most);
+}
+
 const ParameterStore::Copy& ParameterStore::State::find(const ParameterRef& ref) const {
   const auto parameter = parameters.find(ref.name);
   if (parameter != parameters.end()) {
@@ -55,12 +74,27 @@ Tensor ParameterStore::State::first_value(const PlanParameter& wanted, const Par
                                to_string(value));
     copy_and_wait(value, tensor);
   } else {
-    const auto stream = std::find(trained.begin(), trained.end(), wanted.ref.name) - trained.begin();
     const auto value = tensor.host_accessible() ? tensor : Tensor(wanted.info.shape, wanted.info.dtype);
-    wanted.initializer.fill(value, seed, static_cast<std::uint64_t>(stream));
+    fill(value, wanted.ref.name, wanted.initializer);
     if (!value.same_as(tensor)) copy_and_wait(value, tensor);
   }
   return tensor;
+}
+
+ParameterStore::Version ParameterStore::State::version_to_recover(const std::string& name,
+                                                                  const Parameter& parameter) const {
+  if (!parameter.own) {
+    const auto* newest = newest_whole(parameter);
+    return {newest->counter->updates(), newest->tensor};
+  }
+  Version anew{0, Tensor(parameter.info.shape, parameter.info.dtype)};
+  fill(anew.value, name, *parameter.own);
+  return anew;
+}
+
+void ParameterStore::State::fill(const Tensor& value, const std::string& name, const Initializer& initializer) const {
+  const auto stream = std::find(trained.begin(), trained.end(), name) - trained.begin();
+  initializer.fill(value, seed, static_cast<std::uint64_t>(stream));
 }
 
 void ParameterStore::State::check_free(const ParameterRef& ref, bool to_write) const {
@@ -97,6 +131,7 @@ void ParameterStore::State::restore(Copy& copy, const TensorInfo& info, const Ve
   if (copy.abandoned) {
     copy.tensor = Tensor(info.shape, info.dtype, copy.tensor.device());
     copy.counter = std::make_shared<UpdateCounter>();
+    copy.of_rows.clear();
     copy.abandoned = false;
   }
   copy_and_wait(version.value, copy.tensor);
@@ -120,7 +155,7 @@ std::string ParameterStore::State::describe_broken() const {
   for (const auto& [name, parameter] : parameters) {
     for (const auto& [replica, copy] : parameter.copies)
       if (!copy.broken.empty()) reasons[replica] = copy.broken;
-    recoverable = recoverable && newest_whole(parameter) != nullptr;
+    recoverable = recoverable && (parameter.own || newest_whole(parameter) != nullptr);
   }
   std::string text;
   for (const auto& [replica, reason] : reasons)

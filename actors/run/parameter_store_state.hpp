@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,18 +22,29 @@ struct ParameterStore::Copy {
   Tensor tensor;
   // Shared with the plan, which may be left behind and count on some day.
   std::shared_ptr<UpdateCounter> counter = std::make_shared<UpdateCounter>();
+  /// Of rows that actors update apart.
+  std::map<RowRange, std::shared_ptr<UpdateCounter>> of_rows = {};
   int readers = 0;
   int accesses = 0;    // of ParameterReaders, which are short
   std::string writer;  // who borrows it to write
   std::string broken;  // why, if it is
   /// An abandoned run may still write to the tensor some day.
   bool abandoned = false;
+
+  bool is_being_updated() const;
+  bool may_be_written_some_day() const;
+  /// Counts the updates of rows from that of the whole copy on.
+  void begin_apart() const;
+  /// Counts them as updates of the whole copy.
+  void end_apart() const;
 };
 
 struct ParameterStore::Parameter {
   TensorInfo info;
   bool trainable = false;
   std::map<int, Copy> copies;  // by replica
+  /// Of what a replica has for itself: how it starts anew.
+  std::optional<Initializer> own = {};
 };
 
 /// What the store, its leases and its readers share. All functions but those that take the lock need it held.
@@ -52,6 +64,10 @@ struct ParameterStore::State {
                    const Version& version);
   static void restore(Copy& copy, const TensorInfo& info, const Version& version);
   void refresh(const ParameterRef& ref);
+  /// What broken copies become. There must be a whole one, or it is what a replica has for itself.
+  Version version_to_recover(const std::string& name, const Parameter& parameter) const;
+  /// Writes the value with which a parameter starts.
+  void fill(const Tensor& value, const std::string& name, const Initializer& initializer) const;
   std::string describe_broken() const;
 
   void note_trained(const std::string& name) {

@@ -67,7 +67,7 @@ void Participant::wire(Wire& order) {
   rank_ = order.rank;
   monitor(supervisor_);
   ports_.wire(order.generation, std::move(order.inputs), std::move(order.outputs));
-  parameters_ = std::move(order.parameters);
+  parameters_.hold(name_in_plan(), std::move(order.parameters));
   on_wired();
   send(supervisor_, Prepared{});
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "troupe/actors/run/end_run.hpp"
+#include "troupe/actors/run/held_parameters.hpp"
 #include "troupe/actors/run/ports.hpp"
 #include "troupe/actors/run/run_status.hpp"
 
@@ -56,7 +57,7 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   bool is_wired() const { return supervisor_ != nullptr; }
 
   Ports ports_;
-  std::vector<HeldTensor> parameters_;
+  HeldParameters parameters_;
   std::shared_ptr<ExecutorStatus> status_ = std::make_shared<ExecutorStatus>();
 
  private:

@@ -115,8 +115,8 @@ std::vector<HeldTensor> PlanPart::held_by(const std::vector<std::int32_t>& segme
   std::vector<HeldTensor> held;
   for (auto segment : segments)
     for (auto actor : together_.plan->segments[segment].actors)
-      for (const auto& [ref, written] : together_.plan->actors[actor].parameters)
-        held.push_back({context_->store->borrowed(ref), written ? context_->store->counter(ref) : nullptr});
+      for (const auto& [ref, written, rows] : together_.plan->actors[actor].parameters)
+        held.push_back({context_->store->borrowed(ref, rows), written ? context_->store->counter(ref, rows) : nullptr});
   return held;
 }
 

@@ -102,51 +102,33 @@ void PortActor::end() {
   report_if_finished();
 }
 
-const Tensor& PortActor::parameter(std::size_t i) const {
+void PortActor::expect_run() const {
   if (finished_) throw Error(name_in_plan(), "has its parameters only while a run is in progress");
-  if (i >= parameters_.size())
-    throw Error(name_in_plan(), "holds " + std::to_string(parameters_.size()) + " parameters, so none has the number " +
-                                    std::to_string(i));
-  return parameters_[i].tensor;
+}
+
+const Tensor& PortActor::parameter(std::size_t i) const {
+  expect_run();
+  return parameters_.tensor(i);
 }
 
 void PortActor::update_parameter(std::size_t i, const std::function<void(const Tensor& parameter)>& write) {
-  const auto& tensor = parameter(i);
-  const auto& updates = parameters_[i].updates;
-  if (!updates) throw Error(name_in_plan(), "only reads parameter " + std::to_string(i));
-  expect_whole(i);
-  updates->begin_update();
-  write(tensor);
-  updates->finish_update();
-}
-
-void PortActor::expect_whole(std::size_t i) const {
-  const auto& updates = parameters_[i].updates;
-  if (updates && updates->writing())
-    throw Error(name_in_plan(), "parameter " + std::to_string(i) + " may be half-written: an update of it has failed");
+  expect_run();
+  parameters_.update(i, write);
 }
 
 void PortActor::update_parameters(const std::function<void()>& write) {
-  write_to_all(write, &UpdateCounter::finish_update);
+  expect_run();
+  parameters_.update_all(write);
 }
 
 void PortActor::amend_parameters(const std::function<void()>& write) {
-  write_to_all(write, &UpdateCounter::finish_amendment);
-}
-
-void PortActor::write_to_all(const std::function<void()>& write, void (UpdateCounter::*finish)()) {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) expect_whole(i);
-  for (auto& held : parameters_)
-    if (held.updates) held.updates->begin_update();
-  write();
-  for (auto& held : parameters_)
-    if (held.updates) (held.updates.get()->*finish)();
+  expect_run();
+  parameters_.amend_all(write);
 }
 
 std::int64_t PortActor::updates_of(std::size_t i) const {
-  (void)parameter(i);
-  const auto& updates = parameters_[i].updates;
-  return updates ? updates->updates() : 0;
+  expect_run();
+  return parameters_.updates_of(i);
 }
 
 // ---- orders of the supervisor

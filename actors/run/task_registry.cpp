@@ -18,7 +18,9 @@ struct Registry {
   std::map<std::string, TaskFactory> factories{
       {"op", make_op_task},
       {"loader", make_loader_task},
-      {"all_reduce", make_all_reduce_task},
+      {"all_reduce", make_collective_task},
+      {"all_gather", make_collective_task},
+      {"begin_all_gather", make_begin_all_gather_task},
       {"begin_all_reduce", make_begin_all_reduce_task},
   };
 };

@@ -20,10 +20,14 @@ class Exhausted final : public ForwardingCommunicator {
 
 /// Two ranks of a group that one conductor begins for.
 struct TwoRanks {
-  explicit TwoRanks(const std::shared_ptr<Communicator>& first, const std::shared_ptr<Communicator>& second)
-      : conductor({{first, begun[0]}, {second, begun[1]}}, {.actor = "conductor"}) {}
+  using Kind = BeginCollectiveTask::Kind;
+  explicit TwoRanks(const std::shared_ptr<Communicator>& first, const std::shared_ptr<Communicator>& second,
+                    Kind kind = Kind::all_reduce)
+      : conductor(kind, {{first, begun[0]}, {second, begun[1]}}, {.actor = "conductor"}) {}
 
-  Firing firing(std::span<const Tensor> inputs) const { return {inputs, {}, 6, 0, {*stream, nullptr}}; }
+  Firing firing(std::span<const Tensor> inputs, std::span<const Tensor> outputs = {}) const {
+    return {inputs, outputs, 6, 0, {*stream, nullptr}};
+  }
   FailurePtr failure_of_begin(std::span<const Tensor> inputs) {
     try {
       conductor.fire(firing(inputs));
@@ -35,8 +39,8 @@ struct TwoRanks {
 
   std::vector<std::shared_ptr<BegunCollective>> begun{std::make_shared<BegunCollective>(),
                                                       std::make_shared<BegunCollective>()};
-  BeginAllReduceTask conductor;
-  std::vector<AllReduceTask> ranks{{begun[0], {}}, {begun[1], {}}};
+  BeginCollectiveTask conductor;
+  std::vector<CollectiveTask> ranks{{begun[0], {}}, {begun[1], {}}};
   std::unique_ptr<Stream> stream = backend_of(DeviceType::cpu).make_stream({});
 };
 
@@ -86,4 +90,26 @@ TEST_CASE("a collective that has failed or is complete keeps no tensor") {
     }
   CHECK(failed == (fails ? 2 : 0));
   for (const auto& tensor : tensors) CHECK(tensor.use_count() == 1);
+}
+
+TEST_CASE("an all-gather puts all ranks' tensors into every rank's output, step by step") {
+  const auto group = make_local_group(2);
+  TwoRanks two(group[0], group[1], TwoRanks::Kind::all_gather);
+  for (float step = 0; step < 3; ++step) {
+    const std::vector<Tensor> tensors{Tensor::from<float>({2}, {step, step + 1}),
+                                      Tensor::from<float>({2}, {step + 2, step + 3})};
+    const std::vector<Tensor> gathered{Tensor({2, 2}, DType::float32), Tensor({2, 2}, DType::float32)};
+    REQUIRE(two.conductor.fire(two.firing(tensors)));
+    std::vector<bool> done(2);
+    for (int round = 0; round < 3; ++round)
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (done[i]) continue;
+        const auto firing = two.firing({&tensors[i], 1}, {&gathered[i], 1});
+        done[i] = round == 0 ? two.ranks[i].fire(firing) : two.ranks[i].advance(firing);
+      }
+    CHECK(done == std::vector<bool>{true, true});
+    for (const auto& all : gathered)
+      CHECK(std::vector<float>(all.data<float>().begin(), all.data<float>().end()) ==
+            std::vector<float>{step, step + 1, step + 2, step + 3});
+  }
 }

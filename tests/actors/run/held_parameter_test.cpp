@@ -51,6 +51,19 @@ class Meddler final : public PortActor {
   std::size_t number_;
 };
 
+/// Adds to each element of its rows how many rows they are.
+class RowFiller final : public PortActor {
+ public:
+  using PortActor::PortActor;
+
+ protected:
+  void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor>) override {
+    update_parameter(0, [](const Tensor& rows) {
+      for (auto& element : rows.mutable_data<float>()) element += static_cast<float>(rows.shape()[0]);
+    });
+  }
+};
+
 constexpr auto kHost = DeviceType::cpu;
 
 /// source -> accumulator -> sink, for `steps` steps.
@@ -201,6 +214,17 @@ TEST_CASE("parameters that a user's actor cannot hold are refused") {
         plan.connect(0, 0, plan.add(reader));
       }),
       Contains("'reader' reads parameter 'sum', which 'accumulator' writes at the same time"));
+  const auto with_rows = [&](const RowRange& own, const RowRange& others) {
+    return error_of([&](Plan& plan) {
+      plan.actors[1].parameters[1].rows = own;
+      auto second =
+          external<Meddler>("second", {.inputs = {kPair}, .parameters = {{{"sum", 0}, true, others}}}, std::size_t{0});
+      plan.connect(0, 0, plan.add(second));
+    });
+  };
+  CHECK_THAT(with_rows({0, 2}, {1, 1}), Contains("'second' writes parameter 'sum', which 'accumulator' writes too"));
+  CHECK_THAT(with_rows({0, 1}, {1, 2}), Contains("'second' holds rows 1 to 2 of parameter 'sum', which is float32[2]"));
+  CHECK_THAT(with_rows({0, 1}, {1, 0}), Contains("'second' holds rows 1 to 0 of parameter 'sum'"));
   CHECK_THAT(error_of([](Plan& plan) {
                plan.actors[2].inputs.push_back({.info = kPair, .parameter = ParameterRef{"sum", 0}});
              }),
@@ -215,6 +239,30 @@ TEST_CASE("parameters that a user's actor cannot hold are refused") {
   CHECK_THAT(meddle(1), Contains("[meddler] holds 1 parameters, so none has the number 1"));
 }
 
+TEST_CASE("actors hold rows of one parameter apart") {
+  auto runtime = scheduled_runtime(4);
+  Plan plan;
+  plan.add_parameter({{"all", 0}, {Shape{5, 2}, DType::float32}, {kHost, 0}, Initializer::zeros()});
+  const auto source = plan.add(counting_source("source", 3));
+  for (const auto& rows : {RowRange{0, 2}, RowRange{2, 3}}) {
+    ExternalPorts ports{.inputs = {kPair}, .parameters = {{{"all", 0}, true, rows}}};
+    plan.connect(source, 0, plan.add(external<RowFiller>("from " + std::to_string(rows.first), ports)));
+  }
+  auto store = std::make_shared<ParameterStore>();
+  SpawnContext context;
+  context.store = store;
+  SpawnedPlan spawned(runtime, split(plan), context);
+  for (int run = 1; run < 3; ++run) {
+    spawned.start({});
+    spawned.wait();
+    const auto all = store->get("all");
+    const auto sum = static_cast<float>(3 * run);
+    CHECK(std::vector<float>(all.data<float>().begin(), all.data<float>().end()) ==
+          std::vector<float>{2 * sum, 2 * sum, 2 * sum, 2 * sum, 3 * sum, 3 * sum, 3 * sum, 3 * sum, 3 * sum, 3 * sum});
+    CHECK(store->newest_updates("all") == 3 * run);
+  }
+}
+
 TEST_CASE("held parameters are part of what a plan is") {
   std::vector<float> record;
   const auto plan = split(accumulating_plan(record, 2));
@@ -224,4 +272,9 @@ TEST_CASE("held parameters are part of what a plan is") {
   CHECK_FALSE(plan == other);
   CHECK(hash_of(plan) != hash_of(other));
   CHECK_THAT(to_text(plan), Contains("reads 'factor', writes 'sum'"));
+  auto rows = plan;
+  rows.actors[1].parameters[1].rows = RowRange{1, 1};
+  CHECK_FALSE(plan == rows);
+  CHECK(hash_of(plan) != hash_of(rows));
+  CHECK_THAT(to_text(rows), Contains("reads 'factor', writes 'sum' rows 1 to 1"));
 }

@@ -157,6 +157,30 @@ TEST_CASE("a copy that is behind is brought up to date when it is borrowed, and 
   both.end_clean();
 }
 
+TEST_CASE("rows of a copy count apart during a run, and together after it") {
+  ParameterStore store(1);
+  store.add(parameter("a", 0, {5, 2}));
+  const ParameterRef a{"a", 0};
+  const auto rows = [&](std::int64_t first, std::int64_t count) { return store.counter(a, RowRange{first, count}); };
+  CHECK(values(store.borrowed(a, RowRange{3, 1})) ==
+        std::vector<float>{values(store.get("a"))[6], values(store.get("a"))[7]});
+  const auto first = rows(0, 2), second = rows(2, 3);
+  auto lease = store.borrow({}, {a}, "shards", {a});
+  for (int i = 0; i < 3; ++i) first->finish_update();
+  second->finish_update();
+  lease.end_clean();
+  CHECK(store.newest_updates("a") == 3);
+  lease = store.borrow({}, {a}, "shards", {a});
+  CHECK(second->updates() == 3);
+  second->begin_update();
+  lease.end_dirty("the worker failed");
+  CHECK_THAT(store.broken(), Contains("replica 0 may be half-written: the worker failed"));
+  store.set("a", Tensor({5, 2}, DType::float32));
+  lease = store.borrow({}, {a}, "shards", {a});
+  CHECK_FALSE(second->writing());
+  lease.end_clean();
+}
+
 TEST_CASE("after a failure whole copies stay, half-written ones are refused until they are replaced") {
   ParameterStore store(1);
   for (int replica : {0, 1})
