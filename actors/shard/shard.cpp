@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actors/run/spawn_context.hpp"
-#include "troupe/actors/shard/update_identity.hpp"
 #include "troupe/ops/data/batch_info.hpp"
-#include "troupe/transport/rank_sum.hpp"
 
 namespace troupe {
 
@@ -14,7 +12,6 @@ namespace {
 /// Of the parameters of a worker: it may still hold those of its last batch.
 constexpr std::int32_t kParameterSlots = 2;
 constexpr std::int32_t kEventSlots = 16;
-constexpr std::size_t kCopiedBytes = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -23,21 +20,15 @@ Shard::Shard(caf::actor_config& config, const ShardOptions& options)
       options_(options),
       protocol_(options.rule,
                 options.follows || options.replay ? ShardProtocol::Mode::follows : ShardProtocol::Mode::decides),
-      update_(options.update, options.parameters),
       workers_(static_cast<std::size_t>(options.rule.workers)) {}
 
 void Shard::on_run(const RunInfo& run) {
-  if (!update_.is_bound()) {
-    std::vector<Tensor> tensors;
-    for (std::size_t i = 0; i < update_.stored().size(); ++i) tensors.push_back(parameter(i));
-    update_.bind(tensors);
-  }
   protocol_.begin(options_.shared_steps ? run.first_step : updates_of(0), run.first_step);
   for (auto& worker : workers_) worker = {};
-  blocks_.changed();
   finished_.clear();
   failure_ = nullptr;
   begin_recorded_run();
+  begin_run();
 }
 
 void Shard::begin_recorded_run() {
@@ -53,7 +44,9 @@ void Shard::advance() {
   take_tickets();
   take_gradients();
   take_losses();
-  const auto has_room = [this](int worker) { return has_free(static_cast<std::uint32_t>(worker)); };
+  const auto has_room = [this](int worker) {
+    return has_free(static_cast<std::uint32_t>(worker)) && can_answer(worker);
+  };
   while (can_tell()) {
     const auto event = protocol_.next(has_room);
     if (!event) return;
@@ -63,7 +56,7 @@ void Shard::advance() {
 }
 
 void Shard::take_events() {
-  const auto input = 2 * workers();
+  const auto input = inputs() - 1;
   while (options_.follows && has(input)) {
     auto arrival = take(input);
     if (!arrival.failure) protocol_.follow(ShardEvent::decode(arrival.tensor));
@@ -114,8 +107,8 @@ void Shard::take_ticket(std::uint32_t from) {
   BatchInfo batch{.step = arrival.step};
   if (!arrival.failure)
     batch = BatchInfo::read(arrival.tensor);
-  else if (!failure_)
-    failure_ = arrival.failure;
+  else
+    fail_with(arrival.failure);
   turns.push_back({batch.step, batch.rows, batch.global_rows, std::move(arrival)});
   const bool wanted = options_.shared_steps || !finished_.contains(batch.step);
   if (!protocol_.pulled(static_cast<int>(from), ticket, wanted)) refuse_turn(from);
@@ -138,6 +131,7 @@ void Shard::take_losses() {
     protocol_.lost(static_cast<int>(i));
     const std::size_t in_flight = worker.answered ? 1 : 0;
     while (worker.turns.size() > in_flight) refuse_turn(i);
+    on_lost(static_cast<int>(i));
   }
 }
 
@@ -147,7 +141,7 @@ void Shard::take_gradients() {
     if (worker.arrived || !has(gradients_of(i))) continue;
     worker.gradients = take(gradients_of(i));
     worker.arrived = true;
-    if (worker.gradients.failure && !failure_) failure_ = worker.gradients.failure;
+    if (worker.gradients.failure) fail_with(worker.gradients.failure);
     protocol_.pushed(static_cast<int>(i));
   }
 }
@@ -157,7 +151,7 @@ void Shard::finish_turn(int number) {
   const auto input = static_cast<std::uint32_t>(number);
   auto& worker = workers_[input];
   if (!std::exchange(worker.answered, false)) return;
-  worker.parameters = nullptr;
+  forget_answer(number);
   if (!std::exchange(worker.arrived, false)) return refuse_turn(input);
   finished_.insert(worker.turns.front().step);
   give_back(gradients_of(input), worker.gradients);
@@ -172,46 +166,11 @@ void Shard::update(std::vector<int> from) {
   std::erase_if(from, [this](int number) { return !worker(number).arrived; });
   // The version is already that which the update makes.
   const auto number = protocol_.version() - 1;
-  if (is_applied_as_it_is(from)) {
-    update_parameters([&] { update_.apply(worker(from.front()).gradients.tensor, number); });
-  } else {
-    combine(from);
-    update_parameters([&] { update_.apply(number); });
-  }
-  blocks_.changed();
+  update_parameters([&] { apply(from, number); });
 }
 
-/// Where copying the gradients would cost more than telling the kernels where they are.
-bool Shard::is_applied_as_it_is(const std::vector<int>& from) {
-  if (from.size() != 1 || options_.rule.compensation > 0.0 || options_.local_steps) return false;
-  const auto& of = worker(from.front());
-  return of.turns.front().rows == of.turns.front().global_rows && of.gradients.tensor.bytes() >= kCopiedBytes;
-}
-
-/// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.
-void Shard::combine(const std::vector<int>& from) {
-  if (options_.local_steps)
-    for (const int number : from) {
-      auto& turn = worker(number).turns.front();
-      turn.rows = turn.global_rows = ShardUpdate::rows_of_change(worker(number).gradients.tensor);
-    }
-  std::int64_t rows = 0;
-  for (const int number : from) rows += worker(number).turns.front().rows;
-  std::vector<Tensor> blocks;
-  for (const int number : from) {
-    const auto global_rows = worker(number).turns.front().global_rows;
-    auto block = worker(number).gradients.tensor;
-    if (global_rows != rows && rows > 0) {
-      block = block.clone();
-      const auto weight = static_cast<float>(global_rows) / static_cast<float>(rows);
-      for (auto& element : block.mutable_data<float>()) element *= weight;
-    }
-    blocks.push_back(std::move(block));
-  }
-  if (blocks.empty()) blocks.emplace_back(update_.gradient_block().shape, DType::float32);
-  rank_sum(blocks, 0, update_.gradients().elements(), update_.gradients().mutable_raw());
-  if (options_.rule.compensation > 0.0 && !from.empty())
-    update_.compensate(*worker(from.front()).parameters, static_cast<float>(options_.rule.compensation));
+void Shard::fail_with(const FailurePtr& failure) {
+  if (!failure_) failure_ = failure;
 }
 
 void Shard::answer(int number) {
@@ -219,44 +178,42 @@ void Shard::answer(int number) {
   if (worker(number).turns.empty()) return;  // of a lost worker
   worker(number).answered = true;
   const auto step = worker(number).turns.front().info.step;
-  if (failure_) {
-    send_failure(output, failure_, step);
-    return;
-  }
-  worker(number).parameters = blocks_.now(update_);
-  const auto slot = send_output(output, *worker(number).parameters, step);
-  blocks_.sent(output, slot, worker(number).parameters);
+  if (!failure_) return send_answer(number, step);
+  skip_answer(number);
+  send_failure(output, failure_, step);
 }
 
-ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options, int followers) {
+ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
+                  const ShardPorts& ports, int followers,
+                  std::function<caf::actor(caf::actor_system&, ShardOptions)> spawn, PlanTask task) {
   const auto workers = static_cast<std::size_t>(options.rule.workers);
-  const ShardUpdate update(options.update, options.parameters);
-  ExternalPorts ports{.pacing = Pacing::follows, .rule = FiringRule::own};
-  ports.inputs.assign(workers, BatchInfo::info());
-  ports.inputs.insert(ports.inputs.end(), workers, update.gradient_block());
-  if (options.follows) ports.inputs.push_back(ShardEvent::info(options.rule.workers));
-  ports.outputs.assign(workers, update.parameter_block());
-  ports.outputs.insert(ports.outputs.end(), static_cast<std::size_t>(followers),
-                       ShardEvent::info(options.rule.workers));
-  for (const auto& stored : update.stored()) ports.parameters.push_back({{stored.name, 0}, true});
-  auto actor = external<Shard>(name, std::move(ports), options);
+  const auto event = ShardEvent::info(options.rule.workers);
+  PlanActor actor;
+  actor.name = name;
+  actor.role = ActorRole::external;
   actor.place = place;
-  actor.spawn_external = [options](caf::actor_system& system, SpawnContext& context) {
+  actor.rule = FiringRule::own;
+  auto& inputs = actor.declared_inputs.emplace(workers, BatchInfo::info());
+  inputs.insert(inputs.end(), workers, ports.gradients);
+  inputs.insert(inputs.end(), ports.further_inputs.begin(), ports.further_inputs.end());
+  if (options.follows) inputs.push_back(event);
+  for (std::size_t w = 0; w < workers; ++w) actor.outputs.push_back({.info = ports.parameters});
+  for (int f = 0; f < followers; ++f) actor.outputs.push_back({.info = event});
+  actor.parameters = ports.held;
+  actor.spawn_external = [options, spawn = std::move(spawn)](caf::actor_system& system, SpawnContext& context) {
     auto own = options;
     own.log = context.shard_log;
     own.record = context.record;
     own.replay = context.replay;
-    return caf::actor_cast<caf::actor>(system.spawn<Shard>(std::move(own)));
+    return spawn(system, std::move(own));
   };
   const auto& rule = options.rule;
-  actor.task = {"shard",
-                {},
-                {{"workers", std::int64_t{rule.workers}},
-                 {"quorum", std::int64_t{rule.quorum}},
-                 {"staleness", rule.staleness},
-                 {"drops", rule.late == LateGradients::dropped},
-                 {"compensation", rule.compensation},
-                 {"update", identity_of_update(options.update)}}};
+  task.attributes = task.attributes.with("workers", std::int64_t{rule.workers})
+                        .with("quorum", std::int64_t{rule.quorum})
+                        .with("staleness", rule.staleness)
+                        .with("drops", rule.late == LateGradients::dropped)
+                        .with("compensation", rule.compensation);
+  actor.task = std::move(task);
   const auto shard = plan.add(std::move(actor));
   for (std::size_t w = 0; w < workers; ++w) plan.edge_of(shard, static_cast<std::int32_t>(w), kParameterSlots);
   for (int f = 0; f < followers; ++f) plan.edge_of(shard, static_cast<std::int32_t>(workers) + f, kEventSlots);

@@ -14,6 +14,8 @@ class ShardUpdate {
  public:
   /// The input of the graph with the sum of the gradient blocks. Its other input is the batch info.
   static constexpr const char* kGradients = "gradients";
+  /// Where blocks of gradients travel in another form: the input and the output of the graph that undoes that.
+  static constexpr const char *kSent = "sent", *kBlock = "block";
 
   /// `order` are the parameters of a block; the graph may have others, such as optimizer state.
   ShardUpdate(Graph update, const std::vector<std::string>& order);

@@ -1,0 +1,107 @@
+#include "troupe/actors/shard/block_shard.hpp"
+
+#include "troupe/actors/shard/update_identity.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/transport/rank_sum.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t kCopiedBytes = std::size_t{64} << 10;
+
+}  // namespace
+
+BlockShard::BlockShard(caf::actor_config& config, const ShardOptions& options, const BlockUpdate& what)
+    : Shard(config, options),
+      local_steps_(what.local_steps),
+      update_(what.update, what.parameters),
+      answers_(static_cast<std::size_t>(options.rule.workers)) {
+  if (what.decode) decode_.emplace(*what.decode, 1);
+}
+
+void BlockShard::begin_run() {
+  if (!update_.is_bound()) {
+    std::vector<Tensor> tensors;
+    for (std::size_t i = 0; i < update_.stored().size(); ++i) tensors.push_back(parameter(i));
+    update_.bind(tensors);
+  }
+  answers_.assign(answers_.size(), nullptr);
+  blocks_.changed();
+}
+
+void BlockShard::send_answer(int worker, std::int64_t step) {
+  const auto output = static_cast<std::uint32_t>(worker);
+  const auto& block = answers_[output] = blocks_.now(update_);
+  blocks_.sent(output, send_output(output, *block, step), block);
+}
+
+void BlockShard::apply(const std::vector<int>& from, std::int64_t number) {
+  if (is_applied_as_it_is(from)) {
+    update_.apply(block_of(from.front()), number);
+  } else {
+    combine(from);
+    update_.apply(number);
+  }
+  blocks_.changed();
+}
+
+/// The gradients of a worker, valid until those of another are asked for.
+Tensor BlockShard::block_of(int worker) {
+  if (!decode_) return gradients(worker);
+  decode_->bind(ShardUpdate::kSent, gradients(worker));
+  decode_->run();
+  return decode_->output(ShardUpdate::kBlock);
+}
+
+/// Where copying the gradients would cost more than telling the kernels where they are.
+bool BlockShard::is_applied_as_it_is(const std::vector<int>& from) const {
+  if (from.size() != 1 || rule().compensation > 0.0 || local_steps_) return false;
+  const auto& of = turn(from.front());
+  return of.rows == of.global_rows && update_.gradients().bytes() >= kCopiedBytes;
+}
+
+/// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.
+void BlockShard::combine(const std::vector<int>& from) {
+  struct Rows {
+    std::int64_t own, global;
+  };
+  const auto rows_of = [&](int worker) {
+    if (!local_steps_) return Rows{turn(worker).rows, turn(worker).global_rows};
+    const auto rows = ShardUpdate::rows_of_change(gradients(worker));
+    return Rows{rows, rows};
+  };
+  std::int64_t all = 0;
+  for (const int worker : from) all += rows_of(worker).own;
+  std::vector<Tensor> blocks;
+  for (const int worker : from) {
+    auto block = decode_ && from.size() > 1 ? block_of(worker).clone() : block_of(worker);
+    if (const auto global = rows_of(worker).global; global != all && all > 0) {
+      block = block.clone();
+      const auto weight = static_cast<float>(global) / static_cast<float>(all);
+      for (auto& element : block.mutable_data<float>()) element *= weight;
+    }
+    blocks.push_back(std::move(block));
+  }
+  if (blocks.empty()) blocks.emplace_back(update_.gradient_block().shape, DType::float32);
+  rank_sum(blocks, 0, update_.gradients().elements(), update_.gradients().mutable_raw());
+  if (rule().compensation > 0.0 && !from.empty())
+    update_.compensate(*answers_[static_cast<std::size_t>(from.front())], static_cast<float>(rule().compensation));
+}
+
+ActorId add_block_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
+                        const BlockUpdate& what, int followers) {
+  const ShardUpdate update(what.update, what.parameters);
+  const auto spawn = [what](caf::actor_system& system, ShardOptions own) {
+    return caf::actor_cast<caf::actor>(system.spawn<BlockShard>(std::move(own), what));
+  };
+  ShardPorts ports{update.gradient_block(), update.parameter_block(), {}, what.held};
+  PlanTask task{"shard", {}, {{"update", identity_of_update(what.update)}}};
+  if (what.decode) {
+    ports.gradients = what.decode->info(what.decode->sources(kInput).front());
+    task.attributes = task.attributes.with("decode", identity_of_update(*what.decode));
+  }
+  return add_shard(plan, name, place, options, ports, followers, spawn, std::move(task));
+}
+
+}  // namespace troupe

@@ -1,0 +1,108 @@
+#include "troupe/actors/shard/row_exchange.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+RowExchange::RowExchange(caf::actor_config& config, RowLookup lookup, std::vector<RowRange> shards)
+    : PortActor(config), lookup_(std::move(lookup)), shards_(std::move(shards)) {}
+
+void RowExchange::on_run(const RunInfo&) {
+  owners_.clear();
+  waits_for_gradients_ = false;
+}
+
+void RowExchange::advance() {
+  while (waits_for_gradients_ ? send_gradients() : send_rows()) {
+  }
+  // The shards wait for the end of the gradients before they end.
+  if (ended(kIndices) && (!waits_for_gradients_ || ended(kGradients))) end();
+}
+
+std::size_t RowExchange::shard_of(std::int64_t row) const {
+  const auto next = std::ranges::upper_bound(shards_, row, {}, &RowRange::first);
+  return static_cast<std::size_t>(next - shards_.begin()) - 1;
+}
+
+bool RowExchange::send_rows() {
+  if (!has(kIndices) || !has_free(kRows)) return false;
+  for (std::uint32_t i = 0; i < shards_.size(); ++i)
+    if (!has(kFirstShard + i)) return false;
+  auto indices = take(kIndices);
+  std::vector<Arrival> parts;
+  auto failure = indices.failure;
+  for (std::uint32_t i = 0; i < shards_.size(); ++i) {
+    parts.push_back(take(kFirstShard + i));
+    if (!failure) failure = parts.back().failure;
+  }
+  if (failure) {
+    send_failure(kRows, failure, indices.step);
+  } else {
+    const Tensor rows(lookup_.rows().shape.with_rows(indices.tensor.shape()[0]), DType::float32);
+    std::vector<const float*> from;
+    for (const auto& part : parts) from.push_back(part.tensor.data<float>().data());
+    auto* to = rows.mutable_data<float>().data();
+    owners_.clear();
+    for (const auto index : read_indices(indices.tensor, lookup_.parameter.shape[0], name_in_plan())) {
+      owners_.push_back(shard_of(index));
+      to = std::copy_n(from[owners_.back()], lookup_.width(), to);
+      from[owners_.back()] += lookup_.width();
+    }
+    send_output(kRows, rows, indices.step);
+  }
+  for (std::uint32_t i = 0; i < shards_.size(); ++i) give_back(kFirstShard + i, parts[i]);
+  give_back(kIndices, indices);
+  return waits_for_gradients_ = true;
+}
+
+bool RowExchange::send_gradients() {
+  if (!has(kGradients)) return false;
+  for (std::uint32_t i = 0; i < shards_.size(); ++i)
+    if (!has_free(kFirstGradients + i)) return false;
+  auto gradients = take(kGradients);
+  std::vector<std::int64_t> counts(shards_.size());
+  for (const auto owner : owners_) ++counts[owner];
+  std::vector<Tensor> parts;
+  for (const auto count : counts) {
+    // Every part has a verdict.
+    const auto rows = std::max<std::int64_t>(1, lookup_.filled_by(count));
+    parts.emplace_back(lookup_.gradients().shape.with_rows(rows), DType::float32);
+    std::ranges::fill(parts.back().mutable_data<float>(), 0.0F);
+  }
+  if (!gradients.failure) {
+    const auto* const from = gradients.tensor.data<float>().data();
+    std::vector<std::int64_t> sent(shards_.size());
+    for (std::size_t i = 0; i < owners_.size(); ++i) {
+      auto* const to = parts[owners_[i]].mutable_data<float>().data();
+      std::copy_n(from + lookup_.gradient_offset(static_cast<std::int64_t>(i)), lookup_.width(),
+                  to + lookup_.gradient_offset(sent[owners_[i]]++));
+    }
+    const auto verdict = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
+    for (const auto& part : parts) part.mutable_data<float>()[verdict] = lookup_.verdict_of(gradients.tensor);
+  }
+  for (std::uint32_t i = 0; i < shards_.size(); ++i) {
+    if (gradients.failure)
+      send_failure(kFirstGradients + i, gradients.failure, gradients.step);
+    else
+      send_output(kFirstGradients + i, parts[i], gradients.step);
+  }
+  give_back(kGradients, gradients);
+  waits_for_gradients_ = false;
+  return true;
+}
+
+ActorId add_row_exchange(Plan& plan, const std::string& name, const Place& place, int worker, const RowLookup& lookup,
+                         const std::vector<RowRange>& shards) {
+  ExternalPorts ports{.pacing = Pacing::follows, .rule = FiringRule::own};
+  ports.inputs = {lookup.indices, lookup.gradients()};
+  ports.inputs.insert(ports.inputs.end(), shards.size(), lookup.rows());
+  ports.outputs = {lookup.rows()};
+  ports.outputs.insert(ports.outputs.end(), shards.size(), lookup.gradients());
+  auto actor = external<RowExchange>(name, std::move(ports), lookup, shards);
+  actor.place = place;
+  actor.replica = worker;
+  actor.task.kind = "row_exchange";
+  return plan.add(std::move(actor));
+}
+
+}  // namespace troupe

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/shard/row_lookup.hpp"
+
+namespace troupe {
+
+/// What stands between a worker and the shards of a parameter of which it looks up rows, if those are several: makes
+/// one tensor of the rows that they send, and sends each the gradients of its rows. Inputs: the indices, the gradients,
+/// then the rows from each shard. Outputs: the rows, to the worker; then gradients, to each shard.
+class RowExchange final : public PortActor {
+ public:
+  /// Shard i has the rows shards[i], ascending and without gaps.
+  RowExchange(caf::actor_config& config, RowLookup lookup, std::vector<RowRange> shards);
+
+  enum Input : std::uint32_t { kIndices, kGradients, kFirstShard };
+  enum Output : std::uint32_t { kRows, kFirstGradients };
+
+ private:
+  void on_run(const RunInfo& run) override;
+  void advance() override;
+  bool send_rows();
+  bool send_gradients();
+  bool all_have(std::uint32_t first_input) const;
+  std::size_t shard_of(std::int64_t row) const;
+
+  const RowLookup lookup_;
+  const std::vector<RowRange> shards_;
+  std::vector<std::size_t> owners_;  // of each index of the step whose gradients are to come
+  bool waits_for_gradients_ = false;
+};
+
+ActorId add_row_exchange(Plan& plan, const std::string& name, const Place& place, int worker, const RowLookup& lookup,
+                         const std::vector<RowRange>& shards);
+
+}  // namespace troupe

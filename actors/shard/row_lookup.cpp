@@ -1,0 +1,46 @@
+#include "troupe/actors/shard/row_lookup.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+TensorInfo RowLookup::rows() const {
+  auto sizes = indices.shape.list();
+  for (std::size_t axis = 1; axis < parameter.shape.rank(); ++axis) sizes.push_back(parameter.shape[axis]);
+  return {Shape(sizes), DType::float32};
+}
+
+TensorInfo RowLookup::gradients() const {
+  return {Shape{kBatch, indices_per_row() * width() + 1}, DType::float32};
+}
+
+std::int64_t RowLookup::filled_by(std::int64_t rows) const {
+  return (rows + indices_per_row() - 1) / indices_per_row();
+}
+
+std::int64_t RowLookup::gradient_offset(std::int64_t n) const {
+  const auto row = n / indices_per_row();
+  return n * width() + row;
+}
+
+float RowLookup::verdict_of(const Tensor& gradients) const {
+  return gradients.elements() == 0 ? 0.0F
+                                   : gradients.data<float>()[static_cast<std::size_t>(indices_per_row() * width())];
+}
+
+std::vector<std::int64_t> read_indices(const Tensor& indices, std::int64_t rows, const std::string& place) {
+  std::vector<std::int64_t> read(static_cast<std::size_t>(indices.elements()));
+  if (indices.dtype() == DType::int64)
+    std::ranges::copy(indices.data<std::int64_t>(), read.begin());
+  else
+    std::ranges::copy(indices.data<std::int32_t>(), read.begin());
+  for (std::size_t i = 0; i < read.size(); ++i)
+    if (read[i] < 0 || read[i] >= rows)
+      throw Error(place, "index " + std::to_string(read[i]) + " at place " + std::to_string(i) + " is not one of the " +
+                             std::to_string(rows) + " rows");
+  return read;
+}
+
+}  // namespace troupe
