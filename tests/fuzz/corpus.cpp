@@ -19,10 +19,13 @@ namespace {
 using Target = void (*)(fuzz::Input&);
 
 const std::map<std::string, Target> kTargets{
-    {"agreement", fuzz::agreement},   {"answer", fuzz::answer},       {"assembly", fuzz::assembly},
-    {"collective", fuzz::collective}, {"failure", fuzz::failure},     {"frame", fuzz::frame},
-    {"hello", fuzz::hello},           {"job_news", fuzz::job_news},   {"membership", fuzz::membership},
-    {"packet", fuzz::packet},         {"recording", fuzz::recording}, {"run_frame", fuzz::run_frame},
+    {"agreement", fuzz::agreement},   {"answer", fuzz::answer},
+    {"assembly", fuzz::assembly},     {"call", fuzz::call},
+    {"collective", fuzz::collective}, {"failure", fuzz::failure},
+    {"frame", fuzz::frame},           {"hello", fuzz::hello},
+    {"job_news", fuzz::job_news},     {"membership", fuzz::membership},
+    {"packet", fuzz::packet},         {"recording", fuzz::recording},
+    {"run_frame", fuzz::run_frame},
 };
 
 std::vector<std::byte> read(const fs::path& path) {

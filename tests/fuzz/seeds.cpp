@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "troupe/actors/calls/call_frames.hpp"
 #include "troupe/actors/run/run_frames.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/strategies/training/job_news.hpp"
@@ -70,6 +71,14 @@ Seeds agreement_seeds() {
           {"differs_1", byte(1) + control(1) + control(4, text("no"))}};
 }
 
+Seeds call_seeds() {
+  const auto one = Tensor(Shape{1, 2}, DType::float32), none = Tensor(Shape{0}, DType::int64);
+  return {{"call", byte(0) + encode(OrderedCall{"step", {one, none}})},
+          {"result", byte(1) + encode(CallResult{{one}, {{"w", one}}, {}})},
+          {"error", byte(1) + encode(CallResult{{}, {}, "[step] wrong"})},
+          {"value", byte(2) + encode(VariableValue{one, {}})}};
+}
+
 Seeds collective_seeds() {
   const auto part = [](CollectiveKind kind, std::int64_t elements, std::int64_t sent, int root, linked::Phase phase) {
     const CallSignature signature{kind, DType::float32, elements, root};
@@ -118,6 +127,7 @@ std::map<std::string, Seeds> all_seeds() {
             {"refused", encode(Answer{Answer::Kind::refused, "seed is 3 on rank 1 but 4 on rank 0"})},
             {"go", encode(Answer{Answer::Kind::go})}}},
           {"assembly", assembly_seeds()},
+          {"call", call_seeds()},
           {"collective", collective_seeds()},
           {"failure", {{"chain", encode(some_failure())}, {"empty", encode(Failure{})}}},
           {"frame", frame_seeds()},

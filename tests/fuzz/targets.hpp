@@ -9,6 +9,7 @@ namespace troupe::fuzz {
 void agreement(Input& input);
 void answer(Input& input);
 void assembly(Input& input);
+void call(Input& input);
 void collective(Input& input);
 void failure(Input& input);
 void frame(Input& input);

@@ -1,0 +1,181 @@
+#include "troupe/actors/calls/coordinator.hpp"
+
+#include <caf/send.hpp>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "troupe/actors/calls/call_board.hpp"
+#include "troupe/actors/calls/call_frames.hpp"
+#include "troupe/actors/calls/call_worker.hpp"
+#include "troupe/actors/calls/coordinator_actor.hpp"
+#include "troupe/actors/calls/pending_call.hpp"
+#include "troupe/actors/calls/remote_worker.hpp"
+#include "troupe/actors/run/messages.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
+  State(const Runtime& on, CallFunctions known, CoordinatorOptions given)
+      : runtime(on),
+        functions(std::make_shared<const CallFunctions>(std::move(known))),
+        options(std::move(given)),
+        actor(spawn_coordinator(runtime.system(), options.in_flight, monitor, variables)) {}
+
+  ~State() { caf::anon_send(actor, Stop{}); }
+
+  void add_local_worker() {
+    const auto read = [known = variables](const std::string& name) { return known->read(name); };
+    const auto on_result = [to = actor](std::int64_t call, CallResult result) {
+      caf::anon_send(to, CallEnded{call, std::move(result)});
+    };
+    // A function may take long, and must not keep other actors from a thread.
+    const bool in_turns = runtime.options().test_seed.has_value();
+    auto& system = runtime.system();
+    const auto worker = in_turns ? system.spawn<CallWorker>(functions, read, on_result)
+                                 : system.spawn<CallWorker, caf::detached>(functions, read, on_result);
+    caf::anon_send(actor, WorkerJoined{next_worker++, caf::actor_cast<caf::actor>(worker)});
+  }
+
+  void add_process(int rank) {
+    std::lock_guard lock(mutex);
+    const auto returns = options.cluster->returns(rank);
+    const auto [known, is_new] = added.try_emplace(rank, returns);
+    if (closed || (!is_new && std::exchange(known->second, returns) == returns)) return;
+    spawn_remote_worker(runtime.system(), next_worker++, options.cluster->data_link(rank, kCallLink), actor, variables);
+  }
+
+  void add_processes() {
+    std::set<int> others;
+    for (int rank = 1; rank < options.cluster->size(); ++rank) others.insert(rank);
+    options.cluster->set_expendable(others);
+    on_returned = options.cluster->on_returned([weak = weak_from_this()](int rank) {
+      if (const auto state = weak.lock()) state->add_process(rank);
+    });
+    for (const int rank : others) add_process(rank);
+  }
+
+  /// Throws Error if no call ends for too long.
+  void wait_until(const std::function<bool()>& condition) {
+    if (runtime.options().test_seed) {
+      while (!condition())
+        if (!runtime.run_one()) throw Error("coordinator", "nobody has anything to do, but calls are open");
+      return;
+    }
+    std::unique_lock lock(monitor->mutex);
+    auto deadline = std::chrono::steady_clock::now() + options.limit;
+    while (true) {
+      const auto ended = monitor->ended;
+      lock.unlock();
+      if (condition()) return;
+      lock.lock();
+      // Perhaps what is waited for.
+      if (ended != monitor->ended) {
+        deadline = std::chrono::steady_clock::now() + options.limit;
+        continue;
+      }
+      if (std::chrono::steady_clock::now() >= deadline)
+        throw Error("coordinator", "no call has ended for " + std::to_string(options.limit.count() / 1000) +
+                                       " s; there are " + std::to_string(monitor->workers) + " workers");
+      monitor->changed.wait_for(lock, std::chrono::milliseconds(100));
+    }
+  }
+
+  void throw_first_error() const {
+    std::unique_lock lock(monitor->mutex);
+    if (monitor->first_error.empty()) return;
+    const auto error = std::exchange(monitor->first_error, {});
+    lock.unlock();
+    throw Error("coordinator", error);
+  }
+
+  Runtime runtime;
+  std::shared_ptr<const CallFunctions> functions;
+  CoordinatorOptions options;
+  std::shared_ptr<CallMonitor> monitor = std::make_shared<CallMonitor>();
+  std::shared_ptr<Variables> variables = std::make_shared<Variables>();
+  caf::actor actor;
+  std::mutex mutex;
+  bool closed = false;
+  std::map<int, int> added;  // by rank, how often it had come back
+  int next_worker = 0;
+  std::shared_ptr<const Cluster::OnReturned> on_returned;
+};
+
+bool RemoteValue::is_ready() const {
+  return !call_->is_open();
+}
+
+Coordinator::Coordinator(const Runtime& runtime, CallFunctions functions, CoordinatorOptions options) {
+  const int processes = options.cluster ? options.cluster->size() - 1 : 0;
+  if (options.local_workers < 0 || options.local_workers + processes < 1)
+    throw Error("coordinator", "needs at least one worker");
+  if (options.cluster && options.cluster->rank() != 0)
+    throw Error("coordinator", "is for process 0; the others serve calls");
+  if (options.limit <= std::chrono::milliseconds::zero()) throw Error("coordinator", "the limit must be above 0");
+  (void)CallBoard(options.in_flight);
+  state_ = std::make_shared<State>(runtime, std::move(functions), std::move(options));
+  for (int i = 0; i < state_->options.local_workers; ++i) state_->add_local_worker();
+  if (state_->options.cluster) state_->add_processes();
+}
+
+Coordinator::~Coordinator() {
+  const auto runtime = state_->runtime;
+  state_->on_returned = nullptr;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->closed = true;
+  }
+  caf::anon_send(state_->actor, Stop{});
+  state_.reset();
+  if (!runtime.options().test_seed) return;
+  while (runtime.run_one()) {
+  }
+}
+
+Variables& Coordinator::variables() {
+  return *state_->variables;
+}
+
+RemoteValue Coordinator::schedule(const std::string& function, std::vector<Tensor> inputs) {
+  state_->throw_first_error();
+  if (!state_->functions->contains(function)) throw Error("coordinator", "there is no function '" + function + "'");
+  for (const auto& input : inputs)
+    if (!input) throw Error("coordinator", "an input of '" + function + "' is no tensor");
+  if (inputs.size() > kMostTensors) throw Error("coordinator", "'" + function + "' has too many inputs");
+  auto call = std::make_shared<PendingCall>();
+  call->function = function;
+  call->inputs = std::move(inputs);
+  {
+    std::lock_guard lock(state_->monitor->mutex);
+    ++state_->monitor->open;
+  }
+  caf::anon_send(state_->actor, CallScheduled{call});
+  return RemoteValue(std::move(call));
+}
+
+bool Coordinator::done() const {
+  std::lock_guard lock(state_->monitor->mutex);
+  return state_->monitor->open == 0;
+}
+
+void Coordinator::join() {
+  state_->wait_until([this] { return done(); });
+  state_->throw_first_error();
+}
+
+std::vector<Tensor> Coordinator::fetch(const RemoteValue& value) {
+  state_->wait_until([&] { return value.is_ready(); });
+  std::lock_guard lock(value.call_->mutex);
+  if (!value.call_->outputs) throw Error("coordinator", value.call_->error);
+  return *value.call_->outputs;
+}
+
+int Coordinator::workers() const {
+  std::lock_guard lock(state_->monitor->mutex);
+  return state_->monitor->workers;
+}
+
+}  // namespace troupe

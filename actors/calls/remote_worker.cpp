@@ -1,0 +1,96 @@
+#include "troupe/actors/calls/remote_worker.hpp"
+
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+
+#include "troupe/actors/calls/call_frames.hpp"
+#include "troupe/actors/calls/pending_call.hpp"
+#include "troupe/actors/run/messages.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+class RemoteWorker final : public caf::event_based_actor {
+ public:
+  RemoteWorker(caf::actor_config& config, int worker, std::shared_ptr<Link> link, caf::actor coordinator,
+               std::shared_ptr<const Variables> variables)
+      : caf::event_based_actor(config),
+        worker_(worker),
+        link_(std::move(link)),
+        coordinator_(std::move(coordinator)),
+        variables_(std::move(variables)) {}
+
+  caf::behavior make_behavior() override {
+    // From here, so that no loss can overtake it.
+    caf::anon_send(coordinator_, WorkerJoined{worker_, caf::actor_cast<caf::actor>(this)});
+    link_->on_ready([address = address()] {
+      if (const auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Continue{});
+    });
+    return {[this](const CallOrdered& order) {
+              send_frame(CallFrame::call, order.call, encode(OrderedCall{order.what->function, order.what->inputs}));
+            },
+            [this](const Continue&) { receive(); }, [this](const Stop&) { quit(); }};
+  }
+
+  void on_exit() override {
+    link_->on_ready({});
+    link_->close();
+    coordinator_ = nullptr;
+  }
+
+ private:
+  void send_frame(CallFrame kind, std::int64_t number, const std::vector<std::byte>& payload) {
+    if (!link_->send(call_frame(kind, number, payload))) lose();
+  }
+
+  /// A worker that sends something else than results and questions is as good as lost.
+  void receive() {
+    try {
+      while (auto frame = link_->receive()) take(*frame);
+    } catch (const std::exception&) {
+      return lose();
+    }
+    if (link_->failure()) lose();
+  }
+
+  void take(const IncomingFrame& frame) {
+    const auto payload = frame.payload->tensor();
+    const std::span bytes(payload.raw(), payload.bytes());
+    if (frame.header.edge == static_cast<std::int32_t>(CallFrame::result))
+      caf::anon_send(coordinator_, CallEnded{frame.header.step, decode_result(bytes)});
+    else if (frame.header.edge != static_cast<std::int32_t>(CallFrame::read))
+      throw Error("coordinator", "a worker sent what it never sends");
+    else
+      send_frame(CallFrame::value, frame.header.step, encode(value_of(decode_call(bytes).function)));
+  }
+
+  VariableValue value_of(const std::string& name) const {
+    try {
+      return {variables_->read(name), {}};
+    } catch (const std::exception& error) {
+      return {{}, error.what()};
+    }
+  }
+
+  void lose() {
+    caf::anon_send(coordinator_, WorkerLost{worker_});
+    quit();
+  }
+
+  int worker_;
+  std::shared_ptr<Link> link_;
+  caf::actor coordinator_;
+  std::shared_ptr<const Variables> variables_;
+};
+
+}  // namespace
+
+caf::actor spawn_remote_worker(caf::actor_system& system, int worker, std::shared_ptr<Link> link,
+                               const caf::actor& coordinator, std::shared_ptr<const Variables> variables) {
+  return caf::actor_cast<caf::actor>(
+      system.spawn<RemoteWorker>(worker, std::move(link), coordinator, std::move(variables)));
+}
+
+}  // namespace troupe

@@ -1,0 +1,150 @@
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "troupe/actors/calls/call_frames.hpp"
+#include "troupe/actors/calls/call_worker.hpp"
+#include "troupe/actors/calls/coordinator.hpp"
+#include "troupe/actors/calls/pending_call.hpp"
+#include "troupe/actors/run/messages.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/link_reader.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::chrono::seconds kReadLimit{60};
+constexpr std::chrono::milliseconds kPollInterval{100};
+constexpr const char* kGone = "process 0 has gone";
+
+/// The variables of the coordinator, seen from here.
+class RemoteVariables {
+ public:
+  explicit RemoteVariables(std::shared_ptr<Link> link) : link_(std::move(link)) {}
+
+  Tensor read(const std::string& name) {
+    std::promise<VariableValue> promise;
+    auto value = promise.get_future();
+    std::int64_t number = 0;
+    {
+      std::lock_guard lock(mutex_);
+      if (given_up_) throw Error("coordinator", kGone);
+      number = next_++;
+      asked_.emplace(number, std::move(promise));
+    }
+    link_->send(call_frame(CallFrame::read, number, encode(OrderedCall{name, {}})));
+    const bool came = value.wait_for(kReadLimit) == std::future_status::ready;
+    if (!came) {
+      std::lock_guard lock(mutex_);
+      asked_.erase(number);
+      throw Error("coordinator", "variable '" + name + "' has not come within 60 s");
+    }
+    auto got = value.get();
+    if (!got.error.empty()) throw Error("coordinator", "no variable: " + got.error);
+    return got.value;
+  }
+
+  void take(std::int64_t number, VariableValue value) {
+    std::lock_guard lock(mutex_);
+    const auto asked = asked_.extract(number);
+    if (!asked.empty()) asked.mapped().set_value(std::move(value));
+  }
+
+  /// Nothing comes any more.
+  void give_up() {
+    std::lock_guard lock(mutex_);
+    given_up_ = true;
+    for (auto& [number, promise] : asked_) promise.set_value({{}, kGone});
+    asked_.clear();
+  }
+
+ private:
+  std::shared_ptr<Link> link_;
+  std::mutex mutex_;
+  std::int64_t next_ = 0;
+  bool given_up_ = false;
+  std::map<std::int64_t, std::promise<VariableValue>> asked_;
+};
+
+/// The threads of a worker's process.
+class Executors {
+ public:
+  Executors(const Runtime& runtime, CallFunctions functions, int threads, const std::shared_ptr<Link>& link)
+      : link_(link), variables_(std::make_shared<RemoteVariables>(link)) {
+    const auto known = std::make_shared<const CallFunctions>(std::move(functions));
+    const auto read = [from = variables_](const std::string& name) { return from->read(name); };
+    const auto answer = [link](std::int64_t call, const CallResult& result) {
+      link->send(call_frame(CallFrame::result, call, encoded(result)));
+    };
+    for (int i = 0; i < threads; ++i)
+      workers_.push_back(
+          caf::actor_cast<caf::actor>(runtime.system().spawn<CallWorker, caf::detached>(known, read, answer)));
+  }
+  ~Executors() {
+    link_->close();
+    variables_->give_up();
+    for (const auto& worker : workers_) caf::anon_send(worker, Stop{});
+  }
+  Executors(const Executors&) = delete;
+  Executors& operator=(const Executors&) = delete;
+
+  /// Throws Error if the frame is damaged.
+  void take(const IncomingFrame& frame) {
+    const auto payload = frame.payload->tensor();
+    const std::span bytes(payload.raw(), payload.bytes());
+    if (frame.header.edge == static_cast<std::int32_t>(CallFrame::value))
+      return variables_->take(frame.header.step, decode_value(bytes));
+    if (frame.header.edge != static_cast<std::int32_t>(CallFrame::call))
+      throw Error("coordinator", "process 0 sent what it never sends");
+    auto ordered = decode_call(bytes);
+    const auto call = std::make_shared<PendingCall>();
+    call->function = std::move(ordered.function);
+    call->inputs = std::move(ordered.inputs);
+    caf::anon_send(workers_[next_++ % workers_.size()], CallOrdered{frame.header.step, call});
+  }
+
+ private:
+  /// What cannot be sent is the call's error.
+  static std::vector<std::byte> encoded(const CallResult& result) {
+    try {
+      return encode(result);
+    } catch (const std::exception& error) {
+      return encode(CallResult{{}, {}, error.what()});
+    }
+  }
+
+  std::shared_ptr<Link> link_;
+  std::shared_ptr<RemoteVariables> variables_;
+  std::vector<caf::actor> workers_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+void serve_calls(const Runtime& runtime, const std::shared_ptr<Cluster>& cluster, CallFunctions functions,
+                 const ServeOptions& options) {
+  if (cluster->rank() == 0) throw Error("coordinator", "process 0 is where the coordinator is, and serves no calls");
+  if (options.threads < 1) throw Error("coordinator", "a worker needs at least one thread");
+  std::set<int> others;
+  for (int rank = 1; rank < cluster->size(); ++rank) others.insert(rank);
+  cluster->set_expendable(others);
+  const auto link = cluster->data_link(0, kCallLink);
+  Executors executors(runtime, std::move(functions), options.threads, link);
+  LinkReader reader(link);
+  while (!cluster->lost()) {
+    if (options.stop_requested && options.stop_requested()) return;
+    const auto frame = reader.receive(kPollInterval);
+    if (frame)
+      executors.take(*frame);
+    else if (link->failure())
+      break;
+  }
+  const auto failure = cluster->lost() ? cluster->lost() : link->failure();
+  if (failure->kind != FailureKind::aborted) throw Error("coordinator", "process 0 has gone: " + failure->what);
+}
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "troupe/ops/core/tensor.hpp"
+
+namespace troupe {
+
+/// What is added to a variable.
+struct VariableUpdate {
+  std::string name;
+  Tensor delta;
+};
+
+/// Named float32 tensors that calls read, and add to. Thread-safe.
+class Variables {
+ public:
+  /// Throws Error if there is one of that name, or the value is not float32.
+  void create(const std::string& name, const Tensor& value);
+  /// The value as it is now. Throws Error that lists the names if there is none.
+  Tensor read(const std::string& name) const;
+  /// Throws Error if there is no such variable, or the update has another shape or dtype; then nothing is changed.
+  void check(const VariableUpdate& update) const;
+  /// All at once; each must have passed check().
+  void add(const std::vector<VariableUpdate>& updates);
+  /// How many updates a variable has had.
+  std::int64_t updates_of(const std::string& name) const;
+
+ private:
+  struct Variable {
+    Tensor value;
+    std::int64_t updates = 0;
+  };
+  const Variable& find(const std::string& name) const;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Variable> variables_;
+};
+
+}  // namespace troupe
