@@ -40,6 +40,8 @@ LocalSgd::LocalSgd(std::vector<Place> workers, std::vector<Place> servers, Local
 }
 
 Plan LocalSgd::training_plan(const PlanRequest& request) const {
+  if (has_gradient_actor()) throw Error("local_sgd", "sends no gradients, so it has no use for an actor on their way");
+  if (gradient_hook() != nullptr) throw Error("local_sgd", "sends no gradients, so it has no use for a hook of them");
   auto plan = empty_plan(request);
   auto split_step = split(request);
   for (auto& group : split_step.groups)
@@ -64,7 +66,7 @@ Plan LocalSgd::training_plan(const PlanRequest& request) const {
     const auto gradients = add_worker(plan, request, split_step, batches, parameters, w);
     for (std::size_t g = 0; g < shards.size(); ++g) {
       plan.connect(batches, 2 * w + 1, locals[g].back());
-      plan.connect(gradients[g], locals[g].back());
+      plan.connect(gradients.gradients[g], locals[g].back());
       plan.connect(shards[g], w, locals[g].back());
     }
   }

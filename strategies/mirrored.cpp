@@ -3,7 +3,9 @@
 #include "troupe/actors/plan/conductor.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/finite.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/reshape.hpp"
 
 namespace troupe {
@@ -37,6 +39,20 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
   return committed;
 }
 
+/// The sum of verdicts, and of the gradients as the hook makes it.
+std::vector<Value> reduce_with_hook(std::span<const Value> values, const MirroredOptions& options,
+                                    std::int64_t replicas) {
+  std::vector<Value> reduced{all_reduce(scale(values[0], 1.0))};
+  const auto buckets = fill_buckets(values.subspan(1), options);
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const auto name = "hook/" + std::to_string(i);
+    GraphBuilder::Scope scope(values[0].builder(), name);
+    const auto sums = options.hook->sum(buckets[i], {name, reduced.front(), replicas});
+    reduced.insert(reduced.end(), sums.begin(), sums.end());
+  }
+  return options.atomic_steps ? behind_barrier(reduced, reduced) : reduced;
+}
+
 std::vector<Value> reduce_in_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<Value> reduced, sums;
   for (const auto& bucket : fill_buckets(values, options)) {
@@ -53,20 +69,24 @@ std::vector<Value> reduce_in_buckets(std::span<const Value> values, const Mirror
 }  // namespace
 
 Mirrored::Mirrored(std::vector<Place> places, MirroredOptions options)
-    : Strategy(std::move(places)), options_(options) {
+    : Strategy(std::move(places)), options_(std::move(options)) {
   if (options_.first_bucket_bytes < 1 || options_.bucket_bytes < 1)
     throw Error("mirrored", "a bucket needs at least one byte");
 }
 
 Plan Mirrored::training_plan(const PlanRequest& request) const {
   auto plan = empty_plan(request);
-  const auto graph = training_graph(request.spec, request.data.fields(),
-                                    [&](auto values) { return reduce_in_buckets(values, options_); });
+  const auto graph = training_graph(request.spec, request.data.fields(), [&](auto values) {
+    return options_.hook ? reduce_with_hook(values, options_, num_replicas_in_sync())
+                         : reduce_in_buckets(values, options_);
+  });
   Conductor conductor(plan, "gradients", places(), options_.all_reduce);
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;
     add_replica(plan, request, graph, replica, [&](Plan&, const Node& node) {
-      return conductor.add_all_reduce(index++, replica, graph.info(node.outputs[0]));
+      const auto& info = graph.info(node.outputs[0]);
+      return node.is(kAllGather) ? conductor.add_all_gather(index++, replica, info)
+                                 : conductor.add_all_reduce(index++, replica, info);
     });
   }
   conductor.finish();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "troupe/strategies/gradient_hook.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/transport/all_reduce_algorithm.hpp"
 
@@ -15,6 +16,8 @@ struct MirroredOptions {
   bool atomic_steps = false;
   /// How replicas in several processes sum their gradients.
   AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct;
+  /// How gradients are made smaller on their way. Null: they are not.
+  std::shared_ptr<const GradientHook> hook = {};
 };
 
 /// A replica at every place, each with its own copy of the parameters, equal at first. Every batch is split among the
@@ -24,7 +27,7 @@ class Mirrored : public Strategy {
  public:
   explicit Mirrored(std::vector<Place> places, MirroredOptions options = {});
   explicit Mirrored(const std::vector<Device>& devices, MirroredOptions options = {})
-      : Mirrored(places_of(devices), options) {}
+      : Mirrored(places_of(devices), std::move(options)) {}
 
   Plan training_plan(const PlanRequest& request) const override;
 

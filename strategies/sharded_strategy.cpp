@@ -5,7 +5,7 @@
 
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/shard/batch_dispatcher.hpp"
-#include "troupe/actors/shard/shard.hpp"
+#include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/passes.hpp"
@@ -17,21 +17,45 @@ namespace {
 
 /// Where the batches come from.
 constexpr Place kChief{0, {DeviceType::cpu, 0}};
+constexpr Device kHost{DeviceType::cpu, 0};
 
-/// As many groups as there are servers, each parameter with the one that has the fewest elements so far.
-std::vector<std::vector<std::size_t>> balanced(std::span<const TrainedParameter> parameters, std::size_t servers) {
-  std::vector<std::vector<std::size_t>> groups(std::min(servers, parameters.size()));
-  std::vector<std::int64_t> elements(groups.size());
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto least = static_cast<std::size_t>(std::ranges::min_element(elements) - elements.begin());
-    groups[least].push_back(i);
-    elements[least] += parameters[i].info.shape.elements();
+/// Gives shards of parameters to servers.
+class ShardPlacement {
+ public:
+  ShardPlacement(Placement placement, std::size_t servers) : placement_(placement), elements_(servers) {}
+
+  std::size_t next(std::int64_t elements) {
+    const auto least = static_cast<std::size_t>(std::ranges::min_element(elements_) - elements_.begin());
+    const auto server = placement_ == Placement::round_robin ? placed_ % elements_.size() : least;
+    ++placed_;
+    elements_[server] += elements;
+    return server;
   }
-  return groups;
-}
 
-bool has(const ParameterGroup& group, const std::string& name) {
-  return std::ranges::find(group.parameters, name, &TrainedParameter::name) != group.parameters.end();
+ private:
+  Placement placement_;
+  std::size_t placed_ = 0;
+  std::vector<std::int64_t> elements_;
+};
+
+std::vector<PlacedParameter> place_all(const Sharding& sharding, std::size_t servers,
+                                       std::span<const TrainedParameter> parameters) {
+  ShardPlacement placement(sharding.placement, servers);
+  std::vector<PlacedParameter> placed;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& [name, info, initializer, part_of, row_sparse] = parameters[i];
+    const auto shards = sharding.partitioner(info);
+    if (shards == 1) {
+      placed.push_back({i, {}, placement.next(info.shape.elements())});
+      continue;
+    }
+    if (info.shape.rank() == 0 || shards < 1 || shards > info.shape[0])
+      throw Error("partitioner", "'" + name + "', " + to_string(info) + ", cannot be split into " +
+                                     std::to_string(shards) + " shards");
+    for (const auto& rows : split_rows(info.shape[0], shards))
+      placed.push_back({i, rows, placement.next(rows.count * info.shape.row_elements())});
+  }
+  return placed;
 }
 
 }  // namespace
@@ -46,39 +70,46 @@ ShardedStrategy::ShardedStrategy(const char* name, std::vector<Place> workers, s
                           std::to_string(num_replicas_in_sync()));
 }
 
-SplitTraining ShardedStrategy::split(const PlanRequest& request) const {
-  auto split = split_training(request.spec, request.data.fields(),
-                              [&](auto parameters) { return balanced(parameters, servers_.size()); });
+SplitTraining ShardedStrategy::split(const PlanRequest& request, const SplitOptions& options) const {
+  const auto place = [&](auto parameters) { return place_all(sharding_, servers_.size(), parameters); };
+  auto split = split_training(request.spec, request.data.fields(), place, options);
   split.worker = without_all_reduce(split.worker);
   return split;
 }
 
 /// Those of the model first and in its order: start values and hashes follow from the order.
 void ShardedStrategy::add_parameters(Plan& plan, const SplitTraining& split) const {
-  const auto add = [&](const Graph& graph, ValueId id, std::size_t group) {
-    const auto& node = graph.producer(id);
-    plan.add_parameter({{node.name, 0}, graph.info(id), servers_[group].device, node.initializer, node.trainable});
+  for (const auto& [name, info, initializer, part_of, row_sparse] : split.parameters)
+    plan.add_parameter({{name, 0}, info, kHost, initializer, true});
+  const auto add = [&](const Graph& update, std::span<const TrainedParameter> parameters) {
+    for (auto& stored : stored_values(update, parameters)) {
+      stored.parameter.device = kHost;
+      plan.add_parameter(std::move(stored.parameter));
+    }
   };
-  for (const auto id : split.worker.sources(kParameter))
-    for (std::size_t g = 0; g < split.groups.size(); ++g)
-      if (has(split.groups[g], split.worker.producer(id).name)) add(split.worker, id, g);
-  for (std::size_t g = 0; g < split.groups.size(); ++g)
-    for (const auto id : split.groups[g].update.sources(kParameter)) add(split.groups[g].update, id, g);
+  for (const auto& group : split.groups) add(group.update, group.parameters);
+  for (const auto& rows : split.looked_up) add(rows.update, std::span(&rows.chunk, 1));
 }
 
-std::vector<ActorId> ShardedStrategy::add_shards(Plan& plan, const SplitTraining& split, bool local_steps) const {
+ShardOptions ShardedStrategy::shard_options(bool first) const {
   // Of some of the workers' gradients all shards must apply the same ones: those that the first one does.
   const bool led = rule_.late == LateGradients::dropped;
-  const auto groups = static_cast<int>(split.groups.size());
+  return {.rule = rule_, .shared_steps = shares_steps(), .follows = led && !first};
+}
+
+std::vector<ActorId> ShardedStrategy::add_shards(Plan& plan, const SplitTraining& split, bool local_steps,
+                                                 int others) const {
+  const bool led = rule_.late == LateGradients::dropped;
   std::vector<ActorId> shards;
-  for (int g = 0; g < groups; ++g) {
-    const auto& group = split.groups[static_cast<std::size_t>(g)];
-    ShardOptions options{
-        .rule = rule_, .update = group.update, .shared_steps = shares_steps(), .local_steps = local_steps};
-    options.follows = led && g > 0;
-    for (const auto& parameter : group.parameters) options.parameters.push_back(parameter.name);
-    shards.push_back(add_shard(plan, "shard@" + std::to_string(g), servers_[static_cast<std::size_t>(g)], options,
-                               led && g == 0 ? groups - 1 : 0));
+  for (std::size_t g = 0; g < split.groups.size(); ++g) {
+    const auto& group = split.groups[g];
+    BlockUpdate what{group.update, {}, {}, group.decode, local_steps};
+    for (const auto& parameter : group.parameters) what.parameters.push_back(parameter.name);
+    for (const auto& stored : stored_values(group.update, group.parameters))
+      what.held.push_back({stored.parameter.ref, true, stored.rows});
+    const auto followers = static_cast<int>(split.groups.size()) - 1 + others;
+    shards.push_back(add_block_shard(plan, "shard@" + std::to_string(g), servers_[group.server], shard_options(g == 0),
+                                     what, led && g == 0 ? followers : 0));
   }
   return shards;
 }
@@ -125,16 +156,42 @@ ActorId ShardedStrategy::add_batches(Plan& plan, const PlanRequest& request) con
                         shares_steps() ? Dispatch::parts : to_free, kChief);
 }
 
-std::vector<OutputRef> ShardedStrategy::add_worker(Plan& plan, const PlanRequest& request, const SplitTraining& split,
-                                                   ActorId batches, const std::vector<OutputRef>& parameters,
-                                                   int worker) const {
+OutputRef ShardedStrategy::on_their_way(Plan& plan, const OutputRef& gradients, int worker, std::size_t shard) const {
+  if (!make_gradient_actor_) return gradients;
+  const auto& made = plan.actor(gradients.actor).outputs[static_cast<std::size_t>(gradients.output)].info;
+  auto actor = make_gradient_actor_(made, worker);
+  if (actor.outputs.size() != 1) throw Error(actor.name, "needs one input and one output, for gradients on their way");
+  actor.place = host_side(places()[static_cast<std::size_t>(worker)]);
+  actor.replica = worker;
+  actor.name += "." + std::to_string(shard);
+  const auto added = plan.add(std::move(actor));
+  plan.connect(gradients, added);
+  return {added, 0};
+}
+
+WorkerOutputs ShardedStrategy::add_worker(Plan& plan, const PlanRequest& request, const SplitTraining& split,
+                                          ActorId batches, const std::vector<OutputRef>& parameters, int worker,
+                                          const std::vector<OutputRef>& rows) const {
   const auto& place = places()[static_cast<std::size_t>(worker)];
-  const auto fields = fields_read(split.worker);
+  const auto fields = fields_read(split.indices);
   const OutputRef batch_info{batches, 2 * worker + 1};
   const auto loader = add_gatherer(plan, request.source, request.data, fields, batches, worker, host_side(place));
   LowerOptions options{.place = place, .replica = worker};
   for (std::size_t i = 0; i < fields.size(); ++i) options.inputs[fields[i]] = {loader, static_cast<std::int32_t>(i)};
-  if (split.worker.sources(kInput).size() > fields.size()) options.inputs[names::kBatchInfo] = batch_info;
+  if (split.indices.sources(kInput).size() > fields.size()) options.inputs[names::kBatchInfo] = batch_info;
+  WorkerOutputs made;
+  if (!split.looked_up.empty()) {
+    // What computes the indices must not wait for the rows.
+    plan.actors[static_cast<std::size_t>(loader)].alone = true;
+    auto own = options;
+    own.place = host_side(place);
+    own.prefix = "indices/";
+    own.alone = true;
+    const auto indices = lower(plan, split.indices, own);
+    for (const auto& of : split.looked_up) made.indices.push_back(indices.at(names::indices_of(of.parameter.name)));
+  }
+  for (std::size_t i = 0; i < split.looked_up.size(); ++i)
+    options.inputs[names::rows_of(split.looked_up[i].parameter.name)] = rows.at(i);
   for (std::size_t g = 0; g < split.groups.size(); ++g) {
     const auto offsets = split.groups[g].parameter_offsets();
     for (std::size_t i = 0; i < split.groups[g].parameters.size(); ++i) {
@@ -146,9 +203,10 @@ std::vector<OutputRef> ShardedStrategy::add_worker(Plan& plan, const PlanRequest
   }
   const auto outputs = lower(plan, split.worker, options);
   add_sink(plan, request, outputs, batch_info, worker);
-  std::vector<OutputRef> gradients;
-  for (std::size_t g = 0; g < split.groups.size(); ++g) gradients.push_back(outputs.at(names::gradients_of(g)));
-  return gradients;
+  for (std::size_t g = 0; g < split.groups.size(); ++g) made.gradients.push_back(outputs.at(names::gradients_of(g)));
+  for (const auto& of : split.looked_up)
+    made.row_gradients.push_back(outputs.at(names::row_gradients_of(of.parameter.name)));
+  return made;
 }
 
 }  // namespace troupe

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -10,44 +13,56 @@ namespace troupe {
 
 namespace {
 
-/// By parameter of the first replica, the process of the external actor that updates it.
-std::map<std::string, int> holders_in(const Plan& plan) {
-  std::map<std::string, int> holders;
+/// What one process has of a parameter.
+struct HeldPart {
+  int process;
+  std::optional<RowRange> rows;
+};
+
+/// By parameter of the first replica, where the external actors are that update it.
+std::map<std::string, std::vector<HeldPart>> holders_in(const Plan& plan) {
+  std::map<std::string, std::vector<HeldPart>> holders;
   for (const auto& actor : plan.actors)
-    for (const auto& [ref, written] : actor.parameters)
-      if (written && ref.replica == 0) holders[ref.name] = actor.place.process;
+    for (const auto& [ref, written, rows] : actor.parameters)
+      if (written && ref.replica == 0) holders[ref.name].push_back({actor.place.process, rows});
   return holders;
 }
 
-ParameterStore::Version version_from(Communicator& group, int root, const std::string& name, const TensorInfo& info,
-                                     ParameterStore& store, std::chrono::milliseconds limit) {
-  ParameterStore::Version version;
-  const bool is_root = group.rank() == root;
-  if (is_root) version = store.newest(name).value();
+int rank_of(int process, std::span<const int> processes, const std::string& name) {
+  const auto found = std::ranges::find(processes, process);
+  if (found == processes.end())
+    throw Error("trainer", "'" + name + "' is held by process " + std::to_string(process) + ", which may be lost");
+  return static_cast<int>(found - processes.begin());
+}
+
+/// Brings what `root` has of a value to all ranks.
+void spread_part(Communicator& group, int root, const std::optional<RowRange>& rows, ParameterStore::Version& version,
+                 std::chrono::milliseconds limit) {
   const auto updates = Tensor::from<std::int64_t>({1}, std::vector{version.updates});
   group.broadcast(updates, root)->wait(limit);
-  version.updates = updates.item<std::int64_t>();
-  if (!is_root) version.value = Tensor(info.shape, info.dtype);
-  group.broadcast(version.value, root)->wait(limit);
-  return version;
+  version.updates = std::max(version.updates, updates.item<std::int64_t>());
+  group.broadcast(rows ? version.value.rows(rows->first, rows->count) : version.value, root)->wait(limit);
 }
 
 }  // namespace
 
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit) {
-  for (const auto& holder : holders_in(plan)) {
-    const auto& name = holder.first;
-    const auto process = holder.second;
-    const auto found = std::ranges::find(processes, process);
-    if (found == processes.end())
-      throw Error("trainer", "'" + name + "' is held by process " + std::to_string(process) + ", which may be lost");
-    const auto root = static_cast<int>(found - processes.begin());
-    const auto known = std::ranges::find_if(plan.parameters, [&](const auto& p) {
-      return p.ref == ParameterRef{name, 0};
-    });
-    const auto version = version_from(group, root, name, known->info, store, limit);
-    if (group.rank() != root) store.adopt(name, version);
+  if (group.size() == 1) return;
+  for (const auto& [name, parts] : holders_in(plan)) {
+    const ParameterRef ref{name, 0};
+    const auto known = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref == ref; });
+    auto version =
+        store.newest(name).value_or(ParameterStore::Version{0, Tensor(known->info.shape, known->info.dtype)});
+    bool has_all = parts.size() == 1;
+    for (const auto& [process, rows] : parts) {
+      const auto root = rank_of(process, processes, name);
+      has_all = has_all && group.rank() == root;
+      if (group.rank() == root && !store.newest_updates(name))
+        throw Error("trainer", "'" + name + "' should be here, but is not, or not whole");
+      spread_part(group, root, rows, version, limit);
+    }
+    if (!has_all) store.adopt(name, version);
   }
 }
 

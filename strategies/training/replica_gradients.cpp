@@ -20,12 +20,11 @@ std::vector<Value> trained_parameters(GraphBuilder& builder, const Optimizer& op
     const auto& node = builder.graph().producer(id);
     if (node.trainable && optimizer.trains(node.name)) parameters.push_back(builder.value(id));
   }
-  if (parameters.empty()) throw Error("trainer", "the model has no parameters to train");
   return parameters;
 }
 
-/// Indices of the gradients, the one that the backward pass makes first in front.
-std::vector<std::size_t> order_made(const std::vector<Value>& gradient_of) {
+/// Indices of gradients, the one that the backward pass makes first in front.
+std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   std::vector<std::size_t> order(gradient_of.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](auto i) { return gradient_of[i].id(); });
@@ -39,15 +38,19 @@ Value verdict_on(Value loss) {
 
 }  // namespace
 
-ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer) {
+ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further) {
   const auto parameters = trained_parameters(forward, optimizer);
+  if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
   const auto loss = forward.value(forward.graph().output(names::kLoss));
   ReplicaGradients made{verdict_on(loss)};
-  const auto gradient_of = gradients(loss, parameters);
-  for (auto i : order_made(gradient_of)) {
+  auto all = parameters;
+  all.insert(all.end(), further.begin(), further.end());
+  const auto gradient_of = gradients(loss, all);
+  for (auto i : order_made(std::span(gradient_of).first(parameters.size()))) {
     made.parameters.push_back(parameters[i]);
     made.gradients.push_back(gradient_of[i]);
   }
+  made.further.assign(gradient_of.begin() + static_cast<std::ptrdiff_t>(parameters.size()), gradient_of.end());
   return made;
 }
 

@@ -8,9 +8,9 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/strategies/training/batch_source.hpp"
+#include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/job_news.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
@@ -26,12 +26,6 @@ void check(const FitOptions& options) {
   if (options.max_steps && *options.max_steps < 0) throw Error("trainer", "the number of steps must not be negative");
   if (options.pause_every && *options.pause_every < 1)
     throw Error("trainer", "a pause needs at least one step before it");
-}
-
-std::uint64_t hash_of_content(const Dataset& data) {
-  Hash hash;
-  hash.add(data.content());
-  return hash.digest();
 }
 
 Stores stores_of_parts(const std::shared_ptr<ParameterStore>& first, std::size_t others) {
@@ -86,7 +80,7 @@ PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_
 std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
                                             std::shared_ptr<Trace> trace, MetricsLog* log,
                                             const std::vector<Place>& replicas, std::optional<std::uint64_t> generation,
-                                            const Recordings& recordings) {
+                                            const FitRecordings& recordings) {
   SpawnContext context;
   context.record = recordings.record;
   context.replay = recordings.replay;
@@ -136,7 +130,8 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
-  const auto recordings = recordings_for(options, plan, data);
+  if (!options.record.empty() || !options.replay.empty()) others_->agree_on_values();
+  const auto recordings = recordings_for(options, plan, data, *store_);
   plan = in_grain(std::move(plan), options_.grain);
   check_claimed(*store_, plan);
   auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
@@ -158,7 +153,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const Batch
                                        hooks(options, recordings));
 }
 
-TrainingHooks Trainer::hooks(const FitOptions& options, const Recordings& recordings) {
+TrainingHooks Trainer::hooks(const FitOptions& options, const FitRecordings& recordings) {
   TrainingHooks hooks;
   hooks.on_run_end = [others = others_.get(), record = recordings.record](const Plan& trained) {
     others->end_run(trained, record.get());
@@ -172,30 +167,6 @@ TrainingHooks Trainer::hooks(const FitOptions& options, const Recordings& record
     if (record && well && others->is_first()) record->save(file);
   };
   return hooks;
-}
-
-/// What the parameters are before the first step, for people.
-std::string Trainer::beginning() const {
-  const auto step = store_->position().step;
-  const auto entries = store_->entries();
-  return (entries.empty() ? "start values of seed " + std::to_string(store_->seed()) : "parameters " + store_->hash()) +
-         " at step " + std::to_string(step);
-}
-
-Trainer::Recordings Trainer::recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data) {
-  Recordings recordings;
-  if (options.record.empty() && options.replay.empty()) return recordings;
-  Hash program;
-  program.add(hash_of_program(plan));
-  program.add(hash_of_content(data));
-  others_->agree_on_values();
-  if (!options.record.empty()) recordings.record = std::make_shared<Recording>(program.digest(), beginning());
-  if (!options.replay.empty()) {
-    auto replay = std::make_shared<const Recording>(Recording::load(options.replay));
-    replay->expect(program.digest(), beginning());
-    recordings.replay = std::move(replay);
-  }
-  return recordings;
 }
 
 /// A fit in a process that the others could do without. They go on if it is refused here.

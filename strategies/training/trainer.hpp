@@ -9,6 +9,7 @@
 #include "troupe/actors/run/runtime.hpp"
 #include "troupe/actors/run/store_parts.hpp"
 #include "troupe/strategies/strategy.hpp"
+#include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/strategies/training/single_user.hpp"
 #include "troupe/strategies/training/training_run.hpp"
@@ -19,7 +20,6 @@ class Cluster;
 class Communicator;
 class Trace;
 struct BatchSource;
-class Recording;
 class SharedTraining;
 struct PartSetup;
 
@@ -105,12 +105,6 @@ class Trainer {
   Plan training_plan(const Dataset& data) const;
 
  private:
-  /// What a fit writes, and what it repeats, if it does.
-  struct Recordings {
-    std::shared_ptr<Recording> record;
-    std::shared_ptr<const Recording> replay;
-  };
-
   std::unique_ptr<MetricsLog> make_log(const Dataset& data, const std::vector<Place>& replicas,
                                        bool shared_steps = true) const;
   PlanRequest request(const Dataset& data, std::vector<std::string> sink_inputs,
@@ -120,10 +114,9 @@ class Trainer {
   std::unique_ptr<SpawnedPlan> spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
                                      std::shared_ptr<Trace> trace = nullptr, MetricsLog* log = nullptr,
                                      const std::vector<Place>& replicas = {},
-                                     std::optional<std::uint64_t> generation = {}, const Recordings& recordings = {});
-  TrainingHooks hooks(const FitOptions& options, const Recordings& recordings);
-  Recordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data);
-  std::string beginning() const;
+                                     std::optional<std::uint64_t> generation = {},
+                                     const FitRecordings& recordings = {});
+  TrainingHooks hooks(const FitOptions& options, const FitRecordings& recordings);
   FitResult take_part(const Dataset& data, const FitOptions& options);
   void run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const;
 

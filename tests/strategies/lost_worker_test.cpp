@@ -9,6 +9,7 @@
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/strategies/row_sparse_model.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -19,12 +20,16 @@ constexpr std::int64_t kBatches = 25;
 
 /// Servers in processes 0 and 1; workers in 0, if wanted, 2 and 3.
 struct Servers {
-  Servers(const ConsistencyRule& rule, Grain grain, std::uint64_t seed)
-      : data(small_dataset(kBatches * 4).shuffle(200).batch(4 * rule.workers)),
+  Servers(const ConsistencyRule& rule, Grain grain, std::uint64_t seed, bool looks_up = false)
+      : spec(looks_up ? TrainingSpec{sentence_model(Lookups::several, true), SoftmaxCrossEntropy{}, Sgd{.lr = 0.1}}
+                      : small_spec()),
+        data(looks_up ? sentences(4 * rule.workers, kBatches * 4)
+                      : small_dataset(kBatches * 4).shuffle(200).batch(4 * rule.workers)),
         log(rule.workers, spec, data.fields(), false) {
     std::vector<Place> workers{{2, {DeviceType::cpu, 0}}, {3, {DeviceType::cpu, 0}}};
     if (rule.workers == 3) workers.push_back({0, {DeviceType::cpu, 1}});
-    const ParameterServer strategy(workers, {{0, {DeviceType::cpu, 0}}, {1, {DeviceType::cpu, 0}}}, rule);
+    ParameterServer strategy(workers, {{0, {DeviceType::cpu, 0}}, {1, {DeviceType::cpu, 0}}}, rule);
+    if (looks_up) strategy.set_sharding({fixed_shards(3), Placement::round_robin});
     plan = in_grain(strategy.training_plan({spec, data, 0, log.sink_inputs()}), grain);
     for (std::uint64_t part = 0; part < 4; ++part) {
       SpawnContext context;
@@ -53,7 +58,7 @@ struct Servers {
     return steps;
   }
 
-  TrainingSpec spec = small_spec();
+  TrainingSpec spec;
   Dataset data;
   MetricsLog log;
   Plan plan;
@@ -73,11 +78,12 @@ TEST_CASE("a worker that is lost costs its work in flight: every batch is applie
   const auto rule =
       GENERATE(ConsistencyRule::asynchronous(3), ConsistencyRule::bounded(3, 0), ConsistencyRule::bounded(3, 1),
                ConsistencyRule::bounded(3, 4), ConsistencyRule::compensated(3, 0.04));
-  CAPTURE(rule.staleness);
+  const bool looks_up = GENERATE(false, true);
+  CAPTURE(rule.staleness, looks_up);
   int lost_in_run = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     INFO("seed " << seed);
-    Servers job(rule, seed % 2 == 0 ? Grain::fused : Grain::per_op, seed);
+    Servers job(rule, seed % 2 == 0 ? Grain::fused : Grain::per_op, seed, looks_up);
     REQUIRE(job.plan.expendable == std::vector{2, 3});
     SpawnedPlan plan(job.setups, job.plan);
     job.log.begin(0);
@@ -102,9 +108,9 @@ TEST_CASE("a worker that is lost costs its work in flight: every batch is applie
 }
 
 TEST_CASE("backup workers that are lost: the others go on, and shards stay alike") {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
-    Servers job(ConsistencyRule::with_backup(3, 1), Grain::fused, seed);
+    Servers job(ConsistencyRule::with_backup(3, 1), Grain::fused, seed, seed % 2 == 0);
     SpawnedPlan plan(job.setups, job.plan);
     job.log.begin(0);
     plan.start({0, kLastStep, 0, 0});

@@ -59,9 +59,9 @@ Dataset pick(const Dataset& all, const std::vector<std::int32_t>& samples) {
   return Dataset::from_arrays(arrays);
 }
 
-Outcome train_in_one(int replicas, const Dataset& data) {
+Outcome train_in_one(int replicas, const Dataset& data, const MirroredOptions& options = {}) {
   Runtime runtime({.workers = 1, .cpu_devices = replicas});
-  return train(runtime, Mirrored(cpu_devices(replicas)), data, Grain::fused);
+  return train(runtime, Mirrored(cpu_devices(replicas), options), data, Grain::fused);
 }
 
 }  // namespace
@@ -70,6 +70,15 @@ TEST_CASE("processes that share every batch come to the bits of as many replicas
   const auto [processes, replicas] = GENERATE(std::pair{2, 1}, std::pair{2, 2}, std::pair{3, 1});
   const auto results = train_on(processes, replicas, [](int) { return data_of_50(); });
   CHECK(results.front().outcome == train_in_one(processes * replicas, data_of_50()));
+}
+
+TEST_CASE("gradients that are made smaller on their way come to the same bits in one process and several") {
+  const MirroredOptions options{.first_bucket_bytes = 64,
+                                .bucket_bytes = 256,
+                                .hook = gradient_hook_of(GENERATE("float16", "bfloat16", "top_k:0.2", "power_sgd:1"))};
+  const auto results = train_on(
+      2, 2, [](int) { return data_of_50(); }, options);
+  CHECK(results.front().outcome == train_in_one(4, data_of_50(), options));
 }
 
 TEST_CASE("sums round a ring and in a hierarchy are the same on all processes, and near those of one") {

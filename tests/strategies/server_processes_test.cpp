@@ -10,6 +10,7 @@
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/server_places.hpp"
+#include "troupe/tests/strategies/row_sparse_model.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 #include "troupe/tests/transport/cluster/threads_as_processes.hpp"
 
@@ -26,6 +27,12 @@ struct Result {
   Outcome outcome;
   FitResult fit;
   double evaluated = 0.0;
+};
+
+/// What is trained.
+struct Training {
+  Model model = small_spec().model;
+  Dataset data = data_of_50();
 };
 
 using MakeStrategy = std::function<std::unique_ptr<Strategy>(const ServerPlaces& places)>;
@@ -50,7 +57,8 @@ MakeStrategy asynchronous() {
 
 /// What every process came to. `on_step` is called with the rank.
 std::vector<Result> train_on(const Roles& roles, int workers, int servers, const MakeStrategy& make, Ends& ends,
-                             const std::function<void(int rank, const StepMetrics&)>& on_step = {}) {
+                             const std::function<void(int rank, const StepMetrics&)>& on_step = {},
+                             const Training& training = {}) {
   const auto address = new_address();
   const auto processes = static_cast<int>(roles.size());
   std::vector<Result> results(roles.size());
@@ -60,22 +68,24 @@ std::vector<Result> train_on(const Roles& roles, int workers, int servers, const
     const auto cluster = join_cluster(options);
     Runtime runtime({.workers = 1, .cpu_devices = processes * workers});
     const auto strategy = make(server_places(*cluster, cpu_devices(workers), servers));
-    auto trainer = small_trainer(runtime, *strategy, {.seed = 3, .cluster = cluster});
+    Trainer trainer(runtime, *strategy, training.model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
+                    {.seed = 3, .cluster = cluster});
     auto& [outcome, fit, evaluated] = results[static_cast<std::size_t>(rank)];
-    fit = trainer.fit(data_of_50(), {.epochs = 2, .on_step = [&](const StepMetrics& step) {
-                                       outcome.losses.push_back(step.loss);
-                                       if (on_step) on_step(rank, step);
-                                     }});
-    evaluated = trainer.evaluate(data_of_50()).loss;
+    fit = trainer.fit(training.data, {.epochs = 2, .on_step = [&](const StepMetrics& step) {
+                                        outcome.losses.push_back(step.loss);
+                                        if (on_step) on_step(rank, step);
+                                      }});
+    evaluated = trainer.evaluate(training.data).loss;
     if (!strategy->expendable().contains(rank)) outcome.hash = trainer.parameters().hash();
     cluster->leave();
   });
   return results;
 }
 
-std::vector<Result> train_on(const Roles& roles, int workers, int servers, const MakeStrategy& make) {
+std::vector<Result> train_on(const Roles& roles, int workers, int servers, const MakeStrategy& make,
+                             const Training& training = {}) {
   Ends ends;
-  auto results = train_on(roles, workers, servers, make, ends);
+  auto results = train_on(roles, workers, servers, make, ends, {}, training);
   CHECK(ends == Ends(roles.size()));
   for (const auto& result : results) {
     CHECK(result.evaluated == results.front().evaluated);
@@ -104,6 +114,27 @@ TEST_CASE("synchronous shards over processes come to the bits of a mirrored stra
       std::tuple{Roles{kWorker, kWorker, kServer, kServer, kEvaluator}, 1, 2, 2});
   const auto results = train_on(roles, workers, servers, synchronous());
   CHECK(results.front().outcome == mirrored_in_one(replicas));
+}
+
+TEST_CASE("parameters in parts, and rows that are looked up, over processes come to the bits of a mirrored strategy") {
+  const auto [roles, workers, servers, replicas] =
+      GENERATE(std::tuple{Roles{kAny, kAny}, 1, 1, 2}, std::tuple{Roles{kAny, kAny, kAny}, 1, 2, 3},
+               std::tuple{Roles{kWorker, kWorker, kServer, kServer, kEvaluator}, 1, 2, 2});
+  const std::int64_t shards = GENERATE(1, 3);
+  const Training training{sentence_model(Lookups::several, true), sentences(16)};
+  const auto make = [shards](const ServerPlaces& places) {
+    auto strategy = std::make_unique<ParameterServer>(
+        places.workers, places.servers, ConsistencyRule::synchronous(static_cast<int>(places.workers.size())));
+    strategy->set_forward_places(places.evaluators);
+    strategy->set_sharding({fixed_shards(shards), Placement::round_robin});
+    return strategy;
+  };
+  const auto results = train_on(roles, workers, servers, make, training);
+  Runtime runtime({.workers = 1, .cpu_devices = replicas});
+  const Mirrored in_one(cpu_devices(replicas));
+  Trainer trainer(runtime, in_one, training.model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{}, {.seed = 3});
+  trainer.fit(training.data, {.epochs = 2});
+  CHECK(results.front().outcome.hash == trainer.parameters().hash(0));
 }
 
 TEST_CASE("local steps over processes come to the bits of those in one") {

@@ -48,7 +48,7 @@ class FaultyMirrored final : public Strategy {
   std::int64_t step_;
 };
 
-constexpr MirroredOptions kSmallBuckets{.first_bucket_bytes = 1, .bucket_bytes = 1};
+const MirroredOptions kSmallBuckets{.first_bucket_bytes = 1, .bucket_bytes = 1};
 
 Dataset data_of_48() {
   return small_dataset(48).shuffle(48).batch(8);

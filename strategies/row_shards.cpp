@@ -1,0 +1,81 @@
+#include "troupe/strategies/row_shards.hpp"
+
+#include "troupe/actors/shard/row_exchange.hpp"
+#include "troupe/actors/shard/row_shard.hpp"
+
+namespace troupe {
+
+RowShards::RowShards(Plan& plan, const SplitTraining& split, const std::vector<Place>& servers,
+                     const ShardOptions& options, bool leads)
+    : plan_(plan) {
+  for (const auto& rows : split.looked_up) {
+    auto& table = tables_.emplace_back();
+    table.rows = &rows;
+    for (const auto& [range, server] : rows.parts) {
+      RowUpdate what{rows.lookup, rows.update, rows.chunk.name, {}};
+      for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
+        what.held.push_back({stored.parameter.ref, true, range});
+      const bool is_leader = leads && all_.empty();
+      auto own = options;
+      own.follows = options.follows && !is_leader;
+      table.shards.push_back(add_row_shard(plan, "shard@" + rows.parameter.name + "." + std::to_string(range.first),
+                                           servers[server], own, what,
+                                           options.follows && is_leader ? count(split) - 1 : 0));
+      all_.push_back(table.shards.back());
+    }
+  }
+}
+
+int RowShards::count(const SplitTraining& split) {
+  std::size_t count = 0;
+  for (const auto& rows : split.looked_up) count += rows.parts.size();
+  return static_cast<int>(count);
+}
+
+std::vector<RowRange> RowShards::ranges_of(const Table& table) const {
+  std::vector<RowRange> ranges;
+  for (const auto& part : table.rows->parts) ranges.push_back(part.rows);
+  return ranges;
+}
+
+std::vector<OutputRef> RowShards::add_worker(int worker, const Place& place) {
+  std::vector<OutputRef> rows;
+  for (auto& table : tables_) {
+    if (table.shards.size() == 1) {
+      rows.push_back({table.shards.front(), worker});
+      continue;
+    }
+    const auto name = "rows@" + std::to_string(worker) + "." + table.rows->parameter.name;
+    table.exchanges.push_back(
+        add_row_exchange(plan_, name, host_side(place), worker, table.rows->lookup, ranges_of(table)));
+    rows.push_back({table.exchanges.back(), RowExchange::kRows});
+  }
+  return rows;
+}
+
+OutputRef RowShards::gradients_for(const Table& table, std::size_t shard, std::size_t worker,
+                                   const OutputRef& all) const {
+  if (table.exchanges.empty()) return all;
+  return {table.exchanges[worker], static_cast<std::int32_t>(RowExchange::kFirstGradients + shard)};
+}
+
+void RowShards::connect(ActorId batches, const std::vector<WorkerOutputs>& workers) {
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    const auto& table = tables_[t];
+    for (std::size_t w = 0; w < table.exchanges.size(); ++w) {
+      plan_.connect(workers[w].indices[t], table.exchanges[w]);
+      plan_.connect(workers[w].row_gradients[t], table.exchanges[w]);
+      for (const auto shard : table.shards) plan_.connect(shard, static_cast<std::int32_t>(w), table.exchanges[w]);
+    }
+    for (std::size_t s = 0; s < table.shards.size(); ++s) {
+      const auto shard = table.shards[s];
+      for (std::size_t w = 0; w < workers.size(); ++w)
+        plan_.connect(batches, 2 * static_cast<std::int32_t>(w) + 1, shard);
+      for (std::size_t w = 0; w < workers.size(); ++w)
+        plan_.connect(gradients_for(table, s, w, workers[w].row_gradients[t]), shard);
+      for (const auto& worker : workers) plan_.connect(worker.indices[t], shard);
+    }
+  }
+}
+
+}  // namespace troupe

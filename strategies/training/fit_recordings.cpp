@@ -1,0 +1,44 @@
+#include "troupe/strategies/training/fit_recordings.hpp"
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/shard/recording.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/training/training_run.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// What the parameters are before the first step, for people.
+std::string beginning_of(const ParameterStore& store) {
+  const auto values =
+      store.entries().empty() ? "start values of seed " + std::to_string(store.seed()) : "parameters " + store.hash();
+  return values + " at step " + std::to_string(store.position().step);
+}
+
+}  // namespace
+
+std::uint64_t hash_of_content(const Dataset& data) {
+  Hash hash;
+  hash.add(data.content());
+  return hash.digest();
+}
+
+FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
+                             const ParameterStore& store) {
+  FitRecordings recordings;
+  if (options.record.empty() && options.replay.empty()) return recordings;
+  Hash program;
+  program.add(hash_of_program(plan));
+  program.add(hash_of_content(data));
+  if (!options.record.empty()) recordings.record = std::make_shared<Recording>(program.digest(), beginning_of(store));
+  if (!options.replay.empty()) {
+    auto replay = std::make_shared<const Recording>(Recording::load(options.replay));
+    replay->expect(program.digest(), beginning_of(store));
+    recordings.replay = std::move(replay);
+  }
+  return recordings;
+}
+
+}  // namespace troupe
