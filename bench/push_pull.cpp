@@ -1,6 +1,6 @@
 // What workers in one process push to and pull from a shard in another, beside what a bare link between the same two
-// carries when tensors of that size go to and fro: as many at once as there are workers. By turns. The workers'
-// gradients cost next to nothing, so that all time is that of the exchange, and of the shard.
+// carries when tensors of that size go to and fro: as many at once as there are workers. By turns. The workers compute
+// nothing, so that all time is that of the exchange, and of the shard, which applies every gradient.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,11 +9,14 @@
 #include <chrono>
 #include <iostream>
 
+#include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/run/spawn_context.hpp"
+#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/strategies/parameter_server.hpp"
-#include "troupe/strategies/training/trainer.hpp"
+#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/strategies/training/trained_parameter.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 #include "troupe/transport/link_reader.hpp"
 
@@ -61,21 +64,75 @@ double over_link(const Setting& setting, LinkReader& reader, const std::vector<T
   return setting.bytes() / seconds_since(begin) / 1e9;
 }
 
-/// One large parameter: its gradient is a number for all elements.
-Model model(std::int64_t elements) {
-  return [elements](Value x) {
-    const auto w = x.builder().parameter("w", Shape{elements}, Initializer::zeros());
-    return x * reduce_sum(w, std::vector<std::int64_t>{0});
-  };
+/// Tells the shard and the workers that batches have come.
+class Batches final : public PortActor {
+ public:
+  using PortActor::PortActor;
+
+ private:
+  void advance() override {
+    if (!is_open()) return;
+    for (std::uint32_t worker = 0; worker < outputs(); ++worker)
+      for (; next_ < end_step() && has_free(worker); ++next_) {
+        const Tensor info(BatchInfo::info().shape, BatchInfo::info().dtype);
+        BatchInfo{1, 1, 0, next_}.write(info);
+        send_output(worker, info, next_);
+      }
+    if (next_ >= end_step()) end();
+  }
+  void on_run(const RunInfo& run) override { next_ = run.first_step; }
+
+  std::int64_t next_ = 0;
+};
+
+/// Sends the same gradients for every batch, whatever parameters it gets.
+class Pusher final : public PortActor {
+ public:
+  Pusher(caf::actor_config& config, const TensorInfo& gradients)
+      : PortActor(config), gradients_(gradients.shape, gradients.dtype) {}
+
+ private:
+  void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor> outputs) override { outputs[0] = gradients_; }
+
+  const Tensor gradients_;
+};
+
+/// A shard in process 0 and workers in process 1 that compute nothing.
+Plan shard_plan(const Setting& setting) {
+  const TrainedParameter w{"w", {Shape{setting.elements}, DType::float32}, Initializer::zeros()};
+  const BlockUpdate what{update_graph(Sgd{.lr = 1e-9}, 0, {w}), {"w"}, {{{"w", 0}, true}}};
+  const ShardUpdate update(what.update, what.parameters);
+  const Place server{0, {DeviceType::cpu, 0}};
+  Plan plan;
+  plan.add_parameter({{"w", 0}, w.info, server.device, w.initializer, true});
+  ExternalPorts ports;
+  ports.outputs.assign(static_cast<std::size_t>(setting.workers), BatchInfo::info());
+  ports.rule = FiringRule::own;
+  auto source = external<Batches>("batches", std::move(ports));
+  source.place = server;
+  const auto batches = plan.add(std::move(source));
+  const auto rule = ConsistencyRule::asynchronous(setting.workers);
+  const auto shard = add_block_shard(plan, "shard", server, {.rule = rule, .shared_steps = false}, what, 0);
+  for (int worker = 0; worker < setting.workers; ++worker) plan.connect(batches, worker, shard, 2);
+  for (int worker = 0; worker < setting.workers; ++worker) {
+    auto pusher = external<Pusher>("worker@" + std::to_string(worker),
+                                   {{BatchInfo::info(), update.parameter_block()}, {update.gradient_block()}},
+                                   update.gradient_block());
+    pusher.place = {1, {DeviceType::cpu, worker}};
+    const auto id = plan.add(std::move(pusher));
+    plan.connect(batches, worker, id);
+    plan.connect(shard, worker, id);
+    plan.connect(id, 0, shard);
+  }
+  return plan;
 }
 
-Loss loss() {
-  return [](const Outputs& outputs, const Inputs&) { return outputs[""] * 1e-9; };
-}
-
-double over_shard(const Setting& setting, Trainer& trainer, const Dataset& data) {
-  const auto result = trainer.fit(data, {.epochs = 1, .max_steps = setting.steps});
-  return setting.bytes() / result.seconds / 1e9;
+double over_shard(const Setting& setting, SpawnedPlan& plan, std::int64_t& step) {
+  const auto begin = Clock::now();
+  plan.start({.first_step = step, .max_steps = setting.steps});
+  plan.wait();
+  step += setting.steps;
+  return setting.bytes() / seconds_since(begin) / 1e9;
 }
 
 void measure(const Setting& setting) {
@@ -87,17 +144,15 @@ void measure(const Setting& setting) {
   std::vector<Tensor> to_send;
   for (int i = 0; i < setting.workers; ++i) to_send.emplace_back(Shape{setting.elements}, DType::float32);
   const Tensor read(Shape{setting.elements}, DType::float32);
-  const Tensor x(Shape{setting.steps * setting.workers}, DType::float32);
-  std::ranges::fill(x.mutable_data<float>(), 1.0F);
-  const auto data = Dataset::from_arrays({{"x", x}}).batch(setting.workers);
   const Runtime runtime({.workers = 1, .cpu_devices = setting.workers});
-  std::vector<Place> workers;
-  for (int i = 0; i < setting.workers; ++i) workers.push_back({1, {DeviceType::cpu, i}});
-  const ParameterServer strategy(workers, {Place{}}, ConsistencyRule::asynchronous(setting.workers));
-  Trainer trainer(runtime, strategy, model(setting.elements), Sgd{.lr = 0.1}, loss(), {.cluster = cluster});
-  auto figures = bench::alternate({{"shard", [&] { return over_shard(setting, trainer, data); }},
+  SpawnContext context;
+  context.store = std::make_shared<ParameterStore>();
+  auto plan = std::make_unique<SpawnedPlan>(PartSetup{runtime, context}, split(shard_plan(setting)), cluster);
+  std::int64_t step = 0;
+  auto figures = bench::alternate({{"shard", [&] { return over_shard(setting, *plan, step); }},
                                    {"link", [&] { return over_link(setting, reader, to_send, read); }}},
                                   setting.repetitions);
+  plan.reset();
   cluster->leave();
   if (setting.rank != 0) return;
   std::printf("%s, %d workers, %.1f MB: pushed and pulled %.2f GB/s, bare link %.2f GB/s, ratio %.2f\n",

@@ -109,9 +109,9 @@ class ElasticAveraging final : public troupe::ShardedStrategy {
       actor.place = troupe::host_side(places().at(static_cast<std::size_t>(replica)));
       actor.replica = replica;
       const auto node = plan.add(std::move(actor));
-      const auto gradients = add_worker(plan, request, step, batches, {{node, 0}}, replica);
+      const auto made = add_worker(plan, request, step, batches, {{node, 0}}, replica);
       plan.connect(batches, 2 * replica + 1, node);
-      plan.connect(gradients.front(), node);
+      plan.connect(made.gradients.front(), node);
       plan.connect(centre, replica, node);
       plan.connect(node, 1, centre);
     }

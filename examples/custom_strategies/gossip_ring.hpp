@@ -54,9 +54,9 @@ class GossipRing final : public troupe::ShardedStrategy {
     const auto batches = add_batches(plan, request);
     for (int replica = 0; replica < workers(); ++replica) {
       const auto node = nodes.at(static_cast<std::size_t>(replica));
-      const auto gradients = add_worker(plan, request, step, batches, {{node, 0}}, replica);
+      const auto made = add_worker(plan, request, step, batches, {{node, 0}}, replica);
       plan.connect(batches, 2 * replica + 1, node);
-      plan.connect(gradients.front(), node);
+      plan.connect(made.gradients.front(), node);
       plan.connect(nodes.at(static_cast<std::size_t>((replica + workers() - 1) % workers())), 1, node);
     }
     return plan;

@@ -1,11 +1,12 @@
 // A perceptron on Fashion-MNIST with strategies of one's own, in the trainer that the library's strategies use:
-//   train gossip|elastic [REPLICAS [EPOCHS]]
+//   train gossip|elastic|clipped [REPLICAS [EPOCHS]]
 
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "clipped_gradients.hpp"
 #include "elastic_averaging.hpp"
 #include "gossip_ring.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
@@ -19,6 +20,7 @@ namespace {
 std::unique_ptr<Strategy> strategy_named(const std::string& name, const std::vector<Place>& replicas) {
   if (name == "gossip") return std::make_unique<GossipRing>(replicas);
   if (name == "elastic") return std::make_unique<ElasticAveraging>(replicas);
+  if (name == "clipped") return clipped_server(replicas, 0.5F);
   return nullptr;
 }
 
@@ -31,7 +33,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < replicas; ++i) places.push_back({0, {DeviceType::cpu, i}});
   const auto strategy = argc > 1 && replicas > 0 ? strategy_named(argv[1], places) : nullptr;
   if (!strategy) {
-    std::fprintf(stderr, "usage: train gossip|elastic [REPLICAS [EPOCHS]]\n");
+    std::fprintf(stderr, "usage: train gossip|elastic|clipped [REPLICAS [EPOCHS]]\n");
     return 2;
   }
   const Runtime runtime({.cpu_devices = replicas});

@@ -3,17 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
-#include <regex>
-#include <sstream>
 
-#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
-#include "troupe/strategies/central_storage.hpp"
-#include "troupe/strategies/local_sgd.hpp"
-#include "troupe/strategies/mirrored.hpp"
-#include "troupe/strategies/multi_worker_mirrored.hpp"
-#include "troupe/strategies/one_device.hpp"
-#include "troupe/strategies/parameter_server.hpp"
 
 namespace troupe::examples {
 
@@ -22,9 +14,6 @@ namespace {
 const std::vector<std::string> kStrategies{
     "one_device", "mirrored", "multi_worker_mirrored", "parameter_server", "central_storage", "local_sgd", "diloco"};
 
-/// Small, as the published experiments have it.
-constexpr double kUsualCompensation = 0.04;
-
 /// CLI11's own check for positive numbers lets NaN pass.
 std::string finite_and_positive(const std::string& text) {
   double value = 0.0;
@@ -32,29 +21,17 @@ std::string finite_and_positive(const std::string& text) {
   return good ? "" : "must be a positive number, not " + text;
 }
 
-/// `cpu:1,cpu:0*2` as three devices. Throws Error that quotes what it cannot read.
-std::vector<Device> parse_devices(const std::string& text) {
-  static const std::regex one(R"(cpu:(\d{1,4})(?:\*(\d{1,4}))?)");
-  std::vector<Device> devices;
-  std::istringstream items(text);
-  for (std::string item; std::getline(items, item, ',');) {
-    std::smatch match;
-    if (!std::regex_match(item, match, one)) throw Error("devices", "'" + item + "' is not like cpu:0 or cpu:0*2");
-    const int times = match[2].matched ? std::stoi(match[2]) : 1;
-    if (times < 1) throw Error("devices", "'" + item + "' is no device at all");
-    devices.insert(devices.end(), static_cast<std::size_t>(times), Device{DeviceType::cpu, std::stoi(match[1])});
-  }
-  if (devices.empty()) throw Error("devices", "no device is given");
-  return devices;
-}
-
-std::string check_devices(const std::string& text) {
-  try {
-    parse_devices(text);
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+/// A check of a flag: what the function says against a text.
+template <class Read>
+auto readable_by(Read read) {
+  return [read](const std::string& text) -> std::string {
+    try {
+      read(text);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
 }
 
 /// What is wrong with flags that are right one by one; empty if nothing is.
@@ -66,9 +43,14 @@ std::string contradiction(const Flags& flags) {
     return "--devices: one_device has one device, not " + std::to_string(given);
   if (!flags.has_servers() && (flags.workers > 0 || flags.servers > 1))
     return "--servers and --workers are for strategies with parameters on servers";
+  if (!flags.has_servers() && (flags.partition != "none" || flags.placement != "fewest_elements"))
+    return "--partition and --placement are for strategies with parameters on servers";
   if (!flags.has_servers() && !(flags.record.empty() && flags.replay.empty()))
     return "--record and --replay are for strategies with parameters on servers";
   if (flags.strategy == "central_storage" && flags.servers > 1) return "--servers: central_storage has one";
+  if (flags.hook != "none" &&
+      (flags.strategy == "one_device" || flags.strategy == "local_sgd" || flags.strategy == "diloco"))
+    return "--hook: no gradients travel with " + flags.strategy;
   if (flags.strategy != "parameter_server" && flags.consistency != "sync")
     return "--consistency is for --strategy parameter_server";
   if (flags.staleness > 0 && flags.consistency != "bounded") return "--staleness is for --consistency bounded";
@@ -118,6 +100,10 @@ void declare_servers(CLI::App& app, Flags& flags) {
   app.add_option("--replay", flags.replay, "do them in the order of such a file: the same parameters come out");
   app.add_option("--local-steps", flags.local_steps, "local_sgd, diloco: steps between two meetings of the workers")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  app.add_option("--partition", flags.partition, "of parameters: none, fixed:SHARDS, min_size:BYTES or max_size:BYTES")
+      ->check(readable_by([](const std::string& text) { partitioner_of(text, 1); }));
+  app.add_option("--placement", flags.placement, "of shards on servers: fewest_elements or round_robin")
+      ->check(CLI::IsMember({"fewest_elements", "round_robin"}));
   app.add_option("--backup", flags.backup, "backup: workers whose gradients an update does not wait for")
       ->check(CLI::NonNegativeNumber);
 }
@@ -129,7 +115,7 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core), or of each process")
       ->check(CLI::Range(1, 1024));
   app.add_option("--devices", flags.devices, "where the replicas live, such as cpu:0,cpu:1 or cpu:0*2 to share one")
-      ->check(check_devices);
+      ->check(readable_by(parse_devices));
   app.add_option("--parts", flags.parts, "spread the replicas over this number of parts, joined by links in memory")
       ->check(CLI::Range(1, 64));
   declare_servers(app, flags);
@@ -140,6 +126,9 @@ void declare(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--batch-size", flags.batch_size, "rows of a batch of all replicas together")->check(positive);
   app.add_option("--bucket-bytes", flags.bucket_bytes, "size of a bucket of gradients")->check(positive);
+  app.add_option("--hook", flags.hook,
+                 "makes gradients smaller: none, float16, bfloat16, top_k:SHARE or power_sgd:RANK")
+      ->check(readable_by([](const std::string& text) { gradient_hook_of(text); }));
   app.add_option("--all-reduce", flags.all_reduce, "how processes sum: direct, ring, hierarchy or mpi")
       ->check(CLI::IsMember({"direct", "ring", "hierarchy", "mpi"}));
   app.add_option("--sharding", flags.sharding, "how processes share the training data: auto, off, file or data")
@@ -162,98 +151,6 @@ void declare(CLI::App& app, Flags& flags) {
 }
 
 }  // namespace
-
-bool Flags::has_servers() const {
-  return strategy == "parameter_server" || strategy == "central_storage" || strategy == "local_sgd" ||
-         strategy == "diloco";
-}
-
-int Flags::replica_count() const {
-  if (strategy == "one_device") return 1;
-  if (has_servers() && workers > 0) return workers;
-  if (!devices.empty()) return static_cast<int>(parse_devices(devices).size());
-  return replicas > 0 ? replicas : std::max(1, usable_cores() / std::max(1, local_processes));
-}
-
-std::vector<Device> Flags::local_devices() const {
-  if (!devices.empty()) return parse_devices(devices);
-  std::vector<Device> found;
-  for (int replica = 0; replica < replica_count(); ++replica) found.push_back({DeviceType::cpu, replica});
-  return found;
-}
-
-Optimizer Flags::make_optimizer(std::int64_t steps, int workers_in_all) const {
-  const double usual = optimizer == "adam" ? 0.002 : (optimizer == "momentum" ? 0.05 : 0.1);
-  const auto rate = learning_rate > 0.0 ? learning_rate : usual;
-  // Schedules count updates.
-  const auto updates = consistency == "backup" ? steps / rule(workers_in_all).quorum : steps;
-  const auto lr = schedule == "cosine" && updates > 0 ? Schedule::cosine(rate, updates) : Schedule::constant(rate);
-  if (optimizer == "adam") return Adam{.lr = lr};
-  if (optimizer == "momentum") return Sgd{.lr = lr, .momentum = momentum};
-  return Sgd{.lr = lr};
-}
-
-std::vector<Place> Flags::places() const {
-  const auto count = replica_count();
-  std::vector<Device> given;
-  if (!devices.empty()) given = parse_devices(devices);
-  std::vector<Place> places;
-  for (int replica = 0; replica < count; ++replica)
-    places.push_back({replica * parts / count, given.empty() ? Device{DeviceType::cpu, replica} : given[replica]});
-  return places;
-}
-
-int Flags::device_count() const {
-  int most = 0;
-  for (const auto& place : places()) most = std::max(most, place.device.index);
-  return most + 1;
-}
-
-ConsistencyRule Flags::rule(int workers_in_all) const {
-  if (consistency == "backup") return ConsistencyRule::with_backup(workers_in_all, backup);
-  if (consistency == "bounded") return ConsistencyRule::bounded(workers_in_all, staleness);
-  if (consistency == "async") return ConsistencyRule::asynchronous(workers_in_all);
-  if (consistency == "compensated") return ConsistencyRule::compensated(workers_in_all, kUsualCompensation);
-  return ConsistencyRule::synchronous(workers_in_all);
-}
-
-/// The servers of a process have no threads of their own.
-ServerPlaces Flags::server_places(const Cluster* cluster) const {
-  if (cluster == nullptr) return {places(), std::vector<Place>(static_cast<std::size_t>(servers)), {}};
-  auto of_process = local_devices();
-  if (workers > 0) {
-    const auto processes = static_cast<int>(troupe::server_places(*cluster, {Device{}}, servers).workers.size());
-    if (workers % processes != 0)
-      throw Error("flags", "--workers: " + std::to_string(workers) + " workers cannot be shared by " +
-                               std::to_string(processes) + " processes");
-    of_process.clear();
-    for (int i = 0; i < workers / processes; ++i) of_process.push_back({DeviceType::cpu, i});
-  }
-  return troupe::server_places(*cluster, of_process, servers);
-}
-
-std::unique_ptr<ShardedStrategy> Flags::make_sharded(const Cluster* cluster) const {
-  const auto at = server_places(cluster);
-  const auto count = static_cast<int>(at.workers.size());
-  std::unique_ptr<ShardedStrategy> made;
-  if (strategy == "central_storage") made = std::make_unique<CentralStorage>(at.workers, at.servers.front());
-  if (strategy == "parameter_server") made = std::make_unique<ParameterServer>(at.workers, at.servers, rule(count));
-  if (strategy == "local_sgd")
-    made = std::make_unique<LocalSgd>(at.workers, at.servers, LocalSgdOptions{.local_steps = local_steps});
-  if (strategy == "diloco") made = std::make_unique<DiLoCo>(at.workers, at.servers, local_steps);
-  made->set_forward_places(at.evaluators);
-  return made;
-}
-
-std::unique_ptr<Strategy> Flags::make_strategy(const Cluster* cluster) const {
-  if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
-  if (has_servers()) return make_sharded(cluster);
-  MirroredOptions options;
-  if (bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = bucket_bytes;
-  options.all_reduce = all_reduce_algorithm_of(all_reduce);
-  if (cluster != nullptr) return std::make_unique<MultiWorkerMirrored>(*cluster, local_devices(), options);
-  return std::make_unique<Mirrored>(places(), options);
-}
 
 ParsedFlags parse_flags(int argc, char** argv) {
   ParsedFlags parsed;

@@ -26,12 +26,13 @@ struct Flags {
   std::int64_t epochs = 5;
   std::int64_t batch_size = 128;
   std::int64_t bucket_bytes = 0;  ///< 0 by default: the strategy's own choice
-  std::string all_reduce = "direct";
+  std::string all_reduce = "direct", hook = "none";
   std::string sharding = "auto";
   std::int64_t prefetch = 0;
   int threads = 0;  ///< of the actor system; 0 by default: one a core
   int servers = 1;  ///< that hold the parameters
   int workers = 0;  ///< in all processes; 0 by default: every core
+  std::string partition = "none", placement = "fewest_elements";
   std::string consistency = "sync";
   std::int64_t staleness = 0;
   int backup = 0;
@@ -75,6 +76,9 @@ struct Flags {
   ServerPlaces server_places(const Cluster* cluster) const;
   std::unique_ptr<ShardedStrategy> make_sharded(const Cluster* cluster) const;
 };
+
+/// `cpu:1,cpu:0*2` as three devices. Throws Error that quotes what it cannot read.
+std::vector<Device> parse_devices(const std::string& text);
 
 /// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything
 /// has been said.

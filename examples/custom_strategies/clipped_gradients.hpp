@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cmath>
+#include <memory>
+
+#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/strategies/parameter_server.hpp"
+
+/// Scales gradients down to a largest length, on their way from a worker to a shard. In a block of gradients the first
+/// element is the verdict on the loss, which stays as it is.
+class GradientClipper final : public troupe::PortActor {
+ public:
+  GradientClipper(caf::actor_config& config, float longest) : PortActor(config), longest_(longest) {}
+
+ private:
+  void fire(std::int64_t, std::span<const troupe::Tensor> inputs, std::span<troupe::Tensor> outputs) override {
+    outputs[0] = inputs[0].clone();
+    const auto gradients = outputs[0].mutable_data<float>().subspan(1);
+    double squares = 0.0;
+    for (const auto element : gradients) squares += static_cast<double>(element) * element;
+    const auto length = static_cast<float>(std::sqrt(squares));
+    if (length <= longest_) return;
+    for (auto& element : gradients) element *= longest_ / length;
+  }
+
+  const float longest_;
+};
+
+/// A standard strategy, asynchronous parameter servers, with that actor between every worker and its server.
+inline std::unique_ptr<troupe::Strategy> clipped_server(const std::vector<troupe::Place>& workers, float longest) {
+  auto strategy = std::make_unique<troupe::ParameterServer>(
+      workers, std::vector{workers.at(0)}, troupe::ConsistencyRule::asynchronous(static_cast<int>(workers.size())));
+  strategy->set_gradient_actor([longest](const troupe::TensorInfo& gradients, int worker) {
+    return troupe::external<GradientClipper>("clipper@" + std::to_string(worker), {{gradients}, {gradients}}, longest);
+  });
+  return strategy;
+}

@@ -1,0 +1,136 @@
+// What the flags stand for: optimizers, places and strategies.
+
+#include <regex>
+#include <sstream>
+
+#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/examples/fashion_mnist/flags.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/central_storage.hpp"
+#include "troupe/strategies/local_sgd.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/multi_worker_mirrored.hpp"
+#include "troupe/strategies/one_device.hpp"
+#include "troupe/strategies/parameter_server.hpp"
+
+namespace troupe::examples {
+
+namespace {
+
+/// Small, as the published experiments have it.
+constexpr double kUsualCompensation = 0.04;
+
+}  // namespace
+
+std::vector<Device> parse_devices(const std::string& text) {
+  static const std::regex one(R"(cpu:(\d{1,4})(?:\*(\d{1,4}))?)");
+  std::vector<Device> devices;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    std::smatch match;
+    if (!std::regex_match(item, match, one)) throw Error("devices", "'" + item + "' is not like cpu:0 or cpu:0*2");
+    const int times = match[2].matched ? std::stoi(match[2]) : 1;
+    if (times < 1) throw Error("devices", "'" + item + "' is no device at all");
+    devices.insert(devices.end(), static_cast<std::size_t>(times), Device{DeviceType::cpu, std::stoi(match[1])});
+  }
+  if (devices.empty()) throw Error("devices", "no device is given");
+  return devices;
+}
+
+bool Flags::has_servers() const {
+  return strategy == "parameter_server" || strategy == "central_storage" || strategy == "local_sgd" ||
+         strategy == "diloco";
+}
+
+int Flags::replica_count() const {
+  if (strategy == "one_device") return 1;
+  if (has_servers() && workers > 0) return workers;
+  if (!devices.empty()) return static_cast<int>(parse_devices(devices).size());
+  return replicas > 0 ? replicas : std::max(1, usable_cores() / std::max(1, local_processes));
+}
+
+std::vector<Device> Flags::local_devices() const {
+  if (!devices.empty()) return parse_devices(devices);
+  std::vector<Device> found;
+  for (int replica = 0; replica < replica_count(); ++replica) found.push_back({DeviceType::cpu, replica});
+  return found;
+}
+
+Optimizer Flags::make_optimizer(std::int64_t steps, int workers_in_all) const {
+  const double usual = optimizer == "adam" ? 0.002 : (optimizer == "momentum" ? 0.05 : 0.1);
+  const auto rate = learning_rate > 0.0 ? learning_rate : usual;
+  // Schedules count updates.
+  const auto updates = consistency == "backup" ? steps / rule(workers_in_all).quorum : steps;
+  const auto lr = schedule == "cosine" && updates > 0 ? Schedule::cosine(rate, updates) : Schedule::constant(rate);
+  if (optimizer == "adam") return Adam{.lr = lr};
+  if (optimizer == "momentum") return Sgd{.lr = lr, .momentum = momentum};
+  return Sgd{.lr = lr};
+}
+
+std::vector<Place> Flags::places() const {
+  const auto count = replica_count();
+  std::vector<Device> given;
+  if (!devices.empty()) given = parse_devices(devices);
+  std::vector<Place> places;
+  for (int replica = 0; replica < count; ++replica)
+    places.push_back({replica * parts / count, given.empty() ? Device{DeviceType::cpu, replica} : given[replica]});
+  return places;
+}
+
+int Flags::device_count() const {
+  int most = 0;
+  for (const auto& place : places()) most = std::max(most, place.device.index);
+  return most + 1;
+}
+
+ConsistencyRule Flags::rule(int workers_in_all) const {
+  if (consistency == "backup") return ConsistencyRule::with_backup(workers_in_all, backup);
+  if (consistency == "bounded") return ConsistencyRule::bounded(workers_in_all, staleness);
+  if (consistency == "async") return ConsistencyRule::asynchronous(workers_in_all);
+  if (consistency == "compensated") return ConsistencyRule::compensated(workers_in_all, kUsualCompensation);
+  return ConsistencyRule::synchronous(workers_in_all);
+}
+
+/// The servers of a process have no threads of their own.
+ServerPlaces Flags::server_places(const Cluster* cluster) const {
+  if (cluster == nullptr) return {places(), std::vector<Place>(static_cast<std::size_t>(servers)), {}};
+  auto of_process = local_devices();
+  if (workers > 0) {
+    const auto processes = static_cast<int>(troupe::server_places(*cluster, {Device{}}, servers).workers.size());
+    if (workers % processes != 0)
+      throw Error("flags", "--workers: " + std::to_string(workers) + " workers cannot be shared by " +
+                               std::to_string(processes) + " processes");
+    of_process.clear();
+    for (int i = 0; i < workers / processes; ++i) of_process.push_back({DeviceType::cpu, i});
+  }
+  return troupe::server_places(*cluster, of_process, servers);
+}
+
+std::unique_ptr<ShardedStrategy> Flags::make_sharded(const Cluster* cluster) const {
+  const auto at = server_places(cluster);
+  const auto count = static_cast<int>(at.workers.size());
+  std::unique_ptr<ShardedStrategy> made;
+  if (strategy == "central_storage") made = std::make_unique<CentralStorage>(at.workers, at.servers.front());
+  if (strategy == "parameter_server") made = std::make_unique<ParameterServer>(at.workers, at.servers, rule(count));
+  if (strategy == "local_sgd")
+    made = std::make_unique<LocalSgd>(at.workers, at.servers, LocalSgdOptions{.local_steps = local_steps});
+  if (strategy == "diloco") made = std::make_unique<DiLoCo>(at.workers, at.servers, local_steps);
+  made->set_forward_places(at.evaluators);
+  made->set_gradient_hook(gradient_hook_of(hook));
+  made->set_sharding(
+      {partitioner_of(partition, static_cast<std::int64_t>(at.servers.size())), placement_of(placement)});
+  return made;
+}
+
+std::unique_ptr<Strategy> Flags::make_strategy(const Cluster* cluster) const {
+  if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
+  if (has_servers()) return make_sharded(cluster);
+  MirroredOptions options;
+  if (bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = bucket_bytes;
+  options.all_reduce = all_reduce_algorithm_of(all_reduce);
+  options.hook = gradient_hook_of(hook);
+  if (cluster != nullptr) return std::make_unique<MultiWorkerMirrored>(*cluster, local_devices(), options);
+  return std::make_unique<Mirrored>(places(), options);
+}
+
+}  // namespace troupe::examples
