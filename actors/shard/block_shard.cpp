@@ -43,6 +43,8 @@ void BlockShard::apply(const std::vector<int>& from, std::int64_t number) {
     combine(from);
     update_.apply(number);
   }
+  // What was sent is given back next.
+  if (decode_) decode_->unbind(ShardUpdate::kSent);
   blocks_.changed();
 }
 

@@ -99,16 +99,25 @@ void Program::plan_values() {
 }
 
 void Program::bind(const std::string& name, const Tensor& tensor) {
-  for (const auto& node : graph_.nodes()) {
-    if (node.op->kind != OpKind::source || node.name != name) continue;
-    const auto& info = graph_.info(node.outputs[0]);
-    if (tensor.dtype() != info.dtype || !(tensor.shape() == info.shape.with_rows(rows_)) || !is_on_device(tensor))
-      throw Error(
-          name, to_string(tensor) + " was given where " + to_string(info) + " on " + to_string(device_) + " is needed");
-    tensors_[node.outputs[0]] = tensor;
-    if (std::exchange(wired_, false)) unwire();
-    return;
-  }
+  const auto id = source(name);
+  const auto& info = graph_.info(id);
+  if (tensor.dtype() != info.dtype || !(tensor.shape() == info.shape.with_rows(rows_)) || !is_on_device(tensor))
+    throw Error(name,
+                to_string(tensor) + " was given where " + to_string(info) + " on " + to_string(device_) + " is needed");
+  tensors_[id] = tensor;
+  if (std::exchange(wired_, false)) unwire();
+}
+
+void Program::unbind(const std::string& name) {
+  tensors_[source(name)] = {};
+  if (std::exchange(wired_, false)) unwire();
+  forget_views();
+}
+
+/// The value of an input or a parameter.
+ValueId Program::source(const std::string& name) const {
+  for (const auto& node : graph_.nodes())
+    if (node.op->kind == OpKind::source && node.name == name) return node.outputs[0];
   throw Error("program", "there is no input or parameter '" + name + "'");
 }
 
@@ -124,11 +133,7 @@ Tensor Program::tensor_of(ValueId value) const {
 }
 
 void Program::wire() {
-  // A view among the results may still refer to memory bound earlier.
-  for (const auto& named : graph_.outputs()) {
-    const auto kind = graph_.producer(named.value).op->kind;
-    if (kind == OpKind::view || kind == OpKind::update) tensors_[named.value] = {};
-  }
+  forget_views();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     steps_[i].inputs.clear();
     steps_[i].outputs.clear();
@@ -137,6 +142,14 @@ void Program::wire() {
   }
   for (const auto& named : graph_.outputs()) tensors_[named.value] = tensor_of(named.value);
   wired_ = true;
+}
+
+/// Results that may refer to memory bound earlier.
+void Program::forget_views() {
+  for (const auto& named : graph_.outputs()) {
+    const auto kind = graph_.producer(named.value).op->kind;
+    if (kind == OpKind::view || kind == OpKind::update) tensors_[named.value] = {};
+  }
 }
 
 /// Nothing refers to what was bound before.

@@ -23,6 +23,8 @@ class Program {
   /// Sets the memory of an input or a parameter, before the first run. The tensor must have the shape of the value and
   /// lie on the program's device.
   void bind(const std::string& name, const Tensor& tensor);
+  /// Lets go of what was bound: nothing here refers to its memory, and another must be bound before the next run.
+  void unbind(const std::string& name);
   /// Runs every kernel and blocks until all are complete. Throws Error if an input or a parameter has no memory.
   void run();
   /// A result, valid until the next run.
@@ -44,8 +46,10 @@ class Program {
  private:
   void plan_values();
   void make_steps();
+  ValueId source(const std::string& name) const;
   void wire();
   void unwire();
+  void forget_views();
   Tensor tensor_of(ValueId value) const;
   bool is_on_device(const Tensor& tensor) const;
   bool is_inner(ValueId value) const;

@@ -56,6 +56,23 @@ TEST_CASE("other memory may be bound between runs, and views follow", "[program]
   CHECK(elements(program.output("x again")) == std::vector<float>{3.0F, 4.0F});
 }
 
+TEST_CASE("memory that is no longer bound is not held, and must be bound again", "[program]") {
+  Program program(doubling(), 1);
+  const auto x = pair(1.0F, 2.0F);
+  program.bind("x", x);
+  program.run();
+  CHECK(x.use_count() > 1);
+  program.unbind("x");
+  CHECK(x.use_count() == 1);
+  CHECK_FALSE(program.output("x again"));
+  CHECK(elements(program.output("y")) == std::vector<float>{2.0F, 4.0F});
+  CHECK(error_of([&] { program.run(); }) == "[x] has no memory: bind it first");
+  CHECK(error_of([&] { program.unbind("z"); }) == "[program] there is no input or parameter 'z'");
+  program.bind("x", pair(3.0F, 4.0F));
+  program.run();
+  CHECK(elements(program.output("x again")) == std::vector<float>{3.0F, 4.0F});
+}
+
 TEST_CASE("a program with unbound inputs refuses to run", "[program]") {
   Program program(doubling(), 1);
   CHECK(error_of([&] { program.run(); }) == "[x] has no memory: bind it first");
