@@ -137,9 +137,14 @@ class LinkActor final : public Participant {
     switch (header.type) {
       case FrameType::tensor_ready:
       case FrameType::failure_ready: {
-        const bool failed = header.type == FrameType::failure_ready;
-        ports_.send_over(output_at(header.edge), slot, stamp_of(header), failed ? Tensor() : frame.payload->tensor(),
-                         failed ? failure_of(frame.payload->tensor()) : nullptr);
+        const auto output = output_at(header.edge);
+        const auto tensor = frame.payload->tensor();
+        if (header.type == FrameType::failure_ready) {
+          ports_.send_over(output, slot, stamp_of(header), {}, failure_of(tensor));
+        } else {
+          ports_.expect_planned(output, tensor, "process " + std::to_string(node_.peer));
+          ports_.send_over(output, slot, stamp_of(header), tensor, nullptr);
+        }
         break;
       }
       case FrameType::credit_returned: {

@@ -46,7 +46,7 @@ void PortActor::drop_hold(std::uint32_t input, const Arrival& arrival) {
 }
 
 std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
-  expect_planned(output, tensor);
+  ports_.expect_planned(output, tensor, name_in_plan());
   return send(output, {std::move(tensor)}, nullptr, step);
 }
 
@@ -67,18 +67,6 @@ std::uint32_t PortActor::send(std::uint32_t output, SentTensor sent, const Failu
   return slot;
 }
 
-/// Of a batch a tensor may have any number of rows.
-void PortActor::expect_planned(std::uint32_t output, const Tensor& tensor) const {
-  if (!tensor) throw Error(name_in_plan(), "output " + std::to_string(output) + " was not set");
-  const auto& wire = ports_.output_wire(output);
-  if (wire.consumers.empty()) return;
-  const auto& [shape, dtype] = wire.info;
-  const bool same_rank = tensor.shape().rank() == shape.rank();
-  const auto planned = shape.has_batch() && same_rank ? shape.with_rows(tensor.shape()[0]) : shape;
-  if (tensor.dtype() != dtype || !(tensor.shape() == planned))
-    throw Error(name_in_plan(), "sent " + to_string(tensor) + " where the plan says " + to_string(wire.info));
-}
-
 /// What was sent last is what a token carries into the next run.
 void PortActor::keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) {
   if (ports_.output_wire(output).initial_tokens > 0) sent_tokens_[{output, slot}] = tensor;
@@ -88,7 +76,7 @@ SentTensor PortActor::token(std::uint32_t output, std::uint32_t slot) {
   const auto sent = sent_tokens_.find({output, slot});
   if (sent != sent_tokens_.end() && sent->second) return {sent->second};
   const auto first = initial_token(output);
-  expect_planned(output, first);
+  ports_.expect_planned(output, first, name_in_plan());
   keep_token(output, slot, first);
   return {first};
 }
@@ -287,7 +275,7 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
   try {
     fire_or_end_run(inputs, outputs);
     for (std::uint32_t i = 0; i < outputs.size(); ++i)
-      if (!ports_.output_wire(i).consumers.empty()) expect_planned(i, outputs[i]);
+      if (!ports_.output_wire(i).consumers.empty()) ports_.expect_planned(i, outputs[i], name_in_plan());
     return nullptr;
   } catch (...) {
     auto failure = failure_now();

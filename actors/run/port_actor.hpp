@@ -113,7 +113,6 @@ class PortActor : public Participant {
   void drop_hold(std::uint32_t input, const Arrival& arrival);
   std::uint32_t send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
   void send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure);
-  void expect_planned(std::uint32_t output, const Tensor& tensor) const;
   void expect_run() const;
   void keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor);
   SentTensor token(std::uint32_t output, std::uint32_t slot);

@@ -161,6 +161,17 @@ void Ports::send_to(const ConsumerPort& consumer, std::uint32_t slot, const Stam
                                    copied ? sent.copied : sent.ready});
 }
 
+void Ports::expect_planned(std::uint32_t number, const Tensor& tensor, const std::string& sender) const {
+  if (!tensor) throw Error(sender, "output " + std::to_string(number) + " was not set");
+  const auto& wire = outputs_[number].wire;
+  if (wire.consumers.empty()) return;
+  const auto& [shape, dtype] = wire.info;
+  const bool same_rank = tensor.shape().rank() == shape.rank();
+  const auto planned = shape.has_batch() && same_rank ? shape.with_rows(tensor.shape()[0]) : shape;
+  if (tensor.dtype() != dtype || !(tensor.shape() == planned))
+    throw Error(sender, "sent " + to_string(tensor) + " where the plan says " + to_string(wire.info));
+}
+
 void Ports::send(std::uint32_t number, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
                  const FailurePtr& failure) {
   auto& output = outputs_[number];

@@ -104,6 +104,8 @@ class Ports {
   std::uint32_t take_slot(std::uint32_t output) { return outputs_[output].slots.take(); }
   /// For a device: the events after which a free slot may be overwritten, each given once.
   std::vector<Event> take_last_uses(std::uint32_t output, std::uint32_t slot);
+  /// Throws Error in the name of the sender if the tensor is not what the plan says; of a batch it may have any rows.
+  void expect_planned(std::uint32_t output, const Tensor& tensor, const std::string& sender) const;
   /// Sends a slot that was taken: a tensor, or the failure that stands for it.
   void send(std::uint32_t output, std::uint32_t slot, std::int64_t step, const SentTensor& sent,
             const FailurePtr& failure);
