@@ -93,6 +93,9 @@ class PortActor : public Participant {
   bool is_open() const { return open_; }
   std::int64_t step() const { return step_; }
 
+  /// The exception that is being handled, as a failure of the step that was sent furthest.
+  FailurePtr failure_now() const;
+
  private:
   struct Held {
     std::uint32_t input, slot;
@@ -124,7 +127,6 @@ class PortActor : public Participant {
   FailurePtr fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   void end_with_inputs();
   void fail();
-  FailurePtr failure_now() const;
   void note_passed_on(const Tensor& sent);
   void return_held(bool passed_on_too);
   void report_if_finished();

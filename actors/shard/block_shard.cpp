@@ -36,16 +36,24 @@ void BlockShard::send_answer(int worker, std::int64_t step) {
   blocks_.sent(output, send_output(output, *block, step), block);
 }
 
-void BlockShard::apply(const std::vector<int>& from, std::int64_t number) {
-  if (is_applied_as_it_is(from)) {
-    update_.apply(block_of(from.front()), number);
-  } else {
-    combine(from);
-    update_.apply(number);
-  }
-  // What was sent is given back next.
-  if (decode_) decode_->unbind(ShardUpdate::kSent);
+void BlockShard::combine(const std::vector<int>& from) {
+  if (is_applied_as_it_is(from))
+    as_it_is_ = block_of(from.front());
+  else
+    sum(from);
+}
+
+void BlockShard::apply(std::int64_t number) {
   blocks_.changed();
+  if (as_it_is_)
+    update_.apply(as_it_is_, number);
+  else
+    update_.apply(number);
+}
+
+void BlockShard::drop_combined() {
+  as_it_is_ = {};
+  if (decode_) decode_->unbind(ShardUpdate::kSent);
 }
 
 /// The gradients of a worker, valid until those of another are asked for.
@@ -64,7 +72,7 @@ bool BlockShard::is_applied_as_it_is(const std::vector<int>& from) const {
 }
 
 /// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.
-void BlockShard::combine(const std::vector<int>& from) {
+void BlockShard::sum(const std::vector<int>& from) {
   struct Rows {
     std::int64_t own, global;
   };

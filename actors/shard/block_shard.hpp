@@ -31,17 +31,20 @@ class BlockShard final : public Shard {
  private:
   void begin_run() override;
   void send_answer(int worker, std::int64_t step) override;
-  void apply(const std::vector<int>& from, std::int64_t number) override;
+  void combine(const std::vector<int>& from) override;
+  void apply(std::int64_t number) override;
+  void drop_combined() override;
   void forget_answer(int worker) override { answers_[static_cast<std::size_t>(worker)] = nullptr; }
   void on_slot_free(std::uint32_t output, std::uint32_t slot) override { blocks_.freed(output, slot); }
 
   Tensor block_of(int worker);
   bool is_applied_as_it_is(const std::vector<int>& from) const;
-  void combine(const std::vector<int>& from);
+  void sum(const std::vector<int>& from);
 
   const bool local_steps_;
   ShardUpdate update_;
   std::optional<Program> decode_;
+  Tensor as_it_is_;  // applied in place of the sum
   ParameterBlocks blocks_;
   std::vector<ParameterBlocks::Block> answers_;  // by worker, of which its gradients are
 };

@@ -15,8 +15,15 @@ void RowExchange::on_run(const RunInfo&) {
 void RowExchange::advance() {
   while (waits_for_gradients_ ? send_gradients() : send_rows()) {
   }
-  // The shards wait for the end of the gradients before they end.
-  if (ended(kIndices) && (!waits_for_gradients_ || ended(kGradients))) end();
+  if (nothing_follows()) end();
+}
+
+/// The shards wait for the end of the gradients before they end, unless they fail.
+bool RowExchange::nothing_follows() const {
+  if (waits_for_gradients_) return ended(kGradients);
+  for (std::uint32_t i = 0; i < shards_.size(); ++i)
+    if (ended(kFirstShard + i)) return true;
+  return ended(kIndices);
 }
 
 std::size_t RowExchange::shard_of(std::int64_t row) const {
@@ -35,24 +42,52 @@ bool RowExchange::send_rows() {
     parts.push_back(take(kFirstShard + i));
     if (!failure) failure = parts.back().failure;
   }
-  if (failure) {
+  Tensor rows;
+  if (!failure) failure = guarded([&] { rows = rows_together(indices.tensor, parts); });
+  if (failure)
     send_failure(kRows, failure, indices.step);
-  } else {
-    const Tensor rows(lookup_.rows().shape.with_rows(indices.tensor.shape()[0]), DType::float32);
-    std::vector<const float*> from;
-    for (const auto& part : parts) from.push_back(part.tensor.data<float>().data());
-    auto* to = rows.mutable_data<float>().data();
-    owners_.clear();
-    for (const auto index : read_indices(indices.tensor, lookup_.parameter.shape[0], name_in_plan())) {
-      owners_.push_back(shard_of(index));
-      to = std::copy_n(from[owners_.back()], lookup_.width(), to);
-      from[owners_.back()] += lookup_.width();
-    }
+  else
     send_output(kRows, rows, indices.step);
-  }
   for (std::uint32_t i = 0; i < shards_.size(); ++i) give_back(kFirstShard + i, parts[i]);
   give_back(kIndices, indices);
   return waits_for_gradients_ = true;
+}
+
+/// Of what fails the run is told.
+FailurePtr RowExchange::guarded(const std::function<void()>& work) {
+  try {
+    work();
+    return nullptr;
+  } catch (...) {
+    auto failure = failure_now();
+    report_failure(failure);
+    return failure;
+  }
+}
+
+Tensor RowExchange::rows_together(const Tensor& indices, std::span<const Arrival> parts) {
+  owners_.clear();
+  for (const auto index : read_indices(indices, lookup_.parameter.shape[0], name_in_plan()))
+    owners_.push_back(shard_of(index));
+  std::vector<const float*> from;
+  const auto counts = rows_by_shard();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    lookup_.expect_filled(parts[i].tensor, counts[i], name_in_plan());
+    from.push_back(parts[i].tensor.data<float>().data());
+  }
+  const Tensor rows(lookup_.rows().shape.with_rows(indices.shape()[0]), DType::float32);
+  auto* to = rows.mutable_data<float>().data();
+  for (const auto owner : owners_) {
+    to = std::copy_n(from[owner], lookup_.width(), to);
+    from[owner] += lookup_.width();
+  }
+  return rows;
+}
+
+std::vector<std::int64_t> RowExchange::rows_by_shard() const {
+  std::vector<std::int64_t> counts(shards_.size());
+  for (const auto owner : owners_) ++counts[owner];
+  return counts;
 }
 
 bool RowExchange::send_gradients() {
@@ -60,35 +95,39 @@ bool RowExchange::send_gradients() {
   for (std::uint32_t i = 0; i < shards_.size(); ++i)
     if (!has_free(kFirstGradients + i)) return false;
   auto gradients = take(kGradients);
-  std::vector<std::int64_t> counts(shards_.size());
-  for (const auto owner : owners_) ++counts[owner];
   std::vector<Tensor> parts;
-  for (const auto count : counts) {
-    // Every part has a verdict.
-    const auto rows = std::max<std::int64_t>(1, lookup_.filled_by(count));
-    parts.emplace_back(lookup_.gradients().shape.with_rows(rows), DType::float32);
-    std::ranges::fill(parts.back().mutable_data<float>(), 0.0F);
-  }
-  if (!gradients.failure) {
-    const auto* const from = gradients.tensor.data<float>().data();
-    std::vector<std::int64_t> sent(shards_.size());
-    for (std::size_t i = 0; i < owners_.size(); ++i) {
-      auto* const to = parts[owners_[i]].mutable_data<float>().data();
-      std::copy_n(from + lookup_.gradient_offset(static_cast<std::int64_t>(i)), lookup_.width(),
-                  to + lookup_.gradient_offset(sent[owners_[i]]++));
-    }
-    const auto verdict = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
-    for (const auto& part : parts) part.mutable_data<float>()[verdict] = lookup_.verdict_of(gradients.tensor);
-  }
+  auto failure = gradients.failure;
+  if (!failure) failure = guarded([&] { parts = gradients_apart(gradients.tensor); });
   for (std::uint32_t i = 0; i < shards_.size(); ++i) {
-    if (gradients.failure)
-      send_failure(kFirstGradients + i, gradients.failure, gradients.step);
+    if (failure)
+      send_failure(kFirstGradients + i, failure, gradients.step);
     else
       send_output(kFirstGradients + i, parts[i], gradients.step);
   }
   give_back(kGradients, gradients);
   waits_for_gradients_ = false;
   return true;
+}
+
+std::vector<Tensor> RowExchange::gradients_apart(const Tensor& gradients) const {
+  lookup_.expect_filled(gradients, static_cast<std::int64_t>(owners_.size()), name_in_plan());
+  const auto verdict_at = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
+  std::vector<Tensor> parts;
+  for (const auto count : rows_by_shard()) {
+    // Every part has a verdict.
+    const auto rows = std::max<std::int64_t>(1, lookup_.filled_by(count));
+    parts.emplace_back(lookup_.gradients().shape.with_rows(rows), DType::float32);
+    std::ranges::fill(parts.back().mutable_data<float>(), 0.0F);
+    parts.back().mutable_data<float>()[verdict_at] = lookup_.verdict_of(gradients);
+  }
+  const auto* const from = gradients.data<float>().data();
+  std::vector<std::int64_t> sent(shards_.size());
+  for (std::size_t i = 0; i < owners_.size(); ++i) {
+    auto* const to = parts[owners_[i]].mutable_data<float>().data();
+    std::copy_n(from + lookup_.gradient_offset(static_cast<std::int64_t>(i)), lookup_.width(),
+                to + lookup_.gradient_offset(sent[owners_[i]]++));
+  }
+  return parts;
 }
 
 ActorId add_row_exchange(Plan& plan, const std::string& name, const Place& place, int worker, const RowLookup& lookup,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,11 @@ class RowExchange final : public PortActor {
   void advance() override;
   bool send_rows();
   bool send_gradients();
-  bool all_have(std::uint32_t first_input) const;
+  bool nothing_follows() const;
+  FailurePtr guarded(const std::function<void()>& work);
+  Tensor rows_together(const Tensor& indices, std::span<const Arrival> parts);
+  std::vector<Tensor> gradients_apart(const Tensor& gradients) const;
+  std::vector<std::int64_t> rows_by_shard() const;
   std::size_t shard_of(std::int64_t row) const;
 
   const RowLookup lookup_;

@@ -31,6 +31,9 @@ struct RowLookup {
   /// Rows of the batch that so many rows of the parameter fill.
   std::int64_t filled_by(std::int64_t rows) const;
 
+  /// Throws Error, in the name of who got the tensor, if it is too small for so many rows, or their gradients.
+  void expect_filled(const Tensor& tensor, std::int64_t rows, const std::string& receiver) const;
+
   /// Where the n-th gradient begins, in elements, and the verdict of such a tensor: 0 if it has no rows.
   std::int64_t gradient_offset(std::int64_t n) const;
   float verdict_of(const Tensor& gradients) const;

@@ -59,7 +59,12 @@ void RowShard::take_indices(int worker) {
     fail_with(arrival.failure);
     return give_back(indices_of(worker), arrival);
   }
-  const auto indices = read_indices(arrival.tensor, what_.lookup.parameter.shape[0], what_.held.front().ref.name);
+  std::vector<std::int64_t> indices;
+  try {
+    indices = read_indices(arrival.tensor, what_.lookup.parameter.shape[0], what_.held.front().ref.name);
+  } catch (...) {
+    fail_with_exception();
+  }
   give_back(indices_of(worker), arrival);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const auto row = indices[i] - what_.rows().first;
@@ -88,20 +93,23 @@ void RowShard::send_answer(int worker, std::int64_t step) {
   send_output(static_cast<std::uint32_t>(worker), looked_up.sent, step);
 }
 
-void RowShard::apply(const std::vector<int>& from, std::int64_t number) {
+void RowShard::combine(const std::vector<int>& from) {
   sums_.clear();
+  verdict_ = 0.0F;
   std::int64_t all_rows = 0;
-  float verdict = 0.0F;
   for (const int worker : from) all_rows += turn(worker).rows;
   for (std::size_t i = 0; i < from.size(); ++i) {
     add_gradients(static_cast<std::int32_t>(i), from[i], all_rows);
-    verdict += what_.lookup.verdict_of(gradients(from[i]));
+    verdict_ += what_.lookup.verdict_of(gradients(from[i]));
   }
   sums_.sum();
   if (rule().compensation > 0.0 && !from.empty()) compensate(looked_up_[static_cast<std::size_t>(from.front())]);
+}
+
+void RowShard::apply(std::int64_t number) {
   const auto chunk = static_cast<std::size_t>(chunk_.front().shape()[0]);
   for (std::size_t first = 0; first < sums_.rows().size(); first += chunk)
-    update_rows(first, std::min(chunk, sums_.rows().size() - first), verdict, number);
+    update_rows(first, std::min(chunk, sums_.rows().size() - first), number);
 }
 
 /// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.
@@ -109,6 +117,7 @@ void RowShard::add_gradients(std::int32_t number, int worker, std::int64_t all_r
   const auto global_rows = turn(worker).global_rows;
   sums_.add_weight(all_rows > 0 ? static_cast<float>(global_rows) / static_cast<float>(all_rows) : 1.0F);
   const auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
+  what_.lookup.expect_filled(gradients(worker), static_cast<std::int64_t>(looked_up.rows.size()), name_in_plan());
   const auto* const values = gradients(worker).data<float>().data();
   for (std::size_t i = 0; i < looked_up.rows.size(); ++i)
     sums_.add({looked_up.rows[i], number, looked_up.lookups[i],
@@ -133,7 +142,7 @@ void RowShard::compensate(const LookedUp& then) {
 }
 
 /// Brings rows together, updates them and puts them back; what is behind them has no gradient, and is not put anywhere.
-void RowShard::update_rows(std::size_t first, std::size_t count, float verdict, std::int64_t number) {
+void RowShard::update_rows(std::size_t first, std::size_t count, std::int64_t number) {
   const auto width = static_cast<std::size_t>(what_.lookup.width());
   const auto& rows = sums_.rows();
   const auto row_at = [&](std::size_t stored, std::size_t i) {
@@ -143,7 +152,7 @@ void RowShard::update_rows(std::size_t first, std::size_t count, float verdict, 
     for (std::size_t i = 0; i < count; ++i)
       std::copy_n(row_at(stored, i), width, chunk_[stored].mutable_data<float>().data() + i * width);
   const auto block = update_.gradients().mutable_data<float>();
-  block[0] = verdict;
+  block[0] = verdict_;
   auto* const gradients = block.data() + gradient_offset_;
   std::copy_n(sums_.gradient(first), count * width, gradients);
   std::fill(gradients + count * width, block.data() + block.size(), 0.0F);

@@ -45,7 +45,8 @@ class RowShard final : public Shard {
   bool can_answer(int worker) override { return has(indices_of(worker)); }
   void send_answer(int worker, std::int64_t step) override;
   void skip_answer(int worker) override;
-  void apply(const std::vector<int>& from, std::int64_t number) override;
+  void combine(const std::vector<int>& from) override;
+  void apply(std::int64_t number) override;
   void forget_answer(int worker) override { looked_up_[static_cast<std::size_t>(worker)] = {}; }
   void on_lost(int worker) override;
 
@@ -53,7 +54,7 @@ class RowShard final : public Shard {
   void take_indices(int worker);
   void add_gradients(std::int32_t number, int worker, std::int64_t all_rows);
   void compensate(const LookedUp& then);
-  void update_rows(std::size_t first, std::size_t count, float verdict, std::int64_t number);
+  void update_rows(std::size_t first, std::size_t count, std::int64_t number);
   const float* row_of_table(std::int64_t row) const;
 
   const RowUpdate what_;
@@ -63,6 +64,7 @@ class RowShard final : public Shard {
   std::size_t gradient_offset_;
   std::vector<LookedUp> looked_up_;  // by worker
   RowSums sums_;
+  float verdict_ = 0.0F;
 };
 
 /// Adds such a shard to a plan; see add_shard() of Shard.

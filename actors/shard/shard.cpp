@@ -139,10 +139,17 @@ void Shard::take_gradients() {
   for (std::uint32_t i = 0; i < workers(); ++i) {
     auto& worker = workers_[i];
     if (worker.arrived || !has(gradients_of(i))) continue;
-    worker.gradients = take(gradients_of(i));
+    auto gradients = take(gradients_of(i));
+    if (gradients.failure) fail_with(gradients.failure);
+    try {
+      protocol_.pushed(static_cast<int>(i));
+    } catch (...) {
+      fail_with_exception();
+      give_back(gradients_of(i), gradients);
+      continue;
+    }
+    worker.gradients = std::move(gradients);
     worker.arrived = true;
-    if (worker.gradients.failure) fail_with(worker.gradients.failure);
-    protocol_.pushed(static_cast<int>(i));
   }
 }
 
@@ -166,11 +173,23 @@ void Shard::update(std::vector<int> from) {
   std::erase_if(from, [this](int number) { return !worker(number).arrived; });
   // The version is already that which the update makes.
   const auto number = protocol_.version() - 1;
-  update_parameters([&] { apply(from, number); });
+  try {
+    combine(from);
+    update_parameters([&] { apply(number); });
+  } catch (...) {
+    fail_with_exception();
+  }
+  drop_combined();
 }
 
 void Shard::fail_with(const FailurePtr& failure) {
   if (!failure_) failure_ = failure;
+}
+
+void Shard::fail_with_exception() {
+  const auto failure = failure_now();
+  report_failure(failure);
+  fail_with(failure);
 }
 
 void Shard::answer(int number) {

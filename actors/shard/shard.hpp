@@ -52,8 +52,12 @@ class Shard : public PortActor {
   virtual void send_answer(int worker, std::int64_t step) = 0;
   /// The worker gets a failure in place of an answer.
   virtual void skip_answer(int /*worker*/) {}
-  /// Makes the update with this number of the gradients of these workers, which may be none if they were lost.
-  virtual void apply(const std::vector<int>& from, std::int64_t number) = 0;
+  /// Brings the gradients of these workers together, which may be none if they were lost. Writes to no parameter.
+  virtual void combine(const std::vector<int>& from) = 0;
+  /// Makes the update with this number of what combine() has brought together.
+  virtual void apply(std::int64_t number) = 0;
+  /// Drops that, before the gradients are given back; also if combine() or apply() has thrown.
+  virtual void drop_combined() {}
   /// The gradient of the worker's oldest turn, if it was answered, is applied or dropped.
   virtual void forget_answer(int /*worker*/) {}
   /// Nothing more comes from that worker in this run.
@@ -69,6 +73,8 @@ class Shard : public PortActor {
   const FailurePtr& failure() const { return failure_; }
   /// From now on every worker is told of the failure.
   void fail_with(const FailurePtr& failure);
+  /// The same with the exception that is being handled, which fails the run.
+  void fail_with_exception();
 
   void on_run(const RunInfo& run) final;
   void advance() final;

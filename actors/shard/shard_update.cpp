@@ -100,7 +100,12 @@ void ShardUpdate::compensate(const Tensor& parameters_then, float factor) const 
 
 void ShardUpdate::apply(const Tensor& gradients, std::int64_t number) {
   program_.bind(kGradients, gradients);
-  apply(number);
+  try {
+    apply(number);
+  } catch (...) {
+    program_.bind(kGradients, gradients_);
+    throw;
+  }
   program_.bind(kGradients, gradients_);
 }
 

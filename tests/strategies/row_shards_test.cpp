@@ -71,6 +71,38 @@ TEST_CASE("rows that are pushed and pulled come to the bits of whole parameters 
   }
 }
 
+TEST_CASE("rows that lie in several parts of this process come together after each run") {
+  const auto rule = GENERATE(ConsistencyRule::synchronous(2), ConsistencyRule::asynchronous(2));
+  const bool row_sparse = GENERATE(false, true);
+  const Device host{DeviceType::cpu, 0};
+  ParameterServer strategy(places_of(cpu_devices(2)), {{0, host}, {1, host}}, rule);
+  strategy.set_sharding({fixed_shards(2), Placement::round_robin});
+  const auto model = sentence_model(Lookups::one, row_sparse);
+  const auto untrained = [&] {
+    auto runtime = scheduled_runtime(11);
+    Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.0}, SoftmaxCrossEntropy{},
+                    {.seed = 5, .other_parts = {scheduled_runtime(12)}});
+    trainer.fit(sentences(16), {.epochs = 1});
+    return trainer.parameters().get("words");
+  }();
+  auto runtime = scheduled_runtime(11);
+  Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.3}, SoftmaxCrossEntropy{},
+                  {.seed = 5, .other_parts = {scheduled_runtime(12)}});
+  trainer.fit(sentences(16), {.epochs = 2});
+  const auto trained = trainer.parameters().get("words");
+  const auto row_differs = [&](std::int64_t row) {
+    const auto before = untrained.rows(row, 1), after = trained.rows(row, 1);
+    return !std::ranges::equal(before.data<float>(), after.data<float>());
+  };
+  CHECK(row_differs(1));
+  CHECK(row_differs(trained.shape()[0] - 1));
+  if (rule.quorum < 2) return;
+  auto other = scheduled_runtime(11);
+  const auto mirrored =
+      train_sentences(other, Mirrored(cpu_devices(2)), {Sgd{.lr = 0.3}, Lookups::one, Grain::fused, row_sparse});
+  CHECK(trainer.parameters().hash(0) == mirrored.hash);
+}
+
 TEST_CASE("where an optimizer leaves rows without a gradient alone, row-sparse parameters are trained as dense ones") {
   const auto name = GENERATE("sgd", "adagrad");
   const auto lookups = GENERATE(Lookups::one, Lookups::several);
@@ -141,18 +173,21 @@ TEST_CASE("a table is cut into as many shards as the partitioner says") {
                       {Sgd{.lr = 0.1}, Lookups::several, Grain::fused, false}) == 0);
 }
 
-TEST_CASE("a number that is no row is refused by name, and parameters stay whole") {
-  auto runtime = scheduled_runtime(1);
+TEST_CASE("a number that is no row is refused by name, nobody waits for more, and parameters stay whole") {
+  const bool on_threads = GENERATE(false, true);
+  const int workers = GENERATE(1, 2), shards = GENERATE(1, 2);
+  auto runtime = on_threads ? Runtime({.workers = 2, .cpu_devices = 2}) : scheduled_runtime(1);
   const Tensor words({8, 3}, DType::int32), labels({8}, DType::int32);
   std::ranges::fill(words.mutable_data<std::int32_t>(), 3);
   std::ranges::fill(labels.mutable_data<std::int32_t>(), 1);
   words.mutable_data<std::int32_t>()[13] = 13;
   const auto data = Dataset::from_arrays({{"x", words}, {"y", labels}}).batch(8);
-  const auto strategy = with_servers(ConsistencyRule::synchronous(2), 2, {fixed_shards(2)});
+  const auto strategy = with_servers(ConsistencyRule::asynchronous(workers), 2, {fixed_shards(shards)});
+  // Whoever waited for more would wait for longer than the test may take.
   Trainer trainer(runtime, strategy, sentence_model(Lookups::one, true), Sgd{.lr = 0.1}, SoftmaxCrossEntropy{},
-                  {.seed = 5});
+                  {.seed = 5, .stall_limit = std::chrono::hours(1)});
   CHECK_THROWS_WITH(trainer.fit(data, {.epochs = 1}),
-                    Contains("[words] index 13 at place 1 is not one of the 13 rows"));
+                    Contains("[words] index 13 at place") && Contains("is not one of the 13 rows"));
   CHECK(trainer.parameters().broken().empty());
 }
 
