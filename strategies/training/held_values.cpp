@@ -54,7 +54,7 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
     const auto known = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref == ref; });
     auto version =
         store.newest(name).value_or(ParameterStore::Version{0, Tensor(known->info.shape, known->info.dtype)});
-    bool has_all = parts.size() == 1;
+    bool has_all = true;
     for (const auto& [process, rows] : parts) {
       const auto root = rank_of(process, processes, name);
       has_all = has_all && group.rank() == root;
@@ -63,6 +63,23 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
       spread_part(group, root, rows, version, limit);
     }
     if (!has_all) store.adopt(name, version);
+  }
+}
+
+void join_held_rows(const Stores& stores, const Plan& plan) {
+  if (std::ranges::any_of(stores, [](const auto& store) { return !store->broken().empty(); })) return;
+  for (const auto& [name, parts] : holders_in(plan)) {
+    const auto elsewhere = [&](const HeldPart& part) { return part.process != parts.front().process; };
+    if (std::ranges::none_of(parts, elsewhere)) continue;
+    const auto store_of = [&](const HeldPart& part) { return stores.at(static_cast<std::size_t>(part.process)); };
+    auto version = *store_of(parts.front())->newest(name);
+    for (const auto& part : parts) {
+      const auto held = *store_of(part)->newest(name);
+      version.updates = std::max(version.updates, held.updates);
+      copy_and_wait(held.value.rows(part.rows->first, part.rows->count),
+                    version.value.rows(part.rows->first, part.rows->count));
+    }
+    for (const auto& store : stores) store->adopt(name, version);
   }
 }
 

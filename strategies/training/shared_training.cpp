@@ -63,7 +63,10 @@ void SharedTraining::agree_on_values() {
 }
 
 void SharedTraining::end_run(const Plan& trained, Recording* record) {
-  if (!has_others()) return synchronize(stores_);
+  if (!has_others()) {
+    if (stores_.size() > 1) join_held_rows(stores_, trained);
+    return synchronize(stores_);
+  }
   if (takes_part_only()) return;
   spread_held_values(holders(), holding_, trained, *stores_.front(), limit_);
   if (record != nullptr) gather_recording(holders(), *record, limit_);
