@@ -12,7 +12,17 @@ namespace {
 constexpr std::size_t kNameLimit = 4'096, kErrorLimit = 65'536;
 constexpr const char* kPlace = "call";
 
+/// With room for what else there is.
+void expect_room(const ByteWriter& writer, std::span<const Tensor> tensors) {
+  constexpr std::size_t kRest = std::size_t{1} << 20;
+  auto bytes = writer.size() + kRest;
+  for (const auto& tensor : tensors) bytes += tensor.bytes();
+  if (bytes > kMostBytes)
+    throw Error(kPlace, "its tensors are more than the " + std::to_string(kMostBytes >> 20) + " MiB that can be sent");
+}
+
 void put(ByteWriter& writer, const Tensor& tensor) {
+  expect_room(writer, {&tensor, 1});
   const auto host = tensor.host_accessible() ? tensor : tensor.copy_to_host();
   writer.put(static_cast<std::uint8_t>(host.dtype()));
   writer.put(static_cast<std::uint8_t>(host.shape().rank()));
@@ -48,6 +58,7 @@ void expect_few(std::size_t count) {
 
 void put(ByteWriter& writer, const std::vector<Tensor>& tensors) {
   expect_few(tensors.size());
+  expect_room(writer, tensors);
   writer.put(static_cast<std::uint32_t>(tensors.size()));
   for (const auto& tensor : tensors) put(writer, tensor);
 }

@@ -15,6 +15,8 @@ namespace troupe {
 inline constexpr const char* kCallLink = "calls";
 /// Of a call, or of what comes of it.
 inline constexpr std::uint32_t kMostTensors = 65'536;
+/// The same as it travels, which is what a link takes.
+inline constexpr std::size_t kMostBytes = std::size_t{1} << 32;
 
 /// What a coordinator and a worker in another process send each other, in FrameHeader::edge; the number of the call, or
 /// of the question, is FrameHeader::step.
@@ -34,7 +36,7 @@ struct VariableValue {
 /// A frame of that kind about call or question `number`.
 Frame call_frame(CallFrame kind, std::int64_t number, const std::vector<std::byte>& payload);
 
-/// Throw Error if there are too many tensors, or a name is too long.
+/// Throw Error if there are too many tensors or bytes, or a name is too long.
 std::vector<std::byte> encode(const OrderedCall& call);
 std::vector<std::byte> encode(const CallResult& result);
 std::vector<std::byte> encode(const VariableValue& value);

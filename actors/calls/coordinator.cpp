@@ -1,5 +1,6 @@
 #include "troupe/actors/calls/coordinator.hpp"
 
+#include <algorithm>
 #include <caf/send.hpp>
 #include <map>
 #include <mutex>
@@ -16,6 +17,13 @@
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
+
+namespace {
+
+/// Deadlines this far ahead are still times.
+constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
+
+}  // namespace
 
 struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
   State(const Runtime& on, CallFunctions known, CoordinatorOptions given)
@@ -116,6 +124,7 @@ Coordinator::Coordinator(const Runtime& runtime, CallFunctions functions, Coordi
     throw Error("coordinator", "is for process 0; the others serve calls");
   if (options.limit <= std::chrono::milliseconds::zero()) throw Error("coordinator", "the limit must be above 0");
   (void)CallBoard(options.in_flight);
+  options.limit = std::min(options.limit, kLongest);
   state_ = std::make_shared<State>(runtime, std::move(functions), std::move(options));
   for (int i = 0; i < state_->options.local_workers; ++i) state_->add_local_worker();
   if (state_->options.cluster) state_->add_processes();
@@ -128,7 +137,6 @@ Coordinator::~Coordinator() {
     std::lock_guard lock(state_->mutex);
     state_->closed = true;
   }
-  caf::anon_send(state_->actor, Stop{});
   state_.reset();
   if (!runtime.options().test_seed) return;
   while (runtime.run_one()) {

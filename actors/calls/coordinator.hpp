@@ -72,7 +72,7 @@ class Coordinator {
 };
 
 struct ServeOptions {
-  /// That execute calls.
+  /// That execute calls. Of more than CoordinatorOptions::in_flight some are never busy.
   int threads = 1;
   /// Asked now and then; if true the worker takes no further calls, and those that it has go to others.
   std::function<bool()> stop_requested = {};

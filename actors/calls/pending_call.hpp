@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,7 +15,6 @@ struct PendingCall {
   std::vector<Tensor> inputs;
 
   mutable std::mutex mutex;
-  mutable std::condition_variable ended;
   // Either, once it has ended.
   std::optional<std::vector<Tensor>> outputs;
   std::string error;
@@ -28,12 +26,10 @@ struct PendingCall {
   void end_with(std::vector<Tensor> made) {
     std::lock_guard lock(mutex);
     outputs = std::move(made);
-    ended.notify_all();
   }
   void end_with(const std::string& why) {
     std::lock_guard lock(mutex);
     error = why;
-    ended.notify_all();
   }
 };
 

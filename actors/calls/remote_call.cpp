@@ -11,6 +11,10 @@ const Tensor& RemoteCall::input(std::size_t i) const {
   return inputs_[i];
 }
 
+void RemoteCall::add(const std::string& name, const Tensor& delta) {
+  updates_.push_back({name, !delta || delta.host_accessible() ? delta : delta.copy_to_host()});
+}
+
 CallResult execute(const CallFunctions& functions, const std::string& function, std::int64_t token,
                    std::span<const Tensor> inputs, const ReadVariable& read) {
   try {

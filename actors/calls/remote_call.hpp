@@ -27,8 +27,8 @@ class RemoteCall {
   std::int64_t token() const { return token_; }
   /// A variable as it is now.
   Tensor read(const std::string& name) const { return read_(name); }
-  /// Adds to a variable when the call ends: once, however often it is executed.
-  void add(const std::string& name, Tensor delta) { updates_.push_back({name, std::move(delta)}); }
+  /// Adds to a variable when the call ends: once, however often it is executed. A tensor of a device is copied now.
+  void add(const std::string& name, const Tensor& delta);
 
   const std::vector<VariableUpdate>& updates() const { return updates_; }
 

@@ -28,21 +28,32 @@ class RemoteWorker final : public caf::event_based_actor {
     link_->on_ready([address = address()] {
       if (const auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Continue{});
     });
-    return {[this](const CallOrdered& order) {
-              send_frame(CallFrame::call, order.call, encode(OrderedCall{order.what->function, order.what->inputs}));
-            },
-            [this](const Continue&) { receive(); }, [this](const Stop&) { quit(); }};
+    return {[this](const CallOrdered& order) { send_call(order); }, [this](const Continue&) { receive(); },
+            [this](const Stop&) { quit(); }};
   }
 
   void on_exit() override {
     link_->on_ready({});
     link_->close();
+    caf::anon_send(coordinator_, WorkerLost{worker_});
     coordinator_ = nullptr;
   }
 
  private:
   void send_frame(CallFrame kind, std::int64_t number, const std::vector<std::byte>& payload) {
-    if (!link_->send(call_frame(kind, number, payload))) lose();
+    if (!link_->send(call_frame(kind, number, payload))) quit();
+  }
+
+  /// What cannot be sent is the call's error.
+  void send_call(const CallOrdered& order) {
+    std::vector<std::byte> payload;
+    try {
+      payload = encode(OrderedCall{order.what->function, order.what->inputs});
+    } catch (const std::exception& error) {
+      caf::anon_send(coordinator_, CallEnded{order.call, {{}, {}, error.what()}});
+      return;
+    }
+    send_frame(CallFrame::call, order.call, payload);
   }
 
   /// A worker that sends something else than results and questions is as good as lost.
@@ -50,9 +61,9 @@ class RemoteWorker final : public caf::event_based_actor {
     try {
       while (auto frame = link_->receive()) take(*frame);
     } catch (const std::exception&) {
-      return lose();
+      return quit();
     }
-    if (link_->failure()) lose();
+    if (link_->failure()) quit();
   }
 
   void take(const IncomingFrame& frame) {
@@ -63,20 +74,15 @@ class RemoteWorker final : public caf::event_based_actor {
     else if (frame.header.edge != static_cast<std::int32_t>(CallFrame::read))
       throw Error("coordinator", "a worker sent what it never sends");
     else
-      send_frame(CallFrame::value, frame.header.step, encode(value_of(decode_call(bytes).function)));
+      send_frame(CallFrame::value, frame.header.step, encoded_value(decode_call(bytes).function));
   }
 
-  VariableValue value_of(const std::string& name) const {
+  std::vector<std::byte> encoded_value(const std::string& name) const {
     try {
-      return {variables_->read(name), {}};
+      return encode(VariableValue{variables_->read(name), {}});
     } catch (const std::exception& error) {
-      return {{}, error.what()};
+      return encode(VariableValue{{}, error.what()});
     }
-  }
-
-  void lose() {
-    caf::anon_send(coordinator_, WorkerLost{worker_});
-    quit();
   }
 
   int worker_;

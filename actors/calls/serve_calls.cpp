@@ -1,5 +1,6 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
+#include <deque>
 #include <future>
 #include <map>
 #include <mutex>
@@ -44,7 +45,7 @@ class RemoteVariables {
       throw Error("coordinator", "variable '" + name + "' has not come within 60 s");
     }
     auto got = value.get();
-    if (!got.error.empty()) throw Error("coordinator", "no variable: " + got.error);
+    if (!got.error.empty()) throw Error("coordinator", got.error);
     return got.value;
   }
 
@@ -70,6 +71,42 @@ class RemoteVariables {
   std::map<std::int64_t, std::promise<VariableValue>> asked_;
 };
 
+/// Gives each call to a thread that has none.
+class FreeThreads {
+ public:
+  void add(caf::actor thread) {
+    std::lock_guard lock(mutex_);
+    free_.push_back(threads_.size());
+    threads_.push_back(std::move(thread));
+  }
+  void execute(CallOrdered call) {
+    std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(call));
+    hand_out();
+  }
+  void note_free(std::size_t thread) {
+    std::lock_guard lock(mutex_);
+    free_.push_back(thread);
+    hand_out();
+  }
+  void stop() {
+    std::lock_guard lock(mutex_);
+    waiting_.clear();
+    for (const auto& thread : std::exchange(threads_, {})) caf::anon_send(thread, Stop{});
+  }
+
+ private:
+  void hand_out() {
+    for (; !waiting_.empty() && !free_.empty() && !threads_.empty(); waiting_.pop_front(), free_.pop_back())
+      caf::anon_send(threads_[free_.back()], std::move(waiting_.front()));
+  }
+
+  std::mutex mutex_;
+  std::vector<caf::actor> threads_;
+  std::vector<std::size_t> free_;
+  std::deque<CallOrdered> waiting_;
+};
+
 /// The threads of a worker's process.
 class Executors {
  public:
@@ -77,17 +114,19 @@ class Executors {
       : link_(link), variables_(std::make_shared<RemoteVariables>(link)) {
     const auto known = std::make_shared<const CallFunctions>(std::move(functions));
     const auto read = [from = variables_](const std::string& name) { return from->read(name); };
-    const auto answer = [link](std::int64_t call, const CallResult& result) {
-      link->send(call_frame(CallFrame::result, call, encoded(result)));
-    };
-    for (int i = 0; i < threads; ++i)
-      workers_.push_back(
+    for (std::size_t i = 0; i < static_cast<std::size_t>(threads); ++i) {
+      const auto answer = [link, i, weak = std::weak_ptr(threads_)](std::int64_t call, const CallResult& result) {
+        link->send(call_frame(CallFrame::result, call, encoded(result)));
+        if (const auto all = weak.lock()) all->note_free(i);
+      };
+      threads_->add(
           caf::actor_cast<caf::actor>(runtime.system().spawn<CallWorker, caf::detached>(known, read, answer)));
+    }
   }
   ~Executors() {
     link_->close();
     variables_->give_up();
-    for (const auto& worker : workers_) caf::anon_send(worker, Stop{});
+    threads_->stop();
   }
   Executors(const Executors&) = delete;
   Executors& operator=(const Executors&) = delete;
@@ -104,7 +143,7 @@ class Executors {
     const auto call = std::make_shared<PendingCall>();
     call->function = std::move(ordered.function);
     call->inputs = std::move(ordered.inputs);
-    caf::anon_send(workers_[next_++ % workers_.size()], CallOrdered{frame.header.step, call});
+    threads_->execute({frame.header.step, call});
   }
 
  private:
@@ -119,8 +158,7 @@ class Executors {
 
   std::shared_ptr<Link> link_;
   std::shared_ptr<RemoteVariables> variables_;
-  std::vector<caf::actor> workers_;
-  std::size_t next_ = 0;
+  std::shared_ptr<FreeThreads> threads_ = std::make_shared<FreeThreads>();
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ void Variables::create(const std::string& name, const Tensor& value) {
   if (!value || value.dtype() != DType::float32)
     throw Error("variables", "'" + name + "' must be float32" + (value ? ", not " + to_string(value) : ""));
   std::lock_guard lock(mutex_);
-  if (!variables_.try_emplace(name, Variable{value.clone()}).second)
+  if (!variables_.try_emplace(name, Variable{value.host_accessible() ? value.clone() : value.copy_to_host()}).second)
     throw Error("variables", "there is a variable '" + name + "' already");
 }
 

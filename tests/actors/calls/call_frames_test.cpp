@@ -33,6 +33,14 @@ TEST_CASE("calls, results and variables arrive as they were sent") {
   CHECK(decode_value(encode(VariableValue{{}, "none"})).error == "none");
 }
 
+TEST_CASE("more than a link takes is refused before it is copied, and a name that is too long") {
+  const std::vector many(17, Tensor({std::int64_t{1} << 26}, DType::float32));
+  CHECK_THROWS_WITH(encode(OrderedCall{"step", many}),
+                    "[call] its tensors are more than the 4096 MiB that can be sent");
+  CHECK_THROWS_WITH(encode(CallResult{many, {}, {}}), Contains("more than the 4096 MiB"));
+  CHECK_THROWS_WITH(encode(OrderedCall{std::string(5'000, 'f'), {}}), Contains("is too long"));
+}
+
 TEST_CASE("what is cut short, or longer, is refused") {
   const auto bytes = encode(kResult);
   for (std::size_t length = 0; length < bytes.size(); ++length)

@@ -6,6 +6,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/test_device/test_device.hpp"
 #include "troupe/tests/transport/cluster/threads_as_processes.hpp"
 
 using namespace troupe;
@@ -90,6 +91,43 @@ TEST_CASE("a call whose updates do not fit adds nothing") {
   CHECK_THROWS_WITH(coordinator.join(),
                     Contains("'sum' is float32[]") && Contains("float32[3] on cpu:0 cannot be added to it"));
   CHECK(coordinator.variables().read("sum").item<float>() == 1.0F);
+}
+
+TEST_CASE("variables lie in host memory, wherever what they are made of and what is added lies") {
+  const auto on_device = [](float value) { return number(value).to(test_device()); };
+  const auto runtime = scheduled_runtime(1);
+  Coordinator coordinator(runtime,
+                          {{"add",
+                            [&](RemoteCall& call) {
+                              call.add("sum", on_device(2.0F));
+                              return std::vector<Tensor>{};
+                            }}},
+                          {.local_workers = 1});
+  coordinator.variables().create("sum", on_device(1.0F));
+  coordinator.schedule("add");
+  coordinator.join();
+  CHECK(coordinator.variables().read("sum").item<float>() == 3.0F);
+}
+
+TEST_CASE("a call that cannot be sent to its worker fails with the reason, and the worker stays") {
+  const std::string name(5'000, 'f');
+  auto known = functions();
+  known[name] = known.at("double");
+  const auto address = new_address();
+  const auto ends = on_processes(2, [&](int rank) {
+    const Runtime runtime({.workers = 1});
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    if (rank == 1) {
+      serve_calls(runtime, cluster, known);
+    } else {
+      Coordinator coordinator(runtime, known, {.cluster = cluster});
+      coordinator.schedule(name, {number(1.0F)});
+      CHECK_THROWS_WITH(coordinator.join(), Contains("is too long"));
+      CHECK(coordinator.fetch(coordinator.schedule("double", {number(1.0F)})).at(0).item<float>() == 2.0F);
+    }
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
 }
 
 TEST_CASE("what cannot be called is refused") {
