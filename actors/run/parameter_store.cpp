@@ -31,6 +31,7 @@ void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
 
 void ParameterStore::add(const PlanParameter& wanted) {
   std::lock_guard lock(state_->mutex);
+  state_->drop_misfit_state(wanted);
   const auto known = state_->parameters.find(wanted.ref.name);
   if (known != state_->parameters.end() && !(known->second.info == wanted.info))
     throw Error("store", "parameter '" + wanted.ref.name + "' is " + to_string(known->second.info) + ", not " +

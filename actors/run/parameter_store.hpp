@@ -53,7 +53,8 @@ class ParameterStore {
 
   std::uint64_t seed() const;
 
-  /// Makes sure that a copy is there. It starts as another copy is, or as set() said, or as its initializer says.
+  /// Makes sure that a copy is there. It starts as another copy is, or as set() said, or as its initializer says. What
+  /// replicas have for themselves starts anew if it was there in another shape.
   /// Throws Error if the parameter is there with another shape or dtype, is being written, or has no whole copy left.
   void add(const PlanParameter& parameter);
 

@@ -62,6 +62,14 @@ const ParameterStore::Copy* ParameterStore::State::newest_whole(const Parameter&
   return newest;
 }
 
+void ParameterStore::State::drop_misfit_state(const PlanParameter& wanted) {
+  const auto known = parameters.find(wanted.ref.name);
+  if (known == parameters.end() || !wanted.per_replica || !known->second.own || known->second.info == wanted.info)
+    return;
+  for (const auto& [replica, copy] : known->second.copies) check_free({wanted.ref.name, replica}, true);
+  parameters.erase(known);
+}
+
 Tensor ParameterStore::State::first_value(const PlanParameter& wanted, const Parameter& known) {
   Tensor tensor(wanted.info.shape, wanted.info.dtype, wanted.device);
   const auto start = start_values.find(wanted.ref.name);

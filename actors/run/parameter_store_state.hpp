@@ -54,6 +54,9 @@ struct ParameterStore::State {
   const Copy& find(const ParameterRef& ref) const;
   Copy& find(const ParameterRef& ref);
   const Copy* newest_whole(const Parameter& parameter) const;
+  /// Forgets what replicas have for themselves under that name, in another shape: the plan that wants it is laid out
+  /// another way. Throws Error while a run uses it.
+  void drop_misfit_state(const PlanParameter& wanted);
   Tensor first_value(const PlanParameter& parameter, const Parameter& known);
   void check_free(const ParameterRef& ref, bool to_write) const;
   void check_whole(const ParameterRef& ref) const;

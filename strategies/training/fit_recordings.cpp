@@ -1,8 +1,11 @@
 #include "troupe/strategies/training/fit_recordings.hpp"
 
+#include <algorithm>
+
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/parameter_store.hpp"
 #include "troupe/actors/shard/recording.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 
@@ -29,6 +32,11 @@ FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const 
                              const ParameterStore& store) {
   FitRecordings recordings;
   if (options.record.empty() && options.replay.empty()) return recordings;
+  const bool keeps_state = std::ranges::any_of(plan.parameters, &PlanParameter::per_replica);
+  if (keeps_state && store.position().step > 0)
+    throw Error(options.record.empty() ? "replay" : "record",
+                "replicas keep what they have not sent, which no recording has: only the beginning of a training with "
+                "such a hook can be recorded");
   Hash program;
   program.add(hash_of_program(plan));
   program.add(hash_of_content(data));

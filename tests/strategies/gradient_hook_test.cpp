@@ -1,6 +1,9 @@
 #include "troupe/strategies/gradient_hook.hpp"
 
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <numeric>
 
@@ -229,6 +232,22 @@ TEST_CASE("replicas with a hook stay alike and learn, in every grain, to the sam
   const auto plain = train(runtime, Mirrored(cpu_devices(replicas)), data_of_50(), Grain::fused, 6);
   CHECK(fused.hash != plain.hash);
   CHECK(fused.losses.back() == Approx(plain.losses.back()).epsilon(0.4));
+}
+
+TEST_CASE("a training whose replicas keep something is recorded from its beginning only") {
+  auto runtime = scheduled_runtime(4);
+  const auto file = std::filesystem::temp_directory_path() / ("troupe_hook_" + std::to_string(getpid()));
+  const auto strategy = servers(ConsistencyRule::asynchronous(2), std::make_shared<TopKGradients>(0.2));
+  const auto fit = [&](Trainer& trainer, const std::string& record, const std::string& replay) {
+    trainer.fit(data_of_50(), {.epochs = 1, .record = record, .replay = replay});
+    return trainer.parameters().hash(0);
+  };
+  auto recorded = small_trainer(runtime, strategy, {.seed = 3}),
+       replayed = small_trainer(runtime, strategy, {.seed = 3});
+  const auto hash = fit(recorded, file.string(), "");
+  CHECK(fit(replayed, "", file.string()) == hash);
+  CHECK_THROWS_WITH(fit(recorded, file.string(), ""), Contains("[record] replicas keep what they have not sent"));
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("workers of servers encode, and servers decode, by every rule") {

@@ -37,6 +37,23 @@ void update(ParameterStore& store, const ParameterRef& ref, float value, bool wh
 
 }  // namespace
 
+TEST_CASE("what replicas have for themselves starts anew in another shape; other values are refused") {
+  ParameterStore store(1);
+  auto own = state("kept");
+  own.per_replica = true;
+  store.add(own);
+  update(store, {"kept", 0}, 5.0F);
+  store.add(own);
+  CHECK(values(store.get("kept")) == std::vector<float>(4, 5.0F));
+  own.info = {{3}, DType::float32};
+  store.add(own);
+  CHECK(values(store.get("kept")) == std::vector<float>(3, 0.0F));
+  store.add(state("momentum"));
+  auto other = state("momentum");
+  other.info = own.info;
+  CHECK_THROWS_WITH(store.add(other), Contains("parameter 'momentum' is float32[2, 2], not float32[3]"));
+}
+
 TEST_CASE("replicas start alike, seeds and parameters differ") {
   ParameterStore store(1), other(2);
   for (int replica : {0, 1}) {
