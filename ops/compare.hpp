@@ -16,8 +16,9 @@ Value greater_equal(Value a, Value b);
 /// a where the condition (uint8) is not 0, else b; a and b are float32, and all three stretch to one shape.
 Value where(Value condition, Value a, Value b);
 
-/// The same numbers as another dtype: float32, int32, int64 or uint8. Towards an integer the fraction is dropped, a
-/// number beyond its range becomes its nearest end, a NaN 0. A gradient passes from float32 to float32 only.
+/// The same numbers as another dtype. Towards a 16-bit one they are rounded to float32, then to the nearest; towards an
+/// integer the fraction is dropped, a number beyond its range becomes its nearest end, a NaN 0. A gradient passes from
+/// float32 to float32 only.
 Value cast(Value x, DType dtype);
 
 }  // namespace troupe

@@ -24,7 +24,7 @@ std::int64_t bytes_of_row(const TensorInfo& parameter) {
 }
 
 std::int64_t parts_of(std::int64_t whole, std::int64_t part) {
-  return (whole + part - 1) / part;
+  return whole / part + (whole % part != 0 ? 1 : 0);
 }
 
 /// Throws Error unless all of it is a number.

@@ -21,7 +21,8 @@ struct Factored {
 Factored factored(const Shape& shape, std::int64_t rank) {
   if (shape.rank() < 2 || shape.elements() == 0) return {shape.elements(), 1, 0};
   const auto columns = shape.back(0), rows = shape.elements() / columns;
-  return {rows, columns, (rows + columns) * rank < rows * columns ? rank : 0};
+  // The factors are smaller than the matrix.
+  return {rows, columns, rank <= (rows * columns - 1) / (rows + columns) ? rank : 0};
 }
 
 /// The numbers of the gradients that are factored, or of those that are not.

@@ -34,15 +34,15 @@ class ShardedStrategy : public Strategy {
   /// number of the shard behind it. Null, the default: there is none.
   using MakeGradientActor = std::function<PlanActor(const TensorInfo& gradients, int worker)>;
   void set_gradient_actor(MakeGradientActor make) { make_gradient_actor_ = std::move(make); }
-  /// What is done to gradients between workers and servers. Null, the default: nothing. Rows that are looked up, and
-  /// what local steps have changed, travel as they are.
+  /// What is done to gradients between workers and servers. Null, the default: nothing. Rows that are looked up travel
+  /// as they are; LocalSgd and DiLoCo, which send no gradients, refuse it.
   void set_gradient_hook(std::shared_ptr<const GradientHook> hook) { hook_ = std::move(hook); }
   /// Where a step is of one worker: processes that have workers and nothing else.
   std::set<int> expendable() const override;
 
  protected:
-  /// Shards lie at `servers`. Throws Error if there is no server, the rule is
-  /// out of range, or for another number of workers.
+  /// Shards lie at `servers`. Throws Error if there is no server, the rule is out of range, or for another number of
+  /// workers.
   ShardedStrategy(const char* name, std::vector<Place> workers, std::vector<Place> servers,
                   const ConsistencyRule& rule);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/half.hpp"
 #include "troupe/transport/mpi/mpi_communicator.hpp"
 
 using namespace troupe;
@@ -33,6 +34,18 @@ Tensor numbers(std::int64_t count, int rank) {
   return tensor;
 }
 
+void check_sum_of_halves(Communicator& group) {
+  const Tensor halves(Shape{17}, DType::bfloat16);
+  for (std::size_t i = 0; i < 17; ++i)
+    halves.mutable_data<BFloat16>()[i] = BFloat16(0.5F * static_cast<float>(i) + static_cast<float>(group.rank()));
+  group.all_reduce(halves)->wait(kLimit);
+  const auto ranks = static_cast<float>(group.size());
+  for (std::size_t i = 0; i < 17; ++i)
+    expect(static_cast<float>(halves.data<BFloat16>()[i]) ==
+               ranks * 0.5F * static_cast<float>(i) + ranks * (ranks - 1.0F) / 2.0F,
+           "a sum of halves is wrong");
+}
+
 void check_sums(Communicator& group) {
   const int ranks = group.size();
   for (const std::int64_t count : {0, 1, 17, 5'000'000}) {
@@ -41,6 +54,7 @@ void check_sums(Communicator& group) {
     for (std::int64_t i = 0; i < count; ++i)
       expect(tensor.data<std::int32_t>()[i] == 1'000 * ranks * (ranks - 1) / 2 + ranks * i, "a sum is wrong");
   }
+  check_sum_of_halves(group);
   const auto part = numbers(3, 0);
   group.reduce_scatter(numbers(3 * ranks, group.rank()), part)->wait(kLimit);
   for (int i = 0; i < 3; ++i)

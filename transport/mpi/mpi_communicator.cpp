@@ -7,6 +7,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/collective_call.hpp"
 #include "troupe/transport/mpi/mpi_thread.hpp"
+#include "troupe/transport/rank_sum.hpp"
 
 namespace troupe {
 
@@ -16,8 +17,12 @@ using mpi::expect_success;
 using mpi::MpiThread;
 using mpi::Operation;
 
+/// How MPI sees elements that are summed: 16-bit numbers as integers, which an operation of ours adds.
 MPI_Datatype type_for_sums(DType dtype) {
   switch (dtype) {
+    case DType::float16:
+    case DType::bfloat16:
+      return MPI_UINT16_T;
     case DType::float32:
       return MPI_FLOAT;
     case DType::int32:
@@ -27,6 +32,25 @@ MPI_Datatype type_for_sums(DType dtype) {
     default:
       throw Error("communicator", "there is no sum of " + std::string(name_of(dtype)));
   }
+}
+
+template <DType dtype>
+void add_halves(void* from, void* sum, int* count, MPI_Datatype*) {
+  copy_or_add(dtype, *count, static_cast<const std::byte*>(from), static_cast<std::byte*>(sum), true);
+}
+
+MPI_Op operation_of(MPI_User_function* add) {
+  MPI_Op operation = MPI_OP_NULL;
+  expect_success(MPI_Op_create(add, 1, &operation), "MPI_Op_create");
+  return operation;
+}
+
+/// On MPI's thread.
+MPI_Op sum_of(DType dtype) {
+  static const MPI_Op float16 = operation_of(&add_halves<DType::float16>);
+  static const MPI_Op bfloat16 = operation_of(&add_halves<DType::bfloat16>);
+  if (dtype == DType::float16) return float16;
+  return dtype == DType::bfloat16 ? bfloat16 : MPI_SUM;
 }
 
 int count_of(std::int64_t count) {
@@ -128,11 +152,11 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
     const auto type = type_for_sums(tensor.dtype());
     const auto count = count_of(tensor.elements());
-    return begin({CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0}, tensor, tensor,
-                 std::move(on_progress),
-                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-                   return MPI_Iallreduce(memory_of(from), memory_of(to), count, type, MPI_SUM, on, request);
-                 });
+    return begin(
+        {CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0}, tensor, tensor, std::move(on_progress),
+        [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
+          return MPI_Iallreduce(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on, request);
+        });
   }
 
   std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
@@ -163,7 +187,8 @@ class MpiCommunicator final : public Communicator {
     return begin({CollectiveKind::reduce_scatter, input.dtype(), input.elements(), 0}, input, output,
                  std::move(on_progress),
                  [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-                   return MPI_Ireduce_scatter_block(memory_of(from), memory_of(to), count, type, MPI_SUM, on, request);
+                   return MPI_Ireduce_scatter_block(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()),
+                                                    on, request);
                  });
   }
 
