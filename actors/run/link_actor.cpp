@@ -14,6 +14,8 @@ namespace {
 
 // In FrameHeader::step of a credit that was returned.
 constexpr std::int64_t kRefused = 1;
+/// Bytes of a payload that takes longer to read than others should wait.
+constexpr std::size_t kLarge = std::size_t{256} << 10;
 
 class LinkActor final : public Participant {
  public:
@@ -24,6 +26,16 @@ class LinkActor final : public Participant {
   }
 
   const char* name() const override { return "troupe.link"; }
+
+  /// After a large tensor others have a turn: whoever got it uses it before the next one is read.
+  resume_result resume(caf::execution_unit* unit, std::size_t messages) override {
+    auto result = resume_later;
+    for (std::size_t i = 0; i < messages && result == resume_later; ++i) {
+      result = Participant::resume(unit, 1);
+      if (pauses_) break;
+    }
+    return result;
+  }
 
  private:
   void on_wired() override { listen(); }
@@ -58,7 +70,8 @@ class LinkActor final : public Participant {
   }
 
   caf::message_handler own_handlers() override {
-    return {[this](const Continue&) { work(); }, [this](const LinkReplaced& replaced) { next_link_ = replaced.link; }};
+    return {[this](const Continue&) { work(); }, [this](caf::tick_atom) { read_on(); },
+            [this](const LinkReplaced& replaced) { next_link_ = replaced.link; }};
   }
 
   bool is_watched() const override { return false; }
@@ -119,6 +132,7 @@ class LinkActor final : public Participant {
   // ---- from the other part to the actors of this one
 
   void work() override {
+    if (pauses_) return;
     while (link_) {
       auto frame = link_->receive();
       if (!frame) break;
@@ -127,8 +141,21 @@ class LinkActor final : public Participant {
       } catch (const PayloadWithdrawn&) {
         // The other part is going, and its end of the link with it.
       }
+      if (frame->payload->bytes() >= kLarge) {
+        pauses_ = true;
+        return go_on_later();
+      }
     }
     if (link_ && link_->failure()) link_failed();
+  }
+
+  void go_on_later() { caf::anon_send(caf::actor_cast<caf::actor>(this), caf::tick_atom_v); }
+
+  /// After a large tensor, which takes long to read: what its consumers have sent meanwhile goes first, once.
+  void read_on() {
+    if (!mailbox().empty() && !std::exchange(lets_pass_, true)) return go_on_later();
+    pauses_ = lets_pass_ = false;
+    work();
   }
 
   void handle(const IncomingFrame& frame) {
@@ -224,6 +251,7 @@ class LinkActor final : public Participant {
   std::map<std::uint32_t, std::int64_t> last_priority_;  // by input
   std::map<std::uint32_t, std::uint64_t> ended_;         // by output: the last run in which it has ended
   bool peer_is_lost_ = false;
+  bool pauses_ = false, lets_pass_ = false;
   std::map<EdgeId, std::uint32_t> input_of_, output_of_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Arrival> sent_;  // by input and slot
   std::uint64_t run_ = 0;

@@ -22,7 +22,7 @@ std::byte* Allocator::take_cached(std::size_t bytes) {
   return block;
 }
 
-std::byte* Allocator::allocate(std::size_t bytes) {
+std::byte* Allocator::allocate(std::size_t bytes, Contents contents) {
   const auto size = rounded(bytes);
   if (size < bytes) throw Error("allocator", "a block of " + std::to_string(bytes) + " bytes is too large");
   if (size == 0) return nullptr;
@@ -33,7 +33,7 @@ std::byte* Allocator::allocate(std::size_t bytes) {
     block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
   }
   if (block == nullptr) throw Error("allocator", "out of memory: " + std::to_string(size) + " bytes requested");
-  std::memset(block, 0, size);
+  if (contents == Contents::zeros) std::memset(block, 0, size);
   const auto now = in_use_.fetch_add(size) + size;
   auto peak = peak_.load();
   while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
@@ -68,6 +68,12 @@ void Allocator::trim() noexcept {
 const std::shared_ptr<Allocator>& cpu_allocator() {
   static const auto allocator = std::make_shared<Allocator>();
   return allocator;
+}
+
+std::shared_ptr<std::byte> cpu_memory(std::size_t bytes, Allocator::Contents contents) {
+  const auto& allocator = cpu_allocator();
+  return {allocator->allocate(bytes, contents),
+          [allocator, bytes](std::byte* memory) { allocator->release(memory, bytes); }};
 }
 
 }  // namespace troupe

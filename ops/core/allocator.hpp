@@ -9,16 +9,17 @@
 
 namespace troupe {
 
-/// Memory of CPU tensors. Blocks are 64-byte aligned, zeroed, and kept for reuse when released, so that
-/// building the same plan again needs no further system allocation. Thread-safe.
+/// Memory of CPU tensors. Blocks are 64-byte aligned, and kept for reuse when released, so that building
+/// the same plan again needs no further system allocation. Thread-safe.
 class Allocator {
  public:
   static constexpr std::size_t kAlignment = 64;
 
   ~Allocator();
 
-  /// A zeroed block of at least `bytes`. Throws Error if out of memory.
-  std::byte* allocate(std::size_t bytes);
+  enum class Contents { zeros, any };
+  /// A block of at least `bytes`. Throws Error if out of memory.
+  std::byte* allocate(std::size_t bytes, Contents contents = Contents::zeros);
   /// Releases a block that came from `allocate(bytes)`.
   void release(std::byte* block, std::size_t bytes) noexcept;
 
@@ -48,5 +49,8 @@ class Allocator {
 
 /// The allocator of all CPU tensors of this process. It outlives the last of them.
 const std::shared_ptr<Allocator>& cpu_allocator();
+
+/// Memory for a CPU tensor: zeroed, or with any contents where all of it is written at once.
+std::shared_ptr<std::byte> cpu_memory(std::size_t bytes, Allocator::Contents contents = Allocator::Contents::zeros);
 
 }  // namespace troupe

@@ -36,10 +36,7 @@ class CpuBackend final : public Backend {
     expect_valid(device);
     return allocate_pinned(bytes);
   }
-  std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) override {
-    const auto& allocator = cpu_allocator();
-    return {allocator->allocate(bytes), [allocator, bytes](std::byte* memory) { allocator->release(memory, bytes); }};
-  }
+  std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) override { return cpu_memory(bytes); }
 
   std::unique_ptr<Stream> make_stream(Device device) override {
     expect_valid(device);
