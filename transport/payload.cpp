@@ -14,7 +14,7 @@ void IncomingPayload::expect_within(std::size_t offset, std::size_t count) const
 }
 
 Tensor IncomingPayload::tensor() const {
-  const Tensor tensor(cpu_memory(bytes(), Allocator::Contents::any), info_.shape, info_.dtype);
+  Tensor tensor(cpu_memory(bytes(), Allocator::Contents::any), info_.shape, info_.dtype);
   if (tensor.bytes() > 0) read(0, {tensor.mutable_raw(), tensor.bytes()});
   return tensor;
 }

@@ -69,8 +69,8 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
 void join_held_rows(const Stores& stores, const Plan& plan) {
   if (std::ranges::any_of(stores, [](const auto& store) { return !store->broken().empty(); })) return;
   for (const auto& [name, parts] : holders_in(plan)) {
-    const auto elsewhere = [&](const HeldPart& part) { return part.process != parts.front().process; };
-    if (std::ranges::none_of(parts, elsewhere)) continue;
+    const auto first = parts.front().process;
+    if (std::ranges::all_of(parts, [first](const HeldPart& part) { return part.process == first; })) continue;
     const auto store_of = [&](const HeldPart& part) { return stores.at(static_cast<std::size_t>(part.process)); };
     auto version = *store_of(parts.front())->newest(name);
     for (const auto& part : parts) {
