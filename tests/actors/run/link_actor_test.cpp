@@ -22,13 +22,17 @@ class Neighbour final : public caf::event_based_actor {
   caf::behavior make_behavior() override {
     return {[](const Prepared&) {},
             [](const RunFinished&) {},
-            [this](TensorReady& ready) { arrived.push_back(std::move(ready)); },
+            [this](TensorReady& ready) {
+              arrived.push_back(std::move(ready));
+              if (on_tensor) on_tensor();
+            },
             [this](const CreditReturned& credit) { returned.push_back(credit.slot); },
             [this](const DataEnded& ended) { ends.push_back(ended.lost); },
             [this](const StepFailed& failed) { failures.push_back(failed.failure->what); },
             [this](const AbortRun& aborted) { failures.push_back(aborted.failure->what); }};
   }
 
+  std::function<void()> on_tensor;
   std::vector<TensorReady> arrived;
   std::vector<std::uint32_t> returned;
   std::vector<bool> ends;
@@ -37,7 +41,8 @@ class Neighbour final : public caf::event_based_actor {
 
 /// A stand-in for process 2 in process 0, with one edge from there and one to there; the test is the other process.
 struct StandIn {
-  explicit StandIn(bool expendable) : runtime(scheduled_runtime(1)) {
+  explicit StandIn(bool expendable, std::uint64_t seed = 1, const TensorInfo& info = kPair)
+      : runtime(scheduled_runtime(seed)) {
     neighbour_actor = runtime.system().spawn<Neighbour>();
     neighbour = dynamic_cast<Neighbour*>(caf::actor_cast<caf::abstract_actor*>(neighbour_actor));
     auto [near, far] = make_memory_link();
@@ -52,12 +57,13 @@ struct StandIn {
                                .status = status,
                                .supervisor = neighbour_actor,
                                .inputs = {{{neighbour_actor, 0, 0}, 2, 0, "goes", "source"}},
-                               .outputs = {{{{neighbour_actor, 0}}, 2, 0, "comes", {"sink"}, kPair}}});
+                               .outputs = {{{{neighbour_actor, 0}}, 2, 0, "comes", {"sink"}, info}}});
     caf::anon_send(actor, PrepareRun{.run = kRun});
     deliver();
   }
   ~StandIn() {
     neighbour->arrived.clear();
+    neighbour->on_tensor = nullptr;
     for (const auto& each : {actor, neighbour_actor}) caf::anon_send_exit(each, caf::exit_reason::kill);
     deliver();
   }
@@ -100,6 +106,29 @@ TEST_CASE("a stand-in passes tensors and credits on in both directions") {
   stand_in.other_end->send({StandIn::header(FrameType::credit_returned, kGoes)});
   stand_in.deliver();
   CHECK(stand_in.neighbour->returned == std::vector<std::uint32_t>{1});
+}
+
+TEST_CASE("what is sent because of a large tensor may go before the next one is read") {
+  constexpr std::uint64_t kSeeds = 20;
+  const TensorInfo large{Shape{1 << 20}, DType::float32};
+  int before_next = 0;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    StandIn stand_in(false, seed, large);
+    stand_in.neighbour->on_tensor = [&] {
+      if (stand_in.neighbour->arrived.size() == 1)
+        caf::anon_send(stand_in.actor, TensorReady{0, 1, {kGeneration, kRun, 5}, Tensor::from<float>({2}, {1, 2})});
+      else if (stand_in.other_end->receive())
+        ++before_next;
+    };
+    for (std::int32_t slot = 0; slot < 2; ++slot) {
+      auto header = StandIn::header(FrameType::tensor_ready, kComes);
+      header.slot = slot;
+      stand_in.other_end->send({header, Tensor(large.shape, large.dtype)});
+    }
+    stand_in.deliver();
+    CHECK(stand_in.neighbour->arrived.size() == 2);
+  }
+  CHECK(before_next > 0);
 }
 
 TEST_CASE("a tensor that is not what the plan says of its edge is refused in the name of who sent it") {

@@ -22,6 +22,17 @@ TEST_CASE("blocks are aligned, zeroed and reused", "[allocator]") {
   allocator.release(again, 128);
 }
 
+TEST_CASE("a block of which all will be written is left as it was", "[allocator]") {
+  constexpr std::size_t kBytes = 192;
+  Allocator allocator;
+  auto* const block = allocator.allocate(kBytes);
+  std::fill_n(block, kBytes, std::byte{7});
+  allocator.release(block, kBytes);
+  REQUIRE(allocator.allocate(kBytes, Allocator::Contents::any) == block);
+  CHECK(block[kBytes / 2] == std::byte{7});
+  allocator.release(block, kBytes);
+}
+
 TEST_CASE("blocks that are in use at the same time do not overlap", "[allocator]") {
   Allocator allocator;
   auto* a = allocator.allocate(64);
