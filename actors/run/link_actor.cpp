@@ -29,12 +29,13 @@ class LinkActor final : public Participant {
 
   /// After a large tensor others have a turn: whoever got it uses it before the next one is read.
   resume_result resume(caf::execution_unit* unit, std::size_t messages) override {
-    auto result = resume_later;
-    for (std::size_t i = 0; i < messages && result == resume_later; ++i) {
-      result = Participant::resume(unit, 1);
+    for (std::size_t i = 0; i < messages; ++i) {
+      const auto result = Participant::resume(unit, 1);
+      // Without mail another thread may have this actor already.
+      if (result != resume_later) return result;
       if (pauses_) break;
     }
-    return result;
+    return resume_later;
   }
 
  private:
