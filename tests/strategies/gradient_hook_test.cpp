@@ -4,15 +4,13 @@
 
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <numeric>
 
 #include "troupe/actors/run/lease.hpp"
 #include "troupe/actors/run/update_counter.hpp"
-#include "troupe/ops/core/random.hpp"
-#include "troupe/ops/graph/program.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
+#include "troupe/tests/strategies/gradient_sender.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -21,54 +19,6 @@ using namespace troupe::testing;
 namespace {
 
 using Hook = std::shared_ptr<const GradientHook>;
-
-std::vector<float> elements(const Tensor& tensor) {
-  return {tensor.data<float>().begin(), tensor.data<float>().end()};
-}
-
-Tensor random_tensor(const Shape& shape, std::uint64_t seed) {
-  Tensor tensor(shape, DType::float32);
-  auto data = tensor.mutable_data<float>();
-  for (std::size_t i = 0; i < data.size(); ++i) data[i] = uniform(seed, 1, i) - 0.5F;
-  return tensor;
-}
-
-/// What a replica sends of one gradient, and what is made of it, step by step.
-class Sender {
- public:
-  Sender(const GradientHook& hook, const Shape& shape) : gradient_(shape, DType::float32) {
-    GraphBuilder builder;
-    const auto gradient = builder.input("gradient", shape), verdict = builder.input("verdict", {});
-    const auto encoded = hook.encode(std::vector{gradient}, {"site", verdict});
-    builder.output("encoded", encoded);
-    builder.output("decoded", hook.decode(encoded, std::vector{shape}).front());
-    auto graph = std::move(builder).build();
-    for (const auto id : graph.sources(kParameter)) {
-      const auto& node = graph.producer(id);
-      CHECK(node.attributes.has(kPerReplica));
-      auto& state = states_[node.name] = Tensor(graph.info(id).shape, DType::float32);
-      node.initializer.fill(state, 5, 0);
-    }
-    program_.emplace(std::move(graph), 1);
-    program_->bind("gradient", gradient_);
-    program_->bind("verdict", verdict_);
-    for (const auto& [name, state] : states_) program_->bind(name, state);
-  }
-
-  Tensor send(const Tensor& gradient, float verdict = 0.0F) {
-    copy_and_wait(gradient, gradient_);
-    verdict_.mutable_data<float>()[0] = verdict;
-    program_->run();
-    return program_->output("decoded").clone();
-  }
-  std::int64_t sent_elements() const { return program_->output("encoded").elements(); }
-  std::vector<float> state(const std::string& name) const { return elements(states_.at("site/" + name)); }
-
- private:
-  Tensor gradient_, verdict_ = Tensor::scalar(0.0F);
-  std::map<std::string, Tensor> states_;
-  std::optional<Program> program_;
-};
 
 Mirrored mirrored(int replicas, const Hook& hook, bool atomic_steps = false) {
   return Mirrored(cpu_devices(replicas),
@@ -121,45 +71,6 @@ TEST_CASE("of the largest elements nothing is left, and what is left is sent lat
   CHECK(sender.sent_elements() == 2 * kPicked);
 }
 
-TEST_CASE("a matrix of low rank is sent exactly, and what is left of others is sent later") {
-  const Shape shape{12, 9};
-  Tensor low(shape, DType::float32);
-  const auto a = random_tensor({12, 2}, 1), b = random_tensor({2, 9}, 2);
-  for (std::size_t i = 0; i < 108; ++i)
-    for (std::size_t k = 0; k < 2; ++k)
-      low.mutable_data<float>()[i] += a.data<float>()[i / 9 * 2 + k] * b.data<float>()[k * 9 + i % 9];
-  Sender exact(PowerSgd{2}, shape);
-  const auto received = elements(exact.send(low));
-  for (std::size_t i = 0; i < 108; ++i) CHECK(received[i] == Approx(low.data<float>()[i]).margin(1e-5));
-  CHECK(exact.sent_elements() == 2 * (12 + 9));
-
-  Sender sender(PowerSgd{2}, shape);
-  const auto gradient = random_tensor(shape, 3);
-  std::vector<float> sum(108);
-  constexpr int kSteps = 30;
-  for (int step = 0; step < kSteps; ++step) {
-    const auto step_sum = elements(sender.send(gradient));
-    for (std::size_t i = 0; i < 108; ++i) sum[i] += step_sum[i];
-  }
-  const auto kept = sender.state("0/kept");
-  double distance = 0.0, size = 0.0;
-  for (std::size_t i = 0; i < 108; ++i) {
-    const auto all = kSteps * gradient.data<float>()[i];
-    CHECK(sum[i] + kept[i] == Approx(all).margin(1e-3));
-    distance += static_cast<double>(sum[i] - all) * (sum[i] - all);
-    size += static_cast<double>(all) * all;
-  }
-  CHECK(distance < 0.05 * size);
-}
-
-TEST_CASE("what is too small to be factored, and a vector, are sent as they are") {
-  for (const auto& shape : {Shape{7}, Shape{3, 3}}) {
-    Sender sender(PowerSgd{2}, shape);
-    const auto gradient = random_tensor(shape, 4);
-    CHECK(elements(sender.send(gradient)) == elements(gradient));
-  }
-}
-
 TEST_CASE("a step whose loss is not finite leaves what is kept as it is") {
   const auto finite = random_tensor({6, 8}, 1);
   Tensor broken = random_tensor({6, 8}, 2);
@@ -173,16 +84,6 @@ TEST_CASE("a step whose loss is not finite leaves what is kept as it is") {
   CHECK(picked.state("kept") == kept);
   CHECK(factored.state("0/kept") == left);
   CHECK(factored.state("0/right") == right);
-}
-
-TEST_CASE("after a gradient of zeros a matrix is sent as before") {
-  Sender sender(PowerSgd{2}, {12, 9});
-  sender.send(Tensor({12, 9}, DType::float32));
-  const auto gradient = random_tensor({12, 9}, 3);
-  const auto received = elements(sender.send(gradient));
-  double size = 0.0;
-  for (const auto element : received) size += std::abs(element);
-  CHECK(size > 1.0);
 }
 
 TEST_CASE("a loss that is not finite on one replica leaves what all of them keep as it is") {
