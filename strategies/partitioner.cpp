@@ -39,31 +39,32 @@ std::int64_t number_in(std::string_view text, std::string_view digits) {
 }  // namespace
 
 Partitioner unpartitioned() {
-  return [](const TensorInfo&) { return std::int64_t{1}; };
+  return {[](const TensorInfo&) { return std::int64_t{1}; }};
 }
 
 Partitioner fixed_shards(std::int64_t shards) {
   expect_positive(shards, "the number of shards");
-  return [shards](const TensorInfo& parameter) { return std::clamp<std::int64_t>(rows_of(parameter), 1, shards); };
+  return {[shards](const TensorInfo& parameter) { return std::clamp<std::int64_t>(rows_of(parameter), 1, shards); },
+          shards};
 }
 
 Partitioner min_shard_size(std::int64_t bytes, std::int64_t most) {
   expect_positive(bytes, "the size of a shard");
   expect_positive(most, "the number of shards");
-  return [bytes, most](const TensorInfo& parameter) {
+  return {[bytes, most](const TensorInfo& parameter) {
     const auto rows = rows_of(parameter);
     return std::max<std::int64_t>(1, std::min({rows, most, parts_of(rows * bytes_of_row(parameter), bytes)}));
-  };
+  }};
 }
 
 Partitioner max_shard_size(std::int64_t bytes, std::optional<std::int64_t> most) {
   expect_positive(bytes, "the size of a shard");
   if (most) expect_positive(*most, "the number of shards");
-  return [bytes, most](const TensorInfo& parameter) {
+  return {[bytes, most](const TensorInfo& parameter) {
     const auto rows_of_shard = std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, bytes_of_row(parameter)));
     const auto shards = std::max<std::int64_t>(1, parts_of(rows_of(parameter), rows_of_shard));
     return most ? std::min(shards, *most) : shards;
-  };
+  }};
 }
 
 Partitioner partitioner_of(std::string_view text, std::int64_t servers) {

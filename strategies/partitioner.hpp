@@ -11,12 +11,18 @@
 
 namespace troupe {
 
-/// How many shards the rows of a parameter are split into: from 1 to as many as it has rows.
-using Partitioner = std::function<std::int64_t(const TensorInfo& parameter)>;
+/// How the rows of parameters are split into shards.
+struct Partitioner {
+  /// The number of shards: from 1 to as many as there are rows.
+  std::function<std::int64_t(const TensorInfo& parameter)> shards_of;
+  /// A model is refused if none of its parameters has so many rows.
+  std::int64_t least_rows = 1;
+};
 
 /// Every parameter is one shard.
 Partitioner unpartitioned();
-/// So many shards; as many as there are rows where those are fewer. Throws Error if `shards` is below 1.
+/// So many shards; as many as there are rows where those are fewer, but not everywhere. Throws Error if `shards` is
+/// below 1.
 Partitioner fixed_shards(std::int64_t shards);
 /// As many shards as there are parts of `bytes`, the last one perhaps smaller, but at most `most`. Throws Error if one
 /// of them is below 1.

@@ -38,13 +38,22 @@ class ShardPlacement {
   std::vector<std::int64_t> elements_;
 };
 
+void expect_enough_rows(std::int64_t least, std::span<const TrainedParameter> parameters) {
+  const auto rows_of = [](const TrainedParameter& p) { return p.info.shape.rank() == 0 ? 1 : p.info.shape[0]; };
+  const auto largest = std::ranges::max_element(parameters, {}, rows_of);
+  if (largest != parameters.end() && rows_of(*largest) < least)
+    throw Error("partitioner", std::to_string(least) + " shards are more than any parameter has rows: '" +
+                                   largest->name + "' has " + std::to_string(rows_of(*largest)));
+}
+
 std::vector<PlacedParameter> place_all(const Sharding& sharding, std::size_t servers,
                                        std::span<const TrainedParameter> parameters) {
+  expect_enough_rows(sharding.partitioner.least_rows, parameters);
   ShardPlacement placement(sharding.placement, servers);
   std::vector<PlacedParameter> placed;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& [name, info, initializer, part_of, row_sparse] = parameters[i];
-    const auto shards = sharding.partitioner(info);
+    const auto shards = sharding.partitioner.shards_of(info);
     if (shards == 1) {
       placed.push_back({i, {}, placement.next(info.shape.elements())});
       continue;

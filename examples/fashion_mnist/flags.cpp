@@ -95,7 +95,7 @@ void declare_servers(CLI::App& app, Flags& flags) {
   app.add_option("--consistency", flags.consistency, "of the parameters: sync, backup, bounded, async or compensated")
       ->check(CLI::IsMember({"sync", "backup", "bounded", "async", "compensated"}));
   app.add_option("--staleness", flags.staleness, "bounded: updates by which parameters may be older than the newest")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--record", flags.record, "write the order in which the servers do things");
   app.add_option("--replay", flags.replay, "do them in the order of such a file: the same parameters come out");
   app.add_option("--local-steps", flags.local_steps, "local_sgd, diloco: steps between two meetings of the workers")
@@ -105,7 +105,7 @@ void declare_servers(CLI::App& app, Flags& flags) {
   app.add_option("--placement", flags.placement, "of shards on servers: fewest_elements or round_robin")
       ->check(CLI::IsMember({"fewest_elements", "round_robin"}));
   app.add_option("--backup", flags.backup, "backup: workers whose gradients an update does not wait for")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1024));
 }
 
 void declare(CLI::App& app, Flags& flags) {

@@ -28,7 +28,7 @@ using namespace troupe::examples;
 void write_file(const std::filesystem::path& path, const std::string& text) {
   std::ofstream out(path);
   out << text;
-  if (!out.flush()) throw Error("report", "'" + path.string() + "' cannot be written");
+  if (!out.flush()) throw Error("output", "'" + path.string() + "' cannot be written");
 }
 
 void write_plan(const Flags& flags, const Plan& plan) {
@@ -101,7 +101,7 @@ void check_writable(const Flags& flags) {
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
     const auto& place = std::filesystem::exists(path) ? path : folder;
     if (std::filesystem::is_directory(path) || access(place.c_str(), W_OK) != 0)
-      throw Error("report", "'" + path.string() + "' cannot be written");
+      throw Error("output", "'" + path.string() + "' cannot be written");
   }
 }
 

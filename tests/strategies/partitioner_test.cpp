@@ -49,22 +49,22 @@ TEST_CASE("rows are split into sizes that differ by one at most") {
 }
 
 TEST_CASE("a partitioner says how many shards a parameter has") {
-  CHECK(fixed_shards(4)(floats({10, 3})) == 4);
-  CHECK(fixed_shards(4)(floats({3})) == 3);
-  CHECK(fixed_shards(4)(floats({})) == 1);
-  CHECK(min_shard_size(4, 2)(floats({6, 1})) == 2);
-  CHECK(min_shard_size(4, 10)(floats({6, 1})) == 6);
-  CHECK(min_shard_size(256 << 10, 8)(floats({1000, 100})) == 2);
-  CHECK(min_shard_size(1 << 20, 8)(floats({10, 10})) == 1);
-  CHECK(max_shard_size(4)(floats({6, 1})) == 6);
-  CHECK(max_shard_size(4, 2)(floats({6, 1})) == 2);
-  CHECK(max_shard_size(1024)(floats({6, 1})) == 1);
-  CHECK(max_shard_size(40)(floats({7, 4})) == 4);
-  CHECK(max_shard_size(1)(floats({7, 4})) == 7);
-  CHECK(partitioner_of("min_size:4", 2)(floats({6, 1})) == 2);
-  CHECK(partitioner_of("max_size:4", 2)(floats({6, 1})) == 6);
-  CHECK(partitioner_of("fixed:3", 2)(floats({6, 1})) == 3);
-  CHECK(partitioner_of("none", 2)(floats({6, 1})) == 1);
+  CHECK(fixed_shards(4).shards_of(floats({10, 3})) == 4);
+  CHECK(fixed_shards(4).shards_of(floats({3})) == 3);
+  CHECK(fixed_shards(4).shards_of(floats({})) == 1);
+  CHECK(min_shard_size(4, 2).shards_of(floats({6, 1})) == 2);
+  CHECK(min_shard_size(4, 10).shards_of(floats({6, 1})) == 6);
+  CHECK(min_shard_size(256 << 10, 8).shards_of(floats({1000, 100})) == 2);
+  CHECK(min_shard_size(1 << 20, 8).shards_of(floats({10, 10})) == 1);
+  CHECK(max_shard_size(4).shards_of(floats({6, 1})) == 6);
+  CHECK(max_shard_size(4, 2).shards_of(floats({6, 1})) == 2);
+  CHECK(max_shard_size(1024).shards_of(floats({6, 1})) == 1);
+  CHECK(max_shard_size(40).shards_of(floats({7, 4})) == 4);
+  CHECK(max_shard_size(1).shards_of(floats({7, 4})) == 7);
+  CHECK(partitioner_of("min_size:4", 2).shards_of(floats({6, 1})) == 2);
+  CHECK(partitioner_of("max_size:4", 2).shards_of(floats({6, 1})) == 6);
+  CHECK(partitioner_of("fixed:3", 2).shards_of(floats({6, 1})) == 3);
+  CHECK(partitioner_of("none", 2).shards_of(floats({6, 1})) == 1);
 }
 
 TEST_CASE("what is not a partition is refused") {
@@ -78,9 +78,11 @@ TEST_CASE("what is not a partition is refused") {
   CHECK_THROWS_WITH(partitioner_of("fixed", 1), "[partitioner] 'fixed' needs a whole number behind the colon");
   CHECK_THROWS_WITH(placement_of("nearest"), "[partitioner] 'nearest' is not one of fewest_elements and round_robin");
   auto runtime = scheduled_runtime(0);
-  const Sharding too_many{[](const TensorInfo& parameter) { return parameter.shape[0] + 1; }, {}};
+  const Sharding too_many{{[](const TensorInfo& parameter) { return parameter.shape[0] + 1; }}, {}};
   CHECK_THROWS_WITH(hash_of(runtime, with_sharding(1, 2, too_many), Sgd{.lr = 0.1}),
                     Contains("[partitioner] 'dense2.weights', float32[8, 2], cannot be split into 9 shards"));
+  CHECK_THROWS_WITH(hash_of(runtime, with_sharding(1, 2, {fixed_shards(13), {}}), Sgd{.lr = 0.1}),
+                    Contains("[partitioner] 13 shards are more than any parameter has rows: 'dense1.weights' has 12"));
 }
 
 TEST_CASE("parameters in parts come to the bits of a mirrored strategy, and other plans go on with them") {
