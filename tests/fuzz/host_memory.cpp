@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/built_in_backends.hpp"
 #include "troupe/ops/core/error.hpp"
 
@@ -26,18 +27,20 @@ class HostMemory final : public Backend {
  public:
   bool host_accessible() const override { return true; }
   std::shared_ptr<std::byte> allocate(Device, std::size_t bytes) override { return allocate_pinned(bytes); }
-  std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) override {
-    if (bytes == 0) return nullptr;
-    void* memory = nullptr;
-    if (posix_memalign(&memory, kAlignment, bytes) != 0) throw Error("allocator", "out of memory");
-    std::memset(memory, 0, bytes);
-    return {static_cast<std::byte*>(memory), std::free};
-  }
+  std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) override { return cpu_memory(bytes); }
   std::unique_ptr<Stream> make_stream(Device device) override { return std::make_unique<HostStream>(device); }
   void synchronize(Device) override {}
 };
 
 }  // namespace
+
+std::shared_ptr<std::byte> cpu_memory(std::size_t bytes, Allocator::Contents) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, kAlignment, bytes) != 0) throw Error("allocator", "out of memory");
+  std::memset(memory, 0, bytes);
+  return {static_cast<std::byte*>(memory), std::free};
+}
 
 std::unique_ptr<Backend> make_cpu_backend() {
   return std::make_unique<HostMemory>();
