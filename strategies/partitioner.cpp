@@ -14,10 +14,6 @@ void expect_positive(std::int64_t number, const char* what) {
   if (number < 1) throw Error("partitioner", std::string(what) + " must be at least 1, not " + std::to_string(number));
 }
 
-std::int64_t rows_of(const TensorInfo& parameter) {
-  return parameter.shape.rank() == 0 ? 1 : parameter.shape[0];
-}
-
 std::int64_t bytes_of_row(const TensorInfo& parameter) {
   const auto elements = parameter.shape.rank() == 0 ? 1 : parameter.shape.row_elements();
   return elements * static_cast<std::int64_t>(size_of(parameter.dtype));
@@ -37,6 +33,10 @@ std::int64_t number_in(std::string_view text, std::string_view digits) {
 }
 
 }  // namespace
+
+std::int64_t rows_of(const TensorInfo& parameter) {
+  return parameter.shape.rank() == 0 ? 1 : parameter.shape[0];
+}
 
 Partitioner unpartitioned() {
   return {[](const TensorInfo&) { return std::int64_t{1}; }};

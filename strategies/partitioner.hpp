@@ -11,6 +11,9 @@
 
 namespace troupe {
 
+/// The rows of a parameter along which it may be split: a scalar has one.
+std::int64_t rows_of(const TensorInfo& parameter);
+
 /// How the rows of parameters are split into shards.
 struct Partitioner {
   /// The number of shards: from 1 to as many as there are rows.

@@ -39,11 +39,10 @@ class ShardPlacement {
 };
 
 void expect_enough_rows(std::int64_t least, std::span<const TrainedParameter> parameters) {
-  const auto rows_of = [](const TrainedParameter& p) { return p.info.shape.rank() == 0 ? 1 : p.info.shape[0]; };
-  const auto largest = std::ranges::max_element(parameters, {}, rows_of);
-  if (largest != parameters.end() && rows_of(*largest) < least)
+  const auto largest = std::ranges::max_element(parameters, {}, [](const auto& p) { return rows_of(p.info); });
+  if (largest != parameters.end() && rows_of(largest->info) < least)
     throw Error("partitioner", std::to_string(least) + " shards are more than any parameter has rows: '" +
-                                   largest->name + "' has " + std::to_string(rows_of(*largest)));
+                                   largest->name + "' has " + std::to_string(rows_of(largest->info)));
 }
 
 std::vector<PlacedParameter> place_all(const Sharding& sharding, std::size_t servers,
@@ -58,7 +57,7 @@ std::vector<PlacedParameter> place_all(const Sharding& sharding, std::size_t ser
       placed.push_back({i, {}, placement.next(info.shape.elements())});
       continue;
     }
-    if (info.shape.rank() == 0 || shards < 1 || shards > info.shape[0])
+    if (shards < 1 || shards > rows_of(info))
       throw Error("partitioner", "'" + name + "', " + to_string(info) + ", cannot be split into " +
                                      std::to_string(shards) + " shards");
     for (const auto& rows : split_rows(info.shape[0], shards))

@@ -22,27 +22,22 @@ Tensor PortActor::initial_token(std::uint32_t output) {
 Arrival PortActor::take(std::uint32_t input) {
   if (!ports_.has(input)) throw Error(name_in_plan(), "input " + std::to_string(input) + " holds no tensor");
   auto arrival = ports_.take(input);
-  const auto memory = arrival.tensor ? std::span<const std::byte>(arrival.tensor.address(), arrival.tensor.bytes())
-                                     : std::span<const std::byte>();
-  held_.push_back({input, arrival.slot, memory});
+  held_.add(input, arrival);
   return arrival;
 }
 
 void PortActor::give_back(std::uint32_t input, Arrival& arrival) {
-  drop_hold(input, arrival);
+  expect_held(input, arrival);
   ports_.give_back(input, arrival);
 }
 
 void PortActor::refuse(std::uint32_t input, Arrival& arrival) {
-  drop_hold(input, arrival);
+  expect_held(input, arrival);
   ports_.refuse(input, arrival);
 }
 
-void PortActor::drop_hold(std::uint32_t input, const Arrival& arrival) {
-  const auto held = std::find_if(held_.begin(), held_.end(),
-                                 [&](const Held& h) { return h.input == input && h.slot == arrival.slot; });
-  if (held == held_.end()) throw Error(name_in_plan(), "returned a tensor that it did not hold");
-  held_.erase(held);
+void PortActor::expect_held(std::uint32_t input, const Arrival& arrival) {
+  if (!held_.remove(input, arrival)) throw Error(name_in_plan(), "returned a tensor that it did not hold");
 }
 
 std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
@@ -57,7 +52,7 @@ std::uint32_t PortActor::send_failure(std::uint32_t output, const FailurePtr& fa
 std::uint32_t PortActor::send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step) {
   if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
   const auto slot = ports_.take_slot(output);
-  note_passed_on(sent.tensor);
+  held_.note_sent(sent.tensor);
   ports_.send(output, slot, step, sent, failure);
   keep_token(output, slot, sent.tensor);
   // The step of an actor with its own rule is the furthest that it has sent.
@@ -84,7 +79,7 @@ SentTensor PortActor::token(std::uint32_t output, std::uint32_t slot) {
 void PortActor::end() {
   if (std::exchange(ended_, true)) return;
   status_->waits_outside.store(false, std::memory_order_relaxed);
-  return_held(false);
+  return_all(held_.take_unsent());
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output) ports_.end(output);
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.drain(input);
   report_if_finished();
@@ -186,22 +181,11 @@ void PortActor::fail() {
   end();
 }
 
-void PortActor::note_passed_on(const Tensor& sent) {
-  if (!sent) return;
-  const std::span<const std::byte> memory(sent.address(), sent.bytes());
-  for (auto& held : held_)
-    held.passed_on |=
-        memory.data() < held.memory.data() + held.memory.size() && held.memory.data() < memory.data() + memory.size();
-}
-
-void PortActor::return_held(bool passed_on_too) {
-  const auto kept =
-      std::partition(held_.begin(), held_.end(), [&](const Held& held) { return !passed_on_too && held.passed_on; });
-  for (auto held = kept; held != held_.end(); ++held) {
-    Arrival arrival{.slot = held->slot};
-    ports_.give_back(held->input, arrival);
+void PortActor::return_all(const std::vector<HeldArrivals::Origin>& held) {
+  for (const auto& from : held) {
+    Arrival arrival{.slot = from.slot};
+    ports_.give_back(from.input, arrival);
   }
-  held_.erase(kept, held_.end());
 }
 
 void PortActor::end_with_inputs() {
@@ -286,7 +270,7 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
 
 void PortActor::report_if_finished() {
   if (finished_ || !ports_.all_at_rest()) return;
-  return_held(true);
+  return_all(held_.take_all());
   finished_ = true;
   report_finished();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/held_arrivals.hpp"
 #include "troupe/actors/run/participant.hpp"
 
 namespace troupe {
@@ -97,12 +98,6 @@ class PortActor : public Participant {
   FailurePtr failure_now() const;
 
  private:
-  struct Held {
-    std::uint32_t input, slot;
-    std::span<const std::byte> memory;
-    bool passed_on = false;  // its memory was sent, uncopied
-  };
-
   std::int64_t on_prepare(const PrepareRun& order) final;
   std::int64_t on_pause() final;
   void on_run_until(std::int64_t end_step) final;
@@ -113,7 +108,7 @@ class PortActor : public Participant {
   void work() final;
   bool is_watched() const final { return false; }
 
-  void drop_hold(std::uint32_t input, const Arrival& arrival);
+  void expect_held(std::uint32_t input, const Arrival& arrival);
   std::uint32_t send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
   void send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure);
   void expect_run() const;
@@ -127,12 +122,11 @@ class PortActor : public Participant {
   FailurePtr fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   void end_with_inputs();
   void fail();
-  void note_passed_on(const Tensor& sent);
-  void return_held(bool passed_on_too);
+  void return_all(const std::vector<HeldArrivals::Origin>& held);
   void report_if_finished();
   std::string waits_for() const;
 
-  std::vector<Held> held_;
+  HeldArrivals held_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;  // by output and slot
   std::int64_t step_ = 0;
   std::int64_t next_step_ = 0;  // after the furthest that was sent
