@@ -27,16 +27,16 @@ Arrival PortActor::take(std::uint32_t input) {
 }
 
 void PortActor::give_back(std::uint32_t input, Arrival& arrival) {
-  expect_held(input, arrival);
+  drop_held(input, arrival);
   ports_.give_back(input, arrival);
 }
 
 void PortActor::refuse(std::uint32_t input, Arrival& arrival) {
-  expect_held(input, arrival);
+  drop_held(input, arrival);
   ports_.refuse(input, arrival);
 }
 
-void PortActor::expect_held(std::uint32_t input, const Arrival& arrival) {
+void PortActor::drop_held(std::uint32_t input, const Arrival& arrival) {
   if (!held_.remove(input, arrival)) throw Error(name_in_plan(), "returned a tensor that it did not hold");
 }
 

@@ -108,7 +108,7 @@ class PortActor : public Participant {
   void work() final;
   bool is_watched() const final { return false; }
 
-  void expect_held(std::uint32_t input, const Arrival& arrival);
+  void drop_held(std::uint32_t input, const Arrival& arrival);
   std::uint32_t send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
   void send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure);
   void expect_run() const;
