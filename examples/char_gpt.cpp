@@ -9,7 +9,7 @@ using namespace troupe;
 
 int main(int argc, char** argv) {
   return examples::guarded("char_gpt", [&] {
-    auto flags = examples::parse_text_flags("char_gpt", "Trains a character-level GPT", {.batch = 16}, argc, argv);
+    auto flags = examples::parse_text_flags("char_gpt", "Trains a character-level GPT", 16, argc, argv);
     if (!flags) return 0;
     const auto text = read_text(flags->text);
     const Characters characters(text);

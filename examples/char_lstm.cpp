@@ -27,7 +27,7 @@ Model carried_lstm(std::int64_t characters, std::int64_t rows) {
 
 int main(int argc, char** argv) {
   return examples::guarded("char_lstm", [&] {
-    auto flags = examples::parse_text_flags("char_lstm", "Trains an LSTM on characters", {.batch = 32}, argc, argv);
+    auto flags = examples::parse_text_flags("char_lstm", "Trains an LSTM on characters", 32, argc, argv);
     if (!flags) return 0;
     const auto text = read_text(flags->text);
     const Characters characters(text);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "troupe/examples/device_flags.hpp"
 #include "troupe/examples/loss_file.hpp"
 #include "troupe/ops/data/csv_file.hpp"
 #include "troupe/ops/nn/layers.hpp"
@@ -21,7 +22,7 @@ struct Flags {
   std::vector<std::string> inputs;
   std::int64_t batch = 32, epochs = 50;
   std::optional<std::int64_t> steps;
-  int replicas = 2;
+  examples::DeviceFlags devices;
   std::uint64_t seed = 1;
   std::string grain = "fused";
   std::string losses;
@@ -31,8 +32,8 @@ int train(const Flags& flags) {
   const auto all = read_csv(flags.csv, {{"inputs", flags.inputs}, {"target", {flags.target}}}).shuffle(1 << 20);
   const auto held_back = all.rows() / 5;
   const auto train = all.skip(held_back).batch(flags.batch), test = all.take(held_back).batch(flags.batch);
-  const Runtime runtime({.cpu_devices = flags.replicas});
-  const Mirrored strategy(runtime.devices());
+  const auto runtime = flags.devices.make_runtime();
+  const Mirrored strategy(flags.devices.places(runtime));
   // Batch norm brings columns of any size to one.
   const auto model = [](Value x) {
     const Sequential layers{BatchNorm{}, Dense{32, relu}, Dense{32, relu}, Dense{1}};
@@ -60,7 +61,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", flags.batch)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--epochs", flags.epochs)->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--steps", flags.steps, "end after so many steps")->check(CLI::NonNegativeNumber);
-  app.add_option("--replicas", flags.replicas)->check(CLI::Range(1, 64))->capture_default_str();
+  flags.devices.declare(app);
   app.add_option("--seed", flags.seed)->capture_default_str();
   app.add_option("--grain", flags.grain)->check(CLI::IsMember({"fused", "chains", "per-op"}))->capture_default_str();
   app.add_option("--losses", flags.losses, "write the loss of every step to this file");

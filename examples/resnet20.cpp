@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "troupe/examples/device_flags.hpp"
 #include "troupe/examples/loss_file.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -19,7 +20,7 @@ struct Flags {
   std::string data = kFashionMnistDirectory;
   std::int64_t batch = 128, epochs = 10, rows = 60'000;
   std::optional<std::int64_t> steps;
-  int replicas = 2;
+  examples::DeviceFlags devices;
   std::uint64_t seed = 1;
   double rate = 0.1;
   std::string grain = "fused";
@@ -30,8 +31,8 @@ int train(const Flags& flags) {
   const auto train = fashion_mnist(Split::train, flags.data).take(flags.rows).shuffle(60'000).batch(flags.batch);
   const auto test = fashion_mnist(Split::test, flags.data).batch(500);
   const auto steps = flags.steps.value_or(flags.epochs * train.batches());
-  const Runtime runtime({.cpu_devices = flags.replicas});
-  const Mirrored strategy(runtime.devices());
+  const auto runtime = flags.devices.make_runtime();
+  const Mirrored strategy(flags.devices.places(runtime));
   Trainer trainer(runtime, strategy, examples::resnet20(),
                   Sgd{.lr = Schedule::cosine(flags.rate, std::max<std::int64_t>(1, steps)).with_warm_up(100),
                       .momentum = 0.9,
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
   app.add_option("--rows", flags.rows, "train on so many images")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--steps", flags.steps, "end after so many steps")->check(CLI::NonNegativeNumber);
   app.add_option("--rate", flags.rate, "the largest learning rate")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--replicas", flags.replicas)->check(CLI::Range(1, 64))->capture_default_str();
+  flags.devices.declare(app);
   app.add_option("--seed", flags.seed)->capture_default_str();
   app.add_option("--grain", flags.grain)->check(CLI::IsMember({"fused", "chains", "per-op"}))->capture_default_str();
   app.add_option("--losses", flags.losses, "write the loss of every step to this file");

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 
+#include "troupe/examples/device_flags.hpp"
 #include "troupe/examples/loss_file.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/data/text.hpp"
@@ -21,7 +22,7 @@ struct TextFlags {
   std::string text;
   std::int64_t batch = 16;
   std::int64_t steps = 2000;
-  int replicas = 2;
+  DeviceFlags devices;
   std::uint64_t seed = 1;
   std::string grain = "fused";
   std::int64_t characters = 200;
@@ -42,13 +43,15 @@ int guarded(const char* program, Function function) {
 }
 
 /// Nothing if only help was asked for.
-inline std::optional<TextFlags> parse_text_flags(const char* program, const char* what, TextFlags flags, int argc,
+inline std::optional<TextFlags> parse_text_flags(const char* program, const char* what, std::int64_t batch, int argc,
                                                  char** argv) {
+  TextFlags flags;
+  flags.batch = batch;
   CLI::App app(what, program);
   app.add_option("--text", flags.text, "a text file, gzipped or plain")->required();
   app.add_option("--batch", flags.batch, "rows of a batch")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--steps", flags.steps, "steps to train")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--replicas", flags.replicas)->check(CLI::Range(1, 64))->capture_default_str();
+  flags.devices.declare(app);
   app.add_option("--seed", flags.seed)->capture_default_str();
   app.add_option("--grain", flags.grain)->check(CLI::IsMember({"fused", "chains", "per-op"}))->capture_default_str();
   app.add_option("--characters", flags.characters, "characters to write at the end")
@@ -92,8 +95,8 @@ inline std::string write_text(Predictor& predictor, const Characters& characters
 /// Trains for so many steps, prints the mean loss of every hundred, and lets the model write.
 inline void train_on_text(const TextFlags& flags, const Model& model, const Optimizer& optimizer, const Dataset& data,
                           const Characters& characters) {
-  const Runtime runtime({.cpu_devices = flags.replicas});
-  const Mirrored strategy(runtime.devices());
+  const auto runtime = flags.devices.make_runtime();
+  const Mirrored strategy(flags.devices.places(runtime));
   Trainer trainer(runtime, strategy, model, optimizer, SoftmaxCrossEntropy{.labels = "next"},
                   {.seed = flags.seed, .grain = parse_grain(flags.grain)});
   std::printf("%lld characters, %lld windows\n", static_cast<long long>(characters.size()),

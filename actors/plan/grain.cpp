@@ -6,6 +6,7 @@
 
 #include "troupe/actors/plan/chains.hpp"
 #include "troupe/actors/plan/liveness.hpp"
+#include "troupe/actors/plan/run_ahead.hpp"
 #include "troupe/actors/plan/share_memory.hpp"
 #include "troupe/ops/core/error.hpp"
 
@@ -150,6 +151,7 @@ Grain parse_grain(const std::string& name) {
 
 Plan in_grain(Plan plan, Grain grain) {
   ungroup(plan);
+  widen_for_run_ahead(plan);
   const auto dependencies = ordered(plan);
   contract(plan, dependencies, grouping_of(plan, dependencies, grain), grain == Grain::fused);
   widen_loops(plan);

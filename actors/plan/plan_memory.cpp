@@ -49,7 +49,7 @@ std::size_t constant_bytes(const Plan& plan) {
   return sum;
 }
 
-/// Outputs that the host reads have a copy of every slot there, inputs from elsewhere one copy here.
+/// Outputs that the host reads have a copy of every slot there, inputs from elsewhere two places here, used in turn.
 std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout) {
   if (is_host(segment.place.device)) return 0;
   std::size_t bytes = 0;
@@ -61,7 +61,7 @@ std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const Se
   for (auto port : layout.ports) {
     const auto& edge = plan.edges[port];
     if (plan.actors[edge.producer].place != segment.place)
-      bytes += Allocator::rounded(bytes_of(edge.info, plan.max_rows));
+      bytes += 2 * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
   }
   return bytes;
 }

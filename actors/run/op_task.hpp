@@ -15,6 +15,7 @@ class OpTask final : public Task {
   OpTask(OpCall call, Device device) : call_(std::move(call)), device_(device) {}
 
   bool runs_on_device() const override { return true; }
+  bool capturable() const override { return true; }
   void prepare(std::int64_t rows) override;
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   bool fire(const Firing& firing) override;

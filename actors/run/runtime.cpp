@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "troupe/actors/run/busy_threads.hpp"
+#include "troupe/actors/run/default_devices.hpp"
 #include "troupe/actors/run/messages.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"
 #include "troupe/actors/run/work_sharing.hpp"
@@ -74,6 +75,8 @@ struct Runtime::State {
   std::unique_ptr<caf::actor_system_config> config;
   std::unique_ptr<caf::actor_system> system;
   caf::actor_system* used = nullptr;
+  bool looks_for_gpus = false;
+  std::once_flag devices_found;
   std::vector<Device> devices;
   std::uint64_t picks = 0;
   std::mutex mutex;
@@ -84,9 +87,9 @@ Runtime::Runtime(RuntimeOptions options) : state_(std::make_shared<State>()) {
   if (options.workers < 0) throw Error("runtime", "the number of workers must not be negative");
   if (options.cpu_devices < 0) throw Error("runtime", "the number of devices must not be negative");
   if (options.workers == 0) options.workers = usable_cores();
+  state_->looks_for_gpus = options.cpu_devices == 0;
   if (options.cpu_devices == 0) options.cpu_devices = usable_cores();
   if (options.test_seed) options.own_threads = false;
-  for (int i = 0; i < options.cpu_devices; ++i) state_->devices.push_back({DeviceType::cpu, i});
   state_->options = options;
   // CAF has further threads beside the workers, and does not survive one that cannot be made.
   constexpr int kThreadsOfCaf = 2;
@@ -111,9 +114,9 @@ Runtime::Runtime(RuntimeOptions options) : state_(std::make_shared<State>()) {
 
 Runtime::Runtime(caf::actor_system& system, RuntimeOptions options) : state_(std::make_shared<State>()) {
   if (options.cpu_devices < 0) throw Error("runtime", "the number of devices must not be negative");
+  state_->looks_for_gpus = options.cpu_devices == 0;
   if (options.cpu_devices == 0) options.cpu_devices = usable_cores();
   if (options.test_seed) options.own_threads = false;
-  for (int i = 0; i < options.cpu_devices; ++i) state_->devices.push_back({DeviceType::cpu, i});
   state_->options = options;
   state_->used = &system;
 }
@@ -123,6 +126,13 @@ caf::actor_system& Runtime::system() const {
 }
 
 const std::vector<Device>& Runtime::devices() const {
+  std::call_once(state_->devices_found, [&state = *state_] {
+    const auto cores = state.options.cpu_devices;
+    if (state.looks_for_gpus)
+      state.devices = default_devices(cores);
+    else
+      for (int i = 0; i < cores; ++i) state.devices.push_back({DeviceType::cpu, i});
+  });
   return state_->devices;
 }
 

@@ -15,8 +15,8 @@ namespace troupe {
 struct RuntimeOptions {
   /// Threads of the actor system, besides the dedicated threads of segments. 0: as many as there are cores.
   int workers = 0;
-  /// Logical CPU devices that devices() lists. 0: as many as there are cores. A strategy may name others, cpu:7 on two
-  /// cores: a logical device is a thread.
+  /// Logical CPU devices that devices() lists. 0: as many as there are cores, and GPUs in their place if the machine
+  /// has any. A strategy may name others, cpu:7 on two cores: a logical device is a thread.
   int cpu_devices = 0;
   /// Segments run on dedicated threads, each bound to a core. Off: everything runs on the workers.
   bool own_threads = true;
@@ -41,6 +41,7 @@ class Runtime {
   explicit Runtime(caf::actor_system& system, RuntimeOptions options = {});
 
   caf::actor_system& system() const;
+  /// The devices to train on: see RuntimeOptions::cpu_devices and default_devices().
   const std::vector<Device>& devices() const;
   const RuntimeOptions& options() const;
 

@@ -29,13 +29,14 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
   stream_ = backend_of(segment.place.device).make_stream(segment.place.device);
   own_memory_ = !backend_of(segment.place.device).host_accessible();
   if (own_memory_) move_constants();
-  staging_.resize(layout_.ports.size());
-  uploaded_.resize(layout_.ports.size());
+  if (own_memory_) uploads_.emplace(segment.place.device, port_infos_, max_rows_);
   arena_ = bytes_on(segment.place.device, layout_.arena_bytes);
   scratch_ = bytes_on(segment.place.device, 0);
   make_tasks(plan, segment, context);
   allocate_slots(plan, shared_buffers, segment.place);
   if (own_memory_) allocate_host_slots(plan, segment.place);
+  if (stream_->can_capture()) find_stretches(plan, segment.place);
+  sent_by_captured_.resize(layout_.outputs.size());
   find_token_parameters(plan);
   binding_ = &binding_for(plan.max_rows);
 }
@@ -144,7 +145,7 @@ void Segment::start(std::int64_t rows, std::int64_t step) {
   if (binding_ == nullptr || binding_->rows != rows) binding_ = &binding_for(rows);
   step_ = step;
   has_fired_ = true;
-  if (own_memory_) std::fill(uploaded_.begin(), uploaded_.end(), Event());
+  if (own_memory_) uploads_->start();
 }
 
 void Segment::set_input(std::int32_t port, const Tensor& arrived) {
@@ -155,7 +156,8 @@ void Segment::set_input(std::int32_t port, const Tensor& arrived) {
   if (!own_memory_ && !arrived.host_accessible())
     throw Error(name_, "reads host memory, but " + to_string(arrived) + " came");
   const bool is_elsewhere = own_memory_ && arrived.device() != stream_->device();
-  const auto uploaded = is_elsewhere ? upload(port, arrived) : Tensor();
+  const auto uploaded = is_elsewhere ? uploads_->upload(port, arrived) : Tensor();
+  if (is_elsewhere) stream_->wait(uploads_->uploaded(port));
   const auto& tensor = is_elsewhere ? uploaded : arrived;
   for (const auto& at : binding_->of_port[port]) {
     const auto& place = *at.place;
@@ -195,14 +197,19 @@ long Segment::handles_outside(std::int32_t output, std::uint32_t slot) const {
   return outside;
 }
 
+Firing Segment::firing_of(std::size_t task) {
+  const auto& entry = tasks_[task];
+  const std::span<const Tensor> arguments(binding_->arguments);
+  return {arguments.subspan(entry.first_argument, entry.inputs),
+          arguments.subspan(entry.first_argument + entry.inputs, entry.outputs),
+          step_,
+          binding_->rows,
+          {*stream_, scratch_.address()}};
+}
+
 bool Segment::run_task(std::size_t i, bool continued) {
   auto& entry = tasks_[i];
-  const std::span<const Tensor> arguments(binding_->arguments);
-  const Firing firing{arguments.subspan(entry.first_argument, entry.inputs),
-                      arguments.subspan(entry.first_argument + entry.inputs, entry.outputs),
-                      step_,
-                      binding_->rows,
-                      {*stream_, scratch_.address()}};
+  const auto firing = firing_of(i);
   if (entry.writes.empty()) return continued ? entry.task->advance(firing) : entry.task->fire(firing);
   for (const auto& written : entry.writes) written->begin_update();
   entry.task->fire(firing);
@@ -219,7 +226,10 @@ void Segment::finish() {
       else
         argument.release_view();
     }
-  if (own_memory_) fired_ = stream_->record();
+  if (!own_memory_) return;
+  fired_ = stream_->record();
+  uploads_->finish(fired_);
+  if (stretches_) stretches_->finish();
 }
 
 }  // namespace troupe

@@ -8,10 +8,12 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/run/captured_stretches.hpp"
 #include "troupe/actors/run/ports.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
 #include "troupe/actors/run/task.hpp"
 #include "troupe/actors/run/update_counter.hpp"
+#include "troupe/actors/run/uploads.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/graph/rows_cache.hpp"
 
@@ -21,7 +23,8 @@ namespace troupe {
 /// tells it what has arrived and sends what it has made. Used on one thread at a time.
 ///
 /// On a device with memory of its own a firing only launches work, on the segment's stream. What arrives from elsewhere
-/// is copied to the device; an output that is read on the host too has a slot there for every slot on the device.
+/// is copied to the device; an output that is read on the host too has a slot there for every slot on the device. Runs
+/// of tasks between which nobody has to hear of anything are captured and launched at once.
 class Segment {
  public:
   /// Makes the tasks and allocates everything that a firing with the most rows needs. `shared_buffers` are the plan's,
@@ -55,6 +58,8 @@ class Segment {
   void start(std::int64_t rows, std::int64_t step);
   /// Work launched from now on begins after the event.
   void wait(const Event& event) { stream_->wait(event); }
+  /// As above, of what has arrived: also the copy of it.
+  void wait_for_input(const Event& event);
   /// As above for several; the point in the work where all are done.
   Event after(const std::vector<Event>& events);
   /// What has arrived at a port, for this firing; on a device wait for it first. Throws Error if an external actor sent
@@ -73,15 +78,16 @@ class Segment {
 
   /// Fires or continues task i of the firing. False: it waits for something.
   bool run_task(std::size_t i, bool continued);
+  /// Launches the tasks from i on that were captured before, or are captured now, all at once. Returns the number of
+  /// the task after them; i if task i has to be run by itself.
+  std::size_t run_captured(std::size_t i);
   /// Tells task i that the step failed before it.
   void skip_task(std::size_t i, const FailurePtr& failure) { tasks_[i].task->skip(failure); }
   std::span<const std::int32_t> sends_after(std::size_t i) const { return tasks_[i].sends; }
   /// The firing is over: drops what has arrived.
   void finish();
   /// When what arrived at a port may be overwritten, once the firing is over.
-  const Event& last_use(std::int32_t port) const {
-    return uploaded_[port].state() != nullptr ? uploaded_[port] : fired_;
-  }
+  const Event& last_use(std::int32_t port) const;
   /// The end of all work that was launched in this run.
   const Event& last_work();
   /// Work of this run failed on the device: what this segment updates may be anything.
@@ -129,7 +135,11 @@ class Segment {
   void allocate_host_slots(const Plan& plan, const Place& place);
   Tensor make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const;
   void move_constants();
-  Tensor upload(std::int32_t port, const Tensor& tensor);
+  Firing firing_of(std::size_t task);
+  void find_stretches(const Plan& plan, const Place& place);
+  void start_stretches();
+  void launch_stretch(std::size_t first, std::size_t end);
+  void copy_to_host(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   SentTensor sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   void copy_parameter(std::int32_t output, std::uint32_t slot);
   void find_token_parameters(const Plan& plan);
@@ -160,8 +170,12 @@ class Segment {
   std::vector<std::vector<std::int64_t>> sent_rows_;  // by output and slot, of what was sent last
   std::vector<std::vector<Tensor>> host_slots_;       // the same for consumers on the host
   std::vector<bool> to_device_;                       // by output: a consumer is on a device
-  std::vector<Tensor> staging_;                       // by port: what came from elsewhere, for the most rows
-  std::vector<Event> uploaded_;                       // by port: the copy to there, in this firing
+  std::optional<Uploads> uploads_;                    // of what comes from elsewhere
+  std::optional<CapturedStretches> stretches_;
+  CapturedStretches::Key stretch_key_;
+  std::vector<bool> copied_in_stretch_;  // by output: its copy to the host is part of a stretch
+  std::vector<bool> sent_by_captured_;   // by output: captured work of this firing has made it
+  Event launched_captured_;              // the end of that work
   Event fired_;
   std::optional<Event> last_work_;
   std::vector<bool> copies_parameter_;            // by output: its slots hold copies of the parameter

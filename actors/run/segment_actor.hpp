@@ -88,11 +88,13 @@ class SegmentActor final : public Participant {
   void check_surrendered(const SegmentState& segment, std::uint32_t output) const;
   void bind_firing(SegmentState& segment, std::int64_t rows);
   void run_tasks(std::uint32_t segment);
+  std::size_t run_some(SegmentState& segment);
   bool run_task(SegmentState& segment, bool continued);
+  std::size_t run_captured(SegmentState& segment);
   template <class Function>
   void guard(SegmentState& segment, std::size_t task, Function function);
   void fail(SegmentState& segment, std::size_t task, const std::exception_ptr& error);
-  void trace_task(const SegmentState& segment, Trace::Clock::time_point begin);
+  void trace_tasks(const SegmentState& segment, std::size_t end, Trace::Clock::time_point begin);
   void send_output(SegmentState& segment, std::uint32_t output);
   void finish_firing(std::uint32_t segment);
   bool is_kept(const SegmentState& segment, std::uint32_t input) const;

@@ -73,26 +73,29 @@ void Segment::move_constants() {
   }
 }
 
-Tensor Segment::upload(std::int32_t port, const Tensor& tensor) {
-  auto& staging = staging_[port];
-  const auto& info = port_infos_[port];
-  if (!staging) staging = Tensor(info.shape.with_rows(max_rows_), info.dtype, stream_->device());
-  auto here = staging.view(tensor.shape());
-  if (tensor.bytes() == 0) return here;
-  copy(*stream_, tensor, here);
-  uploaded_[port] = stream_->record();
-  uploaded_[port].notify([tensor] {});  // keeps it until then
-  return here;
+void Segment::wait_for_input(const Event& event) {
+  stream_->wait(event);
+  if (own_memory_) uploads_->wait(event);
+}
+
+const Event& Segment::last_use(std::int32_t port) const {
+  return own_memory_ && uploads_->uploaded(port).state() != nullptr ? uploads_->uploaded(port) : fired_;
+}
+
+void Segment::copy_to_host(std::int32_t output, std::uint32_t slot, const Tensor& tensor) {
+  copy(*stream_, tensor, host_slots_[output][slot].view(tensor.shape()));
 }
 
 SentTensor Segment::sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor) {
   SentTensor sent{tensor};
   if (!own_memory_) return sent;
-  if (to_device_[output]) sent.ready = stream_->record();
+  const bool captured = sent_by_captured_[output];
+  sent_by_captured_[output] = false;
+  if (to_device_[output]) sent.ready = captured ? launched_captured_ : stream_->record();
   if (host_slots_[output].empty()) return sent;
   sent.host_copy = host_slots_[output][slot].view(tensor.shape());
-  copy(*stream_, tensor, sent.host_copy);
-  sent.copied = stream_->record();
+  if (!captured) copy_to_host(output, slot, tensor);
+  sent.copied = captured ? launched_captured_ : stream_->record();
   return sent;
 }
 

@@ -82,7 +82,7 @@ bool SegmentActor::begin_firing(SegmentState& segment) {
   }
   for (std::uint32_t i = 0; i < segment.inputs(); ++i) {
     auto& arrival = segment.current[i] = ports_.take(segment.first_input + i);
-    if (arrival.ready.state() != nullptr) segment.work->wait(arrival.ready);
+    if (arrival.ready.state() != nullptr) segment.work->wait_for_input(arrival.ready);
     if (!ports_.has(segment.first_input + i)) ++segment.blockers;
     if (arrival.failure && !segment.failure) segment.failure = arrival.failure;
   }
@@ -150,15 +150,14 @@ void SegmentActor::run_tasks(std::uint32_t number) {
   auto& segment = segments_[number];
   const auto count = segment.work->task_count();
   while (segment.task < count) {
-    const bool continued = segment.state == State::pending;
-    segment.state = State::running;
-    if (!run_task(segment, continued)) {
+    const auto end = run_some(segment);
+    if (end == segment.task) {
       segment.state = State::pending;
       return;
     }
-    for (auto output : segment.work->sends_after(segment.task))
-      send_output(segment, static_cast<std::uint32_t>(output));
-    ++segment.task;
+    for (; segment.task < end; ++segment.task)
+      for (auto output : segment.work->sends_after(segment.task))
+        send_output(segment, static_cast<std::uint32_t>(output));
     if (segment.task < count && segments_.size() > 1 && (!ready_.empty() || !mailbox().empty())) {
       segment.state = State::queued;
       ready_.push(number);
@@ -166,6 +165,25 @@ void SegmentActor::run_tasks(std::uint32_t number) {
     }
   }
   finish_firing(number);
+}
+
+/// Runs what comes next. Returns the number of the task after it: that of the next task if it is not complete.
+std::size_t SegmentActor::run_some(SegmentState& segment) {
+  const bool continued = segment.state == State::pending;
+  segment.state = State::running;
+  if (!continued && !segment.failure)
+    if (const auto end = run_captured(segment); end > segment.task) return end;
+  return run_task(segment, continued) ? segment.task + 1 : segment.task;
+}
+
+std::size_t SegmentActor::run_captured(SegmentState& segment) {
+  auto end = segment.task;
+  const auto begin = setup_.trace ? Trace::Clock::now() : Trace::Clock::time_point();
+  guard(segment, segment.task, [&] { end = segment.work->run_captured(segment.task); });
+  if (end == segment.task) return end;
+  if (setup_.trace) trace_tasks(segment, end, begin);
+  for (auto task = segment.task; task < end; ++task) status_->count_firing();
+  return end;
 }
 
 bool SegmentActor::run_task(SegmentState& segment, bool continued) {
@@ -177,16 +195,16 @@ bool SegmentActor::run_task(SegmentState& segment, bool continued) {
   const auto begin = setup_.trace ? Trace::Clock::now() : Trace::Clock::time_point();
   bool complete = true;
   guard(segment, segment.task, [&] { complete = segment.work->run_task(segment.task, continued); });
-  if (setup_.trace) trace_task(segment, begin);
+  if (setup_.trace) trace_tasks(segment, segment.task + 1, begin);
   status_->running.store(nullptr, std::memory_order_relaxed);
   if (complete) status_->count_firing();
   return complete;
 }
 
-void SegmentActor::trace_task(const SegmentState& segment, Trace::Clock::time_point begin) {
+void SegmentActor::trace_tasks(const SegmentState& segment, std::size_t end, Trace::Clock::time_point begin) {
   const auto& actor = setup_.plan->actors[segment.work->layout().tasks[segment.task].actor];
-  setup_.trace->add(
-      {actor.name, to_string(actor.place.device), actor.replica, step_of(segment), begin, Trace::Clock::now()});
+  const auto name = end == segment.task + 1 ? actor.name : actor.name + " to " + segment.work->task_name(end - 1);
+  setup_.trace->add({name, to_string(actor.place.device), actor.replica, step_of(segment), begin, Trace::Clock::now()});
 }
 
 void SegmentActor::send_output(SegmentState& segment, std::uint32_t index) {

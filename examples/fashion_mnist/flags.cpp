@@ -90,7 +90,8 @@ void declare_cluster(CLI::App& app, Flags& flags) {
 
 void declare_servers(CLI::App& app, Flags& flags) {
   app.add_option("--servers", flags.servers, "servers that hold the parameters")->check(CLI::Range(1, 1024));
-  app.add_option("--workers", flags.workers, "workers that compute gradients, in all processes (default: every core)")
+  app.add_option("--workers", flags.workers,
+                 "workers that compute gradients, in all processes (default: every GPU, else every core)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--consistency", flags.consistency, "of the parameters: sync, backup, bounded, async or compensated")
       ->check(CLI::IsMember({"sync", "backup", "bounded", "async", "compensated"}));
@@ -112,9 +113,12 @@ void declare(CLI::App& app, Flags& flags) {
   const CLI::Range positive(std::int64_t{1}, std::int64_t{1} << 40);
   app.add_option("--model", flags.model, "mlp or cnn")->check(CLI::IsMember({"mlp", "cnn"}));
   app.add_option("--strategy", flags.strategy, "how the training is distributed")->check(CLI::IsMember(kStrategies));
-  app.add_option("--replicas", flags.replicas, "replicas of mirrored (default: every core), or of each process")
+  app.add_option("--replicas", flags.replicas,
+                 "replicas of mirrored (default: every GPU, else every core), or of each process")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--devices", flags.devices, "where the replicas live, such as cpu:0,cpu:1 or cpu:0*2 to share one")
+  app.add_option(
+         "--devices", flags.devices,
+         "where the replicas live, such as cuda:0,cuda:1, or cpu:0*2 to share one (default: all GPUs, else the cores)")
       ->check(readable_by(parse_devices));
   app.add_option("--parts", flags.parts, "spread the replicas over this number of parts, joined by links in memory")
       ->check(CLI::Range(1, 64));
@@ -156,7 +160,7 @@ ParsedFlags parse_flags(int argc, char** argv) {
   ParsedFlags parsed;
   auto& flags = parsed.flags;
   flags.data = kFashionMnistDirectory;
-  CLI::App app("Trains a model on Fashion-MNIST with every core as a replica.", "fashion_mnist");
+  CLI::App app("Trains a model on Fashion-MNIST with every GPU, or every core, as a replica.", "fashion_mnist");
   declare(app, flags);
   try {
     app.parse(argc, argv);

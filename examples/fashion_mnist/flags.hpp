@@ -19,7 +19,7 @@ struct Flags {
   std::string model = "mlp";
   std::string strategy = "mirrored";
   int replicas = 0;     ///< 0 by default: every core
-  std::string devices;  ///< empty by default: a core for each replica
+  std::string devices;  ///< empty by default: all GPUs, or a core for each replica
   int parts = 1;
   std::string grain_name = "fused";
   Grain grain = Grain::fused;
@@ -51,6 +51,7 @@ struct Flags {
   int wait_seconds = 60;
   double lost_after_seconds = 2.5;
   int local_processes = 1;  ///< of the job on this machine, as the launcher says
+  int local_rank = 0;       ///< among them
 
   bool is_multi_worker() const { return strategy == "multi_worker_mirrored"; }
   /// Parameters lie on servers.
@@ -62,7 +63,8 @@ struct Flags {
 
   /// Number of replicas that the strategy gets, in each process.
   int replica_count() const;
-  /// Where each replica lives: on the devices given, or on one each; over the parts in equal shares.
+  /// Where each replica lives: on the devices given, on the GPUs in turn, or on a core each; over the parts in equal
+  /// shares.
   std::vector<Place> places() const;
   /// Number of CPU devices that the places need.
   int device_count() const;
@@ -72,13 +74,13 @@ struct Flags {
   std::unique_ptr<Strategy> make_strategy(const Cluster* cluster) const;
 
  private:
+  /// The devices given; else all GPUs that are for this process, or its cores. None if replicas are counted on cores.
+  std::vector<Device> usable_devices() const;
+  Device device_of(int replica) const;
   ConsistencyRule rule(int workers_in_all) const;
   ServerPlaces server_places(const Cluster* cluster) const;
   std::unique_ptr<ShardedStrategy> make_sharded(const Cluster* cluster) const;
 };
-
-/// `cpu:1,cpu:0*2` as three devices. Throws Error that quotes what it cannot read.
-std::vector<Device> parse_devices(const std::string& text);
 
 /// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything
 /// has been said.

@@ -1,8 +1,8 @@
 // What the flags stand for: optimizers, places and strategies.
 
-#include <regex>
-#include <sstream>
+#include <algorithm>
 
+#include "troupe/actors/run/default_devices.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -22,19 +22,27 @@ constexpr double kUsualCompensation = 0.04;
 
 }  // namespace
 
-std::vector<Device> parse_devices(const std::string& text) {
-  static const std::regex one(R"(cpu:(\d{1,4})(?:\*(\d{1,4}))?)");
-  std::vector<Device> devices;
-  std::istringstream items(text);
-  for (std::string item; std::getline(items, item, ',');) {
-    std::smatch match;
-    if (!std::regex_match(item, match, one)) throw Error("devices", "'" + item + "' is not like cpu:0 or cpu:0*2");
-    const int times = match[2].matched ? std::stoi(match[2]) : 1;
-    if (times < 1) throw Error("devices", "'" + item + "' is no device at all");
-    devices.insert(devices.end(), static_cast<std::size_t>(times), Device{DeviceType::cpu, std::stoi(match[1])});
+std::vector<Device> Flags::usable_devices() const {
+  if (!devices.empty()) return parse_devices(devices);
+  const bool counted = replicas > 0 || workers > 0;
+  const auto cores = std::max(1, usable_cores() / std::max(1, local_processes));
+  auto found = counted && gpus().empty() ? std::vector<Device>{} : default_devices(cores);
+  const bool have_gpus = !found.empty() && found.front().type == DeviceType::cuda;
+  // The processes of a machine share its GPUs: they are dealt out in turn.
+  if (have_gpus && local_processes > 1) {
+    std::vector<Device> own;
+    for (auto i = static_cast<std::size_t>(local_rank); i < found.size();
+         i += static_cast<std::size_t>(local_processes))
+      own.push_back(found[i]);
+    found = own.empty() ? std::vector{found[static_cast<std::size_t>(local_rank) % found.size()]} : own;
   }
-  if (devices.empty()) throw Error("devices", "no device is given");
-  return devices;
+  return found;
+}
+
+Device Flags::device_of(int replica) const {
+  const auto usable = usable_devices();
+  if (usable.empty() || (devices.empty() && usable.front().type == DeviceType::cpu)) return {DeviceType::cpu, replica};
+  return usable[static_cast<std::size_t>(replica) % usable.size()];
 }
 
 bool Flags::has_servers() const {
@@ -45,14 +53,13 @@ bool Flags::has_servers() const {
 int Flags::replica_count() const {
   if (strategy == "one_device") return 1;
   if (has_servers() && workers > 0) return workers;
-  if (!devices.empty()) return static_cast<int>(parse_devices(devices).size());
-  return replicas > 0 ? replicas : std::max(1, usable_cores() / std::max(1, local_processes));
+  if (replicas > 0 && devices.empty()) return replicas;
+  return static_cast<int>(usable_devices().size());
 }
 
 std::vector<Device> Flags::local_devices() const {
-  if (!devices.empty()) return parse_devices(devices);
   std::vector<Device> found;
-  for (int replica = 0; replica < replica_count(); ++replica) found.push_back({DeviceType::cpu, replica});
+  for (int replica = 0; replica < replica_count(); ++replica) found.push_back(device_of(replica));
   return found;
 }
 
@@ -69,11 +76,8 @@ Optimizer Flags::make_optimizer(std::int64_t steps, int workers_in_all) const {
 
 std::vector<Place> Flags::places() const {
   const auto count = replica_count();
-  std::vector<Device> given;
-  if (!devices.empty()) given = parse_devices(devices);
   std::vector<Place> places;
-  for (int replica = 0; replica < count; ++replica)
-    places.push_back({replica * parts / count, given.empty() ? Device{DeviceType::cpu, replica} : given[replica]});
+  for (int replica = 0; replica < count; ++replica) places.push_back({replica * parts / count, device_of(replica)});
   return places;
 }
 
@@ -101,7 +105,7 @@ ServerPlaces Flags::server_places(const Cluster* cluster) const {
       throw Error("flags", "--workers: " + std::to_string(workers) + " workers cannot be shared by " +
                                std::to_string(processes) + " processes");
     of_process.clear();
-    for (int i = 0; i < workers / processes; ++i) of_process.push_back({DeviceType::cpu, i});
+    for (int i = 0; i < workers / processes; ++i) of_process.push_back(device_of(i));
   }
   return troupe::server_places(*cluster, of_process, servers);
 }

@@ -37,6 +37,7 @@ std::shared_ptr<Cluster> meet_processes(Flags& flags) {
   options.job = resolve_job(flags.job);
   if (flags.has_servers() && options.job.world_size == 1) return nullptr;
   flags.local_processes = std::max(1, options.job.local_size);
+  flags.local_rank = std::max(0, options.job.local_rank);
   std::cout << to_string(options.job) << std::endl;
   options.agreement = agreement_of(flags);
   options.bind = flags.bind;

@@ -60,6 +60,15 @@ Backend& backend_of(Device device) {
   return backend != nullptr ? *backend : found(backend, to_string(device));
 }
 
+int device_count(DeviceType type) {
+  const auto* backend = backends().find(type);
+  return backend == nullptr ? 0 : backend->device_count();
+}
+
+bool has_backend(DeviceType type) {
+  return backends().find(type) != nullptr;
+}
+
 void register_backend(DeviceType type, std::unique_ptr<Backend> backend) {
   if (backend == nullptr) throw Error("device", "no backend was given for " + std::string(name_of(type)));
   if (!backends().add(type, std::move(backend)))

@@ -17,6 +17,8 @@ class Backend {
 
   /// True if the host may read and write the memory of these devices.
   virtual bool host_accessible() const = 0;
+  /// How many of these devices the machine has. For devices that are threads, as many as there may be.
+  virtual int device_count() const = 0;
   /// Zeroed memory on a device, 64-byte aligned; null for 0 bytes. It may be released while work that uses it is
   /// queued: it is reused only after that work. Throws Error if there is no such device or if out of memory.
   virtual std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) = 0;
@@ -41,6 +43,11 @@ class Backend {
 Backend& backend_of(DeviceType type);
 /// As above; the error names the device.
 Backend& backend_of(Device device);
+
+/// How many devices of a kind this machine has; 0 if there is no backend for them.
+int device_count(DeviceType type);
+/// Whether there is a backend for a kind of device, though the machine may have no such device.
+bool has_backend(DeviceType type);
 
 /// Adds a backend for a kind of device, until the process ends. Throws Error if the kind has one. Those of the library
 /// are registered from the start.

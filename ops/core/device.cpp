@@ -1,5 +1,6 @@
 #include "troupe/ops/core/device.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "troupe/ops/core/error.hpp"
@@ -25,6 +26,37 @@ Device parse_device(std::string_view text) {
     if (fault == std::errc() && stop == end && device.index >= 0) return device;
   }
   throw Error("device", "'" + std::string(text) + "' is not a device such as cpu:0");
+}
+
+namespace {
+
+/// How often `item`, such as cpu:0 or cpu:0*2, names its device; the device is left in `item`.
+std::size_t take_factor(std::string_view& item) {
+  const auto star = item.find('*');
+  if (star == std::string_view::npos) return 1;
+  constexpr std::size_t kMost = 9999;
+  std::size_t times = 0;
+  const auto* end = item.data() + item.size();
+  const auto [stop, fault] = std::from_chars(item.data() + star + 1, end, times);
+  if (fault != std::errc() || stop != end || times < 1 || times > kMost)
+    throw Error("devices",
+                "'" + std::string(item) + "' needs a number from 1 to " + std::to_string(kMost) + " after the '*'");
+  item = item.substr(0, star);
+  return times;
+}
+
+}  // namespace
+
+std::vector<Device> parse_devices(std::string_view text) {
+  std::vector<Device> devices;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    auto item = text.substr(begin, end - begin);
+    const auto times = take_factor(item);
+    devices.insert(devices.end(), times, parse_device(item));
+    begin = end + 1;
+  }
+  return devices;
 }
 
 }  // namespace troupe

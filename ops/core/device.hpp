@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe {
 
@@ -27,5 +28,8 @@ std::string to_string(const Device& device);
 
 /// The device that prints as `text`. Throws Error if there is none.
 Device parse_device(std::string_view text);
+/// Devices separated by commas, one of them several times by a factor: `cpu:1,cuda:0*2` are three. Throws Error that
+/// quotes what it cannot read.
+std::vector<Device> parse_devices(std::string_view text);
 
 }  // namespace troupe

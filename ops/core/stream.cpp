@@ -30,4 +30,8 @@ void Event::notify(std::function<void()> callback) const {
     state_->notify(std::move(callback));
 }
 
+void Stream::refuse_capture() const {
+  throw Error("stream", "work on " + to_string(device_) + " cannot be captured");
+}
+
 }  // namespace troupe

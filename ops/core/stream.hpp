@@ -51,6 +51,13 @@ class Event {
   std::shared_ptr<State> state_;
 };
 
+/// Work that a stream has captured instead of running it, to be launched any number of times. It keeps no tensor: what
+/// it works on must stay where it was.
+class CapturedWork {
+ public:
+  virtual ~CapturedWork() = default;
+};
+
 /// A sequence of work on one device: kernels and copies launched on it run one after the other. Used by one thread at a
 /// time. Work may still be running when launching returns; host memory that it touches must stay allocated until an
 /// event after it is done. A failure is reported by the events after it, and later work on the stream is skipped.
@@ -73,7 +80,18 @@ class Stream {
   /// Launches the zeroing of memory of the device.
   virtual void zero(std::byte* memory, std::size_t bytes) = 0;
 
+  /// True if work can be captured.
+  virtual bool can_capture() const { return false; }
+  /// Until end_capture() kernels, copies and zeroing are captured and not run; record() and wait() must not be called.
+  virtual void begin_capture() { refuse_capture(); }
+  /// Throws Error if what was launched cannot be captured; the stream may be used again in either case.
+  virtual std::shared_ptr<CapturedWork> end_capture() { refuse_capture(); }
+  /// Launches what a stream of the same device has captured.
+  virtual void launch(const CapturedWork& /*work*/) { refuse_capture(); }
+
  private:
+  [[noreturn]] void refuse_capture() const;
+
   Device device_;
 };
 

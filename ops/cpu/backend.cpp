@@ -1,6 +1,7 @@
 #include "troupe/ops/core/backend.hpp"
 
 #include <cstring>
+#include <limits>
 
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/built_in_backends.hpp"
@@ -31,6 +32,8 @@ class CpuBackend final : public Backend {
   CpuBackend() { cpu::add_kernels(kernels()); }
 
   bool host_accessible() const override { return true; }
+  // They are threads.
+  int device_count() const override { return std::numeric_limits<int>::max(); }
 
   std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) override {
     expect_valid(device);

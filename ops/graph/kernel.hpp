@@ -43,7 +43,8 @@ class Kernel {
   virtual std::size_t scratch_bytes() const { return 0; }
   /// Launches the computation of the outputs. All tensors have the shapes of the OpCall and lie on the stream's device.
   /// An invalid value, such as a label out of range, is an Error, thrown here or reported by the next event of the
-  /// stream.
+  /// stream. What is launched depends on nothing but the shapes and addresses of the tensors: on devices whose streams
+  /// can capture work it is captured, and launched again without this being called.
   virtual void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) = 0;
 };
 

@@ -26,6 +26,7 @@ class HostStream final : public Stream {
 class HostMemory final : public Backend {
  public:
   bool host_accessible() const override { return true; }
+  int device_count() const override { return 1; }
   std::shared_ptr<std::byte> allocate(Device, std::size_t bytes) override { return allocate_pinned(bytes); }
   std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) override { return cpu_memory(bytes); }
   std::unique_ptr<Stream> make_stream(Device device) override { return std::make_unique<HostStream>(device); }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -41,13 +42,24 @@ void release_later(std::byte* closed, std::size_t bytes) {
     });
 }
 
+/// Work of a stream, to be queued again.
+struct TestCapture final : public CapturedWork {
+  std::vector<std::function<void()>> pieces;
+};
+
 class TestStream final : public Stream {
  public:
   explicit TestStream(Device device) : Stream(device), work_(queue().open(device)) {}
   ~TestStream() override { queue().close(*work_); }
 
-  Event record() override { return queue().record(*work_); }
-  void wait(const Event& event) override { queue().wait(*work_, event); }
+  Event record() override {
+    expect_no_capture("record an event");
+    return queue().record(*work_);
+  }
+  void wait(const Event& event) override {
+    expect_no_capture("wait for an event");
+    queue().wait(*work_, event);
+  }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     launch([=] { std::memcpy(memory().open(to), memory().open(from), bytes); });
   }
@@ -55,10 +67,31 @@ class TestStream final : public Stream {
     launch([=] { std::memset(memory().open(at), 0, bytes); });
   }
 
-  void launch(std::function<void()> work) { queue().launch(*work_, std::move(work)); }
+  bool can_capture() const override { return true; }
+  void begin_capture() override {
+    expect_no_capture("begin to capture");
+    capture_ = std::make_shared<TestCapture>();
+  }
+  std::shared_ptr<CapturedWork> end_capture() override { return std::exchange(capture_, nullptr); }
+  void launch(const CapturedWork& work) override {
+    expect_no_capture("launch captured work");
+    for (const auto& piece : dynamic_cast<const TestCapture&>(work).pieces) queue().launch(*work_, piece);
+  }
+
+  void launch(std::function<void()> work) {
+    if (capture_ != nullptr)
+      capture_->pieces.push_back(std::move(work));
+    else
+      queue().launch(*work_, std::move(work));
+  }
 
  private:
+  void expect_no_capture(const char* what) const {
+    if (capture_ != nullptr) throw Error("test device", std::string("while it captures, a stream cannot ") + what);
+  }
+
   std::shared_ptr<DeviceQueue::Stream> work_;
+  std::shared_ptr<TestCapture> capture_;
 };
 
 /// The CPU's kernel, on the other mapping and later.
@@ -99,6 +132,7 @@ class TestKernel final : public Kernel {
 class TestBackend final : public Backend {
  public:
   bool host_accessible() const override { return false; }
+  int device_count() const override { return kDevices; }
 
   std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) override {
     expect_valid(device);

@@ -1,13 +1,14 @@
 #include "troupe/actors/run/runtime.hpp"
 
+#include "troupe/actors/run/default_devices.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 
 using namespace troupe;
 
-TEST_CASE("a runtime has a device a core unless told otherwise") {
-  CHECK(Runtime().devices().size() == static_cast<std::size_t>(usable_cores()));
+TEST_CASE("a runtime has all GPUs, or a device a core, unless told otherwise") {
+  CHECK(Runtime().devices() == default_devices(usable_cores()));
   const Runtime runtime({.workers = 1, .cpu_devices = 3});
   REQUIRE(runtime.devices().size() == 3);
   CHECK(to_string(runtime.devices()[2]) == "cpu:2");

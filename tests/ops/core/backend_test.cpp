@@ -50,19 +50,28 @@ TEST_CASE("tensors of different sizes or dtypes are not copied", "[backend]") {
         contains(error_of([&] { copy(*stream, from, to); }), "int32[4] on cpu:0 cannot be copied to " + to_string(to)));
 }
 
-TEST_CASE("a device of which there is no backend is an error that names it", "[backend]") {
-  CHECK(contains(error_of([] {
-                   backend_of(Device{DeviceType::cuda, 1});
-                 }),
-                 "[device] this build has no backend for cuda:1"));
-  CHECK(contains(error_of([] { backend_of(DeviceType::cuda); }), "no backend for cuda"));
+TEST_CASE("a device that there is not is an error that names it", "[backend]") {
+  const auto text = error_of([] {
+    (void)backend_of(Device{DeviceType::cuda, 99}).make_stream({DeviceType::cuda, 99});
+  });
+  const bool built = has_backend(DeviceType::cuda);
+  CHECK(contains(text, built ? "[device] there is no cuda:99" : "[device] this build has no backend for cuda:99"));
+  if (!built) CHECK(contains(error_of([] { backend_of(DeviceType::cuda); }), "no backend for cuda"));
   CHECK(contains(error_of([] { Tensor({1}, DType::float32, {DeviceType::cpu, -1}); }), "there is no cpu:-1"));
+}
+
+TEST_CASE("a stream that cannot capture says so", "[backend]") {
+  const auto stream = backend_of(kCpu).make_stream(kCpu);
+  CHECK_FALSE(stream->can_capture());
+  CHECK(contains(error_of([&] { stream->begin_capture(); }), "[stream] work on cpu:0 cannot be captured"));
+  CHECK(contains(error_of([&] { stream->end_capture(); }), "cannot be captured"));
 }
 
 TEST_CASE("a kind of device has one backend", "[backend]") {
   CHECK(contains(error_of([] { register_backend(DeviceType::cpu, nullptr); }), "no backend was given for cpu"));
   class Second final : public Backend {
     bool host_accessible() const override { return true; }
+    int device_count() const override { return 1; }
     std::shared_ptr<std::byte> allocate(Device, std::size_t) override { return nullptr; }
     std::shared_ptr<std::byte> allocate_pinned(std::size_t) override { return nullptr; }
     std::unique_ptr<Stream> make_stream(Device) override { return nullptr; }

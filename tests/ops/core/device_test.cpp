@@ -16,4 +16,19 @@ TEST_CASE("invalid device names are refused", "[device]") {
     CHECK(contains(error_of([&] { parse_device(text); }), "[device] '" + std::string(text) + "' is not a device"));
 }
 
+TEST_CASE("devices in a list may be named several times", "[device]") {
+  const Device cpu1{DeviceType::cpu, 1}, gpu0{DeviceType::cuda, 0};
+  CHECK(parse_devices("cpu:1") == std::vector{cpu1});
+  CHECK(parse_devices("cuda:0,cpu:1,cuda:0") == std::vector{gpu0, cpu1, gpu0});
+  CHECK(parse_devices("cuda:0*2,cpu:1*1") == std::vector{gpu0, gpu0, cpu1});
+}
+
+TEST_CASE("what is not a list of devices is quoted", "[device]") {
+  for (const auto* text :
+       {"", "cpu:0,", ",cpu:0", "cpu:0*", "cpu:0*0", "cpu:0*x", "cpu:0*-1", "cpu:0*99999", "2*cpu:0"})
+    CHECK(contains(error_of([&] { parse_devices(text); }), "[device"));
+  CHECK(contains(error_of([] { parse_devices("cpu:0,gpu:1"); }), "'gpu:1' is not a device"));
+  CHECK(contains(error_of([] { parse_devices("cpu:0*0"); }), "'cpu:0*0' needs a number from 1"));
+}
+
 }  // namespace troupe::ops_test

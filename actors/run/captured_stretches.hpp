@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "troupe/ops/core/stream.hpp"
+
+namespace troupe {
+
+/// What a segment on a device has captured of its work: a stretch is a run of tasks that is launched at once. What was
+/// captured works on the memory that it was captured with, so there is one for every constellation of addresses, which
+/// come again: places and slots are used in turn. Used on one thread at a time.
+class CapturedStretches {
+ public:
+  /// Tells apart on which memory a firing works.
+  using Key = std::vector<std::uintptr_t>;
+
+  /// `ends[i]` is the number of the task after the stretch that begins with task i.
+  explicit CapturedStretches(std::vector<std::size_t> ends) : ends_(std::move(ends)) {}
+
+  /// A firing begins. The first one of a key runs task by task: kernels may prepare something then.
+  void start(const Key& key);
+  /// Launches the stretch that begins with task `first`, which `launch_tasks` launches one by one where it has not been
+  /// captured yet. Returns the number of the task after it; `first` if the tasks have to run one by one.
+  std::size_t launch(std::size_t first, Stream& stream,
+                     const std::function<void(std::size_t first, std::size_t end)>& launch_tasks);
+  /// The firing has launched everything, without a failure.
+  void finish();
+
+  /// Launches of captured work so far.
+  std::int64_t launches() const { return launches_; }
+
+  /// A stretch of fewer tasks is not worth it.
+  static constexpr std::size_t kFewest = 2;
+  /// Keys kept: the one that was not used for longest makes way.
+  static constexpr std::size_t kMostKeys = 16;
+
+ private:
+  struct Entry {
+    Key key;
+    std::uint64_t last_use = 0;
+    bool has_run = false;
+    std::vector<std::shared_ptr<CapturedWork>> by_first;  // by the stretch's first task
+  };
+
+  static std::shared_ptr<CapturedWork> capture(Stream& stream, const std::function<void()>& launch_tasks);
+
+  std::vector<std::size_t> ends_;
+  std::vector<Entry> entries_;
+  std::size_t current_ = 0;
+  std::uint64_t uses_ = 0;
+  std::int64_t launches_ = 0;
+  bool refused_ = false;  // something in it cannot be captured
+};
+
+}  // namespace troupe

@@ -1,0 +1,75 @@
+#include "troupe/actors/run/segment.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Whether somebody has to be told of a tensor as soon as it is made: a collective, which overlaps with what follows,
+/// or another device.
+bool is_awaited_elsewhere(const Plan& plan, const PlanEdge& edge, const Place& place) {
+  for (const auto& consumer : edge.consumers) {
+    const auto& actor = plan.actors[consumer.actor];
+    if (actor.role == ActorRole::collective || actor.role == ActorRole::conductor) return true;
+    if (actor.place.process != place.process) return true;
+    if (actor.place.device != place.device && !is_host(actor.place.device)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Segment::find_stretches(const Plan& plan, const Place& place) {
+  std::vector<std::size_t> ends(tasks_.size());
+  auto end = tasks_.size();
+  for (auto i = tasks_.size(); i-- > 0;) {
+    bool breaks = !tasks_[i].task->capturable();
+    for (auto output : tasks_[i].sends)
+      breaks = breaks || is_awaited_elsewhere(plan, plan.edges[layout_.outputs[output].edge], place);
+    if (breaks) end = i + 1;
+    ends[i] = tasks_[i].task->capturable() ? end : i;
+  }
+  for (std::size_t output = 0; output < layout_.outputs.size(); ++output)
+    copied_in_stretch_.push_back(layout_.outputs[output].alias_port == kNone && !copies_parameter_[output]);
+  stretches_.emplace(std::move(ends));
+}
+
+/// The memory on which this firing works.
+void Segment::start_stretches() {
+  stretch_key_.assign(
+      {static_cast<std::uintptr_t>(binding_->rows), reinterpret_cast<std::uintptr_t>(scratch_.address())});
+  for (const auto& port : binding_->of_port)
+    if (!port.empty())
+      stretch_key_.push_back(reinterpret_cast<std::uintptr_t>(binding_->arguments[port.front().argument].address()));
+  for (auto slot : binding_->bound_slot) stretch_key_.push_back(static_cast<std::uintptr_t>(slot));
+  stretches_->start(stretch_key_);
+}
+
+void Segment::launch_stretch(std::size_t first, std::size_t end) {
+  for (auto i = first; i < end; ++i) {
+    tasks_[i].task->fire(firing_of(i));
+    for (auto output : tasks_[i].sends) {
+      const auto slot = static_cast<std::uint32_t>(binding_->bound_slot[output]);
+      if (copied_in_stretch_[output] && !host_slots_[output].empty())
+        copy_to_host(output, slot, binding_->sent[output][slot]);
+    }
+  }
+}
+
+std::size_t Segment::run_captured(std::size_t i) {
+  if (!stretches_) return i;
+  if (i == 0) start_stretches();
+  const auto end =
+      stretches_->launch(i, *stream_, [this](std::size_t first, std::size_t last) { launch_stretch(first, last); });
+  if (end == i) return i;
+  launched_captured_ = stream_->record();
+  for (auto task = i; task < end; ++task) {
+    for (const auto& written : tasks_[task].writes) {
+      written->begin_update();
+      written->finish_update();
+    }
+    for (auto output : tasks_[task].sends) sent_by_captured_[output] = copied_in_stretch_[output];
+  }
+  return end;
+}
+
+}  // namespace troupe

@@ -1,0 +1,56 @@
+#include "troupe/ops/core/event_poller.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace troupe {
+
+namespace {
+
+/// So long the thread looks without a pause for a first event, then it rests between looks.
+constexpr std::chrono::microseconds kBusy{50}, kRest{20};
+
+}  // namespace
+
+EventPoller::~EventPoller() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void EventPoller::watch(std::shared_ptr<Event::State> event, std::function<void()> callback) {
+  std::lock_guard lock(mutex_);
+  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  added_.push_back({std::move(event), std::move(callback)});
+  changed_.notify_all();
+}
+
+void EventPoller::take_added(std::unique_lock<std::mutex>& lock, bool idle) {
+  if (idle) changed_.wait(lock, [this] { return ending_ || !added_.empty(); });
+  std::move(added_.begin(), added_.end(), std::back_inserter(watched_));
+  added_.clear();
+}
+
+void EventPoller::work() {
+  auto last_progress = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    take_added(lock, watched_.empty());
+    lock.unlock();
+    const auto waiting = std::stable_partition(watched_.begin(), watched_.end(),
+                                               [](const Watched& entry) { return entry.event->done(); });
+    const bool progress = waiting != watched_.begin();
+    for (auto entry = watched_.begin(); entry != waiting; ++entry) entry->callback();
+    watched_.erase(watched_.begin(), waiting);
+    const auto now = std::chrono::steady_clock::now();
+    if (progress) last_progress = now;
+    lock.lock();
+    if (!watched_.empty() && now - last_progress > kBusy)
+      changed_.wait_for(lock, kRest, [this] { return ending_ || !added_.empty(); });
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "troupe/ops/core/stream.hpp"
+
+namespace troupe {
+
+/// A thread that looks at events which nobody announces, and calls back once each is done. Idle, it sleeps.
+/// Thread-safe.
+class EventPoller {
+ public:
+  EventPoller() = default;
+  ~EventPoller();
+  EventPoller(const EventPoller&) = delete;
+  EventPoller& operator=(const EventPoller&) = delete;
+
+  /// Calls `callback` once on the poller's thread, which begins with the first call, when the event is done. It must
+  /// not block.
+  void watch(std::shared_ptr<Event::State> event, std::function<void()> callback);
+
+ private:
+  struct Watched {
+    std::shared_ptr<Event::State> event;
+    std::function<void()> callback;
+  };
+
+  void work();
+  void take_added(std::unique_lock<std::mutex>& lock, bool idle);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Watched> added_;
+  bool ending_ = false;
+  std::thread thread_;
+  std::vector<Watched> watched_;  // of the thread
+};
+
+}  // namespace troupe

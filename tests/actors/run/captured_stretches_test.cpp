@@ -1,0 +1,102 @@
+#include "troupe/actors/run/captured_stretches.hpp"
+
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/test_device/test_device.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Work that copies one number on, task by task: the last place holds what was in the first.
+class Copies {
+ public:
+  static constexpr std::size_t kTasks = 4;
+
+  Copies() : stream_(backend_of(test_device()).make_stream(test_device())) {
+    for (std::size_t i = 0; i <= kTasks; ++i) places_.emplace_back(Shape{1}, DType::float32, test_device());
+  }
+
+  void set(float number) { copy_and_wait(Tensor::scalar(number).view(Shape{1}), places_.front()); }
+  float result() const { return places_.back().to(Device{}).data<float>()[0]; }
+  Stream& stream() { return *stream_; }
+
+  void launch(std::size_t first, std::size_t end) {
+    for (auto i = first; i < end; ++i) copy(*stream_, places_[i], places_[i + 1]);
+    launched_ += end - first;
+  }
+  /// A firing as a segment makes it.
+  void fire(CapturedStretches& stretches, const CapturedStretches::Key& key) {
+    stretches.start(key);
+    for (std::size_t task = 0; task < kTasks;) {
+      const auto end =
+          stretches.launch(task, *stream_, [this](std::size_t first, std::size_t last) { launch(first, last); });
+      if (end == task) launch(task, task + 1);
+      task = end == task ? task + 1 : end;
+    }
+    stretches.finish();
+    stream_->record().wait();
+  }
+  std::size_t launched() const { return launched_; }
+
+ private:
+  std::vector<Tensor> places_;
+  std::unique_ptr<Stream> stream_;
+  std::size_t launched_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("the first firing of a key runs task by task, the second is captured, the rest are launched") {
+  Copies copies;
+  CapturedStretches stretches({4, 4, 4, 4});
+  for (int firing = 0; firing < 5; ++firing) {
+    copies.set(static_cast<float>(firing + 1));
+    copies.fire(stretches, {1, 2});
+    CHECK(copies.result() == static_cast<float>(firing + 1));
+    CHECK(stretches.launches() == firing);
+  }
+  CHECK(copies.launched() == 2 * Copies::kTasks);
+  copies.fire(stretches, {1, 3});
+  CHECK(stretches.launches() == 4);
+  CHECK(copies.launched() == 3 * Copies::kTasks);
+}
+
+TEST_CASE("a stretch ends where it is cut, and a task alone is not captured") {
+  Copies copies;
+  CapturedStretches stretches({3, 3, 3, 4});
+  for (int firing = 0; firing < 3; ++firing) {
+    copies.set(static_cast<float>(firing));
+    copies.fire(stretches, {});
+    CHECK(copies.result() == static_cast<float>(firing));
+  }
+  CHECK(stretches.launches() == 2);
+  CHECK(copies.launched() == 4 + 4 + 1);
+}
+
+TEST_CASE("the key that was not used for longest makes way") {
+  Copies copies;
+  CapturedStretches stretches({4, 4, 4, 4});
+  for (std::uintptr_t key = 0; key <= CapturedStretches::kMostKeys; ++key) copies.fire(stretches, {key});
+  copies.fire(stretches, {1});
+  CHECK(stretches.launches() == 1);
+  copies.fire(stretches, {0});
+  CHECK(stretches.launches() == 1);
+}
+
+TEST_CASE("what cannot be captured runs task by task, and its errors are those of the tasks") {
+  Copies copies;
+  CapturedStretches stretches({4, 4, 4, 4});
+  copies.set(1.0F);
+  copies.fire(stretches, {});
+  stretches.start({});
+  const auto refuse = [&](std::size_t, std::size_t) { (void)copies.stream().record(); };
+  CHECK(stretches.launch(0, copies.stream(), refuse) == 0);
+  copies.set(2.0F);
+  copies.fire(stretches, {});
+  CHECK(copies.result() == 2.0F);
+  CHECK(stretches.launches() == 0);
+}
