@@ -70,8 +70,20 @@ void ParameterStore::State::drop_misfit_state(const PlanParameter& wanted) {
   parameters.erase(known);
 }
 
+namespace {
+
+Tensor memory_for(const PlanParameter& wanted) {
+  try {
+    return Tensor(wanted.info.shape, wanted.info.dtype, wanted.device);
+  } catch (const Error& error) {
+    throw Error("store", "parameter '" + wanted.ref.name + "': " + error.what());
+  }
+}
+
+}  // namespace
+
 Tensor ParameterStore::State::first_value(const PlanParameter& wanted, const Parameter& known) {
-  Tensor tensor(wanted.info.shape, wanted.info.dtype, wanted.device);
+  const auto tensor = memory_for(wanted);
   const auto start = start_values.find(wanted.ref.name);
   if (const auto* newest = newest_whole(known)) {
     copy_and_wait(newest->tensor, tensor);

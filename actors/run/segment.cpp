@@ -1,6 +1,8 @@
 #include "troupe/actors/run/segment.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -11,8 +13,19 @@ namespace {
 
 constexpr std::int64_t kUnbound = -1;
 
-Tensor bytes_on(Device device, std::size_t bytes) {
-  return Tensor(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8, device);
+/// Memory of a segment. An error says for what it was wanted.
+Tensor bytes_for(const std::string& what, Device device, std::size_t bytes) {
+  try {
+    return Tensor(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8, device);
+  } catch (const Error& error) {
+    throw Error(what, error.what());
+  }
+}
+
+/// Work on devices is captured unless TROUPE_CAPTURE is 0.
+bool captures_work() {
+  const auto* value = std::getenv("TROUPE_CAPTURE");
+  return value == nullptr || std::string_view(value) != "0";
 }
 
 }  // namespace
@@ -30,12 +43,12 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
   own_memory_ = !backend_of(segment.place.device).host_accessible();
   if (own_memory_) move_constants();
   if (own_memory_) uploads_.emplace(segment.place.device, port_infos_, max_rows_);
-  arena_ = bytes_on(segment.place.device, layout_.arena_bytes);
-  scratch_ = bytes_on(segment.place.device, 0);
+  arena_ = bytes_for("inner values of " + name_, segment.place.device, layout_.arena_bytes);
+  scratch_ = bytes_for(name_, segment.place.device, 0);
   make_tasks(plan, segment, context);
   allocate_slots(plan, shared_buffers, segment.place);
   if (own_memory_) allocate_host_slots(plan, segment.place);
-  if (stream_->can_capture()) find_stretches(plan, segment.place);
+  if (stream_->can_capture() && captures_work()) find_stretches(plan, segment.place);
   sent_by_captured_.resize(layout_.outputs.size());
   find_token_parameters(plan);
   binding_ = &binding_for(plan.max_rows);
@@ -83,7 +96,7 @@ std::optional<std::int64_t> Segment::next_rows(std::size_t i) {
 void Segment::grow_scratch() {
   std::size_t bytes = scratch_.bytes();
   for (const auto& entry : tasks_) bytes = std::max(bytes, entry.task->scratch_bytes());
-  if (bytes > scratch_.bytes()) scratch_ = bytes_on(arena_.device(), bytes);
+  if (bytes > scratch_.bytes()) scratch_ = bytes_for("kernels of " + name_, arena_.device(), bytes);
 }
 
 void Segment::bind_argument(Binding& binding, std::size_t argument, const ArgumentPlace& place) {

@@ -9,6 +9,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/actors/run/captured_stretches.hpp"
+#include "troupe/actors/run/device_trace.hpp"
 #include "troupe/actors/run/ports.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
 #include "troupe/actors/run/task.hpp"
@@ -84,6 +85,10 @@ class Segment {
   /// Tells task i that the step failed before it.
   void skip_task(std::size_t i, const FailurePtr& failure) { tasks_[i].task->skip(failure); }
   std::span<const std::int32_t> sends_after(std::size_t i) const { return tasks_[i].sends; }
+  /// Writes down from now on when the device does what this launches. Does nothing where the host itself computes.
+  void trace_device(const std::shared_ptr<Trace>& trace);
+  /// Null if no device is traced.
+  DeviceTrace* device_trace() { return device_trace_ ? &*device_trace_ : nullptr; }
   /// The firing is over: drops what has arrived.
   void finish();
   /// When what arrived at a port may be overwritten, once the firing is over.
@@ -176,6 +181,7 @@ class Segment {
   std::vector<bool> copied_in_stretch_;  // by output: its copy to the host is part of a stretch
   std::vector<bool> sent_by_captured_;   // by output: captured work of this firing has made it
   Event launched_captured_;              // the end of that work
+  std::optional<DeviceTrace> device_trace_;
   Event fired_;
   std::optional<Event> last_work_;
   std::vector<bool> copies_parameter_;            // by output: its slots hold copies of the parameter

@@ -55,7 +55,10 @@ caf::message_handler SegmentActor::own_handlers() {
 
 void SegmentActor::on_wired() {
   if (setup_.core >= 0) pin_this_thread(setup_.core);
-  for (auto& segment : segments_) segment.is_source = !segment.work->sources().empty();
+  for (auto& segment : segments_) {
+    segment.is_source = !segment.work->sources().empty();
+    if (setup_.trace) segment.work->trace_device(setup_.trace);
+  }
 }
 
 std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {

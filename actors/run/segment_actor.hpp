@@ -89,6 +89,7 @@ class SegmentActor final : public Participant {
   void bind_firing(SegmentState& segment, std::int64_t rows);
   void run_tasks(std::uint32_t segment);
   std::size_t run_some(SegmentState& segment);
+  std::size_t run_untraced(SegmentState& segment);
   bool run_task(SegmentState& segment, bool continued);
   std::size_t run_captured(SegmentState& segment);
   template <class Function>

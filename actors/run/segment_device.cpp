@@ -2,6 +2,7 @@
 
 #include "troupe/actors/run/segment.hpp"
 #include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
@@ -27,8 +28,12 @@ Segment::~Segment() {
 Tensor Segment::make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const {
   const auto shape = edge.info.shape.with_rows(plan.max_rows);
   const auto* reader = own_memory_ ? nullptr : reader_on_device(plan, edge, place);
-  return reader != nullptr ? Tensor::pinned(shape, edge.info.dtype, reader->place.device)
-                           : Tensor(shape, edge.info.dtype, place.device);
+  try {
+    return reader != nullptr ? Tensor::pinned(shape, edge.info.dtype, reader->place.device)
+                             : Tensor(shape, edge.info.dtype, place.device);
+  } catch (const Error& error) {
+    throw Error(plan.actors[edge.producer].name, error.what());
+  }
 }
 
 void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> shared_buffers, const Place& place) {
@@ -80,6 +85,10 @@ void Segment::wait_for_input(const Event& event) {
 
 const Event& Segment::last_use(std::int32_t port) const {
   return own_memory_ && uploads_->uploaded(port).state() != nullptr ? uploads_->uploaded(port) : fired_;
+}
+
+void Segment::trace_device(const std::shared_ptr<Trace>& trace) {
+  if (own_memory_) device_trace_.emplace(trace, *stream_);
 }
 
 void Segment::copy_to_host(std::int32_t output, std::uint32_t slot, const Tensor& tensor) {

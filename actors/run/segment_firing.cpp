@@ -169,6 +169,16 @@ void SegmentActor::run_tasks(std::uint32_t number) {
 
 /// Runs what comes next. Returns the number of the task after it: that of the next task if it is not complete.
 std::size_t SegmentActor::run_some(SegmentState& segment) {
+  if (!setup_.trace || segment.failure) return run_untraced(segment);
+  auto* device = segment.work->device_trace();
+  if (device != nullptr) device->begin();
+  const auto begin = Trace::Clock::now();
+  const auto end = run_untraced(segment);
+  trace_tasks(segment, std::max(end, segment.task + 1), begin);
+  return end;
+}
+
+std::size_t SegmentActor::run_untraced(SegmentState& segment) {
   const bool continued = segment.state == State::pending;
   segment.state = State::running;
   if (!continued && !segment.failure)
@@ -178,10 +188,7 @@ std::size_t SegmentActor::run_some(SegmentState& segment) {
 
 std::size_t SegmentActor::run_captured(SegmentState& segment) {
   auto end = segment.task;
-  const auto begin = setup_.trace ? Trace::Clock::now() : Trace::Clock::time_point();
   guard(segment, segment.task, [&] { end = segment.work->run_captured(segment.task); });
-  if (end == segment.task) return end;
-  if (setup_.trace) trace_tasks(segment, end, begin);
   for (auto task = segment.task; task < end; ++task) status_->count_firing();
   return end;
 }
@@ -192,10 +199,8 @@ bool SegmentActor::run_task(SegmentState& segment, bool continued) {
     return true;
   }
   status_->running.store(&segment.work->task_name(segment.task), std::memory_order_relaxed);
-  const auto begin = setup_.trace ? Trace::Clock::now() : Trace::Clock::time_point();
   bool complete = true;
   guard(segment, segment.task, [&] { complete = segment.work->run_task(segment.task, continued); });
-  if (setup_.trace) trace_tasks(segment, segment.task + 1, begin);
   status_->running.store(nullptr, std::memory_order_relaxed);
   if (complete) status_->count_firing();
   return complete;
@@ -204,7 +209,13 @@ bool SegmentActor::run_task(SegmentState& segment, bool continued) {
 void SegmentActor::trace_tasks(const SegmentState& segment, std::size_t end, Trace::Clock::time_point begin) {
   const auto& actor = setup_.plan->actors[segment.work->layout().tasks[segment.task].actor];
   const auto name = end == segment.task + 1 ? actor.name : actor.name + " to " + segment.work->task_name(end - 1);
-  setup_.trace->add({name, to_string(actor.place.device), actor.replica, step_of(segment), begin, Trace::Clock::now()});
+  const auto device = to_string(actor.place.device);
+  Trace::Event event{name, device, actor.replica, step_of(segment), begin, Trace::Clock::now()};
+  if (auto* on_device = segment.work->device_trace(); on_device != nullptr) {
+    on_device->end(event);
+    event.device = "host of " + device;
+  }
+  setup_.trace->add(std::move(event));
 }
 
 void SegmentActor::send_output(SegmentState& segment, std::uint32_t index) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "troupe/ops/core/device.hpp"
 
@@ -27,6 +28,9 @@ class Event {
     /// Calls `callback` once when done: at once on this thread, or later on a thread of the backend, where it must not
     /// block.
     virtual void notify(std::function<void()> callback) = 0;
+    /// Of two events that were recorded with their time on one device and are done: from `earlier` to this. Nothing if
+    /// the times are not known.
+    virtual std::optional<std::chrono::nanoseconds> time_since(const State& /*earlier*/) const { return std::nullopt; }
   };
 
   /// An event that is done.
@@ -72,6 +76,8 @@ class Stream {
 
   /// The point after everything launched so far.
   virtual Event record() = 0;
+  /// As above, with the time at which the device comes there; dearer.
+  virtual Event record_with_time() { return record(); }
   /// Work launched from now on begins after the event, which may be of another stream or device.
   virtual void wait(const Event& event) = 0;
   /// Launches a copy of `bytes` that do not overlap; each side is memory of the host or of a

@@ -37,11 +37,16 @@ void QueueEvent::complete(std::exception_ptr error) {
   {
     std::lock_guard lock(mutex_);
     done_ = true;
+    completed_at_ = std::chrono::steady_clock::now();
     error_ = std::move(error);
     callbacks.swap(callbacks_);
   }
   completed_.notify_all();
   for (const auto& callback : callbacks) callback();
+}
+
+std::optional<std::chrono::nanoseconds> QueueEvent::time_since(const State& earlier) const {
+  return completed_at_ - dynamic_cast<const QueueEvent&>(earlier).completed_at_;
 }
 
 DeviceQueue::DeviceQueue() : thread_([this] { work(); }) {}

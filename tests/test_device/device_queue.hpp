@@ -21,6 +21,7 @@ class QueueEvent final : public Event::State {
   std::exception_ptr error() const override;
   bool wait_for(std::chrono::nanoseconds limit) override;
   void notify(std::function<void()> callback) override;
+  std::optional<std::chrono::nanoseconds> time_since(const State& earlier) const override;
 
   void complete(std::exception_ptr error);
 
@@ -29,6 +30,7 @@ class QueueEvent final : public Event::State {
   std::condition_variable completed_;
   bool done_ = false;
   std::exception_ptr error_;
+  std::chrono::steady_clock::time_point completed_at_;
   std::vector<std::function<void()>> callbacks_;
 };
 

@@ -152,3 +152,24 @@ TEST_CASE("a predictor gives the CPU's bits on a device with memory of its own")
   CHECK(expected.size() == 23 * 3);
   CHECK(predict(test_device(2)) == expected);
 }
+
+TEST_CASE("what finds no room on a device is named with its bytes, and nothing stays behind") {
+  const auto data = images();
+  const auto before = test_device_bytes_in_use();
+  const auto error_of_training = [&]() -> std::string {
+    const Runtime runtime({.workers = 1, .cpu_devices = 1});
+    const OneDevice strategy(test_device(0));
+    const Model model = Sequential{Flatten{}, Dense{10'000'000, relu}, Dense{3}};
+    Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, {.seed = 3});
+    try {
+      trainer.fit(data);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto error = error_of_training();
+  CHECK_THAT(error, Contains("parameter 'dense1.weights'"));
+  CHECK_THAT(error, Contains("out of memory: 5120000000 bytes requested"));
+  CHECK(test_device_bytes_in_use() == before);
+}
