@@ -77,7 +77,8 @@ Mirrored::Mirrored(std::vector<Place> places, MirroredOptions options)
 
 Plan Mirrored::training_plan(const PlanRequest& request) const {
   // A replica alone has nobody to sum with.
-  if (num_replicas_in_sync() == 1 && options_.hook == nullptr) return OneDevice(places().front()).training_plan(request);
+  if (num_replicas_in_sync() == 1 && options_.hook == nullptr)
+    return OneDevice(places().front()).training_plan(request);
   auto plan = empty_plan(request);
   const auto graph = training_graph(request.spec, request.data.fields(), [&](auto values) {
     return options_.hook ? reduce_with_hook(values, options_, num_replicas_in_sync())

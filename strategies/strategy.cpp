@@ -1,12 +1,14 @@
 #include "troupe/strategies/strategy.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/run/batch_feeder.hpp"
 #include "troupe/actors/run/loader.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/graph/passes.hpp"
 #include "troupe/strategies/training/batch_source.hpp"
 
 namespace troupe {
@@ -69,9 +71,16 @@ void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& 
   const auto loader = add_input(plan, request, fields, replica);
   const auto batch_info = static_cast<std::int32_t>(fields.size());
   LowerOptions options{.place = replica.place, .replica = replica.number, .make_collective = make_collective};
+  const auto& device = replica.place.device;
+  const auto optimized = is_host(device) ? std::nullopt : std::optional(optimize_for_device(graph));
+  // Whoever gave the graph knows the collectives of that one.
+  if (optimized && make_collective)
+    options.make_collective = [&](Plan& to, const Node& node) {
+      return make_collective(to, *std::ranges::find(graph.nodes(), node.name, &Node::name));
+    };
   for (std::int32_t i = 0; i < batch_info; ++i) options.inputs[fields[i]] = {loader, i};
   if (graph.sources(kInput).size() > fields.size()) options.inputs[names::kBatchInfo] = {loader, batch_info};
-  const auto outputs = lower(plan, graph, options);
+  const auto outputs = lower(plan, optimized ? *optimized : graph, options);
   add_sink(plan, request, outputs, {loader, batch_info}, replica);
 }
 

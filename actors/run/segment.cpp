@@ -77,8 +77,13 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnCont
   }
 }
 
-const Tensor& Segment::parameter(const ParameterRef& ref) const {
-  return store_->borrowed(ref);
+/// The parameter; if it lies elsewhere, a copy on the device.
+const Tensor& Segment::parameter(const ParameterRef& ref) {
+  const auto& stored = store_->borrowed(ref);
+  if (!own_memory_ || stored.device() == stream_->device()) return stored;
+  auto& copied = parameter_copies_[ref];
+  if (!copied) copied = stored.to(stream_->device());
+  return copied;
 }
 
 std::int64_t Segment::begin_task(std::size_t i, const RunInfo& run, const std::function<void()>& wake) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -150,7 +151,8 @@ class Segment {
   void find_token_parameters(const Plan& plan);
   void note_version(std::int32_t output);
   void refresh_slots(std::int32_t output);
-  const Tensor& parameter(const ParameterRef& ref) const;
+  const Tensor& parameter(const ParameterRef& ref);
+  void refresh_parameter_copies();
   Binding& binding_for(std::int64_t rows);
   Binding make_binding(std::int64_t rows);
   void bind_argument(Binding& binding, std::size_t argument, const ArgumentPlace& place);
@@ -175,6 +177,7 @@ class Segment {
   std::vector<std::vector<std::int64_t>> sent_rows_;  // by output and slot, of what was sent last
   std::vector<std::vector<Tensor>> host_slots_;       // the same for consumers on the host
   std::vector<bool> to_device_;                       // by output: a consumer is on a device
+  std::map<ParameterRef, Tensor> parameter_copies_;   // of those that lie elsewhere, as they were when the run began
   std::optional<Uploads> uploads_;                    // of what comes from elsewhere
   std::optional<CapturedStretches> stretches_;
   CapturedStretches::Key stretch_key_;

@@ -29,7 +29,13 @@ SentTensor Segment::token(std::int32_t output, std::uint32_t slot) {
   return sent(output, slot, slots_[output][slot].view(shape));
 }
 
+/// Whoever updates them does so between the runs in which they are read here.
+void Segment::refresh_parameter_copies() {
+  for (const auto& [ref, copied] : parameter_copies_) copy_and_wait(store_->borrowed(ref), copied);
+}
+
 void Segment::refresh_tokens() {
+  refresh_parameter_copies();
   for (std::size_t output = 0; output < token_parameters_.size(); ++output) {
     const auto& token = token_parameters_[output];
     if (token.version == kNothingSent || token.version == token.counter->updates()) continue;

@@ -8,6 +8,19 @@ namespace {
 
 constexpr std::chrono::minutes kWaitLimit{10};
 
+class FailedEvent final : public Event::State {
+ public:
+  explicit FailedEvent(std::exception_ptr error) : error_(std::move(error)) {}
+
+  bool done() const override { return true; }
+  std::exception_ptr error() const override { return error_; }
+  bool wait_for(std::chrono::nanoseconds) override { return true; }
+  void notify(std::function<void()> callback) override { callback(); }
+
+ private:
+  std::exception_ptr error_;
+};
+
 }  // namespace
 
 void Event::wait() const {
@@ -28,6 +41,10 @@ void Event::notify(std::function<void()> callback) const {
     callback();
   else
     state_->notify(std::move(callback));
+}
+
+Event failed_event(std::exception_ptr error) {
+  return Event(std::make_shared<FailedEvent>(std::move(error)));
 }
 
 void Stream::refuse_capture() const {

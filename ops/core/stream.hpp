@@ -55,6 +55,9 @@ class Event {
   std::shared_ptr<State> state_;
 };
 
+/// An event that is done, with a failure.
+Event failed_event(std::exception_ptr error);
+
 /// Work that a stream has captured instead of running it, to be launched any number of times. It keeps no tensor: what
 /// it works on must stay where it was.
 class CapturedWork {

@@ -1,28 +1,10 @@
-#include <algorithm>
-
 #include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/graph/readers.hpp"
 #include "troupe/ops/graph/rewrite.hpp"
 
 namespace troupe {
 
 namespace {
-
-/// Finds values with a single reader.
-class Readers {
- public:
-  explicit Readers(const Graph& graph) : graph_(graph), readers_(graph.readers()) {}
-
-  /// The index of the only reader of a value, or -1 if there are more or the value is an output of the graph.
-  int only_reader(ValueId value) const {
-    const auto& outputs = graph_.outputs();
-    if (std::any_of(outputs.begin(), outputs.end(), [&](const auto& named) { return named.value == value; })) return -1;
-    return readers_[value].size() == 1 ? readers_[value][0] : -1;
-  }
-
- private:
-  const Graph& graph_;
-  std::vector<std::vector<int>> readers_;
-};
 
 struct Fusion {
   std::vector<ValueId> inputs;

@@ -7,6 +7,7 @@ namespace troupe {
 // Every op's declaration; the file that defines it holds its shape and gradient rules. op_table.cpp lists them.
 extern const OpDef kInput, kParameter, kConstant;
 extern const OpDef kAdd, kSub, kMul, kDiv, kScale, kRelu, kReluGrad;
+extern const OpDef kReluGradBias, kFusedElementwise;
 extern const OpDef kExp, kLog, kSqrt, kRsqrt, kAbs, kAbsGrad, kPow, kClip, kClipGrad;
 extern const OpDef kTanh, kTanhGrad, kSigmoid, kSigmoidGrad, kGelu, kGeluGrad, kSilu, kSiluGrad, kSoftplus;
 extern const OpDef kEqual, kNotEqual, kLess, kLessEqual, kWhere, kCast;
@@ -29,6 +30,7 @@ extern const OpDef kSoftmaxCrossEntropy, kSoftmaxCrossEntropyGrad, kSoftCrossEnt
 extern const OpDef kCountCorrect;
 extern const OpDef kLearningRate, kStepNumber, kTableRate, kGlobalNormFactor;
 extern const OpDef kSgdUpdate, kAdamUpdate, kLambUpdate, kSquaresUpdate;
+extern const OpDef kSgdUpdates, kAdamUpdates, kSquaresUpdates;
 extern const OpDef kAssign, kAccumulation, kAccumulate, kAverage;
 extern const OpDef kAllReduce, kAllGather;
 

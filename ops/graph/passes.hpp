@@ -22,6 +22,20 @@ Graph fuse_batch_norm(const Graph& graph);
 /// All of the above, for a forward graph whose gradient is taken afterwards.
 Graph optimize_forward(const Graph& graph);
 
+/// Updates of one kind with the same attributes, learning rate and so on become one op that updates all their
+/// parameters, unless something reads what they update. Row-sparse ones stay apart.
+Graph merge_updates(const Graph& graph);
+
+/// The gradient of a relu and its sum over all axes but the last, the gradient of a bias, become one op.
+Graph fuse_backward_epilogues(const Graph& graph);
+
+/// Element-wise ops on values of one shape become one op, where nothing else reads the values between them.
+Graph fuse_elementwise(const Graph& graph);
+
+/// The last three, for a whole graph on a device for which every kernel has a price of its own. The results keep their
+/// bits.
+Graph optimize_for_device(const Graph& graph);
+
 /// The same nodes and no outputs.
 Graph without_outputs(const Graph& graph);
 

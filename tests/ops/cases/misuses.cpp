@@ -31,6 +31,8 @@ std::vector<Misuse> elementwise_misuses() {
       {"scale", {i64({4})}, {{"factor", 2.0}}},
       {"relu", {i32({4})}},
       {"relu_grad", {f32({4}), f32({5})}},
+      {"relu_grad_bias", {f32({4}), f32({4})}},
+      {"relu_grad_bias", {f32({4, 2}), f32({4, 3})}},
       {"check_finite", {i32({4})}},
       {"control_dependency", {f32({4})}},
       {"all_finite", {f32({4}), i32({4})}},
@@ -278,7 +280,7 @@ std::vector<Misuse> layer_misuses() {
 std::vector<Misuse> misuses() {
   std::vector<Misuse> all;
   for (const auto part : {elementwise_misuses, math_misuses, moving_misuses, layer_misuses, view_and_reduce_misuses,
-                          product_misuses, loss_and_update_misuses})
+                          product_misuses, loss_and_update_misuses, fused_misuses})
     for (auto& misuse : part()) all.push_back(std::move(misuse));
   return all;
 }

@@ -15,5 +15,7 @@ struct Misuse {
 
 /// At least one for every op of the library.
 std::vector<Misuse> misuses();
+/// Those of ops that do what several others do, a part of the above.
+std::vector<Misuse> fused_misuses();
 
 }  // namespace troupe::ops_test

@@ -88,6 +88,8 @@ std::vector<OpCase> conv_cases();
 std::vector<OpCase> pool_cases();
 std::vector<OpCase> softmax_cases();
 std::vector<OpCase> update_cases();
+std::vector<OpCase> merged_update_cases();
+std::vector<OpCase> fused_cases();
 
 // Inputs that only say what the others need.
 inline CaseInput batch_info(std::int64_t step = 6) {

@@ -4,51 +4,11 @@
 #include <set>
 
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/ops/cases/case_runner.hpp"
+#include "troupe/tests/ops/cases/check_case.hpp"
 
 namespace troupe::ops_test {
 
 namespace {
-
-// What lies in between was rounded to float32 several times.
-constexpr double kGradientTolerance = 1e-5;
-
-bool has_gradient(const OpCase& op_case) {
-  return op_case.reference.backward != nullptr;
-}
-
-void check_close(const Arrays& got, const Arrays& want, double tolerance) {
-  REQUIRE(got.size() == want.size());
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    INFO("result " << i << " of sizes " << to_string(Shape(got[i].sizes)));
-    CHECK(got[i].sizes == want[i].sizes);
-    CHECK(distance(got[i], want[i]) <= tolerance);
-  }
-}
-
-/// The gradients of the inputs that get one.
-Arrays wanted_gradients(const OpCase& op_case, const Arrays& inputs, const Array& dy) {
-  const auto all = op_case.reference.backward(inputs, dy);
-  Arrays wanted;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (op_case.inputs[i].differentiable) wanted.push_back(all[i]);
-  return wanted;
-}
-
-void check_forward(const OpCase& op_case, std::int64_t rows) {
-  const auto inputs = draw_inputs(op_case, rows);
-  const auto result = run_case(case_graph(op_case), "y", inputs, {}, rows);
-  check_close(result.outputs(), op_case.reference.forward(inputs), op_case.tolerance);
-  CHECK(result.repeats);
-}
-
-void check_gradient(const OpCase& op_case, std::int64_t rows) {
-  const auto inputs = draw_inputs(op_case, rows);
-  const auto dy = draw_weights(op_case.reference.forward(inputs)[0].sizes);
-  const auto result = run_case(case_gradient_graph(op_case), "dx", inputs, dy, rows);
-  check_close(result.outputs(), wanted_gradients(op_case, inputs, dy), kGradientTolerance);
-  CHECK(result.repeats);
-}
 
 double loss_of(const OpCase& op_case, const Arrays& inputs, const Array& dy) {
   const auto y = op_case.reference.forward(inputs)[0];

@@ -88,6 +88,8 @@ void check_graph(std::uint64_t seed) {
     check_gradient(random, static_cast<std::size_t>(std::stoi(graph.outputs()[i].name.substr(2))), outputs[i]);
   const auto on_device = run(random, graph, testing::test_device());
   CHECK(std::ranges::equal(on_device.tensors, result.tensors, same_bits));
+  const auto optimized = run(random, optimize_for_device(graph), Device{});
+  CHECK(std::ranges::equal(optimized.tensors, result.tensors, same_bits));
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+#include "troupe/ops/fused_elementwise.hpp"
+
+#include "troupe/ops/cpu/elements.hpp"
+#include "troupe/ops/cpu/kernels.hpp"
+
+namespace troupe::cpu {
+
+namespace {
+
+/// Runs the kernels of the single ops one after the other. Graphs for the CPU are not fused, so only their bits matter.
+class FusedKernel final : public Kernel {
+ public:
+  explicit FusedKernel(const OpCall& call) : inputs_(call.inputs.size()) {
+    auto infos = call.inputs;
+    for (const auto& step : Formula::from(call.attributes).steps) {
+      const OpCall single{&op_of(step.op), step.attributes(), operands_of<TensorInfo>(step, infos), call.outputs};
+      steps_.push_back({step, make_kernel(single, Device{})});
+      infos.push_back(call.outputs[0]);
+    }
+    for (std::size_t i = 0; i + 1 < steps_.size(); ++i)
+      results_.emplace_back(call.outputs[0].shape, call.outputs[0].dtype);
+  }
+
+  void run(const KernelContext& context, Inputs inputs, Outputs outputs) override {
+    values_.assign(inputs.begin(), inputs.end());
+    values_.insert(values_.end(), results_.begin(), results_.end());
+    values_.push_back(outputs[0]);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto operands = operands_of<Tensor>(steps_[i].step, values_);
+      steps_[i].kernel->run(context, operands, std::span(values_).subspan(inputs_ + i, 1));
+    }
+    values_.clear();
+  }
+
+ private:
+  struct Step {
+    FormulaStep step;
+    std::unique_ptr<Kernel> kernel;
+  };
+
+  template <class T>
+  static std::vector<T> operands_of(const FormulaStep& step, const std::vector<T>& values) {
+    std::vector<T> operands{values[static_cast<std::size_t>(step.operands[0])]};
+    if (step.has_two_operands()) operands.push_back(values[static_cast<std::size_t>(step.operands[1])]);
+    return operands;
+  }
+
+  std::size_t inputs_;
+  std::vector<Step> steps_;
+  /// Of all steps but the last.
+  std::vector<Tensor> results_;
+  // Of one run: kept for the next.
+  std::vector<Tensor> values_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_fused_elementwise(const OpCall& call) {
+  return std::make_unique<FusedKernel>(call);
+}
+
+}  // namespace troupe::cpu

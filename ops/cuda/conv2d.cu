@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <memory>
+
+#include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/ops/core/memory_pool.hpp"
+#include "troupe/ops/cuda/column_sums.cuh"
+#include "troupe/ops/cuda/columns.cuh"
+#include "troupe/ops/cuda/grouped_conv2d.cuh"
+#include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/product.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// Images whose columns are made at a time take at most so many bytes.
+constexpr std::int64_t kMostColumnBytes = std::int64_t{256} << 20;
+
+std::size_t bytes_of_floats(std::int64_t count) {
+  return MemoryPool::rounded(static_cast<std::size_t>(count) * sizeof(float));
+}
+
+/// The rows of a batch in chunks of equal size and a smaller last one.
+struct Chunks {
+  std::int64_t rows, chunk;
+
+  explicit Chunks(const Convolution& shape)
+      : rows(shape.rows), chunk(std::clamp<std::int64_t>(kMostColumnBytes / bytes_of_row(shape), 1, shape.rows)) {}
+
+  static std::int64_t bytes_of_row(const Convolution& shape) {
+    return shape.pixels_of_row() * shape.window() * static_cast<std::int64_t>(sizeof(float));
+  }
+  std::int64_t last() const { return rows % chunk; }
+  /// Calls visit(first row, rows) for each.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (std::int64_t first = 0; first < rows; first += chunk) visit(first, std::min(chunk, rows - first));
+  }
+};
+
+/// Products of one kind for all chunks: those of the chunk size, and of the last one.
+class ChunkProducts {
+ public:
+  /// `shape_of(rows, first)` describes the product of a chunk.
+  template <class ShapeOf>
+  ChunkProducts(const Chunks& chunks, ShapeOf shape_of) {
+    first_ = std::make_unique<Product>(shape_of(chunks.chunk, true));
+    if (chunks.chunk < chunks.rows) next_ = std::make_unique<Product>(shape_of(chunks.chunk, false));
+    if (chunks.last() > 0) last_ = std::make_unique<Product>(shape_of(chunks.last(), false));
+    chunk_ = chunks.chunk;
+  }
+
+  std::size_t workspace_bytes() const {
+    std::size_t bytes = 0;
+    for (const auto* product : {first_.get(), next_.get(), last_.get()})
+      if (product != nullptr) bytes = std::max(bytes, product->workspace_bytes());
+    return bytes;
+  }
+  const Product& of(std::int64_t first, std::int64_t rows) const {
+    if (rows < chunk_) return *last_;
+    return first == 0 ? *first_ : *next_;
+  }
+
+ private:
+  std::int64_t chunk_ = 0;
+  std::unique_ptr<Product> first_, next_, last_;
+};
+
+ProductShape product_of(std::int64_t m, std::int64_t n, std::int64_t k) {
+  ProductShape shape;
+  shape.m = m;
+  shape.n = n;
+  shape.k = k;
+  shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
+  return shape;
+}
+
+/// y = columns(x) weights.
+class ColumnsForward {
+ public:
+  ColumnsForward(const Convolution& shape, bool has_bias, bool relu)
+      : shape_(shape), chunks_(shape), products_(chunks_, [&](std::int64_t rows, bool) {
+          auto product = product_of(rows * shape.pixels_of_row(), shape.filters, shape.window());
+          if (has_bias) product.epilogue = relu ? Epilogue::relu_bias : Epilogue::bias;
+          if (!has_bias && relu) product.epilogue = Epilogue::relu;
+          return product;
+        }) {}
+
+  std::size_t scratch_bytes() const {
+    const auto columns = shape_.is_pointwise() ? 0 : chunks_.chunk * shape_.pixels_of_row() * shape_.window();
+    return bytes_of_floats(columns) + products_.workspace_bytes();
+  }
+
+  void run(const Launch& where, const float* x, const float* weights, const float* bias, float* y) const {
+    auto* columns = reinterpret_cast<float*>(where.scratch);
+    const auto of_row = shape_.pixels_of_row() * shape_.window();
+    auto* workspace = where.scratch + (shape_.is_pointwise() ? 0 : bytes_of_floats(chunks_.chunk * of_row));
+    chunks_.for_each([&](std::int64_t first, std::int64_t rows) {
+      const auto* from = x + first * shape_.height * shape_.width * shape_.channels;
+      if (!shape_.is_pointwise()) for_each(where, rows * of_row, GatherColumns(shape_, rows, from, columns));
+      products_.of(first, rows)
+          .run(where.stream, shape_.is_pointwise() ? from : columns, weights, bias,
+               y + first * shape_.pixels_of_row() * shape_.filters, workspace);
+    });
+  }
+
+ private:
+  Convolution shape_;
+  Chunks chunks_;
+  ChunkProducts products_;
+};
+
+/// The gradient of the columns is dy weights'; each element of dx is the sum of its copies in them.
+class ColumnsGradData {
+ public:
+  explicit ColumnsGradData(const Convolution& shape)
+      : shape_(shape), chunks_(shape), products_(chunks_, [&](std::int64_t rows, bool) {
+          auto product = product_of(rows * shape.pixels_of_row(), shape.window(), shape.filters);
+          product.transpose_b = true;
+          return product;
+        }) {}
+
+  std::size_t scratch_bytes() const {
+    return bytes_of_floats(chunks_.chunk * shape_.pixels_of_row() * shape_.window()) + products_.workspace_bytes();
+  }
+
+  void run(const Launch& where, const float* dy, const float* weights, float* dx) const {
+    auto* columns = reinterpret_cast<float*>(where.scratch);
+    auto* workspace = where.scratch + scratch_bytes() - products_.workspace_bytes();
+    const auto of_row = shape_.height * shape_.width * shape_.channels;
+    chunks_.for_each([&](std::int64_t first, std::int64_t rows) {
+      products_.of(first, rows)
+          .run(where.stream, dy + first * shape_.pixels_of_row() * shape_.filters, weights, nullptr, columns,
+               workspace);
+      for_each(where, rows * of_row, SumColumns(shape_, rows, columns, dx + first * of_row));
+    });
+  }
+
+ private:
+  Convolution shape_;
+  Chunks chunks_;
+  ChunkProducts products_;
+};
+
+/// The gradient of the weights is columns(x)' dy.
+class ColumnsGradWeights {
+ public:
+  explicit ColumnsGradWeights(const Convolution& shape)
+      : shape_(shape), chunks_(shape), products_(chunks_, [&](std::int64_t rows, bool first) {
+          auto product = product_of(shape.window(), shape.filters, rows * shape.pixels_of_row());
+          product.transpose_a = true;
+          product.adds = !first;
+          return product;
+        }) {}
+
+  std::size_t scratch_bytes() const {
+    return bytes_of_floats(chunks_.chunk * shape_.pixels_of_row() * shape_.window()) + products_.workspace_bytes();
+  }
+
+  void run(const Launch& where, const float* x, const float* dy, float* dweights) const {
+    auto* columns = reinterpret_cast<float*>(where.scratch);
+    auto* workspace = where.scratch + scratch_bytes() - products_.workspace_bytes();
+    const auto of_row = shape_.pixels_of_row() * shape_.window();
+    chunks_.for_each([&](std::int64_t first, std::int64_t rows) {
+      const auto* from = x + first * shape_.height * shape_.width * shape_.channels;
+      for_each(where, rows * of_row, GatherColumns(shape_, rows, from, columns));
+      products_.of(first, rows)
+          .run(where.stream, columns, dy + first * shape_.pixels_of_row() * shape_.filters, nullptr, dweights,
+               workspace);
+    });
+  }
+
+ private:
+  Convolution shape_;
+  Chunks chunks_;
+  ChunkProducts products_;
+};
+
+const float* optional_floats(Inputs in, std::size_t i) {
+  return in.size() > i ? floats(in[i]) : nullptr;
+}
+
+std::unique_ptr<Kernel> make_grouped_forward(const OpCall& call, const Convolution& shape) {
+  const Split place(shape.y_height, shape.y_width, shape.filters, call.outputs[0].shape.elements());
+  return cuda_kernel(call,
+                     [shape, place, relu = call.attributes.flag("relu")](const Launch& where, Inputs in, Outputs out) {
+                       for_each(where, out[0].elements(),
+                                GroupedForward{shape, place, floats(in[0]), floats(in[1]), optional_floats(in, 2),
+                                               mutable_floats(out[0]), relu});
+                     });
+}
+
+/// What makes the gradient of the bias, if there is one: the sum of dy over all pixels.
+struct BiasGradient {
+  std::int64_t filters;
+  ColumnSums<> sums;
+  bool wanted;
+
+  BiasGradient(const Convolution& shape, bool has_bias)
+      : filters(shape.filters), sums(shape.rows * shape.pixels_of_row(), shape.filters), wanted(has_bias) {}
+
+  std::size_t scratch_bytes() const { return wanted ? sums.scratch_bytes() : 0; }
+  void run(const Launch& where, Inputs in, Outputs out) const {
+    if (wanted)
+      sums.run(where, where.scratch, ElementTerms{floats(in[1]), filters},
+               StoreColumn<>{mutable_floats(out[1]), filters});
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
+  const Convolution shape(call.attributes, call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape);
+  if (shape.groups > 1) return make_grouped_forward(call, shape);
+  const auto forward =
+      std::make_shared<const ColumnsForward>(shape, call.inputs.size() == 3, call.attributes.flag("relu"));
+  return cuda_kernel(
+      call,
+      [forward](const Launch& where, Inputs in, Outputs out) {
+        forward->run(where, floats(in[0]), floats(in[1]), optional_floats(in, 2), mutable_floats(out[0]));
+      },
+      forward->scratch_bytes());
+}
+
+std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
+  const Convolution shape(call.attributes, call.outputs[0].shape, call.inputs[1].shape, call.inputs[0].shape);
+  if (shape.groups > 1) {
+    const Split place(shape.height, shape.width, shape.channels, call.outputs[0].shape.elements());
+    return cuda_kernel(call, [shape, place](const Launch& where, Inputs in, Outputs out) {
+      for_each(where, out[0].elements(),
+               GroupedGradData{shape, place, floats(in[0]), floats(in[1]), mutable_floats(out[0])});
+    });
+  }
+  const auto backward = std::make_shared<const ColumnsGradData>(shape);
+  return cuda_kernel(
+      call,
+      [backward](const Launch& where, Inputs in, Outputs out) {
+        backward->run(where, floats(in[0]), floats(in[1]), mutable_floats(out[0]));
+      },
+      backward->scratch_bytes());
+}
+
+std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
+  const Convolution shape(call.attributes, call.inputs[0].shape, call.outputs[0].shape, call.inputs[1].shape);
+  const BiasGradient bias(shape, call.attributes.flag("bias"));
+  if (shape.groups > 1) {
+    const Split place(shape.kernel_width, shape.channels / shape.groups, shape.filters,
+                      call.outputs[0].shape.elements());
+    return cuda_kernel(
+        call,
+        [shape, place, bias](const Launch& where, Inputs in, Outputs out) {
+          for_each(where, out[0].elements(),
+                   GroupedGradWeights{shape, place, floats(in[0]), floats(in[1]), mutable_floats(out[0])});
+          bias.run(where, in, out);
+        },
+        bias.scratch_bytes());
+  }
+  const auto backward = std::make_shared<const ColumnsGradWeights>(shape);
+  return cuda_kernel(
+      call,
+      [backward, bias](const Launch& where, Inputs in, Outputs out) {
+        backward->run(where, floats(in[0]), floats(in[1]), mutable_floats(out[0]));
+        bias.run(where, in, out);
+      },
+      std::max(backward->scratch_bytes(), bias.scratch_bytes()));
+}
+
+}  // namespace troupe::cuda

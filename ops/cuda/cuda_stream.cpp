@@ -1,0 +1,157 @@
+#include "troupe/ops/cuda/cuda_stream.hpp"
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+class CudaGraph final : public CapturedWork {
+ public:
+  /// Takes the graph over.
+  CudaGraph(cudaGraph_t graph, std::shared_ptr<const InvalidValueNote> note) : note_(std::move(note)) {
+    const auto status = cudaGraphInstantiate(&executable_, graph, 0);
+    (void)cudaGraphDestroy(graph);
+    check(status, "instantiating captured work");
+  }
+  // Work in flight goes on: CUDA frees the graph after it.
+  ~CudaGraph() override { (void)cudaGraphExecDestroy(executable_); }
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+
+  cudaGraphExec_t executable() const { return executable_; }
+
+ private:
+  std::shared_ptr<const InvalidValueNote> note_;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+}  // namespace
+
+CudaStream::CudaStream(Device device)
+    : Stream(device), state_(device_state(device)), recent_ops_(std::make_shared<RecentOps>()) {
+  const CurrentDevice current(device.index);
+  note_ = std::make_shared<InvalidValueNote>();
+  check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "making a stream");
+  state_.add(*this);
+}
+
+CudaStream::~CudaStream() {
+  state_.remove(*this);
+  // Its kernels may still write there.
+  last_launched().notify([note = note_] {});
+  (void)cudaStreamDestroy(handle_);
+}
+
+/// Calls that take a stream want its device to be the thread's current one. Threads hardly ever change devices.
+void CudaStream::use_device() const {
+  thread_local int current = -1;
+  if (current == device().index) return;
+  check(cudaSetDevice(device().index), "using " + to_string(device()));
+  current = device().index;
+}
+
+/// The exception that is being handled, with the ops that may be to blame: a kernel's fault is told by later calls.
+std::exception_ptr CudaStream::failure_now() const noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return std::make_exception_ptr(
+        Error("cuda", "after the ops " + recent_ops_->names(0, recent_ops_->count()) + ": " + error.what()));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+Event CudaStream::record_in(EventPool& pool) noexcept {
+  if (failure_ != nullptr) return failed_event(failure_);
+  try {
+    return Event(std::make_shared<CudaEvent>(pool, handle_, WorkBefore{note_, recent_ops_, recent_ops_->count()}));
+  } catch (...) {
+    return failed_event(failure_now());
+  }
+}
+
+/// Makes calls of CUDA unless something has failed before.
+template <class Call>
+void CudaStream::attempt(Call call) noexcept {
+  if (failure_ != nullptr) return;
+  try {
+    use_device();
+    call();
+  } catch (...) {
+    failure_ = failure_now();
+  }
+}
+
+Event CudaStream::record() {
+  return record_in(state_.events());
+}
+
+Event CudaStream::record_with_time() {
+  return record_in(state_.timed_events());
+}
+
+Event CudaStream::last_launched() {
+  std::lock_guard lock(capture_mutex_);
+  return capturing_ ? before_capture_ : record_in(state_.events());
+}
+
+void CudaStream::wait(const Event& event) {
+  if (event.state() == nullptr) return;
+  const auto* recorded = dynamic_cast<const CudaEvent*>(event.state().get());
+  if (recorded == nullptr) {
+    // An event of another kind of device: CUDA cannot wait for it.
+    attempt([&] { event.wait(); });
+  } else if (recorded->stream() != handle_) {
+    attempt([&] { check(cudaStreamWaitEvent(handle_, recorded->handle(), 0), "waiting for an event"); });
+  }
+}
+
+void CudaStream::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  attempt([&] {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_), "copying " + std::to_string(bytes) + " bytes");
+  });
+}
+
+void CudaStream::zero(std::byte* memory, std::size_t bytes) {
+  if (bytes == 0) return;
+  attempt([&] { check(cudaMemsetAsync(memory, 0, bytes, handle_), "zeroing " + std::to_string(bytes) + " bytes"); });
+}
+
+void CudaStream::begin_capture() {
+  use_device();
+  std::lock_guard lock(capture_mutex_);
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  before_capture_ = record_in(state_.events());
+  check(cudaStreamBeginCapture(handle_, cudaStreamCaptureModeThreadLocal), "beginning to capture");
+  capturing_ = true;
+}
+
+std::shared_ptr<CapturedWork> CudaStream::end_capture() {
+  cudaGraph_t graph = nullptr;
+  {
+    std::lock_guard lock(capture_mutex_);
+    const auto status = cudaStreamEndCapture(handle_, &graph);
+    capturing_ = false;
+    before_capture_ = {};
+    check(status, "capturing");
+  }
+  return std::make_shared<CudaGraph>(graph, note_);
+}
+
+void CudaStream::launch(const CapturedWork& work) {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  use_device();
+  const auto& graph = static_cast<const CudaGraph&>(work);
+  check(cudaGraphLaunch(graph.executable(), handle_), "launching captured work");
+}
+
+void CudaStream::note_launch(const char* op) {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  use_device();
+  recent_ops_->add(op);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,49 @@
+#include "troupe/ops/cuda/broadcast.cuh"
+#include "troupe/ops/cuda/functors.cuh"
+#include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/map.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+struct Stretch {
+  Walk<1> walk;
+  const float* x;
+  float* y;
+  __device__ void operator()(std::int64_t i) const { y[i] = x[walk.find(i)]; }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_add(const OpCall& call) {
+  return broadcast_two<float, float>(call, Add{});
+}
+std::unique_ptr<Kernel> make_sub(const OpCall& call) {
+  return broadcast_two<float, float>(call, Subtract{});
+}
+std::unique_ptr<Kernel> make_mul(const OpCall& call) {
+  return broadcast_two<float, float>(call, Multiply{});
+}
+std::unique_ptr<Kernel> make_div(const OpCall& call) {
+  return broadcast_two<float, float>(call, Divide{});
+}
+
+// Of the second input only the shape counts: its dtype may be any.
+std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
+  return cuda_kernel(call, [walk = broadcast_walk<1>(call)](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(), Stretch{walk, floats(in[0]), mutable_floats(out[0])});
+  });
+}
+
+std::unique_ptr<Kernel> make_scale(const OpCall& call) {
+  return map_one(call, Scale{static_cast<float>(call.attributes.number("factor"))});
+}
+std::unique_ptr<Kernel> make_relu(const OpCall& call) {
+  return map_one(call, Relu{});
+}
+std::unique_ptr<Kernel> make_relu_grad(const OpCall& call) {
+  return map_two(call, ReluGrad{});
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,105 @@
+#include "troupe/ops/cuda/event.hpp"
+
+#include <thread>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// So long a thread that waits looks without a pause, then it rests between looks.
+constexpr std::chrono::microseconds kBusy{50}, kRest{20};
+
+}  // namespace
+
+cudaEvent_t EventPool::take() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      auto* event = spare_.back();
+      spare_.pop_back();
+      return event;
+    }
+  }
+  const CurrentDevice current(device_);
+  cudaEvent_t event = nullptr;
+  const auto flags = times_ == Times::with ? cudaEventDefault : cudaEventDisableTiming;
+  check(cudaEventCreateWithFlags(&event, flags), "making an event");
+  return event;
+}
+
+void EventPool::give_back(cudaEvent_t event) noexcept {
+  std::lock_guard lock(mutex_);
+  try {
+    spare_.push_back(event);
+  } catch (const std::bad_alloc&) {
+    (void)cudaEventDestroy(event);
+  }
+}
+
+CudaEvent::CudaEvent(EventPool& pool, cudaStream_t stream, WorkBefore work)
+    : pool_(pool), stream_(stream), work_(std::move(work)), event_(pool.take()) {
+  const auto status = cudaEventRecord(event_, stream);
+  if (status == cudaSuccess) return;
+  pool_.give_back(event_);
+  check(status, "recording an event");
+}
+
+CudaEvent::~CudaEvent() {
+  pool_.give_back(event_);
+}
+
+bool CudaEvent::done() const {
+  const auto status = cudaEventQuery(event_);
+  // Asking is no fault of the next call.
+  if (status == cudaErrorNotReady) (void)cudaGetLastError();
+  return status != cudaErrorNotReady;
+}
+
+std::exception_ptr CudaEvent::error() const {
+  try {
+    if (const auto status = cudaEventQuery(event_); status != cudaSuccess && status != cudaErrorNotReady) {
+      (void)cudaGetLastError();
+      const auto names = work_.ops->names(0, work_.launched);
+      throw Error("cuda", "a kernel failed, one of the last ops launched (" + names + "): " + text_of(status));
+    }
+    work_.invalid_values->check();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+bool CudaEvent::wait_for(std::chrono::nanoseconds limit) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (!done()) {
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited >= limit) return false;
+    if (waited > kBusy) std::this_thread::sleep_for(kRest);
+  }
+  return true;
+}
+
+void CudaEvent::notify(std::function<void()> callback) {
+  if (done()) return callback();
+  // The poller holds the event until then.
+  event_poller().watch(shared_from_this(), std::move(callback));
+}
+
+std::optional<std::chrono::nanoseconds> CudaEvent::time_since(const State& earlier) const {
+  const auto* before = dynamic_cast<const CudaEvent*>(&earlier);
+  float milliseconds = 0.0F;
+  if (before == nullptr || cudaEventElapsedTime(&milliseconds, before->event_, event_) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return std::nullopt;
+  }
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
+}
+
+EventPoller& event_poller() {
+  static auto& poller = *new EventPoller;
+  return poller;
+}
+
+}  // namespace troupe::cuda

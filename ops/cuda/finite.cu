@@ -1,0 +1,66 @@
+#include "troupe/ops/cuda/functions.cuh"
+#include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/map.cuh"
+#include "troupe/ops/cuda/tensor_list.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+struct SetOne {
+  float* y;
+  __device__ void operator()(std::int64_t) const { *y = 1.0F; }
+};
+
+/// Looks at a part of the tensor with its number blockIdx.y, and sets the result to 0 if an element is not finite.
+__global__ void __launch_bounds__(kBlock) find_not_finite_kernel(TensorList list, float* finite) {
+  const auto* x = list.data[blockIdx.y];
+  const auto n = list.elements[blockIdx.y];
+  int found = 0;
+  for (auto i = first_element(); i < n; i += element_stride()) found |= is_finite(x[i]) ? 0 : 1;
+  if (__syncthreads_or(found) != 0 && threadIdx.x == 0) atomicExch(finite, 0.0F);
+}
+
+struct AtLeast {
+  float threshold;
+  __device__ float operator()(float x) const { return x >= threshold ? 1.0F : 0.0F; }
+};
+
+struct CheckFinite {
+  InvalidReport invalid;
+  __device__ float operator()(float x) const {
+    if (!is_finite(x)) invalid.not_finite(x);
+    return x;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_all_finite(const OpCall& call) {
+  return cuda_kernel(call, [blocks = blocks_for_each(call.inputs)](const Launch& where, Inputs in, Outputs out) {
+    auto* finite = mutable_floats(out[0]);
+    for_each(where, 1, SetOne{finite});
+    for_each_list(in, [&](const TensorList& list, unsigned tensors, unsigned) {
+      launch(where, dim3(blocks, tensors), kBlock, find_not_finite_kernel, list, finite);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_at_least(const OpCall& call) {
+  return map_one(call, AtLeast{static_cast<float>(call.attributes.number("threshold"))});
+}
+
+std::unique_ptr<Kernel> make_check_finite(const OpCall& call) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(), MapOne<CheckFinite>{{where.invalid}, floats(in[0]), mutable_floats(out[0])});
+  });
+}
+
+std::unique_ptr<Kernel> make_control_dependency(const OpCall& call) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    check(cudaMemcpyAsync(out[0].address(), in[0].address(), in[0].bytes(), cudaMemcpyDeviceToDevice, where.stream),
+          "control_dependency");
+  });
+}
+
+}  // namespace troupe::cuda

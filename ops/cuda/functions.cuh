@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cfloat>
+
+namespace troupe::cuda {
+
+// Functions of one number.
+
+__device__ inline bool is_finite(float x) {
+  return fabsf(x) <= FLT_MAX;
+}
+
+__device__ inline float sigmoid_of(float x) {
+  return 1.0F / (1.0F + expf(-x));
+}
+
+/// log(1 + exp(x)), which neither overflows nor loses the digits of a small result.
+__device__ inline float softplus_of(float x) {
+  return (x < 0.0F ? 0.0F : x) + log1pf(expf(-fabsf(x)));
+}
+
+/// The standard normal distribution: the probability of less than x, and the density at x.
+__device__ inline float normal_probability(float x) {
+  constexpr float kInverseSqrt2 = 0.70710678F;
+  return 0.5F * erfcf(-x * kInverseSqrt2);
+}
+__device__ inline float normal_density(float x) {
+  constexpr float kInverseSqrt2Pi = 0.39894228F;
+  return kInverseSqrt2Pi * expf(-0.5F * x * x);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,142 @@
+#include <bit>
+
+#include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/rows.cuh"
+#include "troupe/ops/cuda/sort.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// Indices int32 or int64, all of which should be below `bound`.
+struct Indices {
+  InvalidReport invalid;
+  const std::int32_t* narrow;
+  const std::int64_t* wide;
+  std::int64_t bound;
+
+  Indices(const Launch& where, const Tensor& indices, std::int64_t rows)
+      : invalid(where.invalid),
+        narrow(indices.dtype() == DType::int32 ? data_of<std::int32_t>(indices) : nullptr),
+        wide(indices.dtype() == DType::int32 ? nullptr : data_of<std::int64_t>(indices)),
+        bound(rows) {}
+
+  /// Index number i, or -1 if it is out of range, which is noted if `reporting`.
+  __device__ std::int64_t at(std::int64_t i, bool reporting) const {
+    const std::int64_t index = narrow != nullptr ? narrow[i] : wide[i];
+    if (index >= 0 && index < bound) return index;
+    if (reporting) invalid.index(i, index, bound);
+    return -1;
+  }
+};
+
+struct GatherRow {
+  Indices indices;
+  std::int64_t width;
+  const float* table;
+  float* y;
+
+  template <class Threads>
+  __device__ void operator()(Threads threads, std::int64_t i) const {
+    const auto row = indices.at(i, threads.lane() == 0);
+    for (std::int64_t j = threads.lane(); j < width; j += Threads::kCount)
+      y[i * width + j] = row >= 0 ? table[row * width + j] : 0.0F;
+  }
+};
+
+struct OneHotRow {
+  Indices indices;
+  float* y;
+
+  template <class Threads>
+  __device__ void operator()(Threads threads, std::int64_t i) const {
+    const auto index = indices.at(i, threads.lane() == 0);
+    for (std::int64_t j = threads.lane(); j < indices.bound; j += Threads::kCount)
+      y[i * indices.bound + j] = j == index ? 1.0F : 0.0F;
+  }
+};
+
+/// The indices with their places, to be sorted. One out of range becomes the bound, behind all others.
+struct MakePair {
+  Indices indices;
+  std::uint32_t* keys;
+  std::int32_t* places;
+  __device__ void operator()(std::int64_t i) const {
+    const auto index = indices.at(i, true);
+    keys[i] = static_cast<std::uint32_t>(index >= 0 ? index : indices.bound);
+    places[i] = static_cast<std::int32_t>(i);
+  }
+};
+
+/// A row of the result is the sum of the values whose index it is, in their order.
+struct ScatterRow {
+  std::int64_t count, width;
+  const std::uint32_t* keys;
+  const std::int32_t* places;
+  const float* x;
+  float* y;
+
+  /// The first pair whose key is not below that.
+  __device__ std::int64_t first_of(std::int64_t key) const {
+    std::int64_t begin = 0, end = count;
+    while (begin < end) {
+      const auto middle = (begin + end) / 2;
+      if (keys[middle] < key)
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    return begin;
+  }
+
+  template <class Threads>
+  __device__ void operator()(Threads threads, std::int64_t row) const {
+    const auto begin = first_of(row);
+    auto end = begin;
+    while (end < count && keys[end] == row && end < begin + 4) ++end;
+    if (end == begin + 4) end = first_of(row + 1);
+    for (std::int64_t j = threads.lane(); j < width; j += Threads::kCount) {
+      float sum = 0.0F;
+      for (auto i = begin; i < end; ++i) sum += x[places[i] * width + j];
+      y[row * width + j] = sum;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_gather(const OpCall& call) {
+  const auto& table = call.inputs[0].shape;
+  return cuda_kernel(call,
+                     [rows = table[0], width = table.row_elements()](const Launch& where, Inputs in, Outputs out) {
+                       for_each_row(where, in[1].elements(), width,
+                                    GatherRow{{where, in[1], rows}, width, floats(in[0]), mutable_floats(out[0])});
+                     });
+}
+
+std::unique_ptr<Kernel> make_one_hot(const OpCall& call) {
+  return cuda_kernel(call, [classes = call.attributes.integer("classes")](const Launch& where, Inputs in, Outputs out) {
+    for_each_row(where, in[0].elements(), classes, OneHotRow{{where, in[0], classes}, mutable_floats(out[0])});
+  });
+}
+
+std::unique_ptr<Kernel> make_scatter_add(const OpCall& call) {
+  const auto rows = call.outputs[0].shape[0], width = call.outputs[0].shape.row_elements();
+  const auto count = call.inputs[1].shape.elements();
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  if (rows >= kMost || count >= kMost) throw Error("scatter_add", "more than 2^31 rows or indices");
+  const PairSort sort(count, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(rows))));
+  return cuda_kernel(
+      call,
+      [=](const Launch& where, Inputs in, Outputs out) {
+        for_each(where, count, MakePair{{where, in[1], rows}, sort.keys(where.scratch), sort.places(where.scratch)});
+        sort.run(where, where.scratch);
+        for_each_row(where, rows, width,
+                     ScatterRow{count, width, sort.sorted_keys(where.scratch), sort.sorted_places(where.scratch),
+                                floats(in[0]), mutable_floats(out[0])});
+      },
+      sort.scratch_bytes());
+}
+
+}  // namespace troupe::cuda

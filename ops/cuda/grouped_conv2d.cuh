@@ -1,0 +1,88 @@
+#pragma once
+
+#include "troupe/ops/cuda/convolution.cuh"
+#include "troupe/ops/cuda/cuda_kernel.hpp"
+
+namespace troupe::cuda {
+
+/// y of a convolution in groups, an element at a time.
+struct GroupedForward {
+  Convolution shape;
+  Split place;
+  const float *x, *weights, *bias;
+  float* y;
+  bool relu;
+
+  __device__ void operator()(std::int64_t i) const {
+    std::int64_t row, h, w, filter;
+    place(i, row, h, w, filter);
+    const auto channels = shape.channels / shape.groups;
+    const auto first = filter / (shape.filters / shape.groups) * channels;
+    float sum = 0.0F;
+    for (std::int64_t ky = 0; ky < shape.kernel_height; ++ky)
+      for (std::int64_t kx = 0; kx < shape.kernel_width; ++kx) {
+        const auto xh = h * shape.stride + ky - shape.padding, xw = w * shape.stride + kx - shape.padding;
+        if (xh < 0 || xh >= shape.height || xw < 0 || xw >= shape.width) continue;
+        const auto* from = x + ((row * shape.height + xh) * shape.width + xw) * shape.channels + first;
+        const auto* factor = weights + (ky * shape.kernel_width + kx) * channels * shape.filters + filter;
+        for (std::int64_t c = 0; c < channels; ++c) sum += from[c] * factor[c * shape.filters];
+      }
+    if (bias != nullptr) sum += bias[filter];
+    y[i] = relu && sum < 0.0F ? 0.0F : sum;
+  }
+};
+
+/// The gradient of x, an element at a time.
+struct GroupedGradData {
+  Convolution shape;
+  Split place;
+  const float *dy, *weights;
+  float* dx;
+
+  __device__ void operator()(std::int64_t i) const {
+    std::int64_t row, h, w, channel;
+    place(i, row, h, w, channel);
+    const auto channels = shape.channels / shape.groups, filters = shape.filters / shape.groups;
+    const auto first = channel / channels * filters;
+    float sum = 0.0F;
+    for (std::int64_t ky = 0; ky < shape.kernel_height; ++ky)
+      for (std::int64_t kx = 0; kx < shape.kernel_width; ++kx) {
+        const auto ph = h + shape.padding - ky, pw = w + shape.padding - kx;
+        if (ph < 0 || pw < 0 || ph % shape.stride != 0 || pw % shape.stride != 0) continue;
+        const auto yh = ph / shape.stride, yw = pw / shape.stride;
+        if (yh >= shape.y_height || yw >= shape.y_width) continue;
+        const auto* from = dy + ((row * shape.y_height + yh) * shape.y_width + yw) * shape.filters + first;
+        const auto* factor =
+            weights + ((ky * shape.kernel_width + kx) * channels + channel % channels) * shape.filters + first;
+        for (std::int64_t f = 0; f < filters; ++f) sum += from[f] * factor[f];
+      }
+    dx[i] = sum;
+  }
+};
+
+/// The gradient of the weights, an element at a time.
+struct GroupedGradWeights {
+  Convolution shape;
+  Split place;
+  const float *x, *dy;
+  float* dweights;
+
+  __device__ void operator()(std::int64_t i) const {
+    std::int64_t ky, kx, c, filter;
+    place(i, ky, kx, c, filter);
+    const auto channels = shape.channels / shape.groups;
+    const auto channel = filter / (shape.filters / shape.groups) * channels + c;
+    float sum = 0.0F;
+    for (std::int64_t row = 0; row < shape.rows; ++row)
+      for (std::int64_t h = 0; h < shape.y_height; ++h)
+        for (std::int64_t w = 0; w < shape.y_width; ++w) {
+          const auto xh = h * shape.stride + ky - shape.padding, xw = w * shape.stride + kx - shape.padding;
+          if (xh < 0 || xh >= shape.height || xw < 0 || xw >= shape.width) continue;
+          sum += x[((row * shape.height + xh) * shape.width + xw) * shape.channels + channel] *
+                 dy[((row * shape.y_height + h) * shape.y_width + w) * shape.filters + filter];
+        }
+    dweights[i] = sum;
+  }
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,73 @@
+#include <memory>
+
+#include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/product.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// The last two axes of each input as matrices, one pair for all leading axes together.
+void describe_batch(const OpCall& call, ProductShape& shape) {
+  const auto& a = call.inputs[0].shape;
+  const auto& b = call.inputs[1].shape;
+  const auto& y = call.outputs[0].shape;
+  shape.m = y.back(1);
+  shape.k = shape.transpose_b ? b.back(0) : b.back(1);
+  shape.stride_a = a.back(0) * a.back(1);
+  shape.stride_b = b.back(0) * b.back(1);
+  shape.stride_y = y.back(0) * y.back(1);
+  shape.batch = y.elements() / shape.stride_y;
+}
+
+ProductShape shape_of(const OpCall& call) {
+  ProductShape shape;
+  shape.transpose_a = call.attributes.flag("transpose_a");
+  shape.transpose_b = call.attributes.flag("transpose_b");
+  shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
+  shape.dtype = call.inputs[0].dtype;
+  shape.n = call.outputs[0].shape.back(0);
+  const bool has_bias = call.inputs.size() == 3, relu = call.attributes.flag("relu");
+  if (has_bias) shape.epilogue = relu ? Epilogue::relu_bias : Epilogue::bias;
+  if (!has_bias && relu) shape.epilogue = Epilogue::relu;
+  if (call.inputs[1].shape.rank() > 2) {
+    describe_batch(call, shape);
+    return shape;
+  }
+  // All leading axes are the rows of one matrix.
+  shape.m = call.outputs[0].shape.elements() / shape.n;
+  shape.k = call.inputs[0].shape.elements() / shape.m;
+  return shape;
+}
+
+std::unique_ptr<Kernel> product_kernel(const OpCall& call, const ProductShape& shape) {
+  const auto product = std::make_shared<const Product>(shape);
+  return cuda_kernel(
+      call,
+      [product](const Launch& where, Inputs in, Outputs out) {
+        product->run(where.stream, in[0].address(), in[1].address(), in.size() == 3 ? in[2].address() : nullptr,
+                     out[0].address(), where.scratch);
+      },
+      product->workspace_bytes());
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_matmul(const OpCall& call) {
+  return product_kernel(call, shape_of(call));
+}
+
+std::unique_ptr<Kernel> make_outer_sum(const OpCall& call) {
+  ProductShape shape;
+  shape.transpose_a = true;
+  shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
+  shape.dtype = call.inputs[0].dtype;
+  shape.m = call.inputs[0].shape.back(0);
+  shape.n = call.inputs[1].shape.back(0);
+  shape.k = call.inputs[0].shape.elements() / shape.m;
+  return product_kernel(call, shape);
+}
+
+}  // namespace troupe::cuda

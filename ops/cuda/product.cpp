@@ -1,0 +1,177 @@
+#include "troupe/ops/cuda/product.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <tuple>
+#include <vector>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/measured_choices.hpp"
+#include "troupe/ops/cuda/product_timing.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+cudaDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return CUDA_R_32F;
+    case DType::float16:
+      return CUDA_R_16F;
+    case DType::bfloat16:
+      return CUDA_R_16BF;
+    default:
+      throw Error("cublas", "does not multiply " + std::string(name_of(dtype)));
+  }
+}
+
+/// A matrix that is [rows, columns] in row-major memory, which to cuBLAS is column-major [columns, rows].
+LtHandle<cublasLtMatrixLayout_t> layout(const ProductShape& shape, std::int64_t rows, std::int64_t columns,
+                                        std::int64_t ld, std::int64_t stride) {
+  const auto& library = lt_library();
+  cublasLtMatrixLayout_t made = nullptr;
+  check_lt(library.layout_create(&made, type_of(shape.dtype), static_cast<std::uint64_t>(columns),
+                                 static_cast<std::uint64_t>(rows), ld == 0 ? columns : ld),
+           "describing a matrix");
+  LtHandle<cublasLtMatrixLayout_t> handle(made);
+  if (shape.batch == 1) return handle;
+  const auto count = static_cast<std::int32_t>(shape.batch);
+  check_lt(library.layout_set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "describing a batch");
+  check_lt(library.layout_set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+           "describing a batch");
+  return handle;
+}
+
+template <class T>
+void set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  check_lt(lt_library().desc_set(desc, attribute, &value, sizeof value), "describing a product");
+}
+
+cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
+  switch (epilogue) {
+    case Epilogue::bias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::relu:
+      return CUBLASLT_EPILOGUE_RELU;
+    case Epilogue::relu_bias:
+      return CUBLASLT_EPILOGUE_RELU_BIAS;
+    case Epilogue::none:
+      break;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+bool has_bias(Epilogue epilogue) {
+  return epilogue == Epilogue::bias || epilogue == Epilogue::relu_bias;
+}
+
+/// Whether an address has the alignment for which the fast algorithms are made; null has.
+bool is_aligned(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % Product::kAlignment == 0;
+}
+
+/// At most `count` algorithms for matrices with that alignment, in bytes: what cuBLASLt proposes, the best first by its
+/// own estimate.
+std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                                       cublasLtMatrixLayout_t y, std::uint32_t alignment, int count) {
+  const auto& library = lt_library();
+  cublasLtMatmulPreference_t made = nullptr;
+  check_lt(library.preference_create(&made), "making a preference");
+  const LtHandle<cublasLtMatmulPreference_t> preference(made);
+  const auto most = Product::kMostWorkspace;
+  check_lt(library.preference_set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most),
+           "setting a preference");
+  for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    check_lt(library.preference_set(made, which, &alignment, sizeof alignment), "setting a preference");
+  std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(count));
+  check_lt(library.heuristic(handle, desc, a, b, y, y, made, count, found.data(), &count), "looking for an algorithm");
+  found.resize(static_cast<std::size_t>(count));
+  std::erase_if(found, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+  return found;
+}
+
+std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
+  std::string name;
+  for (const auto word : algorithm.data) {
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(word));
+    name += digits;
+  }
+  return name;
+}
+
+MeasuredChoices& choices() {
+  static auto& of_process = *new MeasuredChoices(default_choices_file());
+  return of_process;
+}
+
+}  // namespace
+
+std::string ProductShape::key() const {
+  std::string text = "product";
+  for (const auto number : {m, n, k, batch, stride_a, stride_b, stride_y, ld_a, ld_b, ld_y})
+    text += ":" + std::to_string(number);
+  text += ":" + std::string(troupe::name_of(dtype)) + (transpose_a ? ":ta" : "") + (transpose_b ? ":tb" : "");
+  text += std::string(tf32 ? ":tf32" : "") + (adds ? ":adds" : "") + ":e" + std::to_string(static_cast<int>(epilogue));
+  return text;
+}
+
+Product::Product(const ProductShape& shape)
+    : alpha_(shape.factor), beta_(shape.adds ? 1.0F : 0.0F), has_bias_(has_bias(shape.epilogue)), handle_(lt_handle()) {
+  describe(shape);
+  choose_algorithm(shape);
+  choose_algorithm_for_views(shape);
+}
+
+// Row-major y = a b is column-major y' = b' a', so the two change places.
+void Product::describe(const ProductShape& shape) {
+  const bool fast = shape.dtype == DType::float32 && shape.tf32;
+  cublasLtMatmulDesc_t made = nullptr;
+  check_lt(lt_library().desc_create(&made, fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+           "describing a product");
+  desc_.reset(made);
+  set(made, CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(made, CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(shape.epilogue));
+  if (has_bias_) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(shape.dtype)));
+  const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
+  a_ = layout(shape, shape.transpose_b ? n : k, shape.transpose_b ? k : n, shape.ld_b, shape.stride_b);
+  b_ = layout(shape, shape.transpose_a ? k : m, shape.transpose_a ? m : k, shape.ld_a, shape.stride_a);
+  y_ = layout(shape, m, n, shape.ld_y, shape.stride_y);
+}
+
+void Product::choose_algorithm(const ProductShape& shape) {
+  constexpr int kMost = 8;
+  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), kAlignment, kMost);
+  if (found.empty()) throw Error("cublas", "has no algorithm for " + shape.key());
+  std::vector<std::string> names;
+  for (const auto& proposal : found) names.push_back(name_of(proposal.algo));
+  ProductTiming timing(shape);
+  const auto measure = [&](std::size_t i) {
+    aligned_ = {found[i].algo, found[i].workspaceSize};
+    return timing.measure(*this);
+  };
+  const auto best = choices().choose(device_name() + ":" + shape.key(), names, measure);
+  aligned_ = {found[best].algo, found[best].workspaceSize};
+}
+
+// Views may begin anywhere. They are rare, so cuBLASLt's own estimate is good enough for them.
+void Product::choose_algorithm_for_views(const ProductShape& shape) {
+  const auto alignment = static_cast<std::uint32_t>(size_of(shape.dtype));
+  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), alignment, 1);
+  any_ = found.empty() ? aligned_ : Algorithm{found[0].algo, found[0].workspaceSize};
+}
+
+void Product::run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace) const {
+  if (has_bias_) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(bias) && is_aligned(y);
+  const auto& algorithm = aligned ? aligned_ : any_;
+  check_lt(lt_library().matmul(handle_, desc_.get(), &alpha_, b, a_.get(), a, b_.get(), &beta_, y, y_.get(), y,
+                               y_.get(), &algorithm.id, workspace, algorithm.workspace_bytes, stream),
+           "a product");
+}
+
+}  // namespace troupe::cuda

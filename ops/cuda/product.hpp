@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "troupe/ops/core/dtype.hpp"
+#include "troupe/ops/cuda/lt_library.hpp"
+
+namespace troupe::cuda {
+
+/// What is done to the result of a product before it is written.
+enum class Epilogue { none, bias, relu, relu_bias };
+
+/// y = a b for row-major matrices, or for a batch of them that lie at equal distances.
+struct ProductShape {
+  std::int64_t m = 0, n = 0, k = 0;  ///< y is [m, n]
+  bool transpose_a = false;          ///< a is [k, m] in memory, else [m, k]
+  bool transpose_b = false;          ///< b is [n, k] in memory, else [k, n]
+  std::int64_t batch = 1;
+  std::int64_t stride_a = 0, stride_b = 0, stride_y = 0;  ///< in elements, from one matrix of the batch to the next
+  std::int64_t ld_a = 0, ld_b = 0, ld_y = 0;              ///< elements from row to row; 0: those of one row
+  DType dtype = DType::float32;                           ///< of a, b, and y; sums are float32
+  Epilogue epilogue = Epilogue::none;
+  bool tf32 = false;    ///< float32 factors are rounded to TF32
+  bool adds = false;    ///< to what y holds
+  float factor = 1.0F;  ///< of the product
+
+  /// One word that tells apart whatever may make another algorithm the fastest.
+  std::string key() const;
+};
+
+/// A product prepared for one shape: the algorithm is the fastest that cuBLASLt proposes, measured once for each shape
+/// and kind of GPU. Matrices that do not begin at multiples of kAlignment bytes, as some views, get another algorithm,
+/// whose results may differ in their last bits.
+class Product {
+ public:
+  /// For the calling thread's current device. Throws Error if cuBLASLt has no algorithm.
+  explicit Product(const ProductShape& shape);
+
+  /// Scratch memory that run() needs.
+  std::size_t workspace_bytes() const { return std::max(aligned_.workspace_bytes, any_.workspace_bytes); }
+  /// Launches the product. `bias` has n elements, where the epilogue has one. y must not be a, b or the workspace.
+  void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace) const;
+
+  /// No product gets more scratch memory.
+  static constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
+  static constexpr std::uint32_t kAlignment = 16;
+
+ private:
+  struct Algorithm {
+    cublasLtMatmulAlgo_t id{};
+    std::size_t workspace_bytes = 0;
+  };
+
+  void describe(const ProductShape& shape);
+  void choose_algorithm(const ProductShape& shape);
+  void choose_algorithm_for_views(const ProductShape& shape);
+
+  float alpha_, beta_;
+  bool has_bias_;
+  cublasLtHandle_t handle_;
+  LtHandle<cublasLtMatmulDesc_t> desc_;
+  LtHandle<cublasLtMatrixLayout_t> a_, b_, y_;
+  Algorithm aligned_, any_;
+};
+
+}  // namespace troupe::cuda

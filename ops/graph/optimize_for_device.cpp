@@ -1,0 +1,10 @@
+#include "troupe/ops/graph/passes.hpp"
+
+namespace troupe {
+
+// Sums of gradients are found before their gradients become part of others.
+Graph optimize_for_device(const Graph& graph) {
+  return merge_updates(fuse_elementwise(fuse_backward_epilogues(graph)));
+}
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "nccl.h"
+
+namespace emulated_cuda {
+
+enum class CollectiveKind { kAllReduce, kReduce, kReduceScatter, kAllGather, kBroadcast };
+
+/// One rank's part in a collective. The counts are those of the call.
+struct Collective {
+  CollectiveKind kind;
+  const void* send;
+  void* receive;
+  std::size_t count;
+  ncclDataType_t type;
+  ncclRedOp_t op = ncclSum;
+  int root = 0;
+};
+
+/// 0 if there is no such type.
+std::size_t bytes_of(ncclDataType_t type);
+
+/// True if the ranks called the same.
+bool match(const Collective& a, const Collective& b);
+
+/// Does the work of all ranks, whose parts match. Every element is reduced in one order for all ranks, rounded to the
+/// type after every step, as along a ring.
+void run_collective(const std::vector<Collective>& ranks);
+
+}  // namespace emulated_cuda

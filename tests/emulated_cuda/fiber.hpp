@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+namespace emulated_cuda {
+
+/// Where a flow of control goes on: the stack pointer of one that is switched away from.
+struct FiberContext {
+#if defined(__x86_64__)
+  void* stack_pointer = nullptr;
+#else
+  ucontext_t context;
+#endif
+  const void* stack_bottom = nullptr;
+  std::size_t stack_bytes = 0;
+  void* fake_stack = nullptr;
+};
+
+/// A stack and what runs on it. Belongs to one OS thread and never leaves it.
+class Fiber {
+ public:
+  /// `entry` must not return. It runs when the fiber is first resumed. The stack must outlive the fiber.
+  Fiber(char* stack, std::size_t stack_bytes, void (*entry)());
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  /// Runs the fiber until it suspends. For the OS thread's own stack.
+  void resume(FiberContext& caller);
+  /// Goes back to where the fiber was resumed.
+  void suspend();
+  /// As suspend, for a fiber that will only be used again after restart().
+  [[noreturn]] void abandon();
+  /// Forgets what the fiber was doing: the next resume calls the entry.
+  void restart();
+  /// False if the fiber has written beyond the end of its stack.
+  bool is_intact() const;
+
+ private:
+  static void enter();
+
+  char* stack_;
+  std::size_t stack_bytes_;
+  void (*entry_)();
+  FiberContext context_;
+  FiberContext* caller_ = nullptr;
+};
+
+}  // namespace emulated_cuda

@@ -1,0 +1,28 @@
+#include "troupe/tests/ops/cases/misuses.hpp"
+
+namespace troupe::ops_test {
+
+std::vector<Misuse> fused_misuses() {
+  const auto f32 = [](const Shape& shape) { return TensorInfo{shape, DType::float32}; };
+  const TensorInfo integers{{4}, DType::int32};
+  const Attributes sgd{{"momentum", 0.5}, {"clipped", false}}, others{{"clipped", false}};
+  const auto p = f32({3, 2}), q = f32({5}), rate = f32({});
+  const auto sum_of = [](std::int64_t a, std::int64_t b) {
+    return Attributes{{"steps", std::vector<std::int64_t>{0, a, b, 0, 0}}};
+  };
+  return {
+      {"sgd_updates", {p, p, q, q, p, p, rate}, sgd},
+      {"sgd_updates", {p, p, q, p, q, rate}, sgd},
+      {"sgd_updates", {p, p, q, q, p, q, f32({1})}, sgd},
+      {"sgd_updates", {p, p, p, rate}, sgd.with("row_sparse", true)},
+      {"adam_updates", {p, p, p, p, rate, TensorInfo{{3}, DType::int64}}, others},
+      {"adam_updates", {rate, TensorInfo{{4}, DType::int64}}, others},
+      {"squares_updates", {p, q, p, rate}, others},
+      {"fused_elementwise", {f32({4}), f32({5})}, sum_of(0, 1)},
+      {"fused_elementwise", {f32({4}), f32({4})}, sum_of(0, 2)},
+      {"fused_elementwise", {f32({4}), integers}, sum_of(0, 1)},
+      {"fused_elementwise", {f32({4, 1}), f32({4, 3})}, sum_of(0, 1)},
+  };
+}
+
+}  // namespace troupe::ops_test

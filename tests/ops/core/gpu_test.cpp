@@ -1,0 +1,170 @@
+#include "troupe/tests/gpu.hpp"
+
+#include <numeric>
+
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/finite.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/softmax.hpp"
+#include "troupe/tests/ops/support.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+constexpr std::int64_t kNumbers = 1000;
+
+Tensor counting_from(float first) {
+  std::vector<float> numbers(kNumbers);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return Tensor::from<float>({kNumbers}, numbers);
+}
+
+std::unique_ptr<Stream> stream_of(Device device) {
+  return backend_of(device).make_stream(device);
+}
+
+bool is_zero(const Tensor& tensor) {
+  const auto host = tensor.copy_to_host();
+  return std::ranges::all_of(host.data<float>(), [](float x) { return x == 0.0F; });
+}
+
+Graph doubled() {
+  GraphBuilder builder;
+  builder.output("y", scale(builder.input("x", {kNumbers}), 2.0));
+  return std::move(builder).build();
+}
+
+}  // namespace
+
+TEST_CASE("tensors travel to a GPU and back, and new ones are zero", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto there = counting_from(3.0F).to(*device);
+  CHECK_FALSE(there.host_accessible());
+  CHECK(there.copy_to_host().data<float>()[kNumbers - 1] == 2.0F + kNumbers);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor fresh({kNumbers}, DType::float32, *device);
+    CHECK(is_zero(fresh));
+    copy_and_wait(there, fresh);  // what is given back now is not zero any more
+  }
+}
+
+TEST_CASE("a released tensor is reused only after the work that was launched on it", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto stream = stream_of(*device);
+  const Tensor result({kNumbers}, DType::float32, *device);
+  for (int i = 0; i < 50; ++i) {
+    auto source = counting_from(static_cast<float>(i)).to(*device);
+    copy(*stream, source, result);
+    source = Tensor();
+    const Tensor other({kNumbers}, DType::float32, *device);
+    stream->record().wait();
+    CHECK(result.copy_to_host().data<float>()[0] == static_cast<float>(i));
+  }
+}
+
+TEST_CASE("a stream of a GPU waits for the event of another", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto first = stream_of(*device), second = stream_of(*device);
+  const auto source = counting_from(5.0F).to(*device);
+  const Tensor middle({kNumbers}, DType::float32, *device), end({kNumbers}, DType::float32, *device);
+  for (int i = 0; i < 20; ++i) {
+    copy(*first, source, middle);
+    second->wait(first->record());
+    copy(*second, middle, end);
+    const auto done = second->record();
+    done.wait();
+    CHECK(done.done());
+    CHECK(end.copy_to_host().data<float>()[1] == 6.0F);
+    first->zero(middle.address(), middle.bytes());
+    first->zero(end.address(), end.bytes());
+    first->record().wait();
+  }
+}
+
+TEST_CASE("work of a GPU is captured, and launched again on what is there then", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto stream = stream_of(*device);
+  REQUIRE(stream->can_capture());
+  const Tensor from({kNumbers}, DType::float32, *device), to({kNumbers}, DType::float32, *device);
+  const auto kernel = make_kernel(
+      {&kScale, Attributes{{"factor", 3.0}}, {{{kNumbers}, DType::float32}}, {{{kNumbers}, DType::float32}}}, *device);
+  stream->begin_capture();
+  kernel->run({*stream, nullptr}, std::vector{from}, std::vector{to});
+  const auto work = stream->end_capture();
+  CHECK(is_zero(to));
+  for (int i = 1; i < 4; ++i) {
+    copy_and_wait(counting_from(static_cast<float>(i)), from);
+    stream->launch(*work);
+    stream->record().wait();
+    CHECK(to.copy_to_host().data<float>()[0] == 3.0F * static_cast<float>(i));
+  }
+}
+
+TEST_CASE("events of a GPU that were recorded with their time tell what lies between them", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto stream = stream_of(*device);
+  const auto begin = stream->record_with_time();
+  const Tensor tensor({kNumbers}, DType::float32, *device);
+  stream->zero(tensor.address(), tensor.bytes());
+  const auto end = stream->record_with_time();
+  end.wait();
+  const auto time = end.state()->time_since(*begin.state());
+  REQUIRE(time.has_value());
+  CHECK(time->count() >= 0);
+}
+
+TEST_CASE("an invalid value on a GPU is the error that it is on the CPU", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto error_on = [](Device where) {
+    GraphBuilder builder;
+    const auto logits = builder.input("x", {kBatch, 10});
+    builder.output("loss", softmax_cross_entropy(logits, builder.input("labels", {kBatch}, DType::int32)).loss);
+    Program program(std::move(builder).build(), 3, where);
+    program.bind("x", Tensor({3, 10}, DType::float32).to(where));
+    program.bind("labels", Tensor::from<std::int32_t>({3}, std::vector<std::int32_t>{1, 12, 2}).to(where));
+    return error_of([&] { program.run(); });
+  };
+  CHECK(contains(error_on(*device), "label 12 of row 1 is not one of the 10 classes"));
+  CHECK(error_on(*device) == error_on(Device{}));
+}
+
+TEST_CASE("tensors of another device, and devices that are not there, are refused by name", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto stream = stream_of(*device);
+  const TensorInfo info{{4}, DType::float32};
+  const auto kernel = make_kernel({&kAdd, {}, {info, info}, {info}}, *device);
+  const Tensor here({4}, DType::float32, *device), host({4}, DType::float32);
+  CHECK(contains(error_of([&] {
+                   kernel->run({*stream, nullptr}, std::vector{here, host}, std::vector{here});
+                 }),
+                 "[add] float32[4] on cpu:0 was given to a kernel on cuda:0"));
+  const auto cpu = stream_of(Device{});
+  CHECK(contains(error_of([&] {
+                   kernel->run({*cpu, nullptr}, std::vector{here, here}, std::vector{here});
+                 }),
+                 "[add] runs on GPUs, not on a stream of cpu:0"));
+  CHECK(contains(error_of([] { Program(doubled(), 1, {DeviceType::cuda, 99}); }), "there is no cuda:99"));
+}
+
+TEST_CASE("a GPU that is out of memory says how much was wanted, and goes on", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto error = error_of([&] { Tensor({std::int64_t{1} << 45}, DType::float32, *device); });
+  CHECK(contains(error, "[cuda] out of memory: 140737488355328 bytes requested on cuda:0"));
+  Program program(doubled(), 1, *device);
+  program.bind("x", counting_from(1.0F).to(*device));
+  program.run();
+  CHECK(program.output("y").copy_to_host().data<float>()[1] == 4.0F);
+}
+
+}  // namespace troupe::ops_test

@@ -1,0 +1,104 @@
+#include "troupe/ops/core/measured_choices.hpp"
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/support.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+/// A file of its own that is gone at the end.
+struct ChoicesFile {
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / "troupe_choices_test";
+  std::filesystem::path path = folder / "deeper" / "choices";
+
+  ChoicesFile() { std::filesystem::remove_all(folder); }
+  ~ChoicesFile() { std::filesystem::remove_all(folder); }
+  ChoicesFile(const ChoicesFile&) = delete;
+  ChoicesFile& operator=(const ChoicesFile&) = delete;
+
+  std::string text() const {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+};
+
+const std::vector<std::string> kThree{"a", "b", "c"};
+
+std::optional<double> middle_is_fastest(std::size_t i) {
+  return i == 1 ? 2.0 : 5.0;
+}
+std::optional<double> never(std::size_t i) {
+  throw Error("test", "candidate " + std::to_string(i) + " was measured");
+}
+
+}  // namespace
+
+TEST_CASE("the fastest candidate is chosen, once for a key", "[choices]") {
+  MeasuredChoices choices;
+  CHECK(choices.choose("key", kThree, middle_is_fastest) == 1);
+  CHECK(choices.choose("key", kThree, never) == 1);
+  CHECK(choices.choose("other", kThree, [](std::size_t i) { return std::optional(static_cast<double>(3 - i)); }) == 2);
+  CHECK(choices.measured() == 2);
+}
+
+TEST_CASE("candidates that cannot be used are passed over; if there is no other, that is an error", "[choices]") {
+  MeasuredChoices choices;
+  const auto only_last = [](std::size_t i) { return i == 2 ? std::optional(9.0) : std::nullopt; };
+  CHECK(choices.choose("key", kThree, only_last) == 2);
+  const auto none = [](std::size_t) { return std::optional<double>(); };
+  CHECK(contains(error_of([&] { choices.choose("k=1", kThree, none); }), "none of 3 ways can be used for k=1"));
+}
+
+TEST_CASE("another process finds the choices in the file, though candidates come in another order", "[choices]") {
+  const ChoicesFile file;
+  CHECK(MeasuredChoices(file.path).choose("key", kThree, middle_is_fastest) == 1);
+  MeasuredChoices again(file.path);
+  CHECK(again.choose("key", std::vector<std::string>{"c", "a", "b"}, never) == 2);
+  CHECK(again.measured() == 0);
+  CHECK(again.choose("key", std::vector<std::string>{"x", "y"}, middle_is_fastest) == 1);
+}
+
+TEST_CASE("processes that write one file keep each other's choices", "[choices]") {
+  const ChoicesFile file;
+  MeasuredChoices first(file.path), second(file.path);
+  first.choose("one", kThree, middle_is_fastest);
+  second.choose("two", kThree, middle_is_fastest);
+  CHECK(file.text() == "one b\ntwo b\n");
+}
+
+TEST_CASE("lines that cannot be read are skipped", "[choices]") {
+  const ChoicesFile file;
+  std::filesystem::create_directories(file.path.parent_path());
+  std::ofstream(file.path) << "\nkey\nkey b c\n\x01\x02 \xff\nright c\n";
+  MeasuredChoices choices(file.path);
+  CHECK(choices.choose("right", kThree, never) == 2);
+  CHECK(choices.choose("key", kThree, middle_is_fastest) == 1);
+}
+
+TEST_CASE("a file that cannot be written costs nothing but the measuring", "[choices]") {
+  MeasuredChoices choices("/proc/troupe/choices");
+  CHECK(choices.choose("key", kThree, middle_is_fastest) == 1);
+  CHECK(choices.choose("key", kThree, never) == 1);
+}
+
+TEST_CASE("threads that ask for one key measure it once", "[choices]") {
+  MeasuredChoices choices;
+  std::atomic<int> measured{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      choices.choose("key", kThree, [&](std::size_t) {
+        ++measured;
+        return std::optional(1.0);
+      });
+    });
+  for (auto& thread : threads) thread.join();
+  CHECK(measured == 3);
+}
+
+}  // namespace troupe::ops_test

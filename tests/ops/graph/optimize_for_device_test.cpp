@@ -1,0 +1,170 @@
+#include <algorithm>
+
+#include "troupe/ops/activation.hpp"
+#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/fused_elementwise.hpp"
+#include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/graph/print.hpp"
+#include "troupe/ops/math.hpp"
+#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/nn/optimizer.hpp"
+#include "troupe/ops/reduce.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/gpu.hpp"
+#include "troupe/tests/ops/cases/case_runner.hpp"
+#include "troupe/tests/ops/graph/run_graph.hpp"
+#include "troupe/tests/test_device/test_device.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+using Build = void (*)(GraphBuilder&);
+using Ops = std::vector<std::string_view>;
+using Axes = std::vector<std::int64_t>;
+
+Graph graph_of(Build build) {
+  GraphBuilder builder;
+  build(builder);
+  return std::move(builder).build();
+}
+
+/// Checks that a pass leaves these ops, and the bits of all results, for several numbers of rows.
+void check_pass(Graph (*pass)(const Graph&), Build build, const Ops& expected, Device device = {}) {
+  const auto before = graph_of(build);
+  const auto after = pass(before);
+  INFO(to_text(after));
+  CHECK(ops_of(after) == expected);
+  for (const std::int64_t rows : {0, 1, 9})
+    CHECK(std::ranges::equal(run_graph(after, rows, device), run_graph(before, rows, device), same_bits));
+}
+
+/// dx and the gradient of the bias of a layer with a relu, whose result is an input.
+void relu_layer(GraphBuilder& b) {
+  const auto dx = b.apply_one(kReluGrad, {b.input("dy", {kBatch, 2, 5}), b.input("y", {kBatch, 2, 5})});
+  b.output("dx", mul(dx, b.input("w", {5})));
+  b.output("db", reduce_sum(dx, Axes{0, 1}));
+  b.output("db again", reduce_sum(dx, Axes{1, 0}));
+}
+
+/// What reads x + 1 twice; everything else has one reader.
+void tree(GraphBuilder& b) {
+  const auto x = b.input("x", {kBatch, 6}), y = b.input("y", {kBatch, 6});
+  const auto shifted = x + 1.0;
+  b.output("z", gelu(shifted * b.input("row", {6})) - clip(shifted, -0.5, 0.5) * abs(scale(y, -3.0)));
+}
+
+/// Every op of formulas, each behind the others.
+void all_ops(GraphBuilder& b) {
+  const auto x = b.input("x", {kBatch, 6}), y = b.input("y", {kBatch, 6});
+  const auto gradient = [&](const OpDef& op, Value dy) { return b.apply_one(op, {dy, y}); };
+  const auto positive = abs(x) + 0.5;
+  auto z = rsqrt(sqrt(log(exp(positive)))) / positive - relu(x) * scale(y, 0.3);
+  for (const auto* op : {&kReluGrad, &kAbsGrad, &kTanhGrad, &kSigmoidGrad, &kGeluGrad, &kSiluGrad})
+    z = z + gradient(*op, z);
+  z = softplus(silu(gelu(sigmoid(tanh(z)))));
+  b.output("z", b.apply_one(kClipGrad, {pow(pow(clip(z, 0.1, 0.9), 2.0), 1.3), y}, {{"least", -0.5}, {"most", 0.5}}));
+}
+
+}  // namespace
+
+TEST_CASE("the gradients of a relu and of the bias before it become one op", "[passes]") {
+  check_pass(fuse_backward_epilogues, relu_layer, {"relu_grad_bias", "mul"});
+}
+
+TEST_CASE("a relu's gradient with other sums stays", "[passes]") {
+  const auto others = [](GraphBuilder& b) {
+    const auto dx = b.apply_one(kReluGrad, {b.input("dy", {kBatch, 2, 5}), b.input("y", {kBatch, 2, 5})});
+    b.output("columns", reduce_sum(dx, Axes{0}));
+    b.output("rows", reduce_sum(dx, Axes{1, 2}));
+    b.output("vector", reduce_sum(b.apply_one(kReluGrad, {b.input("v", {kBatch}), b.input("u", {kBatch})}), Axes{}));
+  };
+  check_pass(fuse_backward_epilogues, others, {"relu_grad", "reduce_sum", "reduce_sum", "relu_grad", "reduce_sum"});
+}
+
+TEST_CASE("element-wise ops become one where nothing else reads what lies between", "[passes]") {
+  check_pass(fuse_elementwise, tree, {"fused_elementwise"});
+  const auto read_twice = [](GraphBuilder& b) {
+    const auto x = b.input("x", {kBatch, 6}), y = exp(scale(x, 2.0));
+    b.output("sum", reduce_sum(y, Axes{1}));
+    b.output("z", relu(y + x));
+  };
+  check_pass(fuse_elementwise, read_twice, {"fused_elementwise", "reduce_sum", "fused_elementwise"});
+  const auto output_between = [](GraphBuilder& b) {
+    const auto y = exp(b.input("x", {kBatch, 6}));
+    b.output("y", y);
+    b.output("z", scale(y, 0.5));
+  };
+  check_pass(fuse_elementwise, output_between, {"exp", "scale"});
+}
+
+TEST_CASE("element-wise ops of other shapes stay apart", "[passes]") {
+  const auto row = [](GraphBuilder& b) {
+    const auto scaled = scale(exp(b.input("row", {6})), 0.1);
+    b.output("z", relu(b.input("x", {kBatch, 6}) * scaled));
+  };
+  check_pass(fuse_elementwise, row, {"fused_elementwise", "fused_elementwise"});
+  const auto column = [](GraphBuilder& b) {
+    b.output("z", exp(b.input("x", {kBatch, 6}) * b.input("column", {kBatch, 1})));
+  };
+  check_pass(fuse_elementwise, column, {"mul", "exp"});
+}
+
+TEST_CASE("a formula has no more steps and inputs than it may", "[passes]") {
+  const auto long_chain = [](GraphBuilder& b) {
+    auto x = b.input("x", {kBatch, 6});
+    for (std::size_t i = 0; i < 2 * Formula::kMostSteps + 1; ++i) x = scale(x, 1.1);
+    b.output("z", x);
+  };
+  check_pass(fuse_elementwise, long_chain, {"scale", "fused_elementwise", "fused_elementwise"});
+  const auto many_inputs = [](GraphBuilder& b) {
+    auto x = b.input("x", {kBatch, 6});
+    for (std::size_t i = 0; i < 2 * Formula::kMostInputs; ++i) x = x + b.input("y" + std::to_string(i), {kBatch, 6});
+    b.output("z", x);
+  };
+  check_pass(fuse_elementwise, many_inputs, {"fused_elementwise", "fused_elementwise", "fused_elementwise"});
+}
+
+TEST_CASE("an op that reads a parameter before its update does not move behind it", "[passes]") {
+  const auto update_between = [](GraphBuilder& b) {
+    const auto a = b.parameter("a", {3}, Initializer::zeros());
+    const auto doubled = scale(a, 2.0);
+    Optimizer(Sgd{}).apply(std::vector{a}, std::vector{b.input("da", {3})}, b.batch_info());
+    b.output("z", exp(doubled));
+  };
+  check_pass(fuse_elementwise, update_between, {"scale", "learning_rate", "sgd_update", "exp"});
+}
+
+TEST_CASE("all ops of formulas keep their bits when they are fused", "[passes][test device]") {
+  const auto after = ops_of(fuse_elementwise(graph_of(all_ops)));
+  CHECK(std::ranges::count(after, "fused_elementwise") >= 2);
+  check_pass(fuse_elementwise, all_ops, after);
+  check_pass(fuse_elementwise, all_ops, after, testing::test_device());
+}
+
+TEST_CASE("passes keep every bit on a GPU", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  check_pass(fuse_elementwise, all_ops, ops_of(fuse_elementwise(graph_of(all_ops))), *device);
+  check_pass(fuse_elementwise, tree, {"fused_elementwise"}, *device);
+  check_pass(fuse_backward_epilogues, relu_layer, {"relu_grad_bias", "mul"}, *device);
+}
+
+TEST_CASE("a step of training goes through all passes", "[passes]") {
+  const auto step = [](GraphBuilder& b) {
+    const auto x = b.input("x", {kBatch, 4});
+    const std::vector parameters{b.parameter("w1", {4, 8}, Initializer::zeros()),
+                                 b.parameter("b1", {8}, Initializer::zeros()),
+                                 b.parameter("w2", {8, 2}, Initializer::zeros())};
+    const auto y = matmul(relu(linear(x, parameters[0], parameters[1])), parameters[2]);
+    const auto loss = reduce_sum(tanh(scale(y, 0.5)), Axes{0, 1});
+    b.output("loss", loss);
+    Optimizer(Sgd{.lr = 0.1, .momentum = 0.9}).apply(parameters, gradients(loss, parameters), b.batch_info());
+  };
+  check_pass([](const Graph& graph) { return optimize_for_device(eliminate_dead_code(graph)); }, step,
+             {"matmul", "relu", "matmul", "fused_elementwise", "reduce_sum", "reshape", "broadcast_to",
+              "fused_elementwise", "matmul", "matmul", "relu_grad_bias", "matmul", "learning_rate", "sgd_updates"});
+}
+
+}  // namespace troupe::ops_test

@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/one_device.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/test_device/test_device.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+std::ptrdiff_t count(const Plan& plan, std::string_view op) {
+  return std::ranges::count_if(
+      plan.actors, [&](const PlanActor& actor) { return actor.task.call && actor.task.call->op->name == op; });
+}
+
+Plan training_plan(const Strategy& strategy) {
+  const auto spec = small_spec();
+  const auto data = small_dataset(8).batch(4);
+  return strategy.training_plan({spec, data, 0, {}});
+}
+
+/// What the collectives of a replica sum.
+std::vector<TensorInfo> collectives_of(const Plan& plan, std::int32_t replica) {
+  std::vector<TensorInfo> infos;
+  for (const auto& actor : plan.actors)
+    if (actor.role == ActorRole::collective && actor.replica == replica) infos.push_back(actor.outputs[0].info);
+  return infos;
+}
+
+}  // namespace
+
+TEST_CASE("a plan for a device with memory of its own has one op where that for a CPU has several") {
+  const auto on_cpu = training_plan(OneDevice(Device{})), on_device = training_plan(OneDevice(test_device()));
+  const auto updates = count(on_cpu, "sgd_update");
+  CHECK(updates > 1);
+  CHECK(count(on_cpu, "sgd_updates") + count(on_cpu, "relu_grad_bias") + count(on_cpu, "fused_elementwise") == 0);
+  CHECK(count(on_device, "sgd_update") == 0);
+  CHECK(count(on_device, "sgd_updates") == 1);
+  CHECK(on_device.actors.size() < on_cpu.actors.size() + 1 - static_cast<std::size_t>(updates));
+}
+
+TEST_CASE("replicas on a CPU and on a device sum the same values") {
+  const std::vector<Place> places{{0, Device{}}, {0, test_device()}};
+  const auto plan = training_plan(Mirrored(places, {.first_bucket_bytes = 8, .bucket_bytes = 8}));
+  CHECK(collectives_of(plan, 0).size() > 1);
+  CHECK(collectives_of(plan, 1) == collectives_of(plan, 0));
+}

@@ -1,0 +1,126 @@
+#include <cstdlib>
+
+#include "troupe/ops/core/random.hpp"
+#include "troupe/ops/nn/layers.hpp"
+#include "troupe/strategies/mirrored.hpp"
+#include "troupe/strategies/one_device.hpp"
+#include "troupe/strategies/parameter_server.hpp"
+#include "troupe/strategies/training/predictor.hpp"
+#include "troupe/strategies/training/trainer.hpp"
+#include "troupe/tests/gpu.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Images of 8 x 8 with two channels, of three kinds.
+Dataset images() {
+  constexpr std::int64_t kRows = 90, kPixels = 8 * 8 * 2;
+  Tensor features(Shape{kRows, 8, 8, 2}, DType::float32), labels(Shape{kRows}, DType::int32);
+  for (std::int64_t i = 0; i < features.elements(); ++i) {
+    const auto kind = static_cast<std::int32_t>(i / kPixels % 3);
+    labels.mutable_data<std::int32_t>()[i / kPixels] = kind;
+    features.mutable_data<float>()[i] = uniform(3, 1, static_cast<std::uint64_t>(i)) + (i % 3 == kind ? 0.5F : 0.0F);
+  }
+  return Dataset(features, labels, 3).shuffle(kRows).batch(16);
+}
+
+const Model kMlp = Sequential{Flatten{}, Dense{16, relu}, Dense{3}};
+const Model kCnn = Sequential{Conv2d{4, 3, relu}, MaxPool{}, Flatten{}, Dense{3}};
+
+struct Outcome {
+  std::vector<double> losses;
+  double accuracy = 0.0;
+  std::string hash;
+
+  bool operator==(const Outcome&) const = default;
+};
+
+/// Three epochs whose last batch is smaller.
+Outcome train(const Strategy& strategy, const Model& model, Grain grain = Grain::fused) {
+  const auto data = images();
+  const Runtime runtime({.workers = 2, .cpu_devices = 2});
+  Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
+                  {.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(60)});
+  Outcome outcome;
+  trainer.fit(data, {.epochs = 3, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
+  outcome.accuracy = trainer.evaluate(data)["accuracy"];
+  outcome.hash = trainer.parameters().hash();
+  for (int replica = 1; replica < strategy.num_replicas_in_sync(); ++replica)
+    CHECK(trainer.parameters().hash(replica) == outcome.hash);
+  return outcome;
+}
+
+void check_close(const Outcome& got, const Outcome& want) {
+  REQUIRE(got.losses.size() == want.losses.size());
+  for (std::size_t i = 0; i < want.losses.size(); ++i)
+    CHECK(got.losses[i] == Approx(want.losses[i]).epsilon(1e-3).margin(1e-4));
+  CHECK(got.accuracy == Approx(want.accuracy).margin(0.03));
+}
+
+/// While it lives, segments that are made do not capture their work.
+class WithoutCapture {
+ public:
+  WithoutCapture() { setenv("TROUPE_CAPTURE", "0", 1); }
+  ~WithoutCapture() { unsetenv("TROUPE_CAPTURE"); }
+  WithoutCapture(const WithoutCapture&) = delete;
+  WithoutCapture& operator=(const WithoutCapture&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("training on a GPU has the CPU's losses, and the same bits in every grain, captured or not", "[.gpu]") {
+  const auto device = gpu();
+  if (!device) return;
+  for (const auto& model : {kMlp, kCnn}) {
+    const auto expected = train(OneDevice(*device), model);
+    check_close(expected, train(OneDevice(), model));
+    CHECK(train(OneDevice(*device), model) == expected);
+    for (const auto grain : {Grain::per_op, Grain::chains}) CHECK(train(OneDevice(*device), model, grain) == expected);
+    const WithoutCapture without;
+    for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused})
+      CHECK(train(OneDevice(*device), model, grain) == expected);
+  }
+}
+
+TEST_CASE("several replicas share a GPU, and train as replicas on cores do", "[.gpu]") {
+  const auto device = gpu();
+  if (!device) return;
+  const Mirrored on_gpu({*device, *device}), on_cores({{DeviceType::cpu, 0}, {DeviceType::cpu, 1}});
+  for (const auto& model : {kMlp, kCnn}) {
+    const auto expected = train(on_gpu, model);
+    check_close(expected, train(on_cores, model));
+    for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused})
+      CHECK(train(on_gpu, model, grain) == expected);
+  }
+}
+
+TEST_CASE("a GPU and a core train together, also with parameters on a server", "[.gpu]") {
+  const auto device = gpu();
+  if (!device) return;
+  const std::vector<Device> both{*device, {DeviceType::cpu, 1}};
+  check_close(train(Mirrored(both), kMlp), train(Mirrored({{DeviceType::cpu, 0}, {DeviceType::cpu, 1}}), kMlp));
+  const ParameterServer servers(places_of({*device, *device}), {Place{}}, ConsistencyRule::synchronous(2));
+  check_close(train(servers, kMlp), train(Mirrored({*device, *device}), kMlp));
+}
+
+TEST_CASE("a predictor on a GPU predicts what one on a core does", "[.gpu]") {
+  const auto device = gpu();
+  if (!device) return;
+  const auto predict = [](Device where) {
+    const auto data = images();
+    const Runtime runtime({.workers = 2, .cpu_devices = 1});
+    const OneDevice strategy(where);
+    Trainer trainer(runtime, strategy, kCnn, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, {.seed = 3});
+    Predictor predictor(trainer, data.fields());
+    Tensor features(Shape{5, 8, 8, 2}, DType::float32);
+    for (std::int64_t i = 0; i < features.elements(); ++i)
+      features.mutable_data<float>()[i] = uniform(9, 1, static_cast<std::uint64_t>(i));
+    const auto result = predictor.predict({{"features", features}});
+    return std::vector<float>(result.data<float>().begin(), result.data<float>().end());
+  };
+  const auto expected = predict({}), got = predict(*device);
+  REQUIRE(got.size() == 15);
+  for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(expected[i]).epsilon(1e-4).margin(1e-5));
+}
