@@ -83,7 +83,7 @@ Tensor memory_for(const PlanParameter& wanted) {
 }  // namespace
 
 Tensor ParameterStore::State::first_value(const PlanParameter& wanted, const Parameter& known) {
-  const auto tensor = memory_for(wanted);
+  auto tensor = memory_for(wanted);
   const auto start = start_values.find(wanted.ref.name);
   if (const auto* newest = newest_whole(known)) {
     copy_and_wait(newest->tensor, tensor);
