@@ -1,5 +1,6 @@
 #include "troupe/actors/plan/conductor.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "troupe/ops/core/error.hpp"
@@ -15,13 +16,32 @@ std::string at_process(const std::string& name, int process) {
   return process == 0 ? name : name + " of process " + std::to_string(process);
 }
 
+/// Whether the devices can do collectives among themselves.
+bool are_devices_together(const std::vector<Place>& ranks) {
+  return std::ranges::all_of(ranks, [&](const Place& place) {
+    return !is_host(place.device) && place.device.type == ranks.front().device.type &&
+           place.process == ranks.front().process;
+  });
+}
+
 }  // namespace
 
 Conductor::Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks, AllReduceAlgorithm all_reduce)
-    : plan_(plan), communicator_(std::move(communicator)), ranks_(std::move(ranks)) {
+    : plan_(plan),
+      communicator_(std::move(communicator)),
+      ranks_(std::move(ranks)),
+      on_devices_(are_devices_together(ranks_)) {
   PlanCommunicator named{communicator_, {}, all_reduce};
-  for (const auto& place : ranks_) named.processes.push_back(place.process);
+  for (const auto& place : ranks_) {
+    named.processes.push_back(place.process);
+    if (on_devices_) named.devices.push_back(place.device);
+  }
   plan_.communicators.push_back(std::move(named));
+}
+
+Place Conductor::place_of(int rank) const {
+  const auto& place = ranks_.at(static_cast<std::size_t>(rank));
+  return on_devices_ ? place : host_side(place);
 }
 
 ActorId Conductor::add_all_reduce(int index, int rank, const TensorInfo& info) {
@@ -36,10 +56,12 @@ ActorId Conductor::add(const char* kind, int index, int rank, const PlanOutput& 
   PlanActor actor;
   actor.name = kind + std::to_string(index) + "@" + std::to_string(rank);
   actor.role = ActorRole::collective;
-  actor.place = host_side(ranks_.at(rank));
+  actor.place = place_of(rank);
   actor.replica = rank;
   actor.outputs.push_back(output);
-  actor.task = {kind, communicator_, {{"index", std::int64_t{index}}, {"rank", std::int64_t{rank}}}};
+  actor.task = {(on_devices_ ? "device_" : "") + std::string(kind),
+                communicator_,
+                {{"index", std::int64_t{index}}, {"rank", std::int64_t{rank}}}};
   const auto id = plan_.add(std::move(actor));
   if (collectives_.size() <= static_cast<std::size_t>(index)) collectives_.resize(index + 1);
   collectives_[index].push_back({id, rank});
@@ -55,7 +77,7 @@ ActorId Conductor::add_conductor(std::size_t index, int process) {
   std::vector<std::int64_t> local;
   for (const auto& part : collectives_[index])
     if (ranks_[part.rank].process == process) local.push_back(part.rank);
-  actor.place = host_side(ranks_[local.front()]);
+  actor.place = place_of(static_cast<int>(local.front()));
   actor.replica = static_cast<int>(local.front());
   const auto& kind = plan_.actor(collectives_[index].front().actor).task.kind;
   actor.task = {"begin_" + kind, communicator_, {{"index", static_cast<std::int64_t>(index)}, {"ranks", local}}};

@@ -11,7 +11,8 @@ namespace troupe {
 /// has been begun. So all ranks agree on the order by construction.
 class Conductor {
  public:
-  /// Names a communicator whose rank r belongs to replica r and lives at `ranks[r]`.
+  /// Names a communicator whose rank r belongs to replica r and lives at `ranks[r]`. If all of them are devices of one
+  /// kind with memory of their own, in one process, tensors stay there; else they come to the host.
   Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks,
             AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct);
 
@@ -31,10 +32,13 @@ class Conductor {
   ActorId add(const char* kind, int index, int rank, const PlanOutput& output);
   ActorId add_conductor(std::size_t index, int process);
   void connect_ring(const std::vector<ActorId>& conductors);
+  /// Where the actors of a rank have their place.
+  Place place_of(int rank) const;
 
   Plan& plan_;
   std::string communicator_;
   std::vector<Place> ranks_;
+  bool on_devices_ = false;
   std::vector<std::vector<Part>> collectives_;  // by index
 };
 

@@ -166,6 +166,8 @@ struct PlanCommunicator {
   std::vector<int> processes;
   /// How its sums are made where the ranks live in several processes.
   AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct;
+  /// The device of each rank, if tensors stay in the memory of devices. Empty: they are in that of the host.
+  std::vector<Device> devices = {};
 
   bool operator==(const PlanCommunicator&) const = default;
 };

@@ -140,6 +140,7 @@ class PlanWriter {
     add(communicator.name);
     add(communicator.processes);
     add(communicator.all_reduce);
+    if (!communicator.devices.empty()) add(communicator.devices);
   }
 
   ByteSequence& to_;
@@ -167,7 +168,10 @@ std::uint64_t hash_of_program(const Plan& plan) {
   auto program = plan;
   for (auto& actor : program.actors) actor.place = {};
   for (auto& parameter : program.parameters) parameter.device = {};
-  for (auto& communicator : program.communicators) std::ranges::fill(communicator.processes, 0);
+  for (auto& communicator : program.communicators) {
+    std::ranges::fill(communicator.processes, 0);
+    communicator.devices.clear();
+  }
   for (auto& edge : program.edges) {
     edge.shared_buffer = kNone;
     edge.shared_offset = 0;

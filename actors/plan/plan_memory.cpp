@@ -58,6 +58,8 @@ std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const Se
     if (is_read_on_host(plan, edge, segment.place))
       bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
   }
+  // Conductors only look at what arrives.
+  if (plan.actors[segment.actors.front()].role == ActorRole::conductor) return bytes;
   for (auto port : layout.ports) {
     const auto& edge = plan.edges[port];
     if (plan.actors[edge.producer].place != segment.place)

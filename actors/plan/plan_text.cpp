@@ -53,7 +53,7 @@ std::string to_text(const Plan& plan) {
   for (const auto& parameter : plan.parameters) write_parameter(out, parameter);
   for (const auto& communicator : plan.communicators)
     out << "communicator '" << communicator.name << "' of " << communicator.processes.size() << " ranks, sums "
-        << to_string(communicator.all_reduce) << "\n";
+        << to_string(communicator.all_reduce) << (communicator.devices.empty() ? "" : ", on devices") << "\n";
   for (const auto process : plan.expendable) out << "process " << process << " may be lost\n";
   for (const auto& segment : plan.segments) {
     out << "segment " << segment.name << ", executor " << segment.executor << ":";

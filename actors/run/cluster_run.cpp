@@ -106,7 +106,12 @@ std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {
 }
 
 void ClusterRun::add_communicators(SpawnContext& context) const {
-  for (const auto& [communicator, processes, all_reduce] : plan_.communicators) {
+  for (const auto& [communicator, processes, all_reduce, devices] : plan_.communicators) {
+    if (!devices.empty()) {
+      if (processes.front() == process() && !context.device_communicators.contains(communicator))
+        context.device_communicators[communicator] = make_device_group(devices);
+      continue;
+    }
     if (context.communicators.contains(communicator)) continue;
     const bool takes_part = std::ranges::find(processes, process()) != processes.end();
     if (takes_part)

@@ -4,8 +4,22 @@
 
 namespace troupe {
 
+namespace {
+
+/// All ranks are in the first process that has one.
+void make_device_communicator(const PlanCommunicator& named, std::vector<PartSetup>& parts) {
+  auto& known = parts[static_cast<std::size_t>(named.processes.front())].context.device_communicators[named.name];
+  if (!known) known = make_device_group(named.devices);
+}
+
+}  // namespace
+
 void make_communicators(const Plan& plan, std::vector<PartSetup>& parts) {
   for (const auto& named : plan.communicators) {
+    if (!named.devices.empty()) {
+      make_device_communicator(named, parts);
+      continue;
+    }
     const bool given = std::any_of(parts.begin(), parts.end(), [&](const PartSetup& part) {
       return part.context.communicators.contains(named.name);
     });

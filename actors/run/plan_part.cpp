@@ -145,11 +145,17 @@ void PlanPart::spawn() {
     supervised.push_back(
         {actors_[i], statuses_[i]->name, has_source(wiring.nodes()[i].segments), statuses_[i], std::move(wires[i])});
   }
-  const auto abort = [communicators = context_->communicators](const FailurePtr& failure) {
+  const auto abort = [communicators = context_->communicators,
+                      on_devices = context_->device_communicators](const FailurePtr& failure) {
     for (const auto& [name, ranks] : communicators)
       for (const auto& rank : ranks)
         if (rank) rank->abort(failure);
+    for (const auto& [name, group] : on_devices) group->abort(failure);
   };
+  for (const auto& [name, group] : context_->device_communicators)
+    group->on_failed([control = std::weak_ptr(together_.control)](const FailurePtr& failure) {
+      if (const auto known = control.lock()) known->give_up(failure);
+    });
   supervisor_ = runtime_.system().spawn<Supervisor>(std::move(supervised), together_.control, rank(), abort);
 }
 
@@ -158,6 +164,7 @@ void PlanPart::replace_link(int process, std::shared_ptr<Link> link) const {
 }
 
 PlanPart::~PlanPart() {
+  for (const auto& [name, group] : context_->device_communicators) group->on_failed({});
   order_stop();
 }
 

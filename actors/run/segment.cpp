@@ -71,6 +71,7 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnCont
     if (own_memory_ && !task.runs_on_device())
       throw Error("plan", "'" + actor.name + "' runs on the host, but its place is " + to_string(actor.place) +
                               "; place it on " + to_string(host_side(actor.place)));
+    reads_any_device_ = reads_any_device_ || task.reads_any_device();
     if (task.is_source()) sources_.push_back(tasks_.size() - 1);
     for (const auto& output : actor.outputs)
       if (output.parameter) tasks_.back().writes.push_back(store_->counter(*output.parameter));
@@ -173,7 +174,7 @@ void Segment::set_input(std::int32_t port, const Tensor& arrived) {
                            " rows came together");
   if (!own_memory_ && !arrived.host_accessible())
     throw Error(name_, "reads host memory, but " + to_string(arrived) + " came");
-  const bool is_elsewhere = own_memory_ && arrived.device() != stream_->device();
+  const bool is_elsewhere = own_memory_ && !reads_any_device_ && arrived.device() != stream_->device();
   const auto uploaded = is_elsewhere ? uploads_->upload(port, arrived) : Tensor();
   if (is_elsewhere) stream_->wait(uploads_->uploaded(port));
   const auto& tensor = is_elsewhere ? uploaded : arrived;

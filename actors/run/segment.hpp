@@ -172,6 +172,7 @@ class Segment {
   std::unique_ptr<Stream> stream_;
   Tensor arena_;
   Tensor scratch_;
+  bool reads_any_device_ = false;                     // what arrives stays where it is
   bool own_memory_ = false;                           // the host may not touch that of the device
   std::vector<std::vector<Tensor>> slots_;            // by output and slot, for the most rows
   std::vector<std::vector<std::int64_t>> sent_rows_;  // by output and slot, of what was sent last

@@ -21,6 +21,13 @@ const std::shared_ptr<Communicator>& SpawnContext::communicator(const std::strin
   return ranks[static_cast<std::size_t>(rank)];
 }
 
+const std::shared_ptr<DeviceCommunicator>& SpawnContext::device_communicator(const std::string& name) const {
+  const auto found = device_communicators.find(name);
+  if (found == device_communicators.end())
+    throw Error("spawn", "there is no communicator '" + name + "' between devices");
+  return found->second;
+}
+
 std::unique_ptr<Task> SpawnContext::make_task(const PlanActor& actor) {
   if (actor.make_task) return actor.make_task(actor, *this);
   const auto own = tasks.find(actor.task.kind);
@@ -31,6 +38,13 @@ const std::shared_ptr<BegunCollective>& SpawnContext::begun(const std::string& c
                                                             std::int64_t rank) {
   auto& entry = begun_[{communicator, index, rank}];
   if (!entry) entry = std::make_shared<BegunCollective>();
+  return entry;
+}
+
+const std::shared_ptr<BegunDeviceCollective>& SpawnContext::begun_on_device(const std::string& communicator,
+                                                                            std::int64_t index, std::int64_t rank) {
+  auto& entry = begun_on_device_[{communicator, index, rank}];
+  if (!entry) entry = std::make_shared<BegunDeviceCollective>();
   return entry;
 }
 

@@ -7,6 +7,7 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/collective_tasks.hpp"
+#include "troupe/actors/run/device_collective_tasks.hpp"
 #include "troupe/actors/run/parameter_store.hpp"
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/transport/communicator.hpp"
@@ -24,6 +25,8 @@ class SpawnContext {
   std::map<std::string, Dataset> sources;
   /// By rank; those of other processes are null. A communicator that is missing is made, for the ranks of one process.
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
+  /// Those of communicators whose tensors stay on devices. One that is missing is made, for the ranks of one process.
+  std::map<std::string, std::shared_ptr<DeviceCommunicator>> device_communicators;
   /// Tasks by their kind, found before the registered ones.
   std::map<std::string, TaskFactory> tasks;
   /// If given, told what shards and dispatchers do.
@@ -38,13 +41,20 @@ class SpawnContext {
   /// Throw Error if the name is not known.
   const Dataset& source(const std::string& name) const;
   const std::shared_ptr<Communicator>& communicator(const std::string& name, std::int64_t rank) const;
+  const std::shared_ptr<DeviceCommunicator>& device_communicator(const std::string& name) const;
   std::unique_ptr<Task> make_task(const PlanActor& actor);
 
   /// The state that the conductor and a rank's actor share for one collective.
   const std::shared_ptr<BegunCollective>& begun(const std::string& communicator, std::int64_t index, std::int64_t rank);
+  /// As above, on devices.
+  const std::shared_ptr<BegunDeviceCollective>& begun_on_device(const std::string& communicator, std::int64_t index,
+                                                                std::int64_t rank);
 
  private:
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::shared_ptr<BegunCollective>> begun_;
+  using Key = std::tuple<std::string, std::int64_t, std::int64_t>;
+
+  std::map<Key, std::shared_ptr<BegunCollective>> begun_;
+  std::map<Key, std::shared_ptr<BegunDeviceCollective>> begun_on_device_;
 };
 
 }  // namespace troupe

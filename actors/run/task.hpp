@@ -51,6 +51,9 @@ class Task {
   /// and writes host memory, so its actor has its place on a CPU device; see host_side().
   virtual bool runs_on_device() const { return false; }
 
+  /// True if its inputs may lie on other devices than its place: they are not copied there.
+  virtual bool reads_any_device() const { return false; }
+
   /// True if fire() does nothing but launch kernels, copies and zeroing on its stream, the same ones for the same
   /// number of rows and the same memory, so that they can be captured and launched again without it.
   virtual bool capturable() const { return false; }

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "troupe/actors/run/collective_tasks.hpp"
+#include "troupe/actors/run/device_collective_tasks.hpp"
 #include "troupe/actors/run/loader.hpp"
 #include "troupe/actors/run/op_task.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
@@ -22,6 +23,10 @@ struct Registry {
       {"all_gather", make_collective_task},
       {"begin_all_gather", make_begin_all_gather_task},
       {"begin_all_reduce", make_begin_all_reduce_task},
+      {"device_all_reduce", make_device_collective_task},
+      {"device_all_gather", make_device_collective_task},
+      {"begin_device_all_reduce", make_begin_device_all_reduce_task},
+      {"begin_device_all_gather", make_begin_device_all_gather_task},
   };
 };
 

@@ -11,6 +11,7 @@ using Factory = std::unique_ptr<Kernel> (*)(const OpCall& call);
 
 constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kAdd, make_add},
+    {&kAddN, make_add_n},
     {&kSub, make_sub},
     {&kMul, make_mul},
     {&kDiv, make_div},

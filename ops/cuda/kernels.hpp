@@ -10,6 +10,7 @@ namespace troupe::cuda {
 void add_kernels(KernelTable& table);
 
 std::unique_ptr<Kernel> make_add(const OpCall& call);
+std::unique_ptr<Kernel> make_add_n(const OpCall& call);
 std::unique_ptr<Kernel> make_sub(const OpCall& call);
 std::unique_ptr<Kernel> make_mul(const OpCall& call);
 std::unique_ptr<Kernel> make_div(const OpCall& call);

@@ -6,7 +6,7 @@ namespace troupe {
 
 // Every op's declaration; the file that defines it holds its shape and gradient rules. op_table.cpp lists them.
 extern const OpDef kInput, kParameter, kConstant;
-extern const OpDef kAdd, kSub, kMul, kDiv, kScale, kRelu, kReluGrad;
+extern const OpDef kAdd, kAddN, kSub, kMul, kDiv, kScale, kRelu, kReluGrad;
 extern const OpDef kReluGradBias, kFusedElementwise;
 extern const OpDef kExp, kLog, kSqrt, kRsqrt, kAbs, kAbsGrad, kPow, kClip, kClipGrad;
 extern const OpDef kTanh, kTanhGrad, kSigmoid, kSigmoidGrad, kGelu, kGeluGrad, kSilu, kSiluGrad, kSoftplus;

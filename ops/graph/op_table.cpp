@@ -21,6 +21,7 @@ std::span<const OpDef* const> built_in_ops() {
                                   &kParameter,
                                   &kConstant,
                                   &kAdd,
+                                  &kAddN,
                                   &kSub,
                                   &kMul,
                                   &kDiv,

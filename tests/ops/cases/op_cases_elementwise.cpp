@@ -1,3 +1,5 @@
+#include "troupe/ops/add_n.hpp"
+#include "troupe/ops/compare.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
@@ -41,6 +43,36 @@ std::vector<Pair> pairs() {
   };
 }
 
+Arrays sum(const Arrays& in) {
+  auto y = in[0];
+  for (std::size_t k = 1; k < in.size(); ++k)
+    for (std::size_t i = 0; i < y.data.size(); ++i) y.data[i] += in[k].data[i];
+  return {y};
+}
+
+/// A sum of `count` inputs of another dtype than float32: small numbers, so that it is exact in all.
+OpCase exact_sum_case(std::size_t count, Draw draw, DType dtype) {
+  const std::vector<CaseInput> inputs(count, {{kBatch, 5}, draw, false, 9});
+  const auto build = [dtype](const Values& x) {
+    Values same;
+    for (const auto& value : x) same.push_back(cast(value, dtype));
+    return Values{cast(add_n(same), x[0].dtype())};
+  };
+  return exact_case("add_n of " + std::to_string(count) + " " + std::string(name_of(dtype)), inputs, build, sum);
+}
+
+void add_sum_cases(std::vector<OpCase>& cases) {
+  for (const std::size_t count : {1, 2, 5, 130})
+    cases.push_back(forward_case(
+        "add_n of " + std::to_string(count) + " float32", std::vector<CaseInput>(count, {{kBatch, 3}}),
+        [](const Values& x) { return Values{add_n(x)}; }, sum));
+  cases.push_back(exact_sum_case(3, Draw::labels, DType::int32));
+  cases.push_back(exact_sum_case(3, Draw::wide_labels, DType::int64));
+  for (const std::size_t count : {3, 70})
+    for (const auto dtype : {DType::float16, DType::bfloat16})
+      cases.push_back(exact_sum_case(count, Draw::eighths, dtype));
+}
+
 }  // namespace
 
 std::vector<OpCase> elementwise_cases() {
@@ -71,6 +103,7 @@ std::vector<OpCase> elementwise_cases() {
                      reference::relu(),
                      0.0});
   }
+  add_sum_cases(cases);
   // Eighths include zeros, where the gradient is 0.
   cases.push_back({"relu with zeros",
                    {{{kBatch, 40}, Draw::eighths}},

@@ -1,0 +1,58 @@
+#include "troupe/transport/device/check_parts.hpp"
+
+#include <string>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe::device {
+
+namespace {
+
+bool sums(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
+}
+
+void expect_on(const Tensor& tensor, const DeviceRank& rank) {
+  if (!tensor) throw Error("communicator", "rank " + std::to_string(rank.rank) + " brings no tensor");
+  if (tensor.device() != rank.device)
+    throw Error("communicator", "rank " + std::to_string(rank.rank) + " brings " + to_string(tensor) + " on " +
+                                    to_string(tensor.device()) + ", but is on " + to_string(rank.device));
+}
+
+CallSignature signature_of(CollectiveKind kind, const DevicePart& part, const DeviceRank& rank, int ranks, int root) {
+  expect_on(part.input, rank);
+  if (kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter) {
+    expect_on(part.output, rank);
+    const bool gathers = kind == CollectiveKind::all_gather;
+    expect_multiple(gathers ? "all_gather" : "reduce_scatter", gathers ? part.output : part.input,
+                    gathers ? part.input : part.output, ranks);
+  }
+  return {kind, part.input.dtype(), part.input.elements(), root};
+}
+
+}  // namespace
+
+CallSignature check_parts(CollectiveKind kind, DeviceCommunicator::Parts parts, const std::vector<DeviceRank>& local,
+                          int ranks, int root) {
+  expect_rank(root, ranks);
+  if (parts.size() != local.size())
+    throw Error("communicator", std::to_string(parts.size()) + " ranks of this process come, which has " +
+                                    std::to_string(local.size()));
+  const auto first = signature_of(kind, parts[0], local[0], ranks, root);
+  if (sums(kind) && first.dtype == DType::uint8) throw Error("all_reduce", "there is no sum of uint8");
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const auto other = signature_of(kind, parts[i], local[i], ranks, root);
+    if (!(other == first))
+      throw Error("communicator", to_string(first) + " on rank " + std::to_string(local[0].rank) + " but " +
+                                      to_string(other) + " on rank " + std::to_string(local[i].rank));
+  }
+  return first;
+}
+
+std::vector<Event> ready_events(DeviceCommunicator::Parts parts) {
+  std::vector<Event> events;
+  for (const auto& part : parts) events.push_back(part.ready);
+  return events;
+}
+
+}  // namespace troupe::device

@@ -1,0 +1,122 @@
+#include "troupe/transport/device/group_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::device {
+
+namespace {
+
+/// How often a group is looked at while collectives are pending.
+std::chrono::milliseconds interval_for(std::chrono::milliseconds limit) {
+  return std::clamp(limit / 8, std::chrono::milliseconds(1), std::chrono::milliseconds(1'000));
+}
+
+}  // namespace
+
+GroupWatch::GroupWatch(std::chrono::milliseconds limit, Hooks hooks)
+    : limit_(limit), hooks_(std::move(hooks)), thread_([this] { work(); }) {}
+
+GroupWatch::~GroupWatch() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void GroupWatch::add(std::shared_ptr<const Watched> collective) {
+  std::lock_guard lock(mutex_);
+  if (has_ended()) return;
+  drop_done();
+  pending_.push_back(std::move(collective));
+  if (pending_.size() == 1) changed_.notify_all();
+}
+
+FailurePtr GroupWatch::failure() const {
+  try {
+    abort_.check();
+  } catch (const Aborted& aborted) {
+    return aborted.failure();
+  }
+  return nullptr;
+}
+
+bool GroupWatch::end(FailurePtr failure) {
+  if (!abort_.set(std::move(failure))) return false;
+  std::deque<std::shared_ptr<const Watched>> dropped;
+  std::lock_guard lock(mutex_);
+  dropped.swap(pending_);
+  return true;
+}
+
+void GroupWatch::fail(FailurePtr failure) {
+  if (!end(failure)) return;
+  {
+    std::lock_guard lock(mutex_);
+    to_tell_ = std::move(failure);
+  }
+  changed_.notify_all();
+}
+
+void GroupWatch::on_failed(DeviceCommunicator::OnFailed callback) {
+  std::lock_guard lock(callback_mutex_);
+  callback_ = std::move(callback);
+}
+
+void GroupWatch::work() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    if (to_tell_ != nullptr) {
+      tell(lock);
+      continue;
+    }
+    if (pending_.empty())
+      changed_.wait(lock, [&] { return ending_ || to_tell_ != nullptr || !pending_.empty(); });
+    else
+      changed_.wait_for(lock, interval_for(limit_), [&] { return ending_ || to_tell_ != nullptr; });
+    auto failure = look_at_first();
+    if (failure == nullptr && hooks_.look && !pending_.empty()) {
+      lock.unlock();
+      failure = hooks_.look();
+      lock.lock();
+    }
+    if (failure == nullptr) continue;
+    lock.unlock();
+    fail(failure);
+    lock.lock();
+  }
+}
+
+void GroupWatch::drop_done() {
+  while (!pending_.empty() && pending_.front()->is_done()) {
+    pending_.pop_front();
+    begun_.reset();
+  }
+}
+
+FailurePtr GroupWatch::look_at_first() {
+  drop_done();
+  if (pending_.empty() || !pending_.front()->has_begun()) return nullptr;
+  const auto now = Clock::now();
+  if (!begun_) begun_ = now;
+  if (now - *begun_ < limit_) return nullptr;
+  return std::make_shared<Failure>(Failure{.kind = FailureKind::stalled,
+                                           .what = "[communicator] not complete after " +
+                                                   std::to_string(limit_.count()) +
+                                                   " ms: " + pending_.front()->waits_for()});
+}
+
+void GroupWatch::tell(std::unique_lock<std::mutex>& lock) {
+  const auto failure = std::exchange(to_tell_, nullptr);
+  lock.unlock();
+  {
+    std::lock_guard callback_lock(callback_mutex_);
+    if (callback_) callback_(failure);
+  }
+  if (hooks_.release) hooks_.release(failure);
+  lock.lock();
+}
+
+}  // namespace troupe::device

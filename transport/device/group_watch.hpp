@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "troupe/transport/collective_call.hpp"
+#include "troupe/transport/device_communicator.hpp"
+
+namespace troupe::device {
+
+/// A collective as its group's watch sees it. Thread-safe.
+class Watched {
+ public:
+  virtual ~Watched() = default;
+
+  /// A rank of this process waits in it, or has done.
+  virtual bool has_begun() const = 0;
+  virtual bool is_done() const = 0;
+  virtual std::string waits_for() const = 0;
+};
+
+/// The end of a group: a thread that watches the time of its collectives, and the reason once the group has ended.
+/// Thread-safe.
+class GroupWatch {
+ public:
+  struct Hooks {
+    /// Looks, while collectives are pending, whether a library has found a failure. Null: none.
+    std::function<FailurePtr()> look = {};
+    /// Releases the devices of a group that has ended by itself.
+    std::function<void(const FailurePtr&)> release = {};
+  };
+
+  /// The hooks are called on the watch's thread until it is destroyed, which waits for them.
+  GroupWatch(std::chrono::milliseconds limit, Hooks hooks);
+  ~GroupWatch();
+  GroupWatch(const GroupWatch&) = delete;
+  GroupWatch& operator=(const GroupWatch&) = delete;
+
+  std::chrono::milliseconds limit() const { return limit_; }
+  /// Watches a collective from now on, after those before.
+  void add(std::shared_ptr<const Watched> collective);
+
+  /// Throws Aborted if the group has ended.
+  void check() const { abort_.check(); }
+  bool has_ended() const { return abort_.is_set(); }
+  FailurePtr failure() const;
+  /// Ends the group from outside. False if it had ended.
+  bool end(FailurePtr failure);
+  /// Ends the group by itself: the thread tells who wants to know, and then releases the devices.
+  void fail(FailurePtr failure);
+  /// See DeviceCommunicator::on_failed.
+  void on_failed(DeviceCommunicator::OnFailed callback);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void work();
+  /// Forgets what is done. A failure if the first of the others is late.
+  FailurePtr look_at_first();
+  void drop_done();
+  void tell(std::unique_lock<std::mutex>& lock);
+
+  const std::chrono::milliseconds limit_;
+  const Hooks hooks_;
+  Abort abort_;
+  std::mutex callback_mutex_;
+  DeviceCommunicator::OnFailed callback_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<const Watched>> pending_;
+  std::optional<Clock::time_point> begun_;  // when the first of them was seen to have begun
+  FailurePtr to_tell_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe::device

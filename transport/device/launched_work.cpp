@@ -1,0 +1,62 @@
+#include "troupe/transport/device/launched_work.hpp"
+
+#include <algorithm>
+
+namespace troupe::device {
+
+namespace {
+
+bool has_come(const Event& event) {
+  return event.done();
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+std::string ranks_named(const std::vector<std::string>& names) {
+  return (names.size() == 1 ? "rank " : "ranks ") + joined(names);
+}
+
+/// The ranks of 0 to `ranks` that are not in this process: `2 and 3`.
+std::string names_of_others(const std::vector<DeviceRank>& local, int ranks) {
+  std::vector<std::string> names;
+  for (int rank = 0; rank < ranks; ++rank)
+    if (std::ranges::find(local, rank, &DeviceRank::rank) == local.end()) names.push_back(std::to_string(rank));
+  return ranks_named(names);
+}
+
+}  // namespace
+
+std::string names_of(const std::vector<DeviceRank>& ranks) {
+  std::vector<std::string> names;
+  for (const auto& [rank, device] : ranks) names.push_back(std::to_string(rank) + " (" + to_string(device) + ")");
+  return ranks_named(names);
+}
+
+std::string LaunchedWork::waits_for() const {
+  if (is_done()) return "nothing";
+  std::vector<DeviceRank> missing, unfinished;
+  for (std::size_t i = 0; i < local_.size(); ++i) {
+    if (!ready_[i].done()) missing.push_back(local_[i]);
+    if (!done_[i].done()) unfinished.push_back(local_[i]);
+  }
+  if (!missing.empty())
+    return what_ + ": " + names_of(missing) + (missing.size() == 1 ? " has" : " have") + " not come";
+  const auto waiting = what_ + ": " + names_of(unfinished) + " " + (unfinished.size() == 1 ? "waits" : "wait");
+  if (static_cast<int>(local_.size()) == ranks_) return waiting + " for the devices";
+  return waiting + " for " + names_of_others(local_, ranks_) + " of other processes";
+}
+
+bool LaunchedWork::has_begun() const {
+  return std::ranges::any_of(ready_, has_come);
+}
+
+bool LaunchedWork::is_done() const {
+  return std::ranges::all_of(done_, has_come);
+}
+
+}  // namespace troupe::device

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "troupe/transport/device/group_watch.hpp"
+
+namespace troupe::device {
+
+/// A collective of which all is launched.
+class LaunchedWork final : public DeviceWork, public Watched {
+ public:
+  /// `what` and the ranks for people; when each rank of this process is ready, and has done; the number of all ranks.
+  LaunchedWork(std::string what, std::vector<DeviceRank> local, std::vector<Event> ready, std::vector<Event> done,
+               int ranks)
+      : what_(std::move(what)),
+        local_(std::move(local)),
+        ready_(std::move(ready)),
+        done_(std::move(done)),
+        ranks_(ranks) {}
+
+  bool advance() override { return true; }
+  const Event& done(std::size_t local) const override { return done_.at(local); }
+  std::string waits_for() const override;
+
+  bool has_begun() const override;
+  bool is_done() const override;
+
+ private:
+  const std::string what_;
+  const std::vector<DeviceRank> local_;
+  const std::vector<Event> ready_, done_;
+  const int ranks_;
+};
+
+/// `rank 1 (cuda:1)`, or `ranks 1 (cuda:1) and 2 (cuda:2)`.
+std::string names_of(const std::vector<DeviceRank>& ranks);
+
+}  // namespace troupe::device
