@@ -63,8 +63,17 @@ std::exception_ptr CudaStream::failure_now() const noexcept {
   }
 }
 
+std::exception_ptr CudaStream::failure() const {
+  std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
+void CudaStream::expect_no_failure() const {
+  if (const auto known = failure()) std::rethrow_exception(known);
+}
+
 Event CudaStream::record_in(EventPool& pool) noexcept {
-  if (failure_ != nullptr) return failed_event(failure_);
+  if (const auto known = failure()) return failed_event(known);
   try {
     return Event(std::make_shared<CudaEvent>(pool, handle_, WorkBefore{note_, recent_ops_, recent_ops_->count()}));
   } catch (...) {
@@ -75,11 +84,12 @@ Event CudaStream::record_in(EventPool& pool) noexcept {
 /// Makes calls of CUDA unless something has failed before.
 template <class Call>
 void CudaStream::attempt(Call call) noexcept {
-  if (failure_ != nullptr) return;
+  if (failure() != nullptr) return;
   try {
     use_device();
     call();
   } catch (...) {
+    std::lock_guard lock(failure_mutex_);
     failure_ = failure_now();
   }
 }
@@ -123,7 +133,7 @@ void CudaStream::zero(std::byte* memory, std::size_t bytes) {
 void CudaStream::begin_capture() {
   use_device();
   std::lock_guard lock(capture_mutex_);
-  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  expect_no_failure();
   before_capture_ = record_in(state_.events());
   check(cudaStreamBeginCapture(handle_, cudaStreamCaptureModeThreadLocal), "beginning to capture");
   capturing_ = true;
@@ -142,14 +152,14 @@ std::shared_ptr<CapturedWork> CudaStream::end_capture() {
 }
 
 void CudaStream::launch(const CapturedWork& work) {
-  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  expect_no_failure();
   use_device();
   const auto& graph = static_cast<const CudaGraph&>(work);
   check(cudaGraphLaunch(graph.executable(), handle_), "launching captured work");
 }
 
 void CudaStream::note_launch(const char* op) {
-  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  expect_no_failure();
   use_device();
   recent_ops_->add(op);
 }

@@ -41,6 +41,9 @@ class CudaStream final : public Stream {
   Event record_in(EventPool& pool) noexcept;
   void use_device() const;
   std::exception_ptr failure_now() const noexcept;
+  std::exception_ptr failure() const;
+  /// Throws what has failed before, if anything has.
+  void expect_no_failure() const;
   template <class Call>
   void attempt(Call call) noexcept;
 
@@ -48,6 +51,7 @@ class CudaStream final : public Stream {
   std::shared_ptr<const InvalidValueNote> note_;
   std::shared_ptr<RecentOps> recent_ops_;
   cudaStream_t handle_ = nullptr;
+  mutable std::mutex failure_mutex_;
   std::exception_ptr failure_;  // of this stream's calls, or of what it waits for; nothing is launched after it
   std::mutex capture_mutex_;    // guards what follows
   bool capturing_ = false;
