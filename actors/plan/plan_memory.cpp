@@ -5,6 +5,7 @@
 
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/ops/core/allocator.hpp"
+#include "troupe/transport/collective_call.hpp"
 
 namespace troupe {
 
@@ -68,6 +69,34 @@ std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const Se
   return bytes;
 }
 
+/// Elements of the largest sum of a communicator.
+const TensorInfo* largest_sum(const Plan& plan, const PlanCommunicator& communicator) {
+  const TensorInfo* largest = nullptr;
+  for (const auto& actor : plan.actors) {
+    if (actor.task.kind != "device_all_reduce" || actor.task.subject != communicator.name) continue;
+    const auto& info = actor.outputs.front().info;
+    if (largest == nullptr || bytes_of(info, 1) > bytes_of(*largest, 1)) largest = &info;
+  }
+  return largest;
+}
+
+/// A device that sums its slice of tensors needs a place for what lies on other devices.
+std::size_t sum_bytes(const Plan& plan, const PlanCommunicator& communicator) {
+  const auto* info = communicator.devices.empty() ? nullptr : largest_sum(plan, communicator);
+  if (info == nullptr) return 0;
+  std::vector<Device> members;
+  for (const auto& device : communicator.devices)
+    if (std::ranges::find(members, device) == members.end()) members.push_back(device);
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto here = std::ranges::count(communicator.devices, members[i]);
+    const auto others = communicator.devices.size() - static_cast<std::size_t>(here);
+    const auto slice = slice_of(info->shape.elements(), static_cast<int>(members.size()), static_cast<int>(i));
+    bytes += others * Allocator::rounded(static_cast<std::size_t>(slice.count) * size_of(info->dtype));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 PlanMemory memory_of(const Plan& plan) {
@@ -80,6 +109,7 @@ PlanMemory memory_of(const Plan& plan) {
     memory.staging += staging_bytes(plan, segment, layout);
     memory.scratch += scratch_of(plan, segment);
   }
+  for (const auto& communicator : plan.communicators) memory.staging += sum_bytes(plan, communicator);
   for (auto bytes : plan.shared_buffers) memory.slots += Allocator::rounded(bytes);
   memory.parameters = constant_bytes(plan);
   for (const auto& parameter : plan.parameters) memory.parameters += Allocator::rounded(bytes_of(parameter.info, 1));
