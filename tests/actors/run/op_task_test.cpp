@@ -38,7 +38,7 @@ TEST_CASE("a kernel for every number of rows, and zeros for none") {
   }
 }
 
-TEST_CASE("a device without kernels is refused when the task prepares") {
-  OpTask task(product_over_rows(), {DeviceType::cuda, 0});
+TEST_CASE("a device that there is not is refused when the task prepares") {
+  OpTask task(product_over_rows(), {DeviceType::cuda, 99});
   CHECK_THROWS_AS(task.prepare(3), Error);
 }

@@ -1,4 +1,5 @@
 #include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/core/backend.hpp"
 
 #include <thread>
 
@@ -49,7 +50,8 @@ Graph cube_graph() {
 
 TEST_CASE("a user-defined op and its kernel run and train like those of the library", "[kernel]") {
   CHECK(contains(error_of([] { Program(cube_graph(), 2); }), "[cube] has no kernel for cpu:0"));
-  CHECK(contains(error_of([] { register_kernel(kCube, DeviceType::cuda, make_cube); }), "no backend for cuda"));
+  if (!has_backend(DeviceType::cuda))
+    CHECK(contains(error_of([] { register_kernel(kCube, DeviceType::cuda, make_cube); }), "no backend for cuda"));
   CHECK(contains(error_of([] { register_kernel(kCube, DeviceType::cpu, {}); }), "[cube] was given a kernel factory"));
   register_kernel(kCube, DeviceType::cpu, make_cube);
   CHECK(contains(error_of([] { register_kernel(kCube, DeviceType::cpu, make_cube); }), "[cube] has a kernel"));
