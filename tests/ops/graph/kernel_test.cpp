@@ -1,8 +1,8 @@
 #include "troupe/ops/graph/kernel.hpp"
-#include "troupe/ops/core/backend.hpp"
 
 #include <thread>
 
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
