@@ -1,0 +1,84 @@
+// Which share of a training step a device works, from a trace.
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "troupe/actors/run/trace.hpp"
+#include "troupe/bench/gpu/commands.hpp"
+#include "troupe/bench/gpu/training.hpp"
+#include "troupe/bench/repetitions.hpp"
+
+namespace troupe::bench {
+
+namespace {
+
+using Clock = Trace::Clock;
+
+/// The first steps of an epoch wait for their images.
+constexpr std::int64_t kFirstSteps = 2;
+
+double seconds(Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+struct Span {
+  Clock::time_point begin, end;
+};
+
+/// Of the time from the first to the last of these, the share that some of them cover.
+double share_covered(std::vector<Span> spans) {
+  std::ranges::sort(spans, {}, &Span::begin);
+  Clock::duration covered{};
+  auto end = spans.front().begin;
+  for (const auto& span : spans) {
+    covered += std::max(Clock::duration::zero(), span.end - std::max(span.begin, end));
+    end = std::max(end, span.end);
+  }
+  return seconds(covered) / seconds(end - spans.front().begin);
+}
+
+/// What the device did in the steps of each epoch but the first, which makes kernels and captures them.
+std::map<std::int64_t, std::vector<Span>> work_by_epoch(const Trace& trace, const std::string& device,
+                                                        std::int64_t epoch_steps) {
+  std::map<std::int64_t, std::vector<Span>> work;
+  for (const auto& event : trace.events())
+    if (event.device == device && event.step >= epoch_steps && event.step % epoch_steps >= kFirstSteps)
+      work[event.step / epoch_steps].push_back({event.begin, event.end});
+  return work;
+}
+
+struct BusyFlags {
+  TrainingFlags training;
+  std::int64_t epochs = 12;
+  std::string trace;
+};
+
+void run(const BusyFlags& flags) {
+  const auto trace = std::make_shared<Trace>();
+  TimedTraining training(flags.training, "one_device", 64, trace);
+  training.trainer().fit(training.data(), {.epochs = flags.epochs});
+  if (!flags.trace.empty()) trace->write(flags.trace);
+  std::vector<double> shares;
+  for (const auto& [epoch, spans] : work_by_epoch(*trace, flags.training.device, training.data().batches()))
+    shares.push_back(share_covered(spans));
+  if (shares.empty()) throw Error("busy", "the trace has no work of " + flags.training.device);
+  std::printf("%s batch %lld, images of %s: %s busy %.1f %% of a step (median of %zu epochs)\n",
+              flags.training.model.c_str(), static_cast<long long>(flags.training.batch), flags.training.images.c_str(),
+              flags.training.device.c_str(), 100.0 * median(shares), shares.size());
+}
+
+}  // namespace
+
+void add_busy_command(CLI::App& app) {
+  const auto flags = std::make_shared<BusyFlags>();
+  flags->training.images = "loader";
+  flags->training.batch = 4096;
+  auto* command = app.add_subcommand("busy", "Share of a step in which a device works");
+  flags->training.declare(*command);
+  command->add_option("--epochs", flags->epochs)->check(CLI::Range(2, 1000));
+  command->add_option("--trace", flags->trace, "write the trace there, for chrome://tracing");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace troupe::bench

@@ -1,0 +1,43 @@
+# shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
+# Point 6: what a user can get wrong, and what can go wrong.
+
+check_no_such_device() {
+  local status=0
+  train no_such_device 60 cuda:99 || status=$?
+  verdict 6 "--devices cuda:99" "an error that names it" "$(said no_such_device 'fashion_mnist: ')" \
+    test "$status $(grep -c 'fashion_mnist: .*cuda:99' "$log/no_such_device.txt")" == "1 1"
+}
+
+check_out_of_memory() {
+  local status=0 text
+  ours run out_of_memory 120 "$build/bench/gpu_bench" out-of-memory --data "$data" || status=$?
+  text=$(said out_of_memory '^\[')
+  verdict 6 "a batch that does not fit" "op and bytes in the error" "${text:-$(reason out_of_memory "$status")}" \
+    grep -qE '^\[.*[0-9]+ (bytes|[KMG]iB|[kMG]?B)' "$log/out_of_memory.txt"
+  verdict 6 "then one that fits" "trains" "$(said out_of_memory 'left behind')" test "$status" == 0
+}
+
+check_kernel_fault() {
+  local status=0
+  ours run kernel_fault 60 "$build/tests/kernel_fault" || status=$?
+  if ((status == 3 || status == 125 || status == 127)); then
+    row 6 "a kernel that faults" "one error, with the op" "$(reason kernel_fault "$status")" SKIPPED
+  else
+    verdict 6 "a kernel that faults" "one error, with the op" "$(said kernel_fault 'fragile')" \
+      test "$status" == 0
+  fi
+}
+
+check_mixed_devices() {
+  local status=0
+  ours run mixed_devices 60 "$build/tests/ops_tests" "tensors of another device*" || status=$?
+  verdict 6 "mixed devices in an op" "refused by name" "$(said mixed_devices 'passed|failed|No tests')" \
+    test "$status $(grep -c 'All tests passed' "$log/mixed_devices.txt")" == "0 1"
+}
+
+check_point_6() {
+  check_no_such_device
+  check_out_of_memory
+  check_kernel_fault
+  check_mixed_devices
+}

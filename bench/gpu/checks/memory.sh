@@ -1,0 +1,48 @@
+# shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
+# Point 3: memory of GPUs.
+
+sanitizer() {
+  local place
+  command -v compute-sanitizer && return
+  for place in /usr/local/cuda*/bin/compute-sanitizer /usr/local/cuda*/compute-sanitizer/compute-sanitizer; do
+    [[ -x $place ]] && echo "$place" && return
+  done
+}
+
+# check_tool TOOL MODEL: a few steps under a tool of compute-sanitizer.
+check_tool() {
+  local tool=$1 model=$2 name="$1_$2" status=0 program
+  program=$(sanitizer) || true
+  if [[ -z $program ]]; then
+    row 3 "$tool, $model" "0 errors" "there is no compute-sanitizer" SKIPPED
+    return
+  fi
+  ours run "$name" 75 "$program" --tool "$tool" --error-exitcode 9 "$build/examples/fashion_mnist" --data "$data" \
+    --strategy one_device --devices cuda:0 --model "$model" --epochs 1 --batch-size 12000 || status=$?
+  if ((status == 124 || status == 137 || status == 125)); then
+    row 3 "$tool, $model" "0 errors" "$(reason "$name" "$status")" SKIPPED
+  else
+    verdict 3 "$tool, $model" "0 errors" "$(said "$name" 'ERROR SUMMARY|RACECHECK SUMMARY')" test "$status" == 0
+  fi
+}
+
+check_growth() {
+  local model=$1 status=0
+  ours run "growth_$model" 60 "$build/bench/gpu_bench" memory-growth --data "$data" --model "$model" --steps 10000 ||
+    status=$?
+  if grep -q 'MiB of the GPU in use' "$log/growth_$model.txt"; then
+    verdict 3 "$model, memory after 10,000 steps" "no growth" "$(said "growth_$model" 'MiB of the GPU' | sed 's/.*steps: //')" \
+      test "$status" == 0
+  else
+    missing 3 "$model, memory after 10,000 steps" "growth_$model" "$status"
+  fi
+}
+
+check_point_3() {
+  check_growth mlp
+  check_growth cnn
+  check_tool memcheck mlp
+  check_tool memcheck cnn
+  check_tool racecheck mlp
+  check_tool racecheck cnn
+}

@@ -1,0 +1,82 @@
+# shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
+# Where the programs and what they need are, and how they are run.
+
+# In a folder made by bench/gpu/collect: unpacks the programs, once.
+unpack() {
+  [[ -f $root/programs.tar.xz && ! -d $root/build ]] || return 0
+  tar -C "$root" -xJf "$root/programs.tar.xz" 2>/dev/null ||
+    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$root/programs.tar.xz" "$root"
+}
+
+data_folder() {
+  if [[ -d $root/data ]]; then echo "$root/data"; else echo /usr/share/datasets/fashion-mnist; fi
+}
+
+# The folders of libraries that came with the programs, and of CUDA's where the system does not know them itself.
+library_path() {
+  local path=$root/libraries folder
+  for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/x86_64-linux/lib \
+    /usr/local/lib/python3*/*-packages/nvidia/*/lib /usr/lib/python3*/*-packages/nvidia/*/lib; do
+    [[ -d $folder ]] && path+=:$folder
+  done
+  while read -r folder; do [[ -d $folder ]] && path+=:$folder; done < <(nvidia_folders_of_python)
+  echo "$path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
+
+nvidia_folders_of_python() {
+  python3 -c 'import glob, site, sys
+for base in site.getsitepackages() + [site.getusersitepackages()] + sys.path:
+    for folder in glob.glob(base + "/nvidia/*/lib"):
+        print(folder)' 2>/dev/null | sort -u || true
+}
+
+# seconds_left: until this script should have ended.
+seconds_left() { echo $((limit - SECONDS)); }
+
+# run NAME LIMIT COMMAND...: what it prints goes to a file of that name in the log. Status 124: it took too long, 125:
+# there was no time left to start it, 127: there is no such program.
+run() {
+  local name=$1 most=$2 left status=0
+  shift 2
+  left=$(seconds_left)
+  printf '$ %s\n' "$*" >"$log/$name.txt"
+  if ((left < 5)); then
+    echo "run_all has no time left" >>"$log/$name.txt"
+    return 125
+  fi
+  timeout --kill-after=5 "$((most < left ? most : left))" "$@" >>"$log/$name.txt" 2>&1 || status=$?
+  echo "status $status" >>"$log/$name.txt"
+  return "$status"
+}
+
+# ours COMMAND...: with the libraries that our programs need. Those of others bring their own.
+ours() { LD_LIBRARY_PATH=$libraries "$@"; }
+
+# printed NAME: what a program has printed.
+printed() { sed -e '1d' -e '/^status [0-9]*$/d' -e '/^ *$/d' "$log/$1.txt"; }
+
+# said NAME PATTERN: the last line that a program has printed and that has the pattern; if there is none, the last.
+said() {
+  local line
+  line=$(printed "$1" | grep -E "$2" | tail -1) || true
+  [[ -n $line ]] || line=$(printed "$1" | tail -1)
+  echo "${line:0:150}"
+}
+
+# reason NAME STATUS: what went wrong, in a few words.
+reason() {
+  case $2 in
+    124 | 137) echo "took too long" ;;
+    125) echo "no time left" ;;
+    127) echo "there is no program" ;;
+    *) echo "status $2: $(said "$1" error)" ;;
+  esac
+}
+
+# missing POINT CHECK NAME STATUS: a row for a measurement that came to nothing. What is not there, or would have needed
+# more time than the script has, is skipped.
+missing() {
+  local status=FAIL
+  if [[ $4 == 125 || $4 == 127 ]] || (($(seconds_left) < 5)) || grep -q "is not available" "$log/$3.txt"; then status=SKIPPED; fi
+  row "$1" "$2" "" "$(reason "$3" "$4")" "$status"
+}

@@ -1,0 +1,79 @@
+# shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
+# Point 2: what GPUs compute.
+
+# check_suite NAME LIMIT: the cases of a test program that need a GPU.
+check_suite() {
+  local status=0 what="$1 \"[gpu]\"" summary
+  ours run "$1" "$2" "$build/tests/$1" "[gpu]" || status=$?
+  summary=$(said "$1" 'All tests passed|test cases:|No tests ran')
+  if ((status == 0)) && grep -q 'skipped: cuda:0 is needed\|No tests ran' "$log/$1.txt"; then
+    row 2 "$what" "all cases" "it has none that ran" SKIPPED
+  elif ((status == 0)); then
+    row 2 "$what" "all cases" "$summary" PASS
+  else
+    row 2 "$what" "all cases" "${summary:-$(reason "$1" "$status")}" FAIL
+  fi
+}
+
+# check_accuracy MODEL EPOCHS: beside a training on the cores of the host, at the same time.
+check_accuracy() {
+  local model=$1 flags=(--model "$1" --epochs "$2" --seed 5) on_cores status=0 gpu cpu
+  train "accuracy_${model}_cpu" 200 "cpu:0*$(half_of_the_cores)" "${flags[@]}" &
+  on_cores=$!
+  train "accuracy_${model}_gpu" 120 cuda:0 "${flags[@]}" || status=$?
+  wait "$on_cores" || true
+  ((status == 0)) || { missing 2 "$model accuracy" "accuracy_${model}_gpu" "$status" && return; }
+  gpu=$(reported test_accuracy "accuracy_${model}_gpu") cpu=$(reported test_accuracy "accuracy_${model}_cpu")
+  verdict 2 "$model accuracy after $2 epochs" "the CPU's, +- 0.005" "GPU $gpu, CPU ${cpu:-none}" \
+    holds "${gpu:-9} - ${cpu:-0} <= 0.005 && ${cpu:-9} - ${gpu:-0} <= 0.005"
+}
+
+half_of_the_cores() {
+  local cores=$(($(nproc) / 2))
+  echo $((cores < 1 ? 1 : cores > 8 ? 8 : cores))
+}
+
+# In 200 steps an epoch is over: no step has fewer rows.
+curve_flags=(--epochs 1 --batch-size 300 --optimizer sgd --lr 0.05 --schedule constant --seed 3)
+
+check_losses() {
+  local model=$1 status=0 difference
+  train "losses_${model}_cpu" 120 cpu:0 --model "$model" "${curve_flags[@]}" || true
+  train "losses_${model}_gpu" 60 cuda:0 --model "$model" "${curve_flags[@]}" || status=$?
+  ((status == 0)) || { missing 2 "$model losses" "losses_${model}_gpu" "$status" && return; }
+  difference=$(largest_difference "losses_${model}_gpu" "losses_${model}_cpu")
+  verdict 2 "$model losses of 200 steps against the CPU's" "within 1e-3 relative" "${difference:-no losses}" \
+    holds "${difference:-1} <= 1e-3"
+}
+
+# same_bits MODEL HOW CAPTURE FLAGS...: the training again gives the hash of the first.
+same_bits() {
+  local model=$1 how=$2 name="bits_$1_$2" capture=$3 status=0 first hash
+  shift 3
+  TROUPE_CAPTURE=$capture train "$name" 60 cuda:0 --model "$model" "${curve_flags[@]}" "$@" || status=$?
+  ((status == 0)) || { missing 2 "$model hash, $how" "$name" "$status" && return; }
+  first=$(reported parameters_hash "losses_${model}_gpu") hash=$(reported parameters_hash "$name")
+  verdict 2 "$model hash, $how" "${first:-none}" "${hash:-none}" test -n "$hash" -a "$hash" == "$first"
+}
+
+check_bits() {
+  same_bits "$1" again 1
+  same_bits "$1" uncaptured 0
+  same_bits "$1" per-op 1 --grain per-op
+  same_bits "$1" chains 1 --grain chains
+  same_bits "$1" per-op-uncaptured 0 --grain per-op
+}
+
+check_point_2() {
+  check_suite ops_tests 150
+  check_suite transport_tests 60
+  check_suite actor_tests 60
+  check_suite strategy_tests 90
+  check_accuracy mlp 5
+  check_accuracy cnn 2
+  local model
+  for model in mlp cnn; do
+    check_losses "$model"
+    check_bits "$model"
+  done
+}

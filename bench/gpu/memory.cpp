@@ -1,0 +1,103 @@
+// Whether the memory of a GPU grows from step to step, and what a training that does not fit leaves behind.
+
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "troupe/bench/gpu/commands.hpp"
+#include "troupe/bench/gpu/training.hpp"
+
+namespace troupe::bench {
+
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+/// Bytes of the first GPU that are in use, by whatever process.
+std::int64_t device_bytes() {
+  std::size_t free = 0, total = 0;
+  if (cudaSetDevice(0) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess)
+    throw Error("memory", "the GPU does not tell how much of its memory is free");
+  return static_cast<std::int64_t>(total - free);
+}
+
+/// Bytes of this process that lie in the memory of the host.
+std::int64_t host_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident * 4096;
+}
+
+struct GrowthFlags {
+  TrainingFlags training;
+  std::int64_t steps = 10'000;
+};
+
+/// Measures after a tenth of the steps, when all memory is there, and after so many more. An error if it has grown.
+void check_growth(const GrowthFlags& flags) {
+  const auto tenth = std::max<std::int64_t>(1, flags.steps / 10);
+  TimedTraining training(flags.training, "one_device", tenth);
+  std::int64_t pauses = 0, device = 0, host = 0, grown = 0;
+  const auto look = [&](const Metrics&) {
+    if (++pauses == 1) device = device_bytes(), host = host_bytes();
+    grown = std::max(grown, device_bytes() - device);
+  };
+  training.trainer().fit(training.data(), {.epochs = 1 << 30,
+                                           .max_steps = flags.steps + tenth,
+                                           .pause_every = tenth,
+                                           .on_pause = look,
+                                           .on_non_finite_loss = NonFiniteLoss::skip});
+  std::printf("%s batch %lld, %lld steps: %.1f MiB of the GPU in use, then %.1f MiB more; on the host %.1f MiB more\n",
+              flags.training.model.c_str(), static_cast<long long>(flags.training.batch),
+              static_cast<long long>(flags.steps), static_cast<double>(device) / kMiB,
+              static_cast<double>(grown) / kMiB, static_cast<double>(host_bytes() - host) / kMiB);
+  if (grown > 0) throw Error("memory", "the memory in use has grown");
+}
+
+/// A training that does not fit ends with an error, after which one that fits goes well.
+void check_out_of_memory(TrainingFlags flags, std::int64_t too_many) {
+  const auto before = device_bytes();
+  std::string refusal;
+  try {
+    auto large = flags;
+    large.batch = too_many;
+    large.images = "loader";
+    TimedTraining training(large, "one_device", 1);
+    training.trainer().fit(training.data(), {.max_steps = 1});
+  } catch (const Error& error) {
+    refusal = error.what();
+  }
+  if (refusal.empty()) throw Error("memory", "a batch of " + std::to_string(too_many) + " rows fits");
+  const auto left = device_bytes() - before;
+  TimedTraining training(flags, "one_device", 10);
+  const auto fit = training.trainer().fit(training.data(), {.epochs = 1});
+  std::printf("%s\nleft behind: %.1f MiB; then a training of %lld steps with a loss of %.3f\n", refusal.c_str(),
+              static_cast<double>(left) / kMiB, static_cast<long long>(fit.steps), fit.epochs.back().training.loss);
+}
+
+}  // namespace
+
+void add_memory_growth_command(CLI::App& app) {
+  const auto flags = std::make_shared<GrowthFlags>();
+  auto* command = app.add_subcommand("memory-growth", "Growth of the memory in use over a training");
+  flags->training.declare(*command);
+  command->add_option("--steps", flags->steps)->check(CLI::Range(1, 1 << 30));
+  command->callback([flags] { check_growth(*flags); });
+}
+
+void add_out_of_memory_command(CLI::App& app) {
+  struct OutOfMemoryFlags {
+    TrainingFlags training;
+    std::int64_t too_many = 1'000'000;
+  };
+  const auto flags = std::make_shared<OutOfMemoryFlags>();
+  flags->training.model = "cnn";
+  auto* command = app.add_subcommand("out-of-memory", "A batch that does not fit, then one that does");
+  flags->training.declare(*command);
+  command->add_option("--too-many", flags->too_many, "rows of the batch that does not fit")->check(CLI::PositiveNumber);
+  command->callback([flags] { check_out_of_memory(flags->training, flags->too_many); });
+}
+
+}  // namespace troupe::bench

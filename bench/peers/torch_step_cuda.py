@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""The training steps of bench/gpu in PyTorch on a GPU: eager, compiled, and captured by hand as a CUDA graph, by turns
+with ours. The images of PyTorch's batch lie where the step reads them; ours gathers every batch on the GPU.
+
+A case is MODEL:BATCH:PRECISION, such as mlp:128:tf32 or cnn:512:bfloat16. For each a line is written to the table: the
+case, and microseconds of ours, eager, compiled and captured; what was not measured says why.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+LEARNING_RATE = 0.02
+SMALL_OPS = 1000
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def short(error):
+    return " ".join(str(error).split())[:100] or type(error).__name__
+
+
+def make_model(name):
+    nn = torch.nn
+    if name == "mlp":
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(),
+                             nn.Linear(128, 10))
+    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3), nn.ReLU(),
+                         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(1600, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+class Step:
+    """One way to run the training step of one case."""
+
+    def __init__(self, model, batch, precision, compiled):
+        torch.manual_seed(1)
+        self.layout = torch.channels_last if model == "cnn" else torch.contiguous_format
+        self.model = make_model(model).cuda().to(memory_format=self.layout)
+        momentum = 0.9 if model == "cnn" else 0.0
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATE, momentum=momentum, fused=True)
+        self.x = torch.rand(batch, 1, 28, 28, device="cuda").to(memory_format=self.layout)
+        self.y = torch.randint(10, (batch,), device="cuda")
+        self.half = precision == "bfloat16"
+        self.forward = torch.compile(self.loss, mode="reduce-overhead") if compiled else self.loss
+        self.compiled = compiled
+
+    def loss(self):
+        with torch.autocast("cuda", torch.bfloat16) if self.half else contextlib.nullcontext():
+            return torch.nn.functional.cross_entropy(self.model(self.x), self.y)
+
+    def once(self):
+        if self.compiled:
+            torch.compiler.cudagraph_mark_step_begin()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.forward().backward()
+        self.optimizer.step()
+
+
+class Captured:
+    """The step as one CUDA graph."""
+
+    def __init__(self, step):
+        self.step = step
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(5):
+                step.once()
+        torch.cuda.current_stream().wait_stream(side)
+        step.optimizer.zero_grad(set_to_none=True)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            step.forward().backward()
+            step.optimizer.step()
+
+    def once(self):
+        self.graph.replay()
+
+
+def run_steps(step, count):
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(count):
+        step.once()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / count
+
+
+def microseconds(step, seconds):
+    """Of one step, the median of three measurements."""
+    run_steps(step, 10)
+    count = max(10, min(4000, int(seconds / run_steps(step, 10))))
+    return 1e6 * statistics.median(run_steps(step, count) for _ in range(3))
+
+
+def set_precision(precision):
+    tf32 = precision != "float32"
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = True
+
+
+def variants(model, batch, precision, compiler):
+    """By name: a step, or why there is none."""
+    set_precision(precision)
+    makers = {"eager": lambda: Step(model, batch, precision, False),
+              "compiled": lambda: Step(model, batch, precision, True),
+              "captured": lambda: Captured(Step(model, batch, precision, False))}
+    made = {}
+    for name, make in makers.items():
+        if name == "compiled" and not compiler:
+            made[name] = "-"
+            continue
+        try:
+            made[name] = make()
+            run_steps(made[name], 5)
+        except Exception as error:  # a compiler that is not there, for instance
+            made[name] = short(error)
+    return made
+
+
+class Ours:
+    """Our program, with its libraries."""
+
+    def __init__(self, options):
+        self.options = options
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": options.library_path}
+
+    def microseconds(self, model, batch, precision):
+        """A number, or why there is none."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rows.json")
+            command = [self.options.ours, "step", "--data", self.options.data, "--model", model, "--batch", str(batch),
+                       "--precision", precision, "--seconds", str(self.options.seconds), "--repetitions", "1", "--json",
+                       path]
+            try:
+                done = subprocess.run(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      text=True, timeout=60)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                return short(error)
+            if done.returncode != 0:
+                return short(done.stdout[-300:])
+            with open(path, encoding="utf-8") as file:
+                return json.load(file)[0]["microseconds"]
+
+
+def median_or_reason(values):
+    numbers = [value for value in values if isinstance(value, float)]
+    return f"{statistics.median(numbers):.1f}" if numbers else str(values[0])
+
+
+def compare(case, compiler, ours, options):
+    model, batch, precision = case.split(":")
+    steps = {} if options.only_ours else variants(model, int(batch), precision, compiler)
+    figures = {name: [] for name in ("ours", "eager", "compiled", "captured")}
+    for _ in range(options.repetitions):
+        figures["ours"].append(ours.microseconds(model, batch, precision))
+        for name in ("eager", "compiled", "captured"):
+            step = steps.get(name, "-")
+            figures[name].append(step if isinstance(step, str) else microseconds(step, options.seconds))
+    return [median_or_reason(values) for values in figures.values()]
+
+
+def small_ops():
+    """Microseconds of one of many small additions, one after the other."""
+    x = torch.zeros(16, 8, device="cuda")
+
+    class Additions:
+        @staticmethod
+        def once():
+            y = x
+            for _ in range(SMALL_OPS):
+                y = y + 1e-3
+
+    return microseconds(Additions, 0.3) / SMALL_OPS
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ours", required=True, metavar="PROGRAM", help="our benchmark: build/bench/gpu_bench")
+    parser.add_argument("--library-path", default=os.environ.get("LD_LIBRARY_PATH", ""), help="for our program")
+    parser.add_argument("--only-ours", action="store_true", help="measure no PyTorch")
+    parser.add_argument("--case", action="append", default=[], metavar="MODEL:BATCH:PRECISION")
+    parser.add_argument("--case-without-compiler", action="append", default=[], metavar="MODEL:BATCH:PRECISION")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.2, help="of one measurement")
+    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
+    parser.add_argument("--table", required=True, help="file to which a line a case is written")
+    options = parser.parse_args()
+    if torch is None and not options.only_ours:
+        sys.exit("torch_step_cuda.py: Python has no PyTorch: use --only-ours")
+    return options
+
+
+def main():
+    options = parse_options()
+    ours = Ours(options)
+    say("us a step: case, ours, eager, compiled, captured" + ("" if torch is None else f" (PyTorch {torch.__version__})"))
+    with open(options.table, "w", encoding="utf-8") as table:
+        cases = [(case, True) for case in options.case] + [(case, False) for case in options.case_without_compiler]
+        if not options.only_ours:
+            table.write(f"op-time\t{small_ops():.2f}\n")
+        for case, compiler in cases:
+            line = "\t".join([case, *compare(case, compiler, ours, options)])
+            say(line)
+            table.write(line + "\n")
+            table.flush()
+
+
+if __name__ == "__main__":
+    main()
