@@ -1,5 +1,7 @@
 #include "troupe/ops/core/measured_choices.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +28,26 @@ std::optional<std::size_t> fastest(std::size_t count, const MeasuredChoices::Mea
   return best;
 }
 
+/// Keeps other processes out while it lives, as long as there is a place for the lock.
+class FileLock {
+ public:
+  explicit FileLock(const std::filesystem::path& file) {
+    if (file.empty()) return;
+    std::error_code ignored;
+    std::filesystem::create_directories(file.parent_path(), ignored);
+    descriptor_ = open((file.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (descriptor_ >= 0) (void)flock(descriptor_, LOCK_EX);
+  }
+  ~FileLock() {
+    if (descriptor_ >= 0) (void)close(descriptor_);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
 std::string variable(const char* name) {
   const auto* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -33,7 +55,7 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-MeasuredChoices::MeasuredChoices(std::filesystem::path file) : file_(std::move(file)) {
+MeasuredChoices::MeasuredChoices(std::filesystem::path file, ChoiceRule rule) : file_(std::move(file)), rule_(rule) {
   read();
 }
 
@@ -50,9 +72,7 @@ void MeasuredChoices::read() {
 /// A file that cannot be written costs the next process the measuring, no more.
 void MeasuredChoices::write() {
   if (file_.empty()) return;
-  read();
   std::error_code ignored;
-  std::filesystem::create_directories(file_.parent_path(), ignored);
   const std::filesystem::path written = file_.string() + "." + std::to_string(getpid());
   {
     std::ofstream out(written);
@@ -66,13 +86,28 @@ void MeasuredChoices::write() {
   if (ignored) std::filesystem::remove(written, ignored);
 }
 
+std::optional<std::size_t> MeasuredChoices::known(const std::string& key,
+                                                  std::span<const std::string> candidates) const {
+  const auto chosen = chosen_.find(key);
+  if (chosen == chosen_.end()) return std::nullopt;
+  const auto found = std::ranges::find(candidates, chosen->second);
+  if (found == candidates.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - candidates.begin());
+}
+
 std::size_t MeasuredChoices::choose(const std::string& key, std::span<const std::string> candidates,
                                     const Measure& measure) {
   std::lock_guard lock(mutex_);
-  if (const auto known = chosen_.find(key); known != chosen_.end()) {
-    const auto found = std::ranges::find(candidates, known->second);
-    if (found != candidates.end()) return static_cast<std::size_t>(found - candidates.begin());
-  }
+  if (const auto before = known(key, candidates)) return *before;
+  if (rule_ == ChoiceRule::first && !candidates.empty()) return 0;
+  const FileLock other_processes(file_);
+  read();
+  if (const auto meanwhile = known(key, candidates)) return *meanwhile;
+  return choose_new(key, candidates, measure);
+}
+
+std::size_t MeasuredChoices::choose_new(const std::string& key, std::span<const std::string> candidates,
+                                        const Measure& measure) {
   const auto best = fastest(candidates.size(), measure);
   if (!best) throw Error("choices", "none of " + std::to_string(candidates.size()) + " ways can be used for " + key);
   chosen_[key] = candidates[*best];
@@ -86,7 +121,12 @@ std::size_t MeasuredChoices::measured() const {
   return measured_;
 }
 
+ChoiceRule default_choice_rule() {
+  return variable("TROUPE_CUDA_CHOICES") == "first" ? ChoiceRule::first : ChoiceRule::fastest;
+}
+
 std::filesystem::path default_choices_file() {
+  if (default_choice_rule() == ChoiceRule::first) return {};
   if (const auto given = variable("TROUPE_CUDA_CHOICES"); !given.empty()) return given;
   if (const auto cache = variable("XDG_CACHE_HOME"); !cache.empty())
     return std::filesystem::path(cache) / "troupe" / "cuda_choices";

@@ -3,10 +3,11 @@
 
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/core/memory_pool.hpp"
-#include "troupe/ops/cuda/column_sums.cuh"
+#include "troupe/ops/cuda/bias_gradient.cuh"
 #include "troupe/ops/cuda/columns.cuh"
 #include "troupe/ops/cuda/grouped_conv2d.cuh"
 #include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/library_conv2d.hpp"
 #include "troupe/ops/cuda/product.hpp"
 
 namespace troupe::cuda {
@@ -190,27 +191,11 @@ std::unique_ptr<Kernel> make_grouped_forward(const OpCall& call, const Convoluti
                      });
 }
 
-/// What makes the gradient of the bias, if there is one: the sum of dy over all pixels.
-struct BiasGradient {
-  std::int64_t filters;
-  ColumnSums<> sums;
-  bool wanted;
-
-  BiasGradient(const Convolution& shape, bool has_bias)
-      : filters(shape.filters), sums(shape.rows * shape.pixels_of_row(), shape.filters), wanted(has_bias) {}
-
-  std::size_t scratch_bytes() const { return wanted ? sums.scratch_bytes() : 0; }
-  void run(const Launch& where, Inputs in, Outputs out) const {
-    if (wanted)
-      sums.run(where, where.scratch, ElementTerms{floats(in[1]), filters},
-               StoreColumn<>{mutable_floats(out[1]), filters});
-  }
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
   const Convolution shape(call.attributes, call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape);
+  if (auto kernel = library_conv2d(call, shape)) return kernel;
   if (shape.groups > 1) return make_grouped_forward(call, shape);
   const auto forward =
       std::make_shared<const ColumnsForward>(shape, call.inputs.size() == 3, call.attributes.flag("relu"));
@@ -224,6 +209,7 @@ std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
   const Convolution shape(call.attributes, call.outputs[0].shape, call.inputs[1].shape, call.inputs[0].shape);
+  if (auto kernel = library_conv2d_grad_data(call, shape)) return kernel;
   if (shape.groups > 1) {
     const Split place(shape.height, shape.width, shape.channels, call.outputs[0].shape.elements());
     return cuda_kernel(call, [shape, place](const Launch& where, Inputs in, Outputs out) {
@@ -242,6 +228,7 @@ std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
   const Convolution shape(call.attributes, call.inputs[0].shape, call.outputs[0].shape, call.inputs[1].shape);
+  if (auto kernel = library_conv2d_grad_weights(call, shape)) return kernel;
   const BiasGradient bias(shape, call.attributes.flag("bias"));
   if (shape.groups > 1) {
     const Split place(shape.kernel_width, shape.channels / shape.groups, shape.filters,
@@ -249,8 +236,10 @@ std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
     return cuda_kernel(
         call,
         [shape, place, bias](const Launch& where, Inputs in, Outputs out) {
-          for_each(where, out[0].elements(),
-                   GroupedGradWeights{shape, place, floats(in[0]), floats(in[1]), mutable_floats(out[0])});
+          const auto count = out[0].elements(), all = shape.rows * shape.pixels_of_row();
+          launch(where, blocks_for(count, 1), kBlock, grouped_grad_weights_kernel<GroupedGradWeights>, count,
+                 GroupedGradWeights{shape, place, Divisor(shape.pixels_of_row(), all), Divisor(shape.y_width, all),
+                                    floats(in[0]), floats(in[1]), mutable_floats(out[0])});
           bias.run(where, in, out);
         },
         bias.scratch_bytes());

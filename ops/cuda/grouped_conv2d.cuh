@@ -1,5 +1,6 @@
 #pragma once
 
+#include "troupe/ops/cuda/block_sum.cuh"
 #include "troupe/ops/cuda/convolution.cuh"
 #include "troupe/ops/cuda/cuda_kernel.hpp"
 
@@ -60,29 +61,39 @@ struct GroupedGradData {
   }
 };
 
-/// The gradient of the weights, an element at a time.
+/// The gradient of the weights, an element at a time, of which a part of the pixels is summed by each thread.
 struct GroupedGradWeights {
   Convolution shape;
-  Split place;
+  Split place;              // of an element
+  Divisor pixels, columns;  // of a row, and of a line of pixels
   const float *x, *dy;
   float* dweights;
 
-  __device__ void operator()(std::int64_t i) const {
+  __device__ float part(std::int64_t i, std::int64_t first, std::int64_t step) const {
     std::int64_t ky, kx, c, filter;
     place(i, ky, kx, c, filter);
     const auto channels = shape.channels / shape.groups;
     const auto channel = filter / (shape.filters / shape.groups) * channels + c;
     float sum = 0.0F;
-    for (std::int64_t row = 0; row < shape.rows; ++row)
-      for (std::int64_t h = 0; h < shape.y_height; ++h)
-        for (std::int64_t w = 0; w < shape.y_width; ++w) {
-          const auto xh = h * shape.stride + ky - shape.padding, xw = w * shape.stride + kx - shape.padding;
-          if (xh < 0 || xh >= shape.height || xw < 0 || xw >= shape.width) continue;
-          sum += x[((row * shape.height + xh) * shape.width + xw) * shape.channels + channel] *
-                 dy[((row * shape.y_height + h) * shape.y_width + w) * shape.filters + filter];
-        }
-    dweights[i] = sum;
+    for (auto pixel = first; pixel < shape.rows * pixels.divisor(); pixel += step) {
+      const auto row = pixels.quotient(pixel), in_row = pixel - row * pixels.divisor();
+      const auto h = columns.quotient(in_row), w = in_row - h * columns.divisor();
+      const auto xh = h * shape.stride + ky - shape.padding, xw = w * shape.stride + kx - shape.padding;
+      if (xh < 0 || xh >= shape.height || xw < 0 || xw >= shape.width) continue;
+      sum += x[((row * shape.height + xh) * shape.width + xw) * shape.channels + channel] *
+             dy[pixel * shape.filters + filter];
+    }
+    return sum;
   }
 };
+
+/// A block for each element at a time.
+template <class Gradient>
+__global__ void __launch_bounds__(kBlock) grouped_grad_weights_kernel(std::int64_t count, Gradient gradient) {
+  for (std::int64_t i = blockIdx.x; i < count; i += gridDim.x) {
+    const float sum = block_sum(gradient.part(i, threadIdx.x, kBlock));
+    if (threadIdx.x == 0) gradient.dweights[i] = sum;
+  }
+}
 
 }  // namespace troupe::cuda

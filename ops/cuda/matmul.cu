@@ -1,9 +1,12 @@
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/cuda/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels.hpp"
-#include "troupe/ops/cuda/product.hpp"
+#include "troupe/ops/cuda/narrow_product.hpp"
+#include "troupe/ops/cuda/product_timing.hpp"
 
 namespace troupe::cuda {
 
@@ -42,8 +45,42 @@ ProductShape shape_of(const OpCall& call) {
   return shape;
 }
 
+std::unique_ptr<Kernel> narrow_kernel(const OpCall& call, const NarrowProduct& product) {
+  return cuda_kernel(
+      call,
+      [product](const Launch& where, Inputs in, Outputs out) {
+        product.run(where, floats(in[0]), floats(in[1]), in.size() == 3 ? floats(in[2]) : nullptr,
+                    mutable_floats(out[0]));
+      },
+      product.scratch_bytes());
+}
+
+/// Whether a kernel of our own is faster than cuBLASLt for a shape that suits it, by measuring both where that is not
+/// sure.
+bool narrow_is_faster(const ProductShape& shape, const Product& product, const NarrowProduct& narrow) {
+  static const std::vector<std::string> kWays{"cublas", "narrow"};
+  if (narrow.scratch_bytes() > Product::kMostWorkspace) return false;
+  ProductTiming timing(shape);
+  const auto run_product = [&](const ProductMemory& memory) {
+    product.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace);
+  };
+  const auto run_narrow = [&](const ProductMemory& memory) {
+    const auto numbers = [](const std::byte* address) { return reinterpret_cast<const float*>(address); };
+    narrow.run({memory.stream, memory.workspace, {nullptr, "matmul"}}, numbers(memory.a), numbers(memory.b),
+               product.has_bias() ? numbers(memory.bias) : nullptr, reinterpret_cast<float*>(memory.y));
+  };
+  const auto measure = [&](std::size_t way) {
+    return way == 0 ? timing.measure(run_product) : timing.measure(run_narrow);
+  };
+  return gpu_choices().choose(device_name() + ":way:" + shape.key(), kWays, measure) == 1;
+}
+
 std::unique_ptr<Kernel> product_kernel(const OpCall& call, const ProductShape& shape) {
+  const bool suits = NarrowProduct::suits(shape);
+  if (suits && NarrowProduct::is_surely_faster(shape)) return narrow_kernel(call, NarrowProduct(shape));
   const auto product = std::make_shared<const Product>(shape);
+  if (suits && narrow_is_faster(shape, *product, NarrowProduct(shape)))
+    return narrow_kernel(call, NarrowProduct(shape));
   return cuda_kernel(
       call,
       [product](const Launch& where, Inputs in, Outputs out) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/core/measured_choices.hpp"
 #include "troupe/ops/cuda/product_timing.hpp"
 
 namespace troupe::cuda {
@@ -62,7 +61,7 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-bool has_bias(Epilogue epilogue) {
+bool takes_bias(Epilogue epilogue) {
   return epilogue == Epilogue::bias || epilogue == Epilogue::relu_bias;
 }
 
@@ -103,11 +102,6 @@ std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
   return name;
 }
 
-MeasuredChoices& choices() {
-  static auto& of_process = *new MeasuredChoices(default_choices_file());
-  return of_process;
-}
-
 }  // namespace
 
 std::string ProductShape::key() const {
@@ -120,7 +114,10 @@ std::string ProductShape::key() const {
 }
 
 Product::Product(const ProductShape& shape)
-    : alpha_(shape.factor), beta_(shape.adds ? 1.0F : 0.0F), has_bias_(has_bias(shape.epilogue)), handle_(lt_handle()) {
+    : alpha_(shape.factor),
+      beta_(shape.adds ? 1.0F : 0.0F),
+      has_bias_(takes_bias(shape.epilogue)),
+      handle_(lt_handle()) {
   describe(shape);
   choose_algorithm(shape);
   choose_algorithm_for_views(shape);
@@ -152,9 +149,11 @@ void Product::choose_algorithm(const ProductShape& shape) {
   ProductTiming timing(shape);
   const auto measure = [&](std::size_t i) {
     aligned_ = {found[i].algo, found[i].workspaceSize};
-    return timing.measure(*this);
+    return timing.measure([this](const ProductMemory& memory) {
+      run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace);
+    });
   };
-  const auto best = choices().choose(device_name() + ":" + shape.key(), names, measure);
+  const auto best = gpu_choices().choose(device_name() + ":" + shape.key(), names, measure);
   aligned_ = {found[best].algo, found[best].workspaceSize};
 }
 

@@ -41,6 +41,7 @@ class Product {
   /// For the calling thread's current device. Throws Error if cuBLASLt has no algorithm.
   explicit Product(const ProductShape& shape);
 
+  bool has_bias() const { return has_bias_; }
   /// Scratch memory that run() needs.
   std::size_t workspace_bytes() const { return std::max(aligned_.workspace_bytes, any_.workspace_bytes); }
   /// Launches the product. `bias` has n elements, where the epilogue has one. y must not be a, b or the workspace.

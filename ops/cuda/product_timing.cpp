@@ -1,6 +1,10 @@
 #include "troupe/ops/cuda/product_timing.hpp"
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/memory_pool.hpp"
@@ -10,82 +14,150 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Runs that are timed together, how often, and runs before that.
-constexpr int kRuns = 10, kRepetitions = 3, kWarmUp = 2;
+constexpr int kRepetitions = 3;
+/// Runs that are timed together do about so many multiplications, but are at most kMostRuns.
+constexpr double kMultiplications = 2e9;
+constexpr std::int64_t kMostRuns = 10;
 
 std::size_t bytes_of(const ProductShape& shape, std::int64_t rows, std::int64_t columns, std::int64_t ld,
                      std::int64_t stride) {
   const auto one = (rows - 1) * std::max(ld, columns) + columns;
-  return MemoryPool::rounded(static_cast<std::size_t>((shape.batch - 1) * stride + one) * size_of(shape.dtype));
+  return static_cast<std::size_t>((shape.batch - 1) * stride + one) * size_of(shape.dtype);
+}
+
+ProductTiming::Sizes sizes_of(const ProductShape& shape) {
+  const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
+  ProductTiming::Sizes sizes{};
+  sizes.a = bytes_of(shape, shape.transpose_a ? k : m, shape.transpose_a ? m : k, shape.ld_a, shape.stride_a);
+  sizes.b = bytes_of(shape, shape.transpose_b ? n : k, shape.transpose_b ? k : n, shape.ld_b, shape.stride_b);
+  sizes.bias = static_cast<std::size_t>(n) * size_of(shape.dtype);
+  sizes.y = bytes_of(shape, m, n, shape.ld_y, shape.stride_y);
+  sizes.workspace = Product::kMostWorkspace;
+  sizes.multiplications = static_cast<double>(m * shape.batch) * static_cast<double>(n) * static_cast<double>(k);
+  return sizes;
+}
+
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { (void)cudaGraphDestroy(graph); }
+  void operator()(cudaGraphExec_t graph) const { (void)cudaGraphExecDestroy(graph); }
+};
+template <class Handle>
+using GraphHandle = std::unique_ptr<std::remove_pointer_t<Handle>, DestroyGraph>;
+
+/// Captures `runs` runs, one after the other.
+GraphHandle<cudaGraphExec_t> capture(const ProductMemory& memory, int runs, const ProductTiming::Run& run) {
+  check(cudaStreamBeginCapture(memory.stream, cudaStreamCaptureModeRelaxed), "beginning to capture");
+  cudaGraph_t captured = nullptr;
+  try {
+    for (int i = 0; i < runs; ++i) run(memory);
+  } catch (...) {
+    // Capturing must end, whatever came of it.
+    (void)cudaStreamEndCapture(memory.stream, &captured);
+    (void)cudaGetLastError();
+    if (captured != nullptr) (void)cudaGraphDestroy(captured);
+    throw;
+  }
+  check(cudaStreamEndCapture(memory.stream, &captured), "capturing");
+  const GraphHandle<cudaGraph_t> graph(captured);
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, captured, 0), "preparing captured work");
+  return GraphHandle<cudaGraphExec_t>(executable);
 }
 
 }  // namespace
 
-ProductTiming::ProductTiming(const ProductShape& shape)
-    : a_bytes_(shape.transpose_a ? bytes_of(shape, shape.k, shape.m, shape.ld_a, shape.stride_a)
-                                 : bytes_of(shape, shape.m, shape.k, shape.ld_a, shape.stride_a)),
-      b_bytes_(shape.transpose_b ? bytes_of(shape, shape.n, shape.k, shape.ld_b, shape.stride_b)
-                                 : bytes_of(shape, shape.k, shape.n, shape.ld_b, shape.stride_b)),
-      bias_bytes_(MemoryPool::rounded(static_cast<std::size_t>(shape.n) * size_of(shape.dtype))),
-      y_bytes_(bytes_of(shape, shape.m, shape.n, shape.ld_y, shape.stride_y)) {}
+ProductTiming::ProductTiming(const Sizes& sizes)
+    : sizes_(sizes),
+      runs_(static_cast<int>(std::clamp(kMultiplications / sizes.multiplications, 1.0, 1.0 * kMostRuns))) {
+  for (auto* bytes : {&sizes_.a, &sizes_.b, &sizes_.bias, &sizes_.y}) *bytes = MemoryPool::rounded(*bytes);
+}
+
+ProductTiming::ProductTiming(const ProductShape& shape) : ProductTiming(sizes_of(shape)) {}
 
 ProductTiming::~ProductTiming() {
-  if (stream_ != nullptr) (void)cudaStreamSynchronize(stream_);
-  (void)cudaFree(memory_);
+  if (!prepared_) return;
+  if (memory_.stream != nullptr) (void)cudaStreamSynchronize(memory_.stream);
+  (void)cudaFree(allocated_);
   if (begin_ != nullptr) (void)cudaEventDestroy(begin_);
   if (end_ != nullptr) (void)cudaEventDestroy(end_);
-  if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
+  if (memory_.stream != nullptr) (void)cudaStreamDestroy(memory_.stream);
+  (void)cudaThreadExchangeStreamCaptureMode(&mode_);
 }
 
 bool ProductTiming::prepare() {
-  if (prepared_) return memory_ != nullptr;
+  if (prepared_) return allocated_ != nullptr;
+  // Or a capture of this thread would forbid to take memory.
+  check(cudaThreadExchangeStreamCaptureMode(&mode_), "setting the mode of captures");
   prepared_ = true;
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  check(cudaStreamCreateWithFlags(&memory_.stream, cudaStreamNonBlocking), "making a stream");
   check(cudaEventCreate(&begin_), "making an event");
   check(cudaEventCreate(&end_), "making an event");
-  const auto bytes = a_bytes_ + b_bytes_ + bias_bytes_ + y_bytes_ + Product::kMostWorkspace;
+  const auto bytes = sizes_.a + sizes_.b + sizes_.bias + sizes_.y + sizes_.workspace;
   void* memory = nullptr;
   if (cudaMalloc(&memory, bytes) != cudaSuccess) {
     (void)cudaGetLastError();
     return false;
   }
-  memory_ = static_cast<std::byte*>(memory);
-  check(cudaMemsetAsync(memory_, 0, bytes, stream_), "zeroing memory");
+  allocated_ = static_cast<std::byte*>(memory);
+  place_memory(allocated_);
+  check(cudaMemsetAsync(memory, 0, bytes, memory_.stream), "zeroing memory");
   return true;
 }
 
-std::optional<double> ProductTiming::measure(const Product& product) {
-  // Without memory to measure on, the algorithm that cuBLASLt prefers is as good as any.
+void ProductTiming::place_memory(std::byte* memory) {
+  memory_.a = memory;
+  memory_.b = memory_.a + sizes_.a;
+  memory_.bias = memory_.b + sizes_.b;
+  memory_.y = memory_.bias + sizes_.bias;
+  memory_.workspace = memory_.y + sizes_.y;
+}
+
+double ProductTiming::time_captured(const Run& run) {
+  // What is loaded or prepared at the first run is not for a capture.
+  run(memory_);
+  const auto graph = capture(memory_, runs_, run);
+  float least = 0.0F;
+  // The first one warms up.
+  for (int repetition = 0; repetition <= kRepetitions; ++repetition) {
+    check(cudaEventRecord(begin_, memory_.stream), "timing");
+    check(cudaGraphLaunch(graph.get(), memory_.stream), "timing");
+    check(cudaEventRecord(end_, memory_.stream), "timing");
+    check(cudaEventSynchronize(end_), "timing");
+    float milliseconds = 0.0F;
+    check(cudaEventElapsedTime(&milliseconds, begin_, end_), "timing");
+    least = repetition <= 1 ? milliseconds : std::min(least, milliseconds);
+  }
+  return static_cast<double>(least) * 1e3 / runs_;
+}
+
+std::optional<double> ProductTiming::measure(const Run& run) {
+  // Without memory to measure on, what comes first is as good as any.
   if (!prepare()) return 0.0;
-  auto* b = memory_ + a_bytes_;
-  auto* bias = b + b_bytes_;
-  auto* y = bias + bias_bytes_;
-  const auto run = [&] { product.run(stream_, memory_, b, bias, y, y + y_bytes_); };
   try {
-    for (int i = 0; i < kWarmUp; ++i) run();
-    float least = 0.0F;
-    for (int repetition = 0; repetition < kRepetitions; ++repetition) {
-      check(cudaEventRecord(begin_, stream_), "timing");
-      for (int i = 0; i < kRuns; ++i) run();
-      check(cudaEventRecord(end_, stream_), "timing");
-      check(cudaEventSynchronize(end_), "timing");
-      float milliseconds = 0.0F;
-      check(cudaEventElapsedTime(&milliseconds, begin_, end_), "timing");
-      least = repetition == 0 ? milliseconds : std::min(least, milliseconds);
-    }
-    return static_cast<double>(least) * 1e3 / kRuns;
+    return time_captured(run);
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
+MeasuredChoices& gpu_choices() {
+  static auto& of_process = *new MeasuredChoices(default_choices_file(), default_choice_rule());
+  return of_process;
+}
+
 std::string device_name() {
+  static auto& mutex = *new std::mutex;
+  static auto& names = *new std::map<int, std::string>;
   int device = 0;
   check(cudaGetDevice(&device), "asking for the current device");
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "asking what device it is");
-  std::string name = properties.name;
-  std::ranges::replace(name, ' ', '_');
+  std::lock_guard lock(mutex);
+  auto& name = names[device];
+  if (name.empty()) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, device), "asking what device it is");
+    name = properties.name;
+    std::ranges::replace(name, ' ', '_');
+  }
   return name;
 }
 

@@ -1,37 +1,60 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "troupe/ops/core/measured_choices.hpp"
 #include "troupe/ops/cuda/check.hpp"
 
 namespace troupe::cuda {
 
-class Product;
 struct ProductShape;
 
-/// Memory of its own on which products of one shape are timed, on a stream of its own; taken for the first of them.
+/// What a product, or a convolution, is tried on.
+struct ProductMemory {
+  cudaStream_t stream;
+  std::byte *a, *b, *bias, *y, *workspace;
+};
+
+/// Memory of its own on which ways to compute one product are timed, on a stream of its own; taken for the first of
+/// them. Used by one thread, which may be capturing another stream.
 class ProductTiming {
  public:
+  struct Sizes {
+    std::size_t a, b, bias, y, workspace;  ///< bytes
+    double multiplications;
+  };
+  /// Launches the product once.
+  using Run = std::function<void(const ProductMemory& memory)>;
+
+  explicit ProductTiming(const Sizes& sizes);
   explicit ProductTiming(const ProductShape& shape);
   ~ProductTiming();
   ProductTiming(const ProductTiming&) = delete;
   ProductTiming& operator=(const ProductTiming&) = delete;
 
-  /// Microseconds of one run, the least of several; nothing if it fails or there is no memory to try it.
-  std::optional<double> measure(const Product& product);
+  /// Microseconds of one run, the least of several, as part of captured work: what it costs to launch does not count.
+  /// Nothing if it fails; 0 if there is no memory to try it.
+  std::optional<double> measure(const Run& run);
 
  private:
   bool prepare();
+  void place_memory(std::byte* memory);
+  double time_captured(const Run& run);
 
-  std::size_t a_bytes_, b_bytes_, bias_bytes_, y_bytes_;
+  Sizes sizes_;
+  int runs_;  // timed together
   bool prepared_ = false;
-  cudaStream_t stream_ = nullptr;
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then: that of the thread before
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
-  std::byte* memory_ = nullptr;
+  std::byte* allocated_ = nullptr;
+  ProductMemory memory_{};
 };
+
+/// The choices of this process among ways to compute the same, for its GPUs: see default_choices_file.
+MeasuredChoices& gpu_choices();
 
 /// The name of the current device, in one word, for choices that depend on it.
 std::string device_name();

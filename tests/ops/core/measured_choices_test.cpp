@@ -1,6 +1,7 @@
 #include "troupe/ops/core/measured_choices.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <thread>
 
@@ -69,6 +70,32 @@ TEST_CASE("processes that write one file keep each other's choices", "[choices]"
   first.choose("one", kThree, middle_is_fastest);
   second.choose("two", kThree, middle_is_fastest);
   CHECK(file.text() == "one b\ntwo b\n");
+  CHECK(first.choose("two", kThree, never) == 1);
+}
+
+TEST_CASE("without measuring it is the first candidate, or what the file says", "[choices]") {
+  const ChoicesFile file;
+  MeasuredChoices(file.path).choose("known", kThree, middle_is_fastest);
+  MeasuredChoices choices(file.path, ChoiceRule::first);
+  CHECK(choices.choose("known", kThree, never) == 1);
+  CHECK(choices.choose("new", kThree, never) == 0);
+  CHECK(choices.measured() == 0);
+}
+
+TEST_CASE("a process waits while another one measures, and takes its choice", "[choices]") {
+  const ChoicesFile file;
+  MeasuredChoices first(file.path), second(file.path);
+  std::atomic<bool> measuring{false};
+  std::thread other([&] {
+    first.choose("key", kThree, [&](std::size_t i) {
+      measuring = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      return middle_is_fastest(i);
+    });
+  });
+  while (!measuring) std::this_thread::yield();
+  CHECK(second.choose("key", kThree, never) == 1);
+  other.join();
 }
 
 TEST_CASE("lines that cannot be read are skipped", "[choices]") {

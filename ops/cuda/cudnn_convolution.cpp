@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <optional>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cuda/cudnn_plan.hpp"
+#include "troupe/ops/cuda/product_timing.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// No convolution gets more scratch memory.
+constexpr std::size_t kMostWorkspace = std::size_t{256} << 20;
+
+class CudnnConvolution final : public LibraryConvolution {
+ public:
+  /// Chooses the fastest way. Throws Error if there is none.
+  explicit CudnnConvolution(const ConvolutionTask& task)
+      : task_(task), handle_(cudnn_handle()), graph_(task, handle_.handle) {
+    const auto proposals = cudnn_proposals(graph_, task.dtype == DType::float32 && !task.tf32);
+    if (proposals.empty()) throw Error("cudnn", "has no algorithm for " + task.key());
+    std::vector<std::string> names;
+    for (const auto& proposal : proposals) names.push_back(proposal.name);
+    ProductTiming timing(sizes());
+    const auto measure = [&](std::size_t i) -> std::optional<double> {
+      if (!prepare(proposals[i])) return std::nullopt;
+      return timing.measure([this](const ProductMemory& memory) {
+        run(memory.stream, {memory.a, memory.b, has_bias() ? memory.bias : nullptr, memory.y}, memory.workspace);
+      });
+    };
+    const auto best = gpu_choices().choose(device_name() + ":" + task.key(), names, measure);
+    if (!prepare(proposals[best])) throw Error("cudnn", "cannot prepare " + names[best] + " for " + task.key());
+  }
+
+  std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
+  bool has_epilogue() const override { return task_.bias || task_.relu; }
+
+  void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) override {
+    expect_alignment(tensors.x, CudnnGraph::alignment_of_x(task_));
+    expect_alignment(tensors.y, CudnnGraph::alignment_of_y(task_));
+    plan_->run(handle_, stream, tensors, workspace);
+  }
+
+ private:
+  bool has_bias() const { return task_.bias; }
+
+  static void expect_alignment(const void* images, std::int64_t alignment) {
+    if (reinterpret_cast<std::uintptr_t>(images) % static_cast<std::uintptr_t>(alignment) != 0)
+      throw Error("cudnn", "images do not begin at a multiple of " + std::to_string(alignment) + " bytes");
+  }
+
+  bool prepare(const CudnnProposal& proposal) {
+    try {
+      plan_.emplace(*proposal.configuration, handle_.handle);
+      return plan_->workspace_bytes() <= kMostWorkspace;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  ProductTiming::Sizes sizes() const {
+    const auto& s = task_.shape;
+    const auto bytes = [this](std::int64_t elements) {
+      return static_cast<std::size_t>(elements) * size_of(task_.dtype);
+    };
+    const auto y = s.rows * s.pixels_of_row() * s.filters;
+    return {bytes(s.rows * s.height * s.width * s.channels),
+            bytes(s.window() * s.filters),
+            bytes(s.filters),
+            bytes(y),
+            kMostWorkspace,
+            static_cast<double>(y) * static_cast<double>(s.window())};
+  }
+
+  ConvolutionTask task_;
+  CudnnHandle& handle_;
+  CudnnGraph graph_;
+  std::optional<CudnnPlan> plan_;
+};
+
+std::unique_ptr<LibraryConvolution> try_to_make(const ConvolutionTask& task) {
+  try {
+    return std::make_unique<CudnnConvolution>(task);
+  } catch (const Error&) {
+    // There is another way to do it.
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+std::string ConvolutionTask::key() const {
+  const auto& s = shape;
+  auto text = "convolution:" + std::to_string(static_cast<int>(kind));
+  for (const auto number : {s.rows, s.height, s.width, s.channels, s.y_height, s.y_width, s.filters, s.kernel_height,
+                            s.kernel_width, s.stride, s.padding, s.groups})
+    text += ":" + std::to_string(number);
+  text += ":" + std::string(name_of(dtype));
+  return text + (tf32 ? ":tf32" : "") + (bias ? ":bias" : "") + (relu ? ":relu" : "");
+}
+
+std::unique_ptr<LibraryConvolution> find_library_convolution(const ConvolutionTask& task) {
+  auto found = try_to_make(task);
+  if (found != nullptr || !(task.bias || task.relu)) return found;
+  auto without_epilogue = task;
+  without_epilogue.bias = without_epilogue.relu = false;
+  return try_to_make(without_epilogue);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <vector>
+
+#include "troupe/ops/cuda/convolution_library.hpp"
+#include "troupe/ops/cuda/cudnn_library.hpp"
+
+namespace troupe::cuda {
+
+/// A task as a graph of operations of cuDNN.
+class CudnnGraph {
+ public:
+  /// The identifiers of tensors in it.
+  static constexpr std::int64_t kX = 1, kWeights = 2, kBias = 3, kY = 4;
+
+  /// Throws Error if cuDNN refuses. `handle` must stay.
+  CudnnGraph(const ConvolutionTask& task, cudnnHandle_t handle);
+
+  const CudnnDescriptor& descriptor() const { return graph_; }
+
+  /// Bytes whose multiples the addresses of images and weights have to be.
+  static std::int64_t alignment_of_x(const ConvolutionTask& task);
+  static std::int64_t alignment_of_y(const ConvolutionTask& task);
+
+ private:
+  using Sizes = std::vector<std::int64_t>;
+
+  /// Of a tensor whose sizes are given as [outermost, channels, rows, columns], while channels lie innermost.
+  CudnnDescriptor& add_tensor(std::int64_t id, const Sizes& sizes, std::int64_t alignment, cudnnDataType_t type,
+                              bool is_virtual);
+  CudnnDescriptor& add_intermediate();
+  CudnnDescriptor& add_convolution();
+  void add_forward(const CudnnDescriptor& y);
+  void add_grad_data();
+  void add_grad_weights();
+  void add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
+                     const CudnnDescriptor& y);
+
+  ConvolutionTask task_;
+  std::int64_t next_id_ = 100;  // of tensors that are in no memory
+  std::vector<std::unique_ptr<CudnnDescriptor>> parts_;
+  std::vector<cudnnBackendDescriptor_t> operations_;
+  CudnnDescriptor *x_ = nullptr, *weights_ = nullptr, *y_ = nullptr;
+  CudnnDescriptor graph_;
+};
+
+/// That of a dtype. Throws Error if cuDNN has no convolutions of it.
+cudnnDataType_t cudnn_type_of(DType dtype);
+
+}  // namespace troupe::cuda

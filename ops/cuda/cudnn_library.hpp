@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cudnn_graph.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// The functions of cuDNN's graph interface. Like cuBLASLt, the library is loaded when it is first needed.
+struct CudnnLibrary {
+  decltype(&cudnnCreate) create = nullptr;
+  decltype(&cudnnSetStream) set_stream = nullptr;
+  decltype(&cudnnGetErrorString) status_text = nullptr;
+  decltype(&cudnnBackendCreateDescriptor) descriptor_create = nullptr;
+  decltype(&cudnnBackendDestroyDescriptor) descriptor_destroy = nullptr;
+  decltype(&cudnnBackendSetAttribute) descriptor_set = nullptr;
+  decltype(&cudnnBackendGetAttribute) descriptor_get = nullptr;
+  decltype(&cudnnBackendFinalize) descriptor_finalize = nullptr;
+  decltype(&cudnnBackendExecute) execute = nullptr;
+};
+
+/// The library. Throws Error that says why if it cannot be loaded. Thread-safe.
+const CudnnLibrary& cudnn_library();
+
+/// Throws Error("cudnn", ...) unless the status is success.
+void check_cudnn(cudnnStatus_t status, std::string_view what);
+
+/// The handle of a device. Only one thread may use it at a time.
+struct CudnnHandle {
+  std::mutex mutex;
+  cudnnHandle_t handle = nullptr;
+};
+/// That of the calling thread's current device; never destroyed. Throws Error if there can be none. Thread-safe.
+CudnnHandle& cudnn_handle();
+
+/// A descriptor of cuDNN: attributes are set, then it is finalized.
+class CudnnDescriptor {
+ public:
+  explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
+
+  cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
+  /// All of these throw Error if cuDNN refuses.
+  template <class T>
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
+    set_all(name, type, 1, &value);
+  }
+  void set_integers(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values) {
+    set_all(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
+  }
+  void set_descriptors(cudnnBackendAttributeName_t name, const std::vector<cudnnBackendDescriptor_t>& values) {
+    set_all(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(values.size()), values.data());
+  }
+  void set_descriptor(cudnnBackendAttributeName_t name, const CudnnDescriptor& value) {
+    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value.get());
+  }
+  void set_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
+               const void* values);
+  void finalize();
+
+  /// How many values an attribute has.
+  std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
+  /// Gets at most as many values as `values` has; for descriptors these say which kind is wanted.
+  template <class T>
+  void get_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::vector<T>& values) const {
+    values.resize(get_some(name, type, values.size(), values.data()));
+  }
+  std::int64_t integer(cudnnBackendAttributeName_t name) const;
+
+ private:
+  struct Destroy {
+    void operator()(cudnnBackendDescriptor_t descriptor) const { cudnn_library().descriptor_destroy(descriptor); }
+  };
+
+  std::size_t get_some(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::size_t most,
+                       void* values) const;
+
+  std::unique_ptr<std::remove_pointer_t<cudnnBackendDescriptor_t>, Destroy> descriptor_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "troupe/ops/cuda/launch.cuh"
+#include "troupe/ops/cuda/product.hpp"
+
+namespace troupe::cuda {
+
+/// Products of float32 matrices of which one has few columns, as in the last layer of a classifier and its gradients:
+/// their work is so little that cuBLASLt spends most of its time on getting ready. Sums are float32, always in the same
+/// order.
+class NarrowProduct {
+ public:
+  /// Columns of b, or of a if those are summed over.
+  static constexpr std::int64_t kMostColumns = 32;
+
+  /// True if there is a kernel for the shape.
+  static bool suits(const ProductShape& shape);
+  /// True if the work is so little that this is the faster way for any shape that suits.
+  static bool is_surely_faster(const ProductShape& shape);
+  /// For a shape that suits.
+  explicit NarrowProduct(const ProductShape& shape);
+
+  /// Scratch memory that run() needs.
+  std::size_t scratch_bytes() const;
+  /// Launches the product, as Product::run does; the scratch memory is that of `where`.
+  void run(const Launch& where, const float* a, const float* b, const float* bias, float* y) const;
+
+ private:
+  enum class Kind { none, few_columns, few_terms, many_terms };
+
+  static Kind kind_of(const ProductShape& shape);
+  template <int kColumns>
+  void run_padded(const Launch& where, const float* a, const float* b, const float* bias, float* y) const;
+
+  Kind kind_;
+  std::int64_t m_, n_, k_;
+  bool transpose_b_, relu_;
+  std::int64_t terms_of_block_ = 0, parts_ = 1;  // of the sums over many terms
+};
+
+}  // namespace troupe::cuda
