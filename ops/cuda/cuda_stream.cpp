@@ -43,12 +43,11 @@ CudaStream::~CudaStream() {
   (void)cudaStreamDestroy(handle_);
 }
 
-/// Calls that take a stream want its device to be the thread's current one. Threads hardly ever change devices.
+/// Calls that take a stream want its device to be the thread's current one.
 void CudaStream::use_device() const {
-  thread_local int current = -1;
-  if (current == device().index) return;
-  check(cudaSetDevice(device().index), "using " + to_string(device()));
-  current = device().index;
+  int current = -1;
+  check(cudaGetDevice(&current), "asking for the current device");
+  if (current != device().index) check(cudaSetDevice(device().index), "using " + to_string(device()));
 }
 
 /// The exception that is being handled, with the ops that may be to blame: a kernel's fault is told by later calls.
