@@ -84,10 +84,10 @@ class DeviceCommunicator {
   /// Ends the group in this process, now and for ever; other processes learn of it from whoever called, or by the
   /// limit. The first failure counts.
   virtual void abort(FailurePtr failure) = 0;
-  /// No further collective can begin; those that have begun go on.
+  /// No further collective can begin; those that have begun go on, where an implementation can tell them apart.
   virtual void leave(FailurePtr failure) = 0;
   /// Why the group has ended; null if it has not.
-  virtual FailurePtr failure() const = 0;
+  virtual FailurePtr failure() = 0;
   /// Whom to tell, on a thread of the group's, if the group ends by itself: before the devices are released. In place
   /// of whoever was named before, who is not called any more when this returns; empty: nobody. Not to be called from
   /// there.

@@ -15,8 +15,8 @@ bool sums(CollectiveKind kind) {
 void expect_on(const Tensor& tensor, const DeviceRank& rank) {
   if (!tensor) throw Error("communicator", "rank " + std::to_string(rank.rank) + " brings no tensor");
   if (tensor.device() != rank.device)
-    throw Error("communicator", "rank " + std::to_string(rank.rank) + " brings " + to_string(tensor) + " on " +
-                                    to_string(tensor.device()) + ", but is on " + to_string(rank.device));
+    throw Error("communicator", "rank " + std::to_string(rank.rank) + " brings " + to_string(tensor) + ", but is on " +
+                                    to_string(rank.device));
 }
 
 CallSignature signature_of(CollectiveKind kind, const DevicePart& part, const DeviceRank& rank, int ranks, int root) {

@@ -50,7 +50,7 @@ class DeviceGroup final : public DeviceCommunicator {
 
   void abort(FailurePtr failure) override { watch_.end(std::move(failure)); }
   void leave(FailurePtr failure) override { watch_.end(std::move(failure)); }
-  FailurePtr failure() const override { return watch_.failure(); }
+  FailurePtr failure() override { return watch_.failure(); }
   void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
 
  private:

@@ -31,10 +31,12 @@ void GroupWatch::add(std::shared_ptr<const Watched> collective) {
   if (has_ended()) return;
   drop_done();
   pending_.push_back(std::move(collective));
-  if (pending_.size() == 1) changed_.notify_all();
+  if (!std::exchange(watching_, true)) changed_.notify_all();
 }
 
-FailurePtr GroupWatch::failure() const {
+FailurePtr GroupWatch::failure() {
+  if (!has_ended() && hooks_.look)
+    if (const auto found = hooks_.look()) fail(found);
   try {
     abort_.check();
   } catch (const Aborted& aborted) {
@@ -44,11 +46,11 @@ FailurePtr GroupWatch::failure() const {
 }
 
 bool GroupWatch::end(FailurePtr failure) {
-  if (!abort_.set(std::move(failure))) return false;
+  const bool first = abort_.set(std::move(failure));
   std::deque<std::shared_ptr<const Watched>> dropped;
   std::lock_guard lock(mutex_);
   dropped.swap(pending_);
-  return true;
+  return first;
 }
 
 void GroupWatch::fail(FailurePtr failure) {
@@ -72,12 +74,14 @@ void GroupWatch::work() {
       tell(lock);
       continue;
     }
-    if (pending_.empty())
-      changed_.wait(lock, [&] { return ending_ || to_tell_ != nullptr || !pending_.empty(); });
-    else
+    if (watching_)
       changed_.wait_for(lock, interval_for(limit_), [&] { return ending_ || to_tell_ != nullptr; });
+    else
+      changed_.wait(lock, [&] { return ending_ || to_tell_ != nullptr || watching_; });
+    if (ending_ || to_tell_ != nullptr) continue;
     auto failure = look_at_first();
-    if (failure == nullptr && hooks_.look && !pending_.empty()) {
+    watching_ = !pending_.empty();
+    if (failure == nullptr && hooks_.look) {
       lock.unlock();
       failure = hooks_.look();
       lock.lock();

@@ -31,7 +31,7 @@ class Watched {
 class GroupWatch {
  public:
   struct Hooks {
-    /// Looks, while collectives are pending, whether a library has found a failure. Null: none.
+    /// Looks whether a library has found a failure. Null: none. Any thread.
     std::function<FailurePtr()> look = {};
     /// Releases the devices of a group that has ended by itself.
     std::function<void(const FailurePtr&)> release = {};
@@ -50,8 +50,8 @@ class GroupWatch {
   /// Throws Aborted if the group has ended.
   void check() const { abort_.check(); }
   bool has_ended() const { return abort_.is_set(); }
-  FailurePtr failure() const;
-  /// Ends the group from outside. False if it had ended.
+  FailurePtr failure();
+  /// Ends the group from outside. False if it had ended. Then nobody asks what is watched any more.
   bool end(FailurePtr failure);
   /// Ends the group by itself: the thread tells who wants to know, and then releases the devices.
   void fail(FailurePtr failure);
@@ -75,6 +75,7 @@ class GroupWatch {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<std::shared_ptr<const Watched>> pending_;
+  bool watching_ = false;  // from when something is added until all is done and the library has been asked after that
   std::optional<Clock::time_point> begun_;  // when the first of them was seen to have begun
   FailurePtr to_tell_;
   bool ending_ = false;

@@ -1,0 +1,132 @@
+#include "troupe/bench/gpu/collective_checks.hpp"
+
+#include <thread>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/half.hpp"
+
+namespace troupe::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A few elements, and so many that they are sent in parts.
+constexpr std::int64_t kCounts[]{1, 3, 17, 1'001, 262'147};
+
+/// Element i of a rank: small whole numbers, whose sums are exact in every dtype.
+int element(int rank, std::int64_t i) {
+  return static_cast<int>((i * 7 + rank * 3) % 11) - 5;
+}
+
+int sum(int ranks, std::int64_t i) {
+  int total = 0;
+  for (int rank = 0; rank < ranks; ++rank) total += element(rank, i);
+  return total;
+}
+
+template <class T>
+class Checks {
+ public:
+  Checks(DeviceCommunicator& group, std::chrono::milliseconds limit) : group_(group), limit_(limit) {}
+
+  /// As many collectives as were done.
+  int run() {
+    int done = 0;
+    for (const auto count : kCounts) {
+      all_reduce(count);
+      for (int root = 0; root < group_.size(); ++root) broadcast(count, root);
+      all_gather(count);
+      reduce_scatter(count);
+      done += 3 + group_.size();
+    }
+    return done;
+  }
+
+ private:
+  using Expected = std::function<int(int rank, std::int64_t i)>;
+
+  void all_reduce(std::int64_t count) {
+    const auto parts = inputs(count);
+    finish(*group_.all_reduce(parts));
+    compare("all_reduce", parts, [this](int, std::int64_t i) { return sum(group_.size(), i); });
+  }
+
+  void broadcast(std::int64_t count, int root) {
+    const auto parts = inputs(count);
+    finish(*group_.broadcast(parts, root));
+    compare("broadcast from rank " + std::to_string(root), parts,
+            [root](int, std::int64_t i) { return element(root, i); });
+  }
+
+  void all_gather(std::int64_t count) {
+    const auto parts = inputs(count, count * group_.size());
+    finish(*group_.all_gather(parts));
+    compare("all_gather", parts,
+            [count](int, std::int64_t i) { return element(static_cast<int>(i / count), i % count); });
+  }
+
+  void reduce_scatter(std::int64_t count) {
+    const auto parts = inputs(count * group_.size(), count);
+    finish(*group_.reduce_scatter(parts));
+    compare("reduce_scatter", parts,
+            [this, count](int rank, std::int64_t i) { return sum(group_.size(), rank * count + i); });
+  }
+
+  /// What every rank of this process brings; no output if that has no elements.
+  std::vector<DevicePart> inputs(std::int64_t count, std::int64_t output = 0) const {
+    std::vector<DevicePart> parts;
+    for (const auto& local : group_.local()) {
+      const Tensor host(Shape{count}, DTypeOf<T>::value);
+      for (std::int64_t i = 0; i < count; ++i)
+        host.mutable_data<T>()[static_cast<std::size_t>(i)] = number(element(local.rank, i));
+      DevicePart part{host.to(local.device)};
+      if (output > 0) part.output = Tensor(Shape{output}, DTypeOf<T>::value, local.device);
+      parts.push_back(std::move(part));
+    }
+    return parts;
+  }
+
+  void finish(DeviceWork& work) const {
+    const auto until = Clock::now() + limit_;
+    while (!work.advance()) {
+      if (Clock::now() > until) throw Error("collectives", work.waits_for());
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (std::size_t local = 0; local < group_.local().size(); ++local)
+      if (!work.done(local).wait_for(limit_)) throw Error("collectives", work.waits_for());
+    if (const auto failure = group_.failure()) throw Error("collectives", to_string(*failure));
+  }
+
+  void compare(const std::string& collective, const std::vector<DevicePart>& parts, const Expected& expected) const {
+    for (std::size_t local = 0; local < parts.size(); ++local) {
+      const auto rank = group_.local()[local].rank;
+      const auto host = (parts[local].output ? parts[local].output : parts[local].input).copy_to_host();
+      const auto got = host.template data<T>();
+      for (std::int64_t i = 0; i < host.elements(); ++i)
+        if (static_cast<float>(got[static_cast<std::size_t>(i)]) != static_cast<float>(expected(rank, i)))
+          throw Error("collectives", collective + " of " + to_string(host) + ": element " + std::to_string(i) +
+                                         " of rank " + std::to_string(rank) + " is wrong");
+    }
+  }
+
+  static T number(int value) {
+    if constexpr (std::is_arithmetic_v<T>)
+      return static_cast<T>(value);
+    else
+      return T(static_cast<float>(value));
+  }
+
+  DeviceCommunicator& group_;
+  std::chrono::milliseconds limit_;
+};
+
+}  // namespace
+
+int check_collectives(DeviceCommunicator& group, std::chrono::milliseconds limit) {
+  return Checks<float>(group, limit).run() + Checks<std::int32_t>(group, limit).run() +
+         Checks<std::int64_t>(group, limit).run() + Checks<Float16>(group, limit).run() +
+         Checks<BFloat16>(group, limit).run();
+}
+
+}  // namespace troupe::bench

@@ -1,0 +1,201 @@
+#include "troupe/transport/nccl_group.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cuda/cuda_stream.hpp"
+#include "troupe/transport/device/check_parts.hpp"
+#include "troupe/transport/device/launched_work.hpp"
+#include "troupe/transport/nccl/nccl_ranks.hpp"
+
+namespace troupe {
+
+namespace {
+
+using device::GroupWatch;
+using nccl::nccl_library;
+using nccl::NcclRanks;
+
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::int32:
+      return ncclInt32;
+    case DType::int64:
+      return ncclInt64;
+    case DType::uint8:
+      return ncclUint8;
+    case DType::float16:
+      return ncclFloat16;
+    case DType::bfloat16:
+      return ncclBfloat16;
+    default:
+      return ncclFloat32;
+  }
+}
+
+/// Throws Error unless NCCL could join the ranks.
+const NcclGroupOptions& checked(const NcclGroupOptions& options) {
+  const auto& local = options.local;
+  if (local.empty()) throw Error("nccl", "a process needs at least one rank of its group");
+  for (std::size_t i = 0; i < local.size(); ++i) {
+    expect_rank(local[i].rank, options.size);
+    if (i > 0 && local[i - 1].rank >= local[i].rank) throw Error("nccl", "the ranks of a process must ascend");
+    if (local[i].device.type != DeviceType::cuda)
+      throw Error("nccl", device::names_of({local[i]}) + " is not on a GPU");
+    for (std::size_t other = 0; other < i; ++other)
+      if (local[other].device == local[i].device)
+        throw Error("nccl", device::names_of({local[other], local[i]}) + " share a GPU, which NCCL does not allow");
+  }
+  return options;
+}
+
+class NcclGroup final : public DeviceCommunicator {
+ public:
+  explicit NcclGroup(const NcclGroupOptions& options)
+      : size_(options.size),
+        local_(options.local),
+        streams_(make_streams(checked(options))),
+        ranks_(options),
+        watch_(options.limit, {[this] { return look(); }, [this](const FailurePtr&) { release(); }}) {}
+
+  ~NcclGroup() override {
+    // Nobody comes any more to what is not done within the limit.
+    const auto is_over = [this](const Event& event) {
+      return event.state() == nullptr || event.state()->wait_for(watch_.limit());
+    };
+    if (!std::ranges::all_of(last_, is_over)) release();
+  }
+
+  int size() const override { return size_; }
+  const std::vector<DeviceRank>& local() const override { return local_; }
+
+  std::shared_ptr<DeviceWork> all_reduce(Parts parts) override {
+    return begin(CollectiveKind::all_reduce, parts, 0,
+                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
+                   return nccl_library().all_reduce(part.input.address(), part.input.address(), count_of(call),
+                                                    type_of(call.dtype), ncclSum, comm, stream);
+                 });
+  }
+
+  std::shared_ptr<DeviceWork> broadcast(Parts parts, int root) override {
+    return begin(CollectiveKind::broadcast, parts, root,
+                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
+                   return nccl_library().broadcast(part.input.address(), part.input.address(), count_of(call),
+                                                   type_of(call.dtype), call.root, comm, stream);
+                 });
+  }
+
+  std::shared_ptr<DeviceWork> all_gather(Parts parts) override {
+    return begin(CollectiveKind::all_gather, parts, 0,
+                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
+                   return nccl_library().all_gather(part.input.address(), part.output.address(), count_of(call),
+                                                    type_of(call.dtype), comm, stream);
+                 });
+  }
+
+  std::shared_ptr<DeviceWork> reduce_scatter(Parts parts) override {
+    return begin(CollectiveKind::reduce_scatter, parts, 0,
+                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
+                   return nccl_library().reduce_scatter(part.input.address(), part.output.address(),
+                                                        static_cast<std::size_t>(part.output.elements()),
+                                                        type_of(call.dtype), ncclSum, comm, stream);
+                 });
+  }
+
+  void abort(FailurePtr failure) override {
+    if (watch_.end(std::move(failure))) release();
+  }
+  void leave(FailurePtr failure) override { watch_.end(std::move(failure)); }
+  FailurePtr failure() override { return watch_.failure(); }
+  void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
+
+ private:
+  using Call = ncclResult_t (*)(const CallSignature&, const DevicePart&, ncclComm_t, cudaStream_t);
+  using Streams = std::vector<std::unique_ptr<Stream>>;
+
+  static Streams make_streams(const NcclGroupOptions& options) {
+    Streams streams;
+    for (const auto& [rank, device] : options.local) streams.push_back(backend_of(device).make_stream(device));
+    return streams;
+  }
+
+  static std::size_t count_of(const CallSignature& call) { return static_cast<std::size_t>(call.elements); }
+
+  std::shared_ptr<DeviceWork> begin(CollectiveKind kind, Parts parts, int root, Call call) {
+    std::lock_guard lock(mutex_);
+    watch_.check();
+    try {
+      const auto signature = device::check_parts(kind, parts, local_, size_, root);
+      for (std::size_t i = 0; i < parts.size(); ++i) streams_[i]->wait(parts[i].ready);
+      if (signature.elements > 0) launch(signature, parts, call);
+      last_.clear();
+      for (const auto& stream : streams_) last_.push_back(stream->record());
+      const auto work = std::make_shared<device::LaunchedWork>(
+          to_string(signature) + " (collective " + std::to_string(number_++) + ")", local_, device::ready_events(parts),
+          last_, size_);
+      watch_.add(work);
+      return work;
+    } catch (const Aborted&) {
+      throw;
+    } catch (...) {
+      watch_.fail(current_failure({}));
+      throw;
+    }
+  }
+
+  void launch(const CallSignature& signature, Parts parts, Call call) {
+    const auto launch_rank = [&](std::size_t i, ncclComm_t comm) {
+      return call(signature, parts[i], comm, static_cast<cuda::CudaStream&>(*streams_[i]).handle());
+    };
+    ranks_.launch(launch_rank, [this] { watch_.check(); });
+  }
+
+  FailurePtr look() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock ? ranks_.async_failure() : nullptr;
+  }
+
+  /// Whoever is inside NCCL leaves it soon, because the group has ended.
+  void release() {
+    std::lock_guard lock(mutex_);
+    ranks_.abort();
+  }
+
+  const int size_;
+  const std::vector<DeviceRank> local_;
+  std::mutex mutex_;  // nobody else is inside NCCL; guards what follows
+  Streams streams_;
+  NcclRanks ranks_;
+  std::vector<Event> last_;
+  std::int64_t number_ = 0;
+  GroupWatch watch_;
+};
+
+}  // namespace
+
+bool has_nccl() {
+  try {
+    nccl_library();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+NcclId make_nccl_id() {
+  ncclUniqueId unique;
+  const auto result = nccl_library().unique_id(&unique);
+  if (result != ncclSuccess) throw Error("nccl", "no id can be made: " + nccl::text_of(result, nullptr));
+  NcclId id;
+  std::memcpy(id.data(), &unique, sizeof unique);
+  return id;
+}
+
+std::shared_ptr<DeviceCommunicator> make_nccl_group(const NcclGroupOptions& options) {
+  return std::make_shared<NcclGroup>(options);
+}
+
+}  // namespace troupe

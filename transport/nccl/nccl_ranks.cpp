@@ -1,0 +1,130 @@
+#include "troupe/transport/nccl/nccl_ranks.hpp"
+
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cuda/check.hpp"
+#include "troupe/transport/device/launched_work.hpp"
+
+namespace troupe::nccl {
+
+namespace {
+
+// What is nearly complete is worth looking at often.
+constexpr int kEagerLooks = 1'000;
+constexpr std::chrono::microseconds kPause{50};
+
+bool is_fine(ncclResult_t result) {
+  return result == ncclSuccess || result == ncclInProgress;
+}
+
+}  // namespace
+
+NcclRanks::NcclRanks(const NcclGroupOptions& options)
+    : local_(options.local), limit_(options.limit), comms_(options.local.size(), nullptr) {
+  try {
+    begin_to_connect(options);
+    settle("meeting the other ranks", [] {});
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+void NcclRanks::begin_to_connect(const NcclGroupOptions& options) {
+  const auto& library = nccl_library();
+  ncclUniqueId id;
+  static_assert(sizeof id == sizeof options.id);
+  std::memcpy(&id, options.id.data(), sizeof id);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  library.group_start();
+  std::size_t at = 0;
+  auto result = ncclSuccess;
+  for (; at < local_.size() && is_fine(result); ++at) {
+    const cuda::CurrentDevice current(local_[at].device.index);
+    result = library.init_rank(&comms_[at], options.size, id, local_[at].rank, &config);
+  }
+  const auto ended = library.group_end();
+  if (!is_fine(result)) refuse("connecting", at - 1, result);
+  if (!is_fine(ended)) refuse("connecting", 0, ended);
+}
+
+NcclRanks::~NcclRanks() {
+  if (comms_.front() == nullptr) return;
+  const auto& library = nccl_library();
+  try {
+    library.group_start();
+    for (const auto comm : comms_) library.finalize(comm);
+    library.group_end();
+    settle("finishing", [] {});
+    library.group_start();
+    for (auto& comm : comms_) library.destroy(std::exchange(comm, nullptr));
+    library.group_end();
+  } catch (const Error&) {
+    abort();
+  }
+}
+
+ncclResult_t NcclRanks::state_of(std::size_t local) const {
+  auto state = ncclSuccess;
+  const auto result = nccl_library().async_error(comms_[local], &state);
+  return result == ncclSuccess ? state : result;
+}
+
+void NcclRanks::settle(const char* what, const Check& check) const {
+  const auto deadline = Clock::now() + limit_;
+  for (std::size_t i = 0; i < comms_.size(); ++i) {
+    auto state = state_of(i);
+    for (int looks = 0; state == ncclInProgress; ++looks) {
+      check();
+      if (Clock::now() > deadline)
+        throw Error("nccl", device::names_of({local_[i]}) + ": " + what + " takes longer than " +
+                                std::to_string(limit_.count()) + " ms");
+      if (looks < kEagerLooks)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(kPause);
+      state = state_of(i);
+    }
+    if (state != ncclSuccess) refuse(what, i, state);
+  }
+}
+
+void NcclRanks::refuse(const char* what, std::size_t local, ncclResult_t result) const {
+  throw Error("nccl", device::names_of({local_[local]}) + ": " + what + ": " + text_of(result, comms_[local]));
+}
+
+void NcclRanks::launch(const Call& call, const Check& check) {
+  const auto& library = nccl_library();
+  library.group_start();
+  std::size_t at = 0;
+  auto result = ncclSuccess;
+  for (; at < comms_.size() && is_fine(result); ++at) result = call(at, comms_[at]);
+  // Also after an error: the thread would stay in the group.
+  const auto ended = library.group_end();
+  if (!is_fine(result)) refuse("launching", at - 1, result);
+  if (!is_fine(ended)) refuse("launching", 0, ended);
+  settle("launching", check);
+}
+
+FailurePtr NcclRanks::async_failure() const {
+  for (std::size_t i = 0; i < comms_.size(); ++i) {
+    if (comms_[i] == nullptr) return nullptr;
+    const auto state = state_of(i);
+    if (is_fine(state)) continue;
+    return std::make_shared<Failure>(
+        Failure{.kind = FailureKind::part_died,
+                .what = "[nccl] " + device::names_of({local_[i]}) + ": " + text_of(state, comms_[i])});
+  }
+  return nullptr;
+}
+
+void NcclRanks::abort() noexcept {
+  for (auto& comm : comms_)
+    if (comm != nullptr) nccl_library().abort(std::exchange(comm, nullptr));
+}
+
+}  // namespace troupe::nccl
