@@ -87,6 +87,15 @@ class SegmentActor final : public Participant {
   bool take_rows(SegmentState& segment, std::int64_t& rows);
   void check_surrendered(const SegmentState& segment, std::uint32_t output) const;
   void bind_firing(SegmentState& segment, std::int64_t rows);
+  void send_output(SegmentState& segment, std::uint32_t output);
+  void finish_firing(std::uint32_t segment);
+  bool is_kept(const SegmentState& segment, std::uint32_t input) const;
+  void end_if_drained(SegmentState& segment);
+  void end(SegmentState& segment);
+  void report_if_finished(SegmentState& segment);
+  void poll_mailbox();
+
+  // The tasks of a firing.
   void run_tasks(std::uint32_t segment);
   std::size_t run_some(SegmentState& segment);
   std::size_t run_untraced(SegmentState& segment);
@@ -96,13 +105,6 @@ class SegmentActor final : public Participant {
   void guard(SegmentState& segment, std::size_t task, Function function);
   void fail(SegmentState& segment, std::size_t task, const std::exception_ptr& error);
   void trace_tasks(const SegmentState& segment, std::size_t end, Trace::Clock::time_point begin);
-  void send_output(SegmentState& segment, std::uint32_t output);
-  void finish_firing(std::uint32_t segment);
-  bool is_kept(const SegmentState& segment, std::uint32_t input) const;
-  void end_if_drained(SegmentState& segment);
-  void end(SegmentState& segment);
-  void report_if_finished(SegmentState& segment);
-  void poll_mailbox();
 
   std::int64_t step_of(const SegmentState& segment) const { return first_step_ + segment.fired; }
   bool is_work_complete(SegmentState& segment);
