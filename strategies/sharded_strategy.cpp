@@ -4,6 +4,7 @@
 #include <set>
 
 #include "troupe/actors/plan/lower.hpp"
+#include "troupe/actors/run/row_loader.hpp"
 #include "troupe/actors/shard/batch_dispatcher.hpp"
 #include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -183,7 +184,11 @@ WorkerOutputs ShardedStrategy::add_worker(Plan& plan, const PlanRequest& request
   const auto& place = places()[static_cast<std::size_t>(worker)];
   const auto fields = fields_read(split.indices);
   const OutputRef batch_info{batches, 2 * worker + 1};
-  const auto loader = add_gatherer(plan, request.source, request.data, fields, batches, worker, host_side(place));
+  // Indices of rows that are looked up are computed on the host.
+  const bool on_device = split.looked_up.empty() && kept_on(place.device, request.data, fields);
+  const auto loader =
+      on_device ? add_row_loader(plan, request.source, request.data, fields, {batches, 2 * worker}, worker, place)
+                : add_gatherer(plan, request.source, request.data, fields, batches, worker, host_side(place));
   LowerOptions options{.place = place, .replica = worker};
   for (std::size_t i = 0; i < fields.size(); ++i) options.inputs[fields[i]] = {loader, static_cast<std::int32_t>(i)};
   if (split.indices.sources(kInput).size() > fields.size()) options.inputs[names::kBatchInfo] = batch_info;

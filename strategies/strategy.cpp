@@ -6,12 +6,19 @@
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/run/batch_feeder.hpp"
 #include "troupe/actors/run/loader.hpp"
+#include "troupe/actors/run/row_loader.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/strategies/training/batch_source.hpp"
 
 namespace troupe {
+
+/// What gives a replica its part of the batches.
+struct Strategy::Input {
+  ActorId fields;  ///< whose outputs they are, in order
+  OutputRef batch_info;
+};
 
 Strategy::Strategy(std::vector<Place> places) : places_(std::move(places)) {
   if (places_.empty()) throw Error("strategy", "needs at least one replica");
@@ -44,12 +51,21 @@ Plan Strategy::empty_plan(const PlanRequest& request, int replicas) {
   return plan;
 }
 
-/// Adds what gives a replica the fields, then the batch info.
-ActorId Strategy::add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
-                            const Replica& replica) {
-  const auto place = host_side(replica.place);
-  if (request.batches == nullptr)
-    return add_loader(plan, request.source, request.data, fields, request.seed, replica.count, replica.number, place);
+Strategy::Input Strategy::add_loaders(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
+                                      const Replica& replica) {
+  const auto& [number, count, place] = replica;
+  const auto host = host_side(place);
+  if (!kept_on(place.device, request.data, fields)) {
+    const auto loader = add_loader(plan, request.source, request.data, fields, request.seed, count, number, host);
+    return {loader, {loader, static_cast<std::int32_t>(fields.size())}};
+  }
+  const auto numbers = add_numbering_loader(plan, request.source, request.data, request.seed, count, number, host);
+  return {add_row_loader(plan, request.source, request.data, fields, {numbers, 0}, number, place), {numbers, 1}};
+}
+
+Strategy::Input Strategy::add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
+                                    const Replica& replica) {
+  if (request.batches == nullptr) return add_loaders(plan, request, fields, replica);
   const auto& actor = request.batches->actor;
   const auto known = std::ranges::find(plan.actors, actor.name, &PlanActor::name);
   if (known != plan.actors.end() && (known->role != ActorRole::external || known->pacing != Pacing::source))
@@ -57,7 +73,9 @@ ActorId Strategy::add_input(Plan& plan, const PlanRequest& request, const std::v
   const auto source = known == plan.actors.end() ? plan.add(actor) : static_cast<ActorId>(known - plan.actors.begin());
   std::vector<std::int32_t> outputs;
   for (const auto& field : fields) outputs.push_back(static_cast<std::int32_t>(request.data.index_of(field)));
-  return add_feeder(plan, source, outputs, request.data.batch_rows(), replica.count, replica.number, place);
+  const auto feeder = add_feeder(plan, source, outputs, request.data.batch_rows(), replica.count, replica.number,
+                                 host_side(replica.place));
+  return {feeder, {feeder, static_cast<std::int32_t>(fields.size())}};
 }
 
 void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, int replica,
@@ -68,8 +86,7 @@ void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& 
 void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,
                            const MakeCollective& make_collective) {
   const auto fields = fields_read(graph);
-  const auto loader = add_input(plan, request, fields, replica);
-  const auto batch_info = static_cast<std::int32_t>(fields.size());
+  const auto input = add_input(plan, request, fields, replica);
   LowerOptions options{.place = replica.place, .replica = replica.number, .make_collective = make_collective};
   const auto& device = replica.place.device;
   const auto optimized = is_host(device) ? std::nullopt : std::optional(optimize_for_device(graph));
@@ -78,10 +95,11 @@ void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& 
     options.make_collective = [&](Plan& to, const Node& node) {
       return make_collective(to, *std::ranges::find(graph.nodes(), node.name, &Node::name));
     };
-  for (std::int32_t i = 0; i < batch_info; ++i) options.inputs[fields[i]] = {loader, i};
-  if (graph.sources(kInput).size() > fields.size()) options.inputs[names::kBatchInfo] = {loader, batch_info};
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    options.inputs[fields[i]] = {input.fields, static_cast<std::int32_t>(i)};
+  if (graph.sources(kInput).size() > fields.size()) options.inputs[names::kBatchInfo] = input.batch_info;
   const auto outputs = lower(plan, optimized ? *optimized : graph, options);
-  add_sink(plan, request, outputs, {loader, batch_info}, replica);
+  add_sink(plan, request, outputs, input.batch_info, replica);
 }
 
 void Strategy::add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,

@@ -77,7 +77,10 @@ class Strategy {
   using MakeCollective = std::function<ActorId(Plan&, const Node&)>;
 
   static Plan empty_plan(const PlanRequest& request, int replicas);
-  static ActorId add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
+  struct Input;
+  static Input add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
+                         const Replica& replica);
+  static Input add_loaders(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
                            const Replica& replica);
   static void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,
                           const MakeCollective& make_collective);

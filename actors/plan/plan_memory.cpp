@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <tuple>
 
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/ops/core/allocator.hpp"
@@ -97,6 +99,21 @@ std::size_t sum_bytes(const Plan& plan, const PlanCommunicator& communicator) {
   return bytes;
 }
 
+/// A field that a device keeps is there once, whoever reads it.
+std::size_t kept_bytes(const Plan& plan) {
+  std::map<std::tuple<Place, std::string, std::int64_t>, std::size_t> kept;
+  for (const auto& actor : plan.actors) {
+    if (actor.task.kind != "load_rows") continue;
+    const auto& fields = actor.task.attributes.list("fields");
+    const auto& bytes = actor.task.attributes.list("bytes");
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      kept[{actor.place, actor.task.subject, fields[i]}] = Allocator::rounded(static_cast<std::size_t>(bytes[i]));
+  }
+  std::size_t sum = 0;
+  for (const auto& [field, bytes] : kept) sum += bytes;
+  return sum;
+}
+
 }  // namespace
 
 PlanMemory memory_of(const Plan& plan) {
@@ -111,6 +128,7 @@ PlanMemory memory_of(const Plan& plan) {
   }
   for (const auto& communicator : plan.communicators) memory.staging += sum_bytes(plan, communicator);
   for (auto bytes : plan.shared_buffers) memory.slots += Allocator::rounded(bytes);
+  memory.data = kept_bytes(plan);
   memory.parameters = constant_bytes(plan);
   for (const auto& parameter : plan.parameters) memory.parameters += Allocator::rounded(bytes_of(parameter.info, 1));
   return memory;

@@ -31,10 +31,17 @@ std::optional<std::int64_t> LoaderTask::next_rows() {
 bool LoaderTask::fire(const Firing& firing) {
   const auto samples = std::span(order_).subspan(static_cast<std::size_t>(share_.first + part_.first),
                                                  static_cast<std::size_t>(part_.rows));
-  for (std::size_t i = 0; i < fields_.size(); ++i) data_.gather(samples, fields_[i], firing.outputs[i]);
-  BatchInfo{part_.rows, share_.batch_rows, share_.first_row + part_.first, firing.step}.write(
-      firing.outputs[fields_.size()]);
+  load(samples, firing.outputs);
+  BatchInfo{part_.rows, share_.batch_rows, share_.first_row + part_.first, firing.step}.write(firing.outputs.back());
   return true;
+}
+
+void LoaderTask::load(std::span<const std::int32_t> samples, std::span<const Tensor> to) const {
+  if (!fields_) {
+    std::ranges::copy(samples, to[0].mutable_data<std::int32_t>().begin());
+    return;
+  }
+  for (std::size_t i = 0; i < fields_->size(); ++i) data_.gather(samples, (*fields_)[i], to[i]);
 }
 
 namespace {
@@ -49,52 +56,54 @@ std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int r
   return {each, replica % each};
 }
 
-}  // namespace
-
-ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
-                   std::uint64_t seed, int replicas, int replica, const Place& place) {
+/// What all loaders have in common; `given` says what their task gives before the batch info.
+ActorId add(Plan& plan, const std::string& source, const Dataset& data, const std::vector<TensorInfo>& outputs,
+            Attributes given, std::uint64_t seed, int replicas, int replica, const Place& place) {
   PlanActor actor;
   actor.name = "loader@" + std::to_string(replica);
   actor.role = ActorRole::source;
   actor.place = place;
   actor.replica = replica;
-  std::vector<std::size_t> numbers;
-  for (const auto& field : fields) {
-    numbers.push_back(data.index_of(field));
-    actor.outputs.emplace_back().info = data.fields()[numbers.back()].info;
-  }
+  for (const auto& info : outputs) actor.outputs.emplace_back().info = info;
   actor.outputs.emplace_back().info = BatchInfo::info();
   actor.alone = data.prefetched() > 0;
-  std::vector<std::int64_t> read(numbers.begin(), numbers.end());
   const auto& layout = data.layout();
   const auto [sharers, number] = among_sharers(layout, replicas, replica, place.process);
-  actor.task = {"loader",
-                source,
-                {{"fields", read},
-                 {"replicas", std::int64_t{sharers}},
-                 {"replica", std::int64_t{number}},
-                 {"seed", static_cast<std::int64_t>(seed)},
-                 {"rows", layout.whole() ? data.rows() : layout.rows()[static_cast<std::size_t>(place.process)]},
-                 {"shards", layout.rows()},
-                 {"batch_rows", data.batch_rows()}}};
+  actor.task = {"loader", source,
+                given.with("replicas", std::int64_t{sharers})
+                    .with("replica", std::int64_t{number})
+                    .with("seed", static_cast<std::int64_t>(seed))
+                    .with("rows", layout.whole() ? data.rows() : layout.rows()[static_cast<std::size_t>(place.process)])
+                    .with("shards", layout.rows())
+                    .with("batch_rows", data.batch_rows())};
   const auto loader = plan.add(std::move(actor));
   const auto capacity = static_cast<std::int32_t>(std::max<std::int64_t>(1, data.prefetched()));
-  for (std::int32_t output = 0; output <= static_cast<std::int32_t>(fields.size()); ++output)
+  for (std::int32_t output = 0; output <= static_cast<std::int32_t>(outputs.size()); ++output)
     plan.edge_of(loader, output, capacity);
   return loader;
 }
 
-std::unique_ptr<Task> make_loader_task(const PlanActor& actor, SpawnContext& context) {
-  const auto& attributes = actor.task.attributes;
-  const auto& data = context.source(actor.task.subject);
-  const auto& numbers = attributes.list("fields");
-  if (data.rows() != attributes.integer("rows") || data.batch_rows() != attributes.integer("batch_rows"))
-    throw Error("loader", "the plan was made for " + std::to_string(attributes.integer("rows")) +
-                              " rows in batches of " + std::to_string(attributes.integer("batch_rows")) + ", but '" +
-                              actor.task.subject + "' has " + std::to_string(data.rows()) + " in batches of " +
-                              std::to_string(data.batch_rows()));
-  if (data.layout().rows() != attributes.list("shards"))
-    throw Error("loader", "the plan was made for other shards than '" + actor.task.subject + "' has");
+}  // namespace
+
+ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
+                   std::uint64_t seed, int replicas, int replica, const Place& place) {
+  std::vector<std::int64_t> numbers;
+  std::vector<TensorInfo> outputs;
+  for (const auto& field : fields) {
+    const auto number = data.index_of(field);
+    numbers.push_back(static_cast<std::int64_t>(number));
+    outputs.push_back(data.fields()[number].info);
+  }
+  return add(plan, source, data, outputs, {{"fields", numbers}}, seed, replicas, replica, place);
+}
+
+ActorId add_numbering_loader(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed,
+                             int replicas, int replica, const Place& place) {
+  return add(plan, source, data, {sample_numbers_info()}, {}, seed, replicas, replica, place);
+}
+
+std::vector<std::size_t> fields_of(const PlanActor& actor, const Dataset& data) {
+  const auto& numbers = actor.task.attributes.list("fields");
   std::vector<std::size_t> fields;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto number = static_cast<std::size_t>(numbers[i]);
@@ -102,7 +111,22 @@ std::unique_ptr<Task> make_loader_task(const PlanActor& actor, SpawnContext& con
       throw Error("loader", "'" + actor.task.subject + "' has other fields than the plan was made for");
     fields.push_back(number);
   }
-  return std::make_unique<LoaderTask>(data, fields, static_cast<std::uint64_t>(attributes.integer("seed")),
+  return fields;
+}
+
+std::unique_ptr<Task> make_loader_task(const PlanActor& actor, SpawnContext& context) {
+  const auto& attributes = actor.task.attributes;
+  const auto& data = context.source(actor.task.subject);
+  if (data.rows() != attributes.integer("rows") || data.batch_rows() != attributes.integer("batch_rows"))
+    throw Error("loader", "the plan was made for " + std::to_string(attributes.integer("rows")) +
+                              " rows in batches of " + std::to_string(attributes.integer("batch_rows")) + ", but '" +
+                              actor.task.subject + "' has " + std::to_string(data.rows()) + " in batches of " +
+                              std::to_string(data.batch_rows()));
+  if (data.layout().rows() != attributes.list("shards"))
+    throw Error("loader", "the plan was made for other shards than '" + actor.task.subject + "' has");
+  std::optional<std::vector<std::size_t>> fields;
+  if (attributes.has("fields")) fields = fields_of(actor, data);
+  return std::make_unique<LoaderTask>(data, std::move(fields), static_cast<std::uint64_t>(attributes.integer("seed")),
                                       static_cast<int>(attributes.integer("replicas")),
                                       static_cast<int>(attributes.integer("replica")));
 }

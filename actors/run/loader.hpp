@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,11 +12,13 @@
 namespace troupe {
 
 /// Loads one replica's part of every batch of an epoch, from the run's first batch on. Outputs: some fields of the data
-/// set, in the given order, then the batch info.
+/// set, in the given order, or the numbers of the samples, int32[B]; then the batch info.
 class LoaderTask final : public Task {
  public:
-  /// `fields` are numbers of fields of the data set; the replicas are those that share it, or its shard.
-  LoaderTask(Dataset data, std::vector<std::size_t> fields, std::uint64_t seed, int replicas, int replica)
+  /// `fields` are numbers of fields of the data set, none of them where the samples are only numbered; the replicas are
+  /// those that share it, or its shard.
+  LoaderTask(Dataset data, std::optional<std::vector<std::size_t>> fields, std::uint64_t seed, int replicas,
+             int replica)
       : data_(std::move(data)), fields_(std::move(fields)), seed_(seed), replicas_(replicas), replica_(replica) {}
 
   void begin(const RunInfo& run, std::function<void()> wake) override;
@@ -26,9 +29,10 @@ class LoaderTask final : public Task {
 
  private:
   ShardLayout::Share share_of(std::int64_t batch) const;
+  void load(std::span<const std::int32_t> samples, std::span<const Tensor> to) const;
 
   Dataset data_;
-  std::vector<std::size_t> fields_;
+  std::optional<std::vector<std::size_t>> fields_;
   std::uint64_t seed_;
   int replicas_, replica_;
   std::vector<std::int32_t> order_;
@@ -44,6 +48,19 @@ class LoaderTask final : public Task {
 /// if there is no such field, or if the replicas do not fit the shards.
 ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
                    std::uint64_t seed, int replicas, int replica, const Place& place);
+
+/// As above, of what gives the numbers of the samples, int32[B], then the batch info.
+ActorId add_numbering_loader(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed,
+                             int replicas, int replica, const Place& place);
+
+/// What a loader's output of numbers carries.
+inline TensorInfo sample_numbers_info() {
+  return {Shape{kBatch}, DType::int32};
+}
+
+/// The fields of the data set that an actor of a plan loads, by the attribute `fields` of its task. Throws Error if it
+/// has others than the plan was made for.
+std::vector<std::size_t> fields_of(const PlanActor& actor, const Dataset& data);
 
 std::unique_ptr<Task> make_loader_task(const PlanActor& actor, SpawnContext& context);
 

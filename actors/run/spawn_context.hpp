@@ -7,6 +7,7 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/collective_tasks.hpp"
+#include "troupe/actors/run/device_arrays.hpp"
 #include "troupe/actors/run/device_collective_tasks.hpp"
 #include "troupe/actors/run/parameter_store.hpp"
 #include "troupe/ops/data/dataset.hpp"
@@ -23,6 +24,8 @@ class SpawnContext {
   /// Parameters and optimizer state. Made anew, with seed 0, if none is given.
   std::shared_ptr<ParameterStore> store;
   std::map<std::string, Dataset> sources;
+  /// What of the sources is kept on devices; plans that are to share it are given the same ones.
+  std::shared_ptr<DeviceArrays> device_arrays = std::make_shared<DeviceArrays>();
   /// By rank; those of other processes are null. A communicator that is missing is made, for the ranks of one process.
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
   /// Those of communicators whose tensors stay on devices. One that is missing is made, for the ranks of one process.

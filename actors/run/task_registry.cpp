@@ -7,6 +7,7 @@
 #include "troupe/actors/run/device_collective_tasks.hpp"
 #include "troupe/actors/run/loader.hpp"
 #include "troupe/actors/run/op_task.hpp"
+#include "troupe/actors/run/row_loader.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
 #include "troupe/ops/core/error.hpp"
 
@@ -19,6 +20,7 @@ struct Registry {
   std::map<std::string, TaskFactory> factories{
       {"op", make_op_task},
       {"loader", make_loader_task},
+      {"load_rows", make_row_loader_task},
       {"all_reduce", make_collective_task},
       {"all_gather", make_collective_task},
       {"begin_all_gather", make_begin_all_gather_task},

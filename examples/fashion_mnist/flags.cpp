@@ -139,6 +139,9 @@ void declare(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"auto", "off", "file", "data"}));
   app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1024}));
+  app.add_option("--keep-on-devices", flags.keep_on_devices,
+                 "bytes of data that GPUs keep whole, 0: none (larger data: each batch is copied there)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--threads", flags.threads, "of the actor system")->check(CLI::Range(1, 1024));
   app.add_option("--optimizer", flags.optimizer, "sgd, momentum or adam")
       ->check(CLI::IsMember({"sgd", "momentum", "adam"}));

@@ -7,6 +7,7 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/shard/consistency_rule.hpp"
+#include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/strategies/server_places.hpp"
 #include "troupe/strategies/sharded_strategy.hpp"
@@ -29,6 +30,7 @@ struct Flags {
   std::string all_reduce = "direct", hook = "none";
   std::string sharding = "auto";
   std::int64_t prefetch = 0;
+  std::int64_t keep_on_devices = Dataset::kKeptOnDevices;
   int threads = 0;  ///< of the actor system; 0 by default: one a core
   int servers = 1;  ///< that hold the parameters
   int workers = 0;  ///< in all processes; 0 by default: every core

@@ -115,7 +115,7 @@ int train(Flags flags) {
   const bool is_first = !cluster || cluster->rank() == 0;
   const auto train_data = training_data(flags, cluster.get());
   const auto all_data = in_shards(train_data, cluster.get());
-  const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000);
+  const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000).keep_on_devices(flags.keep_on_devices);
   const RuntimeOptions runtime_options{.workers = flags.threads, .cpu_devices = flags.device_count()};
   const Runtime runtime(runtime_options);
   TensorMemory memory{.before = cpu_allocator()->bytes_in_use()};

@@ -53,7 +53,7 @@ Dataset training_data(const Flags& flags, const Cluster* cluster) {
   };
   const auto data = read_shard({flags.data}, read, cluster != nullptr ? cluster->rank() : 0,
                                cluster != nullptr ? cluster->size() : 1, data_sharding_of(flags.sharding));
-  return data.shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch);
+  return data.shuffle(60'000).batch(flags.batch_size).prefetch(flags.prefetch).keep_on_devices(flags.keep_on_devices);
 }
 
 Dataset in_shards(const Dataset& data, const Cluster* cluster) {

@@ -59,6 +59,7 @@ constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kGather, make_gather},
     {&kScatterAdd, make_scatter_add},
     {&kOneHot, make_one_hot},
+    {&kLoadRows, make_load_rows},
     {&kArgmax, make_argmax},
     {&kOrthonormalize, make_orthonormalize},
     {&kTopK, make_top_k},

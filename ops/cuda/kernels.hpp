@@ -58,6 +58,7 @@ std::unique_ptr<Kernel> make_transpose(const OpCall& call);
 std::unique_ptr<Kernel> make_gather(const OpCall& call);
 std::unique_ptr<Kernel> make_scatter_add(const OpCall& call);
 std::unique_ptr<Kernel> make_one_hot(const OpCall& call);
+std::unique_ptr<Kernel> make_load_rows(const OpCall& call);
 std::unique_ptr<Kernel> make_argmax(const OpCall& call);
 std::unique_ptr<Kernel> make_orthonormalize(const OpCall& call);
 std::unique_ptr<Kernel> make_top_k(const OpCall& call);

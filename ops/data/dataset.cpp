@@ -177,6 +177,12 @@ Dataset Dataset::prefetch(std::int64_t batches) const {
   return changed;
 }
 
+Dataset Dataset::keep_on_devices(std::int64_t most_bytes) const {
+  auto changed = *this;
+  changed.kept_on_devices_ = at_least(0, most_bytes, "the number of bytes to keep on devices");
+  return changed;
+}
+
 Dataset Dataset::in_streams(std::int64_t streams) const {
   auto changed = in_order().batch(streams);
   changed.streams_ = streams;
@@ -242,6 +248,16 @@ std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch)
     std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(i) + drawn]);
   }
   return order;
+}
+
+std::optional<Dataset::StoredField> Dataset::stored(std::size_t field) const {
+  const auto& column = columns_.at(field);
+  if (column.write) return std::nullopt;
+  const auto& shape = fields()[field].info.shape;
+  const auto first = column.first + skipped_ * shape.row_elements();
+  const auto rows = column.array.view(shape.with_rows(rows_), column.array.dtype(),
+                                      static_cast<std::size_t>(first) * size_of(column.array.dtype()));
+  return StoredField{rows, column.scaled, column.scale, column.shift};
 }
 
 Tensor Dataset::array(const std::string& field) const {

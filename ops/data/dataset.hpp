@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -73,6 +74,13 @@ class Dataset {
   /// Loads up to `batches` batches ahead on another thread. 0: every replica loads its part when it needs it, on its
   /// own thread, which keeps the batch in that core's cache.
   Dataset prefetch(std::int64_t batches) const;
+  /// Where replicas compute on devices with memory of their own: fields of up to `most_bytes` in total are copied to
+  /// each of these devices once, and batches are made there of the numbers of their samples; larger ones are loaded on
+  /// the host, and each batch is copied. 0: none are kept there. Fields that functions write are loaded on the host,
+  /// with all others that are read with them. The batches have the same bits.
+  Dataset keep_on_devices(std::int64_t most_bytes) const;
+  /// What holds by default.
+  static constexpr std::int64_t kKeptOnDevices = std::int64_t{1} << 30;
   /// Batches of `streams` rows, of which each is continued by the same row of the next batch: row r visits samples r n,
   /// r n + 1, ..., where n is the number of samples divided by that of streams; what is left over is not visited. The
   /// data cannot be shuffled, batched or cut otherwise then. Throws Error if there are fewer samples.
@@ -93,6 +101,7 @@ class Dataset {
   std::int64_t rows() const { return rows_; }
   std::int64_t batch_rows() const { return batch_; }
   std::int64_t prefetched() const { return prefetch_; }
+  std::int64_t kept_on_devices() const { return kept_on_devices_; }
   /// Of an epoch, of all shards.
   std::int64_t batches() const;
   DataSharding sharding() const { return sharding_; }
@@ -105,6 +114,15 @@ class Dataset {
 
   /// One field of all samples, in the order of the arrays, as batches hold it: [rows(), ...]. A copy.
   Tensor array(const std::string& field) const;
+
+  /// The samples of a field as they lie in memory.
+  struct StoredField {
+    Tensor rows;  ///< [rows(), ...]
+    bool scaled;  ///< batches hold `row * scale + shift`, in float32
+    float scale, shift;
+  };
+  /// Nothing if a function writes the field.
+  std::optional<StoredField> stored(std::size_t field) const;
 
   /// What the samples are, a line a field with a hash of its content, for processes that must have the same; of fields
   /// that a function writes, some rows.
@@ -139,6 +157,7 @@ class Dataset {
   std::int64_t rows_ = 0;
   std::int64_t batch_ = 1;
   std::int64_t prefetch_ = 0;
+  std::int64_t kept_on_devices_ = kKeptOnDevices;
   std::int64_t shuffle_buffer_ = 0;
   std::int64_t streams_ = 0;
   std::int64_t skipped_ = 0;

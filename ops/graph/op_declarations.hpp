@@ -14,7 +14,7 @@ extern const OpDef kEqual, kNotEqual, kLess, kLessEqual, kWhere, kCast;
 extern const OpDef kAllFinite, kAtLeast, kCheckFinite, kControlDependency;
 extern const OpDef kReshape, kViewAt, kPack;
 extern const OpDef kSlice, kPad, kConcat, kSliceRows, kSliceRowsGrad, kRowsOfPart, kTranspose;
-extern const OpDef kGather, kScatterAdd, kOneHot;
+extern const OpDef kGather, kScatterAdd, kOneHot, kLoadRows;
 extern const OpDef kOrthonormalize;
 extern const OpDef kArgmax, kTopK, kTopKGrad, kCumulativeSum;
 extern const OpDef kReduceSum, kReduceMean, kReduceMax, kReduceMin, kReduceVariance;

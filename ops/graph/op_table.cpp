@@ -71,6 +71,7 @@ std::span<const OpDef* const> built_in_ops() {
                                   &kGather,
                                   &kScatterAdd,
                                   &kOneHot,
+                                  &kLoadRows,
                                   &kArgmax,
                                   &kTopK,
                                   &kTopKGrad,

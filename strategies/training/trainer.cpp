@@ -61,6 +61,7 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
       options_(std::move(options)),
       store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)),
       stores_(stores_of_parts(store_, options_.other_parts.size())),
+      device_arrays_(std::make_shared<DeviceArrays>()),
       others_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {}
 
 Trainer::~Trainer() = default;
@@ -86,6 +87,7 @@ std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, cons
   context.replay = recordings.replay;
   context.store = store_;
   context.sources.emplace("data", data);
+  context.device_arrays = device_arrays_;
   context.tasks.emplace("metrics", sink);
   if (log != nullptr) context.shard_log = log->shard_log();
   others_->agree_on_values();

@@ -18,6 +18,7 @@ namespace troupe {
 
 class Cluster;
 class Communicator;
+class DeviceArrays;
 class Trace;
 struct BatchSource;
 class SharedTraining;
@@ -125,7 +126,8 @@ class Trainer {
   TrainingSpec spec_;
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
-  Stores stores_;  // of all parts; store_ is the first
+  Stores stores_;                                // of all parts; store_ is the first
+  std::shared_ptr<DeviceArrays> device_arrays_;  // that all plans share
   std::unique_ptr<SharedTraining> others_;
   SingleUser user_{"trainer"};
 };

@@ -3,6 +3,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
+#include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
@@ -17,10 +18,13 @@ std::ptrdiff_t count(const Plan& plan, std::string_view op) {
       plan.actors, [&](const PlanActor& actor) { return actor.task.call && actor.task.call->op->name == op; });
 }
 
-Plan training_plan(const Strategy& strategy) {
+Plan training_plan(const Strategy& strategy, const Dataset& data = small_dataset(8).batch(4)) {
   const auto spec = small_spec();
-  const auto data = small_dataset(8).batch(4);
   return strategy.training_plan({spec, data, 0, {}});
+}
+
+std::ptrdiff_t count_tasks(const Plan& plan, std::string_view kind) {
+  return std::ranges::count_if(plan.actors, [&](const PlanActor& actor) { return actor.task.kind == kind; });
 }
 
 /// What the collectives of a replica sum.
@@ -34,7 +38,9 @@ std::vector<TensorInfo> collectives_of(const Plan& plan, std::int32_t replica) {
 }  // namespace
 
 TEST_CASE("a plan for a device with memory of its own has one op where that for a CPU has several") {
-  const auto on_cpu = training_plan(OneDevice(Device{})), on_device = training_plan(OneDevice(test_device()));
+  const auto data = small_dataset(8).batch(4).keep_on_devices(0);
+  const auto on_cpu = training_plan(OneDevice(Device{}), data),
+             on_device = training_plan(OneDevice(test_device()), data);
   const auto updates = count(on_cpu, "sgd_update");
   CHECK(updates > 1);
   CHECK(count(on_cpu, "sgd_updates") + count(on_cpu, "relu_grad_bias") + count(on_cpu, "fused_elementwise") == 0);
@@ -48,4 +54,16 @@ TEST_CASE("replicas on a CPU and on a device sum the same values") {
   const auto plan = training_plan(Mirrored(places, {.first_bucket_bytes = 8, .bucket_bytes = 8}));
   CHECK(collectives_of(plan, 0).size() > 1);
   CHECK(collectives_of(plan, 1) == collectives_of(plan, 0));
+}
+
+TEST_CASE("data that a device keeps come to it as the numbers of samples, others as batches") {
+  const auto data = small_dataset(8).batch(4);
+  const auto kept = training_plan(OneDevice(test_device()), data);
+  CHECK(count_tasks(kept, "load_rows") == 1);
+  for (const auto& actor : kept.actors)
+    if (actor.role == ActorRole::source) CHECK(actor.outputs[0].info == TensorInfo{Shape{kBatch}, DType::int32});
+  CHECK(count_tasks(training_plan(OneDevice(test_device()), data.keep_on_devices(0)), "load_rows") == 0);
+  CHECK(count_tasks(training_plan(OneDevice(Device{}), data), "load_rows") == 0);
+  const ParameterServer servers({{0, test_device(0)}, {0, Device{}}}, {Place{}}, ConsistencyRule::synchronous(2));
+  CHECK(count_tasks(training_plan(servers, data), "load_rows") == 1);
 }

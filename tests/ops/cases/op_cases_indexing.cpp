@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "troupe/ops/gather.hpp"
+#include "troupe/ops/load_rows.hpp"
 #include "troupe/ops/top_k.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
@@ -24,6 +27,34 @@ OpCase gather_case(const Shape& table, const Shape& indices, Draw draw) {
   return forward_case(
       "gather " + to_string(table) + " by " + to_string(TensorInfo{indices, places.dtype()}), {{table}, places},
       [](const Values& x) { return Values{gather(x[0], x[1])}; }, forward);
+}
+
+using Scaling = std::optional<std::pair<float, float>>;
+
+/// Rows of data by their numbers; scaled to the bit, as float32 rounds.
+OpCase load_rows_case(const Shape& data, Draw draw, const Scaling& scaling) {
+  const auto forward = [=](const Arrays& in) {
+    auto sizes = in[0].sizes;
+    const auto width = product(sizes) / sizes[0];
+    sizes[0] = in[1].sizes[0];
+    Array y(sizes);
+    for (std::int64_t i = 0; i < y.elements(); ++i) {
+      const auto row = static_cast<std::int64_t>(in[1].data[static_cast<std::size_t>(i / width)]);
+      auto x = in[0].data[static_cast<std::size_t>(row * width + i % width)];
+      // The product of two float32 is exact in double.
+      if (scaling) x = static_cast<float>(x * scaling->first) + scaling->second;
+      y.data[static_cast<std::size_t>(i)] = static_cast<float>(x);
+    }
+    return Arrays{y};
+  };
+  const CaseInput rows{data, draw, false, 200};
+  return exact_case(
+      "load_rows of " + to_string(TensorInfo{data, rows.dtype()}) + (scaling ? " scaled" : ""),
+      {rows, {{kBatch}, Draw::labels, false, data[0]}},
+      [=](const Values& x) {
+        return Values{scaling ? load_rows(x[0], x[1], scaling->first, scaling->second) : load_rows(x[0], x[1])};
+      },
+      forward);
 }
 
 OpCase scatter_case(const Shape& values, const Shape& indices, Draw draw) {
@@ -137,6 +168,12 @@ std::vector<OpCase> indexing_cases() {
           gather_case({5, 3}, {kBatch, 4}, Draw::wide_labels),
           gather_case({4}, {3, 2}, Draw::labels),
           gather_case({3, 2, 2}, {kBatch}, Draw::labels),
+          load_rows_case({5, 3}, Draw::uniform, {}),
+          load_rows_case({7}, Draw::labels, {}),
+          load_rows_case({3, 2, 2}, Draw::wide_labels, {}),
+          load_rows_case({4, 300}, Draw::mask, {}),
+          load_rows_case({4, 3000}, Draw::mask, std::pair(1.0F / 255.0F, -0.3F)),
+          load_rows_case({6, 2, 9}, Draw::uniform, std::pair(0.7F, 0.1F)),
           scatter_case({kBatch, 3}, {kBatch}, Draw::labels),
           scatter_case({kBatch, 4, 2}, {kBatch, 4}, Draw::wide_labels),
           scatter_case({5}, {5}, Draw::labels),

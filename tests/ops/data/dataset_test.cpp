@@ -52,6 +52,19 @@ Order iota(std::int64_t rows) {
 
 }  // namespace
 
+TEST_CASE("a field is stored as its rows and what they are scaled by, unless a function writes it", "[dataset]") {
+  const auto data = range(6, 0.5F, 2.0F).skip(2).take(3);
+  const auto stored = data.stored(0).value();
+  CHECK(stored.rows.shape() == Shape{3, 2});
+  CHECK(stored.rows.data<float>()[0] == 20.0F);
+  CHECK(stored.rows.data<float>()[5] == 41.0F);
+  CHECK((stored.scaled && stored.scale == 0.5F && stored.shift == 2.0F));
+  CHECK_FALSE(data.stored(1)->scaled);
+  CHECK(data.stored(1)->rows.data<std::int32_t>()[2] == 4);
+  const auto written = data.with_function<float>("noise", {}, [](std::int64_t, std::span<float>) {});
+  CHECK_FALSE(written.stored(2).has_value());
+}
+
 TEST_CASE("a batch is divided among the replicas, the last one's part may be small or empty", "[dataset]") {
   using Parts = std::vector<std::vector<Order>>;
   CHECK(parts(range(6).batch(4), 2) == Parts{{{0, 1}, {2, 3}}, {{4}, {5}}});

@@ -1,6 +1,8 @@
 #include "troupe/ops/core/random.hpp"
+#include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
+#include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/training/predictor.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
@@ -70,9 +72,13 @@ void check_bits(const Model& model) {
   for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused}) {
     CHECK(train(OneDevice(test_device(0)), model, grain, data) == alone);
     CHECK(train(OneDevice(test_device(3)), model, grain, data.prefetch(2)) == alone);
+    CHECK(train(OneDevice(test_device(3)), model, grain, data.keep_on_devices(0)) == alone);
+    CHECK(train(OneDevice(test_device(3)), model, grain, data.keep_on_devices(0).prefetch(2)) == alone);
     CHECK(train(Mirrored({test_device(0), test_device(1)}), model, grain, data) == mirrored);
     const MirroredOptions small_buckets{.first_bucket_bytes = 64, .bucket_bytes = 64};
     CHECK(train(Mirrored({test_device(0), test_device(0)}, small_buckets), model, grain, data) == mirrored);
+    CHECK(train(Mirrored({test_device(0), test_device(1)}, small_buckets), model, grain, data.keep_on_devices(0)) ==
+          mirrored);
   }
 }
 
@@ -86,12 +92,30 @@ TEST_CASE("a convolutional network trains on a device with memory of its own to 
   check_bits(cnn());
 }
 
+TEST_CASE("workers on devices train with parameters on servers to the bits of workers on cores") {
+  const auto data = images();
+  const auto on_device = places_of({test_device(0), test_device(1)}), on_cores = places_of(kCpus);
+  const auto synchronous = ConsistencyRule::synchronous(2);
+  const LocalSgdOptions local{.local_steps = 3};
+  for (const auto& model : {mlp(), cnn()}) {
+    const auto expected = train(ParameterServer(on_cores, {Place{}}, synchronous), model, Grain::fused, data);
+    const auto expected_local = train(LocalSgd(on_cores, {Place{}}, local), model, Grain::fused, data);
+    CHECK(expected.losses != expected_local.losses);
+    for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused})
+      for (const auto& samples : {data, data.keep_on_devices(0)}) {
+        CHECK(train(ParameterServer(on_device, {Place{}}, synchronous), model, grain, samples) == expected);
+        CHECK(train(LocalSgd(on_device, {Place{}}, local), model, grain, samples) == expected_local);
+      }
+  }
+}
+
 TEST_CASE("training on a device that is late takes nothing too early") {
   const auto data = images();
   const auto expected = train(Mirrored(kCpus), mlp(), Grain::fused, data);
   const DelayedTestDevices delayed;
   for (const auto grain : {Grain::per_op, Grain::fused})
-    CHECK(train(Mirrored({test_device(0), test_device(1)}), mlp(), grain, data) == expected);
+    for (const auto& where : {data, data.keep_on_devices(0)})
+      CHECK(train(Mirrored({test_device(0), test_device(1)}), mlp(), grain, where) == expected);
 }
 
 TEST_CASE("parameters on a device are read, written, hashed and handed on to another device") {
@@ -128,6 +152,31 @@ TEST_CASE("devices in several parts of a plan train to the same bits") {
       CHECK(two_epochs(trainer, data) == expected);
     }
   }
+}
+
+TEST_CASE("plans of a trainer share the data on a device, which are given back with the last") {
+  const auto data = images();
+  const auto before = test_device_bytes_in_use();
+  {
+    const Runtime runtime({.workers = 2, .cpu_devices = 1});
+    const Mirrored strategy({test_device(0), test_device(0)});
+    Trainer trainer(runtime, strategy, mlp(), Sgd{.lr = 0.1}, SoftmaxCrossEntropy{}, {.seed = 3});
+    const auto bytes_of_plan = [&](const Dataset& samples) {
+      const auto others = test_device_bytes_in_use();
+      const auto run = trainer.start(samples, {.epochs = 0});
+      return test_device_bytes_in_use() - others;
+    };
+    const auto rest = data.skip(1);
+    const auto kept = rest.array("features").bytes() + rest.array("labels").bytes();
+    (void)trainer.start(data, {.epochs = 0});
+    const auto alone = bytes_of_plan(data);
+    CHECK(alone > kept);
+    const auto run = trainer.start(data, {.epochs = 0});
+    const auto beside = bytes_of_plan(data);
+    CHECK(beside + kept <= alone);
+    CHECK(bytes_of_plan(rest) >= beside + kept);
+  }
+  CHECK(test_device_bytes_in_use() == before);
 }
 
 TEST_CASE("a predictor gives the CPU's bits on a device with memory of its own") {

@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <initializer_list>
 
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/nn/layers.hpp"
@@ -26,6 +27,16 @@ Dataset images() {
   return Dataset(features, labels, 3).shuffle(kRows).batch(16);
 }
 
+/// The same as bytes, which batches hold as float32.
+Dataset bytes() {
+  const auto data = images();
+  const auto features = data.array("features");
+  Tensor pixels(features.shape(), DType::uint8);
+  for (std::int64_t i = 0; i < features.elements(); ++i)
+    pixels.mutable_data<std::uint8_t>()[i] = static_cast<std::uint8_t>(features.data<float>()[i] * 170.0F);
+  return Dataset(pixels, data.array("labels"), 3, 1.0F / 255.0F, -0.3F).shuffle(90).batch(16);
+}
+
 const Model kMlp = Sequential{Flatten{}, Dense{16, relu}, Dense{3}};
 const Model kCnn = Sequential{Conv2d{4, 3, relu}, MaxPool{}, Flatten{}, Dense{3}};
 
@@ -37,9 +48,9 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-/// Three epochs whose last batch is smaller.
-Outcome train(const Strategy& strategy, const Model& model, Grain grain = Grain::fused) {
-  const auto data = images();
+/// Three epochs whose last batch is smaller, and an evaluation.
+Outcome train(const Strategy& strategy, const Model& model, Grain grain = Grain::fused,
+              const Dataset& data = images()) {
   const Runtime runtime({.workers = 2, .cpu_devices = 2});
   Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
                   {.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(60)});
@@ -81,6 +92,21 @@ TEST_CASE("training on a GPU has the CPU's losses, and the same bits in every gr
     const WithoutCapture without;
     for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused})
       CHECK(train(OneDevice(*device), model, grain) == expected);
+  }
+}
+
+TEST_CASE("a GPU trains to the same bits on data that it keeps and on batches that are copied there", "[.gpu]") {
+  const auto device = gpu();
+  if (!device) return;
+  const OneDevice alone(*device);
+  const Mirrored shared({*device, *device});
+  const ParameterServer servers(places_of({*device, *device}), {Place{}}, ConsistencyRule::synchronous(2));
+  for (const auto* strategy : std::initializer_list<const Strategy*>{&alone, &shared, &servers}) {
+    const auto copied = train(*strategy, kMlp, Grain::fused, bytes().keep_on_devices(0));
+    CHECK(train(*strategy, kMlp, Grain::fused, bytes()) == copied);
+    CHECK(train(*strategy, kMlp, Grain::per_op, bytes().prefetch(2)) == copied);
+    const WithoutCapture without;
+    CHECK(train(*strategy, kMlp, Grain::fused, bytes()) == copied);
   }
 }
 
