@@ -18,10 +18,26 @@ std::span<const ValueId> shared_of(const Node& update) {
   return std::span(update.inputs).subspan(update.outputs.size() + 1);
 }
 
+/// For each node the last collective that it waits for, -1 if it waits for none: they end in their order.
+std::vector<int> last_collectives(const Graph& graph) {
+  std::vector<int> last;
+  for (const auto& node : graph.nodes()) {
+    auto latest = node.op->kind == OpKind::collective ? static_cast<int>(last.size()) : -1;
+    for (auto input : node.inputs)
+      latest = std::max(latest, last[static_cast<std::size_t>(graph.values()[static_cast<std::size_t>(input)].node)]);
+    last.push_back(latest);
+  }
+  return last;
+}
+
 class UpdateMerger {
  public:
   explicit UpdateMerger(const Graph& graph)
-      : graph_(graph), readers_(graph), overwrites_(graph), group_of_(graph.nodes().size(), kNoGroup) {
+      : graph_(graph),
+        readers_(graph),
+        overwrites_(graph),
+        last_collective_(last_collectives(graph)),
+        group_of_(graph.nodes().size(), kNoGroup) {
     for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
       if (can_be_merged(node(i))) add(i);
   }
@@ -65,6 +81,7 @@ class UpdateMerger {
 
   bool belong_together(int a, int b) const {
     return node(a).is(*node(b).op) && node(a).attributes == node(b).attributes &&
+           last_collective_[static_cast<std::size_t>(a)] == last_collective_[static_cast<std::size_t>(b)] &&
            std::ranges::equal(shared_of(node(a)), shared_of(node(b)));
   }
 
@@ -95,6 +112,7 @@ class UpdateMerger {
   const Graph& graph_;
   Readers readers_;
   Overwrites overwrites_;
+  std::vector<int> last_collective_;  // by node
   std::vector<std::vector<int>> groups_;
   std::vector<std::size_t> group_of_;
 };

@@ -23,7 +23,8 @@ Graph fuse_batch_norm(const Graph& graph);
 Graph optimize_forward(const Graph& graph);
 
 /// Updates of one kind with the same attributes, learning rate and so on become one op that updates all their
-/// parameters, unless something reads what they update. Row-sparse ones stay apart.
+/// parameters, unless something reads what they update. Row-sparse ones stay apart, and those whose gradients come from
+/// different collectives: the first can be updated while the last are still summed.
 Graph merge_updates(const Graph& graph);
 
 /// The gradient of a relu and its sum over all axes but the last, the gradient of a bias, become one op.

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <set>
 
+#include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
@@ -25,6 +27,33 @@ Plan training_plan(const Strategy& strategy, const Dataset& data = small_dataset
 
 std::ptrdiff_t count_tasks(const Plan& plan, std::string_view kind) {
   return std::ranges::count_if(plan.actors, [&](const PlanActor& actor) { return actor.task.kind == kind; });
+}
+
+const PlanActor& producer_of(const Plan& plan, const PlanActor& actor, std::size_t input) {
+  const auto& edge = plan.edges[static_cast<std::size_t>(actor.inputs[input].edge)];
+  return plan.actors[static_cast<std::size_t>(edge.producer)];
+}
+
+/// The merged updates of a replica.
+std::vector<ActorId> updates_of(const Plan& plan, std::int32_t replica) {
+  std::vector<ActorId> updates;
+  for (std::size_t i = 0; i < plan.actors.size(); ++i) {
+    const auto& actor = plan.actors[i];
+    const bool updates_parameters = actor.task.call && actor.task.call->op->name.starts_with("sgd_update");
+    if (updates_parameters && actor.replica == replica) updates.push_back(static_cast<ActorId>(i));
+  }
+  return updates;
+}
+
+/// The collectives of whose sums an update reads its gradients.
+std::set<std::string> summed_by(const Plan& plan, const PlanActor& update) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < update.inputs.size(); ++i) {
+    if (update.inputs[i].edge == kNone) continue;
+    const auto& producer = producer_of(plan, update, i);
+    if (producer.role == ActorRole::collective) names.insert(producer.name);
+  }
+  return names;
 }
 
 /// What the collectives of a replica sum.
@@ -54,6 +83,27 @@ TEST_CASE("replicas on a CPU and on a device sum the same values") {
   const auto plan = training_plan(Mirrored(places, {.first_bucket_bytes = 8, .bucket_bytes = 8}));
   CHECK(collectives_of(plan, 0).size() > 1);
   CHECK(collectives_of(plan, 1) == collectives_of(plan, 0));
+}
+
+TEST_CASE("updates of one bucket are one op, which waits for no other bucket") {
+  const std::vector<Place> places{{0, test_device(0)}, {0, test_device(1)}};
+  // The second layer fills the first bucket, the first layer the other.
+  const auto plan = fuse(training_plan(Mirrored(places, {.first_bucket_bytes = 100, .bucket_bytes = 512})));
+  REQUIRE(collectives_of(plan, 0).size() == 2);
+  const auto updates = updates_of(plan, 0);
+  REQUIRE(updates.size() == 2);
+  std::set<std::string> summed;
+  std::set<std::size_t> segments;
+  for (const auto id : updates) {
+    CHECK(plan.actor(id).task.call->op->name == "sgd_updates");
+    const auto own = summed_by(plan, plan.actor(id));
+    CHECK(own.size() == 1);
+    summed.insert(own.begin(), own.end());
+    const auto in_segment = [&](const PlanSegment& segment) { return std::ranges::count(segment.actors, id) > 0; };
+    segments.insert(static_cast<std::size_t>(std::ranges::find_if(plan.segments, in_segment) - plan.segments.begin()));
+  }
+  CHECK(summed.size() == 2);
+  CHECK(segments.size() == 2);
 }
 
 TEST_CASE("data that a device keeps come to it as the numbers of samples, others as batches") {

@@ -3,6 +3,7 @@
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
+#include "troupe/ops/reshape.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"
@@ -66,6 +67,27 @@ TEST_CASE("updates that share what they read become one", "[passes]") {
   CHECK(ops_of(clipped) == Ops{"learning_rate", "global_norm_factor", "adam_updates"});
   CHECK(count(merge_updates(update_graph(Adagrad{}, {{3}, {2}})), "squares_updates") == 1);
   CHECK(count(merge_updates(update_graph(Lamb{}, {{3}, {2}})), "lamb_update") == 2);
+}
+
+TEST_CASE("updates whose gradients come from different sums stay apart", "[passes]") {
+  const auto ops_with = [](const Optimizer& optimizer) {
+    GraphBuilder builder;
+    std::vector<Value> parameters, gradients;
+    const auto sum = [&](const char* name) { return all_reduce(builder.input(name, {2, 3})); };
+    const auto first = sum("first"), second = sum("second");
+    for (const auto* name : {"a", "b", "c", "d"})
+      parameters.push_back(builder.parameter(name, {3}, Initializer::zeros()));
+    for (const auto& [from, offset] : {std::pair(second, 0), {first, 0}, {second, 3}, {first, 3}})
+      gradients.push_back(view_at(from, offset, {3}));
+    optimizer.apply(parameters, gradients, builder.batch_info(), builder.input("flag", {}));
+    return ops_of(merge_updates(std::move(builder).build()));
+  };
+  const auto count_merged = [&](const Optimizer& optimizer) {
+    return std::ranges::count(ops_with(optimizer), "sgd_updates");
+  };
+  CHECK(count_merged(Sgd{.lr = 0.1}) == 2);
+  // Clipping waits for all of them.
+  CHECK(count_merged(Sgd{.lr = 0.1, .clip_norm = 1.0}) == 1);
 }
 
 TEST_CASE("merged updates keep every bit", "[passes][test device]") {
