@@ -214,7 +214,7 @@ WorkerOutputs ShardedStrategy::add_worker(Plan& plan, const PlanRequest& request
       options.parameters[split.groups[g].parameters[i].name] = view;
     }
   }
-  const auto outputs = lower(plan, split.worker, options);
+  const auto outputs = lower(plan, is_host(place.device) ? split.worker : optimize_for_device(split.worker), options);
   add_sink(plan, request, outputs, batch_info, worker);
   for (std::size_t g = 0; g < split.groups.size(); ++g) made.gradients.push_back(outputs.at(names::gradients_of(g)));
   for (const auto& of : split.looked_up)

@@ -117,3 +117,14 @@ TEST_CASE("data that a device keeps come to it as the numbers of samples, others
   const ParameterServer servers({{0, test_device(0)}, {0, Device{}}}, {Place{}}, ConsistencyRule::synchronous(2));
   CHECK(count_tasks(training_plan(servers, data), "load_rows") == 1);
 }
+
+TEST_CASE("workers on devices whose parameters lie on servers have fused ops, too") {
+  const auto plan_on = [](Device device) {
+    return training_plan(ParameterServer({{0, device}}, {Place{}}, ConsistencyRule::synchronous(1)));
+  };
+  const auto on_cpu = plan_on(Device{}), on_device = plan_on(test_device());
+  CHECK(count(on_cpu, "relu_grad") == 1);
+  CHECK(count(on_cpu, "relu_grad_bias") == 0);
+  CHECK(count(on_device, "relu_grad") == 0);
+  CHECK(count(on_device, "relu_grad_bias") == 1);
+}
