@@ -4,12 +4,13 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/mpi/mpi_communicator.hpp"
+#include "troupe/transport/nccl_group.hpp"
 
 namespace troupe {
 
 namespace {
 
-constexpr std::array kNames{"direct", "ring", "hierarchy", "mpi"};
+constexpr std::array kNames{"direct", "ring", "hierarchy", "mpi", "nccl"};
 
 }  // namespace
 
@@ -20,11 +21,12 @@ std::string to_string(AllReduceAlgorithm algorithm) {
 AllReduceAlgorithm all_reduce_algorithm_of(const std::string& name) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<AllReduceAlgorithm>(i);
-  throw Error("all_reduce", "'" + name + "' is not an algorithm: there are direct, ring, hierarchy and mpi");
+  throw Error("all_reduce", "'" + name + "' is not an algorithm: there are direct, ring, hierarchy, mpi and nccl");
 }
 
 bool is_available(AllReduceAlgorithm algorithm) {
-  return algorithm != AllReduceAlgorithm::mpi || has_mpi();
+  if (algorithm == AllReduceAlgorithm::mpi) return has_mpi();
+  return algorithm != AllReduceAlgorithm::nccl || has_nccl();
 }
 
 }  // namespace troupe

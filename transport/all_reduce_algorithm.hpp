@@ -5,25 +5,29 @@
 
 namespace troupe {
 
-/// How ranks in several processes come to a sum. Each adds in an order of its own, the same from run to run; see
-/// docs/clusters.md.
+/// How ranks come to a sum: those in several processes, and GPUs. Each adds in an order of its own, the same from run
+/// to run; see docs/clusters.md.
 enum class AllReduceAlgorithm : std::uint8_t {
   /// Every rank sums its slice of what all send, and sends it to all: two steps, whatever the number of ranks. The bits
   /// of one process.
   direct,
   /// Slices go round, from each rank to the next: 2 (N - 1) steps, but every rank talks to its neighbours alone.
   ring,
-  /// The ranks of a machine sum among themselves, and one of each with those of the other machines.
+  /// The ranks of a machine sum among themselves, and one of each with those of the other machines. Where every rank
+  /// has its tensors on a device, the devices of a process sum among themselves, and one of each process with those of
+  /// the others.
   hierarchy,
   /// The ranks of a process sum among themselves, and one of each with the others over MPI, in the order that MPI
   /// chooses.
   mpi,
+  /// By NVIDIA's library, where every rank has a GPU of its own.
+  nccl,
 };
 
 std::string to_string(AllReduceAlgorithm algorithm);
 /// Throws Error if there is none of that name.
 AllReduceAlgorithm all_reduce_algorithm_of(const std::string& name);
-/// Whether this build has it: mpi, if it was configured with TROUPE_MPI.
+/// Whether this build has it: mpi, if it was configured with TROUPE_MPI; nccl, if NCCL was there, and can be loaded.
 bool is_available(AllReduceAlgorithm algorithm);
 
 }  // namespace troupe

@@ -16,12 +16,30 @@ std::string at_process(const std::string& name, int process) {
   return process == 0 ? name : name + " of process " + std::to_string(process);
 }
 
-/// Whether the devices can do collectives among themselves.
-bool are_devices_together(const std::vector<Place>& ranks) {
-  return std::ranges::all_of(ranks, [&](const Place& place) {
-    return !is_host(place.device) && place.device.type == ranks.front().device.type &&
-           place.process == ranks.front().process;
+/// Whether tensors stay on the devices.
+bool sum_on_devices(const std::vector<Place>& ranks, AllReduceAlgorithm all_reduce) {
+  const bool are_alike = std::ranges::all_of(ranks, [&](const Place& place) {
+    return !is_host(place.device) && place.device.type == ranks.front().device.type;
   });
+  const bool are_together =
+      std::ranges::all_of(ranks, [&](const Place& place) { return place.process == ranks.front().process; });
+  // What else there is for several processes works on memory of the host.
+  return are_alike &&
+         (are_together || all_reduce == AllReduceAlgorithm::hierarchy || all_reduce == AllReduceAlgorithm::nccl);
+}
+
+/// Throws Error unless every rank has a GPU for itself, as far as one process can tell.
+void expect_own_gpus(const std::vector<Place>& ranks) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto& place = ranks[rank];
+    if (place.device.type != DeviceType::cuda)
+      throw Error("nccl", "sums on GPUs, but rank " + std::to_string(rank) + " is on " + to_string(place.device));
+    const auto other = static_cast<std::size_t>(std::ranges::find(ranks, place) - ranks.begin());
+    if (other != rank)
+      throw Error("nccl", "needs a GPU for every rank, but ranks " + std::to_string(other) + " and " +
+                              std::to_string(rank) + " are on " + to_string(place.device) + " of process " +
+                              std::to_string(place.process));
+  }
 }
 
 }  // namespace
@@ -30,7 +48,8 @@ Conductor::Conductor(Plan& plan, std::string communicator, std::vector<Place> ra
     : plan_(plan),
       communicator_(std::move(communicator)),
       ranks_(std::move(ranks)),
-      on_devices_(are_devices_together(ranks_)) {
+      on_devices_(sum_on_devices(ranks_, all_reduce)) {
+  if (all_reduce == AllReduceAlgorithm::nccl) expect_own_gpus(ranks_);
   PlanCommunicator named{communicator_, {}, all_reduce};
   for (const auto& place : ranks_) {
     named.processes.push_back(place.process);

@@ -12,7 +12,9 @@ namespace troupe {
 class Conductor {
  public:
   /// Names a communicator whose rank r belongs to replica r and lives at `ranks[r]`. If all of them are devices of one
-  /// kind with memory of their own, in one process, tensors stay there; else they come to the host.
+  /// kind with memory of their own, tensors stay there where they are in one process or the algorithm can do without
+  /// the host's memory; else they come to the host. Throws Error for sums over NCCL unless every rank has a GPU for
+  /// itself.
   Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks,
             AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct);
 

@@ -82,20 +82,31 @@ const TensorInfo* largest_sum(const Plan& plan, const PlanCommunicator& communic
   return largest;
 }
 
-/// A device that sums its slice of tensors needs a place for what lies on other devices.
-std::size_t sum_bytes(const Plan& plan, const PlanCommunicator& communicator) {
-  const auto* info = communicator.devices.empty() ? nullptr : largest_sum(plan, communicator);
-  if (info == nullptr) return 0;
+/// A device that sums its slice of tensors needs a place for what lies on other devices of its process.
+std::size_t sum_bytes(const TensorInfo& info, const std::vector<Device>& ranks) {
   std::vector<Device> members;
-  for (const auto& device : communicator.devices)
+  for (const auto& device : ranks)
     if (std::ranges::find(members, device) == members.end()) members.push_back(device);
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const auto here = std::ranges::count(communicator.devices, members[i]);
-    const auto others = communicator.devices.size() - static_cast<std::size_t>(here);
-    const auto slice = slice_of(info->shape.elements(), static_cast<int>(members.size()), static_cast<int>(i));
-    bytes += others * Allocator::rounded(static_cast<std::size_t>(slice.count) * size_of(info->dtype));
+    const auto here = std::ranges::count(ranks, members[i]);
+    const auto others = ranks.size() - static_cast<std::size_t>(here);
+    const auto slice = slice_of(info.shape.elements(), static_cast<int>(members.size()), static_cast<int>(i));
+    bytes += others * Allocator::rounded(static_cast<std::size_t>(slice.count) * size_of(info.dtype));
   }
+  return bytes;
+}
+
+/// What NCCL takes for itself is not known.
+std::size_t sum_bytes(const Plan& plan, const PlanCommunicator& communicator) {
+  if (communicator.devices.empty() || communicator.all_reduce == AllReduceAlgorithm::nccl) return 0;
+  const auto* info = largest_sum(plan, communicator);
+  if (info == nullptr) return 0;
+  std::map<int, std::vector<Device>> ranks_of;  // by process
+  for (std::size_t rank = 0; rank < communicator.devices.size(); ++rank)
+    ranks_of[communicator.processes[rank]].push_back(communicator.devices[rank]);
+  std::size_t bytes = 0;
+  for (const auto& [process, ranks] : ranks_of) bytes += sum_bytes(*info, ranks);
   return bytes;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/plan_text.hpp"
+#include "troupe/actors/run/device_groups.hpp"
 #include "troupe/actors/run/run_follower.hpp"
 #include "troupe/actors/run/wiring.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -106,17 +107,22 @@ std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {
 }
 
 void ClusterRun::add_communicators(SpawnContext& context) const {
-  for (const auto& [communicator, processes, all_reduce, devices] : plan_.communicators) {
-    if (!devices.empty()) {
-      if (processes.front() == process() && !context.device_communicators.contains(communicator))
-        context.device_communicators[communicator] = make_device_group(devices);
-      continue;
+  for (const auto& named : plan_.communicators) {
+    if (std::ranges::find(named.processes, process()) == named.processes.end()) continue;
+    if (!named.devices.empty()) {
+      if (context.device_communicators.contains(named.name)) continue;
+      context.device_communicators[named.name] =
+          make_device_communicator(named, process(), [&] { return rank_among(named.name, processes_of(named)); });
+    } else if (!context.communicators.contains(named.name)) {
+      context.communicators[named.name] = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
     }
-    if (context.communicators.contains(communicator)) continue;
-    const bool takes_part = std::ranges::find(processes, process()) != processes.end();
-    if (takes_part)
-      context.communicators[communicator] = cluster_->communicator(name(communicator), processes, all_reduce);
   }
+}
+
+std::shared_ptr<Communicator> ClusterRun::rank_among(const std::string& communicator,
+                                                     const std::vector<int>& processes) const {
+  const auto group = cluster_->communicator(name(communicator), processes);
+  return *std::ranges::find_if(group, [](const auto& rank) { return rank != nullptr; });
 }
 
 }  // namespace troupe

@@ -34,7 +34,7 @@ class ClusterRun {
   /// From now on `replace` is given the links to processes that have come back, on any thread, as long as this lives.
   void replace_links_with(std::function<void(int process, std::shared_ptr<Link> link)> replace);
   void stop_replacing_links();
-  /// Those of the plan, where the context has none.
+  /// Those of the plan, where the context has none. May block until the other processes do the same.
   void add_communicators(SpawnContext& context) const;
 
  private:
@@ -45,6 +45,8 @@ class ClusterRun {
   };
 
   std::string name(const std::string& what) const { return "plan " + std::to_string(generation_) + "/" + what; }
+  /// This process's rank of a communicator with one rank for each of some processes.
+  std::shared_ptr<Communicator> rank_among(const std::string& communicator, const std::vector<int>& processes) const;
   void agree_on_plan() const;
   void control_all_parts();
   bool has_sources(int process) const;

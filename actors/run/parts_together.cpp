@@ -1,15 +1,28 @@
 #include "troupe/actors/run/parts_together.hpp"
 
 #include <algorithm>
+#include <future>
+
+#include "troupe/actors/run/device_groups.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// All ranks are in the first process that has one.
-void make_device_communicator(const PlanCommunicator& named, std::vector<PartSetup>& parts) {
-  auto& known = parts[static_cast<std::size_t>(named.processes.front())].context.device_communicators[named.name];
-  if (!known) known = make_device_group(named.devices);
+/// Parts of a group that wait for each other are made at the same time.
+void make_device_communicators(const PlanCommunicator& named, std::vector<PartSetup>& parts) {
+  const auto processes = processes_of(named);
+  const auto across = make_local_group(static_cast<int>(processes.size()));
+  std::vector<std::future<void>> making;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    auto& known = parts[static_cast<std::size_t>(processes[i])].context.device_communicators[named.name];
+    if (known) continue;
+    making.push_back(std::async(std::launch::async, [&, i] {
+      known = make_device_communicator(named, processes[i], [&] { return across[i]; });
+    }));
+  }
+  for (auto& one : making) one.wait();
+  for (auto& one : making) one.get();
 }
 
 }  // namespace
@@ -17,7 +30,7 @@ void make_device_communicator(const PlanCommunicator& named, std::vector<PartSet
 void make_communicators(const Plan& plan, std::vector<PartSetup>& parts) {
   for (const auto& named : plan.communicators) {
     if (!named.devices.empty()) {
-      make_device_communicator(named, parts);
+      make_device_communicators(named, parts);
       continue;
     }
     const bool given = std::any_of(parts.begin(), parts.end(), [&](const PartSetup& part) {

@@ -64,7 +64,8 @@ std::string contradiction(const Flags& flags) {
     return "--rank, --world-size and --rendezvous are for strategies over processes, not " + flags.strategy;
   if (!flags.has_servers() && flags.job.role) return "--role is for strategies with parameters on servers";
   if (!is_available(all_reduce_algorithm_of(flags.all_reduce)))
-    return "--all-reduce: this build has no MPI; configure with TROUPE_MPI=ON";
+    return flags.all_reduce == "mpi" ? "--all-reduce: this build has no MPI; configure with TROUPE_MPI=ON"
+                                     : "--all-reduce: there is no NCCL, neither in this build nor on this machine";
   if (flags.is_multi_worker() && flags.parts > 1) return "--parts: multi_worker_mirrored has processes in their place";
   if (flags.parts > flags.replica_count())
     return "--parts: " + std::to_string(flags.parts) + " parts for " + std::to_string(flags.replica_count()) +
@@ -133,8 +134,8 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_option("--hook", flags.hook,
                  "makes gradients smaller: none, float16, bfloat16, top_k:SHARE or power_sgd:RANK")
       ->check(readable_by([](const std::string& text) { gradient_hook_of(text); }));
-  app.add_option("--all-reduce", flags.all_reduce, "how processes sum: direct, ring, hierarchy or mpi")
-      ->check(CLI::IsMember({"direct", "ring", "hierarchy", "mpi"}));
+  app.add_option("--all-reduce", flags.all_reduce, "how processes and GPUs sum: direct, ring, hierarchy, mpi or nccl")
+      ->check(CLI::IsMember({"direct", "ring", "hierarchy", "mpi", "nccl"}));
   app.add_option("--sharding", flags.sharding, "how processes share the training data: auto, off, file or data")
       ->check(CLI::IsMember({"auto", "off", "file", "data"}));
   app.add_option("--prefetch", flags.prefetch, "batches to load ahead on another thread")

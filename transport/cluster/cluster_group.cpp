@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 #include "troupe/transport/mpi/mpi_communicator.hpp"
 
@@ -145,6 +146,8 @@ std::vector<std::shared_ptr<Communicator>> make_cluster_group(const GroupSurroun
           [](const std::string& across, const Subgroup& leaders) { return leaders.make(across); });
     case AllReduceAlgorithm::mpi:
       return make_mpi_group(around, name, processes);
+    case AllReduceAlgorithm::nccl:
+      throw Error("nccl", "'" + name + "' is a group of tensors in memory of the host");
   }
   return {};
 }

@@ -1,0 +1,49 @@
+#include "troupe/actors/run/device_groups.hpp"
+
+#include <algorithm>
+
+#include "troupe/transport/nccl_group.hpp"
+
+namespace troupe {
+
+namespace {
+
+std::vector<DeviceRank> ranks_of(const PlanCommunicator& named, int process) {
+  std::vector<DeviceRank> ranks;
+  for (std::size_t rank = 0; rank < named.devices.size(); ++rank)
+    if (named.processes[rank] == process) ranks.push_back({static_cast<int>(rank), named.devices[rank]});
+  return ranks;
+}
+
+std::shared_ptr<DeviceCommunicator> make_group_over_nccl(const PlanCommunicator& named, int process,
+                                                         const MakeAcross& make_across) {
+  NcclGroupOptions options{.size = static_cast<int>(named.devices.size()), .local = ranks_of(named, process)};
+  const bool is_alone = options.local.size() == named.devices.size();
+  options.id = is_alone ? make_nccl_id() : share_nccl_id(*make_across(), options.limit);
+  return make_nccl_group(options);
+}
+
+/// Of the ranks of one process, in an order of sums that need not be the canonical one.
+std::shared_ptr<DeviceCommunicator> make_group_inside(const std::vector<DeviceRank>& ranks) {
+  std::vector<Device> devices;
+  for (const auto& [rank, device] : ranks) devices.push_back(device);
+  return suits_nccl(devices) && devices.size() > 1 ? make_nccl_group(devices) : make_device_group(devices);
+}
+
+}  // namespace
+
+std::vector<int> processes_of(const PlanCommunicator& named) {
+  std::vector<int> processes;
+  for (const int process : named.processes)
+    if (std::ranges::find(processes, process) == processes.end()) processes.push_back(process);
+  return processes;
+}
+
+std::shared_ptr<DeviceCommunicator> make_device_communicator(const PlanCommunicator& named, int process,
+                                                             const MakeAcross& make_across) {
+  if (named.all_reduce == AllReduceAlgorithm::nccl) return make_group_over_nccl(named, process, make_across);
+  if (processes_of(named).size() == 1) return make_device_group(named.devices);
+  return make_hierarchical_device_group({named.processes, make_group_inside(ranks_of(named, process)), make_across()});
+}
+
+}  // namespace troupe
