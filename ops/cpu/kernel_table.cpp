@@ -74,6 +74,8 @@ constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kBatchMean, make_batch_mean},
     {&kBatchMeanGrad, make_batch_mean_grad},
     {&kMatmul, make_matmul},
+    {&kMatmulReluMask, make_matmul_relu_mask},
+    {&kMatmulReluGradBias, make_matmul_relu_grad_bias},
     {&kOuterSum, make_outer_sum},
     {&kAttention, make_attention},
     {&kAttentionGrad, make_attention_grad},

@@ -5,6 +5,7 @@
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/cuda/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/matmul.hpp"
 #include "troupe/ops/cuda/narrow_product.hpp"
 #include "troupe/ops/cuda/product_timing.hpp"
 
@@ -25,7 +26,9 @@ void describe_batch(const OpCall& call, ProductShape& shape) {
   shape.batch = y.elements() / shape.stride_y;
 }
 
-ProductShape shape_of(const OpCall& call) {
+}  // namespace
+
+ProductShape shape_of_matmul(const OpCall& call) {
   ProductShape shape;
   shape.transpose_a = call.attributes.flag("transpose_a");
   shape.transpose_b = call.attributes.flag("transpose_b");
@@ -44,6 +47,8 @@ ProductShape shape_of(const OpCall& call) {
   shape.k = call.inputs[0].shape.elements() / shape.m;
   return shape;
 }
+
+namespace {
 
 std::unique_ptr<Kernel> narrow_kernel(const OpCall& call, const NarrowProduct& product) {
   return cuda_kernel(
@@ -93,7 +98,7 @@ std::unique_ptr<Kernel> product_kernel(const OpCall& call, const ProductShape& s
 }  // namespace
 
 std::unique_ptr<Kernel> make_matmul(const OpCall& call) {
-  return product_kernel(call, shape_of(call));
+  return product_kernel(call, shape_of_matmul(call));
 }
 
 std::unique_ptr<Kernel> make_outer_sum(const OpCall& call) {

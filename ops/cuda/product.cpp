@@ -7,6 +7,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cuda/product_timing.hpp"
+#include "troupe/ops/relu_mask.hpp"
 
 namespace troupe::cuda {
 
@@ -55,6 +56,12 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
       return CUBLASLT_EPILOGUE_RELU;
     case Epilogue::relu_bias:
       return CUBLASLT_EPILOGUE_RELU_BIAS;
+    case Epilogue::relu_mask:
+      return CUBLASLT_EPILOGUE_RELU_AUX;
+    case Epilogue::relu_bias_mask:
+      return CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
+    case Epilogue::relu_grad_bias:
+      return CUBLASLT_EPILOGUE_DRELU_BGRAD;
     case Epilogue::none:
       break;
   }
@@ -62,7 +69,13 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
 }
 
 bool takes_bias(Epilogue epilogue) {
-  return epilogue == Epilogue::bias || epilogue == Epilogue::relu_bias;
+  return epilogue == Epilogue::bias || epilogue == Epilogue::relu_bias || epilogue == Epilogue::relu_bias_mask ||
+         epilogue == Epilogue::relu_grad_bias;
+}
+
+bool takes_mask(Epilogue epilogue) {
+  return epilogue == Epilogue::relu_mask || epilogue == Epilogue::relu_bias_mask ||
+         epilogue == Epilogue::relu_grad_bias;
 }
 
 /// Whether an address has the alignment for which the fast algorithms are made; null has.
@@ -117,10 +130,20 @@ Product::Product(const ProductShape& shape)
     : alpha_(shape.factor),
       beta_(shape.adds ? 1.0F : 0.0F),
       has_bias_(takes_bias(shape.epilogue)),
+      has_mask_(takes_mask(shape.epilogue)),
       handle_(lt_handle()) {
   describe(shape);
   choose_algorithm(shape);
   choose_algorithm_for_views(shape);
+}
+
+std::unique_ptr<const Product> Product::if_supported(const ProductShape& shape) {
+  try {
+    return std::make_unique<const Product>(shape);
+  } catch (const Error&) {
+    // cuBLASLt says so when it is asked for algorithms, or when they are tried.
+    return nullptr;
+  }
 }
 
 // Row-major y = a b is column-major y' = b' a', so the two change places.
@@ -134,6 +157,8 @@ void Product::describe(const ProductShape& shape) {
   set(made, CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(shape.epilogue));
   if (has_bias_) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(shape.dtype)));
+  // Bits from one row of the mask to the next.
+  if (has_mask_) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 8 * relu_mask_bytes(shape.n));
   const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
   a_ = layout(shape, shape.transpose_b ? n : k, shape.transpose_b ? k : n, shape.ld_b, shape.stride_b);
   b_ = layout(shape, shape.transpose_a ? k : m, shape.transpose_a ? m : k, shape.ld_a, shape.stride_a);
@@ -150,7 +175,7 @@ void Product::choose_algorithm(const ProductShape& shape) {
   const auto measure = [&](std::size_t i) {
     aligned_ = {found[i].algo, found[i].workspaceSize};
     return timing.measure([this](const ProductMemory& memory) {
-      run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace);
+      run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.mask);
     });
   };
   const auto best = gpu_choices().choose(device_name() + ":" + shape.key(), names, measure);
@@ -164,9 +189,11 @@ void Product::choose_algorithm_for_views(const ProductShape& shape) {
   any_ = found.empty() ? aligned_ : Algorithm{found[0].algo, found[0].workspaceSize};
 }
 
-void Product::run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace) const {
+void Product::run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
+                  const void* mask) const {
   if (has_bias_) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(bias) && is_aligned(y);
+  if (has_mask_) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask);
+  const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(bias) && is_aligned(y) && is_aligned(mask);
   const auto& algorithm = aligned ? aligned_ : any_;
   check_lt(lt_library().matmul(handle_, desc_.get(), &alpha_, b, a_.get(), a, b_.get(), &beta_, y, y_.get(), y,
                                y_.get(), &algorithm.id, workspace, algorithm.workspace_bytes, stream),

@@ -12,8 +12,9 @@
 
 namespace troupe::cuda {
 
-/// What is done to the result of a product before it is written.
-enum class Epilogue { none, bias, relu, relu_bias };
+/// What is done to the result of a product before it is written. With `mask`, a relu also writes which elements it let
+/// pass; `relu_grad_bias` lets those pass that such a mask names, and writes the sums of the columns as the bias.
+enum class Epilogue { none, bias, relu, relu_bias, relu_mask, relu_bias_mask, relu_grad_bias };
 
 /// y = a b for row-major matrices, or for a batch of them that lie at equal distances.
 struct ProductShape {
@@ -41,11 +42,16 @@ class Product {
   /// For the calling thread's current device. Throws Error if cuBLASLt has no algorithm.
   explicit Product(const ProductShape& shape);
 
+  /// The product, or null if cuBLASLt has no algorithm that does its epilogue.
+  static std::unique_ptr<const Product> if_supported(const ProductShape& shape);
+
   bool has_bias() const { return has_bias_; }
   /// Scratch memory that run() needs.
   std::size_t workspace_bytes() const { return std::max(aligned_.workspace_bytes, any_.workspace_bytes); }
-  /// Launches the product. `bias` has n elements, where the epilogue has one. y must not be a, b or the workspace.
-  void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace) const;
+  /// Launches the product. `bias` has n elements and `mask` m rows of relu_mask_bytes(n), where the epilogue has one;
+  /// it may write them. y must not be a, b or the workspace.
+  void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
+           const void* mask = nullptr) const;
 
   /// No product gets more scratch memory.
   static constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;
@@ -62,7 +68,7 @@ class Product {
   void choose_algorithm_for_views(const ProductShape& shape);
 
   float alpha_, beta_;
-  bool has_bias_;
+  bool has_bias_, has_mask_;
   cublasLtHandle_t handle_;
   LtHandle<cublasLtMatmulDesc_t> desc_;
   LtHandle<cublasLtMatrixLayout_t> a_, b_, y_;

@@ -85,6 +85,8 @@ std::span<const OpDef* const> built_in_ops() {
                                   &kBatchMean,
                                   &kBatchMeanGrad,
                                   &kMatmul,
+                                  &kMatmulReluMask,
+                                  &kMatmulReluGradBias,
                                   &kOuterSum,
                                   &kAttention,
                                   &kAttentionGrad,

@@ -4,7 +4,7 @@ namespace troupe {
 
 // Sums of gradients are found before their gradients become part of others.
 Graph optimize_for_device(const Graph& graph) {
-  return merge_updates(fuse_elementwise(fuse_backward_epilogues(graph)));
+  return merge_updates(fuse_elementwise(fuse_relu_products(fuse_backward_epilogues(graph))));
 }
 
 }  // namespace troupe

@@ -30,11 +30,15 @@ Graph merge_updates(const Graph& graph);
 /// The gradient of a relu and its sum over all axes but the last, the gradient of a bias, become one op.
 Graph fuse_backward_epilogues(const Graph& graph);
 
+/// After that: such an op and the product whose result alone it reads become one, where the relu is part of another
+/// product, which then also makes the mask of the relu.
+Graph fuse_relu_products(const Graph& graph);
+
 /// Element-wise ops on values of one shape become one op, where nothing else reads the values between them.
 Graph fuse_elementwise(const Graph& graph);
 
-/// The last three, for a whole graph on a device for which every kernel has a price of its own. The results keep their
-/// bits.
+/// The last four, for a whole graph on a device for which every kernel has a price of its own. The results keep their
+/// bits, but where a GPU's library sums the gradients of biases in an order of its own.
 Graph optimize_for_device(const Graph& graph);
 
 /// The same nodes and no outputs.

@@ -21,7 +21,9 @@ bool are_types_supported(const MatmulDesc& desc, cudaDataType_t a, cudaDataType_
   return is_plain && (d == a || d == CUDA_R_32F);
 }
 
-cublasStatus_t check_epilogue(const MatmulDesc& desc, const MatrixLayout& d) {
+cublasStatus_t check_epilogue(const MatmulDesc& desc, const MatrixLayout& d, const MatmulShape& shape) {
+  // Observed, not documented: there is no algorithm for the gradient of an activation after sums of one product.
+  if (has(desc.epilogue, kDrelu | kDgelu) && shape.k == 1) return CUBLAS_STATUS_NOT_SUPPORTED;
   const auto type = static_cast<std::int32_t>(d.type);
   const bool has_bias = has(desc.epilogue, kBias | kBiasGradient | kBiasGradientA | kBiasGradientB);
   if (has_bias && desc.bias_type != -1 && desc.bias_type != type) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -45,7 +47,7 @@ cublasStatus_t check_operands(const MatmulDesc& desc, const MatrixLayout& a, con
     if (!is_wide_enough(*layout) || layout->batch_count != d.batch_count) return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (!are_types_supported(desc, a.type, b.type, c.type, d.type)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  return check_epilogue(desc, d);
+  return check_epilogue(desc, d, shape);
 }
 
 }  // namespace emulated_cuda

@@ -127,6 +127,22 @@ TEST_CASE("a mask of the forward product serves the backward one", "[matmul]") {
   }
 }
 
+TEST_CASE("there is no algorithm for the gradient of an activation of sums of one product", "[matmul]") {
+  Product product(CUBLASLT_EPILOGUE_DRELU_BGRAD);
+  cublasLtMatrixLayout_t row_a, row_b;
+  cublasLtMatrixLayoutCreate(&row_a, CUDA_R_32F, 1, kM, 1);
+  cublasLtMatrixLayoutCreate(&row_b, CUDA_R_32F, 1, kN, 1);
+  cublasLtMatmulPreference_t preference;
+  cublasLtMatmulPreferenceCreate(&preference);
+  cublasLtMatmulHeuristicResult_t result;
+  int count = 0;
+  CHECK(cublasLtMatmulAlgoGetHeuristic(product.handle, product.desc, row_a, row_b, product.d_layout, product.d_layout,
+                                       preference, 1, &result, &count) == CUBLAS_STATUS_NOT_SUPPORTED);
+  CHECK(count == 0);
+  cublasLtMatmulPreferenceDestroy(preference);
+  for (auto layout : {row_a, row_b}) cublasLtMatrixLayoutDestroy(layout);
+}
+
 TEST_CASE("the gradient of a bias is a sum over k of B", "[matmul]") {
   Product product(CUBLASLT_EPILOGUE_BGRADB);
   product.run(product.algorithms()[0]);

@@ -111,6 +111,51 @@ OpCase orthonormal_case(std::int64_t m, std::int64_t n) {
   return made;
 }
 
+/// What a layer of `units` gives through a relu, and from dy * b' the gradients of the layer's result and of its bias.
+Arrays relu_layer_and_gradients(const Arrays& in) {
+  auto y = products(in[0], in[1], false, false);
+  const auto dy_first = in.size() - 2;
+  const auto units = y.sizes.back();
+  auto dx = products(in[dy_first], in[dy_first + 1], false, true);
+  Array sums({units});
+  for (std::size_t i = 0; i < y.data.size(); ++i) {
+    const auto column = i % static_cast<std::size_t>(units);
+    if (in.size() == 5) y.data[i] += in[2].data[column];
+    y.data[i] = std::max(0.0, y.data[i]);
+    if (y.data[i] == 0.0) dx.data[i] = 0.0;
+    sums.data[column] += dx.data[i];
+  }
+  return {y, dx, sums};
+}
+
+/// The forward and the backward product around a relu, of layers of `units` and then `next`. Eighths with a bias off
+/// their grid keep all sums exact and what the relu gets away from zero.
+OpCase relu_products_case(const Shape& x, std::int64_t units, std::int64_t next, bool has_bias) {
+  auto dy = x.list();
+  dy.back() = next;
+  const auto draw = has_bias ? Draw::eighths : Draw::uniform;
+  std::vector<CaseInput> inputs{{x, draw}, {{x.back(0), units}, draw}};
+  if (has_bias) inputs.push_back({{units}, Draw::off_grid});
+  inputs.insert(inputs.end(), {{Shape(dy), draw}, {{units, next}, draw}});
+  auto made = exact_case(
+      "relu between products " + to_string(x) + " to " + std::to_string(units) + " to " + std::to_string(next) +
+          (has_bias ? "" : " without a bias"),
+      std::move(inputs),
+      [](const Values& in) {
+        const auto forward_inputs = std::span(in).first(in.size() - 2);
+        auto& builder = in[0].builder();
+        const Attributes attributes{{"transpose_a", false}, {"transpose_b", false}, {"relu", false}};
+        const auto forward = builder.apply(kMatmulReluMask, forward_inputs, attributes.with("relu", true));
+        const auto backward =
+            builder.apply(kMatmulReluGradBias, std::vector{in[in.size() - 2], in.back(), forward[0], forward[1]},
+                          attributes.with("transpose_b", true));
+        return Values{forward[0], backward[0], backward[1]};
+      },
+      relu_layer_and_gradients);
+  if (!has_bias) made.tolerance = 1e-5;
+  return made;
+}
+
 // Eighths and a bias off their grid keep the sums exact and away from zero, so that relu decides alike everywhere.
 OpCase relu_case(const std::string& name, std::vector<CaseInput> inputs, std::function<Values(const Values&)> build) {
   const bool smooth = inputs.size() == 3;
@@ -153,6 +198,13 @@ std::vector<OpCase> matmul_cases() {
   cases.push_back(outer_case({kBatch, 4}, {kBatch, 5}));
   cases.push_back(outer_case({2, 2, 2, 3}, {2, 2, 2, 4}));
   for (const auto& [m, n] : {std::pair{1, 1}, {7, 1}, {9, 3}, {40, 4}}) cases.push_back(orthonormal_case(m, n));
+  for (const auto& [units, next] : {std::pair{9, 5}, {9, 40}, {70, 10}, {70, 40}, {130, 1}, {256, 128}})
+    cases.push_back(relu_products_case({kBatch, 40}, units, next, true));
+  cases.push_back(relu_products_case({kBatch, 3, 40}, 70, 40, true));
+  cases.push_back(relu_products_case({3000, 40}, 65, 10, true));
+  cases.push_back(relu_products_case({kBatch, 0}, 9, 5, false));
+  cases.push_back(relu_products_case({kBatch, 40}, 70, 40, false));
+  cases.push_back(relu_products_case({kBatch, 7}, 5, 3, false));
   cases.push_back(linear_over_leading_axes());
   cases.back().pass = fuse_bias_and_activation;
   const CaseInput x{{kBatch, 20}, Draw::eighths}, weights{{20, 9}, Draw::eighths}, bias{{9}, Draw::off_grid};

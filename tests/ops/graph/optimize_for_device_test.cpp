@@ -48,6 +48,30 @@ void relu_layer(GraphBuilder& b) {
   b.output("db again", reduce_sum(dx, Axes{1, 0}));
 }
 
+/// dx and the gradient of the bias of a layer whose relu is part of its product, from those of the layer behind it.
+struct ReluProducts {
+  Value y, dy;
+
+  explicit ReluProducts(GraphBuilder& b, bool transpose = false)
+      : y(b.apply_one(
+            kMatmul,
+            {b.input("x", transpose ? Shape{4, 6} : Shape{kBatch, 4}), b.input("w", {4, 5}), b.input("bias", {5})},
+            {{"transpose_a", transpose}, {"transpose_b", false}, {"relu", true}})),
+        dy(matmul(b.input("dz", {y.shape()[0], 3}), b.parameter("w2", {5, 3}, Initializer::uniform(1.0)),
+                  {.transpose_b = true})) {}
+
+  void outputs(GraphBuilder& b) const {
+    const auto dx = b.apply(kReluGradBias, std::vector{dy, y});
+    b.output("y", y);
+    b.output("dx", dx[0]);
+    b.output("db", dx[1]);
+  }
+};
+
+void relu_products(GraphBuilder& b) {
+  ReluProducts(b).outputs(b);
+}
+
 /// What reads x + 1 twice; everything else has one reader.
 void tree(GraphBuilder& b) {
   const auto x = b.input("x", {kBatch, 6}), y = b.input("y", {kBatch, 6});
@@ -81,6 +105,38 @@ TEST_CASE("a relu's gradient with other sums stays", "[passes]") {
     b.output("vector", reduce_sum(b.apply_one(kReluGrad, {b.input("v", {kBatch}), b.input("u", {kBatch})}), Axes{}));
   };
   check_pass(fuse_backward_epilogues, others, {"relu_grad", "reduce_sum", "reduce_sum", "relu_grad", "reduce_sum"});
+}
+
+TEST_CASE("products before and behind a relu become one with it", "[passes]") {
+  check_pass(fuse_relu_products, relu_products, {"matmul_relu_mask", "matmul_relu_grad_bias"});
+}
+
+TEST_CASE("products stay apart from a relu's gradient where that would change what is read", "[passes]") {
+  const auto read_twice = [](GraphBuilder& b) {
+    const ReluProducts products(b);
+    products.outputs(b);
+    b.output("sum", reduce_sum(products.dy, Axes{0, 1}));
+  };
+  check_pass(fuse_relu_products, read_twice, {"matmul", "matmul", "relu_grad_bias", "reduce_sum"});
+  const auto update_between = [](GraphBuilder& b) {
+    const ReluProducts products(b);
+    const std::vector parameters{b.value(b.graph().sources(kParameter).at(0))};
+    Optimizer(Sgd{.lr = 0.1}).apply(parameters, std::vector{b.input("dw2", {5, 3})}, b.batch_info());
+    products.outputs(b);
+  };
+  check_pass(fuse_relu_products, update_between, {"matmul", "matmul", "learning_rate", "sgd_update", "relu_grad_bias"});
+}
+
+TEST_CASE("products of other forms stay apart from a relu's gradient", "[passes]") {
+  const auto transposed = [](GraphBuilder& b) { ReluProducts(b, true).outputs(b); };
+  check_pass(fuse_relu_products, transposed, {"matmul", "matmul", "relu_grad_bias"});
+  const auto relu_apart = [](GraphBuilder& b) {
+    auto products = ReluProducts(b);
+    products.y = relu(b.input("z", {kBatch, 5}));
+    products.outputs(b);
+  };
+  check_pass([](const Graph& graph) { return fuse_relu_products(eliminate_dead_code(graph)); }, relu_apart,
+             {"matmul", "relu", "relu_grad_bias"});
 }
 
 TEST_CASE("element-wise ops become one where nothing else reads what lies between", "[passes]") {

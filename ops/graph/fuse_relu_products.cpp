@@ -1,0 +1,115 @@
+#include <vector>
+
+#include "troupe/ops/graph/overwrites.hpp"
+#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/graph/readers.hpp"
+#include "troupe/ops/graph/rewrite.hpp"
+
+namespace troupe {
+
+namespace {
+
+class ReluProductFuser {
+ public:
+  explicit ReluProductFuser(const Graph& graph)
+      : graph_(graph),
+        readers_(graph),
+        overwrites_(graph),
+        product_of_(graph.nodes().size(), -1),
+        absorbed_(graph.nodes().size(), false),
+        makes_mask_(graph.nodes().size(), false),
+        masks_(graph.nodes().size()) {
+    for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) find(i);
+  }
+
+  Graph run() {
+    Rewrite rewrite(graph_);
+    for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+      if (absorbed_[i]) continue;
+      if (makes_mask_[i])
+        copy_with_mask(rewrite, i);
+      else if (product_of_[i] >= 0)
+        copy_with_product(rewrite, i);
+      else
+        rewrite.copy(graph_.nodes()[i]);
+    }
+    return std::move(rewrite).finish();
+  }
+
+ private:
+  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+  int producer_of(ValueId value) const { return graph_.values()[value].node; }
+
+  /// Whether a node multiplies rows by one matrix, all of them float32.
+  bool multiplies_rows(const Node& product, bool relu) const {
+    if (!product.is(kMatmul) || product.attributes.flag("transpose_a") || product.attributes.flag("relu") != relu)
+      return false;
+    const auto is_float = [&](ValueId value) { return graph_.info(value).dtype == DType::float32; };
+    return graph_.info(product.inputs[1]).shape.rank() == 2 && is_float(product.inputs[0]) &&
+           is_float(product.inputs[1]) && is_float(product.outputs[0]);
+  }
+
+  /// Whether a product that node i alone reads can become part of it.
+  bool can_move_to(int product, int i) const {
+    if (readers_.only_reader(node(product).outputs[0]) != i || node(product).inputs.size() != 2) return false;
+    for (auto input : node(product).inputs)
+      if (!overwrites_.same_at(input, product, i)) return false;
+    return true;
+  }
+
+  void find(int i) {
+    if (!node(i).is(kReluGradBias)) return;
+    const auto product = producer_of(node(i).inputs[0]), forward = producer_of(node(i).inputs[1]);
+    if (!multiplies_rows(node(product), false) || !multiplies_rows(node(forward), true) || !can_move_to(product, i))
+      return;
+    product_of_[static_cast<std::size_t>(i)] = product;
+    absorbed_[static_cast<std::size_t>(product)] = true;
+    makes_mask_[static_cast<std::size_t>(forward)] = true;
+  }
+
+  /// Copies a node as another op; the inputs are those of the new graph.
+  static std::vector<Value> copy_as(Rewrite& rewrite, const Node& old, const OpDef& op, const Attributes& attributes,
+                                    const std::vector<Value>& inputs) {
+    auto changed = old;
+    changed.op = &op;
+    changed.attributes = attributes;
+    const auto outputs = rewrite.builder().copy(changed, inputs);
+    for (std::size_t k = 0; k < old.outputs.size(); ++k) rewrite.map(old.outputs[k], outputs[k]);
+    return outputs;
+  }
+
+  static std::vector<Value> mapped(const Rewrite& rewrite, const std::vector<ValueId>& old) {
+    std::vector<Value> values;
+    for (auto value : old) values.push_back(rewrite.mapped(value));
+    return values;
+  }
+
+  void copy_with_mask(Rewrite& rewrite, std::size_t i) {
+    const auto& forward = graph_.nodes()[i];
+    masks_[i] = copy_as(rewrite, forward, kMatmulReluMask, forward.attributes, mapped(rewrite, forward.inputs)).back();
+  }
+
+  void copy_with_product(Rewrite& rewrite, std::size_t i) {
+    const auto& gradient = graph_.nodes()[i];
+    const auto& product = node(product_of_[i]);
+    auto inputs = mapped(rewrite, product.inputs);
+    inputs.push_back(rewrite.mapped(gradient.inputs[1]));
+    inputs.push_back(masks_[static_cast<std::size_t>(producer_of(gradient.inputs[1]))]);
+    copy_as(rewrite, gradient, kMatmulReluGradBias, product.attributes, inputs);
+  }
+
+  const Graph& graph_;
+  Readers readers_;
+  Overwrites overwrites_;
+  std::vector<int> product_of_;  // of the gradient of a relu and a bias: the product that becomes part of it, or -1
+  std::vector<bool> absorbed_, makes_mask_;
+  std::vector<Value> masks_;
+};
+
+}  // namespace
+
+Graph fuse_relu_products(const Graph& graph) {
+  return ReluProductFuser(graph).run();
+}
+
+}  // namespace troupe
