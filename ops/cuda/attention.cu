@@ -1,83 +1,19 @@
 #include <algorithm>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "troupe/ops/core/matmul_precision.hpp"
-#include "troupe/ops/cuda/attention.cuh"
+#include "troupe/ops/cuda/head_products.hpp"
 #include "troupe/ops/cuda/kernels.hpp"
-#include "troupe/ops/cuda/product.hpp"
 
 namespace troupe::cuda {
 
 namespace {
 
-/// Matrices of the heads: of [rows, places, heads * size], or of the scores.
-struct HeadMatrices {
-  std::int64_t stride, ld, of_head;  // from row to row of the batch, from place to place, from head to head
-};
+using Transpose = HeadProduct::Transpose;
 
-/// One product for every row of a chunk and every head.
-class HeadProducts {
- public:
-  enum class Transpose { none, a, b };
-
-  HeadProducts(const Attention& a, std::int64_t m, std::int64_t n, std::int64_t k, Transpose transpose, float factor,
-               HeadMatrices x, HeadMatrices y, HeadMatrices z)
-      : heads_(a.heads), chunk_(a.chunk), x_(x), y_(y), z_(z) {
-    ProductShape shape;
-    shape.m = m;
-    shape.n = n;
-    shape.k = k;
-    shape.transpose_a = transpose == Transpose::a;
-    shape.transpose_b = transpose == Transpose::b;
-    shape.factor = factor;
-    shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
-    shape.ld_a = x.ld;
-    shape.ld_b = y.ld;
-    shape.ld_y = z.ld;
-    shape.stride_a = x.stride;
-    shape.stride_b = y.stride;
-    shape.stride_y = z.stride;
-    shape.batch = a.chunk;
-    of_chunk_ = std::make_unique<Product>(shape);
-    shape.batch = a.rows % a.chunk;
-    if (shape.batch > 0) of_last_ = std::make_unique<Product>(shape);
-  }
-
-  std::size_t workspace_bytes() const {
-    return std::max(of_chunk_->workspace_bytes(), of_last_ == nullptr ? 0 : of_last_->workspace_bytes());
-  }
-
-  /// Of `rows` rows. Where scores take part, their heads lie `rows` matrices apart.
-  void run(const Launch& where, std::int64_t rows, const float* x, const float* y, float* z, void* workspace) const {
-    const auto& product = rows == chunk_ ? *of_chunk_ : *of_last_;
-    const auto offset = [rows](const HeadMatrices& m, std::int64_t head) {
-      return head * (m.of_head == 0 ? rows * m.stride : m.of_head);
-    };
-    for (std::int64_t head = 0; head < heads_; ++head)
-      product.run(where.stream, x + offset(x_, head), y + offset(y_, head), nullptr, z + offset(z_, head), workspace);
-  }
-
- private:
-  std::int64_t heads_, chunk_;
-  HeadMatrices x_, y_, z_;
-  std::unique_ptr<Product> of_chunk_, of_last_;
-};
-
-HeadMatrices of_keys(const Attention& a, std::int64_t places) {
-  return {places * a.heads * a.key_size, a.heads * a.key_size, a.key_size};
-}
-HeadMatrices of_values(const Attention& a, std::int64_t places) {
-  return {places * a.heads * a.value_size, a.heads * a.value_size, a.value_size};
-}
 HeadMatrices of_scores(const Attention& a) {
-  return {a.queries * a.keys, a.keys, 0};
-}
-
-const float* rows_from(const Tensor& tensor, std::int64_t row) {
-  return floats(tensor) + row * tensor.shape().row_elements();
-}
-float* mutable_rows_from(const Tensor& tensor, std::int64_t row) {
-  return mutable_floats(tensor) + row * tensor.shape().row_elements();
+  return {a.queries * a.keys, a.keys};
 }
 
 template <class Visit>
@@ -85,35 +21,85 @@ void for_each_chunk(const Attention& a, Visit visit) {
   for (std::int64_t first = 0; first < a.rows; first += a.chunk) visit(first, std::min(a.chunk, a.rows - first));
 }
 
-using Transpose = HeadProducts::Transpose;
+/// Calls visit(first query, queries, keys that one of them may see) for every block.
+template <class Visit>
+void for_each_block(const Attention& a, Visit visit) {
+  for (std::int64_t first = 0; first < a.queries; first += a.block) {
+    const auto end = std::min(first + a.block, a.queries);
+    visit(first, end - first, a.causal ? end : a.keys);
+  }
+}
+
+/// The parts of a kernel's scratch memory, one after the other.
+class ScratchParts {
+ public:
+  explicit ScratchParts(std::byte* memory) : next_(memory) {}
+  std::byte* take(std::size_t bytes) { return std::exchange(next_, next_ + bytes); }
+
+ private:
+  std::byte* next_;
+};
+
+std::size_t most_workspace(std::initializer_list<const std::vector<HeadProduct>*> all) {
+  std::size_t bytes = 0;
+  for (const auto* products : all)
+    for (const auto& product : *products) bytes = std::max(bytes, product.workspace_bytes());
+  return bytes;
+}
 
 class Forward {
  public:
   explicit Forward(const Attention& a)
       : a_(a),
-        scores_(a, a.queries, a.keys, a.key_size, Transpose::b, a.factor, of_keys(a, a.queries), of_keys(a, a.keys),
-                of_scores(a)),
-        result_(a, a.queries, a.value_size, a.keys, Transpose::none, 1.0F, of_scores(a), of_values(a, a.keys),
-                of_values(a, a.queries)) {}
+        q_(a, a.queries, a.key_size),
+        k_(a, a.keys, a.key_size),
+        v_(a, a.keys, a.value_size),
+        y_(a, a.queries, a.value_size) {
+    for_each_block(a, [&](std::int64_t, std::int64_t queries, std::int64_t keys) {
+      scores_.emplace_back(a, HeadProduct::Sizes{queries, keys, a.key_size}, Transpose::b, a.factor, q_.matrices(),
+                           k_.matrices(), of_scores(a));
+      results_.emplace_back(a, HeadProduct::Sizes{queries, a.value_size, keys}, Transpose::none, 1.0F, of_scores(a),
+                            v_.matrices(), y_.matrices());
+    });
+  }
 
   std::size_t scratch_bytes() const {
-    return a_.score_bytes() + std::max(scores_.workspace_bytes(), result_.workspace_bytes());
+    return a_.score_bytes() + q_.copy_bytes() + k_.copy_bytes() + v_.copy_bytes() + y_.copy_bytes() +
+           most_workspace({&scores_, &results_});
   }
 
   void run(const Launch& where, Inputs in, Outputs out) const {
-    auto* s = reinterpret_cast<float*>(where.scratch);
-    auto* workspace = where.scratch + a_.score_bytes();
+    ScratchParts parts(where.scratch);
+    auto* s = reinterpret_cast<float*>(parts.take(a_.score_bytes()));
+    auto *q_copy = parts.take(q_.copy_bytes()), *k_copy = parts.take(k_.copy_bytes()),
+         *v_copy = parts.take(v_.copy_bytes()), *y_copy = parts.take(y_.copy_bytes());
+    auto* workspace = parts.take(0);
     for_each_chunk(a_, [&](std::int64_t first, std::int64_t rows) {
-      scores_.run(where, rows, rows_from(in[0], first), rows_from(in[1], first), s, workspace);
+      const auto* q = q_.split(where, in[0], first, rows, q_copy);
+      const auto* k = k_.split(where, in[1], first, rows, k_copy);
+      const auto* v = v_.split(where, in[2], first, rows, v_copy);
+      auto* y = y_.target(out[0], first, y_copy);
+      for_blocks(scores_, [&](const HeadProduct& product, std::int64_t query) {
+        product.run(where, rows, q + query * q_.matrices().ld, k, s + query * a_.keys, workspace);
+      });
       const Scores scores(a_, first, rows, in.size() == 4 ? &in[3] : nullptr, s);
       for_each_row(where, scores.count(), a_.keys, SoftmaxScores{scores, mutable_floats(out[1])});
-      result_.run(where, rows, s, rows_from(in[2], first), mutable_rows_from(out[0], first), workspace);
+      for_blocks(results_, [&](const HeadProduct& product, std::int64_t query) {
+        product.run(where, rows, s + query * a_.keys, v, y + query * y_.matrices().ld, workspace);
+      });
+      y_.join(where, out[0], first, rows, y_copy);
     });
   }
 
  private:
+  template <class Run>
+  void for_blocks(const std::vector<HeadProduct>& products, Run run) const {
+    for (std::size_t i = 0; i < products.size(); ++i) run(products[i], static_cast<std::int64_t>(i) * a_.block);
+  }
+
   Attention a_;
-  HeadProducts scores_, result_;
+  HeadLayout q_, k_, v_, y_;
+  std::vector<HeadProduct> scores_, results_;  // of every block
 };
 
 // Inputs: dy, q, k, v, y, log sums, and perhaps a mask.
@@ -121,46 +107,95 @@ class Backward {
  public:
   explicit Backward(const Attention& a)
       : a_(a),
-        scores_(a, a.queries, a.keys, a.key_size, Transpose::b, a.factor, of_keys(a, a.queries), of_keys(a, a.keys),
-                of_scores(a)),
-        dp_(a, a.queries, a.keys, a.value_size, Transpose::b, 1.0F, of_values(a, a.queries), of_values(a, a.keys),
-            of_scores(a)),
-        dq_(a, a.queries, a.key_size, a.keys, Transpose::none, 1.0F, of_scores(a), of_keys(a, a.keys),
-            of_keys(a, a.queries)),
-        dk_(a, a.keys, a.key_size, a.queries, Transpose::a, 1.0F, of_scores(a), of_keys(a, a.queries),
-            of_keys(a, a.keys)),
-        dv_(a, a.keys, a.value_size, a.queries, Transpose::a, 1.0F, of_scores(a), of_values(a, a.queries),
-            of_values(a, a.keys)) {}
+        q_(a, a.queries, a.key_size),
+        k_(a, a.keys, a.key_size),
+        v_(a, a.keys, a.value_size),
+        dy_(a, a.queries, a.value_size) {
+    const auto q = q_.matrices(), k = k_.matrices(), v = v_.matrices(), dy = dy_.matrices(), s = of_scores(a);
+    for_each_block(a, [&](std::int64_t first, std::int64_t queries, std::int64_t keys) {
+      scores_.emplace_back(a, HeadProduct::Sizes{queries, keys, a.key_size}, Transpose::b, a.factor, q, k, s);
+      dp_.emplace_back(a, HeadProduct::Sizes{queries, keys, a.value_size}, Transpose::b, 1.0F, dy, v, s);
+      dq_.emplace_back(a, HeadProduct::Sizes{queries, a.key_size, keys}, Transpose::none, 1.0F, s, k, q);
+      // Keys of a block are seen by the queries from its first on.
+      const auto own_keys = a.causal ? queries : a.keys, later = a.queries - first;
+      dk_.emplace_back(a, HeadProduct::Sizes{own_keys, a.key_size, later}, Transpose::a, 1.0F, s, q, k);
+      dv_.emplace_back(a, HeadProduct::Sizes{own_keys, a.value_size, later}, Transpose::a, 1.0F, s, dy, v);
+    });
+  }
 
   std::size_t scratch_bytes() const {
-    std::size_t workspace = 0;
-    for (const auto* products : {&scores_, &dp_, &dq_, &dk_, &dv_})
-      workspace = std::max(workspace, products->workspace_bytes());
-    return 2 * a_.score_bytes() + workspace;
+    return 2 * a_.score_bytes() + 2 * (q_.copy_bytes() + k_.copy_bytes() + v_.copy_bytes()) + dy_.copy_bytes() +
+           most_workspace({&scores_, &dp_, &dq_, &dk_, &dv_});
   }
 
   void run(const Launch& where, Inputs in, Outputs out) const {
-    auto* p = reinterpret_cast<float*>(where.scratch);
-    auto* ds = reinterpret_cast<float*>(where.scratch + a_.score_bytes());
-    auto* workspace = where.scratch + 2 * a_.score_bytes();
-    const auto* mask = in.size() == 7 ? &in[6] : nullptr;
+    const Memory memory(*this, where.scratch);
     for_each_chunk(a_, [&](std::int64_t first, std::int64_t rows) {
-      const auto *dy = rows_from(in[0], first), *q = rows_from(in[1], first), *k = rows_from(in[2], first);
-      scores_.run(where, rows, q, k, p, workspace);
-      const Scores probabilities(a_, first, rows, mask, p), gradients(a_, first, rows, mask, ds);
-      for_each_row(where, probabilities.count(), a_.keys, ProbabilitiesAgain{probabilities, floats(in[5])});
-      dp_.run(where, rows, dy, rows_from(in[3], first), ds, workspace);
-      for_each_row(where, gradients.count(), a_.keys,
-                   ScoresGrad{gradients, p, floats(in[0]), floats(in[4]), a_.value_size, a_.factor});
-      dq_.run(where, rows, ds, k, mutable_rows_from(out[0], first), workspace);
-      dk_.run(where, rows, ds, q, mutable_rows_from(out[1], first), workspace);
-      dv_.run(where, rows, p, dy, mutable_rows_from(out[2], first), workspace);
+      const Heads heads{q_.split(where, in[1], first, rows, memory.q),
+                        k_.split(where, in[2], first, rows, memory.k),
+                        v_.split(where, in[3], first, rows, memory.v),
+                        dy_.split(where, in[0], first, rows, memory.dy),
+                        q_.target(out[0], first, memory.dq),
+                        k_.target(out[1], first, memory.dk),
+                        v_.target(out[2], first, memory.dv)};
+      find_scores_gradient(where, in, first, rows, heads, memory);
+      for (std::size_t i = 0; i < scores_.size(); ++i) run_block(where, i, rows, heads, memory);
+      q_.join(where, out[0], first, rows, memory.dq);
+      k_.join(where, out[1], first, rows, memory.dk);
+      v_.join(where, out[2], first, rows, memory.dv);
     });
   }
 
  private:
+  /// What lies in scratch memory: probabilities, gradients of scores, copies.
+  struct Memory {
+    float *p, *ds;
+    std::byte *q, *k, *v, *dy, *dq, *dk, *dv, *workspace;
+
+    Memory(const Backward& b, std::byte* scratch) {
+      ScratchParts parts(scratch);
+      p = reinterpret_cast<float*>(parts.take(b.a_.score_bytes()));
+      ds = reinterpret_cast<float*>(parts.take(b.a_.score_bytes()));
+      for (auto** copy : {&q, &dq}) *copy = parts.take(b.q_.copy_bytes());
+      for (auto** copy : {&k, &dk}) *copy = parts.take(b.k_.copy_bytes());
+      for (auto** copy : {&v, &dv}) *copy = parts.take(b.v_.copy_bytes());
+      dy = parts.take(b.dy_.copy_bytes());
+      workspace = parts.take(0);
+    }
+  };
+  struct Heads {
+    const float *q, *k, *v, *dy;
+    float *dq, *dk, *dv;
+  };
+
+  void find_scores_gradient(const Launch& where, Inputs in, std::int64_t first, std::int64_t rows, const Heads& heads,
+                            const Memory& memory) const {
+    const auto* mask = in.size() == 7 ? &in[6] : nullptr;
+    const Scores probabilities(a_, first, rows, mask, memory.p), gradients(a_, first, rows, mask, memory.ds);
+    for (std::size_t i = 0; i < scores_.size(); ++i) {
+      const auto query = static_cast<std::int64_t>(i) * a_.block, at = query * a_.keys;
+      scores_[i].run(where, rows, heads.q + query * q_.matrices().ld, heads.k, memory.p + at, memory.workspace);
+      dp_[i].run(where, rows, heads.dy + query * dy_.matrices().ld, heads.v, memory.ds + at, memory.workspace);
+    }
+    for_each_row(where, probabilities.count(), a_.keys, ProbabilitiesAgain{probabilities, floats(in[5])});
+    for_each_row(where, gradients.count(), a_.keys,
+                 ScoresGrad{gradients, memory.p, floats(in[0]), floats(in[4]), a_.value_size, a_.factor});
+  }
+
+  void run_block(const Launch& where, std::size_t i, std::int64_t rows, const Heads& heads,
+                 const Memory& memory) const {
+    const auto first = static_cast<std::int64_t>(i) * a_.block;
+    const auto of_q = first * q_.matrices().ld, of_dy = first * dy_.matrices().ld, row = first * a_.keys;
+    dq_[i].run(where, rows, memory.ds + row, heads.k, heads.dq + of_q, memory.workspace);
+    // The keys of the block have the same numbers as its queries.
+    const auto from = row + first;
+    dk_[i].run(where, rows, memory.ds + from, heads.q + of_q, heads.dk + first * k_.matrices().ld, memory.workspace);
+    dv_[i].run(where, rows, memory.p + from, heads.dy + of_dy, heads.dv + first * v_.matrices().ld, memory.workspace);
+  }
+
   Attention a_;
-  HeadProducts scores_, dp_, dq_, dk_, dv_;
+  HeadLayout q_, k_, v_, dy_;
+  std::vector<HeadProduct> scores_, dp_, dq_, dk_, dv_;  // of every block
 };
 
 template <class Direction>

@@ -65,10 +65,50 @@ OpCase attention_case(const AttentionCase& c) {
       [c](const Arrays& in) { return attention_reference(c, in); });
 }
 
-/// More queries than are worked on at a time: too many for differences of every element.
-OpCase long_attention_case() {
-  auto result = attention_case({70, 70, 1, 3, 2, true});
-  result.reference.backward = nullptr;
+/// The gradients of queries, keys and values of one head of one row of a causal attention.
+void add_causal_gradients(const AttentionCase& c, const Arrays& in, const Array& dy, std::int64_t row,
+                          std::int64_t head, Arrays& gradients) {
+  const auto factor = 1.0 / std::sqrt(static_cast<double>(c.key_size));
+  const auto dot = [&](const Array& x, std::int64_t i, const Array& y, std::int64_t j, std::int64_t size) {
+    double sum = 0.0;
+    for (std::int64_t d = head * size; d < (head + 1) * size; ++d) sum += x.at({row, i, d}) * y.at({row, j, d});
+    return sum;
+  };
+  for (std::int64_t i = 0; i < c.queries; ++i) {
+    std::vector<double> p(static_cast<std::size_t>(i + 1)), dp(p.size());
+    double sum = 0.0, along = 0.0;
+    for (std::int64_t j = 0; j <= i; ++j)
+      sum += p[static_cast<std::size_t>(j)] = std::exp(factor * dot(in[0], i, in[1], j, c.key_size));
+    for (std::int64_t j = 0; j <= i; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      p[at] /= sum;
+      dp[at] = dot(dy, i, in[2], j, c.value_size);
+      along += p[at] * dp[at];
+    }
+    for (std::int64_t j = 0; j <= i; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      const auto ds = p[at] * (dp[at] - along) * factor;
+      for (std::int64_t d = head * c.key_size; d < (head + 1) * c.key_size; ++d) {
+        gradients[0].at({row, i, d}) += ds * in[1].at({row, j, d});
+        gradients[1].at({row, j, d}) += ds * in[0].at({row, i, d});
+      }
+      for (std::int64_t d = head * c.value_size; d < (head + 1) * c.value_size; ++d)
+        gradients[2].at({row, j, d}) += p[at] * dy.at({row, i, d});
+    }
+  }
+}
+
+/// More queries than are worked on at a time: too many for a gradient by differences.
+OpCase long_attention_case(std::int64_t places, std::int64_t heads) {
+  const AttentionCase c{places, places, heads, 3, 2, true};
+  auto result = attention_case(c);
+  result.by_differences = false;
+  result.reference.backward = [c](const Arrays& in, const Array& dy) {
+    Arrays gradients{Array(in[0].sizes), Array(in[1].sizes), Array(in[2].sizes)};
+    for (std::int64_t row = 0; row < in[0].sizes[0]; ++row)
+      for (std::int64_t head = 0; head < c.heads; ++head) add_causal_gradients(c, in, dy, row, head, gradients);
+    return gradients;
+  };
   return result;
 }
 
@@ -137,10 +177,16 @@ OpCase dropout_case(const Shape& shape, double rate) {
 }  // namespace
 
 std::vector<OpCase> sequence_cases() {
-  std::vector<OpCase> cases{attention_case({3, 3, 2, 2, 2}),           attention_case({3, 5, 1, 4, 3}),
-                            attention_case({4, 4, 2, 2, 3, true}),     attention_case({3, 4, 2, 2, 1, false, 2}),
-                            attention_case({3, 2, 1, 3, 2, false, 3}), attention_case({3, 3, 2, 1, 2, true, 3}),
-                            attention_case({1, 1, 1, 1, 1, true}),     long_attention_case()};
+  std::vector<OpCase> cases{attention_case({3, 3, 2, 2, 2}),
+                            attention_case({3, 5, 1, 4, 3}),
+                            attention_case({4, 4, 2, 2, 3, true}),
+                            attention_case({3, 4, 2, 2, 1, false, 2}),
+                            attention_case({3, 2, 1, 3, 2, false, 3}),
+                            attention_case({3, 3, 2, 1, 2, true, 3}),
+                            attention_case({1, 1, 1, 1, 1, true}),
+                            long_attention_case(70, 1),
+                            long_attention_case(128, 3),
+                            long_attention_case(260, 2)};
   for (std::size_t result = 0; result < 3; ++result) cases.push_back(lstm_case(3, 2, result));
   cases.push_back(lstm_case(1, 5, 0));
   cases.push_back(dropout_case({kBatch, 7}, 0.5));
