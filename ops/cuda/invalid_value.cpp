@@ -1,7 +1,9 @@
 #include "troupe/ops/cuda/invalid_value.hpp"
 
 #include <atomic>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #include "troupe/ops/core/error.hpp"
 
@@ -30,13 +32,55 @@ std::string InvalidValue::text() const {
   return "a value is invalid";
 }
 
-InvalidValueNote::InvalidValueNote() {
-  void* memory = nullptr;
-  cuda::check(cudaHostAlloc(&memory, sizeof(InvalidValue), cudaHostAllocMapped | cudaHostAllocPortable),
-              "allocating pinned memory");
-  note_ = {new (memory) InvalidValue, [](InvalidValue* note) { (void)cudaFreeHost(note); }};
+namespace {
+
+/// Notes that nobody uses. There are as many as were in use at one time, in pieces of a page. Thread-safe.
+class NotePool {
+ public:
+  InvalidValue* take() {
+    std::lock_guard lock(mutex_);
+    if (spare_.empty()) grow();
+    auto* note = spare_.back();
+    spare_.pop_back();
+    return note;
+  }
+  /// No work may still write to it. There is room: it had been there before.
+  void give_back(InvalidValue* note) noexcept {
+    *note = {};
+    std::lock_guard lock(mutex_);
+    spare_.push_back(note);
+  }
+
+ private:
+  static constexpr std::size_t kNotes = 4096 / sizeof(InvalidValue);
+
+  void grow() {
+    spare_.reserve(made_ + kNotes);
+    void* memory = nullptr;
+    cuda::check(cudaHostAlloc(&memory, kNotes * sizeof(InvalidValue), cudaHostAllocMapped | cudaHostAllocPortable),
+                "allocating pinned memory");
+    for (std::size_t i = 0; i < kNotes; ++i)
+      spare_.push_back(new (static_cast<InvalidValue*>(memory) + i) InvalidValue);
+    made_ += kNotes;
+  }
+
+  std::mutex mutex_;
+  std::vector<InvalidValue*> spare_;
+  std::size_t made_ = 0;
+};
+
+NotePool& note_pool() {
+  // Streams may end after static objects.
+  static auto& of_process = *new NotePool;
+  return of_process;
+}
+
+}  // namespace
+
+InvalidValueNote::InvalidValueNote()
+    : note_(note_pool().take(), [](InvalidValue* note) { note_pool().give_back(note); }) {
   void* device = nullptr;
-  cuda::check(cudaHostGetDevicePointer(&device, memory, 0), "mapping pinned memory");
+  cuda::check(cudaHostGetDevicePointer(&device, note_.get(), 0), "mapping pinned memory");
   on_device_ = static_cast<InvalidValue*>(device);
 }
 

@@ -7,8 +7,9 @@
 
 namespace troupe::cuda {
 
-/// What a kernel found wrong with a value, in host memory that the device can write. The first one counts.
-struct InvalidValue {
+/// What a kernel found wrong with a value, in host memory that the device can write. The first one counts. It has a
+/// cache line of its own.
+struct alignas(64) InvalidValue {
   enum class Kind : int { none, label, index, not_finite, rows, batch_rows };
 
   int taken = 0;     // the kernel that sets it writes the rest
@@ -22,7 +23,8 @@ struct InvalidValue {
   std::string text() const;
 };
 
-/// The note of one stream.
+/// The note of one stream. All of the process come from a pool, which keeps its memory: to free pinned memory would
+/// wait for all work of the GPU. Thread-safe.
 class InvalidValueNote {
  public:
   /// Throws Error if there is no pinned memory.

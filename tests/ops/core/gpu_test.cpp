@@ -137,6 +137,39 @@ TEST_CASE("an invalid value on a GPU is the error that it is on the CPU", "[.gpu
   CHECK(error_on(*device) == error_on(Device{}));
 }
 
+TEST_CASE("what a stream of a GPU found invalid is not told by those that come after it", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto error_of_label = [&](std::int32_t label) {
+    GraphBuilder builder;
+    const auto logits = builder.input("x", {kBatch, 10});
+    builder.output("loss", softmax_cross_entropy(logits, builder.input("labels", {kBatch}, DType::int32)).loss);
+    Program program(std::move(builder).build(), 1, *device);
+    program.bind("x", Tensor({1, 10}, DType::float32).to(*device));
+    program.bind("labels", Tensor::from<std::int32_t>({1}, std::vector{label}).to(*device));
+    return error_of([&] { program.run(); });
+  };
+  for (std::int32_t i = 0; i < 100; ++i) {
+    CHECK(contains(error_of_label(50 + i), "label " + std::to_string(50 + i) + " of row 0"));
+    CHECK(error_of_label(i % 10).empty());
+  }
+}
+
+TEST_CASE("a stream of a GPU ends without waiting for the others", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto busy = stream_of(*device);
+  const Tensor from({16 << 20}, DType::float32, *device), to({16 << 20}, DType::float32, *device);
+  // A stream that does not have to be made first, and memory that has been used.
+  copy_and_wait(from, to);
+  auto ending = stream_of(*device);
+  for (int i = 0; i < 50; ++i) copy(*busy, from, to);
+  const auto done = busy->record();
+  ending.reset();
+  CHECK_FALSE(done.done());
+  done.wait();
+}
+
 TEST_CASE("tensors of another device, and devices that are not there, are refused by name", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
