@@ -14,7 +14,7 @@ std::vector<TensorInfo> infer_add_n(const OpInputs& inputs) {
 }
 
 std::vector<Value> grad_add_n(const OpGradient& g) {
-  const bool passes = g.outputs[0].dtype() == DType::float32;
+  const bool passes = is_float(g.outputs[0].dtype());
   return std::vector<Value>(g.inputs.size(), passes ? g.dys[0] : Value());
 }
 

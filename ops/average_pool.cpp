@@ -13,13 +13,14 @@ std::vector<TensorInfo> infer_average_pool(const OpInputs& inputs) {
   const auto& x = inputs.shape(0);
   if (inputs.attributes.integer("padding") > std::max(x[1], x[2]))
     inputs.refuse("the padding is larger than the image");
-  return {{y, DType::float32}};
+  return {{y, inputs[0].dtype}};
 }
 
 // Input: dy. The attribute shape is that of x.
 std::vector<TensorInfo> infer_average_pool_grad(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
-  return {{Shape(inputs.attributes.list("shape")), DType::float32}};
+  inputs.expect_float(0);
+  return {{Shape(inputs.attributes.list("shape")), inputs[0].dtype}};
 }
 
 std::vector<Value> grad_average_pool(const OpGradient& g) {

@@ -42,8 +42,8 @@ std::vector<TensorInfo> infer_cast(const OpInputs& inputs) {
 }
 
 std::vector<Value> grad_cast(const OpGradient& g) {
-  const bool passes = g.inputs[0].dtype() == DType::float32 && g.outputs[0].dtype() == DType::float32;
-  return {passes ? g.dys[0] : Value()};
+  const bool passes = is_float(g.inputs[0].dtype()) && is_float(g.outputs[0].dtype());
+  return {passes ? cast_to(g.dys[0], g.inputs[0].dtype()) : Value()};
 }
 
 }  // namespace
@@ -78,6 +78,9 @@ Value where(Value condition, Value a, Value b) {
 }
 Value cast(Value x, DType dtype) {
   return x.builder().apply_one(kCast, {x}, {{"dtype", static_cast<std::int64_t>(dtype)}});
+}
+Value cast_to(Value x, DType dtype) {
+  return x.dtype() == dtype ? x : cast(x, dtype);
 }
 
 }  // namespace troupe

@@ -18,7 +18,9 @@ Value where(Value condition, Value a, Value b);
 
 /// The same numbers as another dtype. Towards a 16-bit one they are rounded to float32, then to the nearest; towards an
 /// integer the fraction is dropped, a number beyond its range becomes its nearest end, a NaN 0. A gradient passes from
-/// float32 to float32 only.
+/// one float to another only, and is cast back.
 Value cast(Value x, DType dtype);
+/// x itself if it has the dtype, else its cast.
+Value cast_to(Value x, DType dtype);
 
 }  // namespace troupe

@@ -24,10 +24,10 @@ void expect_geometry(const OpInputs& inputs) {
 std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   expect_geometry(inputs);
-  for (std::size_t i = 0; i < 2; ++i) {
-    inputs.expect_dtype(i, DType::float32);
-    inputs.expect_rank(i, 4);
-  }
+  const auto dtype = inputs[0].dtype;
+  inputs.expect_float(0);
+  inputs.expect_dtype(1, dtype);
+  for (std::size_t i = 0; i < 2; ++i) inputs.expect_rank(i, 4);
   const auto& x = inputs.shape(0);
   const auto& w = inputs.shape(1);
   const auto groups = inputs.attributes.integer("groups");
@@ -36,19 +36,26 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   if (x[3] / groups != w[2]) inputs.refuse("the channels differ");
   if (w.has_batch()) inputs.refuse("the weights cannot derive from the batch");
   if (w.elements() == 0) inputs.refuse("the weights are empty");
-  if (inputs.size() == 3) inputs.expect_info(2, {Shape{w[3]}, DType::float32}, "the bias");
-  return {{Shape{x[0], output_size(inputs, x[1], w[0]), output_size(inputs, x[2], w[1]), w[3]}, DType::float32}};
+  if (inputs.size() == 3) inputs.expect_info(2, {Shape{w[3]}, dtype}, "the bias");
+  return {{Shape{x[0], output_size(inputs, x[1], w[0]), output_size(inputs, x[2], w[1]), w[3]}, dtype}};
+}
+
+void expect_two_floats(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  inputs.expect_float(0);
+  inputs.expect_dtype(1, inputs[0].dtype);
 }
 
 // Inputs: dy, weights. The attribute shape is that of x.
 std::vector<TensorInfo> infer_grad_data(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  return {{Shape(inputs.attributes.list("shape")), DType::float32}};
+  expect_two_floats(inputs);
+  return {{Shape(inputs.attributes.list("shape")), inputs[0].dtype}};
 }
 
-// Inputs: x, dy. The attribute shape is that of the weights. Outputs: their gradient, and the bias's if there is one.
+// Inputs: x, dy. The attribute shape is that of the weights. Outputs: their gradient, and the bias's if there is one:
+// sums over the batch, in float32 whatever the inputs are.
 std::vector<TensorInfo> infer_grad_weights(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
+  expect_two_floats(inputs);
   const Shape weights(inputs.attributes.list("shape"));
   std::vector<TensorInfo> outputs{{weights, DType::float32}};
   if (inputs.attributes.flag("bias")) outputs.push_back({Shape{weights[3]}, DType::float32});

@@ -6,7 +6,7 @@ namespace {
 
 std::vector<TensorInfo> infer_dropout(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_float(0);
   inputs.expect_batch_info(1);
   const auto rate = inputs.attributes.number("rate");
   if (!inputs.shape(0).has_batch()) inputs.refuse("needs a value that derives from the batch");

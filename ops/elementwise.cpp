@@ -1,6 +1,7 @@
 #include "troupe/ops/elementwise.hpp"
 
 #include "troupe/ops/broadcast.hpp"
+#include "troupe/ops/compare.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
@@ -9,9 +10,9 @@ namespace {
 
 std::vector<TensorInfo> infer_binary(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
-  inputs.expect_dtype(0, DType::float32);
-  inputs.expect_dtype(1, DType::float32);
-  return {{broadcast_shape(inputs), DType::float32}};
+  inputs.expect_float(0);
+  inputs.expect_dtype(1, inputs[0].dtype);
+  return {{broadcast_shape(inputs), inputs[0].dtype}};
 }
 
 std::vector<Value> grad_add(const OpGradient& g) {
@@ -62,23 +63,24 @@ Value scale(Value x, double factor) {
 
 namespace {
 
-Value number(GraphBuilder& builder, double value) {
-  return builder.constant(Tensor::scalar(static_cast<float>(value)));
+/// A constant of the dtype of x.
+Value number_like(Value x, double value) {
+  return cast_to(x.builder().constant(Tensor::scalar(static_cast<float>(value))), x.dtype());
 }
 
 }  // namespace
 
 Value operator+(Value a, double b) {
-  return add(a, number(a.builder(), b));
+  return add(a, number_like(a, b));
 }
 Value operator+(double a, Value b) {
   return b + a;
 }
 Value operator-(Value a, double b) {
-  return sub(a, number(a.builder(), b));
+  return sub(a, number_like(a, b));
 }
 Value operator-(double a, Value b) {
-  return sub(number(b.builder(), a), b);
+  return sub(number_like(b, a), b);
 }
 Value operator*(Value a, double b) {
   return scale(a, b);
@@ -90,7 +92,7 @@ Value operator/(Value a, double b) {
   return scale(a, 1.0 / b);
 }
 Value operator/(double a, Value b) {
-  return div(number(b.builder(), a), b);
+  return div(number_like(b, a), b);
 }
 Value operator-(Value x) {
   return scale(x, -1.0);

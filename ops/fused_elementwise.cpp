@@ -68,7 +68,8 @@ TensorInfo infer_step(const OpInputs& inputs, const FormulaStep& step, const std
 std::vector<TensorInfo> infer_fused(const OpInputs& inputs) {
   const auto formula = Formula::from(inputs.attributes);
   inputs.expect_count(1, Formula::kMostInputs);
-  for (std::size_t i = 0; i < inputs.size(); ++i) inputs.expect_dtype(i, DType::float32);
+  inputs.expect_float(0);
+  for (std::size_t i = 1; i < inputs.size(); ++i) inputs.expect_dtype(i, inputs[0].dtype);
   std::vector<TensorInfo> values(inputs.infos.begin(), inputs.infos.end());
   for (const auto& step : formula.steps) values.push_back(infer_step(inputs, step, values));
   for (auto result = values.begin() + static_cast<std::ptrdiff_t>(inputs.size()); result != values.end(); ++result)

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "troupe/ops/compare.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/reduce.hpp"
@@ -28,10 +29,17 @@ void expect_leading_axes(const OpInputs& inputs) {
     inputs.refuse("rows with leading axes cannot be transposed");
 }
 
-// Attributes: transpose_a, transpose_b, relu (the activation is part of the op). Inputs: a, b and optionally a bias.
+void expect_factors(const OpInputs& inputs) {
+  inputs.expect_float(0);
+  inputs.expect_dtype(1, inputs[0].dtype);
+}
+
+// Attributes: transpose_a, transpose_b, relu (the activation is part of the op), and perhaps kFloat32Result. Inputs: a,
+// b and optionally a bias, of the dtype of the result.
 std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
-  for (std::size_t i = 0; i < 2; ++i) inputs.expect_dtype(i, DType::float32);
+  expect_factors(inputs);
+  const auto dtype = inputs.attributes.has(kFloat32Result) ? DType::float32 : inputs[0].dtype;
   expect_leading_axes(inputs);
   const bool ta = inputs.attributes.flag("transpose_a");
   const bool tb = inputs.attributes.flag("transpose_b");
@@ -40,12 +48,12 @@ std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   const auto n = inputs.shape(1).back(tb ? 1 : 0);
   if (k != inputs.shape(1).back(tb ? 0 : 1)) inputs.refuse("inner sizes differ");
   if (n == kBatch) inputs.refuse("the batch must be the first axis of the result");
-  if (inputs.size() == 3) inputs.expect_info(2, {Shape{n}, DType::float32}, "the bias");
+  if (inputs.size() == 3) inputs.expect_info(2, {Shape{n}, dtype}, "the bias");
   if (inputs.size() == 3 && k == 0) inputs.refuse("needs at least one column for each bias");
   auto sizes = inputs.shape(0).list();
   sizes[sizes.size() - 2] = m;
   sizes.back() = n;
-  return {{Shape(sizes), DType::float32}};
+  return {{Shape(sizes), dtype}};
 }
 
 Attributes attributes_of(bool transpose_a, bool transpose_b) {
@@ -68,7 +76,7 @@ std::vector<std::int64_t> all_but_last_axis(const Shape& shape) {
 std::vector<Value> grad_matmul(const OpGradient& g) {
   const bool ta = g.attributes.flag("transpose_a");
   const bool tb = g.attributes.flag("transpose_b");
-  auto dy = g.dys[0];
+  auto dy = cast_to(g.dys[0], g.inputs[0].dtype());
   if (g.attributes.flag("relu")) dy = g.builder.apply_one(kReluGrad, {dy, g.outputs[0]});
   const auto a = g.inputs[0];
   const auto b = g.inputs[1];
@@ -88,10 +96,11 @@ std::int64_t products_of_matmul(const OpCall& call) {
   return call.inputs[0].shape.elements() * call.outputs[0].shape.back(0);
 }
 
+// The result is a sum over all leading axes, in float32 whatever the inputs are.
 std::vector<TensorInfo> infer_outer_sum(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
+  expect_factors(inputs);
   for (std::size_t i = 0; i < 2; ++i) {
-    inputs.expect_dtype(i, DType::float32);
     if (inputs.shape(i).rank() < 2 || inputs.shape(i).rank() != inputs.shape(0).rank())
       inputs.refuse("needs two values with the same leading axes");
   }
@@ -101,7 +110,8 @@ std::vector<TensorInfo> infer_outer_sum(const OpInputs& inputs) {
 }
 
 std::vector<Value> grad_outer_sum(const OpGradient& g) {
-  return {matmul(g.inputs[1], g.dys[0], {.transpose_b = true}), matmul(g.inputs[0], g.dys[0])};
+  const auto dy = cast_to(g.dys[0], g.inputs[0].dtype());
+  return {matmul(g.inputs[1], dy, {.transpose_b = true}), matmul(g.inputs[0], dy)};
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 
 namespace troupe {
 
+/// The attribute of products of 16-bit floats whose result is float32; else it has the dtype of the factors.
+inline constexpr const char* kFloat32Result = "float32_result";
+
 struct MatmulOptions {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -18,7 +21,7 @@ Value matmul(Value a, Value b, MatmulOptions options = {});
 Value linear(Value x, Value weights, Value bias);
 
 /// a [..., M] and b [..., N] with the same leading axes -> [M, N]: the sum over these of the products of each row of a
-/// with that of b, as in the gradient of a dense layer's weights.
+/// with that of b, as in the gradient of a dense layer's weights. The sum is float32, whatever the inputs are.
 Value outer_sum(Value a, Value b);
 
 }  // namespace troupe

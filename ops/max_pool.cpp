@@ -15,13 +15,14 @@ std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
   const auto y = pooled_shape(inputs);
   if (inputs.attributes.integer("kernel_size") > kMaxKernelSize)
     inputs.refuse("the kernel size must be 1 to " + std::to_string(kMaxKernelSize));
-  return {{y, DType::float32}, {y, DType::uint8}};
+  return {{y, inputs[0].dtype}, {y, DType::uint8}};
 }
 
 // Inputs: dy, the argmax of every window. The attribute shape is that of x.
 std::vector<TensorInfo> infer_max_pool_grad(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
-  return {{Shape(inputs.attributes.list("shape")), DType::float32}};
+  inputs.expect_float(0);
+  return {{Shape(inputs.attributes.list("shape")), inputs[0].dtype}};
 }
 
 std::vector<Value> grad_max_pool(const OpGradient& g) {

@@ -6,7 +6,7 @@ namespace troupe {
 
 Shape pooled_shape(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_float(0);
   inputs.expect_rank(0, 4);
   const auto kernel_size = inputs.attributes.integer("kernel_size");
   const auto stride = inputs.attributes.integer("stride");

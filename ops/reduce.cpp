@@ -16,9 +16,10 @@ bool contains(const std::vector<std::int64_t>& axes, std::size_t axis) {
   return std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
 }
 
+// Sums and the like are float32, whatever the input is.
 std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_float(0);
   const auto& axes = inputs.attributes.list("axes");
   const auto& shape = inputs.shape(0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -72,6 +73,8 @@ std::vector<Value> grad_reduce_mean(const OpGradient& g) {
 
 /// Max, min and variance of parts of a batch do not add up to that of the batch.
 std::vector<TensorInfo> infer_within_rows(const OpInputs& inputs) {
+  inputs.expect_count(1, 1);
+  inputs.expect_dtype(0, DType::float32);
   auto result = infer_reduce(inputs);
   for (auto axis : inputs.attributes.list("axes")) {
     const auto size = inputs.shape(0)[static_cast<std::size_t>(axis)];

@@ -8,6 +8,7 @@
 #include "troupe/actors/run/loader.hpp"
 #include "troupe/actors/run/row_loader.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/strategies/training/batch_source.hpp"
@@ -89,7 +90,8 @@ void Strategy::add_replica(Plan& plan, const PlanRequest& request, const Graph& 
   const auto input = add_input(plan, request, fields, replica);
   LowerOptions options{.place = replica.place, .replica = replica.number, .make_collective = make_collective};
   const auto& device = replica.place.device;
-  const auto optimized = is_host(device) ? std::nullopt : std::optional(optimize_for_device(graph));
+  const auto optimized =
+      is_host(device) ? std::nullopt : std::optional(optimize_for_device(graph, dtype_of(matmul_precision())));
   // Whoever gave the graph knows the collectives of that one.
   if (optimized && make_collective)
     options.make_collective = [&](Plan& to, const Node& node) {

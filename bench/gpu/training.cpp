@@ -56,12 +56,6 @@ Model make_model(const TrainingFlags& flags) {
   return Model([model, table](Value number) { return model(gather(number.builder().constant(table), number)); });
 }
 
-/// For kernels that are made from now on.
-void set_precision(const std::string& precision) {
-  if (precision == "bfloat16") throw Error("gpu_bench", "--precision bfloat16 is not available in this build");
-  set_matmul_precision(precision == "tf32" ? MatmulPrecision::tf32 : MatmulPrecision::float32);
-}
-
 }  // namespace
 
 TrainingFlags::TrainingFlags() : data(kFashionMnistDirectory) {}
@@ -71,7 +65,7 @@ void TrainingFlags::declare(CLI::App& app) {
   app.add_option("--model", model)->check(CLI::IsMember({"mlp", "cnn"}))->capture_default_str();
   app.add_option("--batch", batch)->check(CLI::Range(1, 1 << 24))->capture_default_str();
   app.add_option("--precision", precision, "of products and convolutions")
-      ->check(CLI::IsMember({"float32", "tf32", "bfloat16"}))
+      ->check(CLI::IsMember({"float32", "tf32", "bfloat16", "float16"}))
       ->capture_default_str();
   app.add_option("--grain", grain)->check(CLI::IsMember({"per-op", "chains", "fused"}))->capture_default_str();
   app.add_option("--images", images, "where batches come from: images on the device, or the loader of the host")
@@ -93,7 +87,7 @@ TimedTraining::TimedTraining(const TrainingFlags& flags, const std::string& stra
     : runtime_({.cpu_devices = 1}),
       strategy_(strategy_on(flags.device, strategy)),
       data_(make_data(flags, epoch_steps)) {
-  set_precision(flags.precision);
+  set_matmul_precision(parse_precision(flags.precision));
   TrainerOptions options{.seed = 1, .grain = parse_grain(flags.grain), .trace = std::move(trace)};
   trainer_ = std::make_unique<Trainer>(runtime_, *strategy_, make_model(flags), optimizer(flags.model),
                                        SoftmaxCrossEntropy{}, options);

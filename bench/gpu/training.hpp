@@ -25,7 +25,7 @@ struct TrainingFlags {
 class TimedTraining {
  public:
   /// `strategy` is one_device or mirrored, with one replica. An epoch has at least `epoch_steps` steps of whole batches
-  /// where the images lie on the device, else as many as the data have. Throws Error if the precision is not available.
+  /// where the images lie on the device, else as many as the data have.
   TimedTraining(const TrainingFlags& flags, const std::string& strategy, std::int64_t epoch_steps,
                 std::shared_ptr<Trace> trace = nullptr);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "troupe/examples/device_flags.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 
@@ -19,19 +20,6 @@ std::string finite_and_positive(const std::string& text) {
   double value = 0.0;
   const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0.0;
   return good ? "" : "must be a positive number, not " + text;
-}
-
-/// A check of a flag: what the function says against a text.
-template <class Read>
-auto readable_by(Read read) {
-  return [read](const std::string& text) -> std::string {
-    try {
-      read(text);
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
-  };
 }
 
 /// What is wrong with flags that are right one by one; empty if nothing is.
@@ -121,6 +109,7 @@ void declare(CLI::App& app, Flags& flags) {
          "--devices", flags.devices,
          "where the replicas live, such as cuda:0,cuda:1, or cpu:0*2 to share one (default: all GPUs, else the cores)")
       ->check(readable_by(parse_devices));
+  declare_precision(app);
   app.add_option("--parts", flags.parts, "spread the replicas over this number of parts, joined by links in memory")
       ->check(CLI::Range(1, 64));
   declare_servers(app, flags);

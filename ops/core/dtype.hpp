@@ -6,8 +6,16 @@
 
 namespace troupe {
 
-/// Element type of a tensor. The 16-bit floats travel, can be cast and summed; no other CPU kernel computes in them.
+/// Element type of a tensor. GPUs compute in the 16-bit floats, too; on CPUs they can be moved, cast and summed.
 enum class DType : std::uint8_t { float32, int32, int64, uint8, float16, bfloat16 };
+
+/// Whether it is one of the 16-bit floats.
+constexpr bool is_16_bit(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16;
+}
+constexpr bool is_float(DType dtype) {
+  return dtype == DType::float32 || is_16_bit(dtype);
+}
 
 /// Bytes of one element.
 constexpr std::size_t size_of(DType dtype) {

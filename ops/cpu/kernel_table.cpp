@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "troupe/ops/cpu/kernels.hpp"
@@ -124,10 +126,16 @@ constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kAverage, make_average},
 };
 
+/// The ops whose kernels take 16-bit floats: those that move elements, and what the floats are for, casts and sums.
+constexpr const OpDef* kTake16Bits[] = {&kAddN, &kCast, &kSlice, &kConcat, &kTranspose, &kBroadcastTo};
+
 }  // namespace
 
 void add_kernels(KernelTable& table) {
-  for (const auto& [op, factory] : kKernels) table.add(*op, factory);
+  for (const auto& [op, factory] : kKernels) {
+    const bool takes_16_bits = std::ranges::find(kTake16Bits, op) != std::end(kTake16Bits);
+    table.add(*op, takes_16_bits ? factory : refusing_16_bits(factory, "CPUs"));
+  }
 }
 
 }  // namespace troupe::cpu

@@ -16,10 +16,11 @@ struct BiasGradient {
       : filters(shape.filters), sums(shape.rows * shape.pixels_of_row(), shape.filters), wanted(has_bias) {}
 
   std::size_t scratch_bytes() const { return wanted ? sums.scratch_bytes() : 0; }
-  /// Of the inputs and outputs of conv2d_grad_weights.
+  /// Of the inputs and outputs of conv2d_grad_weights, whose inputs have elements of type T.
+  template <class T>
   void run(const Launch& where, Inputs in, Outputs out) const {
     if (wanted)
-      sums.run(where, where.scratch, ElementTerms{floats(in[1]), filters},
+      sums.run(where, where.scratch, ElementTerms<T>{data_of<T>(in[1]), filters},
                StoreColumn<>{mutable_floats(out[1]), filters});
   }
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/walk.cuh"
 
 namespace troupe::cuda {
@@ -37,7 +38,7 @@ struct BroadcastTwo {
   __device__ void operator()(std::int64_t i) const {
     std::int64_t at[2];
     walk.find(i, at);
-    y[i] = f(a[at[0]], b[at[1]]);
+    store(y, i, f(load(a, at[0]), load(b, at[1])));
   }
 };
 
@@ -48,7 +49,7 @@ struct PairUp {
   const T* a;
   const T* b;
   R* y;
-  __device__ void operator()(std::int64_t i) const { y[i] = f(a[i], b[i]); }
+  __device__ void operator()(std::int64_t i) const { store(y, i, f(load(a, i), load(b, i))); }
 };
 
 /// A kernel of an op on two inputs that are stretched to the output. F is called on the device.

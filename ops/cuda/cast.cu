@@ -3,15 +3,12 @@
 #include <utility>
 
 #include "troupe/ops/cuda/cuda_kernel.hpp"
-#include "troupe/ops/cuda/half.cuh"
+#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/kernels.hpp"
 
 namespace troupe::cuda {
 
 namespace {
-
-template <class T>
-constexpr bool kIsHalf = std::is_same_v<T, HalfBits> || std::is_same_v<T, BFloatBits>;
 
 /// The nearest whole number that T holds; 0 of a NaN. The limits as floats: the upper one may be rounded up, beyond the
 /// range.

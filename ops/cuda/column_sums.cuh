@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/cuda/block_sum.cuh"
+#include "troupe/ops/cuda/elements.cuh"
 
 namespace troupe::cuda {
 
@@ -127,11 +128,12 @@ class ColumnSums {
 };
 
 /// The terms of a row-major matrix: its elements.
+template <class T>
 struct ElementTerms {
-  const float* x;
+  const T* x;
   std::int64_t columns;
   __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[1]) const {
-    numbers[0] = x[row * columns + column];
+    numbers[0] = load(x, row * columns + column);
   }
 };
 /// Stores what was found: y[k, column].

@@ -2,15 +2,17 @@
 
 #include "troupe/ops/cuda/convolution.cuh"
 #include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/elements.cuh"
 
 namespace troupe::cuda {
 
 /// Copies what each pixel of y depends on next to each other: columns [rows of x, y height, y width, kernel height,
 /// kernel width, channels], zero in the padding. A convolution is then a product.
+template <class T>
 class GatherColumns {
  public:
   /// `rows` of the images at a time.
-  GatherColumns(const Convolution& shape, std::int64_t rows, const float* x, float* columns)
+  GatherColumns(const Convolution& shape, std::int64_t rows, const T* x, T* columns)
       : shape_(shape),
         pixel_(shape.y_height, shape.y_width, shape.window(), rows * shape.pixels_of_row() * shape.window()),
         tap_(shape.kernel_height, shape.kernel_width, shape.channels, shape.window()),
@@ -23,20 +25,23 @@ class GatherColumns {
     tap_(in_window, ignored, ky, kx, channel);
     const auto h = y * shape_.stride + ky - shape_.padding, w = x * shape_.stride + kx - shape_.padding;
     const bool inside = h >= 0 && h < shape_.height && w >= 0 && w < shape_.width;
-    columns_[i] = inside ? x_[((row * shape_.height + h) * shape_.width + w) * shape_.channels + channel] : 0.0F;
+    // Zero has the same bits in every dtype.
+    columns_[i] = inside ? x_[((row * shape_.height + h) * shape_.width + w) * shape_.channels + channel] : T{};
   }
 
  private:
   Convolution shape_;
   Split pixel_, tap_;
-  const float* x_;
-  float* columns_;
+  const T* x_;
+  T* columns_;
 };
 
-/// The other way: each element of x becomes the sum of the places of the columns that are copies of it, in their order.
+/// The other way: each element of x becomes the sum of the places of the columns that are copies of it, in their
+/// order. The columns are float32.
+template <class T>
 class SumColumns {
  public:
-  SumColumns(const Convolution& shape, std::int64_t rows, const float* columns, float* x)
+  SumColumns(const Convolution& shape, std::int64_t rows, const float* columns, T* x)
       : shape_(shape),
         place_(shape.height, shape.width, shape.channels, rows * shape.height * shape.width * shape.channels),
         stride_(shape.stride, std::int64_t{1} << 31),
@@ -56,7 +61,7 @@ class SumColumns {
         sum += columns_[((pixel * shape_.kernel_height + ky) * shape_.kernel_width + kx) * shape_.channels + channel];
       }
     }
-    x_[i] = sum;
+    store(x_, i, sum);
   }
 
  private:
@@ -71,7 +76,7 @@ class SumColumns {
   Split place_;
   Divisor stride_;
   const float* columns_;
-  float* x_;
+  T* x_;
 };
 
 }  // namespace troupe::cuda

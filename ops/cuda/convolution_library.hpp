@@ -17,7 +17,8 @@ struct ConvolutionTask {
 
   Kind kind;
   Convolution shape;
-  DType dtype = DType::float32;     ///< of all tensors; sums are float32
+  DType dtype = DType::float32;     ///< of all tensors but gradients of weights; sums are float32
+  DType gradient = DType::float32;  ///< of those: the same, or float32
   bool tf32 = false;                ///< float32 factors may be rounded to TF32
   bool bias = false, relu = false;  ///< forward: what is done to y at the end
 

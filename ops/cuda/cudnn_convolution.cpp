@@ -65,7 +65,7 @@ class CudnnConvolution final : public LibraryConvolution {
     };
     const auto y = s.rows * s.pixels_of_row() * s.filters;
     return {bytes(s.rows * s.height * s.width * s.channels),
-            bytes(s.window() * s.filters),
+            static_cast<std::size_t>(s.window() * s.filters) * sizeof(float),
             bytes(s.filters),
             bytes(y),
             kMostWorkspace,
@@ -96,6 +96,7 @@ std::string ConvolutionTask::key() const {
                             s.kernel_width, s.stride, s.padding, s.groups})
     text += ":" + std::to_string(number);
   text += ":" + std::string(name_of(dtype));
+  if (kind == Kind::grad_weights && gradient != dtype) text += ":to-" + std::string(name_of(gradient));
   return text + (tf32 ? ":tf32" : "") + (bias ? ":bias" : "") + (relu ? ":relu" : "");
 }
 

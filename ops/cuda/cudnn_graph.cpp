@@ -42,8 +42,9 @@ CudnnGraph::CudnnGraph(const ConvolutionTask& task, cudnnHandle_t handle)
   const auto& s = task.shape;
   const auto type = cudnn_type_of(task.dtype);
   x_ = &add_tensor(kX, {s.rows, s.channels, s.height, s.width}, alignment_of_x(task), type, false);
+  const bool of_weights = task.kind == ConvolutionTask::Kind::grad_weights;
   weights_ = &add_tensor(kWeights, {s.filters, s.channels / s.groups, s.kernel_height, s.kernel_width}, kAlignment,
-                         type, false);
+                         of_weights ? cudnn_type_of(task.gradient) : type, false);
   y_ = &add_tensor(kY, {s.rows, s.filters, s.y_height, s.y_width}, alignment_of_y(task), type, false);
   if (task.kind == ConvolutionTask::Kind::grad_data) {
     add_grad_data();

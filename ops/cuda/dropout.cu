@@ -1,5 +1,6 @@
 #include "troupe/ops/cuda/batch_info.cuh"
 #include "troupe/ops/cuda/divide.cuh"
+#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/kernels.hpp"
 #include "troupe/ops/cuda/philox.cuh"
 
@@ -12,6 +13,7 @@ constexpr double kNumbers = 0x1.0p24;
 constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
 
 /// Element 64 i + 16 w + b of a row is decided by word w of block 16 i + b. Kept are those of at least `least`.
+template <class T>
 struct DropBlock {
   std::uint64_t seed;
   std::uint32_t stream, least;
@@ -19,8 +21,8 @@ struct DropBlock {
   std::int64_t width;
   Divisor blocks_of_row;
   const BatchInfo* info;
-  const float* x;
-  float* y;
+  const T* x;
+  T* y;
 
   __device__ void operator()(std::int64_t i) const {
     const auto row = blocks_of_row.quotient(i), block = i - row * blocks_of_row.divisor();
@@ -32,7 +34,7 @@ struct DropBlock {
       const auto column = first + w * kBlocks;
       if (column >= width) return;
       const auto at = row * width + column;
-      y[at] = (bits.words[w] >> 8U) >= least ? x[at] * factor : 0.0F;
+      store(y, at, (bits.words[w] >> 8U) >= least ? load(x, at) * factor : 0.0F);
     }
   }
 };
@@ -47,10 +49,14 @@ std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
   const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
   const auto rows = call.inputs[0].shape[0], width = call.inputs[0].shape.row_elements();
   const auto blocks_of_row = (width + 4 * kBlocks - 1) / (4 * kBlocks) * kBlocks, blocks = rows * blocks_of_row;
-  return cuda_kernel(call, [=, divisor = Divisor(blocks_of_row, blocks)](const Launch& where, Inputs in, Outputs out) {
-    for_each(where, blocks,
-             DropBlock{seed, stream, least, factor, width, divisor, batch_info_of(in[1]), floats(in[0]),
-                       mutable_floats(out[0])});
+  const Divisor divisor(blocks_of_row, blocks);
+  return with_float_type(call.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    return cuda_kernel(call, [=](const Launch& where, Inputs in, Outputs out) {
+      for_each(where, blocks,
+               DropBlock<T>{seed, stream, least, factor, width, divisor, batch_info_of(in[1]), data_of<T>(in[0]),
+                            mutable_data_of<T>(out[0])});
+    });
   });
 }
 

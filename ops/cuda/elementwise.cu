@@ -14,19 +14,28 @@ struct Stretch {
   __device__ void operator()(std::int64_t i) const { y[i] = x[walk.find(i)]; }
 };
 
+/// A kernel of arithmetic on two inputs that are stretched to the output.
+template <class F>
+std::unique_ptr<Kernel> arithmetic(const OpCall& call, F f) {
+  return with_float_type(call.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    return broadcast_two<T, T>(call, f);
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_add(const OpCall& call) {
-  return broadcast_two<float, float>(call, Add{});
+  return arithmetic(call, Add{});
 }
 std::unique_ptr<Kernel> make_sub(const OpCall& call) {
-  return broadcast_two<float, float>(call, Subtract{});
+  return arithmetic(call, Subtract{});
 }
 std::unique_ptr<Kernel> make_mul(const OpCall& call) {
-  return broadcast_two<float, float>(call, Multiply{});
+  return arithmetic(call, Multiply{});
 }
 std::unique_ptr<Kernel> make_div(const OpCall& call) {
-  return broadcast_two<float, float>(call, Divide{});
+  return arithmetic(call, Divide{});
 }
 
 // Of the second input only the shape counts: its dtype may be any.

@@ -2,6 +2,7 @@
 
 #include "troupe/ops/cuda/cuda_kernel.hpp"
 #include "troupe/ops/cuda/divide.cuh"
+#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/functors.cuh"
 #include "troupe/ops/cuda/kernels.hpp"
 
@@ -73,22 +74,26 @@ struct Step {
 };
 
 /// An input whose elements repeat along the result, unless it has as many.
+template <class T>
 struct Operand {
-  const float* x;
+  const T* x;
   Divisor elements;
   bool repeats;
 
-  __device__ float at(std::int64_t i) const { return x[repeats ? i - elements.quotient(i) * elements.divisor() : i]; }
+  __device__ float at(std::int64_t i) const {
+    return load(x, repeats ? i - elements.quotient(i) * elements.divisor() : i);
+  }
 };
 
 /// Computes one element after the other; its values are those of the inputs, then those of the steps.
+template <class T>
 struct Evaluate {
   static constexpr int kMostInputs = Formula::kMostInputs, kMostSteps = Formula::kMostSteps;
 
   Step steps[kMostSteps];
-  Operand operands[kMostInputs];
+  Operand<T> operands[kMostInputs];
   int step_count, operand_count;
-  float* y;
+  T* y;
 
   __device__ void operator()(std::int64_t i) const {
     float values[kMostInputs + kMostSteps];
@@ -99,15 +104,16 @@ struct Evaluate {
       result = steps[k](values[steps[k].a], values[steps[k].b]);
       values[kMostInputs + k] = result;
     }
-    y[i] = result;
+    store(y, i, result);
   }
 };
 
-Evaluate prepare(const OpCall& call) {
-  Evaluate prepared{};
+template <class T>
+Evaluate<T> prepare(const OpCall& call) {
+  Evaluate<T> prepared{};
   const auto inputs = static_cast<int>(call.inputs.size());
   const auto place_of = [&](int operand) {
-    return static_cast<std::uint8_t>(operand < inputs ? operand : operand - inputs + Evaluate::kMostInputs);
+    return static_cast<std::uint8_t>(operand < inputs ? operand : operand - inputs + Evaluate<T>::kMostInputs);
   };
   for (const auto& step : Formula::from(call.attributes).steps)
     prepared.steps[prepared.step_count++] = {
@@ -123,10 +129,13 @@ Evaluate prepare(const OpCall& call) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_fused_elementwise(const OpCall& call) {
-  return cuda_kernel(call, [evaluate = prepare(call)](const Launch& where, Inputs in, Outputs out) mutable {
-    for (std::size_t i = 0; i < in.size(); ++i) evaluate.operands[i].x = floats(in[i]);
-    evaluate.y = mutable_floats(out[0]);
-    for_each(where, out[0].elements(), evaluate);
+  return with_float_type(call.outputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    return cuda_kernel(call, [evaluate = prepare<T>(call)](const Launch& where, Inputs in, Outputs out) mutable {
+      for (std::size_t i = 0; i < in.size(); ++i) evaluate.operands[i].x = data_of<T>(in[i]);
+      evaluate.y = mutable_data_of<T>(out[0]);
+      for_each(where, out[0].elements(), evaluate);
+    });
   });
 }
 

@@ -3,15 +3,17 @@
 #include "troupe/ops/cuda/block_sum.cuh"
 #include "troupe/ops/cuda/convolution.cuh"
 #include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/elements.cuh"
 
 namespace troupe::cuda {
 
 /// y of a convolution in groups, an element at a time.
+template <class T>
 struct GroupedForward {
   Convolution shape;
   Split place;
-  const float *x, *weights, *bias;
-  float* y;
+  const T *x, *weights, *bias;
+  T* y;
   bool relu;
 
   __device__ void operator()(std::int64_t i) const {
@@ -26,19 +28,20 @@ struct GroupedForward {
         if (xh < 0 || xh >= shape.height || xw < 0 || xw >= shape.width) continue;
         const auto* from = x + ((row * shape.height + xh) * shape.width + xw) * shape.channels + first;
         const auto* factor = weights + (ky * shape.kernel_width + kx) * channels * shape.filters + filter;
-        for (std::int64_t c = 0; c < channels; ++c) sum += from[c] * factor[c * shape.filters];
+        for (std::int64_t c = 0; c < channels; ++c) sum += load(from, c) * load(factor, c * shape.filters);
       }
-    if (bias != nullptr) sum += bias[filter];
-    y[i] = relu && sum < 0.0F ? 0.0F : sum;
+    if (bias != nullptr) sum += load(bias, filter);
+    store(y, i, relu && sum < 0.0F ? 0.0F : sum);
   }
 };
 
 /// The gradient of x, an element at a time.
+template <class T>
 struct GroupedGradData {
   Convolution shape;
   Split place;
-  const float *dy, *weights;
-  float* dx;
+  const T *dy, *weights;
+  T* dx;
 
   __device__ void operator()(std::int64_t i) const {
     std::int64_t row, h, w, channel;
@@ -55,18 +58,19 @@ struct GroupedGradData {
         const auto* from = dy + ((row * shape.y_height + yh) * shape.y_width + yw) * shape.filters + first;
         const auto* factor =
             weights + ((ky * shape.kernel_width + kx) * channels + channel % channels) * shape.filters + first;
-        for (std::int64_t f = 0; f < filters; ++f) sum += from[f] * factor[f];
+        for (std::int64_t f = 0; f < filters; ++f) sum += load(from, f) * load(factor, f);
       }
-    dx[i] = sum;
+    store(dx, i, sum);
   }
 };
 
 /// The gradient of the weights, an element at a time, of which a part of the pixels is summed by each thread.
+template <class T>
 struct GroupedGradWeights {
   Convolution shape;
   Split place;              // of an element
   Divisor pixels, columns;  // of a row, and of a line of pixels
-  const float *x, *dy;
+  const T *x, *dy;
   float* dweights;
 
   __device__ float part(std::int64_t i, std::int64_t first, std::int64_t step) const {
@@ -80,8 +84,8 @@ struct GroupedGradWeights {
       const auto h = columns.quotient(in_row), w = in_row - h * columns.divisor();
       const auto xh = h * shape.stride + ky - shape.padding, xw = w * shape.stride + kx - shape.padding;
       if (xh < 0 || xh >= shape.height || xw < 0 || xw >= shape.width) continue;
-      sum += x[((row * shape.height + xh) * shape.width + xw) * shape.channels + channel] *
-             dy[pixel * shape.filters + filter];
+      sum += load(x, ((row * shape.height + xh) * shape.width + xw) * shape.channels + channel) *
+             load(dy, pixel * shape.filters + filter);
     }
     return sum;
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "troupe/ops/cuda/kernels.hpp"
@@ -124,10 +126,64 @@ constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kAverage, make_average},
 };
 
+/// The ops whose kernels take 16-bit floats.
+constexpr const OpDef* kTake16Bits[] = {
+    // Those that move elements.
+    &kCast,
+    &kSlice,
+    &kConcat,
+    &kTranspose,
+    // Of the value to broadcast to only the shape counts.
+    &kBroadcastTo,
+    &kAddN,
+    &kAdd,
+    &kSub,
+    &kMul,
+    &kDiv,
+    &kScale,
+    &kRelu,
+    &kReluGrad,
+    &kReluGradBias,
+    &kFusedElementwise,
+    &kExp,
+    &kLog,
+    &kSqrt,
+    &kRsqrt,
+    &kAbs,
+    &kAbsGrad,
+    &kPow,
+    &kClip,
+    &kClipGrad,
+    &kTanh,
+    &kTanhGrad,
+    &kSigmoid,
+    &kSigmoidGrad,
+    &kGelu,
+    &kGeluGrad,
+    &kSilu,
+    &kSiluGrad,
+    &kSoftplus,
+    &kReduceSum,
+    &kReduceMean,
+    &kMatmul,
+    &kOuterSum,
+    &kConv2d,
+    &kConv2dGradData,
+    &kConv2dGradWeights,
+    &kMaxPool,
+    &kMaxPoolGrad,
+    &kAveragePool,
+    &kAveragePoolGrad,
+    &kDropout,
+};
+
 }  // namespace
 
 void add_kernels(KernelTable& table) {
-  for (const auto& [op, factory] : kKernels) table.add(*op, factory);
+  for (const auto& [op, factory] : kKernels) {
+    const bool takes_16_bits = std::ranges::find(kTake16Bits, op) != std::end(kTake16Bits);
+    table.add(*op, takes_16_bits ? factory : refusing_16_bits(factory, "GPUs"));
+  }
 }
 
 }  // namespace troupe::cuda

@@ -7,6 +7,7 @@
 #include "troupe/ops/cuda/bias_gradient.cuh"
 #include "troupe/ops/cuda/convolution_library.hpp"
 #include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/matrix_transpose.cuh"
 
 namespace troupe::cuda {
@@ -16,18 +17,20 @@ namespace {
 using Kind = ConvolutionTask::Kind;
 
 /// Adds a bias to y, and relu.
+template <class T>
 struct FinishPixels {
-  float* y;
-  const float* bias;  // or null
+  T* y;
+  const T* bias;  // or null
   std::int64_t filters;
   bool relu;
   __device__ void operator()(std::int64_t i) const {
-    const float sum = bias == nullptr ? y[i] : y[i] + bias[i % filters];
-    y[i] = relu && sum < 0.0F ? 0.0F : sum;
+    const float sum = bias == nullptr ? load(y, i) : load(y, i) + load(bias, i % filters);
+    store(y, i, relu && sum < 0.0F ? 0.0F : sum);
   }
 };
 
-/// A convolution of a library, with scratch memory for the weights as the library wants them.
+/// A convolution of a library on elements of type T, with scratch memory for the weights as the library wants them.
+template <class T>
 class LibraryCall {
  public:
   LibraryCall(const ConvolutionTask& task, std::unique_ptr<LibraryConvolution> convolution)
@@ -36,19 +39,22 @@ class LibraryCall {
   std::size_t scratch_bytes() const { return weights_bytes() + convolution_->workspace_bytes(); }
 
   void forward(const Launch& where, Inputs in, Outputs out) const {
-    const auto* bias = task_.bias ? floats(in[2]) : nullptr;
-    auto* y = mutable_floats(out[0]);
-    convolution_->run(where.stream, {floats(in[0]), arranged(where, in[1]), fused() ? bias : nullptr, y},
+    const auto* bias = task_.bias ? data_of<T>(in[2]) : nullptr;
+    auto* y = mutable_data_of<T>(out[0]);
+    convolution_->run(where.stream, {in[0].address(), arranged(where, in[1]), fused() ? bias : nullptr, y},
                       workspace(where));
-    if (!fused()) for_each(where, out[0].elements(), FinishPixels{y, bias, task_.shape.filters, task_.relu});
+    if (!fused()) for_each(where, out[0].elements(), FinishPixels<T>{y, bias, task_.shape.filters, task_.relu});
   }
   void grad_data(const Launch& where, Inputs in, Outputs out) const {
-    convolution_->run(where.stream, {floats(out[0]), arranged(where, in[1]), nullptr, floats(in[0])}, workspace(where));
+    convolution_->run(where.stream, {out[0].address(), arranged(where, in[1]), nullptr, in[0].address()},
+                      workspace(where));
   }
   void grad_weights(const Launch& where, Inputs in, Outputs out) const {
-    auto* weights = reinterpret_cast<float*>(where.scratch);
-    convolution_->run(where.stream, {floats(in[0]), weights, nullptr, floats(in[1])}, workspace(where));
-    transpose_matrix(where, task_.shape.filters, task_.shape.window(), weights, mutable_floats(out[0]));
+    convolution_->run(where.stream, {in[0].address(), where.scratch, nullptr, in[1].address()}, workspace(where));
+    if (task_.gradient == DType::float32)
+      arrange_back(where, reinterpret_cast<const float*>(where.scratch), mutable_floats(out[0]));
+    else
+      arrange_back(where, reinterpret_cast<const T*>(where.scratch), mutable_floats(out[0]));
   }
 
  private:
@@ -57,10 +63,14 @@ class LibraryCall {
     return MemoryPool::rounded(static_cast<std::size_t>(task_.shape.window() * task_.shape.filters) * sizeof(float));
   }
   std::byte* workspace(const Launch& where) const { return where.scratch + weights_bytes(); }
-  const float* arranged(const Launch& where, const Tensor& weights) const {
-    auto* to = reinterpret_cast<float*>(where.scratch);
-    transpose_matrix(where, task_.shape.window(), task_.shape.filters, floats(weights), to);
+  const T* arranged(const Launch& where, const Tensor& weights) const {
+    auto* to = reinterpret_cast<T*>(where.scratch);
+    transpose_matrix(where, task_.shape.window(), task_.shape.filters, data_of<T>(weights), to);
     return to;
+  }
+  template <class Gradient>
+  void arrange_back(const Launch& where, const Gradient* gradient, float* to) const {
+    transpose_matrix(where, task_.shape.filters, task_.shape.window(), gradient, to);
   }
 
   ConvolutionTask task_;
@@ -68,44 +78,66 @@ class LibraryCall {
 };
 
 /// Null if the library has no way.
-std::shared_ptr<const LibraryCall> find(Kind kind, const Convolution& shape, bool bias = false, bool relu = false) {
-  ConvolutionTask task{kind, shape};
-  task.tf32 = matmul_precision() == MatmulPrecision::tf32;
-  task.bias = bias;
-  task.relu = relu;
+template <class T>
+std::shared_ptr<const LibraryCall<T>> find(const ConvolutionTask& task) {
   auto convolution = find_library_convolution(task);
-  return convolution == nullptr ? nullptr : std::make_shared<const LibraryCall>(task, std::move(convolution));
+  return convolution == nullptr ? nullptr : std::make_shared<const LibraryCall<T>>(task, std::move(convolution));
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> library_conv2d(const OpCall& call, const Convolution& shape) {
-  const auto found = find(Kind::forward, shape, call.inputs.size() == 3, call.attributes.flag("relu"));
-  if (found == nullptr) return nullptr;
-  return cuda_kernel(
-      call, [found](const Launch& where, Inputs in, Outputs out) { found->forward(where, in, out); },
-      found->scratch_bytes());
+ConvolutionTask task_of(Kind kind, const OpCall& call, const Convolution& shape) {
+  ConvolutionTask task{kind, shape};
+  task.dtype = call.inputs[0].dtype;
+  task.tf32 = matmul_precision() == MatmulPrecision::tf32;
+  return task;
 }
 
-std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convolution& shape) {
-  const auto found = find(Kind::grad_data, shape);
-  if (found == nullptr) return nullptr;
-  return cuda_kernel(
-      call, [found](const Launch& where, Inputs in, Outputs out) { found->grad_data(where, in, out); },
-      found->scratch_bytes());
-}
-
-std::unique_ptr<Kernel> library_conv2d_grad_weights(const OpCall& call, const Convolution& shape) {
-  const auto found = find(Kind::grad_weights, shape);
+template <class T>
+std::unique_ptr<Kernel> grad_weights_kernel(const OpCall& call, const Convolution& shape) {
+  auto task = task_of(Kind::grad_weights, call, shape);
+  auto found = find<T>(task);
+  // Not every library sums 16-bit numbers to float32 ones.
+  task.gradient = task.dtype;
+  if (found == nullptr && is_16_bit(task.dtype)) found = find<T>(task);
   if (found == nullptr) return nullptr;
   const BiasGradient bias(shape, call.attributes.flag("bias"));
   return cuda_kernel(
       call,
       [found, bias](const Launch& where, Inputs in, Outputs out) {
         found->grad_weights(where, in, out);
-        bias.run(where, in, out);
+        bias.run<T>(where, in, out);
       },
       std::max(found->scratch_bytes(), bias.scratch_bytes()));
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> library_conv2d(const OpCall& call, const Convolution& shape) {
+  auto task = task_of(Kind::forward, call, shape);
+  task.bias = call.inputs.size() == 3;
+  task.relu = call.attributes.flag("relu");
+  return with_float_type(task.dtype, [&](auto element) -> std::unique_ptr<Kernel> {
+    const auto found = find<decltype(element)>(task);
+    if (found == nullptr) return nullptr;
+    return cuda_kernel(
+        call, [found](const Launch& where, Inputs in, Outputs out) { found->forward(where, in, out); },
+        found->scratch_bytes());
+  });
+}
+
+std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convolution& shape) {
+  const auto task = task_of(Kind::grad_data, call, shape);
+  return with_float_type(task.dtype, [&](auto element) -> std::unique_ptr<Kernel> {
+    const auto found = find<decltype(element)>(task);
+    if (found == nullptr) return nullptr;
+    return cuda_kernel(
+        call, [found](const Launch& where, Inputs in, Outputs out) { found->grad_data(where, in, out); },
+        found->scratch_bytes());
+  });
+}
+
+std::unique_ptr<Kernel> library_conv2d_grad_weights(const OpCall& call, const Convolution& shape) {
+  return with_float_type(call.inputs[0].dtype,
+                         [&](auto element) { return grad_weights_kernel<decltype(element)>(call, shape); });
 }
 
 }  // namespace troupe::cuda

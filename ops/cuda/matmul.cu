@@ -34,6 +34,7 @@ ProductShape shape_of_matmul(const OpCall& call) {
   shape.transpose_b = call.attributes.flag("transpose_b");
   shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
   shape.dtype = call.inputs[0].dtype;
+  shape.result = call.outputs[0].dtype;
   shape.n = call.outputs[0].shape.back(0);
   const bool has_bias = call.inputs.size() == 3, relu = call.attributes.flag("relu");
   if (has_bias) shape.epilogue = relu ? Epilogue::relu_bias : Epilogue::bias;
@@ -54,8 +55,8 @@ std::unique_ptr<Kernel> narrow_kernel(const OpCall& call, const NarrowProduct& p
   return cuda_kernel(
       call,
       [product](const Launch& where, Inputs in, Outputs out) {
-        product.run(where, floats(in[0]), floats(in[1]), in.size() == 3 ? floats(in[2]) : nullptr,
-                    mutable_floats(out[0]));
+        product.run(where, in[0].address(), in[1].address(), in.size() == 3 ? in[2].address() : nullptr,
+                    out[0].address());
       },
       product.scratch_bytes());
 }
@@ -70,9 +71,8 @@ bool narrow_is_faster(const ProductShape& shape, const Product& product, const N
     product.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace);
   };
   const auto run_narrow = [&](const ProductMemory& memory) {
-    const auto numbers = [](const std::byte* address) { return reinterpret_cast<const float*>(address); };
-    narrow.run({memory.stream, memory.workspace, {nullptr, "matmul"}}, numbers(memory.a), numbers(memory.b),
-               product.has_bias() ? numbers(memory.bias) : nullptr, reinterpret_cast<float*>(memory.y));
+    narrow.run({memory.stream, memory.workspace, {nullptr, "matmul"}}, memory.a, memory.b,
+               product.has_bias() ? memory.bias : nullptr, memory.y);
   };
   const auto measure = [&](std::size_t way) {
     return way == 0 ? timing.measure(run_product) : timing.measure(run_narrow);
@@ -106,6 +106,7 @@ std::unique_ptr<Kernel> make_outer_sum(const OpCall& call) {
   shape.transpose_a = true;
   shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
   shape.dtype = call.inputs[0].dtype;
+  shape.result = call.outputs[0].dtype;
   shape.m = call.inputs[0].shape.back(0);
   shape.n = call.inputs[1].shape.back(0);
   shape.k = call.inputs[0].shape.elements() / shape.m;

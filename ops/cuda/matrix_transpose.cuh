@@ -1,13 +1,13 @@
 #pragma once
 
-#include "troupe/ops/cuda/launch.cuh"
+#include "troupe/ops/cuda/elements.cuh"
 
 namespace troupe::cuda {
 
 /// y [columns, rows] = x [rows, columns]', a tile of 32 rows and columns at a time.
-template <class T>
+template <class T, class R>
 __global__ void __launch_bounds__(kBlock)
-    transpose_matrix_kernel(std::int64_t rows, std::int64_t columns, const T* x, T* y) {
+    transpose_matrix_kernel(std::int64_t rows, std::int64_t columns, const T* x, R* y) {
   __shared__ T tile[kWarp][kWarp + 1];
   constexpr int kRows = kBlock / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp, first = static_cast<int>(threadIdx.x) / kWarp;
@@ -16,14 +16,14 @@ __global__ void __launch_bounds__(kBlock)
     if (top + i < rows && left + lane < columns) tile[i][lane] = x[(top + i) * columns + left + lane];
   __syncthreads();
   for (int i = first; i < kWarp; i += kRows)
-    if (left + i < columns && top + lane < rows) y[(left + i) * rows + top + lane] = tile[lane][i];
+    if (left + i < columns && top + lane < rows) store(y, (left + i) * rows + top + lane, load(tile[lane], i));
 }
 
 /// Launches it. There must be less than 2 million columns.
-template <class T>
-void transpose_matrix(const Launch& where, std::int64_t rows, std::int64_t columns, const T* x, T* y) {
+template <class T, class R>
+void transpose_matrix(const Launch& where, std::int64_t rows, std::int64_t columns, const T* x, R* y) {
   const auto tiles = [](std::int64_t size) { return static_cast<unsigned>((size + kWarp - 1) / kWarp); };
-  launch(where, dim3(tiles(rows), tiles(columns)), kBlock, transpose_matrix_kernel<T>, rows, columns, x, y);
+  launch(where, dim3(tiles(rows), tiles(columns)), kBlock, transpose_matrix_kernel<T, R>, rows, columns, x, y);
 }
 
 }  // namespace troupe::cuda

@@ -31,8 +31,8 @@ std::int64_t divided_up(std::int64_t a, std::int64_t b) {
 }  // namespace
 
 NarrowProduct::Kind NarrowProduct::kind_of(const ProductShape& shape) {
-  const bool is_plain = shape.dtype == DType::float32 && shape.batch == 1 && !shape.adds && shape.factor == 1.0F &&
-                        shape.ld_a == 0 && shape.ld_b == 0 && shape.ld_y == 0;
+  const bool is_plain =
+      shape.batch == 1 && !shape.adds && shape.factor == 1.0F && shape.ld_a == 0 && shape.ld_b == 0 && shape.ld_y == 0;
   // Beyond that cuBLASLt is surely faster.
   constexpr double kMostWork = 1 << 28;
   if (!is_plain || multiplications(shape) > kMostWork) return Kind::none;
@@ -55,6 +55,8 @@ bool NarrowProduct::is_surely_faster(const ProductShape& shape) {
 
 NarrowProduct::NarrowProduct(const ProductShape& shape)
     : kind_(kind_of(shape)),
+      dtype_(shape.dtype),
+      result_(shape.result),
       m_(shape.m),
       n_(shape.n),
       k_(shape.k),
@@ -69,27 +71,32 @@ std::size_t NarrowProduct::scratch_bytes() const {
   return parts_ == 1 ? 0 : MemoryPool::rounded(static_cast<std::size_t>(parts_ * m_ * n_) * sizeof(float));
 }
 
-template <int kColumns>
-void NarrowProduct::run_padded(const Launch& where, const float* a, const float* b, const float* bias, float* y) const {
-  const NarrowFactor factor{b, k_, n_, transpose_b_};
-  const NarrowFinish finish{bias, relu_};
+template <int kColumns, class T, class R>
+void NarrowProduct::run_padded(const Launch& where, const T* a, const T* b, const R* bias, R* y) const {
+  const NarrowFactor<T> factor{b, k_, n_, transpose_b_};
+  const NarrowFinish<R> finish{bias, relu_};
   if (kind_ == Kind::few_columns) {
     const auto blocks = std::min(divided_up(m_, kBlock / kWarp), kBlocksWanted);
-    launch(where, static_cast<unsigned>(blocks), kBlock, few_columns_kernel<kColumns>, m_, a, factor, finish, y);
+    launch(where, static_cast<unsigned>(blocks), kBlock, few_columns_kernel<kColumns, T, R>, m_, a, factor, finish, y);
   } else if (kind_ == Kind::few_terms) {
     const auto columns = divided_up(n_, kTermColumns);
     const auto rows = std::clamp<std::int64_t>(kBlocksWanted / columns, 1, divided_up(m_, kTermRows));
-    launch(where, dim3(static_cast<unsigned>(columns), static_cast<unsigned>(rows)), kBlock, few_terms_kernel<kColumns>,
-           m_, a, factor, finish, y);
+    launch(where, dim3(static_cast<unsigned>(columns), static_cast<unsigned>(rows)), kBlock,
+           few_terms_kernel<kColumns, T, R>, m_, a, factor, finish, y);
   } else {
-    auto* parts = parts_ == 1 ? y : reinterpret_cast<float*>(where.scratch);
     const dim3 grid(static_cast<unsigned>(divided_up(m_, kPartRows)), static_cast<unsigned>(parts_));
-    launch(where, grid, kBlock, many_terms_kernel<kColumns>, m_, terms_of_block_, a, factor, parts);
-    if (parts_ > 1) for_each(where, m_ * n_, SumParts{parts, m_ * n_, parts_, y});
+    if (parts_ == 1) {
+      launch(where, grid, kBlock, many_terms_kernel<kColumns, T, R>, m_, terms_of_block_, a, factor, y);
+      return;
+    }
+    auto* parts = reinterpret_cast<float*>(where.scratch);
+    launch(where, grid, kBlock, many_terms_kernel<kColumns, T, float>, m_, terms_of_block_, a, factor, parts);
+    for_each(where, m_ * n_, SumParts<R>{parts, m_ * n_, parts_, y});
   }
 }
 
-void NarrowProduct::run(const Launch& where, const float* a, const float* b, const float* bias, float* y) const {
+template <class T, class R>
+void NarrowProduct::run_typed(const Launch& where, const T* a, const T* b, const R* bias, R* y) const {
   switch (padded(kind_ == Kind::few_terms ? k_ : n_)) {
     case 4:
       return run_padded<4>(where, a, b, bias, y);
@@ -100,6 +107,21 @@ void NarrowProduct::run(const Launch& where, const float* a, const float* b, con
     default:
       return run_padded<32>(where, a, b, bias, y);
   }
+}
+
+void NarrowProduct::run(const Launch& where, const void* a, const void* b, const void* bias, void* y) const {
+  with_float_type(dtype_, [&](auto element) {
+    using T = decltype(element);
+    const auto run_to = [&](auto result) {
+      using R = decltype(result);
+      run_typed(where, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<const R*>(bias),
+                static_cast<R*>(y));
+    };
+    if (result_ == dtype_)
+      run_to(T());
+    else
+      run_to(float());
+  });
 }
 
 }  // namespace troupe::cuda

@@ -1,28 +1,31 @@
 #pragma once
 
 #include "troupe/ops/cuda/block_sum.cuh"
+#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/launch.cuh"
 
 namespace troupe::cuda {
 
 /// A factor of y = a b that is [k, n], or [n, k] if it is transposed.
+template <class T>
 struct NarrowFactor {
-  const float* numbers;
+  const T* numbers;
   std::int64_t k, n;
   bool transposed;
 
   __device__ float at(std::int64_t term, std::int64_t column) const {
-    return numbers[transposed ? column * k + term : term * n + column];
+    return load(numbers, transposed ? column * k + term : term * n + column);
   }
 };
 
 /// What is done to a result.
+template <class R>
 struct NarrowFinish {
-  const float* bias;  // or null
+  const R* bias;  // or null
   bool relu;
 
   __device__ float operator()(float sum, std::int64_t column) const {
-    const float with_bias = bias == nullptr ? sum : sum + bias[column];
+    const float with_bias = bias == nullptr ? sum : sum + load(bias, column);
     return relu && with_bias < 0.0F ? 0.0F : with_bias;
   }
 };
@@ -32,9 +35,9 @@ inline constexpr int kNarrowShared = 8192;
 
 /// y [m, n] = a [m, k] b, where n is at most kColumns: a warp for each row of y, whose threads share the terms. All of
 /// b, padded with zeros, lies in shared memory, an odd number of places from row to row so that its banks take turns.
-template <int kColumns>
+template <int kColumns, class T, class R>
 __global__ void __launch_bounds__(kBlock)
-    few_columns_kernel(std::int64_t m, const float* a, NarrowFactor b, NarrowFinish finish, float* y) {
+    few_columns_kernel(std::int64_t m, const T* a, NarrowFactor<T> b, NarrowFinish<R> finish, R* y) {
   __shared__ float factor[kNarrowShared];
   constexpr int kPlaces = kColumns + 1;
   const auto k = static_cast<int>(b.k);
@@ -47,7 +50,7 @@ __global__ void __launch_bounds__(kBlock)
   for (auto row = first_element() / kWarp; row < m; row += element_stride() / kWarp) {
     float sums[kColumns] = {};
     for (int term = lane; term < k; term += kWarp) {
-      const float x = a[row * k + term];
+      const float x = load(a, row * k + term);
       for (int column = 0; column < kColumns; ++column)
         sums[column] = fmaf(x, factor[term * kPlaces + column], sums[column]);
     }
@@ -56,7 +59,7 @@ __global__ void __launch_bounds__(kBlock)
       const float sum = group_reduce(sums[column], Sum{});
       if (column == lane) own = sum;
     }
-    if (lane < b.n) y[row * b.n + lane] = finish(own, lane);
+    if (lane < b.n) store(y, row * b.n + lane, finish(own, lane));
   }
 }
 
@@ -65,9 +68,9 @@ inline constexpr int kTermColumns = 64;
 inline constexpr int kTermRows = kBlock / kTermColumns;
 
 /// y [m, n] = a [m, k] b, where k is at most kTerms: a thread keeps the column of b that it needs.
-template <int kTerms>
+template <int kTerms, class T, class R>
 __global__ void __launch_bounds__(kBlock)
-    few_terms_kernel(std::int64_t m, const float* a, NarrowFactor b, NarrowFinish finish, float* y) {
+    few_terms_kernel(std::int64_t m, const T* a, NarrowFactor<T> b, NarrowFinish<R> finish, R* y) {
   const int thread = static_cast<int>(threadIdx.x), k = static_cast<int>(b.k);
   const auto column = static_cast<std::int64_t>(blockIdx.x) * kTermColumns + thread % kTermColumns;
   if (column >= b.n) return;
@@ -77,8 +80,8 @@ __global__ void __launch_bounds__(kBlock)
   for (; row < m; row += static_cast<std::int64_t>(gridDim.y) * kTermRows) {
     float sum = 0.0F;
     for (int term = 0; term < kTerms; ++term)
-      if (term < k) sum = fmaf(a[row * k + term], factor[term], sum);
-    y[row * b.n + column] = finish(sum, column);
+      if (term < k) sum = fmaf(load(a, row * k + term), factor[term], sum);
+    store(y, row * b.n + column, finish(sum, column));
   }
 }
 
@@ -88,9 +91,9 @@ inline constexpr int kPartRows = 16;
 /// The part of y [m, n] = a' b over the terms of a block, where a is [k, m], b [k, n] and n at most kColumns: the
 /// threads of a row of y take every 16th term, then what they found is summed in their order. Parts lie one behind the
 /// other.
-template <int kColumns>
+template <int kColumns, class T, class R>
 __global__ void __launch_bounds__(kBlock)
-    many_terms_kernel(std::int64_t m, std::int64_t terms_of_block, const float* a, NarrowFactor b, float* y) {
+    many_terms_kernel(std::int64_t m, std::int64_t terms_of_block, const T* a, NarrowFactor<T> b, R* y) {
   constexpr int kThreads = kBlock / kPartRows;
   __shared__ float found[kThreads][kColumns][kPartRows];
   const int thread = static_cast<int>(threadIdx.x), own = thread % kPartRows, group = thread / kPartRows;
@@ -100,9 +103,9 @@ __global__ void __launch_bounds__(kBlock)
   const auto end = begin + terms_of_block < b.k ? begin + terms_of_block : b.k;
   float sums[kColumns] = {};
   for (auto term = begin + group; term < end && row < m; term += kThreads) {
-    const float x = a[term * m + row];
+    const float x = load(a, term * m + row);
     for (int column = 0; column < kColumns; ++column)
-      if (column < n) sums[column] = fmaf(x, b.numbers[term * n + column], sums[column]);
+      if (column < n) sums[column] = fmaf(x, load(b.numbers, term * n + column), sums[column]);
   }
   for (int column = 0; column < kColumns; ++column) found[group][column][own] = sums[column];
   __syncthreads();
@@ -111,19 +114,20 @@ __global__ void __launch_bounds__(kBlock)
     const auto to = static_cast<std::int64_t>(blockIdx.x) * kPartRows + i / n;
     float sum = 0.0F;
     for (int of = 0; of < kThreads; ++of) sum += found[of][i % n][i / n];
-    if (to < m) part[to * n + i % n] = sum;
+    if (to < m) store(part, to * n + i % n, sum);
   }
 }
 
 /// y[i] = the sum of the i-th numbers of all parts, in their order.
+template <class R>
 struct SumParts {
   const float* numbers;
   std::int64_t count, parts;
-  float* y;
+  R* y;
   __device__ void operator()(std::int64_t i) const {
     float sum = numbers[i];
     for (std::int64_t part = 1; part < parts; ++part) sum += numbers[part * count + i];
-    y[i] = sum;
+    store(y, i, sum);
   }
 };
 

@@ -8,7 +8,7 @@
 
 namespace troupe::cuda {
 
-/// Products of float32 matrices of which one has few columns, as in the last layer of a classifier and its gradients:
+/// Products of matrices of which one has few columns, as in the last layer of a classifier and its gradients:
 /// their work is so little that cuBLASLt spends most of its time on getting ready. Sums are float32, always in the same
 /// order.
 class NarrowProduct {
@@ -26,16 +26,19 @@ class NarrowProduct {
   /// Scratch memory that run() needs.
   std::size_t scratch_bytes() const;
   /// Launches the product, as Product::run does; the scratch memory is that of `where`.
-  void run(const Launch& where, const float* a, const float* b, const float* bias, float* y) const;
+  void run(const Launch& where, const void* a, const void* b, const void* bias, void* y) const;
 
  private:
   enum class Kind { none, few_columns, few_terms, many_terms };
 
   static Kind kind_of(const ProductShape& shape);
-  template <int kColumns>
-  void run_padded(const Launch& where, const float* a, const float* b, const float* bias, float* y) const;
+  template <class T, class R>
+  void run_typed(const Launch& where, const T* a, const T* b, const R* bias, R* y) const;
+  template <int kColumns, class T, class R>
+  void run_padded(const Launch& where, const T* a, const T* b, const R* bias, R* y) const;
 
   Kind kind_;
+  DType dtype_, result_;
   std::int64_t m_, n_, k_;
   bool transpose_b_, relu_;
   std::int64_t terms_of_block_ = 0, parts_ = 1;  // of the sums over many terms

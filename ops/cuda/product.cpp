@@ -27,11 +27,11 @@ cudaDataType_t type_of(DType dtype) {
 }
 
 /// A matrix that is [rows, columns] in row-major memory, which to cuBLAS is column-major [columns, rows].
-LtHandle<cublasLtMatrixLayout_t> layout(const ProductShape& shape, std::int64_t rows, std::int64_t columns,
+LtHandle<cublasLtMatrixLayout_t> layout(const ProductShape& shape, DType dtype, std::int64_t rows, std::int64_t columns,
                                         std::int64_t ld, std::int64_t stride) {
   const auto& library = lt_library();
   cublasLtMatrixLayout_t made = nullptr;
-  check_lt(library.layout_create(&made, type_of(shape.dtype), static_cast<std::uint64_t>(columns),
+  check_lt(library.layout_create(&made, type_of(dtype), static_cast<std::uint64_t>(columns),
                                  static_cast<std::uint64_t>(rows), ld == 0 ? columns : ld),
            "describing a matrix");
   LtHandle<cublasLtMatrixLayout_t> handle(made);
@@ -122,6 +122,7 @@ std::string ProductShape::key() const {
   for (const auto number : {m, n, k, batch, stride_a, stride_b, stride_y, ld_a, ld_b, ld_y})
     text += ":" + std::to_string(number);
   text += ":" + std::string(troupe::name_of(dtype)) + (transpose_a ? ":ta" : "") + (transpose_b ? ":tb" : "");
+  if (result != dtype) text += ":to-" + std::string(troupe::name_of(result));
   text += std::string(tf32 ? ":tf32" : "") + (adds ? ":adds" : "") + ":e" + std::to_string(static_cast<int>(epilogue));
   return text;
 }
@@ -156,13 +157,13 @@ void Product::describe(const ProductShape& shape) {
   set(made, CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(made, CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(shape.epilogue));
-  if (has_bias_) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(shape.dtype)));
+  if (has_bias_) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(shape.result)));
   // Bits from one row of the mask to the next.
   if (has_mask_) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 8 * relu_mask_bytes(shape.n));
   const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
-  a_ = layout(shape, shape.transpose_b ? n : k, shape.transpose_b ? k : n, shape.ld_b, shape.stride_b);
-  b_ = layout(shape, shape.transpose_a ? k : m, shape.transpose_a ? m : k, shape.ld_a, shape.stride_a);
-  y_ = layout(shape, m, n, shape.ld_y, shape.stride_y);
+  a_ = layout(shape, shape.dtype, shape.transpose_b ? n : k, shape.transpose_b ? k : n, shape.ld_b, shape.stride_b);
+  b_ = layout(shape, shape.dtype, shape.transpose_a ? k : m, shape.transpose_a ? m : k, shape.ld_a, shape.stride_a);
+  y_ = layout(shape, shape.result, m, n, shape.ld_y, shape.stride_y);
 }
 
 void Product::choose_algorithm(const ProductShape& shape) {

@@ -20,19 +20,20 @@ constexpr int kRepetitions = 3;
 constexpr double kMultiplications = 2e9;
 constexpr std::int64_t kMostRuns = 10;
 
-std::size_t bytes_of(const ProductShape& shape, std::int64_t rows, std::int64_t columns, std::int64_t ld,
+std::size_t bytes_of(const ProductShape& shape, DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t ld,
                      std::int64_t stride) {
   const auto one = (rows - 1) * std::max(ld, columns) + columns;
-  return static_cast<std::size_t>((shape.batch - 1) * stride + one) * size_of(shape.dtype);
+  return static_cast<std::size_t>((shape.batch - 1) * stride + one) * size_of(dtype);
 }
 
 ProductTiming::Sizes sizes_of(const ProductShape& shape) {
   const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
   ProductTiming::Sizes sizes{};
-  sizes.a = bytes_of(shape, shape.transpose_a ? k : m, shape.transpose_a ? m : k, shape.ld_a, shape.stride_a);
-  sizes.b = bytes_of(shape, shape.transpose_b ? n : k, shape.transpose_b ? k : n, shape.ld_b, shape.stride_b);
-  sizes.bias = static_cast<std::size_t>(n) * size_of(shape.dtype);
-  sizes.y = bytes_of(shape, m, n, shape.ld_y, shape.stride_y);
+  const auto& [ta, tb] = std::tie(shape.transpose_a, shape.transpose_b);
+  sizes.a = bytes_of(shape, shape.dtype, ta ? k : m, ta ? m : k, shape.ld_a, shape.stride_a);
+  sizes.b = bytes_of(shape, shape.dtype, tb ? n : k, tb ? k : n, shape.ld_b, shape.stride_b);
+  sizes.bias = static_cast<std::size_t>(n) * size_of(shape.result);
+  sizes.y = bytes_of(shape, shape.result, m, n, shape.ld_y, shape.stride_y);
   sizes.workspace = Product::kMostWorkspace;
   sizes.mask = static_cast<std::size_t>(m * relu_mask_bytes(n));
   sizes.multiplications = static_cast<double>(m * shape.batch) * static_cast<double>(n) * static_cast<double>(k);

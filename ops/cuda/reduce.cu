@@ -16,20 +16,21 @@ struct StoreMean {
   __device__ void operator()(std::int64_t i, float sum) const { y[i] = sum / count; }
 };
 
-template <class Combine>
+template <class Combine, class T = float>
 std::unique_ptr<Kernel> make_reduction(const OpCall& call) {
   const auto plan = plan_of(call);
   return cuda_kernel(
       call,
       [plan](const Launch& where, Inputs in, Outputs out) {
-        reduce<Combine>(where, plan, LoadElement{plan.walks(), floats(in[0])}, StoreNumber{mutable_floats(out[0])});
+        reduce<Combine>(where, plan, LoadElement<T>{plan.walks(), data_of<T>(in[0])},
+                        StoreNumber{mutable_floats(out[0])});
       },
       plan.scratch_bytes());
 }
 
 /// The squared distance from the mean of the result.
 struct LoadSquare {
-  LoadElement element;
+  LoadElement<> element;
   const float* means;
   __device__ float operator()(std::int64_t result, std::int64_t term) const {
     const float distance = element(result, term) - means[result];
@@ -53,7 +54,8 @@ struct SpreadMean {
 }  // namespace
 
 std::unique_ptr<Kernel> make_reduce_sum(const OpCall& call) {
-  return make_reduction<Sum>(call);
+  return with_float_type(call.inputs[0].dtype,
+                         [&](auto element) { return make_reduction<Sum, decltype(element)>(call); });
 }
 std::unique_ptr<Kernel> make_reduce_max(const OpCall& call) {
   return make_reduction<Largest>(call);
@@ -64,13 +66,16 @@ std::unique_ptr<Kernel> make_reduce_min(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   const auto plan = plan_of(call);
-  return cuda_kernel(
-      call,
-      [plan](const Launch& where, Inputs in, Outputs out) {
-        reduce<Sum>(where, plan, LoadElement{plan.walks(), floats(in[0])},
-                    StoreMean{mutable_floats(out[0]), static_cast<float>(plan.sizes().terms)});
-      },
-      plan.scratch_bytes());
+  return with_float_type(call.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    return cuda_kernel(
+        call,
+        [plan](const Launch& where, Inputs in, Outputs out) {
+          reduce<Sum>(where, plan, LoadElement<T>{plan.walks(), data_of<T>(in[0])},
+                      StoreMean{mutable_floats(out[0]), static_cast<float>(plan.sizes().terms)});
+        },
+        plan.scratch_bytes());
+  });
 }
 
 // The means are kept behind what the reductions use.
@@ -82,7 +87,7 @@ std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
       [plan](const Launch& where, Inputs in, Outputs out) {
         auto* means = reinterpret_cast<float*>(where.scratch + plan.scratch_bytes());
         const auto count = static_cast<float>(plan.sizes().terms);
-        const LoadElement element{plan.walks(), floats(in[0])};
+        const LoadElement<> element{plan.walks(), floats(in[0])};
         reduce<Sum>(where, plan, element, StoreMean{means, count});
         reduce<Sum>(where, plan, LoadSquare{element, means}, StoreMean{mutable_floats(out[0]), count});
       },
@@ -94,7 +99,7 @@ std::unique_ptr<Kernel> make_batch_mean(const OpCall& call) {
   return cuda_kernel(
       call,
       [plan](const Launch& where, Inputs in, Outputs out) {
-        reduce<Sum>(where, plan, LoadElement{plan.walks(), floats(in[0])},
+        reduce<Sum>(where, plan, LoadElement<>{plan.walks(), floats(in[0])},
                     StoreBatchMean{batch_info_of(in[1]), mutable_floats(out[0])});
       },
       plan.scratch_bytes());

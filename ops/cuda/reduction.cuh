@@ -78,11 +78,12 @@ void reduce(const Launch& where, const ReductionPlan& plan, const Load& load, co
 }
 
 /// An element of the reduced array.
+template <class T = float>
 struct LoadElement {
   ReductionWalks walks;
-  const float* x;
+  const T* x;
   __device__ float operator()(std::int64_t result, std::int64_t term) const {
-    return x[walks.results.find(result) + walks.terms.find(term)];
+    return load(x, walks.results.find(result) + walks.terms.find(term));
   }
 };
 

@@ -1,5 +1,6 @@
 #include "troupe/ops/cuda/column_sums.cuh"
 #include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/elements.cuh"
 #include "troupe/ops/cuda/kernels.hpp"
 
 namespace troupe::cuda {
@@ -8,15 +9,16 @@ namespace {
 
 /// Stores the gradient of every element while the columns are added up. What is loaded is not stored to, so that loads
 /// need not wait for stores.
+template <class T>
 struct ReluGradTerms {
-  const float* dy;
-  const float* y;
-  float* dx;
+  const T* dy;
+  const T* y;
+  T* dx;
   std::int64_t columns;
   __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[1]) const {
     const auto i = row * columns + column;
-    numbers[0] = __ldg(y + i) > 0.0F ? __ldg(dy + i) : 0.0F;
-    dx[i] = numbers[0];
+    numbers[0] = load_constant(y, i) > 0.0F ? load_constant(dy, i) : 0.0F;
+    store(dx, i, numbers[0]);
   }
 };
 
@@ -25,13 +27,16 @@ struct ReluGradTerms {
 std::unique_ptr<Kernel> make_relu_grad_bias(const OpCall& call) {
   const auto columns = call.outputs[1].shape[0];
   const ColumnSums<> sums(call.inputs[0].shape.elements() / columns, columns);
-  return cuda_kernel(
-      call,
-      [sums, columns](const Launch& where, Inputs in, Outputs out) {
-        sums.run(where, where.scratch, ReluGradTerms{floats(in[0]), floats(in[1]), mutable_floats(out[0]), columns},
-                 StoreColumn<>{mutable_floats(out[1]), columns});
-      },
-      sums.scratch_bytes());
+  return with_float_type(call.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    return cuda_kernel(
+        call,
+        [sums, columns](const Launch& where, Inputs in, Outputs out) {
+          const ReluGradTerms<T> terms{data_of<T>(in[0]), data_of<T>(in[1]), mutable_data_of<T>(out[0]), columns};
+          sums.run(where, where.scratch, terms, StoreColumn<>{mutable_floats(out[1]), columns});
+        },
+        sums.scratch_bytes());
+  });
 }
 
 }  // namespace troupe::cuda

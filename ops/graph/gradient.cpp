@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/elementwise.hpp"
 
@@ -34,10 +35,10 @@ class Backward {
   Value of(Value value) {
     auto gradient = gradients_[value.id()];
     if (gradient.valid()) return gradient;
-    if (!value.shape().has_batch()) return builder_.constant(Tensor(value.shape(), DType::float32));
+    if (!value.shape().has_batch()) return builder_.constant(Tensor(value.shape(), value.dtype()));
     // A constant has no symbolic size, but can be stretched to one.
     const std::vector<std::int64_t> ones(value.shape().rank(), 1);
-    return builder_.apply_one(kBroadcastTo, {builder_.constant(Tensor(Shape(ones), DType::float32)), value});
+    return builder_.apply_one(kBroadcastTo, {builder_.constant(Tensor(Shape(ones), value.dtype())), value});
   }
 
  private:
@@ -59,7 +60,9 @@ class Backward {
       if (dxs[i].valid() && depends_[node.inputs[i]]) accumulate(node.inputs[i], dxs[i]);
   }
 
+  // Sums over the batch give float32 gradients of 16-bit values, too.
   void accumulate(ValueId value, Value gradient) {
+    gradient = cast_to(gradient, builder_.graph().info(value).dtype);
     auto& sum = gradients_[value];
     sum = sum.valid() ? add(sum, gradient) : gradient;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
@@ -12,6 +13,16 @@ std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) {
 
 void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory) {
   backend_of(type).kernels().add(op, std::move(factory));
+}
+
+KernelFactory refusing_16_bits(KernelFactory factory, const char* devices) {
+  return [factory = std::move(factory), devices](const OpCall& call) {
+    for (const auto* operands : {&call.inputs, &call.outputs})
+      for (const auto& info : *operands)
+        if (is_16_bit(info.dtype))
+          throw Error(call.op->name, "has no kernel of " + std::string(name_of(info.dtype)) + " on " + devices);
+    return factory(call);
+  };
 }
 
 OpCall with_rows(const OpCall& call, std::int64_t rows) {

@@ -56,6 +56,10 @@ std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
 /// the op has one there, or if there are no such devices. Thread-safe.
 void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory);
 
+/// The factory, for calls without 16-bit floats: it throws Error if an operand is one, which a kernel would read as
+/// something else. `devices` is what the error calls the devices.
+KernelFactory refusing_16_bits(KernelFactory factory, const char* devices);
+
 /// True if the call has nothing to compute because a tensor has no elements, so that no kernel must be made for it. See
 /// OpDef::accepts_empty.
 bool has_empty_tensor(const OpCall& call);

@@ -22,6 +22,10 @@ void OpInputs::expect_dtype(std::size_t i, DType dtype) const {
   if (infos[i].dtype != dtype) refuse("input " + std::to_string(i) + " must be " + std::string(name_of(dtype)));
 }
 
+void OpInputs::expect_float(std::size_t i) const {
+  if (!is_float(infos[i].dtype)) refuse("input " + std::to_string(i) + " must be float32, float16 or bfloat16");
+}
+
 void OpInputs::expect_info(std::size_t i, const TensorInfo& info, std::string_view what) const {
   if (!(infos[i] == info)) refuse(std::string(what) + " must be " + to_string(info));
 }
@@ -37,12 +41,13 @@ void OpInputs::expect_rank(std::size_t i, std::size_t rank) const {
 
 std::vector<TensorInfo> infer_like_input(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_float(0);
   return {inputs[0]};
 }
 
 std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
+  inputs.expect_float(0);
   if (!(inputs[0] == inputs[1])) inputs.refuse("both inputs must have the same shape and dtype");
   return {inputs[0]};
 }

@@ -43,6 +43,8 @@ struct OpInputs {
   void expect_count(std::size_t least, std::size_t most) const;
   /// Refuses unless input i has the dtype.
   void expect_dtype(std::size_t i, DType dtype) const;
+  /// Refuses unless input i is float32 or a 16-bit float.
+  void expect_float(std::size_t i) const;
   /// Refuses unless input i has the rank.
   void expect_rank(std::size_t i, std::size_t rank) const;
   /// Refuses unless input i, which is called `what`, has exactly this shape and dtype.
@@ -51,9 +53,9 @@ struct OpInputs {
   void expect_batch_info(std::size_t i) const;
 };
 
-/// Shape rule of ops with one float32 input and an output like it.
+/// Shape rule of ops with one input, of any float, and an output like it.
 std::vector<TensorInfo> infer_like_input(const OpInputs& inputs);
-/// Shape rule of ops with two inputs of one shape and dtype and an output like them.
+/// Shape rule of ops with two inputs of one shape and one dtype, any float, and an output like them.
 std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs);
 
 /// The axis that the attribute `axis` names. Refuses one that input `i` does not

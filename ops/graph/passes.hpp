@@ -37,9 +37,17 @@ Graph fuse_relu_products(const Graph& graph);
 /// Element-wise ops on values of one shape become one op, where nothing else reads the values between them.
 Graph fuse_elementwise(const Graph& graph);
 
-/// The last four, for a whole graph on a device for which every kernel has a price of its own. The results keep their
-/// bits, but where a GPU's library sums the gradients of biases in an order of its own.
-Graph optimize_for_device(const Graph& graph);
+/// A whole training graph in which a 16-bit dtype lies between products, with casts where it meets float32. Products,
+/// convolutions and their gradients take 16-bit factors; element-wise ops, pools and the like take 16 bits if all that
+/// they read of the batch has them. Everything else stays float32, as do parameters, which are cast once, what is
+/// summed over the batch, such as their gradients, and the outputs of the graph.
+Graph compute_in(const Graph& graph, DType dtype);
+
+/// merge_updates, fuse_backward_epilogues, fuse_relu_products and fuse_elementwise, for a whole graph on a device for
+/// which every kernel has a price of its own. The results keep their bits, but where a GPU's library sums the gradients
+/// of biases in an order of its own; with a 16-bit `compute` dtype compute_in comes before, and values that fused ops
+/// keep for themselves are not rounded.
+Graph optimize_for_device(const Graph& graph, DType compute = DType::float32);
 
 /// The same nodes and no outputs.
 Graph without_outputs(const Graph& graph);

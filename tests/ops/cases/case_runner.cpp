@@ -5,7 +5,9 @@
 #include <cstring>
 #include <random>
 
+#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/half.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/program.hpp"
@@ -65,6 +67,15 @@ Array draw(const CaseInput& input, std::int64_t rows, Random& random) {
   return array;
 }
 
+/// Rounds numbers to those of a 16-bit float, if it is one.
+void round_to(DType dtype, Array& array) {
+  for (auto& x : array.data) {
+    const auto number = static_cast<float>(x);
+    if (dtype == DType::bfloat16) x = static_cast<float>(BFloat16(number));
+    if (dtype == DType::float16) x = static_cast<float>(Float16(number));
+  }
+}
+
 /// Overwrites a tensor on any device.
 void overwrite(const Tensor& tensor, const Tensor& elements) {
   const auto stream = backend_of(tensor.device()).make_stream(tensor.device());
@@ -95,19 +106,24 @@ std::vector<Tensor> results(const Graph& graph, const Program& program, const st
 
 }  // namespace
 
-Arrays draw_inputs(const OpCase& op_case, std::int64_t rows) {
+Arrays draw_inputs(const OpCase& op_case, std::int64_t rows, DType compute) {
   Random random(static_cast<std::uint64_t>(rows) + 1);
   Arrays inputs;
-  for (const auto& input : op_case.inputs) inputs.push_back(draw(input, rows, random));
+  for (const auto& input : op_case.inputs) {
+    inputs.push_back(draw(input, rows, random));
+    if (input.dtype() == DType::float32) round_to(compute, inputs.back());
+  }
   return inputs;
 }
 
-Array draw_weights(const Sizes& sizes) {
+Array draw_weights(const Sizes& sizes, DType compute) {
   Random random(4711);
-  return draw({Shape(sizes)}, 0, random);
+  auto weights = draw({Shape(sizes)}, 0, random);
+  round_to(compute, weights);
+  return weights;
 }
 
-Graph case_graph(const OpCase& op_case) {
+Graph case_graph(const OpCase& op_case, DType compute) {
   GraphBuilder builder;
   Values inputs;
   for (std::size_t i = 0; i < op_case.inputs.size(); ++i) {
@@ -116,14 +132,18 @@ Graph case_graph(const OpCase& op_case) {
     inputs.push_back(input.is_parameter ? builder.state(name, input.shape, Initializer::zeros())
                                         : builder.input(name, input.shape, input.dtype()));
   }
+  if (is_16_bit(compute))
+    for (auto& input : inputs)
+      if (input.dtype() == DType::float32) input = cast(input, compute);
   const auto ys = op_case.build(inputs);
-  for (std::size_t i = 0; i < ys.size(); ++i) builder.output("y" + std::to_string(i), ys[i]);
+  for (std::size_t i = 0; i < ys.size(); ++i)
+    builder.output("y" + std::to_string(i), is_16_bit(ys[i].dtype()) ? cast(ys[i], DType::float32) : ys[i]);
   const auto graph = std::move(builder).build();
   return op_case.pass != nullptr ? op_case.pass(graph) : graph;
 }
 
-Graph case_gradient_graph(const OpCase& op_case) {
-  GraphBuilder builder(case_graph(op_case));
+Graph case_gradient_graph(const OpCase& op_case, DType compute) {
+  GraphBuilder builder(case_graph(op_case, compute));
   const auto sources = builder.graph().sources(kInput);
   const auto y = builder.value(builder.graph().output("y0"));
   std::vector<std::int64_t> axes;

@@ -5,16 +5,18 @@
 
 namespace troupe::ops_test {
 
-/// The inputs of a case, the same ones every time. Every number is one that its dtype can hold.
-Arrays draw_inputs(const OpCase& op_case, std::int64_t rows);
+/// The inputs of a case, the same ones every time. Every number is one that its dtype can hold, or `compute` in the
+/// place of float32.
+Arrays draw_inputs(const OpCase& op_case, std::int64_t rows, DType compute = DType::float32);
 /// Weights for the elements of the differentiated result: their weighted sum is the loss.
-Array draw_weights(const Sizes& sizes);
+Array draw_weights(const Sizes& sizes, DType compute = DType::float32);
 
-/// The graph of a case: inputs `x0`, `x1`, ..., results `y0`, `y1`, ..., after its pass.
-Graph case_graph(const OpCase& op_case);
+/// The graph of a case: inputs `x0`, `x1`, ..., results `y0`, `y1`, ..., after its pass. The op gets float32 inputs cast
+/// to `compute`, and its results are cast back. Throws Error if it does not take that.
+Graph case_graph(const OpCase& op_case, DType compute = DType::float32);
 /// As above with an input `dy`, and the gradients of the sum of y0 * dy as results `dx0`, `dx1`, ... of the inputs that
 /// get one.
-Graph case_gradient_graph(const OpCase& op_case);
+Graph case_gradient_graph(const OpCase& op_case, DType compute = DType::float32);
 
 bool same_bits(const Tensor& a, const Tensor& b);
 

@@ -1,5 +1,7 @@
 #include "troupe/tests/ops/cases/check_case.hpp"
 
+#include <algorithm>
+
 #include "troupe/tests/catch.hpp"
 
 namespace troupe::ops_test {
@@ -8,6 +10,12 @@ namespace {
 
 // What lies in between was rounded to float32 several times.
 constexpr double kGradientTolerance = 1e-5;
+
+/// What results may differ if every op rounds its own once, and `roundings` follow each other.
+double tolerance_of(DType compute, double of_float32, double roundings) {
+  if (!is_16_bit(compute)) return of_float32;
+  return std::max(of_float32, roundings * (compute == DType::bfloat16 ? 0x1p-9 : 0x1p-12));
+}
 
 void check_close(const Arrays& got, const Arrays& want, double tolerance) {
   REQUIRE(got.size() == want.size());
@@ -29,18 +37,18 @@ Arrays wanted_gradients(const OpCase& op_case, const Arrays& inputs, const Array
 
 }  // namespace
 
-void check_forward(const OpCase& op_case, std::int64_t rows, Device device) {
-  const auto inputs = draw_inputs(op_case, rows);
-  const auto result = run_case(case_graph(op_case), "y", inputs, {}, rows, device);
-  check_close(result.outputs(), op_case.reference.forward(inputs), op_case.tolerance);
+void check_forward(const OpCase& op_case, std::int64_t rows, Device device, DType compute) {
+  const auto inputs = draw_inputs(op_case, rows, compute);
+  const auto result = run_case(case_graph(op_case, compute), "y", inputs, {}, rows, device);
+  check_close(result.outputs(), op_case.reference.forward(inputs), tolerance_of(compute, op_case.tolerance, 2.0));
   CHECK(result.repeats);
 }
 
-void check_gradient(const OpCase& op_case, std::int64_t rows, Device device) {
-  const auto inputs = draw_inputs(op_case, rows);
-  const auto dy = draw_weights(op_case.reference.forward(inputs)[0].sizes);
-  const auto result = run_case(case_gradient_graph(op_case), "dx", inputs, dy, rows, device);
-  check_close(result.outputs(), wanted_gradients(op_case, inputs, dy), kGradientTolerance);
+void check_gradient(const OpCase& op_case, std::int64_t rows, Device device, DType compute) {
+  const auto inputs = draw_inputs(op_case, rows, compute);
+  const auto dy = draw_weights(op_case.reference.forward(inputs)[0].sizes, compute);
+  const auto result = run_case(case_gradient_graph(op_case, compute), "dx", inputs, dy, rows, device);
+  check_close(result.outputs(), wanted_gradients(op_case, inputs, dy), tolerance_of(compute, kGradientTolerance, 6.0));
   CHECK(result.repeats);
 }
 

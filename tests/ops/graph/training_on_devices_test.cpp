@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <map>
 
 #include "troupe/ops/conv2d.hpp"
@@ -16,6 +18,7 @@
 #include "troupe/ops/reshape.hpp"
 #include "troupe/ops/softmax.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 
@@ -87,6 +90,8 @@ class Training {
     return program_.output("finite").copy_to_host().item<float>();
   }
 
+  float loss() const { return program_.output("loss").copy_to_host().item<float>(); }
+
   std::vector<Tensor> stored() const {
     std::vector<Tensor> tensors;
     for (const auto& [name, tensor] : store_) tensors.push_back(tensor.to(Device{}));
@@ -117,6 +122,49 @@ TEST_CASE("training on a device of memory apart keeps the CPU's bits, also over 
         CHECK(std::ranges::equal(on_device.stored(), on_cpu.stored(), same_bits));
       }
     }
+}
+
+namespace {
+
+/// Losses of steps on one batch, from which a model can learn it by heart.
+std::vector<float> losses_of(Training& training) {
+  constexpr int kSteps = 40;
+  std::vector<float> losses;
+  for (int step = 0; step < kSteps; ++step) {
+    CHECK(training.step(1, kRows) == 1.0F);
+    losses.push_back(training.loss());
+  }
+  return losses;
+}
+
+/// Whether some numbers have more bits than a 16-bit float has.
+bool use_all_bits(const std::vector<Tensor>& tensors) {
+  return std::ranges::all_of(tensors, [](const Tensor& tensor) {
+    return tensor.dtype() == DType::float32 && std::ranges::any_of(tensor.data<float>(), [](float number) {
+             return (std::bit_cast<std::uint32_t>(number) & 0xfffU) != 0;
+           });
+  });
+}
+
+}  // namespace
+
+TEST_CASE("training in 16 bits on a GPU keeps near the losses of float32, and its parameters are float32", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  for (const Model model : {mlp, cnn}) {
+    const auto graph = training_graph(model, Sgd{.lr = 0.1, .momentum = 0.9});
+    Training in_float32(optimize_for_device(graph), *device);
+    const auto want = losses_of(in_float32);
+    CHECK(want.back() < 0.1F * want.front());
+    for (const auto& [dtype, tolerance] : {std::pair{DType::bfloat16, 0.02F}, {DType::float16, 0.004F}}) {
+      Training training(optimize_for_device(graph, dtype), *device);
+      const auto got = losses_of(training);
+      INFO(name_of(dtype));
+      CHECK(got != want);
+      for (std::size_t i = 0; i < want.size(); ++i) CHECK(std::abs(got[i] - want[i]) < tolerance);
+      CHECK(use_all_bits(training.stored()));
+    }
+  }
 }
 
 }  // namespace troupe::ops_test

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/kernel.hpp"
+#include "troupe/tests/gpu.hpp"
+#include "troupe/tests/ops/cases/check_case.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+using Names = std::set<std::string_view>;
+
+/// The ops that compute in 16-bit floats on GPUs.
+const Names kOps{"add",
+                 "add_n",
+                 "sub",
+                 "mul",
+                 "div",
+                 "scale",
+                 "relu",
+                 "relu_grad",
+                 "relu_grad_bias",
+                 "fused_elementwise",
+                 "exp",
+                 "log",
+                 "sqrt",
+                 "rsqrt",
+                 "abs",
+                 "abs_grad",
+                 "pow",
+                 "clip",
+                 "clip_grad",
+                 "tanh",
+                 "tanh_grad",
+                 "sigmoid",
+                 "sigmoid_grad",
+                 "gelu",
+                 "gelu_grad",
+                 "silu",
+                 "silu_grad",
+                 "softplus",
+                 "matmul",
+                 "outer_sum",
+                 "conv2d",
+                 "conv2d_grad_data",
+                 "conv2d_grad_weights",
+                 "max_pool",
+                 "max_pool_grad",
+                 "average_pool",
+                 "average_pool_grad",
+                 "dropout",
+                 "reduce_sum",
+                 "reduce_mean",
+                 "reshape",
+                 "view_at",
+                 "transpose",
+                 "slice",
+                 "concat",
+                 "cast",
+                 "broadcast_to"};
+
+/// The ops of a graph that read or write 16-bit floats.
+Names ops_in_16_bits(const Graph& graph) {
+  const auto is_narrow = [&](ValueId value) { return is_16_bit(graph.info(value).dtype); };
+  Names found;
+  for (const auto& node : graph.nodes())
+    if (std::ranges::any_of(node.inputs, is_narrow) || std::ranges::any_of(node.outputs, is_narrow))
+      found.insert(node.op->name);
+  return found;
+}
+
+/// Those of a graph, if all of them are among kOps and one is not only a cast; of a graph that cannot be made, nothing.
+template <class Make>
+std::optional<Names> computed_ops(Make make) {
+  try {
+    const auto found = ops_in_16_bits(make());
+    const bool all = std::ranges::includes(kOps, found);
+    return all && found.size() > 1 ? std::optional(found) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+class CasesIn16Bits {
+ public:
+  CasesIn16Bits(Device device, DType dtype) : device_(device), dtype_(dtype) {}
+
+  void check(const OpCase& op_case) {
+    if (const auto ops = computed_ops([&] { return case_graph(op_case, dtype_); })) {
+      note(*ops);
+      for (const auto rows : op_case.rows()) {
+        INFO(op_case.name << ", " << rows << " rows, " << name_of(dtype_));
+        CHECK_NOTHROW(check_forward(op_case, rows, device_, dtype_));
+      }
+    }
+    if (!has_gradient(op_case)) return;
+    if (const auto ops = computed_ops([&] { return case_gradient_graph(op_case, dtype_); })) {
+      note(*ops);
+      for (const auto rows : op_case.gradient_rows()) {
+        INFO("gradient of " << op_case.name << ", " << rows << " rows, " << name_of(dtype_));
+        CHECK_NOTHROW(check_gradient(op_case, rows, device_, dtype_));
+      }
+    }
+  }
+
+  const Names& covered() const { return covered_; }
+
+ private:
+  void note(const Names& ops) { covered_.insert(ops.begin(), ops.end()); }
+
+  Device device_;
+  DType dtype_;
+  Names covered_;
+};
+
+}  // namespace
+
+TEST_CASE("ops compute in 16-bit floats on a GPU what their references do", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  for (const auto dtype : {DType::bfloat16, DType::float16}) {
+    CasesIn16Bits cases(*device, dtype);
+    for (const auto& op_case : op_cases()) cases.check(op_case);
+    for (const auto& op : kOps) {
+      INFO(op);
+      CHECK(cases.covered().contains(op));
+    }
+  }
+}
+
+TEST_CASE("an op without a kernel of 16-bit floats is refused by name when its kernel is made", "[kernel]") {
+  const TensorInfo numbers{Shape{4}, DType::bfloat16};
+  const auto error_on = [&](const OpDef& op, std::vector<TensorInfo> inputs, Device device) {
+    try {
+      (void)make_kernel({&op, {}, std::move(inputs), {numbers}}, device);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(error_on(kAdd, {numbers, numbers}, Device{}) == "[add] has no kernel of bfloat16 on CPUs");
+  CHECK(error_on(kRelu, {{Shape{4}, DType::float32}}, Device{}) == "[relu] has no kernel of bfloat16 on CPUs");
+  CHECK(error_on(kAddN, {numbers, numbers}, Device{}).empty());
+  if (device_count(DeviceType::cuda) == 0) return;
+  const Device gpu{DeviceType::cuda, 0};
+  CHECK(error_on(kCheckFinite, {numbers}, gpu) == "[check_finite] has no kernel of bfloat16 on GPUs");
+  CHECK(error_on(kAdd, {numbers, numbers}, gpu).empty());
+}
+
+}  // namespace troupe::ops_test
