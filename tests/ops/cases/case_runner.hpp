@@ -11,8 +11,8 @@ Arrays draw_inputs(const OpCase& op_case, std::int64_t rows, DType compute = DTy
 /// Weights for the elements of the differentiated result: their weighted sum is the loss.
 Array draw_weights(const Sizes& sizes, DType compute = DType::float32);
 
-/// The graph of a case: inputs `x0`, `x1`, ..., results `y0`, `y1`, ..., after its pass. The op gets float32 inputs cast
-/// to `compute`, and its results are cast back. Throws Error if it does not take that.
+/// The graph of a case: inputs `x0`, `x1`, ..., results `y0`, `y1`, ..., after its pass. The op gets float32 inputs
+/// cast to `compute`, and its results are cast back. Throws Error if it does not take that.
 Graph case_graph(const OpCase& op_case, DType compute = DType::float32);
 /// As above with an input `dy`, and the gradients of the sum of y0 * dy as results `dx0`, `dx1`, ... of the inputs that
 /// get one.

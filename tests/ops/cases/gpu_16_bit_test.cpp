@@ -84,6 +84,12 @@ std::optional<Names> computed_ops(Make make) {
   }
 }
 
+/// The numbers of rows in float32 are tried with more.
+std::vector<std::int64_t> last_two(std::vector<std::int64_t> rows) {
+  if (rows.size() > 2) rows.erase(rows.begin(), rows.end() - 2);
+  return rows;
+}
+
 class CasesIn16Bits {
  public:
   CasesIn16Bits(Device device, DType dtype) : device_(device), dtype_(dtype) {}
@@ -91,7 +97,7 @@ class CasesIn16Bits {
   void check(const OpCase& op_case) {
     if (const auto ops = computed_ops([&] { return case_graph(op_case, dtype_); })) {
       note(*ops);
-      for (const auto rows : op_case.rows()) {
+      for (const auto rows : last_two(op_case.rows())) {
         INFO(op_case.name << ", " << rows << " rows, " << name_of(dtype_));
         CHECK_NOTHROW(check_forward(op_case, rows, device_, dtype_));
       }
@@ -99,7 +105,7 @@ class CasesIn16Bits {
     if (!has_gradient(op_case)) return;
     if (const auto ops = computed_ops([&] { return case_gradient_graph(op_case, dtype_); })) {
       note(*ops);
-      for (const auto rows : op_case.gradient_rows()) {
+      for (const auto rows : last_two(op_case.gradient_rows())) {
         INFO("gradient of " << op_case.name << ", " << rows << " rows, " << name_of(dtype_));
         CHECK_NOTHROW(check_gradient(op_case, rows, device_, dtype_));
       }

@@ -54,6 +54,8 @@ struct OpCase {
   bool smooth = true;
   /// The gradient of the reference is by differences, which take long for many rows.
   bool by_differences = false;
+  /// The tolerance in 16-bit floats, in halves of the last place of 1: every op inside the case rounds its result.
+  double roundings = 2.0;
 
   /// Rows of the batch to try: one number if the shapes do not name the batch.
   std::vector<std::int64_t> rows() const;

@@ -66,6 +66,8 @@ void add_sum_cases(std::vector<OpCase>& cases) {
     cases.push_back(forward_case(
         "add_n of " + std::to_string(count) + " float32", std::vector<CaseInput>(count, {{kBatch, 3}}),
         [](const Values& x) { return Values{add_n(x)}; }, sum));
+  // Every addition rounds.
+  for (auto& sums : cases) sums.roundings = 2.0 + 0.25 * static_cast<double>(sums.inputs.size());
   cases.push_back(exact_sum_case(3, Draw::labels, DType::int32));
   cases.push_back(exact_sum_case(3, Draw::wide_labels, DType::int64));
   for (const std::size_t count : {3, 70})

@@ -62,6 +62,7 @@ std::vector<OpCase> math_cases() {
               return Values{op(factor > 1.0 ? x[0].builder().apply_one(kScale, {x[0]}, {{"factor", factor}}) : x[0])};
             },
             each(unary.reference, factor)));
+        cases.back().roundings *= factor;
       }
   return cases;
 }

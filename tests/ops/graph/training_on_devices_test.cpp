@@ -70,7 +70,7 @@ class Training {
     for (auto id : graph.sources(kParameter)) {
       const auto& node = graph.producer(id);
       const Tensor initial(graph.info(id).shape, DType::float32);
-      node.initializer.fill(initial, 5, static_cast<std::uint64_t>(id));
+      node.initializer.fill(initial, 5, store_.size());
       program_.bind(node.name, store_[node.name] = initial.to(device));
     }
   }

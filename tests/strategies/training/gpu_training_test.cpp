@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <initializer_list>
 
+#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -70,6 +71,15 @@ void check_close(const Outcome& got, const Outcome& want) {
   CHECK(got.accuracy == Approx(want.accuracy).margin(0.03));
 }
 
+/// While it lives, plans and kernels that are made compute so.
+class WithPrecision {
+ public:
+  explicit WithPrecision(MatmulPrecision precision) { set_matmul_precision(precision); }
+  ~WithPrecision() { set_matmul_precision(MatmulPrecision::float32); }
+  WithPrecision(const WithPrecision&) = delete;
+  WithPrecision& operator=(const WithPrecision&) = delete;
+};
+
 /// While it lives, segments that are made do not capture their work.
 class WithoutCapture {
  public:
@@ -80,6 +90,26 @@ class WithoutCapture {
 };
 
 }  // namespace
+
+TEST_CASE("training on a GPU in 16 bits has nearly the losses of float32, in every grain and by replicas", "[.gpu]") {
+  const auto device = gpu();
+  if (!device) return;
+  for (const auto& model : {kMlp, kCnn}) {
+    const auto in_float32 = train(OneDevice(*device), model);
+    const WithPrecision narrow(MatmulPrecision::bfloat16);
+    const auto got = train(OneDevice(*device), model);
+    CHECK(got.losses != in_float32.losses);
+    for (std::size_t i = 0; i < got.losses.size(); ++i)
+      CHECK(got.losses[i] == Approx(in_float32.losses[i]).epsilon(0.02).margin(0.01));
+    CHECK(got.accuracy == Approx(in_float32.accuracy).margin(0.05));
+    CHECK(train(OneDevice(*device), model, Grain::per_op) == got);
+    const auto replicated = train(Mirrored({*device, *device}), model);
+    for (std::size_t i = 0; i < got.losses.size(); ++i)
+      CHECK(replicated.losses[i] == Approx(got.losses[i]).epsilon(0.02).margin(0.01));
+    // Cores compute in float32 whatever is said.
+    CHECK(train(OneDevice(), model).losses[0] == Approx(in_float32.losses[0]).epsilon(1e-5));
+  }
+}
 
 TEST_CASE("training on a GPU has the CPU's losses, and the same bits in every grain, captured or not", "[.gpu]") {
   const auto device = gpu();
