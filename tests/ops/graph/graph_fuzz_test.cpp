@@ -8,6 +8,7 @@
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"
 #include "troupe/tests/ops/graph/random_graph.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
@@ -92,7 +93,42 @@ void check_graph(std::uint64_t seed) {
   CHECK(std::ranges::equal(optimized.tensors, result.tensors, same_bits));
 }
 
+/// The results of a graph on a GPU in 16 bits against those in float32. Where a pool chooses another element, a
+/// gradient goes elsewhere: gradients are only finite. Returns whether some values are 16-bit.
+bool check_in_16_bits(std::uint64_t seed, Device device, DType dtype) {
+  const RandomGraph random(seed);
+  const auto plain = random.graph();
+  const auto graph = with_gradients(random, optimize_forward(plain));
+  const auto narrow = optimize_for_device(graph, dtype);
+  INFO(to_text(narrow));
+  const auto result = run(random, narrow, device);
+  CHECK(result.repeats);
+  const auto want = run(random, graph, device).outputs(), got = result.outputs();
+  REQUIRE(got.size() == want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    INFO("output " << graph.outputs()[i].name << " in " << name_of(dtype));
+    if (i < plain.outputs().size())
+      CHECK(distance(got[i], want[i]) <= (dtype == DType::bfloat16 ? 0x1p-5 : 0x1p-8));
+    else
+      CHECK(std::isfinite(distance(got[i], want[i])));
+  }
+  return std::ranges::any_of(narrow.values(), [](const ValueDef& value) { return is_16_bit(value.info.dtype); });
+}
+
 }  // namespace
+
+TEST_CASE("random graphs run in 16 bits on a GPU, near float32", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto first = from_environment("TROUPE_FUZZ_SEED", 1);
+  const auto count = from_environment("TROUPE_FUZZ_GRAPHS", 60);
+  std::uint64_t narrowed = 0;
+  for (auto seed = first; seed < first + count; ++seed) {
+    INFO("seed " << seed << ": TROUPE_FUZZ_SEED=" << seed << " TROUPE_FUZZ_GRAPHS=1");
+    if (check_in_16_bits(seed, *device, seed % 2 == 0 ? DType::bfloat16 : DType::float16)) ++narrowed;
+  }
+  if (count > 1) CHECK(narrowed > count / 4);
+}
 
 TEST_CASE("random graphs compute what a plain interpreter does, and its finite differences", "[fuzz]") {
   const auto first = from_environment("TROUPE_FUZZ_SEED", 1);
