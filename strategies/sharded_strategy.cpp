@@ -8,6 +8,7 @@
 #include "troupe/actors/shard/batch_dispatcher.hpp"
 #include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/strategies/training/split_training.hpp"
@@ -214,7 +215,9 @@ WorkerOutputs ShardedStrategy::add_worker(Plan& plan, const PlanRequest& request
       options.parameters[split.groups[g].parameters[i].name] = view;
     }
   }
-  const auto outputs = lower(plan, is_host(place.device) ? split.worker : optimize_for_device(split.worker), options);
+  const auto outputs = lower(
+      plan, is_host(place.device) ? split.worker : optimize_for_device(split.worker, dtype_of(matmul_precision())),
+      options);
   add_sink(plan, request, outputs, batch_info, worker);
   for (std::size_t g = 0; g < split.groups.size(); ++g) made.gradients.push_back(outputs.at(names::gradients_of(g)));
   for (const auto& of : split.looked_up)
