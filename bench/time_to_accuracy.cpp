@@ -47,7 +47,7 @@ ConsistencyRule rule_named(const std::string& name, int workers) {
 }
 
 std::unique_ptr<Strategy> strategy_named(const std::string& name, const Setting& setting, const Runtime& runtime,
-                                         const Cluster* cluster) {
+                                         Cluster* cluster) {
   if (name == "mirrored" && cluster != nullptr)
     return std::make_unique<MultiWorkerMirrored>(*cluster, std::vector{runtime.devices()[0]});
   if (name == "mirrored") return std::make_unique<Mirrored>(runtime.devices());

@@ -1,27 +1,80 @@
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 
+#include <chrono>
+#include <numeric>
+#include <string>
+
+#include "troupe/ops/core/error.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 
 namespace troupe {
 
 namespace {
 
-std::vector<Place> places_in(const Cluster& cluster, const std::vector<Device>& devices) {
+/// For the other processes to make their strategy.
+constexpr std::chrono::milliseconds kLimit{60'000};
+
+/// Null if there are no others.
+std::shared_ptr<Communicator> meet(Cluster& cluster) {
+  if (cluster.size() == 1) return nullptr;
+  std::vector<int> all(static_cast<std::size_t>(cluster.size()));
+  std::iota(all.begin(), all.end(), 0);
+  const auto name = "devices " + std::to_string(cluster.next_generation());
+  return cluster.communicator(name, all)[static_cast<std::size_t>(cluster.rank())];
+}
+
+/// The numbers of all processes, one after the other.
+std::vector<std::int64_t> gather(Communicator& processes, const std::vector<std::int64_t>& own) {
+  const auto count = static_cast<std::int64_t>(own.size());
+  const Tensor all(Shape{processes.size() * count}, DType::int64);
+  processes.all_gather(Tensor::from<std::int64_t>({count}, own), all)->wait(kLimit);
+  const auto numbers = all.data<std::int64_t>();
+  return {numbers.begin(), numbers.end()};
+}
+
+void expect_as_many(Communicator& processes, std::size_t replicas) {
+  const auto counts = gather(processes, {static_cast<std::int64_t>(replicas)});
+  for (std::size_t process = 0; process < counts.size(); ++process)
+    if (counts[process] != counts[0])
+      throw Error("multi_worker_mirrored", "every process needs as many replicas as the others, but process 0 has " +
+                                               std::to_string(counts[0]) + " and process " + std::to_string(process) +
+                                               " has " + std::to_string(counts[process]));
+}
+
+/// Of all processes, each of which has as many.
+std::vector<Device> devices_of_all(Communicator& processes, const std::vector<Device>& own) {
+  expect_as_many(processes, own.size());
+  std::vector<std::int64_t> numbers;
+  for (const auto& device : own) {
+    numbers.push_back(static_cast<std::int64_t>(device.type));
+    numbers.push_back(device.index);
+  }
+  const auto all = gather(processes, numbers);
+  std::vector<Device> devices;
+  for (std::size_t i = 0; i < all.size(); i += 2)
+    devices.push_back({static_cast<DeviceType>(all[i]), static_cast<int>(all[i + 1])});
+  return devices;
+}
+
+std::vector<Place> places_in(Communicator* processes, const Cluster& cluster, const std::vector<Device>& own) {
+  const auto devices = processes == nullptr ? own : devices_of_all(*processes, own);
+  const auto each = static_cast<int>(own.size());
   std::vector<Place> places;
-  for (int process = 0; process < cluster.size(); ++process) {
-    const auto first = cluster.local_rank(process) * static_cast<int>(devices.size());
-    for (auto device : devices) {
-      if (is_host(device)) device.index += first;
-      places.push_back({process, device});
-    }
+  for (auto device : devices) {
+    const auto process = static_cast<int>(places.size()) / each;
+    if (is_host(device)) device.index += cluster.local_rank(process) * each;
+    places.push_back({process, device});
   }
   return places;
 }
 
 }  // namespace
 
-MultiWorkerMirrored::MultiWorkerMirrored(const Cluster& cluster, const std::vector<Device>& devices,
-                                         MirroredOptions options)
-    : Mirrored(places_in(cluster, devices), options) {}
+MultiWorkerMirrored::MultiWorkerMirrored(Cluster& cluster, const std::vector<Device>& devices, MirroredOptions options)
+    : MultiWorkerMirrored(meet(cluster), cluster, devices, std::move(options)) {}
+
+MultiWorkerMirrored::MultiWorkerMirrored(std::shared_ptr<Communicator> processes, const Cluster& cluster,
+                                         const std::vector<Device>& devices, MirroredOptions options)
+    : Mirrored(places_in(processes.get(), cluster, devices), std::move(options)), processes_(std::move(processes)) {}
 
 }  // namespace troupe

@@ -73,7 +73,7 @@ struct Flags {
   /// The optimizer, with its schedule over this number of steps.
   Optimizer make_optimizer(std::int64_t steps, int workers_in_all) const;
   /// `cluster` may be null.
-  std::unique_ptr<Strategy> make_strategy(const Cluster* cluster) const;
+  std::unique_ptr<Strategy> make_strategy(Cluster* cluster) const;
 
  private:
   /// The devices given; else all GPUs that are for this process, or its cores. None if replicas are counted on cores.

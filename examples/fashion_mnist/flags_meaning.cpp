@@ -126,7 +126,7 @@ std::unique_ptr<ShardedStrategy> Flags::make_sharded(const Cluster* cluster) con
   return made;
 }
 
-std::unique_ptr<Strategy> Flags::make_strategy(const Cluster* cluster) const {
+std::unique_ptr<Strategy> Flags::make_strategy(Cluster* cluster) const {
   if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
   if (has_servers()) return make_sharded(cluster);
   MirroredOptions options;

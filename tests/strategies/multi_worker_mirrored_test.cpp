@@ -3,6 +3,7 @@
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 
 #include "troupe/tests/strategies/training/small_trainer.hpp"
+#include "troupe/tests/test_device/test_device.hpp"
 #include "troupe/tests/transport/cluster/threads_as_processes.hpp"
 
 using namespace troupe;
@@ -156,6 +157,39 @@ TEST_CASE("a fit goes on within its epoch if all shards are as they were, else w
   });
   CHECK(ends == Ends(2));
   for (const auto& seen : positions) CHECK(seen == std::vector<Position>{{0, 1}, {0, 2}, {1, 1}});
+}
+
+TEST_CASE("each process computes on devices of its own, to the bits of cores") {
+  const auto expected = train_on(2, 2, [](int) { return data_of_50(); }).front().outcome;
+  const std::vector<std::vector<Device>> devices{{test_device(0), test_device(3)}, {test_device(1), test_device(1)}};
+  const std::vector<std::vector<Device>> mixed{{test_device(1), test_device(2)}, cpu_devices(2)};
+  for (const auto& of_process : {devices, mixed}) {
+    const auto address = new_address();
+    std::vector<Outcome> outcomes(2);
+    const auto ends = on_processes(2, [&](int rank) {
+      const auto cluster = join_cluster(options_of(rank, 2, address));
+      Runtime runtime({.workers = 1, .cpu_devices = 4});
+      const MultiWorkerMirrored strategy(*cluster, of_process[static_cast<std::size_t>(rank)]);
+      auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
+      auto& [losses, hash] = outcomes[static_cast<std::size_t>(rank)];
+      trainer.fit(data_of_50(),
+                  {.epochs = 2, .on_step = [&](const StepMetrics& step) { losses.push_back(step.loss); }});
+      hash = trainer.parameters().hash();
+      cluster->leave();
+    });
+    CHECK(ends == Ends(2));
+    CHECK(outcomes == std::vector{expected, expected});
+  }
+}
+
+TEST_CASE("processes with more replicas than others are told") {
+  const auto address = new_address();
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    const MultiWorkerMirrored strategy(*cluster, cpu_devices(rank + 1));
+  });
+  for (const auto& end : ends)
+    CHECK_THAT(end, Contains("[multi_worker_mirrored]") && Contains("process 0 has 1 and process 1 has 2"));
 }
 
 TEST_CASE("processes that do not share go through all samples each") {
