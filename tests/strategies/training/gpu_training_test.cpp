@@ -100,12 +100,12 @@ TEST_CASE("training on a GPU in 16 bits has nearly the losses of float32, in eve
     const auto got = train(OneDevice(*device), model);
     CHECK(got.losses != in_float32.losses);
     for (std::size_t i = 0; i < got.losses.size(); ++i)
-      CHECK(got.losses[i] == Approx(in_float32.losses[i]).epsilon(0.02).margin(0.01));
+      CHECK(got.losses[i] == Approx(in_float32.losses[i]).epsilon(0.05).margin(0.02));
     CHECK(got.accuracy == Approx(in_float32.accuracy).margin(0.05));
     CHECK(train(OneDevice(*device), model, Grain::per_op) == got);
     const auto replicated = train(Mirrored({*device, *device}), model);
     for (std::size_t i = 0; i < got.losses.size(); ++i)
-      CHECK(replicated.losses[i] == Approx(got.losses[i]).epsilon(0.02).margin(0.01));
+      CHECK(replicated.losses[i] == Approx(got.losses[i]).epsilon(0.05).margin(0.02));
     // Cores compute in float32 whatever is said.
     CHECK(train(OneDevice(), model).losses[0] == Approx(in_float32.losses[0]).epsilon(1e-5));
   }
