@@ -76,8 +76,9 @@ std::vector<std::int64_t> all_but_last_axis(const Shape& shape) {
 std::vector<Value> grad_matmul(const OpGradient& g) {
   const bool ta = g.attributes.flag("transpose_a");
   const bool tb = g.attributes.flag("transpose_b");
-  auto dy = cast_to(g.dys[0], g.inputs[0].dtype());
+  auto dy = g.dys[0];
   if (g.attributes.flag("relu")) dy = g.builder.apply_one(kReluGrad, {dy, g.outputs[0]});
+  dy = cast_to(dy, g.inputs[0].dtype());
   const auto a = g.inputs[0];
   const auto b = g.inputs[1];
   const auto product = [](Value x, Value y, bool tx, bool ty) {

@@ -105,7 +105,7 @@ std::vector<Value> grad_variance(const OpGradient& g) {
 
 std::vector<TensorInfo> infer_broadcast_to(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_float(0);
   inputs.expect_rank(0, inputs.shape(1).rank());
   for (std::size_t axis = 0; axis < inputs.shape(1).rank(); ++axis)
     if (inputs.shape(0)[axis] != 1 && inputs.shape(0)[axis] != inputs.shape(1)[axis])

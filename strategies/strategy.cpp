@@ -60,7 +60,7 @@ Strategy::Input Strategy::add_loaders(Plan& plan, const PlanRequest& request, co
     const auto loader = add_loader(plan, request.source, request.data, fields, request.seed, count, number, host);
     return {loader, {loader, static_cast<std::int32_t>(fields.size())}};
   }
-  const auto numbers = add_numbering_loader(plan, request.source, request.data, request.seed, count, number, host);
+  const auto numbers = add_index_loader(plan, request.source, request.data, request.seed, count, number, host);
   return {add_row_loader(plan, request.source, request.data, fields, {numbers, 0}, number, place), {numbers, 1}};
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct NcclGroupOptions {
   NcclId id = {};
   /// How long the ranks wait for each other at the start, and how long a collective may take.
   std::chrono::milliseconds limit{30'000};
+  /// Called again and again while the ranks wait for each other at the start; what it throws ends the wait.
+  std::function<void()> check = {};
 };
 
 /// A group of GPUs in one or several processes over NCCL, which sums in an order of its own: the same bits on all ranks

@@ -112,7 +112,12 @@ void ClusterRun::add_communicators(SpawnContext& context) const {
     if (!named.devices.empty()) {
       if (context.device_communicators.contains(named.name)) continue;
       context.device_communicators[named.name] =
-          make_device_communicator(named, process(), [&] { return rank_among(named.name, processes_of(named)); });
+          make_device_communicator(named, process(),
+                                   {.make_across = [&] { return rank_among(named.name, processes_of(named)); },
+                                    .check =
+                                        [&] {
+                                          if (const auto why = cluster_->lost()) throw Aborted(why);
+                                        }});
     } else if (!context.communicators.contains(named.name)) {
       context.communicators[named.name] = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
     }

@@ -22,7 +22,7 @@ class DeviceArrays {
     Tensor array;  // so that no other array comes to lie there
     Tensor on_device;
   };
-  using Key = std::tuple<const std::byte*, std::size_t, Device>;
+  using Key = std::tuple<const std::byte*, std::vector<std::int64_t>, DType, Device>;
 
   std::mutex mutex_;
   std::map<Key, std::weak_ptr<const Copy>> copies_;

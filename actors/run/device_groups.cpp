@@ -16,10 +16,11 @@ std::vector<DeviceRank> ranks_of(const PlanCommunicator& named, int process) {
 }
 
 std::shared_ptr<DeviceCommunicator> make_group_over_nccl(const PlanCommunicator& named, int process,
-                                                         const MakeAcross& make_across) {
+                                                         const Meeting& meeting) {
   NcclGroupOptions options{.size = static_cast<int>(named.devices.size()), .local = ranks_of(named, process)};
+  options.check = meeting.check;
   const bool is_alone = options.local.size() == named.devices.size();
-  options.id = is_alone ? make_nccl_id() : share_nccl_id(*make_across(), options.limit);
+  options.id = is_alone ? make_nccl_id() : share_nccl_id(*meeting.make_across(), options.limit);
   return make_nccl_group(options);
 }
 
@@ -40,10 +41,11 @@ std::vector<int> processes_of(const PlanCommunicator& named) {
 }
 
 std::shared_ptr<DeviceCommunicator> make_device_communicator(const PlanCommunicator& named, int process,
-                                                             const MakeAcross& make_across) {
-  if (named.all_reduce == AllReduceAlgorithm::nccl) return make_group_over_nccl(named, process, make_across);
+                                                             const Meeting& meeting) {
+  if (named.all_reduce == AllReduceAlgorithm::nccl) return make_group_over_nccl(named, process, meeting);
   if (processes_of(named).size() == 1) return make_device_group(named.devices);
-  return make_hierarchical_device_group({named.processes, make_group_inside(ranks_of(named, process)), make_across()});
+  return make_hierarchical_device_group(
+      {named.processes, make_group_inside(ranks_of(named, process)), meeting.make_across()});
 }
 
 }  // namespace troupe

@@ -13,12 +13,19 @@ namespace troupe {
 /// The processes of a communicator's ranks, each once, in the order of their first ranks.
 std::vector<int> processes_of(const PlanCommunicator& named);
 
-/// A process's part of a plan's communicator whose tensors stay on devices. `make_across` makes this process's rank of
-/// a communicator on the host with one rank for each of processes_of(named); it is called if there are several. Blocks
-/// until the other processes have come, where the algorithm needs them. Throws Error if a device or NCCL is missing, or
-/// another process does not come.
-using MakeAcross = std::function<std::shared_ptr<Communicator>()>;
+/// How a process meets the others that have ranks of a communicator.
+struct Meeting {
+  /// Makes this process's rank of a communicator on the host with one rank for each of processes_of(named). Called if
+  /// there are several.
+  std::function<std::shared_ptr<Communicator>()> make_across;
+  /// Called while it waits for the others; throws if one of them will not come.
+  std::function<void()> check = {};
+};
+
+/// A process's part of a plan's communicator whose tensors stay on devices. Blocks until the other processes have come,
+/// where the algorithm needs them, for at most the limit of NcclGroupOptions. Throws Error if a device or NCCL is
+/// missing, or another process does not come.
 std::shared_ptr<DeviceCommunicator> make_device_communicator(const PlanCommunicator& named, int process,
-                                                             const MakeAcross& make_across);
+                                                             const Meeting& meeting);
 
 }  // namespace troupe

@@ -97,9 +97,9 @@ ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, s
   return add(plan, source, data, outputs, {{"fields", numbers}}, seed, replicas, replica, place);
 }
 
-ActorId add_numbering_loader(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed,
-                             int replicas, int replica, const Place& place) {
-  return add(plan, source, data, {sample_numbers_info()}, {}, seed, replicas, replica, place);
+ActorId add_index_loader(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed, int replicas,
+                         int replica, const Place& place) {
+  return add(plan, source, data, {sample_indices_info()}, {}, seed, replicas, replica, place);
 }
 
 std::vector<std::size_t> fields_of(const PlanActor& actor, const Dataset& data) {

@@ -12,7 +12,7 @@
 namespace troupe {
 
 /// Loads one replica's part of every batch of an epoch, from the run's first batch on. Outputs: some fields of the data
-/// set, in the given order, or the numbers of the samples, int32[B]; then the batch info.
+/// set, in the given order, or the indices of the samples, int32[B]; then the batch info.
 class LoaderTask final : public Task {
  public:
   /// `fields` are numbers of fields of the data set, none of them where the samples are only numbered; the replicas are
@@ -49,12 +49,12 @@ class LoaderTask final : public Task {
 ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
                    std::uint64_t seed, int replicas, int replica, const Place& place);
 
-/// As above, of what gives the numbers of the samples, int32[B], then the batch info.
-ActorId add_numbering_loader(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed,
-                             int replicas, int replica, const Place& place);
+/// As above, of what gives the indices of the samples, int32[B], then the batch info.
+ActorId add_index_loader(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed, int replicas,
+                         int replica, const Place& place);
 
-/// What a loader's output of numbers carries.
-inline TensorInfo sample_numbers_info() {
+/// What a loader's output of indices carries.
+inline TensorInfo sample_indices_info() {
   return {Shape{kBatch}, DType::int32};
 }
 

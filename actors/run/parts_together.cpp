@@ -1,7 +1,9 @@
 #include "troupe/actors/run/parts_together.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <future>
+#include <mutex>
 
 #include "troupe/actors/run/device_groups.hpp"
 
@@ -9,20 +11,40 @@ namespace troupe {
 
 namespace {
 
-/// Parts of a group that wait for each other are made at the same time.
+/// Runs a function for each of some parts at the same time, because they wait for each other. Throws what the first
+/// that fails throws; `check`, which they call meanwhile, ends the others.
+template <class Make>
+void make_together(std::size_t count, const Make& make) {
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto check = [&] {
+    std::lock_guard lock(mutex);
+    if (first) std::rethrow_exception(first);
+  };
+  std::vector<std::future<void>> making;
+  for (std::size_t i = 0; i < count; ++i)
+    making.push_back(std::async(std::launch::async, [&, i] {
+      try {
+        make(i, check);
+      } catch (...) {
+        std::lock_guard lock(mutex);
+        if (!first) first = std::current_exception();
+      }
+    }));
+  for (auto& one : making) one.wait();
+  check();
+}
+
 void make_device_communicators(const PlanCommunicator& named, std::vector<PartSetup>& parts) {
   const auto processes = processes_of(named);
+  const auto known = [&](std::size_t i) -> auto& {
+    return parts[static_cast<std::size_t>(processes[i])].context.device_communicators[named.name];
+  };
+  if (known(0)) return;
   const auto across = make_local_group(static_cast<int>(processes.size()));
-  std::vector<std::future<void>> making;
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    auto& known = parts[static_cast<std::size_t>(processes[i])].context.device_communicators[named.name];
-    if (known) continue;
-    making.push_back(std::async(std::launch::async, [&, i] {
-      known = make_device_communicator(named, processes[i], [&] { return across[i]; });
-    }));
-  }
-  for (auto& one : making) one.wait();
-  for (auto& one : making) one.get();
+  make_together(processes.size(), [&](std::size_t i, const std::function<void()>& check) {
+    known(i) = make_device_communicator(named, processes[i], {[&, i] { return across[i]; }, check});
+  });
 }
 
 }  // namespace

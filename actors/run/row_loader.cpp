@@ -47,7 +47,7 @@ class RowLoaderTask final : public Task {
 OpCall call_of(const Dataset::StoredField& stored, const TensorInfo& output) {
   Attributes attributes;
   if (stored.scaled) attributes = {{"scale", double{stored.scale}}, {"shift", double{stored.shift}}};
-  return {&kLoadRows, attributes, {{stored.rows.shape(), stored.rows.dtype()}, sample_numbers_info()}, {output}};
+  return {&kLoadRows, attributes, {{stored.rows.shape(), stored.rows.dtype()}, sample_indices_info()}, {output}};
 }
 
 std::int64_t row_bytes(const Dataset::StoredField& stored) {

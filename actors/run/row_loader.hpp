@@ -15,9 +15,9 @@ class SpawnContext;
 /// Whether these fields of a data set are kept on a device: see Dataset::keep_on_devices.
 bool kept_on(Device device, const Dataset& data, std::span<const std::string> fields);
 
-/// Adds what makes batches of the numbers of their samples, int32[B], on a device that keeps the fields of the data set
-/// which the spawn context has under the name `source`. Its outputs are those fields. In the fused grain it is a part
-/// of the replica's segment.
+/// Adds what gathers batches by the indices of their samples, int32[B], on a device that keeps the fields of the data
+/// set which the spawn context has under the name `source`. Its outputs are those fields. In the fused grain it is a
+/// part of the replica's segment.
 ActorId add_row_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
                        const OutputRef& numbers, int replica, const Place& place);
 

@@ -53,7 +53,7 @@ std::string contradiction(const Flags& flags) {
   if (!flags.has_servers() && flags.job.role) return "--role is for strategies with parameters on servers";
   if (!is_available(all_reduce_algorithm_of(flags.all_reduce)))
     return flags.all_reduce == "mpi" ? "--all-reduce: this build has no MPI; configure with TROUPE_MPI=ON"
-                                     : "--all-reduce: there is no NCCL, neither in this build nor on this machine";
+                                     : "--all-reduce: this build has no NCCL, or it cannot be loaded";
   if (flags.is_multi_worker() && flags.parts > 1) return "--parts: multi_worker_mirrored has processes in their place";
   if (flags.parts > flags.replica_count())
     return "--parts: " + std::to_string(flags.parts) + " parts for " + std::to_string(flags.replica_count()) +

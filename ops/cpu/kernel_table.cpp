@@ -127,14 +127,14 @@ constexpr std::pair<const OpDef*, Factory> kKernels[] = {
 };
 
 /// The ops whose kernels take 16-bit floats: those that move elements, and what the floats are for, casts and sums.
-constexpr const OpDef* kTake16Bits[] = {&kAddN, &kCast, &kSlice, &kConcat, &kTranspose, &kBroadcastTo};
+constexpr const OpDef* kTake16Bits[] = {&kAddN, &kCast, &kSlice, &kConcat, &kTranspose, &kLoadRows, &kBroadcastTo};
 
 }  // namespace
 
 void add_kernels(KernelTable& table) {
   for (const auto& [op, factory] : kKernels) {
     const bool takes_16_bits = std::ranges::find(kTake16Bits, op) != std::end(kTake16Bits);
-    table.add(*op, takes_16_bits ? factory : refusing_16_bits(factory, "CPUs"));
+    table.add(*op, takes_16_bits ? factory : refusing_16_bits(factory, DeviceType::cpu));
   }
 }
 

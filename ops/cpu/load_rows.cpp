@@ -16,10 +16,12 @@ void for_each_sample(const Tensor& data, const Tensor& numbers, const Tensor& ba
   const auto row_bytes = data.bytes() / static_cast<std::size_t>(rows);
   auto* to = batch.mutable_raw();
   const auto to_bytes = batch.bytes() / static_cast<std::size_t>(numbers.elements());
+  std::int64_t place = 0;
   for (const auto number : numbers.data<std::int32_t>()) {
     if (number < 0 || number >= rows)
-      throw Error("load_rows",
-                  "row " + std::to_string(number) + " is not one of the " + std::to_string(rows) + " of the data");
+      throw Error("load_rows", "index " + std::to_string(number) + " at place " + std::to_string(place) +
+                                   " is not one of the " + std::to_string(rows) + " rows");
+    ++place;
     load(data.raw() + static_cast<std::size_t>(number) * row_bytes, to);
     to += to_bytes;
   }

@@ -75,7 +75,7 @@ ProductShape product_of(std::int64_t m, std::int64_t n, std::int64_t k, DType dt
   shape.m = m;
   shape.n = n;
   shape.k = k;
-  shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
+  shape.tf32 = may_use_tf32();
   return shape;
 }
 

@@ -38,8 +38,11 @@ CudaStream::CudaStream(Device device)
 
 CudaStream::~CudaStream() {
   state_.remove(*this);
-  // Its kernels may still write there.
-  last_launched().notify([note = note_] {});
+  // Its kernels may still write there; once something has failed nobody can tell until when.
+  if (failure() != nullptr)
+    note_->keep_for_ever();
+  else
+    last_launched().notify([note = note_] {});
   (void)cudaStreamDestroy(handle_);
 }
 

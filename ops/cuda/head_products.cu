@@ -70,7 +70,7 @@ HeadProduct::HeadProduct(const Attention& a, const Sizes& sizes, Transpose trans
   shape.transpose_a = transpose == Transpose::a;
   shape.transpose_b = transpose == Transpose::b;
   shape.factor = factor;
-  shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
+  shape.tf32 = may_use_tf32();
   shape.ld_a = x.ld;
   shape.ld_b = y.ld;
   shape.ld_y = z.ld;

@@ -88,4 +88,11 @@ void InvalidValueNote::check() const {
   if (std::atomic_ref(note_->complete).load(std::memory_order_acquire) != 0) throw Error(note_->op, note_->text());
 }
 
+void InvalidValueNote::keep_for_ever() const {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<InvalidValue>>;
+  std::lock_guard lock(mutex);
+  kept.push_back(note_);
+}
+
 }  // namespace troupe::cuda

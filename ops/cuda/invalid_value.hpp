@@ -33,6 +33,8 @@ class InvalidValueNote {
   InvalidValue* on_device() const { return on_device_; }
   /// Throws Error if a kernel has found an invalid value.
   void check() const;
+  /// It does not return to the pool.
+  void keep_for_ever() const;
 
  private:
   std::shared_ptr<InvalidValue> note_;

@@ -133,6 +133,7 @@ constexpr const OpDef* kTake16Bits[] = {
     &kSlice,
     &kConcat,
     &kTranspose,
+    &kLoadRows,
     // Of the value to broadcast to only the shape counts.
     &kBroadcastTo,
     &kAddN,
@@ -182,7 +183,7 @@ constexpr const OpDef* kTake16Bits[] = {
 void add_kernels(KernelTable& table) {
   for (const auto& [op, factory] : kKernels) {
     const bool takes_16_bits = std::ranges::find(kTake16Bits, op) != std::end(kTake16Bits);
-    table.add(*op, takes_16_bits ? factory : refusing_16_bits(factory, "GPUs"));
+    table.add(*op, takes_16_bits ? factory : refusing_16_bits(factory, DeviceType::cuda));
   }
 }
 

@@ -87,7 +87,7 @@ std::shared_ptr<const LibraryCall<T>> find(const ConvolutionTask& task) {
 ConvolutionTask task_of(Kind kind, const OpCall& call, const Convolution& shape) {
   ConvolutionTask task{kind, shape};
   task.dtype = call.inputs[0].dtype;
-  task.tf32 = matmul_precision() == MatmulPrecision::tf32;
+  task.tf32 = may_use_tf32();
   return task;
 }
 

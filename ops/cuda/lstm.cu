@@ -91,7 +91,7 @@ class Lstm {
     shape.m = s.rows;
     shape.n = 4 * s.size;
     shape.k = s.size;
-    shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
+    shape.tf32 = may_use_tf32();
     return shape;
   }
 
@@ -173,7 +173,7 @@ class LstmGrad {
     shape.n = s.size;
     shape.k = 4 * s.size;
     shape.transpose_b = true;
-    shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
+    shape.tf32 = may_use_tf32();
     return shape;
   }
 

@@ -32,7 +32,7 @@ ProductShape shape_of_matmul(const OpCall& call) {
   ProductShape shape;
   shape.transpose_a = call.attributes.flag("transpose_a");
   shape.transpose_b = call.attributes.flag("transpose_b");
-  shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
+  shape.tf32 = may_use_tf32();
   shape.dtype = call.inputs[0].dtype;
   shape.result = call.outputs[0].dtype;
   shape.n = call.outputs[0].shape.back(0);
@@ -104,7 +104,7 @@ std::unique_ptr<Kernel> make_matmul(const OpCall& call) {
 std::unique_ptr<Kernel> make_outer_sum(const OpCall& call) {
   ProductShape shape;
   shape.transpose_a = true;
-  shape.tf32 = matmul_precision() == MatmulPrecision::tf32;
+  shape.tf32 = may_use_tf32();
   shape.dtype = call.inputs[0].dtype;
   shape.result = call.outputs[0].dtype;
   shape.m = call.inputs[0].shape.back(0);

@@ -73,7 +73,7 @@ class MatmulThenReluGradBias final : public Kernel {
 /// The product of a [rows, few] and b, its relu gradient, and the sums of its columns, in one kernel.
 struct FewTermsReluGrad {
   const float* a;
-  NarrowFactor b;
+  NarrowFactor<float> b;
   const float* y;
   float* dx;
 
@@ -91,7 +91,7 @@ std::unique_ptr<Kernel> few_terms_kernel_of(const OpCall& call, const ProductSha
   return cuda_kernel(
       call,
       [sums, shape](const Launch& where, Inputs in, Outputs out) {
-        const NarrowFactor b{floats(in[1]), shape.k, shape.n, shape.transpose_b};
+        const NarrowFactor<float> b{floats(in[1]), shape.k, shape.n, shape.transpose_b};
         sums.run(where, where.scratch, FewTermsReluGrad{floats(in[0]), b, floats(in[2]), mutable_floats(out[0])},
                  StoreColumn<>{mutable_floats(out[1]), shape.n});
       },

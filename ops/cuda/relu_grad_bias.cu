@@ -7,9 +7,9 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Stores the gradient of every element while the columns are added up. What is loaded is not stored to, so that loads
-/// need not wait for stores.
-template <class T>
+/// Stores the gradient of every element while the columns are added up. Where dx is not dy, loads need not wait for
+/// stores.
+template <class T, bool kInPlace>
 struct ReluGradTerms {
   const T* dy;
   const T* y;
@@ -17,10 +17,18 @@ struct ReluGradTerms {
   std::int64_t columns;
   __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[1]) const {
     const auto i = row * columns + column;
-    numbers[0] = load_constant(y, i) > 0.0F ? load_constant(dy, i) : 0.0F;
+    const float gradient = kInPlace ? load(dy, i) : load_constant(dy, i);
+    numbers[0] = load_constant(y, i) > 0.0F ? gradient : 0.0F;
     store(dx, i, numbers[0]);
   }
 };
+
+template <bool kInPlace, class T>
+void launch_relu_grad_bias(const Launch& where, const ColumnSums<>& sums, std::int64_t columns, Inputs in, Outputs out,
+                           T /*element*/) {
+  const ReluGradTerms<T, kInPlace> terms{data_of<T>(in[0]), data_of<T>(in[1]), mutable_data_of<T>(out[0]), columns};
+  sums.run(where, where.scratch, terms, StoreColumn<>{mutable_floats(out[1]), columns});
+}
 
 }  // namespace
 
@@ -32,8 +40,10 @@ std::unique_ptr<Kernel> make_relu_grad_bias(const OpCall& call) {
     return cuda_kernel(
         call,
         [sums, columns](const Launch& where, Inputs in, Outputs out) {
-          const ReluGradTerms<T> terms{data_of<T>(in[0]), data_of<T>(in[1]), mutable_data_of<T>(out[0]), columns};
-          sums.run(where, where.scratch, terms, StoreColumn<>{mutable_floats(out[1]), columns});
+          if (in[0].address() == out[0].address())
+            launch_relu_grad_bias<true>(where, sums, columns, in, out, T());
+          else
+            launch_relu_grad_bias<false>(where, sums, columns, in, out, T());
         },
         sums.scratch_bytes());
   });

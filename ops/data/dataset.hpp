@@ -75,11 +75,12 @@ class Dataset {
   /// own thread, which keeps the batch in that core's cache.
   Dataset prefetch(std::int64_t batches) const;
   /// Where replicas compute on devices with memory of their own: fields of up to `most_bytes` in total are copied to
-  /// each of these devices once, and batches are made there of the numbers of their samples; larger ones are loaded on
-  /// the host, and each batch is copied. 0: none are kept there. Fields that functions write are loaded on the host,
-  /// with all others that are read with them. The batches have the same bits.
+  /// each of these devices once, and batches are gathered there by the indices of their samples; the arrays must not
+  /// change during a fit. Larger ones are loaded on the host, and each batch is copied. 0: none are kept there. Fields
+  /// that functions write are loaded on the host, with all others that are read with them. The batches have the same
+  /// bits.
   Dataset keep_on_devices(std::int64_t most_bytes) const;
-  /// What holds by default.
+  /// The default.
   static constexpr std::int64_t kKeptOnDevices = std::int64_t{1} << 30;
   /// Batches of `streams` rows, of which each is continued by the same row of the next batch: row r visits samples r n,
   /// r n + 1, ..., where n is the number of samples divided by that of streams; what is left over is not visited. The

@@ -31,14 +31,18 @@ Role role_of(const OpDef& op) {
       &kReluGradBias, &kFusedElementwise, &kMaxPool,   &kMaxPoolGrad, &kAveragePool, &kAveragePoolGrad,
       &kDropout,      &kReshape,          &kTranspose, &kSlice,       &kConcat};
   static constexpr const OpDef* kRead[] = {&kReduceSum, &kReduceMean};
+  // Losses are made of these, and 16 bits would be too few: near 1 for a sigmoid, in range for an exponential.
+  static constexpr const OpDef* kSensitive[] = {&kExp, &kLog,      &kSqrt,    &kRsqrt,
+                                                &kPow, &kSoftplus, &kSigmoid, &kSigmoidGrad};
   if (is_one_of(op, kFactors)) return Role::factors;
+  if (is_one_of(op, kSensitive)) return Role::float32;
   if (is_one_of(op, kFollow) || formula_op_of(op)) return Role::follows;
   return is_one_of(op, kRead) ? Role::reads : Role::float32;
 }
 
 bool is_activation_gradient(const OpDef& op) {
-  static constexpr const OpDef* kGradients[] = {&kReluGrad, &kReluGradBias, &kTanhGrad, &kSigmoidGrad,
-                                                &kGeluGrad, &kSiluGrad,     &kAbsGrad,  &kClipGrad};
+  static constexpr const OpDef* kGradients[] = {&kReluGrad, &kReluGradBias, &kTanhGrad, &kGeluGrad,
+                                                &kSiluGrad, &kAbsGrad,      &kClipGrad};
   return is_one_of(op, kGradients);
 }
 

@@ -35,10 +35,11 @@ class Backward {
   Value of(Value value) {
     auto gradient = gradients_[value.id()];
     if (gradient.valid()) return gradient;
-    if (!value.shape().has_batch()) return builder_.constant(Tensor(value.shape(), value.dtype()));
+    const auto dtype = is_float(value.dtype()) ? value.dtype() : DType::float32;
+    if (!value.shape().has_batch()) return builder_.constant(Tensor(value.shape(), dtype));
     // A constant has no symbolic size, but can be stretched to one.
     const std::vector<std::int64_t> ones(value.shape().rank(), 1);
-    return builder_.apply_one(kBroadcastTo, {builder_.constant(Tensor(Shape(ones), value.dtype())), value});
+    return builder_.apply_one(kBroadcastTo, {builder_.constant(Tensor(Shape(ones), dtype)), value});
   }
 
  private:

@@ -11,16 +11,18 @@ std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) {
   return backend_of(device).make_kernel(call, device);
 }
 
-void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory) {
-  backend_of(type).kernels().add(op, std::move(factory));
+void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory, bool takes_16_bits) {
+  const bool as_it_is = takes_16_bits || !factory;
+  backend_of(type).kernels().add(op, as_it_is ? std::move(factory) : refusing_16_bits(std::move(factory), type));
 }
 
-KernelFactory refusing_16_bits(KernelFactory factory, const char* devices) {
-  return [factory = std::move(factory), devices](const OpCall& call) {
+KernelFactory refusing_16_bits(KernelFactory factory, DeviceType type) {
+  return [factory = std::move(factory), type](const OpCall& call) {
     for (const auto* operands : {&call.inputs, &call.outputs})
       for (const auto& info : *operands)
         if (is_16_bit(info.dtype))
-          throw Error(call.op->name, "has no kernel of " + std::string(name_of(info.dtype)) + " on " + devices);
+          throw Error(call.op->name, "has no kernel of " + std::string(name_of(info.dtype)) +
+                                         " on devices of the kind " + std::string(name_of(type)));
     return factory(call);
   };
 }

@@ -26,7 +26,8 @@ NcclRanks::NcclRanks(const NcclGroupOptions& options)
     : local_(options.local), limit_(options.limit), comms_(options.local.size(), nullptr) {
   try {
     begin_to_connect(options);
-    settle("meeting the other ranks", [] {});
+    settle(
+        "meeting the other ranks", options.check ? options.check : [] {});
   } catch (...) {
     abort();
     throw;

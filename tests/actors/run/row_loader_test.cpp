@@ -63,7 +63,7 @@ Read load(const Dataset& data, int replica, Device device, Grain grain) {
   Plan plan;
   plan.max_rows = part_of_batch(data.batch_rows(), 2, 0).rows;
   const bool kept = kept_on(device, data, kFields);
-  const auto numbers = kept ? add_numbering_loader(plan, "data", data, 4, 2, replica, {})
+  const auto numbers = kept ? add_index_loader(plan, "data", data, 4, 2, replica, {})
                             : add_loader(plan, "data", data, kFields, 4, 2, replica, {});
   const auto fields = kept ? add_row_loader(plan, "data", data, kFields, {numbers, 0}, replica, {0, device}) : numbers;
   const auto sink = plan.add(reader(read));
@@ -148,7 +148,7 @@ TEST_CASE("a device without room for the data says how they stay on the host") {
     const auto data = Dataset::from_arrays({{"x", untouched(std::size_t{5} << 30)}}).keep_on_devices(kForEver << 20);
     Plan plan;
     const std::vector<std::string> fields{"x"};
-    const auto numbers = add_numbering_loader(plan, "data", data, 0, 1, 0, {});
+    const auto numbers = add_index_loader(plan, "data", data, 0, 1, 0, {});
     add_row_loader(plan, "data", data, fields, {numbers, 0}, 0, {0, test_device()});
     auto context = context_for(data);
     CHECK_THROWS_WITH(context.make_task(plan.actors.back()), Contains("[loader] field 'x' cannot be kept on test:0") &&
