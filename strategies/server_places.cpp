@@ -18,12 +18,13 @@ std::vector<int> processes_with(const Cluster& cluster, ProcessRole role) {
 }
 
 std::vector<Place> on_devices(const Cluster& cluster, const std::vector<int>& processes,
-                              const std::vector<Device>& devices) {
+                              const DevicesOfLocalRank& devices_of) {
   std::vector<Place> places;
   for (const int process : processes) {
     // Of the processes of its machine that have devices, how many come before it.
     const auto before = std::ranges::count_if(
         processes, [&](int other) { return other < process && cluster.machine(other) == cluster.machine(process); });
+    const auto devices = devices_of(cluster.local_rank(process));
     for (auto device : devices) {
       if (is_host(device)) device.index += static_cast<int>(before) * static_cast<int>(devices.size());
       places.push_back({process, device});
@@ -43,18 +44,23 @@ std::vector<Place> in_turn(const std::vector<int>& processes, int servers) {
 }  // namespace
 
 ServerPlaces server_places(const Cluster& cluster, const std::vector<Device>& devices, int servers) {
+  return server_places(
+      cluster, [&](int) { return devices; }, servers);
+}
+
+ServerPlaces server_places(const Cluster& cluster, const DevicesOfLocalRank& devices_of, int servers) {
   const auto any = processes_with(cluster, ProcessRole::any);
   if (static_cast<int>(any.size()) == cluster.size())
-    return {on_devices(cluster, any, devices), in_turn(any, std::max(1, servers)), {}};
+    return {on_devices(cluster, any, devices_of), in_turn(any, std::max(1, servers)), {}};
   if (!any.empty()) throw Error("cluster", "process " + std::to_string(any.front()) + " has no role, but others have");
   const auto holding = processes_with(cluster, ProcessRole::server);
   const auto computing = processes_with(cluster, ProcessRole::worker);
   if (holding.empty()) throw Error("cluster", "no process has the role ps, to hold parameters");
   if (computing.empty()) throw Error("cluster", "no process has the role worker");
   const auto evaluators = processes_with(cluster, ProcessRole::evaluator);
-  return {on_devices(cluster, computing, devices),
+  return {on_devices(cluster, computing, devices_of),
           in_turn(holding, std::max(servers, static_cast<int>(holding.size()))),
-          on_devices(cluster, evaluators, devices)};
+          on_devices(cluster, evaluators, devices_of)};
 }
 
 }  // namespace troupe

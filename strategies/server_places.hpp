@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "troupe/actors/plan/place.hpp"
@@ -19,5 +20,9 @@ struct ServerPlaces {
 /// server i lives in process i, modulo their number. CPU devices are counted over the processes of a machine. Throws
 /// Error if some processes have a role and others none, or nobody holds parameters or computes.
 ServerPlaces server_places(const Cluster& cluster, const std::vector<Device>& devices, int servers);
+/// As above, where the devices of a process follow from its local rank, how many lower ranks share its machine: such as
+/// each its own GPU.
+using DevicesOfLocalRank = std::function<std::vector<Device>(int local_rank)>;
+ServerPlaces server_places(const Cluster& cluster, const DevicesOfLocalRank& devices_of, int servers);
 
 }  // namespace troupe

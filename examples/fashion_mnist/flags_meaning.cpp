@@ -98,16 +98,17 @@ ConsistencyRule Flags::rule(int workers_in_all) const {
 /// The servers of a process have no threads of their own.
 ServerPlaces Flags::server_places(const Cluster* cluster) const {
   if (cluster == nullptr) return {places(), std::vector<Place>(static_cast<std::size_t>(servers)), {}};
-  auto of_process = local_devices();
-  if (workers > 0) {
-    const auto processes = static_cast<int>(troupe::server_places(*cluster, {Device{}}, servers).workers.size());
-    if (workers % processes != 0)
-      throw Error("flags", "--workers: " + std::to_string(workers) + " workers cannot be shared by " +
-                               std::to_string(processes) + " processes");
-    of_process.clear();
-    for (int i = 0; i < workers / processes; ++i) of_process.push_back(device_of(i));
-  }
-  return troupe::server_places(*cluster, of_process, servers);
+  const auto processes = static_cast<int>(troupe::server_places(*cluster, {Device{}}, servers).workers.size());
+  if (workers % processes != 0)
+    throw Error("flags", "--workers: " + std::to_string(workers) + " workers cannot be shared by " +
+                             std::to_string(processes) + " processes");
+  const auto devices_of = [&](int local_rank_of_other) {
+    auto flags = *this;
+    flags.local_rank = local_rank_of_other;
+    if (workers > 0) flags.workers = workers / processes;
+    return flags.local_devices();
+  };
+  return troupe::server_places(*cluster, devices_of, servers);
 }
 
 std::unique_ptr<ShardedStrategy> Flags::make_sharded(const Cluster* cluster) const {

@@ -107,6 +107,21 @@ Outcome mirrored_in_one(int replicas) {
 
 }  // namespace
 
+TEST_CASE("processes with workers may each have devices of their own") {
+  const auto address = new_address();
+  const auto ends = on_processes(2, [&](int rank) {
+    const auto cluster = join_cluster(options_of(rank, 2, address));
+    const auto devices_of = [](int local_rank) { return std::vector{Device{DeviceType::cuda, local_rank}, Device{}}; };
+    const Device gpu0{DeviceType::cuda, 0}, gpu1{DeviceType::cuda, 1}, core0{DeviceType::cpu, 0},
+        core2{DeviceType::cpu, 2};
+    if (server_places(*cluster, devices_of, 1).workers !=
+        std::vector<Place>{{0, gpu0}, {0, core0}, {1, gpu1}, {1, core2}})
+      throw Error("test", "other places");
+    cluster->leave();
+  });
+  CHECK(ends == Ends(2));
+}
+
 TEST_CASE("synchronous shards over processes come to the bits of a mirrored strategy in one") {
   const auto [roles, workers, servers, replicas] = GENERATE(
       std::tuple{Roles{kAny, kAny}, 1, 1, 2}, std::tuple{Roles{kAny, kAny}, 2, 2, 4},
