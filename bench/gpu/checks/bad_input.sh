@@ -28,6 +28,17 @@ check_kernel_fault() {
   fi
 }
 
+check_no_room() {
+  local status=0
+  ours run gpu_memory 60 "$build/tests/gpu_memory" || status=$?
+  if ((status == 3 || status == 125 || status == 127)); then
+    row 6 "parameters, or results, that do not fit" "nothing left behind" "$(reason gpu_memory "$status")" SKIPPED
+  else
+    verdict 6 "parameters, or results, that do not fit" "nothing left behind" "$(said gpu_memory 'not so|results of ops')" \
+      test "$status" == 0
+  fi
+}
+
 check_mixed_devices() {
   local status=0
   ours run mixed_devices 60 "$build/tests/ops_tests" "tensors of another device*" || status=$?
@@ -38,6 +49,7 @@ check_mixed_devices() {
 check_point_6() {
   check_no_such_device
   check_out_of_memory
+  check_no_room
   check_kernel_fault
   check_mixed_devices
 }

@@ -180,3 +180,16 @@ TEST_CASE("a predictor on a GPU predicts what one on a core does", "[.gpu]") {
   REQUIRE(got.size() == 15);
   for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(expected[i]).epsilon(1e-4).margin(1e-5));
 }
+
+TEST_CASE("a training on a GPU that does not exist is refused by name", "[.gpu]") {
+  if (!gpu()) return;
+  const auto error_of_training = []() -> std::string {
+    try {
+      train(OneDevice(Device{DeviceType::cuda, 99}), kMlp);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK_THAT(error_of_training(), Contains("there is no cuda:99; this machine has "));
+}
