@@ -3,6 +3,7 @@
 // if it was so, 3 without a GPU.
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,7 @@ std::int64_t requested_bytes(const std::string& error) {
   const std::string before = "out of memory: ";
   const auto at = error.find(before);
   if (at == std::string::npos || !contains(error, " bytes requested on cuda:0")) return 0;
-  return std::stoll("0" + error.substr(at + before.size()));
+  return std::strtoll(error.c_str() + at + before.size(), nullptr, 10);
 }
 
 /// Inner values of a segment are one block, which is larger than what is too large in it.
