@@ -152,6 +152,16 @@ TEST_CASE("several replicas share a GPU, and train as replicas on cores do", "[.
   }
 }
 
+TEST_CASE("replicas on two GPUs come to the bits of two on one, in training and evaluation", "[.gpu]") {
+  const auto first = gpu(0), second = gpu(1);
+  if (!first || !second) return;
+  const auto expected = train(Mirrored({*first, *first}), kMlp);
+  CHECK(train(Mirrored({*first, *second}), kMlp) == expected);
+  CHECK(train(Mirrored({*second, *first}), kMlp, Grain::per_op) == expected);
+  const WithoutCapture without;
+  CHECK(train(Mirrored({*first, *second}), kMlp) == expected);
+}
+
 TEST_CASE("a GPU and a core train together, also with parameters on a server", "[.gpu]") {
   const auto device = gpu();
   if (!device) return;
