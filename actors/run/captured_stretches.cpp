@@ -38,7 +38,7 @@ std::shared_ptr<CapturedWork> CapturedStretches::capture(Stream& stream, const s
 std::size_t CapturedStretches::launch(std::size_t first, Stream& stream,
                                       const std::function<void(std::size_t, std::size_t)>& launch_tasks) {
   const auto end = ends_[first];
-  auto& entry = entries_[current_];
+  auto& entry = entries_[current_.value()];
   if (refused_ || !entry.has_run || end < first + kFewest) return first;
   auto& work = entry.by_first[first];
   if (work == nullptr) work = capture(stream, [&] { launch_tasks(first, end); });
@@ -50,7 +50,8 @@ std::size_t CapturedStretches::launch(std::size_t first, Stream& stream,
 }
 
 void CapturedStretches::finish() {
-  entries_[current_].has_run = true;
+  if (current_) entries_[*current_].has_run = true;
+  current_.reset();
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "troupe/ops/core/stream.hpp"
@@ -27,7 +28,9 @@ class CapturedStretches {
   /// captured yet. Returns the number of the task after it; `first` if the tasks have to run one by one.
   std::size_t launch(std::size_t first, Stream& stream,
                      const std::function<void(std::size_t first, std::size_t end)>& launch_tasks);
-  /// The firing has launched everything, without a failure.
+  /// The firing has failed: nothing more of it is launched, and it does not count as one that has run.
+  void abandon() { current_.reset(); }
+  /// The firing is over. Does nothing if it was abandoned, or failed before it could start.
   void finish();
 
   /// Launches of captured work so far.
@@ -50,7 +53,7 @@ class CapturedStretches {
 
   std::vector<std::size_t> ends_;
   std::vector<Entry> entries_;
-  std::size_t current_ = 0;
+  std::optional<std::size_t> current_;  // entry of the firing in progress
   std::uint64_t uses_ = 0;
   std::int64_t launches_ = 0;
   bool refused_ = false;  // something in it cannot be captured

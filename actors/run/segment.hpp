@@ -84,7 +84,7 @@ class Segment {
   /// the task after them; i if task i has to be run by itself.
   std::size_t run_captured(std::size_t i);
   /// Tells task i that the step failed before it.
-  void skip_task(std::size_t i, const FailurePtr& failure) { tasks_[i].task->skip(failure); }
+  void skip_task(std::size_t i, const FailurePtr& failure);
   std::span<const std::int32_t> sends_after(std::size_t i) const { return tasks_[i].sends; }
   /// Writes down from now on when the device does what this launches. Does nothing where the host itself computes.
   void trace_device(const std::shared_ptr<Trace>& trace);

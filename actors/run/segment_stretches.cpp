@@ -72,4 +72,9 @@ std::size_t Segment::run_captured(std::size_t i) {
   return end;
 }
 
+void Segment::skip_task(std::size_t i, const FailurePtr& failure) {
+  if (stretches_) stretches_->abandon();
+  tasks_[i].task->skip(failure);
+}
+
 }  // namespace troupe

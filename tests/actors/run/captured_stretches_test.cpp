@@ -50,6 +50,23 @@ class Copies {
 
 }  // namespace
 
+TEST_CASE("a firing that failed does not count, also before it started") {
+  Copies copies;
+  CapturedStretches stretches({4, 4, 4, 4});
+  stretches.abandon();
+  stretches.finish();
+  stretches.start({1});
+  stretches.abandon();
+  stretches.finish();
+  copies.set(3.0F);
+  copies.fire(stretches, {1});
+  CHECK(copies.launched() == Copies::kTasks);
+  CHECK(stretches.launches() == 0);
+  copies.fire(stretches, {1});
+  CHECK(stretches.launches() == 1);
+  CHECK(copies.result() == 3.0F);
+}
+
 TEST_CASE("the first firing of a key runs task by task, the second is captured, the rest are launched") {
   Copies copies;
   CapturedStretches stretches({4, 4, 4, 4});

@@ -109,6 +109,19 @@ TEST_CASE("workers on devices train with parameters on servers to the bits of wo
   }
 }
 
+TEST_CASE("a step that fails before a device has launched anything ends the run with its cause") {
+  const auto broken = images().with_function<float>(
+      "noise", {3}, [](std::int64_t, std::span<float>) { throw Error("reader", "the file is broken"); });
+  const Model model = [](const Inputs& inputs) { return Dense{3}(Flatten{}(inputs["features"])) * inputs["noise"]; };
+  const Runtime runtime({.workers = 2, .cpu_devices = 2});
+  for (const auto grain : {Grain::per_op, Grain::fused}) {
+    const Mirrored strategy({test_device(0), test_device(1)});
+    Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{.labels = "labels"},
+                    {.grain = grain, .stall_limit = std::chrono::seconds(30)});
+    CHECK_THROWS_WITH(trainer.fit(broken), Contains("the file is broken"));
+  }
+}
+
 TEST_CASE("training on a device that is late takes nothing too early") {
   const auto data = images();
   const auto expected = train(Mirrored(kCpus), mlp(), Grain::fused, data);
