@@ -87,7 +87,8 @@ bool is_aligned(const void* address) {
 /// own estimate.
 std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                                       cublasLtMatrixLayout_t y, std::uint32_t alignment, int count) {
+                                                       cublasLtMatrixLayout_t y, DType result, std::uint32_t alignment,
+                                                       int count) {
   const auto& library = lt_library();
   cublasLtMatmulPreference_t made = nullptr;
   check_lt(library.preference_create(&made), "making a preference");
@@ -95,6 +96,11 @@ std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, 
   const auto most = Product::kMostWorkspace;
   check_lt(library.preference_set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most),
            "setting a preference");
+  // Else parts of a sum may be rounded to 16 bits before they are added up.
+  const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  if (is_16_bit(result))
+    check_lt(library.preference_set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes),
+             "setting a preference");
   for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     check_lt(library.preference_set(made, which, &alignment, sizeof alignment), "setting a preference");
@@ -168,7 +174,7 @@ void Product::describe(const ProductShape& shape) {
 
 void Product::choose_algorithm(const ProductShape& shape) {
   constexpr int kMost = 8;
-  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), kAlignment, kMost);
+  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape.result, kAlignment, kMost);
   if (found.empty()) throw Error("cublas", "has no algorithm for " + shape.key());
   std::vector<std::string> names;
   for (const auto& proposal : found) names.push_back(name_of(proposal.algo));
@@ -186,7 +192,7 @@ void Product::choose_algorithm(const ProductShape& shape) {
 // Views may begin anywhere. They are rare, so cuBLASLt's own estimate is good enough for them.
 void Product::choose_algorithm_for_views(const ProductShape& shape) {
   const auto alignment = static_cast<std::uint32_t>(size_of(shape.dtype));
-  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), alignment, 1);
+  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape.result, alignment, 1);
   any_ = found.empty() ? aligned_ : Algorithm{found[0].algo, found[0].workspaceSize};
 }
 
