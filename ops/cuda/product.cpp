@@ -87,7 +87,7 @@ bool is_aligned(const void* address) {
 /// own estimate.
 std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                                       cublasLtMatrixLayout_t y, DType result, std::uint32_t alignment,
+                                                       cublasLtMatrixLayout_t y, DType of_y, std::uint32_t alignment,
                                                        int count) {
   const auto& library = lt_library();
   cublasLtMatmulPreference_t made = nullptr;
@@ -98,7 +98,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, 
            "setting a preference");
   // Else parts of a sum may be rounded to 16 bits before they are added up.
   const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-  if (is_16_bit(result))
+  if (is_16_bit(of_y))
     check_lt(library.preference_set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes),
              "setting a preference");
   for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,

@@ -113,8 +113,18 @@ class Narrowing {
   bool result_is_float32(const Node& product) const {
     const auto result = product.outputs[0];
     return !has_batch(result) || std::ranges::all_of(readers_.of(result), [&](int reader) {
-      const auto role = role_of(*graph_.nodes()[static_cast<std::size_t>(reader)].op);
-      return role == Role::float32 || role == Role::reads;
+      return reads_float32(graph_.nodes()[static_cast<std::size_t>(reader)], result);
+    });
+  }
+
+  /// Whether a node reads a value as float32, whatever the value is: also to meet another that is float32 already.
+  bool reads_float32(const Node& reader, ValueId value) const {
+    const auto role = role_of(*reader.op);
+    if (role == Role::factors || is_activation_gradient(*reader.op)) return false;
+    if (role != Role::follows) return true;
+    return std::ranges::any_of(reader.inputs, [&](ValueId other) {
+      const bool is_there = graph_.values()[other].node < graph_.values()[value].node;
+      return is_there && is_float32(other) && has_batch(other) && !is_narrow(other);
     });
   }
 

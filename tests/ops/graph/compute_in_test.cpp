@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "troupe/ops/activation.hpp"
 #include "troupe/ops/compare.hpp"
 #include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -132,6 +133,18 @@ TEST_CASE("ops on elements follow what they read of the batch", "[compute_in]") 
   const auto sums = nodes_of(graph, kAdd);
   CHECK(result_dtype(graph, *sums[0]) == DType::float32);
   CHECK(result_dtype(graph, *sums[1]) == kNarrow);
+}
+
+TEST_CASE("a loss of ops on elements stays float32, as do the numbers that it is made of", "[compute_in]") {
+  GraphBuilder builder;
+  const auto x = builder.input("x", {kBatch, 4}), targets = builder.input("targets", {kBatch, 4});
+  const auto logits = matmul(x, parameter(builder, "weights", {4, 4}));
+  builder.output("loss", sub(softplus(logits), mul(logits, targets)));
+  const auto graph = compute_in(std::move(builder).build(), kNarrow);
+  CHECK(result_dtype(graph, *nodes_of(graph, kMatmul)[0]) == DType::float32);
+  CHECK(input_dtype(graph, *nodes_of(graph, kMatmul)[0], 0) == kNarrow);
+  CHECK(nodes_of(graph, kCast).size() == 2);
+  CHECK(result_dtype(graph, *nodes_of(graph, kSoftplus)[0]) == DType::float32);
 }
 
 TEST_CASE("products of parameters or gradients alone keep their bits", "[compute_in]") {
