@@ -109,7 +109,7 @@ TEST_CASE("updates of one bucket are one op, which waits for no other bucket") {
   CHECK(segments.size() == 2);
 }
 
-TEST_CASE("data that a device keeps come to it as the numbers of samples, others as batches") {
+TEST_CASE("data that a device keeps come to it as indices of samples, others as batches") {
   const auto data = small_dataset(8).batch(4);
   const auto kept = training_plan(OneDevice(test_device()), data);
   CHECK(count_tasks(kept, "load_rows") == 1);
@@ -127,7 +127,7 @@ TEST_CASE("workers on devices whose parameters lie on servers have fused ops, to
   };
   const auto on_cpu = plan_on(Device{}), on_device = plan_on(test_device());
   CHECK(count(on_cpu, "relu_grad") == 1);
-  CHECK(count(on_cpu, "relu_grad_bias") == 0);
+  CHECK(count(on_cpu, "matmul_relu_grad_bias") == 0);
   CHECK(count(on_device, "relu_grad") == 0);
-  CHECK(count(on_device, "relu_grad_bias") == 1);
+  CHECK(count(on_device, "matmul_relu_grad_bias") == 1);
 }
