@@ -7,10 +7,11 @@ namespace troupe::cuda {
 
 namespace {
 
+template <class T>
 struct Stretch {
   Walk<1> walk;
-  const float* x;
-  float* y;
+  const T* x;
+  T* y;
   __device__ void operator()(std::int64_t i) const { y[i] = x[walk.find(i)]; }
 };
 
@@ -40,8 +41,11 @@ std::unique_ptr<Kernel> make_div(const OpCall& call) {
 
 // Of the second input only the shape counts: its dtype may be any.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
-  return cuda_kernel(call, [walk = broadcast_walk<1>(call)](const Launch& where, Inputs in, Outputs out) {
-    for_each(where, out[0].elements(), Stretch{walk, floats(in[0]), mutable_floats(out[0])});
+  return with_float_type(call.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    return cuda_kernel(call, [walk = broadcast_walk<1>(call)](const Launch& where, Inputs in, Outputs out) {
+      for_each(where, out[0].elements(), Stretch<T>{walk, data_of<T>(in[0]), mutable_data_of<T>(out[0])});
+    });
   });
 }
 

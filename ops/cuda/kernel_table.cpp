@@ -134,7 +134,6 @@ constexpr const OpDef* kTake16Bits[] = {
     &kConcat,
     &kTranspose,
     &kLoadRows,
-    // Of the value to broadcast to only the shape counts.
     &kBroadcastTo,
     &kAddN,
     &kAdd,

@@ -60,7 +60,8 @@ const Names kOps{"add",
                  "slice",
                  "concat",
                  "cast",
-                 "broadcast_to"};
+                 "broadcast_to",
+                 "load_rows"};
 
 /// The ops of a graph that read or write 16-bit floats.
 Names ops_in_16_bits(const Graph& graph) {
