@@ -22,7 +22,11 @@ class DeviceArrays {
     Tensor array;  // so that no other array comes to lie there
     Tensor on_device;
   };
-  using Key = std::tuple<const std::byte*, std::vector<std::int64_t>, DType, Device>;
+  struct View {
+    std::shared_ptr<const Copy> copy;
+    Tensor tensor;
+  };
+  using Key = std::tuple<const std::byte*, std::size_t, Device>;
 
   std::mutex mutex_;
   std::map<Key, std::weak_ptr<const Copy>> copies_;

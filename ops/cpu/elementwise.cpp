@@ -80,7 +80,7 @@ std::unique_ptr<Kernel> make_div(const OpCall& call) {
 }
 // Of the second input only the shape counts: its dtype may be any.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
-  if (is_16_bit(call.inputs[0].dtype)) throw Error("broadcast_to", "has no kernel of 16-bit floats on CPUs");
+  if (is_16_bit(call.inputs[0].dtype)) throw Error("broadcast_to", "has no kernel of 16-bit floats for cpu");
   return function_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {
     walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
       const auto* x = floats(in[0]) + from[0];

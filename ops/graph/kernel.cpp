@@ -21,8 +21,8 @@ KernelFactory refusing_16_bits(KernelFactory factory, DeviceType type) {
     for (const auto* operands : {&call.inputs, &call.outputs})
       for (const auto& info : *operands)
         if (is_16_bit(info.dtype))
-          throw Error(call.op->name, "has no kernel of " + std::string(name_of(info.dtype)) +
-                                         " on devices of the kind " + std::string(name_of(type)));
+          throw Error(call.op->name,
+                      "has no kernel of " + std::string(name_of(info.dtype)) + " for " + std::string(name_of(type)));
     return factory(call);
   };
 }

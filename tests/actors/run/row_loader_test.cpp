@@ -130,6 +130,7 @@ TEST_CASE("copies on a device are shared by those who hold them, and given back 
   CHECK(one >= array.bytes());
   auto second = arrays.copy_of(array.view(Shape{10, 100}), test_device(0));
   CHECK(second->address() == first->address());
+  CHECK(second->shape() == Shape{10, 100});
   CHECK(test_device_bytes_in_use() - before == one);
   const auto elsewhere = arrays.copy_of(array, test_device(1)), of_other = arrays.copy_of(other, test_device(0));
   CHECK(elsewhere->device() == test_device(1));
