@@ -106,10 +106,9 @@ class CasesIn16Bits {
     if (!has_gradient(op_case)) return;
     if (const auto ops = computed_ops([&] { return case_gradient_graph(op_case, dtype_); })) {
       note(*ops);
-      for (const auto rows : last_two(op_case.gradient_rows())) {
-        INFO("gradient of " << op_case.name << ", " << rows << " rows, " << name_of(dtype_));
-        CHECK_NOTHROW(check_gradient(op_case, rows, device_, dtype_));
-      }
+      const auto rows = op_case.gradient_rows().back();
+      INFO("gradient of " << op_case.name << ", " << rows << " rows, " << name_of(dtype_));
+      CHECK_NOTHROW(check_gradient(op_case, rows, device_, dtype_));
     }
   }
 
