@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <iterator>
-#include <utility>
-
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 
@@ -11,9 +7,15 @@ namespace {
 
 using Factory = std::unique_ptr<Kernel> (*)(const OpCall& call);
 
-constexpr std::pair<const OpDef*, Factory> kKernels[] = {
+struct Entry {
+  const OpDef* op;
+  Factory factory;
+  bool takes_16_bits = false;
+};
+
+constexpr Entry kKernels[] = {
     {&kAdd, make_add},
-    {&kAddN, make_add_n},
+    {&kAddN, make_add_n, true},
     {&kSub, make_sub},
     {&kMul, make_mul},
     {&kDiv, make_div},
@@ -45,23 +47,23 @@ constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kLess, make_less},
     {&kLessEqual, make_less_equal},
     {&kWhere, make_where},
-    {&kCast, make_cast},
+    {&kCast, make_cast, true},
     {&kAllFinite, make_all_finite},
     {&kAtLeast, make_at_least},
     {&kCheckFinite, make_check_finite},
     {&kControlDependency, make_control_dependency},
     {&kPack, make_pack},
-    {&kSlice, make_slice},
+    {&kSlice, make_slice, true},
     {&kPad, make_pad},
-    {&kConcat, make_concat},
+    {&kConcat, make_concat, true},
     {&kSliceRows, make_slice_rows},
     {&kSliceRowsGrad, make_slice_rows_grad},
     {&kRowsOfPart, make_rows_of_part},
-    {&kTranspose, make_transpose},
+    {&kTranspose, make_transpose, true},
     {&kGather, make_gather},
     {&kScatterAdd, make_scatter_add},
     {&kOneHot, make_one_hot},
-    {&kLoadRows, make_load_rows},
+    {&kLoadRows, make_load_rows, true},
     {&kArgmax, make_argmax},
     {&kOrthonormalize, make_orthonormalize},
     {&kTopK, make_top_k},
@@ -72,7 +74,7 @@ constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kReduceMax, make_reduce_max},
     {&kReduceMin, make_reduce_min},
     {&kReduceVariance, make_reduce_variance},
-    {&kBroadcastTo, make_broadcast_to},
+    {&kBroadcastTo, make_broadcast_to, true},
     {&kBatchMean, make_batch_mean},
     {&kBatchMeanGrad, make_batch_mean_grad},
     {&kMatmul, make_matmul},
@@ -126,16 +128,11 @@ constexpr std::pair<const OpDef*, Factory> kKernels[] = {
     {&kAverage, make_average},
 };
 
-/// The ops whose kernels take 16-bit floats: those that move elements, and what the floats are for, casts and sums.
-constexpr const OpDef* kTake16Bits[] = {&kAddN, &kCast, &kSlice, &kConcat, &kTranspose, &kLoadRows, &kBroadcastTo};
-
 }  // namespace
 
 void add_kernels(KernelTable& table) {
-  for (const auto& [op, factory] : kKernels) {
-    const bool takes_16_bits = std::ranges::find(kTake16Bits, op) != std::end(kTake16Bits);
+  for (const auto& [op, factory, takes_16_bits] : kKernels)
     table.add(*op, takes_16_bits ? factory : refusing_16_bits(factory, DeviceType::cpu));
-  }
 }
 
 }  // namespace troupe::cpu

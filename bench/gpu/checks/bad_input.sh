@@ -17,25 +17,14 @@ check_out_of_memory() {
   verdict 6 "then one that fits" "trains" "$(said out_of_memory 'left behind')" test "$status" == 0
 }
 
-check_kernel_fault() {
-  local status=0
-  ours run kernel_fault 60 "$build/tests/kernel_fault" || status=$?
+# check_by_program NAME WHAT WANTED PATTERN: a test program of the build, which ends with 3 where it finds no GPU.
+check_by_program() {
+  local name=$1 what=$2 wanted=$3 pattern=$4 status=0
+  ours run "$name" 60 "$build/tests/$name" || status=$?
   if ((status == 3 || status == 125 || status == 127)); then
-    row 6 "a kernel that faults" "one error, with the op" "$(reason kernel_fault "$status")" SKIPPED
+    row 6 "$what" "$wanted" "$(reason "$name" "$status")" SKIPPED
   else
-    verdict 6 "a kernel that faults" "one error, with the op" "$(said kernel_fault 'fragile')" \
-      test "$status" == 0
-  fi
-}
-
-check_no_room() {
-  local status=0
-  ours run gpu_memory 60 "$build/tests/gpu_memory" || status=$?
-  if ((status == 3 || status == 125 || status == 127)); then
-    row 6 "parameters, or results, that do not fit" "nothing left behind" "$(reason gpu_memory "$status")" SKIPPED
-  else
-    verdict 6 "parameters, or results, that do not fit" "nothing left behind" "$(said gpu_memory 'not so|results of ops')" \
-      test "$status" == 0
+    verdict 6 "$what" "$wanted" "$(said "$name" "$pattern")" test "$status" == 0
   fi
 }
 
@@ -49,7 +38,7 @@ check_mixed_devices() {
 check_point_6() {
   check_no_such_device
   check_out_of_memory
-  check_no_room
-  check_kernel_fault
+  check_by_program gpu_memory "parameters, or results, that do not fit" "nothing left behind" 'not so|results of ops'
+  check_by_program kernel_fault "a kernel that faults" "one error, with the op" fragile
   check_mixed_devices
 }
