@@ -1,9 +1,12 @@
 #include "troupe/tests/emulated_cuda/stream.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <thread>
+#include <memory>
+#include <system_error>
 #include <utility>
 
 namespace emulated_cuda {
@@ -77,9 +80,27 @@ void Stream::enqueue(Work work) {
   if (!has_thread_) {
     has_thread_ = true;
     stop_at_exit();
-    std::thread([self = shared_from_this()] { self->run(); }).detach();
+    start_thread();
   }
   changed_.notify_all();
+}
+
+// Detached from the start: AddressSanitizer does not notice std::thread::detach, keeps every thread that has ended, and
+// takes what a later one with the same id refers to for leaked.
+void Stream::start_thread() {
+  auto self = std::make_unique<std::shared_ptr<Stream>>(shared_from_this());
+  const auto entry = [](void* stream) -> void* {
+    (*std::unique_ptr<std::shared_ptr<Stream>>(static_cast<std::shared_ptr<Stream>*>(stream)))->run();
+    return nullptr;
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, entry, self.get());
+  pthread_attr_destroy(&attributes);
+  if (error != 0) throw std::system_error(error, std::generic_category(), "[emulated CUDA] thread of a stream");
+  static_cast<void>(self.release());
 }
 
 void Stream::run() {

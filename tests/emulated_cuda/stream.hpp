@@ -52,6 +52,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   cudaError_t follow_legacy();
   void follow(const std::shared_ptr<Stream>& other);
   void enqueue(Work work);
+  void start_thread();
   void run();
   void drop_ended_capture();
 
