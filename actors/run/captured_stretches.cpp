@@ -1,6 +1,8 @@
 #include "troupe/actors/run/captured_stretches.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <string>
 
 #include "troupe/ops/core/error.hpp"
 
@@ -10,41 +12,43 @@ void CapturedStretches::start(const Key& key) {
   auto found = std::ranges::find(entries_, key, &Entry::key);
   if (found == entries_.end()) {
     if (entries_.size() == kMostKeys) entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_use));
-    entries_.push_back({key, 0, false, std::vector<std::shared_ptr<CapturedWork>>(ends_.size())});
+    entries_.push_back({key, 0, false, std::vector<Stretch>(ends_.size())});
     found = std::prev(entries_.end());
   }
   found->last_use = ++uses_;
   current_ = static_cast<std::size_t>(found - entries_.begin());
 }
 
-/// Null if it cannot be captured; nothing has run then.
-std::shared_ptr<CapturedWork> CapturedStretches::capture(Stream& stream, const std::function<void()>& launch_tasks) {
+/// Without work if it cannot be captured; nothing has run then.
+CapturedStretches::Stretch CapturedStretches::capture(Stream& stream, const std::function<Resources()>& launch_tasks) {
   stream.begin_capture();
-  bool launched = true;
+  Stretch stretch;
+  std::string obstacle;
   try {
-    launch_tasks();
-  } catch (const std::exception&) {
-    // It is thrown again, with its place, when the tasks run one by one.
-    launched = false;
+    stretch.resources = launch_tasks();
+  } catch (const std::exception& error) {
+    // If it is no matter of capturing, it is thrown again, with its place, when the tasks run one by one.
+    obstacle = error.what();
   }
   try {
-    auto work = stream.end_capture();
-    return launched ? work : nullptr;
-  } catch (const Error&) {
-    return nullptr;
+    stretch.work = stream.end_capture();
+  } catch (const Error& error) {
+    if (obstacle.empty()) obstacle = error.what();
   }
+  if (obstacle.empty()) return stretch;
+  std::fprintf(stderr, "[capture] work is launched op by op, for it cannot be captured: %s\n", obstacle.c_str());
+  return {};
 }
 
-std::size_t CapturedStretches::launch(std::size_t first, Stream& stream,
-                                      const std::function<void(std::size_t, std::size_t)>& launch_tasks) {
+std::size_t CapturedStretches::launch(std::size_t first, Stream& stream, const LaunchTasks& launch_tasks) {
   const auto end = ends_[first];
   auto& entry = entries_[current_.value()];
   if (refused_ || !entry.has_run || end < first + kFewest) return first;
-  auto& work = entry.by_first[first];
-  if (work == nullptr) work = capture(stream, [&] { launch_tasks(first, end); });
-  refused_ = work == nullptr;
+  auto& stretch = entry.by_first[first];
+  if (stretch.work == nullptr) stretch = capture(stream, [&] { return launch_tasks(first, end); });
+  refused_ = stretch.work == nullptr;
   if (refused_) return first;
-  stream.launch(*work);
+  stream.launch(*stretch.work);
   ++launches_;
   return end;
 }

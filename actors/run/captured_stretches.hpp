@@ -18,6 +18,10 @@ class CapturedStretches {
  public:
   /// Tells apart on which memory a firing works.
   using Key = std::vector<std::uintptr_t>;
+  /// What captured work needs, kept with it.
+  using Resources = std::vector<std::shared_ptr<const void>>;
+  /// Launches the tasks from `first` to before `end`, one by one.
+  using LaunchTasks = std::function<Resources(std::size_t first, std::size_t end)>;
 
   /// `ends[i]` is the number of the task after the stretch that begins with task i.
   explicit CapturedStretches(std::vector<std::size_t> ends) : ends_(std::move(ends)) {}
@@ -26,8 +30,7 @@ class CapturedStretches {
   void start(const Key& key);
   /// Launches the stretch that begins with task `first`, which `launch_tasks` launches one by one where it has not been
   /// captured yet. Returns the number of the task after it; `first` if the tasks have to run one by one.
-  std::size_t launch(std::size_t first, Stream& stream,
-                     const std::function<void(std::size_t first, std::size_t end)>& launch_tasks);
+  std::size_t launch(std::size_t first, Stream& stream, const LaunchTasks& launch_tasks);
   /// The firing has failed: nothing more of it is launched, and it does not count as one that has run.
   void abandon() { current_.reset(); }
   /// The firing is over. Does nothing if it was abandoned, or failed before it could start.
@@ -42,14 +45,18 @@ class CapturedStretches {
   static constexpr std::size_t kMostKeys = 16;
 
  private:
+  struct Stretch {
+    std::shared_ptr<CapturedWork> work;  // null until it is captured
+    Resources resources;
+  };
   struct Entry {
     Key key;
     std::uint64_t last_use = 0;
     bool has_run = false;
-    std::vector<std::shared_ptr<CapturedWork>> by_first;  // by the stretch's first task
+    std::vector<Stretch> by_first;  // by the stretch's first task
   };
 
-  static std::shared_ptr<CapturedWork> capture(Stream& stream, const std::function<void()>& launch_tasks);
+  static Stretch capture(Stream& stream, const std::function<Resources()>& launch_tasks);
 
   std::vector<std::size_t> ends_;
   std::vector<Entry> entries_;

@@ -17,7 +17,7 @@ bool OpTask::fire(const Firing& firing) {
   if (firing.rows != rows_) {
     prepare(firing.rows);
     rows_ = firing.rows;
-    kernel_ = kernels_.find(rows_)->get();
+    kernel_ = *kernels_.find(rows_);
   }
   if (kernel_ != nullptr)
     kernel_->run(firing.context, firing.inputs.first(call_.inputs.size()), firing.outputs);

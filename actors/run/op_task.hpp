@@ -16,6 +16,7 @@ class OpTask final : public Task {
 
   bool runs_on_device() const override { return true; }
   bool capturable() const override { return true; }
+  std::shared_ptr<const void> resources() const override { return kernel_; }
   void prepare(std::int64_t rows) override;
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   bool fire(const Firing& firing) override;
@@ -26,10 +27,10 @@ class OpTask final : public Task {
  private:
   OpCall call_;
   Device device_;
-  RowsCache<std::unique_ptr<Kernel>> kernels_{kMostKernels};
+  RowsCache<std::shared_ptr<Kernel>> kernels_{kMostKernels};
   std::size_t scratch_bytes_ = 0;
   std::int64_t rows_ = -1;
-  Kernel* kernel_ = nullptr;
+  std::shared_ptr<Kernel> kernel_;
 };
 
 std::unique_ptr<Task> make_op_task(const PlanActor& actor, SpawnContext& context);

@@ -22,6 +22,20 @@ Tensor bytes_for(const std::string& what, Device device, std::size_t bytes) {
   }
 }
 
+/// The actor whose output is the largest of the values that only the segment sees.
+std::string maker_of_largest(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout) {
+  std::string maker = segment.name;
+  std::size_t most = 0;
+  for (std::size_t task = 0; task < layout.tasks.size(); ++task)
+    for (const auto& output : layout.tasks[task].outputs) {
+      const auto bytes = bytes_of(output.info, plan.max_rows);
+      if (output.kind != ArgumentPlace::Kind::arena || bytes <= most) continue;
+      most = bytes;
+      maker = plan.actors[segment.actors[task]].name;
+    }
+  return maker;
+}
+
 /// Work on devices is captured unless TROUPE_CAPTURE is 0.
 bool captures_work() {
   const auto* value = std::getenv("TROUPE_CAPTURE");
@@ -43,7 +57,9 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
   own_memory_ = !backend_of(segment.place.device).host_accessible();
   if (own_memory_) move_constants();
   if (own_memory_) uploads_.emplace(segment.place.device, port_infos_, max_rows_);
-  arena_ = bytes_for("inner values of " + name_, segment.place.device, layout_.arena_bytes);
+  arena_ =
+      bytes_for("inner values of " + name_ + ", the largest that of '" + maker_of_largest(plan, segment, layout_) + "'",
+                segment.place.device, layout_.arena_bytes);
   scratch_ = bytes_for(name_, segment.place.device, 0);
   make_tasks(plan, segment, context);
   allocate_slots(plan, shared_buffers, segment.place);

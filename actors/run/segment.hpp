@@ -144,7 +144,7 @@ class Segment {
   Firing firing_of(std::size_t task);
   void find_stretches(const Plan& plan, const Place& place);
   void start_stretches();
-  void launch_stretch(std::size_t first, std::size_t end);
+  CapturedStretches::Resources launch_stretch(std::size_t first, std::size_t end);
   void copy_to_host(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   SentTensor sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   void copy_parameter(std::int32_t output, std::uint32_t slot);

@@ -44,22 +44,25 @@ void Segment::start_stretches() {
   stretches_->start(stretch_key_);
 }
 
-void Segment::launch_stretch(std::size_t first, std::size_t end) {
+CapturedStretches::Resources Segment::launch_stretch(std::size_t first, std::size_t end) {
+  CapturedStretches::Resources resources;
   for (auto i = first; i < end; ++i) {
     tasks_[i].task->fire(firing_of(i));
+    if (auto needed = tasks_[i].task->resources()) resources.push_back(std::move(needed));
     for (auto output : tasks_[i].sends) {
       const auto slot = static_cast<std::uint32_t>(binding_->bound_slot[output]);
       if (copied_in_stretch_[output] && !host_slots_[output].empty())
         copy_to_host(output, slot, binding_->sent[output][slot]);
     }
   }
+  return resources;
 }
 
 std::size_t Segment::run_captured(std::size_t i) {
   if (!stretches_) return i;
   if (i == 0) start_stretches();
-  const auto end =
-      stretches_->launch(i, *stream_, [this](std::size_t first, std::size_t last) { launch_stretch(first, last); });
+  const auto end = stretches_->launch(
+      i, *stream_, [this](std::size_t first, std::size_t last) { return launch_stretch(first, last); });
   if (end == i) return i;
   launched_captured_ = stream_->record();
   for (auto task = i; task < end; ++task) {

@@ -57,6 +57,8 @@ class Task {
   /// True if fire() does nothing but launch kernels, copies and zeroing on its stream, the same ones for the same
   /// number of rows and the same memory, so that they can be captured and launched again without it.
   virtual bool capturable() const { return false; }
+  /// What the last fire() launched needs for as long as it may be launched again without it; null if nothing.
+  virtual std::shared_ptr<const void> resources() const { return nullptr; }
 
   /// Called before the first firing with this number of rows; kernels are prepared here.
   virtual void prepare(std::int64_t /*rows*/) {}

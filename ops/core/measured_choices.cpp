@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "troupe/ops/core/error.hpp"
 
@@ -69,21 +72,30 @@ void MeasuredChoices::read() {
   }
 }
 
-/// A file that cannot be written costs the next process the measuring, no more.
+/// Without the file the next process measures again, and may choose what sums in another order.
+void MeasuredChoices::tell_once(const std::string& problem) {
+  if (std::exchange(told_, true)) return;
+  std::fprintf(stderr, "[choices] %s cannot be written (%s): other processes may choose other algorithms\n",
+               file_.c_str(), problem.c_str());
+}
+
 void MeasuredChoices::write() {
   if (file_.empty()) return;
-  std::error_code ignored;
+  std::error_code error;
   const std::filesystem::path written = file_.string() + "." + std::to_string(getpid());
   {
     std::ofstream out(written);
     for (const auto& [key, candidate] : chosen_) out << key << " " << candidate << "\n";
     if (!out.flush()) {
-      std::filesystem::remove(written, ignored);
+      tell_once(std::generic_category().message(errno));
+      std::filesystem::remove(written, error);
       return;
     }
   }
-  std::filesystem::rename(written, file_, ignored);
-  if (ignored) std::filesystem::remove(written, ignored);
+  std::filesystem::rename(written, file_, error);
+  if (!error) return;
+  tell_once(error.message());
+  std::filesystem::remove(written, error);
 }
 
 std::optional<std::size_t> MeasuredChoices::known(const std::string& key,

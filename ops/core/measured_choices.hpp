@@ -38,6 +38,7 @@ class MeasuredChoices {
  private:
   void read();
   void write();
+  void tell_once(const std::string& problem);
   std::optional<std::size_t> known(const std::string& key, std::span<const std::string> candidates) const;
   std::size_t choose_new(const std::string& key, std::span<const std::string> candidates, const Measure& measure);
 
@@ -46,6 +47,7 @@ class MeasuredChoices {
   mutable std::mutex mutex_;
   std::map<std::string, std::string> chosen_;
   std::size_t measured_ = 0;
+  bool told_ = false;
 };
 
 /// The file in which a user's choices for GPUs are kept: what TROUPE_CUDA_CHOICES says, else `troupe/cuda_choices` in

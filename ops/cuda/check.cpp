@@ -1,8 +1,34 @@
 #include "troupe/ops/cuda/check.hpp"
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cuda/shared_library.hpp"
 
 namespace troupe::cuda {
+
+namespace {
+
+/// The driver's cuDevicePrimaryCtxGetState.
+using ContextState = int (*)(int device, unsigned* flags, int* active);
+
+ContextState context_state() noexcept {
+  try {
+    static const auto found = reinterpret_cast<ContextState>(
+        SharedLibrary("the driver", {"libcuda.so.1"}).function("cuDevicePrimaryCtxGetState"));
+    return found;
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+/// Whether anybody in this process has used a device; true if that cannot be told.
+bool is_in_use(int device) noexcept {
+  unsigned flags = 0;
+  int active = 1;
+  const auto state = context_state();
+  return state == nullptr || state(device, &flags, &active) != 0 || active != 0;
+}
+
+}  // namespace
 
 std::string text_of(cudaError_t status) {
   return std::string(cudaGetErrorString(status)) + " (" + cudaGetErrorName(status) + ")";
@@ -21,7 +47,8 @@ CurrentDevice::CurrentDevice(int index) noexcept {
 }
 
 CurrentDevice::~CurrentDevice() {
-  if (changed_) (void)cudaSetDevice(before_);
+  // Every thread begins with device 0: a process that never uses it would take some hundred MiB of its memory.
+  if (changed_ && is_in_use(before_)) (void)cudaSetDevice(before_);
 }
 
 }  // namespace troupe::cuda

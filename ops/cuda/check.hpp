@@ -13,7 +13,8 @@ void check(cudaError_t status, std::string_view what);
 /// `invalid argument (cudaErrorInvalidValue)`.
 std::string text_of(cudaError_t status);
 
-/// Makes a device the calling thread's current one while it lives. Never throws: a device that does not exist is
+/// Makes a device the calling thread's current one while it lives; afterwards it is the one that was so before, if this
+/// process has used that one. Never throws: a device that does not exist is
 /// reported by the calls that follow.
 class CurrentDevice {
  public:

@@ -1,5 +1,7 @@
 #include "troupe/ops/cuda/cuda_stream.hpp"
 
+#include <atomic>
+
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe::cuda {
@@ -30,6 +32,8 @@ class CudaGraph final : public CapturedWork {
 
 CudaStream::CudaStream(Device device)
     : Stream(device), state_(device_state(device)), recent_ops_(std::make_shared<RecentOps>()) {
+  static std::atomic<std::uint64_t> made{0};
+  number_ = ++made;
   const CurrentDevice current(device.index);
   note_ = std::make_shared<InvalidValueNote>();
   check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "making a stream");
@@ -77,7 +81,8 @@ void CudaStream::expect_no_failure() const {
 Event CudaStream::record_in(EventPool& pool) noexcept {
   if (const auto known = failure()) return failed_event(known);
   try {
-    return Event(std::make_shared<CudaEvent>(pool, handle_, WorkBefore{note_, recent_ops_, recent_ops_->count()}));
+    return Event(std::make_shared<CudaEvent>(pool, StreamHandle{handle_, number_},
+                                             WorkBefore{note_, recent_ops_, recent_ops_->count()}));
   } catch (...) {
     return failed_event(failure_now());
   }
@@ -115,7 +120,7 @@ void CudaStream::wait(const Event& event) {
   if (recorded == nullptr) {
     // An event of another kind of device: CUDA cannot wait for it.
     attempt([&] { event.wait(); });
-  } else if (recorded->stream() != handle_) {
+  } else if (recorded->stream() != number_) {
     attempt([&] { check(cudaStreamWaitEvent(handle_, recorded->handle(), 0), "waiting for an event"); });
   }
 }
@@ -148,6 +153,11 @@ std::shared_ptr<CapturedWork> CudaStream::end_capture() {
     const auto status = cudaStreamEndCapture(handle_, &graph);
     capturing_ = false;
     before_capture_ = {};
+    if (status != cudaSuccess) {
+      // What was refused while capturing may go well without; what is lost for good is told again.
+      std::lock_guard failure_lock(failure_mutex_);
+      failure_ = nullptr;
+    }
     check(status, "capturing");
   }
   return std::make_shared<CudaGraph>(graph, note_);

@@ -51,6 +51,7 @@ class CudaStream final : public Stream {
   std::shared_ptr<const InvalidValueNote> note_;
   std::shared_ptr<RecentOps> recent_ops_;
   cudaStream_t handle_ = nullptr;
+  std::uint64_t number_ = 0;
   mutable std::mutex failure_mutex_;
   std::exception_ptr failure_;  // of this stream's calls, or of what it waits for; nothing is launched after it
   std::mutex capture_mutex_;    // guards what follows

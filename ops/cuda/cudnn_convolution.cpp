@@ -15,9 +15,8 @@ constexpr std::size_t kMostWorkspace = std::size_t{256} << 20;
 class CudnnConvolution final : public LibraryConvolution {
  public:
   /// Chooses the fastest way. Throws Error if there is none.
-  explicit CudnnConvolution(const ConvolutionTask& task)
-      : task_(task), handle_(cudnn_handle()), graph_(task, handle_.handle) {
-    const auto proposals = cudnn_proposals(graph_, task.dtype == DType::float32 && !task.tf32);
+  explicit CudnnConvolution(const ConvolutionTask& task) : task_(task), handle_(cudnn_handle()) {
+    const auto proposals = propose();
     if (proposals.empty()) throw Error("cudnn", "has no algorithm for " + task.key());
     std::vector<std::string> names;
     for (const auto& proposal : proposals) names.push_back(proposal.name);
@@ -29,7 +28,10 @@ class CudnnConvolution final : public LibraryConvolution {
       });
     };
     const auto best = gpu_choices().choose(device_name() + ":" + task.key(), names, measure);
-    if (!prepare(proposals[best])) throw Error("cudnn", "cannot prepare " + names[best] + " for " + task.key());
+    const auto can_prepare = [this](const auto& proposal) { return prepare(proposal); };
+    // What was not measured may turn out to be of no use.
+    if (!prepare(proposals[best]) && std::ranges::none_of(proposals, can_prepare))
+      throw Error("cudnn", "can prepare no algorithm for " + task.key());
   }
 
   std::size_t workspace_bytes() const override { return plan_->workspace_bytes(); }
@@ -38,20 +40,29 @@ class CudnnConvolution final : public LibraryConvolution {
   void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) override {
     expect_alignment(tensors.x, CudnnGraph::alignment_of_x(task_));
     expect_alignment(tensors.y, CudnnGraph::alignment_of_y(task_));
+    expect_alignment(tensors.weights, CudnnGraph::kAlignment);
+    expect_alignment(tensors.bias, CudnnGraph::kAlignment);
     plan_->run(handle_, stream, tensors, workspace);
   }
 
  private:
   bool has_bias() const { return task_.bias; }
 
-  static void expect_alignment(const void* images, std::int64_t alignment) {
-    if (reinterpret_cast<std::uintptr_t>(images) % static_cast<std::uintptr_t>(alignment) != 0)
-      throw Error("cudnn", "images do not begin at a multiple of " + std::to_string(alignment) + " bytes");
+  static void expect_alignment(const void* operand, std::int64_t alignment) {
+    if (reinterpret_cast<std::uintptr_t>(operand) % static_cast<std::uintptr_t>(alignment) != 0)
+      throw Error("cudnn", "an operand does not begin at a multiple of " + std::to_string(alignment) + " bytes");
+  }
+
+  std::vector<CudnnProposal> propose() {
+    const std::lock_guard lock(handle_.mutex);
+    graph_.emplace(task_, CudnnTarget{.handle = handle_.handle});
+    return cudnn_proposals(*graph_, task_.dtype == DType::float32 && !task_.tf32);
   }
 
   bool prepare(const CudnnProposal& proposal) {
+    const std::lock_guard lock(handle_.mutex);
     try {
-      plan_.emplace(*proposal.configuration, handle_.handle);
+      plan_.emplace(*proposal.configuration, graph_->target());
       return plan_->workspace_bytes() <= kMostWorkspace;
     } catch (const Error&) {
       return false;
@@ -74,7 +85,7 @@ class CudnnConvolution final : public LibraryConvolution {
 
   ConvolutionTask task_;
   CudnnHandle& handle_;
-  CudnnGraph graph_;
+  std::optional<CudnnGraph> graph_;
   std::optional<CudnnPlan> plan_;
 };
 

@@ -6,13 +6,10 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The alignment for which the fast algorithms are made.
-constexpr std::int64_t kAlignment = 16;
-
 // Images may be some rows of a larger tensor, which begin anywhere a row does.
 std::int64_t alignment_of_rows(std::int64_t row_elements, DType dtype) {
   const auto element = static_cast<std::int64_t>(size_of(dtype));
-  return row_elements * element % kAlignment == 0 ? kAlignment : element;
+  return row_elements * element % CudnnGraph::kAlignment == 0 ? CudnnGraph::kAlignment : element;
 }
 
 }  // namespace
@@ -37,8 +34,8 @@ std::int64_t CudnnGraph::alignment_of_y(const ConvolutionTask& task) {
   return alignment_of_rows(task.shape.pixels_of_row() * task.shape.filters, task.dtype);
 }
 
-CudnnGraph::CudnnGraph(const ConvolutionTask& task, cudnnHandle_t handle)
-    : task_(task), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
+CudnnGraph::CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target)
+    : task_(task), target_(target), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
   const auto& s = task.shape;
   const auto type = cudnn_type_of(task.dtype);
   x_ = &add_tensor(kX, {s.rows, s.channels, s.height, s.width}, alignment_of_x(task), type, false);
@@ -61,7 +58,7 @@ CudnnGraph::CudnnGraph(const ConvolutionTask& task, cudnnHandle_t handle)
     }
     if (task.relu) add_pointwise(CUDNN_POINTWISE_RELU_FWD, *last, nullptr, *y_);
   }
-  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
+  if (target.handle != nullptr) graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
   graph_.set_descriptors(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
   graph_.finalize();
 }

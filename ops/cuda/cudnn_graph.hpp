@@ -7,18 +7,27 @@
 
 namespace troupe::cuda {
 
+/// The GPU that graphs are made for: that of a handle, or where there is none one that is described.
+struct CudnnTarget {
+  cudnnHandle_t handle = nullptr;
+  const CudnnDescriptor* properties = nullptr;  ///< CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR; such graphs do not run
+};
+
 /// A task as a graph of operations of cuDNN.
 class CudnnGraph {
  public:
   /// The identifiers of tensors in it.
   static constexpr std::int64_t kX = 1, kWeights = 2, kBias = 3, kY = 4;
+  /// In bytes, that for which the fast algorithms are made. Weights and biases begin at multiples of it.
+  static constexpr std::int64_t kAlignment = 16;
 
-  /// Throws Error if cuDNN refuses. `handle` must stay.
-  CudnnGraph(const ConvolutionTask& task, cudnnHandle_t handle);
+  /// Throws Error if cuDNN refuses. The target must stay.
+  CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target);
 
   const CudnnDescriptor& descriptor() const { return graph_; }
+  const CudnnTarget& target() const { return target_; }
 
-  /// Bytes whose multiples the addresses of images and weights have to be.
+  /// Bytes whose multiples the addresses of images have to be.
   static std::int64_t alignment_of_x(const ConvolutionTask& task);
   static std::int64_t alignment_of_y(const ConvolutionTask& task);
 
@@ -37,6 +46,7 @@ class CudnnGraph {
                      const CudnnDescriptor& y);
 
   ConvolutionTask task_;
+  CudnnTarget target_;
   std::int64_t next_id_ = 100;  // of tensors that are in no memory
   std::vector<std::unique_ptr<CudnnDescriptor>> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;

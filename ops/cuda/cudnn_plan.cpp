@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "troupe/ops/core/error.hpp"
+
 namespace troupe::cuda {
 
 namespace {
@@ -14,6 +16,8 @@ std::vector<std::shared_ptr<const CudnnDescriptor>> configurations(const CudnnGr
   CudnnDescriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set_descriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.descriptor());
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+  if (const auto* properties = graph.target().properties)
+    heuristic.set_descriptor(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *properties);
   heuristic.finalize();
   const auto count = heuristic.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
   std::vector<std::shared_ptr<const CudnnDescriptor>> found;
@@ -25,6 +29,16 @@ std::vector<std::shared_ptr<const CudnnDescriptor>> configurations(const CudnnGr
   heuristic.get_all(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles);
   found.resize(handles.size());
   return found;
+}
+
+/// What one kind of heuristics has nothing to say about may have another way.
+std::vector<std::shared_ptr<const CudnnDescriptor>> configurations_or_none(const CudnnGraph& graph,
+                                                                           cudnnBackendHeurMode_t mode) {
+  try {
+    return configurations(graph, mode);
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 CudnnDescriptor engine_of(const CudnnDescriptor& configuration) {
@@ -72,7 +86,7 @@ std::vector<CudnnProposal> cudnn_proposals(const CudnnGraph& graph, bool float32
   std::vector<CudnnProposal> proposals;
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     std::size_t added = 0;
-    for (const auto& configuration : configurations(graph, mode)) {
+    for (const auto& configuration : configurations_or_none(graph, mode)) {
       const auto engine = engine_of(*configuration);
       if (added == kMostProposals || !is_exact(engine, float32_only)) continue;
       const auto name = name_of(*configuration, engine);
@@ -84,9 +98,10 @@ std::vector<CudnnProposal> cudnn_proposals(const CudnnGraph& graph, bool float32
   return proposals;
 }
 
-CudnnPlan::CudnnPlan(const CudnnDescriptor& configuration, cudnnHandle_t handle)
+CudnnPlan::CudnnPlan(const CudnnDescriptor& configuration, const CudnnTarget& target)
     : plan_(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
-  plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
+  if (target.handle != nullptr) plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
+  if (target.properties != nullptr) plan_.set_descriptor(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties);
   plan_.set_descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
   plan_.finalize();
   workspace_bytes_ = static_cast<std::size_t>(plan_.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));

@@ -21,8 +21,8 @@ std::vector<CudnnProposal> cudnn_proposals(const CudnnGraph& graph, bool float32
 /// A way to compute a graph, ready to run.
 class CudnnPlan {
  public:
-  /// Throws Error if cuDNN cannot compute it that way.
-  CudnnPlan(const CudnnDescriptor& configuration, cudnnHandle_t handle);
+  /// For the target of the graph. Throws Error if cuDNN cannot compute it that way.
+  CudnnPlan(const CudnnDescriptor& configuration, const CudnnTarget& target);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   /// Launches it. A null tensor is not part of the graph.

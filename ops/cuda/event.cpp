@@ -38,9 +38,9 @@ void EventPool::give_back(cudaEvent_t event) noexcept {
   }
 }
 
-CudaEvent::CudaEvent(EventPool& pool, cudaStream_t stream, WorkBefore work)
-    : pool_(pool), stream_(stream), work_(std::move(work)), event_(pool.take()) {
-  const auto status = cudaEventRecord(event_, stream);
+CudaEvent::CudaEvent(EventPool& pool, const StreamHandle& stream, WorkBefore work)
+    : pool_(pool), stream_(stream.number), work_(std::move(work)), event_(pool.take()) {
+  const auto status = cudaEventRecord(event_, stream.handle);
   if (status == cudaSuccess) return;
   pool_.give_back(event_);
   check(status, "recording an event");
@@ -52,9 +52,12 @@ CudaEvent::~CudaEvent() {
 
 bool CudaEvent::done() const {
   const auto status = cudaEventQuery(event_);
+  // While its thread captures, CUDA may refuse to tell; the error of a fault is for error().
+  const bool is_unknown = status == cudaErrorNotReady ||
+                          (status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread);
   // Asking is no fault of the next call.
-  if (status == cudaErrorNotReady) (void)cudaGetLastError();
-  return status != cudaErrorNotReady;
+  if (is_unknown) (void)cudaGetLastError();
+  return !is_unknown;
 }
 
 std::exception_ptr CudaEvent::error() const {

@@ -39,11 +39,17 @@ struct WorkBefore {
   std::uint64_t launched = 0;  // number of ops
 };
 
+/// CUDA may give the handle of a stream that is gone to a new one, but no two streams of a process have one number.
+struct StreamHandle {
+  cudaStream_t handle = nullptr;
+  std::uint64_t number = 0;
+};
+
 /// A recorded event of CUDA.
 class CudaEvent final : public Event::State, public std::enable_shared_from_this<CudaEvent> {
  public:
   /// Records an event on a stream. Throws Error if CUDA refuses.
-  CudaEvent(EventPool& pool, cudaStream_t stream, WorkBefore work);
+  CudaEvent(EventPool& pool, const StreamHandle& stream, WorkBefore work);
   ~CudaEvent() override;
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
@@ -55,12 +61,12 @@ class CudaEvent final : public Event::State, public std::enable_shared_from_this
   std::optional<std::chrono::nanoseconds> time_since(const State& earlier) const override;
 
   cudaEvent_t handle() const { return event_; }
-  /// The stream it was recorded on, which may be gone.
-  cudaStream_t stream() const { return stream_; }
+  /// The number of the stream that it was recorded on.
+  std::uint64_t stream() const { return stream_; }
 
  private:
   EventPool& pool_;
-  cudaStream_t stream_;
+  std::uint64_t stream_;
   WorkBefore work_;
   cudaEvent_t event_;
 };

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/memory_pool.hpp"
 #include "troupe/ops/cuda/product_timing.hpp"
 #include "troupe/ops/relu_mask.hpp"
 
@@ -83,12 +85,16 @@ bool is_aligned(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % Product::kAlignment == 0;
 }
 
-/// At most `count` algorithms for matrices with that alignment, in bytes: what cuBLASLt proposes, the best first by its
-/// own estimate.
+/// In bytes, of the first element of a matrix.
+struct Alignments {
+  std::uint32_t factors = Product::kAlignment, result = Product::kAlignment;
+};
+
+/// At most `count` algorithms for matrices so aligned: what cuBLASLt proposes, the best first by its own estimate.
 std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                                       cublasLtMatrixLayout_t y, DType of_y, std::uint32_t alignment,
-                                                       int count) {
+                                                       cublasLtMatrixLayout_t y, DType of_y,
+                                                       const Alignments& alignments, int count) {
   const auto& library = lt_library();
   cublasLtMatmulPreference_t made = nullptr;
   check_lt(library.preference_create(&made), "making a preference");
@@ -101,11 +107,17 @@ std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, 
   if (is_16_bit(of_y))
     check_lt(library.preference_set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes),
              "setting a preference");
-  for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    check_lt(library.preference_set(made, which, &alignment, sizeof alignment), "setting a preference");
+  const std::pair<cublasLtMatmulPreferenceAttributes_t, std::uint32_t> least[] = {
+      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments.factors},
+      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments.factors},
+      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments.result},
+      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments.result}};
+  for (const auto& [which, bytes] : least)
+    check_lt(library.preference_set(made, which, &bytes, sizeof bytes), "setting a preference");
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(count));
-  check_lt(library.heuristic(handle, desc, a, b, y, y, made, count, found.data(), &count), "looking for an algorithm");
+  const auto status = library.heuristic(handle, desc, a, b, y, y, made, count, found.data(), &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check_lt(status, "looking for an algorithm");
   found.resize(static_cast<std::size_t>(count));
   std::erase_if(found, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
   return found;
@@ -138,6 +150,9 @@ Product::Product(const ProductShape& shape)
       beta_(shape.adds ? 1.0F : 0.0F),
       has_bias_(takes_bias(shape.epilogue)),
       has_mask_(takes_mask(shape.epilogue)),
+      writes_bias_(shape.epilogue == Epilogue::relu_grad_bias),
+      bias_bytes_(has_bias_ ? static_cast<std::size_t>(shape.n) * size_of(shape.result) : 0),
+      key_(shape.key()),
       handle_(lt_handle()) {
   describe(shape);
   choose_algorithm(shape);
@@ -166,6 +181,10 @@ void Product::describe(const ProductShape& shape) {
   if (has_bias_) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(shape.result)));
   // Bits from one row of the mask to the next.
   if (has_mask_) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 8 * relu_mask_bytes(shape.n));
+  // Where it is asked for algorithms, cuBLASLt takes the alignment of these from their addresses: see run().
+  const auto* const aligned = reinterpret_cast<const void*>(std::uintptr_t{kAlignment});
+  if (has_bias_) set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+  if (has_mask_) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
   const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
   a_ = layout(shape, shape.dtype, shape.transpose_b ? n : k, shape.transpose_b ? k : n, shape.ld_b, shape.stride_b);
   b_ = layout(shape, shape.dtype, shape.transpose_a ? k : m, shape.transpose_a ? m : k, shape.ld_a, shape.stride_a);
@@ -174,8 +193,8 @@ void Product::describe(const ProductShape& shape) {
 
 void Product::choose_algorithm(const ProductShape& shape) {
   constexpr int kMost = 8;
-  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape.result, kAlignment, kMost);
-  if (found.empty()) throw Error("cublas", "has no algorithm for " + shape.key());
+  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape.result, {}, kMost);
+  if (found.empty()) throw Error("cublas", "has no algorithm for " + key_);
   std::vector<std::string> names;
   for (const auto& proposal : found) names.push_back(name_of(proposal.algo));
   ProductTiming timing(shape);
@@ -185,26 +204,45 @@ void Product::choose_algorithm(const ProductShape& shape) {
       run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.mask);
     });
   };
-  const auto best = gpu_choices().choose(device_name() + ":" + shape.key(), names, measure);
+  const auto best = gpu_choices().choose(device_name() + ":" + key_, names, measure);
   aligned_ = {found[best].algo, found[best].workspaceSize};
 }
 
 // Views may begin anywhere. They are rare, so cuBLASLt's own estimate is good enough for them.
 void Product::choose_algorithm_for_views(const ProductShape& shape) {
-  const auto alignment = static_cast<std::uint32_t>(size_of(shape.dtype));
-  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape.result, alignment, 1);
-  any_ = found.empty() ? aligned_ : Algorithm{found[0].algo, found[0].workspaceSize};
+  const Alignments of_elements{static_cast<std::uint32_t>(size_of(shape.dtype)),
+                               static_cast<std::uint32_t>(size_of(shape.result))};
+  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape.result, of_elements, 1);
+  if (!found.empty()) any_ = Algorithm{found[0].algo, found[0].workspaceSize};
+}
+
+std::size_t Product::algorithm_bytes() const {
+  return MemoryPool::rounded(std::max(aligned_.workspace_bytes, any_ ? any_->workspace_bytes : 0));
+}
+
+std::size_t Product::workspace_bytes() const {
+  return algorithm_bytes() + bias_bytes_;
 }
 
 void Product::run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
                   const void* mask) const {
-  if (has_bias_) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  if (!is_aligned(mask)) throw Error("cublas", "the mask of " + key_ + " must be aligned to 16 bytes");
+  const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(y);
+  if (!aligned && !any_) throw Error("cublas", "has no algorithm for views that begin anywhere, for " + key_);
+  const auto& algorithm = aligned ? aligned_ : *any_;
+  // What cuBLASLt demands of the alignment of a bias is not among its preferences.
+  const void* const used = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
+  if (used != bias && !writes_bias_) copy(stream, used, bias);
+  if (has_bias_) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, used);
   if (has_mask_) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask);
-  const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(bias) && is_aligned(y) && is_aligned(mask);
-  const auto& algorithm = aligned ? aligned_ : any_;
   check_lt(lt_library().matmul(handle_, desc_.get(), &alpha_, b, a_.get(), a, b_.get(), &beta_, y, y_.get(), y,
                                y_.get(), &algorithm.id, workspace, algorithm.workspace_bytes, stream),
            "a product");
+  if (used != bias && writes_bias_) copy(stream, bias, used);
+}
+
+void Product::copy(cudaStream_t stream, const void* to, const void* from) const {
+  check(cudaMemcpyAsync(const_cast<void*>(to), from, bias_bytes_, cudaMemcpyDeviceToDevice, stream), "copying a bias");
 }
 
 }  // namespace troupe::cuda

@@ -2,9 +2,9 @@
 
 #include <cublasLt.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "troupe/ops/core/dtype.hpp"
@@ -48,9 +48,9 @@ class Product {
 
   bool has_bias() const { return has_bias_; }
   /// Scratch memory that run() needs.
-  std::size_t workspace_bytes() const { return std::max(aligned_.workspace_bytes, any_.workspace_bytes); }
+  std::size_t workspace_bytes() const;
   /// Launches the product. `bias` has n elements and `mask` m rows of relu_mask_bytes(n), where the epilogue has one;
-  /// it may write them. y must not be a, b or the workspace.
+  /// it may write them. y must not be a, b or the workspace; a mask begins at a multiple of kAlignment bytes.
   void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
            const void* mask = nullptr) const;
 
@@ -67,13 +67,19 @@ class Product {
   void describe(const ProductShape& shape);
   void choose_algorithm(const ProductShape& shape);
   void choose_algorithm_for_views(const ProductShape& shape);
+  /// Scratch memory for the algorithms; behind it is room for a bias.
+  std::size_t algorithm_bytes() const;
+  void copy(cudaStream_t stream, const void* to, const void* from) const;
 
   float alpha_, beta_;
-  bool has_bias_, has_mask_;
+  bool has_bias_, has_mask_, writes_bias_;
+  std::size_t bias_bytes_;
+  std::string key_;
   cublasLtHandle_t handle_;
   LtHandle<cublasLtMatmulDesc_t> desc_;
   LtHandle<cublasLtMatrixLayout_t> a_, b_, y_;
-  Algorithm aligned_, any_;
+  Algorithm aligned_;
+  std::optional<Algorithm> any_;
 };
 
 }  // namespace troupe::cuda

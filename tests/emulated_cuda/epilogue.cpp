@@ -59,7 +59,7 @@ class Epilogue {
     if (has(kind_, kBias)) x += load(bias_, d_type_, row);
     if (has(kind_, kRelu)) {
       if (has(kind_, kAux)) mask_.set(row, column, x > 0);
-      return x > 0 ? x : std::isnan(x) ? x : 0;
+      return x > 0 ? x : 0;
     }
     if (has(kind_, kGelu)) {
       if (has(kind_, kAux)) store(aux_, d_type_, column * aux_ld_ + row, x);

@@ -6,6 +6,7 @@
 #include "emulated/launch.h"
 #include "troupe/tests/emulated_cuda/device.hpp"
 #include "troupe/tests/emulated_cuda/matmul.hpp"
+#include "troupe/tests/emulated_cuda/matrix.hpp"
 
 using namespace emulated_cuda;
 
@@ -59,8 +60,9 @@ bool are_pointers_valid(const MatmulCall& call, const Algorithm& algorithm, std:
     if (!is_aligned(operands[i], algorithm.alignments[i])) return false;
   }
   const cublasLtEpilogue_t epilogue = call.desc.epilogue;
-  if (has(epilogue, kBias | kBiasGradient | kBiasGradientA | kBiasGradientB) && !call.desc.bias) return false;
-  if (has(epilogue, kAux) && !call.desc.aux) return false;
+  const auto is_there = [](const void* pointer) { return pointer && is_aligned(pointer, kWidestAccess); };
+  if (has(epilogue, kBias | kBiasGradient | kBiasGradientA | kBiasGradientB) && !is_there(call.desc.bias)) return false;
+  if (has(epilogue, kAux) && !is_there(call.desc.aux)) return false;
   const std::size_t wanted = workspace_of(algorithm, call.shape);
   return wanted == 0 || (call.workspace && workspace_bytes >= wanted && is_aligned(call.workspace, kWidestAccess));
 }
@@ -113,6 +115,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (requested <= 0 || !preference) return CUBLAS_STATUS_INVALID_VALUE;
   MatmulShape shape;
   if (const auto status = check_operands(*desc, *a, *b, *c, *d, shape)) return status;
+  const MatrixLayout* const layouts[] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i) {
+    if (preference->alignments[i] < bytes_of(layouts[i]->type)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   for (SumOrder order : {SumOrder::kAscending, SumOrder::kHalves, SumOrder::kDescending}) {
     Algorithm algorithm{.order = order};
     for (int i = 0; i < 4; ++i) algorithm.alignments[i] = std::min(kWidestAccess, preference->alignments[i]);

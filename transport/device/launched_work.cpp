@@ -21,19 +21,18 @@ std::string ranks_named(const std::vector<std::string>& names) {
   return (names.size() == 1 ? "rank " : "ranks ") + joined(names);
 }
 
-/// The ranks of 0 to `ranks` that are not in this process: `2 and 3`.
-std::string names_of_others(const std::vector<DeviceRank>& local, int ranks) {
-  std::vector<std::string> names;
-  for (int rank = 0; rank < ranks; ++rank)
-    if (std::ranges::find(local, rank, &DeviceRank::rank) == local.end()) names.push_back(std::to_string(rank));
-  return ranks_named(names);
-}
-
 }  // namespace
 
 std::string names_of(const std::vector<DeviceRank>& ranks) {
   std::vector<std::string> names;
   for (const auto& [rank, device] : ranks) names.push_back(std::to_string(rank) + " (" + to_string(device) + ")");
+  return ranks_named(names);
+}
+
+std::string names_of_others(const std::vector<DeviceRank>& local, int ranks) {
+  std::vector<std::string> names;
+  for (int rank = 0; rank < ranks; ++rank)
+    if (std::ranges::find(local, rank, &DeviceRank::rank) == local.end()) names.push_back(std::to_string(rank));
   return ranks_named(names);
 }
 

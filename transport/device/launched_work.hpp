@@ -35,5 +35,7 @@ class LaunchedWork final : public DeviceWork, public Watched {
 
 /// `rank 1 (cuda:1)`, or `ranks 1 (cuda:1) and 2 (cuda:2)`.
 std::string names_of(const std::vector<DeviceRank>& ranks);
+/// Those of 0 to `ranks` that are not in this process: `rank 1`, or `ranks 2 and 3`.
+std::string names_of_others(const std::vector<DeviceRank>& local, int ranks);
 
 }  // namespace troupe::device

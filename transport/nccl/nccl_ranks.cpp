@@ -23,7 +23,7 @@ bool is_fine(ncclResult_t result) {
 }  // namespace
 
 NcclRanks::NcclRanks(const NcclGroupOptions& options)
-    : local_(options.local), limit_(options.limit), comms_(options.local.size(), nullptr) {
+    : size_(options.size), local_(options.local), limit_(options.limit), comms_(options.local.size(), nullptr) {
   try {
     begin_to_connect(options);
     settle(
@@ -95,7 +95,16 @@ void NcclRanks::settle(const char* what, const Check& check) const {
 }
 
 void NcclRanks::refuse(const char* what, std::size_t local, ncclResult_t result) const {
-  throw Error("nccl", device::names_of({local_[local]}) + ": " + what + ": " + text_of(result, comms_[local]));
+  throw Error("nccl", device::names_of({local_[local]}) + ": " + what + ": " + text_of(local, result));
+}
+
+/// NCCL does not tell which process it has lost.
+std::string NcclRanks::text_of(std::size_t local, ncclResult_t result) const {
+  auto text = nccl::text_of(result, comms_[local]);
+  const bool are_others = static_cast<int>(local_.size()) < size_;
+  if (are_others && (result == ncclRemoteError || result == ncclSystemError))
+    text += "; of other processes: " + device::names_of_others(local_, size_);
+  return text;
 }
 
 void NcclRanks::launch(const Call& call, const Check& check) {
@@ -116,9 +125,8 @@ FailurePtr NcclRanks::async_failure() const {
     if (comms_[i] == nullptr) return nullptr;
     const auto state = state_of(i);
     if (is_fine(state)) continue;
-    return std::make_shared<Failure>(
-        Failure{.kind = FailureKind::part_died,
-                .what = "[nccl] " + device::names_of({local_[i]}) + ": " + text_of(state, comms_[i])});
+    return std::make_shared<Failure>(Failure{
+        .kind = FailureKind::part_died, .what = "[nccl] " + device::names_of({local_[i]}) + ": " + text_of(i, state)});
   }
   return nullptr;
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "troupe/transport/nccl/nccl_library.hpp"
@@ -39,8 +40,10 @@ class NcclRanks {
   /// Waits while NCCL is at work.
   void settle(const char* what, const Check& check) const;
   ncclResult_t state_of(std::size_t local) const;
+  std::string text_of(std::size_t local, ncclResult_t result) const;
   [[noreturn]] void refuse(const char* what, std::size_t local, ncclResult_t result) const;
 
+  const int size_;
   const std::vector<DeviceRank> local_;
   const std::chrono::milliseconds limit_;
   std::vector<ncclComm_t> comms_;  // null once aborted

@@ -4,8 +4,17 @@
 # In a folder made by bench/gpu/collect: unpacks the programs, once.
 unpack() {
   [[ -f $root/programs.tar.xz && ! -d $root/build ]] || return 0
-  tar -C "$root" -xJf "$root/programs.tar.xz" 2>/dev/null ||
-    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$root/programs.tar.xz" "$root"
+  local into=$root/unpacking part
+  rm -rf "$into"
+  mkdir "$into"
+  tar -C "$into" -xJf "$root/programs.tar.xz" 2>/dev/null ||
+    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$root/programs.tar.xz" "$into"
+  # The programs last: with them everything is there.
+  for part in libraries data build; do
+    rm -rf "${root:?}/$part"
+    mv "$into/$part" "$root/$part"
+  done
+  rmdir "$into"
 }
 
 data_folder() {

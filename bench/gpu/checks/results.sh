@@ -18,7 +18,7 @@ check_suite() {
 # check_accuracy MODEL EPOCHS: beside a training on the cores of the host, at the same time.
 check_accuracy() {
   local model=$1 flags=(--model "$1" --epochs "$2" --seed 5) on_cores status=0 gpu cpu
-  train "accuracy_${model}_cpu" 200 "cpu:0*$(half_of_the_cores)" "${flags[@]}" &
+  train "accuracy_${model}_cpu" 200 "$(half_of_the_cores)" "${flags[@]}" &
   on_cores=$!
   train "accuracy_${model}_gpu" 120 cuda:0 "${flags[@]}" || status=$?
   wait "$on_cores" || true
@@ -28,9 +28,11 @@ check_accuracy() {
     holds "${gpu:-9} - ${cpu:-0} <= 0.005 && ${cpu:-9} - ${gpu:-0} <= 0.005"
 }
 
+# As a list of devices: each replica has a core for itself.
 half_of_the_cores() {
-  local cores=$(($(nproc) / 2))
-  echo $((cores < 1 ? 1 : cores > 8 ? 8 : cores))
+  local cores=$(($(nproc) / 2)) core devices=cpu:0
+  for ((core = 1; core < cores && core < 8; ++core)); do devices+=,cpu:$core; done
+  echo "$devices"
 }
 
 # In 200 steps an epoch is over: no step has fewer rows.
@@ -44,6 +46,14 @@ check_losses() {
   difference=$(largest_difference "losses_${model}_gpu" "losses_${model}_cpu")
   verdict 2 "$model losses of 200 steps against the CPU's" "within 1e-3 relative" "${difference:-no losses}" \
     holds "${difference:-1} <= 1e-3"
+  check_captured "losses_${model}_gpu" "$model"
+}
+
+# check_captured NAME WHAT: whether all of a training's work that is to be captured was.
+check_captured() {
+  local told
+  told=$(grep -m1 -o 'cannot be captured.*' "$log/$1.txt") || told="nothing was refused"
+  verdict 2 "$2: captured" "nothing was refused" "${told:0:120}" test "$told" == "nothing was refused"
 }
 
 # same_bits MODEL HOW CAPTURE FLAGS...: the training again gives the hash of the first.
@@ -65,7 +75,7 @@ check_bits() {
 }
 
 check_point_2() {
-  check_suite ops_tests 150
+  check_suite ops_tests 240
   check_suite transport_tests 60
   check_suite actor_tests 60
   check_suite strategy_tests 90

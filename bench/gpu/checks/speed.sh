@@ -36,7 +36,7 @@ compare_steps() {
     flags+=("${case%=*}")
   done
   has_torch || { row 5 "PyTorch beside ours" "" "$(tail -1 "$log/torch.txt" | cut -c1-80)" SKIPPED && flags+=(--only-ours); }
-  run steps 260 python3 "$root/bench/peers/torch_step_cuda.py" --ours "$build/bench/gpu_bench" \
+  run steps 400 python3 "$root/bench/peers/torch_step_cuda.py" --ours "$build/bench/gpu_bench" \
     --library-path "$libraries" --data "$data" --table "$log/steps.tsv" "${flags[@]}" || status=$?
   for case in "${step_cases[@]}"; do
     IFS=$'\t' read -r -a figures < <(grep "^${case%=*}"$'\t' "$log/steps.tsv") || true

@@ -5,7 +5,7 @@
 train() {
   local name=$1 most=$2 devices=$3 strategy=one_device
   shift 3
-  [[ $devices == *'*'* ]] && strategy=mirrored
+  [[ $devices == *[*,]* ]] && strategy=mirrored
   ours run "$name" "$most" "$build/examples/fashion_mnist" --data "$data" --strategy "$strategy" \
     --devices "$devices" --report "$log/$name.json" --loss-curve "$log/$name.losses" "$@"
 }

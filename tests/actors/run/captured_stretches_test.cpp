@@ -24,16 +24,19 @@ class Copies {
   float result() const { return places_.back().to(Device{}).data<float>()[0]; }
   Stream& stream() { return *stream_; }
 
-  void launch(std::size_t first, std::size_t end) {
+  CapturedStretches::Resources launch(std::size_t first, std::size_t end) {
     for (auto i = first; i < end; ++i) copy(*stream_, places_[i], places_[i + 1]);
     launched_ += end - first;
+    return {resource_};
   }
+  /// What the captured work holds besides this.
+  std::int64_t resource_uses() const { return resource_.use_count() - 1; }
   /// A firing as a segment makes it.
   void fire(CapturedStretches& stretches, const CapturedStretches::Key& key) {
     stretches.start(key);
     for (std::size_t task = 0; task < kTasks;) {
       const auto end =
-          stretches.launch(task, *stream_, [this](std::size_t first, std::size_t last) { launch(first, last); });
+          stretches.launch(task, *stream_, [this](std::size_t first, std::size_t last) { return launch(first, last); });
       if (end == task) launch(task, task + 1);
       task = end == task ? task + 1 : end;
     }
@@ -46,6 +49,7 @@ class Copies {
   std::vector<Tensor> places_;
   std::unique_ptr<Stream> stream_;
   std::size_t launched_ = 0;
+  std::shared_ptr<int> resource_ = std::make_shared<int>();
 };
 
 }  // namespace
@@ -104,13 +108,27 @@ TEST_CASE("the key that was not used for longest makes way") {
   CHECK(stretches.launches() == 1);
 }
 
+TEST_CASE("captured work keeps what it needs until it makes way") {
+  Copies copies;
+  CapturedStretches stretches({4, 4, 4, 4});
+  copies.fire(stretches, {0});
+  CHECK(copies.resource_uses() == 0);
+  copies.fire(stretches, {0});
+  CHECK(copies.resource_uses() == 1);
+  for (std::uintptr_t key = 1; key <= CapturedStretches::kMostKeys; ++key) copies.fire(stretches, {key});
+  CHECK(copies.resource_uses() == 0);
+}
+
 TEST_CASE("what cannot be captured runs task by task, and its errors are those of the tasks") {
   Copies copies;
   CapturedStretches stretches({4, 4, 4, 4});
   copies.set(1.0F);
   copies.fire(stretches, {});
   stretches.start({});
-  const auto refuse = [&](std::size_t, std::size_t) { (void)copies.stream().record(); };
+  const auto refuse = [&](std::size_t, std::size_t) -> CapturedStretches::Resources {
+    (void)copies.stream().record();
+    return {};
+  };
   CHECK(stretches.launch(0, copies.stream(), refuse) == 0);
   copies.set(2.0F);
   copies.fire(stretches, {});
