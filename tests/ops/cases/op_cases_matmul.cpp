@@ -5,6 +5,7 @@
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/orthonormalize.hpp"
+#include "troupe/ops/reshape.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -164,6 +165,23 @@ OpCase relu_case(const std::string& name, std::vector<CaseInput> inputs, std::fu
       smooth};
 }
 
+/// A view may begin anywhere; libraries of products want their operands aligned.
+OpCase relu_of_views_case() {
+  const auto forward = [](const Arrays& in) {
+    const auto weights = reference::view_at(1, {20, 40}).forward({in[1]})[0];
+    const auto bias = reference::view_at(1, {40}).forward({in[2]})[0];
+    return reference::matmul(false, false, true).forward({in[0], weights, bias});
+  };
+  return {"linear and relu of views that are not aligned",
+          {{{kBatch, 20}, Draw::eighths, false}, {{801}, Draw::eighths, false}, {{41}, Draw::off_grid, false}},
+          [](const Values& in) {
+            return Values{relu(linear(in[0], view_at(in[1], 1, {20, 40}), view_at(in[2], 1, {40})))};
+          },
+          {forward, nullptr},
+          1e-5,
+          fuse_bias_and_activation};
+}
+
 }  // namespace
 
 std::vector<OpCase> matmul_cases() {
@@ -214,6 +232,7 @@ std::vector<OpCase> matmul_cases() {
                             [](const Values& in) { return Values{relu(linear(in[0], in[1], in[2]))}; }));
   cases.push_back(relu_case("matmul, add and relu in one", {x, weights, bias},
                             [](const Values& in) { return Values{relu(add(matmul(in[0], in[1]), in[2]))}; }));
+  cases.push_back(relu_of_views_case());
   return cases;
 }
 
