@@ -10,14 +10,18 @@ namespace {
 /// The driver's cuDevicePrimaryCtxGetState.
 using ContextState = int (*)(int device, unsigned* flags, int* active);
 
-ContextState context_state() noexcept {
+ContextState find_context_state() noexcept {
   try {
-    static const auto found = reinterpret_cast<ContextState>(
+    return reinterpret_cast<ContextState>(
         SharedLibrary("the driver", {"libcuda.so.1"}).function("cuDevicePrimaryCtxGetState"));
-    return found;
   } catch (const Error&) {
     return nullptr;
   }
+}
+
+ContextState context_state() noexcept {
+  static const auto kFound = find_context_state();
+  return kFound;
 }
 
 /// Whether anybody in this process has used a device; true if that cannot be told.
