@@ -21,7 +21,7 @@ std::size_t scratch_of(const Plan& plan, const PlanSegment& segment) {
     const auto call = with_rows(*actor.task.call, plan.max_rows);
     if (!has_empty_tensor(call)) bytes = std::max(bytes, make_kernel(call, actor.place.device)->scratch_bytes());
   }
-  return Allocator::rounded(bytes);
+  return ScratchAreas::on(plan.actors[segment.actors[0]].place.device, bytes).total();
 }
 
 /// Constants by the address of their elements.

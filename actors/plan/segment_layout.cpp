@@ -110,7 +110,8 @@ class LayoutBuilder {
     number_blocks(blocks);
     std::vector<MemoryStep> steps;
     for (auto actor : segment_.actors) steps.push_back(memory_step(actor));
-    memory_ = plan_memory(steps, blocks);
+    constexpr std::size_t kMostApart = std::size_t{64} << 20;
+    memory_ = plan_memory(steps, blocks, is_host(segment_.place.device) ? 0 : kMostApart);
     layout_.arena_bytes = memory_.arena_bytes;
     key_of_block_.resize(blocks.size());
     for (const auto& [key, block] : blocks_) key_of_block_[block] = key;
@@ -167,6 +168,13 @@ class LayoutBuilder {
 
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows) {
   return static_cast<std::size_t>(info.shape.with_rows(rows).elements()) * size_of(info.dtype);
+}
+
+ScratchAreas ScratchAreas::on(Device device, std::size_t largest) {
+  constexpr std::size_t kMostAreas = 4, kMostBytes = std::size_t{256} << 20;
+  const auto bytes = Allocator::rounded(largest);
+  if (bytes == 0 || is_host(device)) return {1, bytes};
+  return {std::clamp<std::size_t>(kMostBytes / bytes, 1, kMostAreas), bytes};
 }
 
 std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {

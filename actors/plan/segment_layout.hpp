@@ -60,6 +60,17 @@ struct SegmentLayout {
 
 SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment);
 
+/// Scratch memory of a segment on a device: equal areas, used in turn by the kernels that need some, so that those that
+/// do not depend on each other can run at the same time. Where that would take much memory there is only one.
+struct ScratchAreas {
+  std::size_t count = 1;
+  std::size_t bytes = 0;  ///< of each
+
+  /// For kernels of which the largest needs so many bytes.
+  static ScratchAreas on(Device device, std::size_t largest);
+  std::size_t total() const { return count * bytes; }
+};
+
 /// Bytes of a value with `rows` rows.
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 

@@ -27,7 +27,7 @@ CapturedStretches::Stretch CapturedStretches::capture(Stream& stream, const std:
   try {
     stretch.resources = launch_tasks();
   } catch (const std::exception& error) {
-    // If it is no matter of capturing, it is thrown again, with its place, when the tasks run one by one.
+    // If capturing is not the cause, the tasks throw it again, with its place, when they run one by one.
     obstacle = error.what();
   }
   try {
@@ -36,7 +36,7 @@ CapturedStretches::Stretch CapturedStretches::capture(Stream& stream, const std:
     if (obstacle.empty()) obstacle = error.what();
   }
   if (obstacle.empty()) return stretch;
-  std::fprintf(stderr, "[capture] work is launched op by op, for it cannot be captured: %s\n", obstacle.c_str());
+  std::fprintf(stderr, "[capture] work is launched op by op, because it cannot be captured: %s\n", obstacle.c_str());
   return {};
 }
 

@@ -1,8 +1,6 @@
 #include "troupe/actors/run/segment.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -36,12 +34,6 @@ std::string maker_of_largest(const Plan& plan, const PlanSegment& segment, const
   return maker;
 }
 
-/// Work on devices is captured unless TROUPE_CAPTURE is 0.
-bool captures_work() {
-  const auto* value = std::getenv("TROUPE_CAPTURE");
-  return value == nullptr || std::string_view(value) != "0";
-}
-
 }  // namespace
 
 Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> shared_buffers,
@@ -64,7 +56,7 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
   make_tasks(plan, segment, context);
   allocate_slots(plan, shared_buffers, segment.place);
   if (own_memory_) allocate_host_slots(plan, segment.place);
-  if (stream_->can_capture() && captures_work()) find_stretches(plan, segment.place);
+  if (stream_->can_capture()) find_stretches(plan, segment.place);
   sent_by_captured_.resize(layout_.outputs.size());
   find_token_parameters(plan);
   binding_ = &binding_for(plan.max_rows);
@@ -116,9 +108,12 @@ std::optional<std::int64_t> Segment::next_rows(std::size_t i) {
 }
 
 void Segment::grow_scratch() {
-  std::size_t bytes = scratch_.bytes();
-  for (const auto& entry : tasks_) bytes = std::max(bytes, entry.task->scratch_bytes());
-  if (bytes > scratch_.bytes()) scratch_ = bytes_for("kernels of " + name_, arena_.device(), bytes);
+  std::size_t largest = 0, users = 0;
+  for (const auto& entry : tasks_) largest = std::max(largest, entry.task->scratch_bytes());
+  const auto areas = ScratchAreas::on(arena_.device(), largest);
+  if (areas.total() > scratch_.bytes()) scratch_ = bytes_for("kernels of " + name_, arena_.device(), areas.total());
+  for (auto& entry : tasks_)
+    if (entry.task->scratch_bytes() > 0) entry.scratch_offset = users++ % areas.count * areas.bytes;
 }
 
 void Segment::bind_argument(Binding& binding, std::size_t argument, const ArgumentPlace& place) {
@@ -190,10 +185,10 @@ void Segment::set_input(std::int32_t port, const Tensor& arrived) {
                            " rows came together");
   if (!own_memory_ && !arrived.host_accessible())
     throw Error(name_, "reads host memory, but " + to_string(arrived) + " came");
-  const bool is_elsewhere = own_memory_ && !reads_any_device_ && arrived.device() != stream_->device();
-  const auto uploaded = is_elsewhere ? uploads_->upload(port, arrived) : Tensor();
-  if (is_elsewhere) stream_->wait(uploads_->uploaded(port));
-  const auto& tensor = is_elsewhere ? uploaded : arrived;
+  const bool is_copied = is_elsewhere(arrived);
+  const auto uploaded = is_copied ? uploads_->upload(port, arrived) : Tensor();
+  if (is_copied) stream_->wait(uploads_->uploaded(port));
+  const auto& tensor = is_copied ? uploaded : arrived;
   for (const auto& at : binding_->of_port[port]) {
     const auto& place = *at.place;
     auto& argument = binding_->arguments[at.argument];
@@ -239,7 +234,7 @@ Firing Segment::firing_of(std::size_t task) {
           arguments.subspan(entry.first_argument + entry.inputs, entry.outputs),
           step_,
           binding_->rows,
-          {*stream_, scratch_.address()}};
+          {*stream_, scratch_.address() + entry.scratch_offset}};
 }
 
 bool Segment::run_task(std::size_t i, bool continued) {

@@ -11,6 +11,7 @@
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/actors/run/captured_stretches.hpp"
 #include "troupe/actors/run/device_trace.hpp"
+#include "troupe/actors/run/launch_dependencies.hpp"
 #include "troupe/actors/run/ports.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
 #include "troupe/actors/run/task.hpp"
@@ -60,8 +61,8 @@ class Segment {
   void start(std::int64_t rows, std::int64_t step);
   /// Work launched from now on begins after the event.
   void wait(const Event& event) { stream_->wait(event); }
-  /// As above, of what has arrived: also the copy of it.
-  void wait_for_input(const Event& event);
+  /// As above, of a tensor that has arrived: also the copy of it.
+  void wait_for_input(const Event& event, const Tensor& arrived);
   /// As above for several; the point in the work where all are done.
   Event after(const std::vector<Event>& events);
   /// What has arrived at a port, for this firing; on a device wait for it first. Throws Error if an external actor sent
@@ -110,6 +111,7 @@ class Segment {
     std::uint32_t first_argument, inputs, outputs;
     std::span<const std::int32_t> sends;
     std::vector<std::shared_ptr<UpdateCounter>> writes;
+    std::size_t scratch_offset = 0;
   };
   struct SlotArgument {
     std::size_t argument;
@@ -120,6 +122,10 @@ class Segment {
     const ArgumentPlace* place;
     bool whole;
   };
+  /// Whether what has arrived must be copied to the device.
+  bool is_elsewhere(const Tensor& arrived) const {
+    return own_memory_ && !reads_any_device_ && arrived.device() != stream_->device();
+  }
   static constexpr std::int64_t kNothingSent = -1;
   /// The parameter whose value the tokens of an output are, if they are.
   struct TokenParameter {
@@ -145,6 +151,8 @@ class Segment {
   void find_stretches(const Plan& plan, const Place& place);
   void start_stretches();
   CapturedStretches::Resources launch_stretch(std::size_t first, std::size_t end);
+  void begin_launch(LaunchDependencies& launches, std::size_t task, const Firing& firing);
+  void copy_in_stretch(LaunchDependencies& launches, std::int32_t output);
   void copy_to_host(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   SentTensor sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   void copy_parameter(std::int32_t output, std::uint32_t slot);
@@ -182,6 +190,7 @@ class Segment {
   std::optional<Uploads> uploads_;                    // of what comes from elsewhere
   std::optional<CapturedStretches> stretches_;
   CapturedStretches::Key stretch_key_;
+  bool captures_in_order_ = false;
   std::vector<bool> copied_in_stretch_;  // by output: its copy to the host is part of a stretch
   std::vector<bool> sent_by_captured_;   // by output: captured work of this firing has made it
   Event launched_captured_;              // the end of that work

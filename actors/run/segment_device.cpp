@@ -78,9 +78,9 @@ void Segment::move_constants() {
   }
 }
 
-void Segment::wait_for_input(const Event& event) {
+void Segment::wait_for_input(const Event& event, const Tensor& arrived) {
   stream_->wait(event);
-  if (own_memory_) uploads_->wait(event);
+  if (arrived && is_elsewhere(arrived)) uploads_->wait(event);
 }
 
 const Event& Segment::last_use(std::int32_t port) const {

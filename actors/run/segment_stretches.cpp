@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <string_view>
+
 #include "troupe/actors/run/segment.hpp"
 
 namespace troupe {
@@ -16,9 +19,22 @@ bool is_awaited_elsewhere(const Plan& plan, const PlanEdge& edge, const Place& p
   return false;
 }
 
+/// What TROUPE_CAPTURE says: `0` captures nothing, `chain` keeps the order of what is captured.
+bool capture_is(std::string_view choice) {
+  const auto* value = std::getenv("TROUPE_CAPTURE");
+  return value != nullptr && choice == value;
+}
+
+MemoryRange range_of(const Tensor& tensor) {
+  if (!tensor) return {};
+  return {tensor.address(), tensor.address() + tensor.bytes()};
+}
+
 }  // namespace
 
 void Segment::find_stretches(const Plan& plan, const Place& place) {
+  if (capture_is("0")) return;
+  captures_in_order_ = capture_is("chain");
   std::vector<std::size_t> ends(tasks_.size());
   auto end = tasks_.size();
   for (auto i = tasks_.size(); i-- > 0;) {
@@ -44,18 +60,37 @@ void Segment::start_stretches() {
   stretches_->start(stretch_key_);
 }
 
+/// Captured work keeps no order but that of the memory: what does not depend on each other runs at the same time.
 CapturedStretches::Resources Segment::launch_stretch(std::size_t first, std::size_t end) {
   CapturedStretches::Resources resources;
+  LaunchDependencies launches;
   for (auto i = first; i < end; ++i) {
-    tasks_[i].task->fire(firing_of(i));
+    const auto firing = firing_of(i);
+    begin_launch(launches, i, firing);
+    tasks_[i].task->fire(firing);
     if (auto needed = tasks_[i].task->resources()) resources.push_back(std::move(needed));
-    for (auto output : tasks_[i].sends) {
-      const auto slot = static_cast<std::uint32_t>(binding_->bound_slot[output]);
-      if (copied_in_stretch_[output] && !host_slots_[output].empty())
-        copy_to_host(output, slot, binding_->sent[output][slot]);
-    }
+    for (auto output : tasks_[i].sends)
+      if (copied_in_stretch_[output] && !host_slots_[output].empty()) copy_in_stretch(launches, output);
   }
   return resources;
+}
+
+void Segment::begin_launch(LaunchDependencies& launches, std::size_t task, const Firing& firing) {
+  if (captures_in_order_) return;
+  std::vector<MemoryRange> reads, writes;
+  for (const auto& input : firing.inputs) reads.push_back(range_of(input));
+  for (const auto& output : firing.outputs) writes.push_back(range_of(output));
+  const auto* scratch = firing.context.scratch;
+  writes.push_back({scratch, scratch + tasks_[task].task->scratch_bytes()});
+  stream_->begin_launch(launches.add(std::move(reads), std::move(writes)));
+}
+
+void Segment::copy_in_stretch(LaunchDependencies& launches, std::int32_t output) {
+  const auto slot = static_cast<std::uint32_t>(binding_->bound_slot[output]);
+  const auto& tensor = binding_->sent[output][slot];
+  if (!captures_in_order_)
+    stream_->begin_launch(launches.add({range_of(tensor)}, {range_of(host_slots_[output][slot])}));
+  copy_to_host(output, slot, tensor);
 }
 
 std::size_t Segment::run_captured(std::size_t i) {

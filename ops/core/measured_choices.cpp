@@ -72,11 +72,14 @@ void MeasuredChoices::read() {
   }
 }
 
-/// Without the file the next process measures again, and may choose what sums in another order.
-void MeasuredChoices::tell_once(const std::string& problem) {
-  if (std::exchange(told_, true)) return;
-  std::fprintf(stderr, "[choices] %s cannot be written (%s): other processes may choose other algorithms\n",
-               file_.c_str(), problem.c_str());
+/// What is not kept may be chosen otherwise the next time, and sum in another order.
+void MeasuredChoices::warn_once(const std::string& problem) {
+  if (std::exchange(warned_, true)) return;
+  std::fprintf(stderr, "[choices] %s: other processes may choose other algorithms\n", problem.c_str());
+}
+
+void MeasuredChoices::warn_unwritten(const std::string& reason) {
+  warn_once(file_.string() + " cannot be written (" + reason + ")");
 }
 
 void MeasuredChoices::write() {
@@ -87,14 +90,14 @@ void MeasuredChoices::write() {
     std::ofstream out(written);
     for (const auto& [key, candidate] : chosen_) out << key << " " << candidate << "\n";
     if (!out.flush()) {
-      tell_once(std::generic_category().message(errno));
+      warn_unwritten(std::generic_category().message(errno));
       std::filesystem::remove(written, error);
       return;
     }
   }
   std::filesystem::rename(written, file_, error);
   if (!error) return;
-  tell_once(error.message());
+  warn_unwritten(error.message());
   std::filesystem::remove(written, error);
 }
 
@@ -115,7 +118,12 @@ std::size_t MeasuredChoices::choose(const std::string& key, std::span<const std:
   const FileLock other_processes(file_);
   read();
   if (const auto meanwhile = known(key, candidates)) return *meanwhile;
-  return choose_new(key, candidates, measure);
+  try {
+    return choose_new(key, candidates, measure);
+  } catch (const CannotMeasure& error) {
+    warn_once(error.what());
+    return 0;
+  }
 }
 
 std::size_t MeasuredChoices::choose_new(const std::string& key, std::span<const std::string> candidates,

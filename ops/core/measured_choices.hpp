@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 namespace troupe {
@@ -14,13 +15,19 @@ namespace troupe {
 /// What is chosen where nothing was chosen before.
 enum class ChoiceRule { fastest, first };
 
+/// Nothing can be measured now.
+class CannotMeasure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// Chooses the fastest of several ways to do the same work by measuring them, once for every key, and remembers the
 /// choice, in a file too if there is one: then all processes of a machine choose alike. Ways may differ in the last
 /// bits of what they compute, so the file is what makes two runs equal to the bit; without a file, ChoiceRule::first
 /// does, which measures nothing. Thread-safe.
 class MeasuredChoices {
  public:
-  /// Microseconds that candidate i takes; nothing if it cannot be used.
+  /// Microseconds that candidate i takes; nothing if it cannot be used. May throw CannotMeasure.
   using Measure = std::function<std::optional<double>(std::size_t i)>;
 
   /// Reads the file, if there is one. Lines that cannot be read are skipped. An empty path: choices are not kept.
@@ -28,8 +35,8 @@ class MeasuredChoices {
 
   /// The number of the candidate for a key: the one that was chosen before, if it is among them, else the fastest. Each
   /// candidate has a name of its own without white space, and so has the key. Other threads wait while one measures,
-  /// and so do other processes that have the same file: they find the choice there. Throws Error if no candidate can be
-  /// used.
+  /// and so do other processes that have the same file: they find the choice there. Where nothing can be measured it is
+  /// the first candidate, this time only, and a line on stderr says so. Throws Error if no candidate can be used.
   std::size_t choose(const std::string& key, std::span<const std::string> candidates, const Measure& measure);
 
   /// Keys that were measured here, not found in the file.
@@ -38,7 +45,8 @@ class MeasuredChoices {
  private:
   void read();
   void write();
-  void tell_once(const std::string& problem);
+  void warn_once(const std::string& problem);
+  void warn_unwritten(const std::string& reason);
   std::optional<std::size_t> known(const std::string& key, std::span<const std::string> candidates) const;
   std::size_t choose_new(const std::string& key, std::span<const std::string> candidates, const Measure& measure);
 
@@ -47,7 +55,7 @@ class MeasuredChoices {
   mutable std::mutex mutex_;
   std::map<std::string, std::string> chosen_;
   std::size_t measured_ = 0;
-  bool told_ = false;
+  bool warned_ = false;
 };
 
 /// The file in which a user's choices for GPUs are kept: what TROUPE_CUDA_CHOICES says, else `troupe/cuda_choices` in

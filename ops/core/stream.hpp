@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "troupe/ops/core/device.hpp"
 
@@ -93,6 +94,11 @@ class Stream {
   virtual bool can_capture() const { return false; }
   /// Until end_capture() kernels, copies and zeroing are captured and not run; record() and wait() must not be called.
   virtual void begin_capture() { refuse_capture(); }
+  /// While it captures: a launch begins, to which belongs what is captured up to the next call. It waits for nothing
+  /// but the earlier launches with these numbers, counted from 0 since the capture began; calls are made for all
+  /// launches of a capture or for none. Without them, or on a stream that keeps the order, everything waits for what
+  /// was captured before.
+  virtual void begin_launch(std::span<const std::size_t> /*waits_for*/) {}
   /// Throws Error if what was launched cannot be captured; the stream may be used again in either case.
   virtual std::shared_ptr<CapturedWork> end_capture() { refuse_capture(); }
   /// Launches what a stream of the same device has captured.

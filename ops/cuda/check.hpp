@@ -13,9 +13,21 @@ void check(cudaError_t status, std::string_view what);
 /// `invalid argument (cudaErrorInvalidValue)`.
 std::string text_of(cudaError_t status);
 
-/// Makes a device the calling thread's current one while it lives; afterwards it is the one that was so before, if this
-/// process has used that one. Never throws: a device that does not exist is
-/// reported by the calls that follow.
+/// While it lives the calling thread may call what CUDA refuses to threads that capture a stream, and what it calls has
+/// no part in that capture.
+class OutsideCapture {
+ public:
+  OutsideCapture() noexcept { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~OutsideCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  OutsideCapture(const OutsideCapture&) = delete;
+  OutsideCapture& operator=(const OutsideCapture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then: that of the thread before
+};
+
+/// Makes a device the calling thread's current one while it lives, then the one from before again if this process has
+/// used that. Never throws: the calls that follow report a device that does not exist.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index) noexcept;

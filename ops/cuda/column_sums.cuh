@@ -14,6 +14,24 @@ struct ColumnTiles {
   int lanes;
 };
 
+/// What gives the terms of one column: terms.of_column(column), which a thread calls once, if there is that.
+template <class Terms>
+__device__ auto terms_of_column(const Terms& terms, std::int64_t column) {
+  if constexpr (requires { terms.of_column(column); })
+    return terms.of_column(column);
+  else
+    return terms;
+}
+
+/// Rows of which a thread loads the terms together: Terms::kRowsAtOnce if there is that.
+template <class Terms>
+inline constexpr int kRowsAtOnce = 4;
+template <class Terms>
+requires requires {
+  Terms::kRowsAtOnce;
+}
+inline constexpr int kRowsAtOnce<Terms> = Terms::kRowsAtOnce;
+
 /// Takes in kRows rows, each `side` behind the other.
 template <int kRows, int kSums, class Terms, class Combine>
 __device__ void take_rows(const Terms& terms, Combine combine, std::int64_t row, int side, std::int64_t column,
@@ -37,10 +55,14 @@ __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms
   float found[kSums];
   for (int k = 0; k < kSums; ++k) found[k] = Combine::kNone;
   if (column < tiles.columns) {
+    const auto of_column = terms_of_column(terms, column);
     auto row = begin + thread / tiles.lanes;
     // Several at a time, so that their loads wait together.
-    for (; row + 3 * side < end; row += 4 * side) take_rows<4>(terms, combine, row, side, column, found);
-    for (; row < end; row += side) take_rows<1>(terms, combine, row, side, column, found);
+    constexpr int kMany = kRowsAtOnce<Terms>;
+    for (; row + (kMany - 1) * side < end; row += kMany * side)
+      take_rows<kMany>(of_column, combine, row, side, column, found);
+    for (; row + 3 * side < end; row += 4 * side) take_rows<4>(of_column, combine, row, side, column, found);
+    for (; row < end; row += side) take_rows<1>(of_column, combine, row, side, column, found);
   }
   for (int k = 0; k < kSums; ++k) results[k][thread] = found[k];
   for (int half = side / 2; half > 0; half /= 2) {
@@ -130,6 +152,7 @@ class ColumnSums {
 /// The terms of a row-major matrix: its elements.
 template <class T>
 struct ElementTerms {
+  static constexpr int kRowsAtOnce = 16;
   const T* x;
   std::int64_t columns;
   __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[1]) const {

@@ -1,7 +1,5 @@
 #include "troupe/ops/cuda/cuda_stream.hpp"
 
-#include <atomic>
-
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe::cuda {
@@ -32,8 +30,6 @@ class CudaGraph final : public CapturedWork {
 
 CudaStream::CudaStream(Device device)
     : Stream(device), state_(device_state(device)), recent_ops_(std::make_shared<RecentOps>()) {
-  static std::atomic<std::uint64_t> made{0};
-  number_ = ++made;
   const CurrentDevice current(device.index);
   note_ = std::make_shared<InvalidValueNote>();
   check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "making a stream");
@@ -81,8 +77,7 @@ void CudaStream::expect_no_failure() const {
 Event CudaStream::record_in(EventPool& pool) noexcept {
   if (const auto known = failure()) return failed_event(known);
   try {
-    return Event(std::make_shared<CudaEvent>(pool, StreamHandle{handle_, number_},
-                                             WorkBefore{note_, recent_ops_, recent_ops_->count()}));
+    return Event(std::make_shared<CudaEvent>(pool, handle_, WorkBefore{note_, recent_ops_, recent_ops_->count()}));
   } catch (...) {
     return failed_event(failure_now());
   }
@@ -91,6 +86,7 @@ Event CudaStream::record_in(EventPool& pool) noexcept {
 /// Makes calls of CUDA unless something has failed before.
 template <class Call>
 void CudaStream::attempt(Call call) noexcept {
+  recorded_.reset();
   if (failure() != nullptr) return;
   try {
     use_device();
@@ -102,7 +98,8 @@ void CudaStream::attempt(Call call) noexcept {
 }
 
 Event CudaStream::record() {
-  return record_in(state_.events());
+  if (!recorded_) recorded_ = record_in(state_.events());
+  return *recorded_;
 }
 
 Event CudaStream::record_with_time() {
@@ -110,6 +107,7 @@ Event CudaStream::record_with_time() {
 }
 
 Event CudaStream::last_launched() {
+  const CurrentDevice current(device().index);
   std::lock_guard lock(capture_mutex_);
   return capturing_ ? before_capture_ : record_in(state_.events());
 }
@@ -120,7 +118,8 @@ void CudaStream::wait(const Event& event) {
   if (recorded == nullptr) {
     // An event of another kind of device: CUDA cannot wait for it.
     attempt([&] { event.wait(); });
-  } else if (recorded->stream() != number_) {
+  } else if (recorded->work().ops != recent_ops_) {
+    // The streams' handles would not tell: CUDA may give that of a stream that is gone to a new one.
     attempt([&] { check(cudaStreamWaitEvent(handle_, recorded->handle(), 0), "waiting for an event"); });
   }
 }
@@ -141,15 +140,26 @@ void CudaStream::begin_capture() {
   use_device();
   std::lock_guard lock(capture_mutex_);
   expect_no_failure();
+  recorded_.reset();
   before_capture_ = record_in(state_.events());
   check(cudaStreamBeginCapture(handle_, cudaStreamCaptureModeThreadLocal), "beginning to capture");
   capturing_ = true;
+  captured_ = {};
+}
+
+void CudaStream::begin_launch(std::span<const std::size_t> waits_for) {
+  captured_.begin(handle_, waits_for);
 }
 
 std::shared_ptr<CapturedWork> CudaStream::end_capture() {
   cudaGraph_t graph = nullptr;
   {
     std::lock_guard lock(capture_mutex_);
+    try {
+      captured_.join(handle_);
+    } catch (const Error&) {
+      // Of a capture that is lost CUDA says so below, too.
+    }
     const auto status = cudaStreamEndCapture(handle_, &graph);
     capturing_ = false;
     before_capture_ = {};
@@ -166,6 +176,7 @@ std::shared_ptr<CapturedWork> CudaStream::end_capture() {
 void CudaStream::launch(const CapturedWork& work) {
   expect_no_failure();
   use_device();
+  recorded_.reset();
   const auto& graph = static_cast<const CudaGraph&>(work);
   check(cudaGraphLaunch(graph.executable(), handle_), "launching captured work");
 }

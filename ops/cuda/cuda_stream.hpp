@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "troupe/ops/core/stream.hpp"
+#include "troupe/ops/cuda/captured_launches.hpp"
 #include "troupe/ops/cuda/device_state.hpp"
 
 namespace troupe::cuda {
@@ -25,10 +27,15 @@ class CudaStream final : public Stream {
 
   bool can_capture() const override { return true; }
   void begin_capture() override;
+  void begin_launch(std::span<const std::size_t> waits_for) override;
   std::shared_ptr<CapturedWork> end_capture() override;
   void launch(const CapturedWork& work) override;
 
-  cudaStream_t handle() const { return handle_; }
+  /// To launch work on.
+  cudaStream_t handle() {
+    recorded_.reset();
+    return handle_;
+  }
   /// Where kernels note invalid values; every event of the stream reports the first.
   InvalidValue* invalid_values() const { return note_->on_device(); }
   /// An op is about to launch kernels: it makes the device the thread's current one, and a fault can name the op.
@@ -51,11 +58,12 @@ class CudaStream final : public Stream {
   std::shared_ptr<const InvalidValueNote> note_;
   std::shared_ptr<RecentOps> recent_ops_;
   cudaStream_t handle_ = nullptr;
-  std::uint64_t number_ = 0;
+  std::optional<Event> recorded_;  // after all work, until more is launched
   mutable std::mutex failure_mutex_;
   std::exception_ptr failure_;  // of this stream's calls, or of what it waits for; nothing is launched after it
   std::mutex capture_mutex_;    // guards what follows
   bool capturing_ = false;
+  CapturedLaunches captured_;
   Event before_capture_;
 };
 

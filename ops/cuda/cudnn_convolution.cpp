@@ -16,21 +16,21 @@ class CudnnConvolution final : public LibraryConvolution {
  public:
   /// Chooses the fastest way. Throws Error if there is none.
   explicit CudnnConvolution(const ConvolutionTask& task) : task_(task), handle_(cudnn_handle()) {
-    const auto proposals = propose();
+    const auto proposals = propose(graph_, CudnnGraph::Begins::aligned);
     if (proposals.empty()) throw Error("cudnn", "has no algorithm for " + task.key());
     std::vector<std::string> names;
     for (const auto& proposal : proposals) names.push_back(proposal.name);
     ProductTiming timing(sizes());
+    const auto can_prepare = [this](const auto& proposal) { return prepare(proposal, plan_, kMostWorkspace); };
     const auto measure = [&](std::size_t i) -> std::optional<double> {
-      if (!prepare(proposals[i])) return std::nullopt;
+      if (!can_prepare(proposals[i])) return std::nullopt;
       return timing.measure([this](const ProductMemory& memory) {
-        run(memory.stream, {memory.a, memory.b, has_bias() ? memory.bias : nullptr, memory.y}, memory.workspace);
+        run(memory.stream, {memory.a, memory.b, task_.bias ? memory.bias : nullptr, memory.y}, memory.workspace);
       });
     };
     const auto best = gpu_choices().choose(device_name() + ":" + task.key(), names, measure);
-    const auto can_prepare = [this](const auto& proposal) { return prepare(proposal); };
-    // What was not measured may turn out to be of no use.
-    if (!prepare(proposals[best]) && std::ranges::none_of(proposals, can_prepare))
+    // A choice that was not measured may turn out to be of no use.
+    if (!can_prepare(proposals[best]) && std::ranges::none_of(proposals, can_prepare))
       throw Error("cudnn", "can prepare no algorithm for " + task.key());
   }
 
@@ -38,35 +38,37 @@ class CudnnConvolution final : public LibraryConvolution {
   bool has_epilogue() const override { return task_.bias || task_.relu; }
 
   void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) override {
-    expect_alignment(tensors.x, CudnnGraph::alignment_of_x(task_));
-    expect_alignment(tensors.y, CudnnGraph::alignment_of_y(task_));
-    expect_alignment(tensors.weights, CudnnGraph::kAlignment);
-    expect_alignment(tensors.bias, CudnnGraph::kAlignment);
-    plan_->run(handle_, stream, tensors, workspace);
+    const bool are_aligned = CudnnGraph::are_aligned(task_, tensors);
+    if (!are_aligned && !of_views_) prepare_for_views();
+    (are_aligned ? plan_ : of_views_)->run(handle_, stream, tensors, workspace);
   }
 
  private:
-  bool has_bias() const { return task_.bias; }
-
-  static void expect_alignment(const void* operand, std::int64_t alignment) {
-    if (reinterpret_cast<std::uintptr_t>(operand) % static_cast<std::uintptr_t>(alignment) != 0)
-      throw Error("cudnn", "an operand does not begin at a multiple of " + std::to_string(alignment) + " bytes");
-  }
-
-  std::vector<CudnnProposal> propose() {
+  /// The ways to compute the task on tensors that begin so. They need the graph as long as they live.
+  std::vector<CudnnProposal> propose(std::optional<CudnnGraph>& graph, CudnnGraph::Begins begins) const {
     const std::lock_guard lock(handle_.mutex);
-    graph_.emplace(task_, CudnnTarget{.handle = handle_.handle});
-    return cudnn_proposals(*graph_, task_.dtype == DType::float32 && !task_.tf32);
+    graph.emplace(task_, CudnnTarget{.handle = handle_.handle}, begins);
+    return cudnn_proposals(*graph, task_.dtype == DType::float32 && !task_.tf32);
   }
 
-  bool prepare(const CudnnProposal& proposal) {
+  bool prepare(const CudnnProposal& proposal, std::optional<CudnnPlan>& plan, std::size_t most_workspace) const {
     const std::lock_guard lock(handle_.mutex);
     try {
-      plan_.emplace(*proposal.configuration, graph_->target());
-      return plan_->workspace_bytes() <= kMostWorkspace;
+      plan.emplace(*proposal.configuration, CudnnTarget{.handle = handle_.handle});
+      return plan->workspace_bytes() <= most_workspace;
     } catch (const Error&) {
       return false;
     }
+  }
+
+  // Views are rare: cuDNN's own estimate is good enough for them.
+  void prepare_for_views() {
+    const auto can_prepare = [this](const auto& proposal) {
+      return prepare(proposal, of_views_, plan_->workspace_bytes());
+    };
+    if (std::ranges::any_of(propose(graph_of_views_, CudnnGraph::Begins::anywhere), can_prepare)) return;
+    of_views_.reset();
+    throw Error("cudnn", "has no algorithm for views that begin anywhere, for " + task_.key());
   }
 
   ProductTiming::Sizes sizes() const {
@@ -85,8 +87,8 @@ class CudnnConvolution final : public LibraryConvolution {
 
   ConvolutionTask task_;
   CudnnHandle& handle_;
-  std::optional<CudnnGraph> graph_;
-  std::optional<CudnnPlan> plan_;
+  std::optional<CudnnGraph> graph_, graph_of_views_;
+  std::optional<CudnnPlan> plan_, of_views_;
 };
 
 std::unique_ptr<LibraryConvolution> try_to_make(const ConvolutionTask& task) {

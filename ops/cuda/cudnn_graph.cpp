@@ -11,6 +11,16 @@ std::int64_t alignment_of_rows(std::int64_t row_elements, DType dtype) {
   const auto element = static_cast<std::int64_t>(size_of(dtype));
   return row_elements * element % CudnnGraph::kAlignment == 0 ? CudnnGraph::kAlignment : element;
 }
+std::int64_t alignment_of_x(const ConvolutionTask& task) {
+  return alignment_of_rows(task.shape.height * task.shape.width * task.shape.channels, task.dtype);
+}
+std::int64_t alignment_of_y(const ConvolutionTask& task) {
+  return alignment_of_rows(task.shape.pixels_of_row() * task.shape.filters, task.dtype);
+}
+
+bool is_multiple(const void* address, std::int64_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) == 0;
+}
 
 }  // namespace
 
@@ -27,22 +37,27 @@ cudnnDataType_t cudnn_type_of(DType dtype) {
   }
 }
 
-std::int64_t CudnnGraph::alignment_of_x(const ConvolutionTask& task) {
-  return alignment_of_rows(task.shape.height * task.shape.width * task.shape.channels, task.dtype);
-}
-std::int64_t CudnnGraph::alignment_of_y(const ConvolutionTask& task) {
-  return alignment_of_rows(task.shape.pixels_of_row() * task.shape.filters, task.dtype);
+bool CudnnGraph::are_aligned(const ConvolutionTask& task, const ConvolutionTensors& tensors) {
+  return is_multiple(tensors.x, alignment_of_x(task)) && is_multiple(tensors.y, alignment_of_y(task)) &&
+         is_multiple(tensors.weights, kAlignment) && is_multiple(tensors.bias, kAlignment);
 }
 
-CudnnGraph::CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target)
-    : task_(task), target_(target), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
+std::int64_t CudnnGraph::alignment(std::int64_t of_aligned, DType dtype) const {
+  return begins_ == Begins::aligned ? of_aligned : static_cast<std::int64_t>(size_of(dtype));
+}
+
+CudnnGraph::CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target, Begins begins)
+    : task_(task), target_(target), begins_(begins), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
   const auto& s = task.shape;
   const auto type = cudnn_type_of(task.dtype);
-  x_ = &add_tensor(kX, {s.rows, s.channels, s.height, s.width}, alignment_of_x(task), type, false);
+  x_ = &add_tensor(kX, {s.rows, s.channels, s.height, s.width}, alignment(alignment_of_x(task), task.dtype), type,
+                   false);
   const bool of_weights = task.kind == ConvolutionTask::Kind::grad_weights;
-  weights_ = &add_tensor(kWeights, {s.filters, s.channels / s.groups, s.kernel_height, s.kernel_width}, kAlignment,
-                         of_weights ? cudnn_type_of(task.gradient) : type, false);
-  y_ = &add_tensor(kY, {s.rows, s.filters, s.y_height, s.y_width}, alignment_of_y(task), type, false);
+  const auto dtype_of_weights = of_weights ? task.gradient : task.dtype;
+  weights_ = &add_tensor(kWeights, {s.filters, s.channels / s.groups, s.kernel_height, s.kernel_width},
+                         alignment(kAlignment, dtype_of_weights), cudnn_type_of(dtype_of_weights), false);
+  y_ = &add_tensor(kY, {s.rows, s.filters, s.y_height, s.y_width}, alignment(alignment_of_y(task), task.dtype), type,
+                   false);
   if (task.kind == ConvolutionTask::Kind::grad_data) {
     add_grad_data();
   } else if (task.kind == ConvolutionTask::Kind::grad_weights) {
@@ -51,7 +66,7 @@ CudnnGraph::CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target)
     const auto* last = task.bias || task.relu ? &add_intermediate() : y_;
     add_forward(*last);
     if (task.bias) {
-      const auto& bias = add_tensor(kBias, {1, s.filters, 1, 1}, kAlignment, type, false);
+      const auto& bias = add_tensor(kBias, {1, s.filters, 1, 1}, alignment(kAlignment, task.dtype), type, false);
       const auto& sum = task.relu ? add_intermediate() : *y_;
       add_pointwise(CUDNN_POINTWISE_ADD, *last, &bias, sum);
       last = &sum;

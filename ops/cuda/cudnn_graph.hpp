@@ -18,18 +18,20 @@ class CudnnGraph {
  public:
   /// The identifiers of tensors in it.
   static constexpr std::int64_t kX = 1, kWeights = 2, kBias = 3, kY = 4;
-  /// In bytes, that for which the fast algorithms are made. Weights and biases begin at multiples of it.
+  /// In bytes, that for which the fast algorithms are made.
   static constexpr std::int64_t kAlignment = 16;
+  /// Where tensors begin: at multiples of kAlignment, images at least where a row of such a tensor does; or, as views,
+  /// anywhere an element does.
+  enum class Begins { aligned, anywhere };
 
   /// Throws Error if cuDNN refuses. The target must stay.
-  CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target);
+  CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target, Begins begins = Begins::aligned);
 
   const CudnnDescriptor& descriptor() const { return graph_; }
   const CudnnTarget& target() const { return target_; }
 
-  /// Bytes whose multiples the addresses of images have to be.
-  static std::int64_t alignment_of_x(const ConvolutionTask& task);
-  static std::int64_t alignment_of_y(const ConvolutionTask& task);
+  /// Whether a graph of tensors that begin aligned is right for these.
+  static bool are_aligned(const ConvolutionTask& task, const ConvolutionTensors& tensors);
 
  private:
   using Sizes = std::vector<std::int64_t>;
@@ -45,8 +47,11 @@ class CudnnGraph {
   void add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
                      const CudnnDescriptor& y);
 
+  std::int64_t alignment(std::int64_t of_aligned, DType dtype) const;
+
   ConvolutionTask task_;
   CudnnTarget target_;
+  Begins begins_;
   std::int64_t next_id_ = 100;  // of tensors that are in no memory
   std::vector<std::unique_ptr<CudnnDescriptor>> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;

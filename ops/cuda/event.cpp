@@ -38,9 +38,9 @@ void EventPool::give_back(cudaEvent_t event) noexcept {
   }
 }
 
-CudaEvent::CudaEvent(EventPool& pool, const StreamHandle& stream, WorkBefore work)
-    : pool_(pool), stream_(stream.number), work_(std::move(work)), event_(pool.take()) {
-  const auto status = cudaEventRecord(event_, stream.handle);
+CudaEvent::CudaEvent(EventPool& pool, cudaStream_t stream, WorkBefore work)
+    : pool_(pool), work_(std::move(work)), event_(pool.take()) {
+  const auto status = cudaEventRecord(event_, stream);
   if (status == cudaSuccess) return;
   pool_.give_back(event_);
   check(status, "recording an event");
@@ -50,20 +50,23 @@ CudaEvent::~CudaEvent() {
   pool_.give_back(event_);
 }
 
-bool CudaEvent::done() const {
+/// Asking is no fault of the next call.
+cudaError_t CudaEvent::query() const {
+  const OutsideCapture outside;
   const auto status = cudaEventQuery(event_);
-  // While its thread captures, CUDA may refuse to tell; the error of a fault is for error().
-  const bool is_unknown = status == cudaErrorNotReady ||
-                          (status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread);
-  // Asking is no fault of the next call.
-  if (is_unknown) (void)cudaGetLastError();
-  return !is_unknown;
+  if (status != cudaSuccess) (void)cudaGetLastError();
+  return status;
+}
+
+bool CudaEvent::done() const {
+  const auto status = query();
+  // What is recorded while capturing is not done as long as that lasts. The error of a fault is for error().
+  return status != cudaErrorNotReady && status != cudaErrorCapturedEvent;
 }
 
 std::exception_ptr CudaEvent::error() const {
   try {
-    if (const auto status = cudaEventQuery(event_); status != cudaSuccess && status != cudaErrorNotReady) {
-      (void)cudaGetLastError();
+    if (const auto status = query(); status != cudaSuccess && status != cudaErrorNotReady) {
       const auto names = work_.ops->names(0, work_.launched);
       throw Error("cuda", "a kernel failed, one of the last ops launched (" + names + "): " + text_of(status));
     }
@@ -92,6 +95,7 @@ void CudaEvent::notify(std::function<void()> callback) {
 
 std::optional<std::chrono::nanoseconds> CudaEvent::time_since(const State& earlier) const {
   const auto* before = dynamic_cast<const CudaEvent*>(&earlier);
+  const CurrentDevice current(pool_.device());
   float milliseconds = 0.0F;
   if (before == nullptr || cudaEventElapsedTime(&milliseconds, before->event_, event_) != cudaSuccess) {
     (void)cudaGetLastError();

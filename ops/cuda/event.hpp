@@ -35,21 +35,15 @@ class EventPool {
 /// What is known of the work before an event: who may have failed in it.
 struct WorkBefore {
   std::shared_ptr<const InvalidValueNote> invalid_values;
-  std::shared_ptr<const RecentOps> ops;
-  std::uint64_t launched = 0;  // number of ops
-};
-
-/// CUDA may give the handle of a stream that is gone to a new one, but no two streams of a process have one number.
-struct StreamHandle {
-  cudaStream_t handle = nullptr;
-  std::uint64_t number = 0;
+  std::shared_ptr<const RecentOps> ops;  // of the stream, and of no other
+  std::uint64_t launched = 0;            // number of ops
 };
 
 /// A recorded event of CUDA.
 class CudaEvent final : public Event::State, public std::enable_shared_from_this<CudaEvent> {
  public:
   /// Records an event on a stream. Throws Error if CUDA refuses.
-  CudaEvent(EventPool& pool, const StreamHandle& stream, WorkBefore work);
+  CudaEvent(EventPool& pool, cudaStream_t stream, WorkBefore work);
   ~CudaEvent() override;
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
@@ -61,12 +55,12 @@ class CudaEvent final : public Event::State, public std::enable_shared_from_this
   std::optional<std::chrono::nanoseconds> time_since(const State& earlier) const override;
 
   cudaEvent_t handle() const { return event_; }
-  /// The number of the stream that it was recorded on.
-  std::uint64_t stream() const { return stream_; }
+  const WorkBefore& work() const { return work_; }
 
  private:
+  cudaError_t query() const;
+
   EventPool& pool_;
-  std::uint64_t stream_;
   WorkBefore work_;
   cudaEvent_t event_;
 };

@@ -1,6 +1,6 @@
 #include <bit>
 
-#include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/gather_rows.cuh"
 #include "troupe/ops/cuda/kernels.hpp"
 #include "troupe/ops/cuda/rows.cuh"
 #include "troupe/ops/cuda/sort.hpp"
@@ -8,42 +8,6 @@
 namespace troupe::cuda {
 
 namespace {
-
-/// Indices int32 or int64, all of which should be below `bound`.
-struct Indices {
-  InvalidReport invalid;
-  const std::int32_t* narrow;
-  const std::int64_t* wide;
-  std::int64_t bound;
-
-  Indices(const Launch& where, const Tensor& indices, std::int64_t rows)
-      : invalid(where.invalid),
-        narrow(indices.dtype() == DType::int32 ? data_of<std::int32_t>(indices) : nullptr),
-        wide(indices.dtype() == DType::int32 ? nullptr : data_of<std::int64_t>(indices)),
-        bound(rows) {}
-
-  /// Index number i, or -1 if it is out of range, which is noted if `reporting`.
-  __device__ std::int64_t at(std::int64_t i, bool reporting) const {
-    const std::int64_t index = narrow != nullptr ? narrow[i] : wide[i];
-    if (index >= 0 && index < bound) return index;
-    if (reporting) invalid.index(i, index, bound);
-    return -1;
-  }
-};
-
-struct GatherRow {
-  Indices indices;
-  std::int64_t width;
-  const float* table;
-  float* y;
-
-  template <class Threads>
-  __device__ void operator()(Threads threads, std::int64_t i) const {
-    const auto row = indices.at(i, threads.lane() == 0);
-    for (std::int64_t j = threads.lane(); j < width; j += Threads::kCount)
-      y[i * width + j] = row >= 0 ? table[row * width + j] : 0.0F;
-  }
-};
 
 struct OneHotRow {
   Indices indices;
@@ -108,11 +72,9 @@ struct ScatterRow {
 
 std::unique_ptr<Kernel> make_gather(const OpCall& call) {
   const auto& table = call.inputs[0].shape;
+  const GatherRows<float, float, Unchanged> gather(table[0], table.row_elements(), call.inputs[1].shape.elements(), {});
   return cuda_kernel(call,
-                     [rows = table[0], width = table.row_elements()](const Launch& where, Inputs in, Outputs out) {
-                       for_each_row(where, in[1].elements(), width,
-                                    GatherRow{{where, in[1], rows}, width, floats(in[0]), mutable_floats(out[0])});
-                     });
+                     [gather](const Launch& where, Inputs in, Outputs out) { gather(where, in[0], in[1], out[0]); });
 }
 
 std::unique_ptr<Kernel> make_one_hot(const OpCall& call) {

@@ -70,32 +70,55 @@ class MatmulThenReluGradBias final : public Kernel {
   std::unique_ptr<Kernel> product_, gradient_;
 };
 
-/// The product of a [rows, few] and b, its relu gradient, and the sums of its columns, in one kernel.
+/// The product of a [rows, at most kTerms] and b, its relu gradient, and the sums of its columns, in one kernel. A
+/// thread keeps the column of b that it needs.
+template <int kTerms>
 struct FewTermsReluGrad {
   const float* a;
   NarrowFactor<float> b;
   const float* y;
   float* dx;
 
-  __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[1]) const {
-    const auto i = row * b.n + column;
-    float sum = 0.0F;
-    for (std::int64_t term = 0; term < b.k; ++term) sum = fmaf(a[row * b.k + term], b.at(term, column), sum);
-    numbers[0] = y[i] > 0.0F ? sum : 0.0F;
-    dx[i] = numbers[0];
+  struct OfColumn {
+    const FewTermsReluGrad all;
+    float factor[kTerms];
+
+    __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[1]) const {
+      const auto i = row * all.b.n + column, k = all.b.k;
+      float sum = 0.0F;
+      for (int term = 0; term < kTerms; ++term)
+        if (term < k) sum = fmaf(load_constant(all.a, row * k + term), factor[term], sum);
+      numbers[0] = load_constant(all.y, i) > 0.0F ? sum : 0.0F;
+      all.dx[i] = numbers[0];
+    }
+  };
+  __device__ OfColumn of_column(std::int64_t column) const {
+    OfColumn of_column{*this, {}};
+    for (int term = 0; term < kTerms; ++term) of_column.factor[term] = term < b.k ? b.at(term, column) : 0.0F;
+    return of_column;
   }
 };
 
+template <int kTerms>
 std::unique_ptr<Kernel> few_terms_kernel_of(const OpCall& call, const ProductShape& shape) {
   const ColumnSums<> sums(shape.m, shape.n);
   return cuda_kernel(
       call,
       [sums, shape](const Launch& where, Inputs in, Outputs out) {
         const NarrowFactor<float> b{floats(in[1]), shape.k, shape.n, shape.transpose_b};
-        sums.run(where, where.scratch, FewTermsReluGrad{floats(in[0]), b, floats(in[2]), mutable_floats(out[0])},
+        sums.run(where, where.scratch,
+                 FewTermsReluGrad<kTerms>{floats(in[0]), b, floats(in[2]), mutable_floats(out[0])},
                  StoreColumn<>{mutable_floats(out[1]), shape.n});
       },
       sums.scratch_bytes());
+}
+
+std::unique_ptr<Kernel> few_terms_kernel_of(const OpCall& call, const ProductShape& shape) {
+  if (shape.k <= 4) return few_terms_kernel_of<4>(call, shape);
+  if (shape.k <= 8) return few_terms_kernel_of<8>(call, shape);
+  if (shape.k <= 16) return few_terms_kernel_of<16>(call, shape);
+  static_assert(NarrowProduct::kMostColumns == 32);
+  return few_terms_kernel_of<32>(call, shape);
 }
 
 }  // namespace

@@ -145,18 +145,10 @@ std::string ProductShape::key() const {
   return text;
 }
 
-Product::Product(const ProductShape& shape)
-    : alpha_(shape.factor),
-      beta_(shape.adds ? 1.0F : 0.0F),
-      has_bias_(takes_bias(shape.epilogue)),
-      has_mask_(takes_mask(shape.epilogue)),
-      writes_bias_(shape.epilogue == Epilogue::relu_grad_bias),
-      bias_bytes_(has_bias_ ? static_cast<std::size_t>(shape.n) * size_of(shape.result) : 0),
-      key_(shape.key()),
-      handle_(lt_handle()) {
-  describe(shape);
-  choose_algorithm(shape);
-  choose_algorithm_for_views(shape);
+Product::Product(const ProductShape& shape) : shape_(shape), handle_(lt_handle()) {
+  describe();
+  choose_algorithm();
+  choose_algorithm_for_views();
 }
 
 std::unique_ptr<const Product> Product::if_supported(const ProductShape& shape) {
@@ -168,51 +160,56 @@ std::unique_ptr<const Product> Product::if_supported(const ProductShape& shape) 
   }
 }
 
+bool Product::has_bias() const {
+  return takes_bias(shape_.epilogue);
+}
+
 // Row-major y = a b is column-major y' = b' a', so the two change places.
-void Product::describe(const ProductShape& shape) {
-  const bool fast = shape.dtype == DType::float32 && shape.tf32;
+void Product::describe() {
+  const auto& s = shape_;
+  const bool fast = s.dtype == DType::float32 && s.tf32;
   cublasLtMatmulDesc_t made = nullptr;
   check_lt(lt_library().desc_create(&made, fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
            "describing a product");
   desc_.reset(made);
-  set(made, CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(made, CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(shape.epilogue));
-  if (has_bias_) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(shape.result)));
+  set(made, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(made, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
+  if (has_bias()) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(s.result)));
   // Bits from one row of the mask to the next.
-  if (has_mask_) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 8 * relu_mask_bytes(shape.n));
+  if (takes_mask(s.epilogue)) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 8 * relu_mask_bytes(s.n));
   // Where it is asked for algorithms, cuBLASLt takes the alignment of these from their addresses: see run().
   const auto* const aligned = reinterpret_cast<const void*>(std::uintptr_t{kAlignment});
-  if (has_bias_) set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
-  if (has_mask_) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
-  const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
-  a_ = layout(shape, shape.dtype, shape.transpose_b ? n : k, shape.transpose_b ? k : n, shape.ld_b, shape.stride_b);
-  b_ = layout(shape, shape.dtype, shape.transpose_a ? k : m, shape.transpose_a ? m : k, shape.ld_a, shape.stride_a);
-  y_ = layout(shape, shape.result, m, n, shape.ld_y, shape.stride_y);
+  if (has_bias()) set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+  if (takes_mask(s.epilogue)) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
+  const auto& [m, n, k] = std::tie(s.m, s.n, s.k);
+  a_ = layout(s, s.dtype, s.transpose_b ? n : k, s.transpose_b ? k : n, s.ld_b, s.stride_b);
+  b_ = layout(s, s.dtype, s.transpose_a ? k : m, s.transpose_a ? m : k, s.ld_a, s.stride_a);
+  y_ = layout(s, s.result, m, n, s.ld_y, s.stride_y);
 }
 
-void Product::choose_algorithm(const ProductShape& shape) {
-  constexpr int kMost = 8;
-  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape.result, {}, kMost);
-  if (found.empty()) throw Error("cublas", "has no algorithm for " + key_);
+void Product::choose_algorithm() {
+  constexpr int kMost = 16;
+  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, {}, kMost);
+  if (found.empty()) throw Error("cublas", "has no algorithm for " + shape_.key());
   std::vector<std::string> names;
   for (const auto& proposal : found) names.push_back(name_of(proposal.algo));
-  ProductTiming timing(shape);
+  ProductTiming timing(shape_);
   const auto measure = [&](std::size_t i) {
     aligned_ = {found[i].algo, found[i].workspaceSize};
     return timing.measure([this](const ProductMemory& memory) {
       run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.mask);
     });
   };
-  const auto best = gpu_choices().choose(device_name() + ":" + key_, names, measure);
+  const auto best = gpu_choices().choose(device_name() + ":" + shape_.key(), names, measure);
   aligned_ = {found[best].algo, found[best].workspaceSize};
 }
 
 // Views may begin anywhere. They are rare, so cuBLASLt's own estimate is good enough for them.
-void Product::choose_algorithm_for_views(const ProductShape& shape) {
-  const Alignments of_elements{static_cast<std::uint32_t>(size_of(shape.dtype)),
-                               static_cast<std::uint32_t>(size_of(shape.result))};
-  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape.result, of_elements, 1);
+void Product::choose_algorithm_for_views() {
+  const Alignments of_elements{static_cast<std::uint32_t>(size_of(shape_.dtype)),
+                               static_cast<std::uint32_t>(size_of(shape_.result))};
+  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, of_elements, 1);
   if (!found.empty()) any_ = Algorithm{found[0].algo, found[0].workspaceSize};
 }
 
@@ -220,29 +217,35 @@ std::size_t Product::algorithm_bytes() const {
   return MemoryPool::rounded(std::max(aligned_.workspace_bytes, any_ ? any_->workspace_bytes : 0));
 }
 
+std::size_t Product::bias_bytes() const {
+  return has_bias() ? static_cast<std::size_t>(shape_.n) * size_of(shape_.result) : 0;
+}
+
 std::size_t Product::workspace_bytes() const {
-  return algorithm_bytes() + bias_bytes_;
+  return algorithm_bytes() + bias_bytes();
 }
 
 void Product::run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
                   const void* mask) const {
-  if (!is_aligned(mask)) throw Error("cublas", "the mask of " + key_ + " must be aligned to 16 bytes");
+  if (!is_aligned(mask)) throw Error("cublas", "the mask of " + shape_.key() + " must be aligned to 16 bytes");
   const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(y);
-  if (!aligned && !any_) throw Error("cublas", "has no algorithm for views that begin anywhere, for " + key_);
+  if (!aligned && !any_) throw Error("cublas", "has no algorithm for views that begin anywhere, for " + shape_.key());
   const auto& algorithm = aligned ? aligned_ : *any_;
   // What cuBLASLt demands of the alignment of a bias is not among its preferences.
   const void* const used = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
-  if (used != bias && !writes_bias_) copy(stream, used, bias);
-  if (has_bias_) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, used);
-  if (has_mask_) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask);
-  check_lt(lt_library().matmul(handle_, desc_.get(), &alpha_, b, a_.get(), a, b_.get(), &beta_, y, y_.get(), y,
+  const bool writes_bias = shape_.epilogue == Epilogue::relu_grad_bias;
+  if (used != bias && !writes_bias) copy_bias(stream, used, bias);
+  if (has_bias()) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, used);
+  if (takes_mask(shape_.epilogue)) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask);
+  const float beta = shape_.adds ? 1.0F : 0.0F;
+  check_lt(lt_library().matmul(handle_, desc_.get(), &shape_.factor, b, a_.get(), a, b_.get(), &beta, y, y_.get(), y,
                                y_.get(), &algorithm.id, workspace, algorithm.workspace_bytes, stream),
            "a product");
-  if (used != bias && writes_bias_) copy(stream, bias, used);
+  if (used != bias && writes_bias) copy_bias(stream, bias, used);
 }
 
-void Product::copy(cudaStream_t stream, const void* to, const void* from) const {
-  check(cudaMemcpyAsync(const_cast<void*>(to), from, bias_bytes_, cudaMemcpyDeviceToDevice, stream), "copying a bias");
+void Product::copy_bias(cudaStream_t stream, const void* to, const void* from) const {
+  check(cudaMemcpyAsync(const_cast<void*>(to), from, bias_bytes(), cudaMemcpyDeviceToDevice, stream), "copying a bias");
 }
 
 }  // namespace troupe::cuda

@@ -46,7 +46,7 @@ class Product {
   /// The product, or null if cuBLASLt has no algorithm that does its epilogue.
   static std::unique_ptr<const Product> if_supported(const ProductShape& shape);
 
-  bool has_bias() const { return has_bias_; }
+  bool has_bias() const;
   /// Scratch memory that run() needs.
   std::size_t workspace_bytes() const;
   /// Launches the product. `bias` has n elements and `mask` m rows of relu_mask_bytes(n), where the epilogue has one;
@@ -64,17 +64,15 @@ class Product {
     std::size_t workspace_bytes = 0;
   };
 
-  void describe(const ProductShape& shape);
-  void choose_algorithm(const ProductShape& shape);
-  void choose_algorithm_for_views(const ProductShape& shape);
+  void describe();
+  void choose_algorithm();
+  void choose_algorithm_for_views();
   /// Scratch memory for the algorithms; behind it is room for a bias.
   std::size_t algorithm_bytes() const;
-  void copy(cudaStream_t stream, const void* to, const void* from) const;
+  std::size_t bias_bytes() const;
+  void copy_bias(cudaStream_t stream, const void* to, const void* from) const;
 
-  float alpha_, beta_;
-  bool has_bias_, has_mask_, writes_bias_;
-  std::size_t bias_bytes_;
-  std::string key_;
+  ProductShape shape_;
   cublasLtHandle_t handle_;
   LtHandle<cublasLtMatmulDesc_t> desc_;
   LtHandle<cublasLtMatrixLayout_t> a_, b_, y_;

@@ -8,6 +8,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/memory_pool.hpp"
+#include "troupe/ops/cuda/device_state.hpp"
 #include "troupe/ops/cuda/product.hpp"
 #include "troupe/ops/relu_mask.hpp"
 
@@ -78,33 +79,37 @@ ProductTiming::ProductTiming(const Sizes& sizes)
 ProductTiming::ProductTiming(const ProductShape& shape) : ProductTiming(sizes_of(shape)) {}
 
 ProductTiming::~ProductTiming() {
-  if (!prepared_) return;
+  if (!outside_) return;
   if (memory_.stream != nullptr) (void)cudaStreamSynchronize(memory_.stream);
   (void)cudaFree(allocated_);
   if (begin_ != nullptr) (void)cudaEventDestroy(begin_);
   if (end_ != nullptr) (void)cudaEventDestroy(end_);
   if (memory_.stream != nullptr) (void)cudaStreamDestroy(memory_.stream);
-  (void)cudaThreadExchangeStreamCaptureMode(&mode_);
 }
 
-bool ProductTiming::prepare() {
-  if (prepared_) return allocated_ != nullptr;
+std::byte* ProductTiming::allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, bytes) == cudaSuccess) return static_cast<std::byte*>(memory);
+  (void)cudaGetLastError();
+  int device = 0;
+  check(cudaGetDevice(&device), "asking for the current device");
+  device_state({DeviceType::cuda, device}).memory().trim();
+  if (cudaMalloc(&memory, bytes) == cudaSuccess) return static_cast<std::byte*>(memory);
+  (void)cudaGetLastError();
+  throw CannotMeasure("cuda:" + std::to_string(device) + " has no " + std::to_string(bytes) + " bytes to measure on");
+}
+
+void ProductTiming::prepare() {
+  if (allocated_ != nullptr) return;
   // Or a capture of this thread would forbid to take memory.
-  check(cudaThreadExchangeStreamCaptureMode(&mode_), "setting the mode of captures");
-  prepared_ = true;
+  outside_.emplace();
   check(cudaStreamCreateWithFlags(&memory_.stream, cudaStreamNonBlocking), "making a stream");
   check(cudaEventCreate(&begin_), "making an event");
   check(cudaEventCreate(&end_), "making an event");
   const auto bytes = sizes_.a + sizes_.b + sizes_.bias + sizes_.y + sizes_.workspace + sizes_.mask;
-  void* memory = nullptr;
-  if (cudaMalloc(&memory, bytes) != cudaSuccess) {
-    (void)cudaGetLastError();
-    return false;
-  }
-  allocated_ = static_cast<std::byte*>(memory);
+  allocated_ = allocate(bytes);
   place_memory(allocated_);
-  check(cudaMemsetAsync(memory, 0, bytes, memory_.stream), "zeroing memory");
-  return true;
+  check(cudaMemsetAsync(allocated_, 0, bytes, memory_.stream), "zeroing memory");
 }
 
 void ProductTiming::place_memory(std::byte* memory) {
@@ -135,8 +140,7 @@ double ProductTiming::time_captured(const Run& run) {
 }
 
 std::optional<double> ProductTiming::measure(const Run& run) {
-  // Without memory to measure on, what comes first is as good as any.
-  if (!prepare()) return 0.0;
+  prepare();
   try {
     return time_captured(run);
   } catch (const Error&) {

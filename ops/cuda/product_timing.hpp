@@ -37,18 +37,18 @@ class ProductTiming {
   ProductTiming& operator=(const ProductTiming&) = delete;
 
   /// Microseconds of one run, the least of several, as part of captured work: what it costs to launch does not count.
-  /// Nothing if it fails; 0 if there is no memory to try it.
+  /// Nothing if it fails. Throws CannotMeasure if there is no memory to try it.
   std::optional<double> measure(const Run& run);
 
  private:
-  bool prepare();
+  static std::byte* allocate(std::size_t bytes);
+  void prepare();
   void place_memory(std::byte* memory);
   double time_captured(const Run& run);
 
   Sizes sizes_;
-  int runs_;  // timed together
-  bool prepared_ = false;
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then: that of the thread before
+  int runs_;                               // timed together
+  std::optional<OutsideCapture> outside_;  // once prepared
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   std::byte* allocated_ = nullptr;
   ProductMemory memory_{};

@@ -11,6 +11,7 @@ namespace {
 /// stores.
 template <class T, bool kInPlace>
 struct ReluGradTerms {
+  static constexpr int kRowsAtOnce = kInPlace ? 4 : 16;
   const T* dy;
   const T* y;
   T* dx;

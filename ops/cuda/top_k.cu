@@ -125,7 +125,6 @@ std::unique_ptr<Kernel> make_top_k(const OpCall& call) {
   // Beyond, sorting a row is faster than looking through it again and again.
   constexpr std::int64_t kFew = 64, kManyRows = 64;
   const auto size = call.inputs[0].shape.back(0), k = call.attributes.integer("k");
-  if (size >= std::int64_t{1} << 31) throw Error("top_k", "rows of more than 2^31 elements");
   if (k > kFew && call.inputs[0].shape.elements() / size < kManyRows) return make_sorted_top_k(call);
   return cuda_kernel(call, [size, k](const Launch& where, Inputs in, Outputs out) {
     for_each_row(where, in[0].elements() / size, size,

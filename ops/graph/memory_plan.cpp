@@ -73,14 +73,19 @@ std::size_t lowest_gap(const std::vector<Placed>& placed, std::size_t bytes, con
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks) {
+MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks, std::size_t most_apart) {
   MemoryPlan plan;
   plan.placements.resize(blocks.size());
   place_parts(steps, blocks, plan.placements);
-  const auto lives = lives_of(steps, blocks, plan.placements);
+  auto lives = lives_of(steps, blocks, plan.placements);
   std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (blocks[i].planned && plan.placements[i].parent == Placement::kArena && lives[i].last >= 0) order.push_back(i);
+  std::size_t all_bytes = 0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (!blocks[i].planned || plan.placements[i].parent != Placement::kArena || lives[i].last < 0) continue;
+    order.push_back(i);
+    all_bytes += Allocator::rounded(blocks[i].bytes);
+  }
+  if (all_bytes <= most_apart) lives.assign(blocks.size(), Life{0, static_cast<int>(steps.size())});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return blocks[a].bytes > blocks[b].bytes; });
   std::vector<Placed> placed;
   for (auto block : order) {

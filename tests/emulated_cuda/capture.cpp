@@ -60,6 +60,11 @@ bool Capture::is_open() {
   return open_;
 }
 
+std::size_t Capture::size() {
+  std::lock_guard lock(mutex_);
+  return nodes_.size();
+}
+
 void Capture::invalidate() {
   std::lock_guard lock(mutex_);
   invalidated_ = true;
@@ -140,6 +145,42 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
     open.count.fetch_add(1, std::memory_order_relaxed);
   }
   return returned(stream->join(capture, {}));
+}
+
+// A node that is captured is known by its number, from 1.
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges,
+                                     size_t* count) {
+  if (const cudaError_t error = obstacle()) return returned(error);
+  if (id || graph) return returned(cudaErrorNotSupported);
+  const auto stream = stream_of(handle);
+  const auto capture = stream->capture();
+  *status = capture ? capture->status() : cudaStreamCaptureStatusNone;
+  if (*status != cudaStreamCaptureStatusActive) return cudaSuccess;
+  thread_local std::vector<cudaGraphNode_t> shown;
+  shown.clear();
+  for (std::size_t node : stream->dependencies()) shown.push_back(reinterpret_cast<cudaGraphNode_t>(node + 1));
+  thread_local std::vector<cudaGraphEdgeData> plain;
+  plain.assign(shown.size(), {});
+  if (nodes) *nodes = shown.data();
+  if (edges) *edges = plain.data();
+  if (count) *count = shown.size();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t handle, cudaGraphNode_t* nodes,
+                                                const cudaGraphEdgeData* edges, size_t count, unsigned int flags) {
+  if (const cudaError_t error = obstacle()) return returned(error);
+  if (flags != cudaStreamSetCaptureDependencies) return returned(cudaErrorNotSupported);
+  for (std::size_t i = 0; edges && i < count; ++i) {
+    if (edges[i].from_port || edges[i].to_port || edges[i].type) return returned(cudaErrorNotSupported);
+  }
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!nodes[i]) return returned(cudaErrorInvalidValue);
+    numbers.push_back(reinterpret_cast<std::size_t>(nodes[i]) - 1);
+  }
+  return returned(stream_of(handle)->set_dependencies(std::move(numbers)));
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {

@@ -38,6 +38,8 @@ class Capture {
   std::thread::id owner() const { return owner_; }
 
   cudaStreamCaptureStatus status();
+  /// The number of nodes.
+  std::size_t size();
   /// False once it was ended.
   bool is_open();
   void invalidate();

@@ -78,9 +78,9 @@ void Stream::enqueue(Work work) {
   queue_.push_back(std::move(work));
   ++queued_;
   if (!has_thread_) {
-    has_thread_ = true;
     stop_at_exit();
     start_thread();
+    has_thread_ = true;
   }
   changed_.notify_all();
 }
@@ -184,6 +184,17 @@ cudaError_t Stream::join(const std::shared_ptr<Capture>& capture, const std::vec
       dependencies_.push_back(node);
     }
   }
+  return cudaSuccess;
+}
+
+cudaError_t Stream::set_dependencies(std::vector<std::size_t> nodes) {
+  std::lock_guard lock(mutex_);
+  drop_ended_capture();
+  if (!capture_) return cudaErrorIllegalState;
+  for (std::size_t node : nodes) {
+    if (node >= capture_->size()) return cudaErrorInvalidValue;
+  }
+  dependencies_ = std::move(nodes);
   return cudaSuccess;
 }
 

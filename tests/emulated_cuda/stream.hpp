@@ -44,6 +44,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// What comes next depends on the nodes too; the stream takes part in the capture from now on. An error if it takes
   /// part in another.
   cudaError_t join(const std::shared_ptr<Capture>& capture, const std::vector<std::size_t>& nodes);
+  /// What comes next depends on these nodes alone. An error if the stream is not capturing, or if there are no such
+  /// nodes.
+  cudaError_t set_dependencies(std::vector<std::size_t> nodes);
 
   /// For the end of the process: starts no further work, and waits a moment for what is running.
   void stop(std::chrono::steady_clock::time_point deadline);

@@ -1,11 +1,15 @@
 #include "troupe/tests/test_device/test_device.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/random.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/tests/test_device/device_memory.hpp"
 #include "troupe/tests/test_device/device_queue.hpp"
@@ -42,9 +46,39 @@ void release_later(std::byte* closed, std::size_t bytes) {
     });
 }
 
-/// Work of a stream, to be queued again.
-struct TestCapture final : public CapturedWork {
-  std::vector<std::function<void()>> pieces;
+/// Work of a stream, to be queued again: by launch, in any order in which all have been launched that a launch waits
+/// for.
+class TestCapture final : public CapturedWork {
+ public:
+  void begin_launch(std::span<const std::size_t> waits_for) {
+    if (!launches_by_call_) launches_.clear();
+    launches_by_call_ = true;
+    launches_.push_back({{}, {waits_for.begin(), waits_for.end()}});
+  }
+  void add(std::function<void()> piece) { launches_.back().pieces.push_back(std::move(piece)); }
+
+  /// Calls f with every piece, in an order that the seed draws.
+  void for_each(std::uint64_t seed, const std::function<void(const std::function<void()>&)>& f) const {
+    std::vector<bool> is_done(launches_.size());
+    std::vector<std::size_t> ready;
+    for (std::size_t done = 0; done < launches_.size(); ++done) {
+      ready.clear();
+      for (std::size_t i = 0; i < launches_.size(); ++i)
+        if (!is_done[i] && std::ranges::all_of(launches_[i].waits_for, [&](auto other) { return is_done[other]; }))
+          ready.push_back(i);
+      const auto next = ready[uniform_below(ready.size(), seed, 0, done)];
+      for (const auto& piece : launches_[next].pieces) f(piece);
+      is_done[next] = true;
+    }
+  }
+
+ private:
+  struct Launch {
+    std::vector<std::function<void()>> pieces;
+    std::vector<std::size_t> waits_for;
+  };
+  std::vector<Launch> launches_{1};
+  bool launches_by_call_ = false;
 };
 
 class TestStream final : public Stream {
@@ -72,15 +106,18 @@ class TestStream final : public Stream {
     expect_no_capture("begin to capture");
     capture_ = std::make_shared<TestCapture>();
   }
+  void begin_launch(std::span<const std::size_t> waits_for) override { capture_->begin_launch(waits_for); }
   std::shared_ptr<CapturedWork> end_capture() override { return std::exchange(capture_, nullptr); }
   void launch(const CapturedWork& work) override {
     expect_no_capture("launch captured work");
-    for (const auto& piece : dynamic_cast<const TestCapture&>(work).pieces) queue().launch(*work_, piece);
+    static std::atomic<std::uint64_t> launched{0};
+    dynamic_cast<const TestCapture&>(work).for_each(launched++,
+                                                    [this](const auto& piece) { queue().launch(*work_, piece); });
   }
 
   void launch(std::function<void()> work) {
     if (capture_ != nullptr)
-      capture_->pieces.push_back(std::move(work));
+      capture_->add(std::move(work));
     else
       queue().launch(*work_, std::move(work));
   }

@@ -41,10 +41,17 @@ curve_flags=(--epochs 1 --batch-size 300 --optimizer sgd --schedule constant --s
 # in their order, bring the cnn to losses that differ by a tenth.
 declare -A curve_rates=([mlp]=0.05 [cnn]=0.01)
 
+# train_curve NAME SECONDS DEVICES MODEL FLAGS...
+train_curve() {
+  local name=$1 most=$2 devices=$3 model=$4
+  shift 4
+  train "$name" "$most" "$devices" --model "$model" --lr "${curve_rates[$model]}" "${curve_flags[@]}" "$@"
+}
+
 check_losses() {
   local model=$1 status=0 difference
-  train "losses_${model}_cpu" 120 cpu:0 --model "$model" --lr "${curve_rates[$model]}" "${curve_flags[@]}" || true
-  train "losses_${model}_gpu" 60 cuda:0 --model "$model" --lr "${curve_rates[$model]}" "${curve_flags[@]}" || status=$?
+  train_curve "losses_${model}_cpu" 120 cpu:0 "$model" || true
+  train_curve "losses_${model}_gpu" 60 cuda:0 "$model" || status=$?
   ((status == 0)) || { missing 2 "$model losses" "losses_${model}_gpu" "$status" && return; }
   difference=$(largest_difference "losses_${model}_gpu" "losses_${model}_cpu")
   verdict 2 "$model losses of 200 steps against the CPU's" "within 1e-3 relative" "${difference:-no losses}" \
@@ -63,7 +70,7 @@ check_captured() {
 same_bits() {
   local model=$1 how=$2 name="bits_$1_$2" capture=$3 status=0 first hash
   shift 3
-  TROUPE_CAPTURE=$capture train "$name" 60 cuda:0 --model "$model" --lr "${curve_rates[$model]}" "${curve_flags[@]}" "$@" || status=$?
+  TROUPE_CAPTURE=$capture train_curve "$name" 60 cuda:0 "$model" "$@" || status=$?
   ((status == 0)) || { missing 2 "$model hash, $how" "$name" "$status" && return; }
   first=$(reported parameters_hash "losses_${model}_gpu") hash=$(reported parameters_hash "$name")
   verdict 2 "$model hash, $how" "${first:-none}" "${hash:-none}" test -n "$hash" -a "$hash" == "$first"

@@ -1,5 +1,4 @@
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "troupe/tests/emulated_cuda/tests/program.hpp"
@@ -20,11 +19,16 @@ __global__ void sum_of_two(const int* a, const int* b, int* out) {
 }
 
 /// A stream waits for the host here.
-struct Gate {
-  std::atomic<bool> open{false};
-  static void pass(void* gate) {
-    while (!static_cast<Gate*>(gate)->open) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+class Gate {
+ public:
+  static void pass(void* gate) { static_cast<Gate*>(gate)->is_open_.wait(false); }
+  void open() {
+    is_open_ = true;
+    is_open_.notify_all();
   }
+
+ private:
+  std::atomic<bool> is_open_{false};
 };
 
 }  // namespace
@@ -43,7 +47,7 @@ TEST_CASE("streams go their own way until an event orders them", "[stream]") {
   REQUIRE(cudaStreamWaitEvent(second, event) == cudaSuccess);
   REQUIRE(launch(second, 1, 1, multiply, number, 10) == cudaSuccess);
   REQUIRE(cudaStreamQuery(second) == cudaErrorNotReady);
-  gate.open = true;
+  gate.open();
   REQUIRE(number.values(second)[0] == 20);
   REQUIRE(cudaEventQuery(event) == cudaSuccess);
   cudaGetLastError();
@@ -60,7 +64,7 @@ TEST_CASE("a wait is for what was recorded when it was queued", "[stream]") {
   REQUIRE(cudaEventRecord(event, first) == cudaSuccess);
   REQUIRE(launch(second, 1, 1, multiply, number, 7) == cudaSuccess);
   REQUIRE(number.values(second)[0] == 7);
-  gate.open = true;
+  gate.open();
   REQUIRE(cudaEventSynchronize(event) == cudaSuccess);
 }
 
@@ -119,6 +123,47 @@ TEST_CASE("a captured fork and join does as the same calls without a capture", "
   }
   REQUIRE(cudaStreamSynchronize(side) == cudaSuccess);
   REQUIRE(sum.values(main_stream)[0] == first + second);
+  REQUIRE(cudaGraphExecDestroy(exec) == cudaSuccess);
+}
+
+TEST_CASE("a capture may go on after other nodes than the last one", "[graph]") {
+  TestStream stream;
+  DeviceArray<int> a(std::vector<int>{1}), b(std::vector<int>{2}), sum(1);
+  const auto last = [&] {
+    cudaStreamCaptureStatus status;
+    const cudaGraphNode_t* nodes = nullptr;
+    size_t count = 0;
+    REQUIRE(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, nullptr, &count) == cudaSuccess);
+    return std::vector<cudaGraphNode_t>(nodes, nodes + count);
+  };
+  const auto go_on_after = [&](std::vector<cudaGraphNode_t> nodes) {
+    return cudaStreamUpdateCaptureDependencies(stream, nodes.data(), nullptr, nodes.size(),
+                                               cudaStreamSetCaptureDependencies);
+  };
+  REQUIRE(go_on_after({}) == cudaErrorIllegalState);
+  cudaGetLastError();
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+  REQUIRE(last().empty());
+  launch(stream, 1, 1, add_one, a, 1);
+  const auto of_a = last();
+  REQUIRE(of_a.size() == 1);
+  REQUIRE(go_on_after({}) == cudaSuccess);
+  launch(stream, 1, 1, multiply, b, 3);
+  const auto of_b = last();
+  REQUIRE(of_b != of_a);
+  REQUIRE(go_on_after({of_a[0], of_b[0]}) == cudaSuccess);
+  launch(stream, 1, 1, sum_of_two, a, b, sum);
+  cudaGraph_t graph = nullptr;
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  cudaGraphExec_t exec = nullptr;
+  REQUIRE(cudaGraphInstantiate(&exec, graph) == cudaSuccess);
+  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(cudaGraphLaunch(exec, stream) == cudaSuccess);
+    REQUIRE(sum.values(stream)[0] == a.values(stream)[0] + b.values(stream)[0]);
+  }
+  REQUIRE(a.values(stream)[0] == 6);
+  REQUIRE(b.values(stream)[0] == 2 * 3 * 3 * 3 * 3 * 3);
   REQUIRE(cudaGraphExecDestroy(exec) == cudaSuccess);
 }
 

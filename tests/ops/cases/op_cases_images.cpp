@@ -3,6 +3,7 @@
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/max_pool.hpp"
+#include "troupe/ops/reshape.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -45,6 +46,23 @@ OpCase conv_relu_case(const ConvShape& s, bool bias) {
           1e-5,
           fuse_bias_and_activation,
           bias};
+}
+
+/// A view may begin anywhere; libraries of convolutions want their operands aligned.
+OpCase conv_of_views_case() {
+  const auto forward = [](const Arrays& in) {
+    const auto x = reference::view_at(1, {3, 5, 4, 8}).forward({in[0]})[0];
+    const auto bias = reference::view_at(3, {16}).forward({in[2]})[0];
+    return reference::conv2d(1, 1, true).forward({x, in[1], bias});
+  };
+  return {"conv2d and relu of views that are not aligned",
+          {{{481}, Draw::eighths, false}, {{3, 3, 8, 16}, Draw::eighths, false}, {{19}, Draw::off_grid, false}},
+          [](const Values& in) {
+            return Values{relu(conv2d(view_at(in[0], 1, {3, 5, 4, 8}), in[1], view_at(in[2], 3, {16}), {1, 1}))};
+          },
+          {forward, nullptr},
+          1e-5,
+          fuse_bias_and_activation};
 }
 
 OpCase group_case(std::int64_t groups, const ConvShape& s, bool bias) {
@@ -129,6 +147,7 @@ std::vector<OpCase> conv_cases() {
   cases.back().build = [](const Values& x) {
     return Values{relu(add(conv2d(x[0], x[1], {.stride = 1, .padding = 1}), x[2]))};
   };
+  cases.push_back(conv_of_views_case());
   return cases;
 }
 
@@ -150,6 +169,14 @@ std::vector<OpCase> pool_cases() {
   for (const std::int64_t channels : {1, 3, 16, 32})
     for (const std::int64_t stride : {1, 2})
       cases.push_back(pool_case({kBatch, 6, 5, channels}, {3, stride, 1}, Draw::eighths));
+  cases.push_back(forward_case(
+      "max_pool of a view that is not aligned", {{{481}, Draw::distinct, false}},
+      [](const Values& x) {
+        return Values{max_pool(view_at(x[0], 1, {3, 5, 4, 8}), {2, 2, 0})};
+      },
+      [](const Arrays& in) {
+        return reference::max_pool(2, 2, 0).forward(reference::view_at(1, {3, 5, 4, 8}).forward(in));
+      }));
   return cases;
 }
 

@@ -168,6 +168,7 @@ std::vector<OpCase> indexing_cases() {
           gather_case({5, 3}, {kBatch, 4}, Draw::wide_labels),
           gather_case({4}, {3, 2}, Draw::labels),
           gather_case({3, 2, 2}, {kBatch}, Draw::labels),
+          gather_case({5, 8}, {kBatch}, Draw::labels),
           load_rows_case({5, 3}, Draw::uniform, {}),
           load_rows_case({7}, Draw::labels, {}),
           load_rows_case({3, 2, 2}, Draw::wide_labels, {}),

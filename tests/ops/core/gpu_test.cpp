@@ -107,6 +107,45 @@ TEST_CASE("work of a GPU is captured, and launched again on what is there then",
   }
 }
 
+TEST_CASE("captured launches of a GPU wait for those that they name", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto stream = stream_of(*device);
+  std::vector<Tensor> places;
+  for (int i = 0; i < 5; ++i) places.emplace_back(Shape{kNumbers}, DType::float32, *device);
+  const auto copy_next = [&](std::vector<std::size_t> waits_for, std::size_t from, std::size_t to) {
+    stream->begin_launch(waits_for);
+    copy(*stream, places[from], places[to]);
+  };
+  stream->begin_capture();
+  copy_next({}, 0, 1);
+  copy_next({0}, 1, 2);
+  copy_next({}, 0, 3);
+  copy_next({1, 2}, 2, 4);
+  const auto work = stream->end_capture();
+  for (int i = 1; i < 9; ++i) {
+    copy_and_wait(counting_from(static_cast<float>(i)), places[0]);
+    stream->launch(*work);
+    stream->record().wait();
+    for (const auto& place : places) CHECK(place.copy_to_host().data<float>()[1] == static_cast<float>(i + 1));
+  }
+}
+
+TEST_CASE("whether an event of a GPU is done may be asked while its thread captures", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto stream = stream_of(*device), other = stream_of(*device);
+  const Tensor tensor({kNumbers}, DType::float32, *device);
+  other->zero(tensor.address(), tensor.bytes());
+  const auto event = other->record();
+  event.wait();
+  stream->begin_capture();
+  stream->zero(tensor.address(), tensor.bytes());
+  CHECK(event.done());
+  CHECK(event.error() == nullptr);
+  CHECK_NOTHROW(stream->end_capture());
+}
+
 TEST_CASE("events of a GPU that were recorded with their time tell what lies between them", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;

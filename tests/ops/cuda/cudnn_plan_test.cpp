@@ -49,9 +49,10 @@ struct Precision {
 };
 
 /// Every proposal for a task, prepared; what is listed twice would be measured twice.
-std::vector<CudnnPlan> plans_for(const ConvolutionTask& task, const CudnnDescriptor& gpu) {
+std::vector<CudnnPlan> plans_for(const ConvolutionTask& task, const CudnnDescriptor& gpu,
+                                 CudnnGraph::Begins begins = CudnnGraph::Begins::aligned) {
   INFO(task.key());
-  const CudnnGraph graph(task, {.properties = &gpu});
+  const CudnnGraph graph(task, {.properties = &gpu}, begins);
   std::vector<CudnnPlan> plans;
   for (const auto& [name, configuration] : cudnn_proposals(graph, task.dtype == DType::float32 && !task.tf32)) {
     INFO(name);
@@ -79,6 +80,7 @@ TEST_CASE("cuDNN has plans for convolutions, fused with a bias and a relu, and f
       for (const auto& task : {forward, fused, grad_data, grad_weights}) {
         INFO(task.key());
         CHECK_FALSE(plans_for(task, *gpu).empty());
+        CHECK_FALSE(plans_for(task, *gpu, CudnnGraph::Begins::anywhere).empty());
       }
     }
 }

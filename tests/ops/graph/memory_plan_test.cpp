@@ -194,6 +194,14 @@ TEST_CASE("a chain needs two blocks, however long it is", "[memory_plan]") {
   }
 }
 
+TEST_CASE("blocks that take little memory together share none", "[memory_plan]") {
+  const auto sequence = chain(10);
+  const auto apart = plan_memory(sequence.steps, sequence.blocks, 10 * 1024);
+  CHECK(apart.arena_bytes == 10 * 1024);
+  check_apart(sequence, apart);
+  CHECK(plan_memory(sequence.steps, sequence.blocks, 10 * 1024 - 1).arena_bytes == 2 * 1024);
+}
+
 TEST_CASE("a kept block is nobody else's after its last reader", "[memory_plan]") {
   auto sequence = chain(10);
   sequence.blocks[0].kept = true;

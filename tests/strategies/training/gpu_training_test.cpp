@@ -80,13 +80,13 @@ class WithPrecision {
   WithPrecision& operator=(const WithPrecision&) = delete;
 };
 
-/// While it lives, segments that are made do not capture their work.
-class WithoutCapture {
+/// What TROUPE_CAPTURE says to segments that are made while it lives.
+class WithCapture {
  public:
-  WithoutCapture() { setenv("TROUPE_CAPTURE", "0", 1); }
-  ~WithoutCapture() { unsetenv("TROUPE_CAPTURE"); }
-  WithoutCapture(const WithoutCapture&) = delete;
-  WithoutCapture& operator=(const WithoutCapture&) = delete;
+  explicit WithCapture(const char* choice) { setenv("TROUPE_CAPTURE", choice, 1); }
+  ~WithCapture() { unsetenv("TROUPE_CAPTURE"); }
+  WithCapture(const WithCapture&) = delete;
+  WithCapture& operator=(const WithCapture&) = delete;
 };
 
 }  // namespace
@@ -119,7 +119,11 @@ TEST_CASE("training on a GPU has the CPU's losses, and the same bits in every gr
     check_close(expected, train(OneDevice(), model));
     CHECK(train(OneDevice(*device), model) == expected);
     for (const auto grain : {Grain::per_op, Grain::chains}) CHECK(train(OneDevice(*device), model, grain) == expected);
-    const WithoutCapture without;
+    {
+      const WithCapture in_order("chain");
+      CHECK(train(OneDevice(*device), model) == expected);
+    }
+    const WithCapture without("0");
     for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused})
       CHECK(train(OneDevice(*device), model, grain) == expected);
   }
@@ -135,7 +139,7 @@ TEST_CASE("a GPU trains to the same bits on data that it keeps and on batches th
     const auto copied = train(*strategy, kMlp, Grain::fused, bytes().keep_on_devices(0));
     CHECK(train(*strategy, kMlp, Grain::fused, bytes()) == copied);
     CHECK(train(*strategy, kMlp, Grain::per_op, bytes().prefetch(2)) == copied);
-    const WithoutCapture without;
+    const WithCapture without("0");
     CHECK(train(*strategy, kMlp, Grain::fused, bytes()) == copied);
   }
 }
@@ -158,7 +162,7 @@ TEST_CASE("replicas on two GPUs come to the bits of two on one, in training and 
   const auto expected = train(Mirrored({*first, *first}), kMlp);
   CHECK(train(Mirrored({*first, *second}), kMlp) == expected);
   CHECK(train(Mirrored({*second, *first}), kMlp, Grain::per_op) == expected);
-  const WithoutCapture without;
+  const WithCapture without("0");
   CHECK(train(Mirrored({*first, *second}), kMlp) == expected);
 }
 
