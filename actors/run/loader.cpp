@@ -9,7 +9,7 @@
 namespace troupe {
 
 void LoaderTask::begin(const RunInfo& run, std::function<void()>) {
-  order_ = data_.order(seed_, run.epoch);
+  order_ = orders_.of(run.epoch);
   next_batch_ = run.first_batch;
 }
 
@@ -29,8 +29,8 @@ std::optional<std::int64_t> LoaderTask::next_rows() {
 }
 
 bool LoaderTask::fire(const Firing& firing) {
-  const auto samples = std::span(order_).subspan(static_cast<std::size_t>(share_.first + part_.first),
-                                                 static_cast<std::size_t>(part_.rows));
+  const auto samples =
+      order_.subspan(static_cast<std::size_t>(share_.first + part_.first), static_cast<std::size_t>(part_.rows));
   load(samples, firing.outputs);
   BatchInfo{part_.rows, share_.batch_rows, share_.first_row + part_.first, firing.step}.write(firing.outputs.back());
   return true;

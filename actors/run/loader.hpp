@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/epoch_order.hpp"
 #include "troupe/actors/run/task.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
@@ -19,7 +20,11 @@ class LoaderTask final : public Task {
   /// those that share it, or its shard.
   LoaderTask(Dataset data, std::optional<std::vector<std::size_t>> fields, std::uint64_t seed, int replicas,
              int replica)
-      : data_(std::move(data)), fields_(std::move(fields)), seed_(seed), replicas_(replicas), replica_(replica) {}
+      : data_(std::move(data)),
+        fields_(std::move(fields)),
+        orders_(data_, seed),
+        replicas_(replicas),
+        replica_(replica) {}
 
   void begin(const RunInfo& run, std::function<void()> wake) override;
   bool is_source() const override { return true; }
@@ -33,9 +38,9 @@ class LoaderTask final : public Task {
 
   Dataset data_;
   std::optional<std::vector<std::size_t>> fields_;
-  std::uint64_t seed_;
+  EpochOrder orders_;
   int replicas_, replica_;
-  std::vector<std::int32_t> order_;
+  std::span<const std::int32_t> order_;
   std::int64_t next_batch_ = 0;
   ShardLayout::Share share_;
   BatchPart part_;

@@ -28,8 +28,7 @@ class CudaGraph final : public CapturedWork {
 
 }  // namespace
 
-CudaStream::CudaStream(Device device)
-    : Stream(device), state_(device_state(device)), recent_ops_(std::make_shared<RecentOps>()) {
+CudaStream::CudaStream(Device device) : Stream(device), state_(device_state(device)) {
   const CurrentDevice current(device.index);
   note_ = std::make_shared<InvalidValueNote>();
   check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "making a stream");
@@ -58,8 +57,7 @@ std::exception_ptr CudaStream::failure_now() const noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    return std::make_exception_ptr(
-        Error("cuda", "after the ops " + recent_ops_->names(0, recent_ops_->count()) + ": " + error.what()));
+    return std::make_exception_ptr(Error("cuda", "after the ops " + state_.recent_ops().names() + ": " + error.what()));
   } catch (...) {
     return std::current_exception();
   }
@@ -77,7 +75,7 @@ void CudaStream::expect_no_failure() const {
 Event CudaStream::record_in(EventPool& pool) noexcept {
   if (const auto known = failure()) return failed_event(known);
   try {
-    return Event(std::make_shared<CudaEvent>(pool, handle_, WorkBefore{note_, recent_ops_, recent_ops_->count()}));
+    return Event(std::make_shared<CudaEvent>(pool, handle_, note_));
   } catch (...) {
     return failed_event(failure_now());
   }
@@ -118,7 +116,7 @@ void CudaStream::wait(const Event& event) {
   if (recorded == nullptr) {
     // An event of another kind of device: CUDA cannot wait for it.
     attempt([&] { event.wait(); });
-  } else if (recorded->work().ops != recent_ops_) {
+  } else if (recorded->note() != note_) {
     // The streams' handles would not tell: CUDA may give that of a stream that is gone to a new one.
     attempt([&] { check(cudaStreamWaitEvent(handle_, recorded->handle(), 0), "waiting for an event"); });
   }
@@ -184,7 +182,7 @@ void CudaStream::launch(const CapturedWork& work) {
 void CudaStream::note_launch(const char* op) {
   expect_no_failure();
   use_device();
-  recent_ops_->add(op);
+  state_.recent_ops().add(op);
 }
 
 }  // namespace troupe::cuda

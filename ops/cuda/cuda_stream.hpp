@@ -56,7 +56,6 @@ class CudaStream final : public Stream {
 
   DeviceState& state_;
   std::shared_ptr<const InvalidValueNote> note_;
-  std::shared_ptr<RecentOps> recent_ops_;
   cudaStream_t handle_ = nullptr;
   std::optional<Event> recorded_;  // after all work, until more is launched
   mutable std::mutex failure_mutex_;

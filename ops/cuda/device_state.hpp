@@ -18,6 +18,7 @@ class DeviceState {
   explicit DeviceState(int index);
 
   int index() const { return index_; }
+  RecentOps& recent_ops() { return recent_ops_; }
   EventPool& events() { return events_; }
   EventPool& timed_events() { return timed_events_; }
   MemoryPool& memory() { return memory_; }
@@ -30,6 +31,7 @@ class DeviceState {
 
  private:
   int index_;
+  RecentOps recent_ops_;
   EventPool events_, timed_events_;
   std::mutex mutex_;
   std::set<CudaStream*> streams_;

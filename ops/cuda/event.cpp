@@ -38,8 +38,8 @@ void EventPool::give_back(cudaEvent_t event) noexcept {
   }
 }
 
-CudaEvent::CudaEvent(EventPool& pool, cudaStream_t stream, WorkBefore work)
-    : pool_(pool), work_(std::move(work)), event_(pool.take()) {
+CudaEvent::CudaEvent(EventPool& pool, cudaStream_t stream, std::shared_ptr<const InvalidValueNote> note)
+    : pool_(pool), note_(std::move(note)), event_(pool.take()) {
   const auto status = cudaEventRecord(event_, stream);
   if (status == cudaSuccess) return;
   pool_.give_back(event_);
@@ -67,10 +67,10 @@ bool CudaEvent::done() const {
 std::exception_ptr CudaEvent::error() const {
   try {
     if (const auto status = query(); status != cudaSuccess && status != cudaErrorNotReady) {
-      const auto names = work_.ops->names(0, work_.launched);
-      throw Error("cuda", "a kernel failed, one of the last ops launched (" + names + "): " + text_of(status));
+      throw Error("cuda", "a kernel failed, one of the last ops launched (" + pool_.recent_ops().names() +
+                              "): " + text_of(status));
     }
-    work_.invalid_values->check();
+    note_->check();
   } catch (...) {
     return std::current_exception();
   }

@@ -18,9 +18,11 @@ class EventPool {
  public:
   enum class Times { with, without };
 
-  EventPool(int device, Times times) : device_(device), times_(times) {}
+  /// `ops` are those of the device.
+  EventPool(int device, Times times, const RecentOps& ops) : device_(device), times_(times), ops_(ops) {}
 
   int device() const { return device_; }
+  const RecentOps& recent_ops() const { return ops_; }
   /// Throws Error if no event can be made.
   cudaEvent_t take();
   void give_back(cudaEvent_t event) noexcept;
@@ -28,22 +30,16 @@ class EventPool {
  private:
   int device_;
   Times times_;
+  const RecentOps& ops_;
   std::mutex mutex_;
   std::vector<cudaEvent_t> spare_;
-};
-
-/// What is known of the work before an event: who may have failed in it.
-struct WorkBefore {
-  std::shared_ptr<const InvalidValueNote> invalid_values;
-  std::shared_ptr<const RecentOps> ops;  // of the stream, and of no other
-  std::uint64_t launched = 0;            // number of ops
 };
 
 /// A recorded event of CUDA.
 class CudaEvent final : public Event::State, public std::enable_shared_from_this<CudaEvent> {
  public:
-  /// Records an event on a stream. Throws Error if CUDA refuses.
-  CudaEvent(EventPool& pool, cudaStream_t stream, WorkBefore work);
+  /// Records an event on a stream, whose note it is. Throws Error if CUDA refuses.
+  CudaEvent(EventPool& pool, cudaStream_t stream, std::shared_ptr<const InvalidValueNote> note);
   ~CudaEvent() override;
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
@@ -55,13 +51,14 @@ class CudaEvent final : public Event::State, public std::enable_shared_from_this
   std::optional<std::chrono::nanoseconds> time_since(const State& earlier) const override;
 
   cudaEvent_t handle() const { return event_; }
-  const WorkBefore& work() const { return work_; }
+  /// That of the stream, and of no other.
+  const std::shared_ptr<const InvalidValueNote>& note() const { return note_; }
 
  private:
   cudaError_t query() const;
 
   EventPool& pool_;
-  WorkBefore work_;
+  std::shared_ptr<const InvalidValueNote> note_;
   cudaEvent_t event_;
 };
 

@@ -10,16 +10,10 @@ void RecentOps::add(const char* op) {
   ops_[count_++ % kKept] = op;
 }
 
-std::uint64_t RecentOps::count() const {
+std::string RecentOps::names() const {
   std::lock_guard lock(mutex_);
-  return count_;
-}
-
-std::string RecentOps::names(std::uint64_t first, std::uint64_t end) const {
-  std::lock_guard lock(mutex_);
-  first = std::max(first, count_ > kKept ? count_ - kKept : 0);
   std::vector<std::string> found;
-  for (auto number = first; number < end; ++number) {
+  for (auto number = count_ - std::min(count_, kKept); number < count_; ++number) {
     std::string name = ops_[number % kKept];
     if (std::ranges::find(found, name) == found.end()) found.push_back(std::move(name));
   }

@@ -236,7 +236,7 @@ std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch)
       order[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i % streams_ * of_stream + i / streams_);
     return order;
   }
-  if (shuffle_buffer_ <= 1) return order;
+  if (!is_shuffled()) return order;
   // The first shard has the order of the whole.
   const auto stream = static_cast<std::uint64_t>(layout_.own()) << 32 | static_cast<std::uint32_t>(epoch);
   // Position i is drawn from positions i .. i + buffer - 1; what stood at i takes the drawn one's place in the buffer.

@@ -129,6 +129,8 @@ class Dataset {
   /// that a function writes, some rows.
   std::string content() const;
 
+  /// Whether epochs differ in the order of their samples.
+  bool is_shuffled() const { return streams_ == 0 && shuffle_buffer_ > 1; }
   /// The order of the samples in an epoch. Every shard has one of its own.
   std::vector<std::int32_t> order(std::uint64_t seed, std::int64_t epoch) const;
   /// Writes one field of the given samples into a tensor [samples, ...] of the field's dtype.

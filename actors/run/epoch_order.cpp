@@ -1,0 +1,19 @@
+#include "troupe/actors/run/epoch_order.hpp"
+
+namespace troupe {
+
+std::span<const std::int32_t> EpochOrder::of(std::int64_t epoch) {
+  const bool is_there = epoch_ && (epoch == *epoch_ || !data_.is_shuffled());
+  if (is_there) return order_;
+  order_ = epoch_ && epoch == *epoch_ + 1 && next_.valid() ? next_.get() : data_.order(seed_, epoch);
+  epoch_ = epoch;
+  draw_ahead(epoch + 1);
+  return order_;
+}
+
+void EpochOrder::draw_ahead(std::int64_t epoch) {
+  if (!data_.is_shuffled() || data_.rows() > kMostDrawnAhead) return;
+  next_ = std::async(std::launch::async, [this, epoch] { return data_.order(seed_, epoch); });
+}
+
+}  // namespace troupe

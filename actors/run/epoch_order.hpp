@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "troupe/ops/data/dataset.hpp"
+
+namespace troupe {
+
+/// The order of the samples of a data set in its epochs. While an epoch is trained that of the next one is drawn on a
+/// thread of its own, since an epoch may take no longer than that. Used on one thread at a time.
+class EpochOrder {
+ public:
+  EpochOrder(Dataset data, std::uint64_t seed) : data_(std::move(data)), seed_(seed) {}
+  EpochOrder(const EpochOrder&) = delete;
+  EpochOrder& operator=(const EpochOrder&) = delete;
+
+  /// The samples of an epoch, until the next call. Epochs may come in any order, and again.
+  std::span<const std::int32_t> of(std::int64_t epoch);
+
+  /// Longer orders are drawn when they are needed: a thread would hold up the end of a training.
+  static constexpr std::int64_t kMostDrawnAhead = std::int64_t{1} << 24;
+
+ private:
+  void draw_ahead(std::int64_t epoch);
+
+  const Dataset data_;
+  const std::uint64_t seed_;
+  std::optional<std::int64_t> epoch_;
+  std::vector<std::int32_t> order_;
+  std::future<std::vector<std::int32_t>> next_;  // of the epoch after epoch_; its thread reads the members above
+};
+
+}  // namespace troupe
