@@ -9,7 +9,8 @@ std::vector<TensorInfo> infer_argmax(const OpInputs& inputs) {
   inputs.expect_dtype(0, DType::float32);
   const auto axis = axis_of(inputs);
   if (inputs.shape(0)[axis] == 0) inputs.refuse("there is no largest of 0 elements");
-  if (inputs.shape(0)[axis] >= std::int64_t{1} << 31) inputs.refuse("indices of more than 2^31 elements are no int32");
+  if (inputs.shape(0)[axis] >= std::int64_t{1} << 31)
+    inputs.refuse("indices of 2^31 elements or more do not fit int32");
   auto sizes = inputs.shape(0).list();
   sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(axis));
   return {{Shape(sizes), DType::int32}};
@@ -21,7 +22,7 @@ std::vector<TensorInfo> infer_top_k(const OpInputs& inputs) {
   const auto& shape = inputs.shape(0);
   const auto k = inputs.attributes.integer("k");
   if (shape.rank() == 0 || shape.back(0) == kBatch) inputs.refuse("needs a last axis that is not the batch");
-  if (shape.back(0) >= std::int64_t{1} << 31) inputs.refuse("indices of more than 2^31 elements are no int32");
+  if (shape.back(0) >= std::int64_t{1} << 31) inputs.refuse("indices of 2^31 elements or more do not fit int32");
   if (k < 1 || k > shape.back(0)) inputs.refuse("k must be 1 to the size of the last axis, not " + std::to_string(k));
   auto sizes = shape.list();
   sizes.back() = k;

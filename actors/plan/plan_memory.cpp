@@ -14,12 +14,12 @@ namespace troupe {
 namespace {
 
 std::size_t scratch_of(const Plan& plan, const PlanSegment& segment) {
-  std::size_t bytes = 0;
+  std::vector<std::size_t> bytes;
   for (auto id : segment.actors) {
     const auto& actor = plan.actors[id];
     if (!actor.task.call) continue;
     const auto call = with_rows(*actor.task.call, plan.max_rows);
-    if (!has_empty_tensor(call)) bytes = std::max(bytes, make_kernel(call, actor.place.device)->scratch_bytes());
+    if (!has_empty_tensor(call)) bytes.push_back(make_kernel(call, actor.place.device)->scratch_bytes());
   }
   return ScratchAreas::on(plan.actors[segment.actors[0]].place.device, bytes).total();
 }

@@ -6,6 +6,7 @@
 
 #include "troupe/actors/plan/dependencies.hpp"
 #include "troupe/ops/core/allocator.hpp"
+#include "troupe/ops/core/memory_pool.hpp"
 #include "troupe/ops/graph/memory_plan.hpp"
 
 namespace troupe {
@@ -110,7 +111,7 @@ class LayoutBuilder {
     number_blocks(blocks);
     std::vector<MemoryStep> steps;
     for (auto actor : segment_.actors) steps.push_back(memory_step(actor));
-    constexpr std::size_t kMostApart = std::size_t{64} << 20;
+    constexpr std::size_t kMostApart = std::size_t{256} << 20;
     memory_ = plan_memory(steps, blocks, is_host(segment_.place.device) ? 0 : kMostApart);
     layout_.arena_bytes = memory_.arena_bytes;
     key_of_block_.resize(blocks.size());
@@ -170,11 +171,14 @@ std::size_t bytes_of(const TensorInfo& info, std::int64_t rows) {
   return static_cast<std::size_t>(info.shape.with_rows(rows).elements()) * size_of(info.dtype);
 }
 
-ScratchAreas ScratchAreas::on(Device device, std::size_t largest) {
+ScratchAreas ScratchAreas::on(Device device, const std::vector<std::size_t>& bytes_of_kernels) {
   constexpr std::size_t kMostAreas = 4, kMostBytes = std::size_t{256} << 20;
-  const auto bytes = Allocator::rounded(largest);
-  if (bytes == 0 || is_host(device)) return {1, bytes};
-  return {std::clamp<std::size_t>(kMostBytes / bytes, 1, kMostAreas), bytes};
+  if (bytes_of_kernels.empty()) return {};
+  // Libraries want what they work in aligned like memory of its own.
+  const auto bytes = MemoryPool::rounded(std::ranges::max(bytes_of_kernels));
+  const auto users = bytes_of_kernels.size() - static_cast<std::size_t>(std::ranges::count(bytes_of_kernels, 0U));
+  if (users == 0 || is_host(device)) return {1, bytes};
+  return {std::clamp<std::size_t>(kMostBytes / bytes, 1, std::min(kMostAreas, users)), bytes};
 }
 
 std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {

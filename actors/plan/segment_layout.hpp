@@ -60,14 +60,14 @@ struct SegmentLayout {
 
 SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment);
 
-/// Scratch memory of a segment on a device: equal areas, used in turn by the kernels that need some, so that those that
-/// do not depend on each other can run at the same time. Where that would take much memory there is only one.
+/// Scratch memory of a segment on a device: equal areas, used in turn by the kernels that need some, so that
+/// independent ones can run concurrently. Where that would take much memory there is only one.
 struct ScratchAreas {
   std::size_t count = 1;
   std::size_t bytes = 0;  ///< of each
 
-  /// For kernels of which the largest needs so many bytes.
-  static ScratchAreas on(Device device, std::size_t largest);
+  /// For kernels that need so many bytes each, or none.
+  static ScratchAreas on(Device device, const std::vector<std::size_t>& bytes_of_kernels);
   std::size_t total() const { return count * bytes; }
 };
 

@@ -1,5 +1,9 @@
 #include "troupe/actors/run/epoch_order.hpp"
 
+#include <system_error>
+
+#include "troupe/actors/run/thread_pinning.hpp"
+
 namespace troupe {
 
 std::span<const std::int32_t> EpochOrder::of(std::int64_t epoch) {
@@ -13,7 +17,16 @@ std::span<const std::int32_t> EpochOrder::of(std::int64_t epoch) {
 
 void EpochOrder::draw_ahead(std::int64_t epoch) {
   if (!data_.is_shuffled() || data_.rows() > kMostDrawnAhead) return;
-  next_ = std::async(std::launch::async, [this, epoch] { return data_.order(seed_, epoch); });
+  try {
+    next_ = std::async(std::launch::async, [this, epoch] {
+      // Not on the core of the thread that asked, which has its own work.
+      unpin_this_thread();
+      return data_.order(seed_, epoch);
+    });
+  } catch (const std::system_error&) {
+    // There is no thread for it: it is drawn when it is needed.
+    next_ = {};
+  }
 }
 
 }  // namespace troupe

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// The order of the samples of a data set in its epochs. While an epoch is trained that of the next one is drawn on a
-/// thread of its own, since an epoch may take no longer than that. Used on one thread at a time.
+/// The order of the samples of a data set in its epochs. The next epoch's order is drawn on a thread of its own while
+/// one is trained, since drawing may take as long as an epoch. Used on one thread at a time.
 class EpochOrder {
  public:
   EpochOrder(Dataset data, std::uint64_t seed) : data_(std::move(data)), seed_(seed) {}

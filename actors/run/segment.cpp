@@ -108,12 +108,13 @@ std::optional<std::int64_t> Segment::next_rows(std::size_t i) {
 }
 
 void Segment::grow_scratch() {
-  std::size_t largest = 0, users = 0;
-  for (const auto& entry : tasks_) largest = std::max(largest, entry.task->scratch_bytes());
-  const auto areas = ScratchAreas::on(arena_.device(), largest);
+  std::vector<std::size_t> bytes;
+  for (const auto& entry : tasks_) bytes.push_back(entry.task->scratch_bytes());
+  const auto areas = ScratchAreas::on(arena_.device(), bytes);
   if (areas.total() > scratch_.bytes()) scratch_ = bytes_for("kernels of " + name_, arena_.device(), areas.total());
-  for (auto& entry : tasks_)
-    if (entry.task->scratch_bytes() > 0) entry.scratch_offset = users++ % areas.count * areas.bytes;
+  std::size_t users = 0;
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+    if (bytes[i] > 0) tasks_[i].scratch_offset = users++ % areas.count * areas.bytes;
 }
 
 void Segment::bind_argument(Binding& binding, std::size_t argument, const ArgumentPlace& place) {

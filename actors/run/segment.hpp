@@ -122,10 +122,6 @@ class Segment {
     const ArgumentPlace* place;
     bool whole;
   };
-  /// Whether what has arrived must be copied to the device.
-  bool is_elsewhere(const Tensor& arrived) const {
-    return own_memory_ && !reads_any_device_ && arrived.device() != stream_->device();
-  }
   static constexpr std::int64_t kNothingSent = -1;
   /// The parameter whose value the tokens of an output are, if they are.
   struct TokenParameter {
@@ -142,6 +138,10 @@ class Segment {
     std::vector<std::int64_t> bound_slot;   // by output
   };
 
+  /// Whether what has arrived must be copied to the device.
+  bool is_elsewhere(const Tensor& arrived) const {
+    return own_memory_ && !reads_any_device_ && arrived.device() != stream_->device();
+  }
   void make_tasks(const Plan& plan, const PlanSegment& segment, SpawnContext& context);
   void allocate_slots(const Plan& plan, std::span<const Tensor> shared_buffers, const Place& place);
   void allocate_host_slots(const Plan& plan, const Place& place);
@@ -151,7 +151,8 @@ class Segment {
   void find_stretches(const Plan& plan, const Place& place);
   void start_stretches();
   CapturedStretches::Resources launch_stretch(std::size_t first, std::size_t end);
-  void begin_launch(LaunchDependencies& launches, std::size_t task, const Firing& firing);
+  void begin_launch(LaunchDependencies& launches, std::vector<MemoryRange> reads, std::vector<MemoryRange> writes);
+  void begin_task_launch(LaunchDependencies& launches, std::size_t task, const Firing& firing);
   void copy_in_stretch(LaunchDependencies& launches, std::int32_t output);
   void copy_to_host(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   SentTensor sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
@@ -190,7 +191,7 @@ class Segment {
   std::optional<Uploads> uploads_;                    // of what comes from elsewhere
   std::optional<CapturedStretches> stretches_;
   CapturedStretches::Key stretch_key_;
-  bool captures_in_order_ = false;
+  bool captures_chain_ = false;
   std::vector<bool> copied_in_stretch_;  // by output: its copy to the host is part of a stretch
   std::vector<bool> sent_by_captured_;   // by output: captured work of this firing has made it
   Event launched_captured_;              // the end of that work

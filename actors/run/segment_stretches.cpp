@@ -19,7 +19,7 @@ bool is_awaited_elsewhere(const Plan& plan, const PlanEdge& edge, const Place& p
   return false;
 }
 
-/// What TROUPE_CAPTURE says: `0` captures nothing, `chain` keeps the order of what is captured.
+/// What TROUPE_CAPTURE says: with `0` nothing is captured, with `chain` every launch waits for the one before.
 bool capture_is(std::string_view choice) {
   const auto* value = std::getenv("TROUPE_CAPTURE");
   return value != nullptr && choice == value;
@@ -34,7 +34,7 @@ MemoryRange range_of(const Tensor& tensor) {
 
 void Segment::find_stretches(const Plan& plan, const Place& place) {
   if (capture_is("0")) return;
-  captures_in_order_ = capture_is("chain");
+  captures_chain_ = capture_is("chain");
   std::vector<std::size_t> ends(tasks_.size());
   auto end = tasks_.size();
   for (auto i = tasks_.size(); i-- > 0;) {
@@ -60,13 +60,13 @@ void Segment::start_stretches() {
   stretches_->start(stretch_key_);
 }
 
-/// Captured work keeps no order but that of the memory: what does not depend on each other runs at the same time.
+/// Launches wait for those with which they share memory; independent ones run concurrently.
 CapturedStretches::Resources Segment::launch_stretch(std::size_t first, std::size_t end) {
   CapturedStretches::Resources resources;
   LaunchDependencies launches;
   for (auto i = first; i < end; ++i) {
     const auto firing = firing_of(i);
-    begin_launch(launches, i, firing);
+    begin_task_launch(launches, i, firing);
     tasks_[i].task->fire(firing);
     if (auto needed = tasks_[i].task->resources()) resources.push_back(std::move(needed));
     for (auto output : tasks_[i].sends)
@@ -75,21 +75,24 @@ CapturedStretches::Resources Segment::launch_stretch(std::size_t first, std::siz
   return resources;
 }
 
-void Segment::begin_launch(LaunchDependencies& launches, std::size_t task, const Firing& firing) {
-  if (captures_in_order_) return;
+void Segment::begin_launch(LaunchDependencies& launches, std::vector<MemoryRange> reads,
+                           std::vector<MemoryRange> writes) {
+  if (!captures_chain_) stream_->begin_launch(launches.add(std::move(reads), std::move(writes)));
+}
+
+void Segment::begin_task_launch(LaunchDependencies& launches, std::size_t task, const Firing& firing) {
   std::vector<MemoryRange> reads, writes;
   for (const auto& input : firing.inputs) reads.push_back(range_of(input));
   for (const auto& output : firing.outputs) writes.push_back(range_of(output));
   const auto* scratch = firing.context.scratch;
   writes.push_back({scratch, scratch + tasks_[task].task->scratch_bytes()});
-  stream_->begin_launch(launches.add(std::move(reads), std::move(writes)));
+  begin_launch(launches, std::move(reads), std::move(writes));
 }
 
 void Segment::copy_in_stretch(LaunchDependencies& launches, std::int32_t output) {
   const auto slot = static_cast<std::uint32_t>(binding_->bound_slot[output]);
   const auto& tensor = binding_->sent[output][slot];
-  if (!captures_in_order_)
-    stream_->begin_launch(launches.add({range_of(tensor)}, {range_of(host_slots_[output][slot])}));
+  begin_launch(launches, {range_of(tensor)}, {range_of(host_slots_[output][slot])});
   copy_to_host(output, slot, tensor);
 }
 

@@ -55,7 +55,9 @@ class Task {
   virtual bool reads_any_device() const { return false; }
 
   /// True if fire() does nothing but launch kernels, copies and zeroing on its stream, the same ones for the same
-  /// number of rows and the same memory, so that they can be captured and launched again without it.
+  /// number of rows and the same memory, so that they can be captured and launched again without it. They touch no
+  /// memory of the device but inputs, outputs and scratch, except to read what nobody writes: captured work that shares
+  /// none of these runs concurrently.
   virtual bool capturable() const { return false; }
   /// What the last fire() launched needs for as long as it may be launched again without it; null if nothing.
   virtual std::shared_ptr<const void> resources() const { return nullptr; }

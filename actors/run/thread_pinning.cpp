@@ -36,4 +36,11 @@ void pin_this_thread(int i) {
   sched_setaffinity(0, sizeof(set), &set);
 }
 
+void unpin_this_thread() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : allowed_cores()) CPU_SET(core, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
 }  // namespace troupe

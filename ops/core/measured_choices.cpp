@@ -103,9 +103,10 @@ void MeasuredChoices::write() {
 
 std::optional<std::size_t> MeasuredChoices::known(const std::string& key,
                                                   std::span<const std::string> candidates) const {
-  const auto chosen = chosen_.find(key);
-  if (chosen == chosen_.end()) return std::nullopt;
-  const auto found = std::ranges::find(candidates, chosen->second);
+  const auto kept = chosen_.find(key), for_now = chosen_for_now_.find(key);
+  if (kept == chosen_.end() && for_now == chosen_for_now_.end()) return std::nullopt;
+  // Within a process a choice does not change.
+  const auto found = std::ranges::find(candidates, (for_now == chosen_for_now_.end() ? kept : for_now)->second);
   if (found == candidates.end()) return std::nullopt;
   return static_cast<std::size_t>(found - candidates.begin());
 }
@@ -122,6 +123,7 @@ std::size_t MeasuredChoices::choose(const std::string& key, std::span<const std:
     return choose_new(key, candidates, measure);
   } catch (const CannotMeasure& error) {
     warn_once(error.what());
+    chosen_for_now_[key] = candidates.front();
     return 0;
   }
 }

@@ -36,7 +36,8 @@ class MeasuredChoices {
   /// The number of the candidate for a key: the one that was chosen before, if it is among them, else the fastest. Each
   /// candidate has a name of its own without white space, and so has the key. Other threads wait while one measures,
   /// and so do other processes that have the same file: they find the choice there. Where nothing can be measured it is
-  /// the first candidate, this time only, and a line on stderr says so. Throws Error if no candidate can be used.
+  /// the first candidate, for this process alone, and a line on stderr says so. Throws Error if no candidate can be
+  /// used.
   std::size_t choose(const std::string& key, std::span<const std::string> candidates, const Measure& measure);
 
   /// Keys that were measured here, not found in the file.
@@ -53,7 +54,7 @@ class MeasuredChoices {
   std::filesystem::path file_;
   ChoiceRule rule_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::string> chosen_;
+  std::map<std::string, std::string> chosen_, chosen_for_now_;
   std::size_t measured_ = 0;
   bool warned_ = false;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "troupe/ops/core/error.hpp"
+
 namespace troupe::cuda {
 
 namespace {
@@ -24,6 +26,7 @@ CapturedLaunches::Nodes CapturedLaunches::last_captured(cudaStream_t stream) {
   const cudaGraphEdgeData* edges = nullptr;
   std::size_t count = 0;
   check(kGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &edges, &count), "asking what was captured");
+  if (status != cudaStreamCaptureStatusActive) throw Error("cuda", "the capture is lost");
   Nodes found{{nodes, nodes + count}, std::vector<cudaGraphEdgeData>(count)};
   if (edges != nullptr) std::copy_n(edges, count, found.edges.begin());
   return found;

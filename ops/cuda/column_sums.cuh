@@ -16,11 +16,11 @@ struct ColumnTiles {
 
 /// What gives the terms of one column: terms.of_column(column), which a thread calls once, if there is that.
 template <class Terms>
-__device__ auto terms_of_column(const Terms& terms, std::int64_t column) {
+__device__ decltype(auto) terms_of_column(const Terms& terms, std::int64_t column) {
   if constexpr (requires { terms.of_column(column); })
     return terms.of_column(column);
   else
-    return terms;
+    return (terms);
 }
 
 /// Rows of which a thread loads the terms together: Terms::kRowsAtOnce if there is that.
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms
   float found[kSums];
   for (int k = 0; k < kSums; ++k) found[k] = Combine::kNone;
   if (column < tiles.columns) {
-    const auto of_column = terms_of_column(terms, column);
+    const auto& of_column = terms_of_column(terms, column);
     auto row = begin + thread / tiles.lanes;
     // Several at a time, so that their loads wait together.
     constexpr int kMany = kRowsAtOnce<Terms>;

@@ -40,8 +40,8 @@ class LibraryConvolution {
   virtual std::size_t workspace_bytes() const = 0;
   /// Whether run() does what is to be done to y at the end.
   virtual bool has_epilogue() const = 0;
-  /// Launches it. Throws Error if the library refuses. Tensors that do not begin at multiples of 16 bytes, as some
-  /// views, may have last bits of their own; the first of them is not for a capture.
+  /// Launches it. Throws Error if the library refuses. Results for tensors that do not begin at multiples of 16 bytes,
+  /// as some views, may differ in their last bits; the first such call must not be captured.
   virtual void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) = 0;
 };
 

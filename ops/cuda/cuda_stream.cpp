@@ -155,7 +155,7 @@ std::shared_ptr<CapturedWork> CudaStream::end_capture() {
     std::lock_guard lock(capture_mutex_);
     try {
       captured_.join(handle_);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       // Of a capture that is lost CUDA says so below, too.
     }
     const auto status = cudaStreamEndCapture(handle_, &graph);

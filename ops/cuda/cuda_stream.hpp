@@ -31,7 +31,7 @@ class CudaStream final : public Stream {
   std::shared_ptr<CapturedWork> end_capture() override;
   void launch(const CapturedWork& work) override;
 
-  /// To launch work on.
+  /// To launch work on; to be asked for at every launch, since record() relies on it.
   cudaStream_t handle() {
     recorded_.reset();
     return handle_;
@@ -58,11 +58,11 @@ class CudaStream final : public Stream {
   std::shared_ptr<const InvalidValueNote> note_;
   cudaStream_t handle_ = nullptr;
   std::optional<Event> recorded_;  // after all work, until more is launched
+  CapturedLaunches captured_;
   mutable std::mutex failure_mutex_;
   std::exception_ptr failure_;  // of this stream's calls, or of what it waits for; nothing is launched after it
   std::mutex capture_mutex_;    // guards what follows
   bool capturing_ = false;
-  CapturedLaunches captured_;
   Event before_capture_;
 };
 

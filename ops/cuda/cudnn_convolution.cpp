@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/cuda/cudnn_plan.hpp"
 #include "troupe/ops/cuda/product_timing.hpp"
 
@@ -16,12 +17,12 @@ class CudnnConvolution final : public LibraryConvolution {
  public:
   /// Chooses the fastest way. Throws Error if there is none.
   explicit CudnnConvolution(const ConvolutionTask& task) : task_(task), handle_(cudnn_handle()) {
-    const auto proposals = propose(graph_, CudnnGraph::Begins::aligned);
+    const auto proposals = propose(graph_, CudnnGraph::Alignment::full);
     if (proposals.empty()) throw Error("cudnn", "has no algorithm for " + task.key());
     std::vector<std::string> names;
     for (const auto& proposal : proposals) names.push_back(proposal.name);
     ProductTiming timing(sizes());
-    const auto can_prepare = [this](const auto& proposal) { return prepare(proposal, plan_, kMostWorkspace); };
+    const auto can_prepare = [this](const auto& proposal) { return prepare(proposal, plan_); };
     const auto measure = [&](std::size_t i) -> std::optional<double> {
       if (!can_prepare(proposals[i])) return std::nullopt;
       return timing.measure([this](const ProductMemory& memory) {
@@ -38,37 +39,39 @@ class CudnnConvolution final : public LibraryConvolution {
   bool has_epilogue() const override { return task_.bias || task_.relu; }
 
   void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) override {
-    const bool are_aligned = CudnnGraph::are_aligned(task_, tensors);
-    if (!are_aligned && !of_views_) prepare_for_views();
-    (are_aligned ? plan_ : of_views_)->run(handle_, stream, tensors, workspace);
+    if (CudnnGraph::are_aligned(task_, tensors)) return plan_->run(handle_, stream, tensors, workspace);
+    if (!unaligned_plan_) prepare_unaligned();
+    unaligned_plan_->run(handle_, stream, tensors, unaligned_workspace_.address());
   }
 
  private:
-  /// The ways to compute the task on tensors that begin so. They need the graph as long as they live.
-  std::vector<CudnnProposal> propose(std::optional<CudnnGraph>& graph, CudnnGraph::Begins begins) const {
+  /// The ways to compute the task on tensors with that alignment. They need the graph as long as they live.
+  std::vector<CudnnProposal> propose(std::optional<CudnnGraph>& graph, CudnnGraph::Alignment alignment) const {
     const std::lock_guard lock(handle_.mutex);
-    graph.emplace(task_, CudnnTarget{.handle = handle_.handle}, begins);
+    graph.emplace(task_, CudnnTarget{.handle = handle_.handle}, alignment);
     return cudnn_proposals(*graph, task_.dtype == DType::float32 && !task_.tf32);
   }
 
-  bool prepare(const CudnnProposal& proposal, std::optional<CudnnPlan>& plan, std::size_t most_workspace) const {
+  bool prepare(const CudnnProposal& proposal, std::optional<CudnnPlan>& plan) const {
     const std::lock_guard lock(handle_.mutex);
     try {
       plan.emplace(*proposal.configuration, CudnnTarget{.handle = handle_.handle});
-      return plan->workspace_bytes() <= most_workspace;
+      return plan->workspace_bytes() <= kMostWorkspace;
     } catch (const Error&) {
       return false;
     }
   }
 
-  // Views are rare: cuDNN's own estimate is good enough for them.
-  void prepare_for_views() {
-    const auto can_prepare = [this](const auto& proposal) {
-      return prepare(proposal, of_views_, plan_->workspace_bytes());
-    };
-    if (std::ranges::any_of(propose(graph_of_views_, CudnnGraph::Begins::anywhere), can_prepare)) return;
-    of_views_.reset();
-    throw Error("cudnn", "has no algorithm for views that begin anywhere, for " + task_.key());
+  // They are rare, so cuDNN's own estimate is good enough for them, and nobody else keeps memory ready.
+  void prepare_unaligned() {
+    std::optional<CudnnPlan> plan;
+    const auto can_prepare = [&](const auto& proposal) { return prepare(proposal, plan); };
+    if (std::ranges::none_of(propose(unaligned_graph_, CudnnGraph::Alignment::of_elements), can_prepare))
+      throw Error("cudnn", "has no algorithm for unaligned tensors, for " + task_.key());
+    Device device{DeviceType::cuda, 0};
+    check(cudaGetDevice(&device.index), "asking for the current device");
+    unaligned_workspace_ = Tensor({static_cast<std::int64_t>(plan->workspace_bytes())}, DType::uint8, device);
+    unaligned_plan_ = std::move(plan);
   }
 
   ProductTiming::Sizes sizes() const {
@@ -87,8 +90,9 @@ class CudnnConvolution final : public LibraryConvolution {
 
   ConvolutionTask task_;
   CudnnHandle& handle_;
-  std::optional<CudnnGraph> graph_, graph_of_views_;
-  std::optional<CudnnPlan> plan_, of_views_;
+  std::optional<CudnnGraph> graph_, unaligned_graph_;
+  std::optional<CudnnPlan> plan_, unaligned_plan_;
+  Tensor unaligned_workspace_;
 };
 
 std::unique_ptr<LibraryConvolution> try_to_make(const ConvolutionTask& task) {

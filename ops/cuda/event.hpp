@@ -51,7 +51,7 @@ class CudaEvent final : public Event::State, public std::enable_shared_from_this
   std::optional<std::chrono::nanoseconds> time_since(const State& earlier) const override;
 
   cudaEvent_t handle() const { return event_; }
-  /// That of the stream, and of no other.
+  /// The note of its stream, which identifies the stream.
   const std::shared_ptr<const InvalidValueNote>& note() const { return note_; }
 
  private:

@@ -11,7 +11,7 @@ namespace troupe::cuda {
 /// Where the kernels of one op are launched.
 struct Launch {
   cudaStream_t stream;
-  /// Of at least the bytes that the kernel asked for, 64-byte aligned; it holds nothing between ops.
+  /// Of at least the bytes that the kernel asked for, 256-byte aligned; it holds nothing between ops.
   std::byte* scratch;
   InvalidReport invalid;
 };

@@ -148,7 +148,7 @@ std::string ProductShape::key() const {
 Product::Product(const ProductShape& shape) : shape_(shape), handle_(lt_handle()) {
   describe();
   choose_algorithm();
-  choose_algorithm_for_views();
+  choose_unaligned_algorithm();
 }
 
 std::unique_ptr<const Product> Product::if_supported(const ProductShape& shape) {
@@ -205,16 +205,16 @@ void Product::choose_algorithm() {
   aligned_ = {found[best].algo, found[best].workspaceSize};
 }
 
-// Views may begin anywhere. They are rare, so cuBLASLt's own estimate is good enough for them.
-void Product::choose_algorithm_for_views() {
+// They are rare, so cuBLASLt's own estimate is good enough for them.
+void Product::choose_unaligned_algorithm() {
   const Alignments of_elements{static_cast<std::uint32_t>(size_of(shape_.dtype)),
                                static_cast<std::uint32_t>(size_of(shape_.result))};
   const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, of_elements, 1);
-  if (!found.empty()) any_ = Algorithm{found[0].algo, found[0].workspaceSize};
+  if (!found.empty()) unaligned_ = Algorithm{found[0].algo, found[0].workspaceSize};
 }
 
 std::size_t Product::algorithm_bytes() const {
-  return MemoryPool::rounded(std::max(aligned_.workspace_bytes, any_ ? any_->workspace_bytes : 0));
+  return MemoryPool::rounded(std::max(aligned_.workspace_bytes, unaligned_ ? unaligned_->workspace_bytes : 0));
 }
 
 std::size_t Product::bias_bytes() const {
@@ -229,8 +229,8 @@ void Product::run(cudaStream_t stream, const void* a, const void* b, const void*
                   const void* mask) const {
   if (!is_aligned(mask)) throw Error("cublas", "the mask of " + shape_.key() + " must be aligned to 16 bytes");
   const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(y);
-  if (!aligned && !any_) throw Error("cublas", "has no algorithm for views that begin anywhere, for " + shape_.key());
-  const auto& algorithm = aligned ? aligned_ : *any_;
+  if (!aligned && !unaligned_) throw Error("cublas", "has no algorithm for unaligned matrices, for " + shape_.key());
+  const auto& algorithm = aligned ? aligned_ : *unaligned_;
   // What cuBLASLt demands of the alignment of a bias is not among its preferences.
   const void* const used = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
   const bool writes_bias = shape_.epilogue == Epilogue::relu_grad_bias;

@@ -36,8 +36,8 @@ struct ProductShape {
 };
 
 /// A product prepared for one shape: the algorithm is the fastest that cuBLASLt proposes, measured once for each shape
-/// and kind of GPU. Matrices that do not begin at multiples of kAlignment bytes, as some views, get another algorithm,
-/// whose results may differ in their last bits.
+/// and kind of GPU. Unaligned matrices, which as some views do not begin at multiples of kAlignment bytes, get another
+/// algorithm, whose results may differ in their last bits.
 class Product {
  public:
   /// For the calling thread's current device. Throws Error if cuBLASLt has no algorithm.
@@ -66,7 +66,7 @@ class Product {
 
   void describe();
   void choose_algorithm();
-  void choose_algorithm_for_views();
+  void choose_unaligned_algorithm();
   /// Scratch memory for the algorithms; behind it is room for a bias.
   std::size_t algorithm_bytes() const;
   std::size_t bias_bytes() const;
@@ -77,7 +77,7 @@ class Product {
   LtHandle<cublasLtMatmulDesc_t> desc_;
   LtHandle<cublasLtMatrixLayout_t> a_, b_, y_;
   Algorithm aligned_;
-  std::optional<Algorithm> any_;
+  std::optional<Algorithm> unaligned_;
 };
 
 }  // namespace troupe::cuda

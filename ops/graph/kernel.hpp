@@ -26,8 +26,8 @@ struct OpCall {
 /// Where a kernel runs.
 struct KernelContext {
   Stream& stream;
-  /// Memory of the stream's device, 64-byte aligned, of at least the kernel's scratch_bytes(). It holds nothing between
-  /// kernels; those of one stream may share it.
+  /// Memory of the stream's device, aligned to 64 bytes, on devices with memory of their own to 256, of at least the
+  /// kernel's scratch_bytes(). It holds nothing between kernels; those of one stream may share it.
   std::byte* scratch = nullptr;
 };
 
@@ -43,8 +43,9 @@ class Kernel {
   virtual std::size_t scratch_bytes() const { return 0; }
   /// Launches the computation of the outputs. All tensors have the shapes of the OpCall and lie on the stream's device.
   /// An invalid value, such as a label out of range, is an Error, thrown here or reported by the next event of the
-  /// stream. What is launched depends on nothing but the shapes and addresses of the tensors: on devices whose streams
-  /// can capture work it is captured, and launched again without this being called.
+  /// stream. What is launched depends on nothing but the shapes and addresses of the tensors, and touches no memory of
+  /// the device but theirs and the scratch memory: on devices whose streams can capture work it is captured, and
+  /// launched again without this being called, concurrently with other kernels that share none of that memory.
   virtual void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) = 0;
 };
 

@@ -38,7 +38,7 @@ struct MemoryPlan {
 /// Places blocks so that two which are needed at the same time never overlap, and parts of a pack lie in it already.
 /// Greedy by size, each at the lowest offset that is free for its whole life: Pisarchyk and Lee, "Efficient memory
 /// management for deep neural net inference" (2020). Where all blocks together take at most `most_apart` bytes, none
-/// shares memory with another, so that steps that do not depend on each other can run at the same time.
+/// shares memory with another, so that independent steps can run concurrently.
 MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                        std::size_t most_apart = 0);
 

@@ -19,6 +19,8 @@ namespace {
 constexpr std::uint64_t kMagic = 0x454d554c41544544;
 // No algorithm wants operands aligned better than this.
 constexpr std::uint32_t kWidestAccess = 16;
+// Of a workspace, as the documentation of cublasLtMatmul demands.
+constexpr std::uint32_t kWorkspaceAlignment = 256;
 
 /// What a cublasLtMatmulAlgo_t holds.
 struct Algorithm {
@@ -63,8 +65,9 @@ bool are_pointers_valid(const MatmulCall& call, const Algorithm& algorithm, std:
   const auto is_there = [](const void* pointer) { return pointer && is_aligned(pointer, kWidestAccess); };
   if (has(epilogue, kBias | kBiasGradient | kBiasGradientA | kBiasGradientB) && !is_there(call.desc.bias)) return false;
   if (has(epilogue, kAux) && !is_there(call.desc.aux)) return false;
+  if (!is_aligned(call.workspace, kWorkspaceAlignment)) return false;
   const std::size_t wanted = workspace_of(algorithm, call.shape);
-  return wanted == 0 || (call.workspace && workspace_bytes >= wanted && is_aligned(call.workspace, kWidestAccess));
+  return wanted == 0 || (call.workspace && workspace_bytes >= wanted);
 }
 
 }  // namespace

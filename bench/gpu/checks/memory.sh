@@ -49,9 +49,9 @@ check_point_3() {
   check_growth cnn
   check_tool memcheck mlp
   check_tool memcheck cnn
-  # Libraries, whose hazards are not ours to mend, are looked at too; that may take longer than there is time.
   check_tool racecheck mlp ours
   check_tool racecheck cnn ours
+  # Libraries, whose hazards are not ours to mend, are looked at too; that may take longer than there is time.
   check_tool racecheck mlp
   check_tool racecheck cnn
 }

@@ -1,6 +1,8 @@
 #include "troupe/tests/gpu.hpp"
 
+#include <functional>
 #include <numeric>
+#include <tuple>
 
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -128,6 +130,45 @@ TEST_CASE("captured launches of a GPU wait for those that they name", "[.gpu]") 
     stream->launch(*work);
     stream->record().wait();
     for (const auto& place : places) CHECK(place.copy_to_host().data<float>()[1] == static_cast<float>(i + 1));
+  }
+}
+
+TEST_CASE("a product may be the first of captured launches, and may wait for several", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const auto stream = stream_of(*device);
+  constexpr std::int64_t kSize = 128;
+  const TensorInfo matrix{{kSize, kSize}, DType::float32};
+  std::vector<Tensor> places;
+  for (int i = 0; i < 4; ++i) places.emplace_back(matrix.shape, DType::float32, *device);
+  const auto& [x, first, zeros, second] = std::tie(places[0], places[1], places[2], places[3]);
+  const auto product = make_kernel(
+      {&kMatmul, {{"transpose_a", false}, {"transpose_b", false}, {"relu", false}}, {matrix, matrix}, {matrix}},
+      *device);
+  const auto sum = make_kernel({&kAdd, {}, {matrix, matrix}, {matrix}}, *device);
+  const Tensor scratch({static_cast<std::int64_t>(product->scratch_bytes())}, DType::uint8, *device);
+  const KernelContext context{*stream, scratch.address()};
+  const auto ones = Tensor::from<float>(matrix.shape, std::vector<float>(kSize * kSize, 1.0F));
+  copy_and_wait(ones, x);
+  // What is loaded or prepared at the first run is not for a capture.
+  product->run(context, std::vector{x, x}, std::vector{zeros});
+  sum->run(context, std::vector{x, x}, std::vector{zeros});
+  stream->record().wait();
+  const auto launch = [&](std::vector<std::size_t> waits_for, const std::function<void()>& work) {
+    stream->begin_launch(waits_for);
+    work();
+  };
+  stream->begin_capture();
+  launch({}, [&] { product->run(context, std::vector{x, x}, std::vector{first}); });
+  launch({}, [&] { stream->zero(zeros.address(), zeros.bytes()); });
+  launch({0, 1}, [&] { sum->run(context, std::vector{first, zeros}, std::vector{second}); });
+  launch({2}, [&] { product->run(context, std::vector{second, x}, std::vector{first}); });
+  const auto work = stream->end_capture();
+  for (int i = 0; i < 3; ++i) {
+    stream->launch(*work);
+    stream->record().wait();
+    CHECK(second.copy_to_host().data<float>()[7] == static_cast<float>(kSize));
+    CHECK(first.copy_to_host().data<float>()[7] == static_cast<float>(kSize * kSize));
   }
 }
 

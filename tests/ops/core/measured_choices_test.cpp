@@ -55,14 +55,16 @@ TEST_CASE("candidates that cannot be used are passed over; if there is no other,
   CHECK(contains(error_of([&] { choices.choose("k=1", kThree, none); }), "none of 3 ways can be used for k=1"));
 }
 
-TEST_CASE("where nothing can be measured it is the first candidate, which is not kept", "[choices]") {
+TEST_CASE("where nothing can be measured it is the first candidate, for this process alone", "[choices]") {
   const ChoicesFile file;
   MeasuredChoices choices(file.path);
   const auto no_memory = [](std::size_t) -> std::optional<double> { throw CannotMeasure("no memory"); };
   CHECK(choices.choose("key", kThree, no_memory) == 0);
   CHECK(choices.measured() == 0);
   CHECK(file.text().empty());
-  CHECK(choices.choose("key", kThree, middle_is_fastest) == 1);
+  CHECK(choices.choose("key", kThree, never) == 0);
+  CHECK(MeasuredChoices(file.path).choose("key", kThree, middle_is_fastest) == 1);
+  CHECK(choices.choose("key", kThree, never) == 0);
 }
 
 TEST_CASE("another process finds the choices in the file, though candidates come in another order", "[choices]") {

@@ -120,7 +120,7 @@ TEST_CASE("training on a GPU has the CPU's losses, and the same bits in every gr
     CHECK(train(OneDevice(*device), model) == expected);
     for (const auto grain : {Grain::per_op, Grain::chains}) CHECK(train(OneDevice(*device), model, grain) == expected);
     {
-      const WithCapture in_order("chain");
+      const WithCapture chain("chain");
       CHECK(train(OneDevice(*device), model) == expected);
     }
     const WithCapture without("0");
