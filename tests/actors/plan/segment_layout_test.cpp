@@ -47,3 +47,19 @@ TEST_CASE("gradients are computed in their place of the bucket") {
   }
   CHECK(parts == 10);  // of two replicas: a verdict on the loss and four gradients
 }
+
+TEST_CASE("kernels on a device use up to four areas of scratch memory in turn, on the host one") {
+  const Device device{DeviceType::cuda, 0}, host;
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  const auto expect = [](const ScratchAreas& areas, std::size_t count, std::size_t bytes) {
+    CHECK(areas.count == count);
+    CHECK(areas.bytes == bytes);
+  };
+  expect(ScratchAreas::on(device, {}), 1, 0);
+  expect(ScratchAreas::on(device, {0, 0}), 1, 0);
+  expect(ScratchAreas::on(device, {0, 300, 40, 0, 0}), 2, 512);
+  expect(ScratchAreas::on(device, {1, 2, 3, 4, 5, 6}), 4, 256);
+  expect(ScratchAreas::on(device, {100 * kMiB, 1, 1, 1}), 2, 100 * kMiB);
+  expect(ScratchAreas::on(device, {300 * kMiB, 1, 1, 1}), 1, 300 * kMiB);
+  expect(ScratchAreas::on(host, {0, 300, 40}), 1, 512);
+}
