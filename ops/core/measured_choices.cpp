@@ -103,10 +103,11 @@ void MeasuredChoices::write() {
 
 std::optional<std::size_t> MeasuredChoices::known(const std::string& key,
                                                   std::span<const std::string> candidates) const {
-  const auto kept = chosen_.find(key), for_now = chosen_for_now_.find(key);
-  if (kept == chosen_.end() && for_now == chosen_for_now_.end()) return std::nullopt;
-  // Within a process a choice does not change.
-  const auto found = std::ranges::find(candidates, (for_now == chosen_for_now_.end() ? kept : for_now)->second);
+  // Within a process a choice does not change, whatever the file says by now.
+  const auto& choices = chosen_for_now_.contains(key) ? chosen_for_now_ : chosen_;
+  const auto chosen = choices.find(key);
+  if (chosen == choices.end()) return std::nullopt;
+  const auto found = std::ranges::find(candidates, chosen->second);
   if (found == candidates.end()) return std::nullopt;
   return static_cast<std::size_t>(found - candidates.begin());
 }

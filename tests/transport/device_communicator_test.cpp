@@ -174,29 +174,48 @@ TEST_CASE("no collective of devices begins after an abort") {
   }
 }
 
+namespace {
+
+/// The failure of a group, which is told on another thread. The group must end first.
+class ToldFailure {
+ public:
+  template <class Group>
+  void listen_to(Group& group) {
+    group.on_failed([this](const FailurePtr& found) {
+      std::lock_guard lock(mutex_);
+      failure_ = found;
+      changed_.notify_all();
+    });
+  }
+  FailurePtr wait() {
+    std::unique_lock lock(mutex_);
+    REQUIRE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return failure_ != nullptr; }));
+    return failure_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  FailurePtr failure_;
+};
+
+}  // namespace
+
 TEST_CASE("a collective of devices that takes too long ends the group and names the rank that is missing") {
+  ToldFailure told;
   const auto group = make_device_group(devices({0, 1, 2}), {.limit = std::chrono::milliseconds(100)});
-  std::mutex mutex;
-  std::condition_variable changed;
-  FailurePtr failure;
-  group->on_failed([&](const FailurePtr& found) {
-    std::lock_guard lock(mutex);
-    failure = found;
-    changed.notify_all();
-  });
+  told.listen_to(*group);
   wait_for(*group->all_reduce(parts_of(*group, DType::float32, 7)), 3);
   const auto never = std::make_shared<ManualEvent>();
   auto parts = parts_of(*group, DType::float32, 7);
   parts[1].ready = Event(never);
   const auto work = group->all_reduce(parts);
   CHECK(work->waits_for() == "all_reduce of 7 float32 (collective 1): rank 1 (test:1) has not come");
-  std::unique_lock lock(mutex);
-  REQUIRE(changed.wait_for(lock, std::chrono::seconds(20), [&] { return failure != nullptr; }));
+  const auto failure = told.wait();
   CHECK(failure->kind == FailureKind::stalled);
   CHECK_THAT(to_string(*failure), Contains("not complete after 100 ms: all_reduce of 7 float32") &&
                                       Contains("rank 1 (test:1) has not come"));
   CHECK(group->failure() == failure);
-  lock.unlock();
   CHECK_THROWS_AS(group->all_reduce(parts), Aborted);
   never->complete();
   wait_for(*work, 3);
@@ -208,8 +227,18 @@ TEST_CASE("time in which no rank waits for another is not counted") {
   auto parts = parts_of(*group, DType::float32, 7);
   for (auto& part : parts) part.ready = Event(slow);
   const auto work = group->all_reduce(parts);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // Another group, of which a rank is missing, fails when the limit has passed several times.
+  ToldFailure told;
+  const auto stalled = make_device_group(devices({0, 1}), {.limit = std::chrono::milliseconds(300)});
+  told.listen_to(*stalled);
+  const auto never = std::make_shared<ManualEvent>();
+  auto missing = parts_of(*stalled, DType::float32, 7);
+  missing[1].ready = Event(never);
+  const auto stalled_work = stalled->all_reduce(missing);
+  CHECK(told.wait()->kind == FailureKind::stalled);
   CHECK(group->failure() == nullptr);
+  never->complete();
+  wait_for(*stalled_work, 2);
   slow->complete();
   wait_for(*work, 2);
   CHECK(group->failure() == nullptr);

@@ -1,7 +1,6 @@
 #include "troupe/ops/core/measured_choices.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <fstream>
 #include <thread>
 
@@ -97,15 +96,20 @@ TEST_CASE("without measuring it is the first candidate, or what the file says", 
 TEST_CASE("a process waits while another one measures, and takes its choice", "[choices]") {
   const ChoicesFile file;
   MeasuredChoices first(file.path), second(file.path);
-  std::atomic<bool> measuring{false};
+  std::atomic<bool> measuring{false}, asking{false};
+  const auto say = [](std::atomic<bool>& what) {
+    what = true;
+    what.notify_all();
+  };
   std::thread other([&] {
     first.choose("key", kThree, [&](std::size_t i) {
-      measuring = true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      say(measuring);
+      asking.wait(false);
       return middle_is_fastest(i);
     });
   });
-  while (!measuring) std::this_thread::yield();
+  measuring.wait(false);
+  say(asking);
   CHECK(second.choose("key", kThree, never) == 1);
   other.join();
 }
