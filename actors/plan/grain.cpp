@@ -8,6 +8,7 @@
 #include "troupe/actors/plan/liveness.hpp"
 #include "troupe/actors/plan/run_ahead.hpp"
 #include "troupe/actors/plan/share_memory.hpp"
+#include "troupe/actors/plan/share_streams.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -53,14 +54,18 @@ void widen_loops(Plan& plan) {
   }
 }
 
-/// Hands out executors. Conductors of a process share one; actors of a place too, if `by_place`, unless they stay
-/// alone.
+/// Hands out executors. Conductors of a process share one; actors of a place too, if `by_place` or on a device, where
+/// they only launch work, unless they stay alone.
 class Executors {
  public:
   explicit Executors(bool by_place) : by_place_(by_place) {}
 
+  bool is_by_place(const PlanActor& actor) const {
+    return (by_place_ || !is_host(actor.place.device)) && !actor.alone && actor.role != ActorRole::external;
+  }
+
   std::int32_t of(const PlanActor& actor) {
-    if (by_place_ && !actor.alone && actor.role != ActorRole::external) return shared(to_string(actor.place));
+    if (is_by_place(actor)) return shared(to_string(actor.place));
     if (actor.role == ActorRole::conductor) return shared("conductors of " + std::to_string(actor.place.process));
     return count_++;
   }
@@ -88,7 +93,7 @@ void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grou
     if (is_new) plan.segments.push_back({actor.name, actor.place, {}, executors.of(actor), false});
     auto& segment = plan.segments[at->second];
     segment.actors.push_back(id);
-    segment.own_thread = one_thread_a_place && segment.actors.size() > 1;
+    segment.own_thread = executors.is_by_place(actor) && (segment.actors.size() > 1 || !is_host(actor.place.device));
   }
   for (auto& segment : plan.segments)
     if (segment.actors.size() > 1)
@@ -157,7 +162,10 @@ Plan in_grain(Plan plan, Grain grain) {
   widen_loops(plan);
   const Dependencies grouped(plan);
   check_liveness(plan, grouped);
-  if (grain != Grain::fused) share_memory(plan, grouped);
+  if (grain != Grain::fused) {
+    share_memory(plan, grouped);
+    share_streams(plan, dependencies);
+  }
   return plan;
 }
 

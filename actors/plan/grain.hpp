@@ -28,7 +28,8 @@ Grain parse_grain(const std::string& name);
 ///   executor.
 ///
 /// Actors, edges and messages between segments are the same in every grain. In the first two, edges between segments
-/// that are never full at the same time share memory.
+/// that are never full at the same time share memory. On devices, where segments only launch work, those of a place
+/// share an executor in every grain, and in the first two those of a chain share a stream.
 Plan in_grain(Plan plan, Grain grain);
 
 Plan split(Plan plan);

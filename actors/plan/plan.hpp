@@ -155,6 +155,8 @@ struct PlanSegment {
   std::int32_t executor = 0;
   /// The executor has its own thread, where the runtime makes such threads.
   bool own_thread = false;
+  /// Segments of an executor with the same number launch their work on one stream. kNone: on one of its own.
+  std::int32_t stream = kNone;
 
   bool operator==(const PlanSegment&) const = default;
 };

@@ -56,7 +56,9 @@ std::string to_text(const Plan& plan) {
         << to_string(communicator.all_reduce) << (communicator.devices.empty() ? "" : ", on devices") << "\n";
   for (const auto process : plan.expendable) out << "process " << process << " may be lost\n";
   for (const auto& segment : plan.segments) {
-    out << "segment " << segment.name << ", executor " << segment.executor << ":";
+    out << "segment " << segment.name << ", executor " << segment.executor;
+    if (segment.stream != kNone) out << ", stream " << segment.stream;
+    out << ":";
     for (auto actor : segment.actors) out << " " << plan.actors[actor].name;
     out << "\n";
   }

@@ -37,7 +37,7 @@ std::string maker_of_largest(const Plan& plan, const PlanSegment& segment, const
 }  // namespace
 
 Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> shared_buffers,
-                 SpawnContext& context)
+                 SegmentStreams& streams, SpawnContext& context)
     : name_(segment.name), store_(context.store), layout_(lay_out(plan, segment)), max_rows_(plan.max_rows) {
   for (auto edge : layout_.ports) {
     port_infos_.push_back(plan.edges[edge].info);
@@ -45,7 +45,7 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
       batch_port_ = static_cast<std::int32_t>(port_infos_.size() - 1);
   }
   for (const auto& output : layout_.outputs) output_infos_.push_back(plan.edges[output.edge].info);
-  stream_ = backend_of(segment.place.device).make_stream(segment.place.device);
+  stream_ = streams.of(segment);
   own_memory_ = !backend_of(segment.place.device).host_accessible();
   if (own_memory_) move_constants();
   if (own_memory_) uploads_.emplace(segment.place.device, port_infos_, max_rows_);
@@ -56,6 +56,7 @@ Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const T
   make_tasks(plan, segment, context);
   allocate_slots(plan, shared_buffers, segment.place);
   if (own_memory_) allocate_host_slots(plan, segment.place);
+  if (own_memory_) find_events(plan, segment, streams);
   if (stream_->can_capture()) find_stretches(plan, segment.place);
   sent_by_captured_.resize(layout_.outputs.size());
   find_token_parameters(plan);
@@ -258,7 +259,7 @@ void Segment::finish() {
         argument.release_view();
     }
   if (!own_memory_) return;
-  fired_ = stream_->record();
+  if (records_firing_) fired_ = stream_->record();
   uploads_->finish(fired_);
   if (stretches_) stretches_->finish();
 }

@@ -13,6 +13,7 @@
 #include "troupe/actors/run/device_trace.hpp"
 #include "troupe/actors/run/launch_dependencies.hpp"
 #include "troupe/actors/run/ports.hpp"
+#include "troupe/actors/run/segment_streams.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
 #include "troupe/actors/run/task.hpp"
 #include "troupe/actors/run/update_counter.hpp"
@@ -25,14 +26,16 @@ namespace troupe {
 /// The work of one segment: its tasks, their memory, and the firing in progress. It knows no messages; its actor
 /// tells it what has arrived and sends what it has made. Used on one thread at a time.
 ///
-/// On a device with memory of its own a firing only launches work, on the segment's stream. What arrives from elsewhere
-/// is copied to the device; an output that is read on the host too has a slot there for every slot on the device. Runs
-/// of tasks between which nobody has to hear of anything are captured and launched at once.
+/// On a device with memory of its own a firing only launches work, on the segment's stream, which others may share.
+/// What arrives from elsewhere is copied to the device; an output that is read on the host too has a slot there for
+/// every slot on the device. Runs of tasks between which nobody has to hear of anything are captured and launched at
+/// once.
 class Segment {
  public:
   /// Makes the tasks and allocates everything that a firing with the most rows needs. `shared_buffers` are the plan's,
   /// which outlives this.
-  Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> shared_buffers, SpawnContext& context);
+  Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> shared_buffers, SegmentStreams& streams,
+          SpawnContext& context);
   /// Work that was launched may still be running.
   ~Segment();
   Segment(const Segment&) = delete;
@@ -93,7 +96,7 @@ class Segment {
   DeviceTrace* device_trace() { return device_trace_ ? &*device_trace_ : nullptr; }
   /// The firing is over: drops what has arrived.
   void finish();
-  /// When what arrived at a port may be overwritten, once the firing is over.
+  /// When what arrived at a port may be overwritten, once the firing is over; done if the stream's order says it.
   const Event& last_use(std::int32_t port) const;
   /// The end of all work that was launched in this run.
   const Event& last_work();
@@ -145,6 +148,7 @@ class Segment {
   void make_tasks(const Plan& plan, const PlanSegment& segment, SpawnContext& context);
   void allocate_slots(const Plan& plan, std::span<const Tensor> shared_buffers, const Place& place);
   void allocate_host_slots(const Plan& plan, const Place& place);
+  void find_events(const Plan& plan, const PlanSegment& segment, const SegmentStreams& streams);
   Tensor make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const;
   void move_constants();
   Firing firing_of(std::size_t task);
@@ -178,7 +182,7 @@ class Segment {
   std::vector<std::size_t> sources_;
   std::int32_t batch_port_ = kNone;
   std::int64_t max_rows_;
-  std::unique_ptr<Stream> stream_;
+  std::shared_ptr<Stream> stream_;
   Tensor arena_;
   Tensor scratch_;
   bool reads_any_device_ = false;                     // what arrives stays where it is
@@ -186,7 +190,9 @@ class Segment {
   std::vector<std::vector<Tensor>> slots_;            // by output and slot, for the most rows
   std::vector<std::vector<std::int64_t>> sent_rows_;  // by output and slot, of what was sent last
   std::vector<std::vector<Tensor>> host_slots_;       // the same for consumers on the host
-  std::vector<bool> to_device_;                       // by output: a consumer is on a device
+  std::vector<bool> awaited_;                         // by output: a consumer is on another stream of a device
+  std::vector<bool> returned_late_;                   // by port: the producer is not on the same stream
+  bool records_firing_ = false;                       // one of them is not
   std::map<ParameterRef, Tensor> parameter_copies_;   // of those that lie elsewhere, as they were when the run began
   std::optional<Uploads> uploads_;                    // of what comes from elsewhere
   std::optional<CapturedStretches> stretches_;

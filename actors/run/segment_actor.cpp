@@ -12,11 +12,12 @@ SegmentActor::SegmentActor(caf::actor_config& config, ExecutorSetup setup)
     : Participant(config), setup_(std::move(setup)) {
   status_ = setup_.status;
   if (!is_host(setup_.plan->segments[setup_.segments[0]].place.device)) ports_.on_device();
+  SegmentStreams streams(*setup_.plan, setup_.segments);
   for (auto index : setup_.segments) {
     const auto number = static_cast<std::uint32_t>(segments_.size());
     SegmentState segment;
-    segment.work =
-        std::make_unique<Segment>(*setup_.plan, setup_.plan->segments[index], setup_.shared_buffers, *setup_.context);
+    segment.work = std::make_unique<Segment>(*setup_.plan, setup_.plan->segments[index], setup_.shared_buffers, streams,
+                                             *setup_.context);
     const auto& layout = segment.work->layout();
     segment.first_input = static_cast<std::uint32_t>(segment_of_input_.size());
     segment.first_output = static_cast<std::uint32_t>(segment_of_output_.size());

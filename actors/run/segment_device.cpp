@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "troupe/actors/run/segment.hpp"
@@ -8,12 +9,14 @@ namespace troupe {
 
 namespace {
 
+bool is_on_device(const Plan& plan, ActorId actor, const Place& place) {
+  return plan.actors[actor].place.process == place.process && !is_host(plan.actors[actor].place.device);
+}
+
 /// The first device in the process of `place` that reads the edge, if one does.
 const PlanActor* reader_on_device(const Plan& plan, const PlanEdge& edge, const Place& place) {
-  for (const auto& consumer : edge.consumers) {
-    const auto& actor = plan.actors[consumer.actor];
-    if (actor.place.process == place.process && !is_host(actor.place.device)) return &actor;
-  }
+  for (const auto& consumer : edge.consumers)
+    if (is_on_device(plan, consumer.actor, place)) return &plan.actors[consumer.actor];
   return nullptr;
 }
 
@@ -58,12 +61,24 @@ void Segment::allocate_slots(const Plan& plan, std::span<const Tensor> shared_bu
 void Segment::allocate_host_slots(const Plan& plan, const Place& place) {
   for (const auto& output : layout_.outputs) {
     const auto& edge = plan.edges[output.edge];
-    to_device_.push_back(reader_on_device(plan, edge, place) != nullptr);
     auto& slots = host_slots_.emplace_back();
     if (!is_read_on_host(plan, edge, place)) continue;
     for (std::int32_t i = 0; i < edge.capacity; ++i)
       slots.push_back(Tensor::pinned(edge.info.shape.with_rows(plan.max_rows), edge.info.dtype, place.device));
   }
+}
+
+/// On one stream the order of launches says what events say elsewhere.
+void Segment::find_events(const Plan& plan, const PlanSegment& segment, const SegmentStreams& streams) {
+  for (const auto& output : layout_.outputs) {
+    const auto& edge = plan.edges[output.edge];
+    awaited_.push_back(std::ranges::any_of(edge.consumers, [&](const PlanConsumer& consumer) {
+      return is_on_device(plan, consumer.actor, segment.place) && !streams.share(edge.producer, consumer.actor);
+    }));
+  }
+  for (const auto port : layout_.ports)
+    returned_late_.push_back(!streams.share(plan.edges[port].producer, segment.actors.front()));
+  records_firing_ = std::ranges::find(returned_late_, true) != returned_late_.end();
 }
 
 void Segment::move_constants() {
@@ -84,7 +99,9 @@ void Segment::wait_for_input(const Event& event, const Tensor& arrived) {
 }
 
 const Event& Segment::last_use(std::int32_t port) const {
-  return own_memory_ && uploads_->uploaded(port).state() != nullptr ? uploads_->uploaded(port) : fired_;
+  static const Event at_once;
+  if (!own_memory_ || !returned_late_[port]) return at_once;
+  return uploads_->uploaded(port).state() != nullptr ? uploads_->uploaded(port) : fired_;
 }
 
 void Segment::trace_device(const std::shared_ptr<Trace>& trace) {
@@ -100,7 +117,7 @@ SentTensor Segment::sent(std::int32_t output, std::uint32_t slot, const Tensor& 
   if (!own_memory_) return sent;
   const bool captured = sent_by_captured_[output];
   sent_by_captured_[output] = false;
-  if (to_device_[output]) sent.ready = captured ? launched_captured_ : stream_->record();
+  if (awaited_[output]) sent.ready = captured ? launched_captured_ : stream_->record();
   if (host_slots_[output].empty()) return sent;
   sent.host_copy = host_slots_[output][slot].view(tensor.shape());
   if (!captured) copy_to_host(output, slot, tensor);

@@ -1,4 +1,4 @@
-// What an op costs the host where every op is an actor of its own and nothing is captured: a chain of small ones.
+// What an op costs the host where every op is a segment of its own and nothing is captured: a chain of small ones.
 
 #include <algorithm>
 #include <chrono>

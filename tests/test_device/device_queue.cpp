@@ -90,13 +90,20 @@ void DeviceQueue::wait(Stream& stream, const Event& event) {
   });
   std::lock_guard lock(mutex_);
   push(stream, {nullptr, event, nullptr});
+  ++events_;
 }
 
 Event DeviceQueue::record(Stream& stream) {
   const auto reached = std::make_shared<QueueEvent>();
   std::lock_guard lock(mutex_);
   push(stream, {nullptr, {}, reached});
+  ++events_;
   return Event(reached);
+}
+
+std::size_t DeviceQueue::events() const {
+  std::lock_guard lock(mutex_);
+  return events_;
 }
 
 std::vector<Event> DeviceQueue::record_all(const Device* device) {

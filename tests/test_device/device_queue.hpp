@@ -67,6 +67,8 @@ class DeviceQueue {
   void launch(Stream& stream, std::function<void()> work);
   void wait(Stream& stream, const Event& event);
   Event record(Stream& stream);
+  /// How many of the two there were so far.
+  std::size_t events() const;
   /// Events after all that is queued now, of every stream of a device that has work; of all devices if none is given.
   std::vector<Event> record_all(const Device* device = nullptr);
 
@@ -90,6 +92,7 @@ class DeviceQueue {
   std::condition_variable changed_;
   std::list<std::shared_ptr<Stream>> streams_;
   int holds_ = 0, delays_ = 0;
+  std::size_t events_ = 0;
   std::uint64_t seed_ = 0, drawn_ = 0;
   bool ending_ = false;
   std::thread thread_;

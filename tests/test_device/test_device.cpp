@@ -236,4 +236,8 @@ std::size_t test_device_bytes_in_use() {
   return memory().bytes_in_use();
 }
 
+std::size_t test_device_events() {
+  return queue().events();
+}
+
 }  // namespace troupe::testing

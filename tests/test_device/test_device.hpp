@@ -49,4 +49,7 @@ class DelayedTestDevices {
 /// its work only after it has told the host that the work is complete.
 std::size_t test_device_bytes_in_use();
 
+/// Events that streams of test devices have recorded and waited for so far.
+std::size_t test_device_events();
+
 }  // namespace troupe::testing
