@@ -54,15 +54,11 @@ void widen_loops(Plan& plan) {
   }
 }
 
-/// Hands out executors. Conductors of a process share one; actors of a place too, if `by_place` or on a device, where
-/// they only launch work, unless they stay alone.
+/// Hands out executors: one for each actor; if `by_place`, for each place. Otherwise too, what runs on a device shares
+/// one, since it only launches work, and so do the conductors of a process. Actors that stay alone have their own.
 class Executors {
  public:
   explicit Executors(bool by_place) : by_place_(by_place) {}
-
-  bool is_by_place(const PlanActor& actor) const {
-    return (by_place_ || !is_host(actor.place.device)) && !actor.alone && actor.role != ActorRole::external;
-  }
 
   std::int32_t of(const PlanActor& actor) {
     if (is_by_place(actor)) return shared(to_string(actor.place));
@@ -77,10 +73,20 @@ class Executors {
     return entry->second;
   }
 
+  bool is_by_place(const PlanActor& actor) const {
+    if (actor.alone || actor.role == ActorRole::external) return false;
+    return by_place_ || (!is_host(actor.place.device) && actor.role != ActorRole::conductor);
+  }
+
   bool by_place_;
   std::int32_t count_ = 0;
   std::map<std::string, std::int32_t> numbers_;
 };
+
+/// Whether the actor's segment does nothing on the host but launch work.
+bool launches_only(const PlanActor& actor) {
+  return !is_host(actor.place.device) && can_contract(actor);
+}
 
 /// Contracts each group into segments.
 void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grouping, bool one_thread_a_place) {
@@ -93,7 +99,7 @@ void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grou
     if (is_new) plan.segments.push_back({actor.name, actor.place, {}, executors.of(actor), false});
     auto& segment = plan.segments[at->second];
     segment.actors.push_back(id);
-    segment.own_thread = executors.is_by_place(actor) && (segment.actors.size() > 1 || !is_host(actor.place.device));
+    segment.own_thread = one_thread_a_place ? segment.actors.size() > 1 : launches_only(actor);
   }
   for (auto& segment : plan.segments)
     if (segment.actors.size() > 1)

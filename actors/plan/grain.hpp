@@ -21,7 +21,7 @@ Grain parse_grain(const std::string& name);
 /// Groups the actors of a plan, which may have been grouped another way, into segments. Throws Error if the plan would
 /// deadlock.
 ///
-/// - per_op: every actor is a segment with its own executor; only the conductors of a process share one.
+/// - per_op: every actor is a segment, on the host with its own executor; only the conductors of a process share one.
 /// - chains: actors that directly follow each other are one segment, and branches are segments of their own, so that
 ///   they run on several workers; what is too small for that joins what it follows. See chains.hpp.
 /// - fused: the actors of one replica on one place are contracted into segments, and the segments of a place share an

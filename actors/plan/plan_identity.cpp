@@ -135,7 +135,7 @@ class PlanWriter {
     add(segment.actors);
     add(segment.executor);
     add(segment.own_thread);
-    if (segment.stream != kNone) add(segment.stream);
+    add(segment.stream);
   }
   void add(const PlanCommunicator& communicator) {
     add(communicator.name);

@@ -1,7 +1,10 @@
 #include "troupe/actors/plan/share_streams.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "troupe/actors/plan/chains.hpp"
 

@@ -100,7 +100,7 @@ class Segment {
   const Event& last_use(std::int32_t port) const;
   /// The end of all work that was launched in this run.
   const Event& last_work();
-  /// Work of this run failed on the device: what this segment updates may be anything.
+  /// Work of this run failed on the segment's stream: what this segment updates may be anything.
   void mark_failed();
   /// Nobody will wait for the work that was launched: what it updates on a device may be written at any time, so its
   /// copies are given up.

@@ -175,8 +175,19 @@ void SegmentActor::on_free(std::uint32_t output, std::uint32_t slot) {
 }
 
 void SegmentActor::on_ended(std::uint32_t input) {
-  auto& segment = segments_[segment_of_input_[input]];
-  if (segment.state == State::idle && !segment.ended) end_if_drained(segment);
+  may_be_drained_.push_back(segment_of_input_[input]);
+  if (!ending_) end_drained();
+}
+
+/// One that ends tells the next: in turn, not one within the other, as deep as a chain of segments is long.
+void SegmentActor::end_drained() {
+  ending_ = true;
+  while (!may_be_drained_.empty()) {
+    auto& segment = segments_[may_be_drained_.back()];
+    may_be_drained_.pop_back();
+    if (segment.state == State::idle && !segment.ended) end_if_drained(segment);
+  }
+  ending_ = false;
 }
 
 }  // namespace troupe

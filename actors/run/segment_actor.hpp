@@ -28,7 +28,8 @@ struct ExecutorSetup {
   std::shared_ptr<BusyThreads> busy_thread = nullptr;
 };
 
-/// The executor: an actor that runs segments, one of one op in the per-op grain, all those of a place in the fused one.
+/// The executor: an actor that runs segments: one of one op in the per-op grain on the host, all those of a place on a
+/// device and in the fused grain.
 /// It fires a segment when every input holds a tensor and every output has a free slot, and between two tasks checks
 /// its mailbox if another of its segments may be ready.
 class SegmentActor final : public Participant {
@@ -92,6 +93,7 @@ class SegmentActor final : public Participant {
   bool is_kept(const SegmentState& segment, std::uint32_t input) const;
   void end_if_drained(SegmentState& segment);
   void end(SegmentState& segment);
+  void end_drained();
   void report_if_finished(SegmentState& segment);
   void poll_mailbox();
 
@@ -120,6 +122,8 @@ class SegmentActor final : public Participant {
   bool sources_open_ = false;
   bool continuing_ = false;
   bool working_ = false;
+  std::vector<std::uint32_t> may_be_drained_;  // segments of which an input has ended
+  bool ending_ = false;
 };
 
 /// The one place where code of tasks is run: whatever it throws becomes the failure of this step.

@@ -18,8 +18,8 @@ class SegmentStreams {
   SegmentStreams(const Plan& plan, std::span<const std::int32_t> segments);
 
   std::shared_ptr<Stream> of(const PlanSegment& segment);
-  /// Whether two actors launch their work on one stream, though in different segments: then what one launches after the
-  /// other is done after it, without an event.
+  /// Whether two actors launch their work on one stream that segments share: what one launches after the other is done
+  /// after it, without an event.
   bool share(ActorId a, ActorId b) const;
 
  private:

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <future>
 
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/run/port_actor.hpp"
@@ -103,6 +104,29 @@ Plan plan_with_failing_op(std::vector<float>& record) {
   return plan;
 }
 
+/// A chain of ops whose source learns that there is no more data only when `all_read` says that the sink has
+/// everything.
+Plan chain_ended_when_idle(int ops, std::shared_future<void> all_read, PlanActor sink) {
+  GraphBuilder builder;
+  auto x = builder.input("x", {2});
+  for (int i = 0; i < ops; ++i) x = scale(x, -1.0);
+  builder.output("y", x);
+  Plan plan;
+  auto source = counting_source("source", 1);
+  source.make_task = function_source(
+      [all_read](std::int64_t step) {
+        if (step == 0) return std::optional<std::int64_t>(1);
+        all_read.wait_for(std::chrono::seconds(60));
+        return std::optional<std::int64_t>();
+      },
+      [](const Firing& firing) { firing.outputs[0].mutable_data<float>()[0] = 7.0F; });
+  const auto from = plan.add(std::move(source));
+  const auto made =
+      lower(plan, std::move(builder).build(), {.place = {0, test_device(0)}, .inputs = {{"x", {from, 0}}}});
+  plan.connect(made.at("y"), plan.add(std::move(sink)));
+  return split(std::move(plan));
+}
+
 }  // namespace
 
 TEST_CASE("streams of one device and of several wait for tensors and for returned slots") {
@@ -163,4 +187,20 @@ TEST_CASE("a run stops while work is queued, and nothing is left of it") {
     held.wait_until_queued(kOpsOfDiamond);
   }
   CHECK(test_device_bytes_in_use() == before);
+}
+
+TEST_CASE("a chain of thousands of segments that are idle ends") {
+  std::promise<void> all_read;
+  float read = 0.0F;
+  auto sink = function_actor("sink", 0, [&](const Firing& firing) {
+    read = firing.inputs[0].data<float>()[0];
+    all_read.set_value();
+  });
+  sink.role = ActorRole::sink;
+  const auto plan = chain_ended_when_idle(8'000, all_read.get_future().share(), std::move(sink));
+  const auto runtime = small_runtime();
+  SpawnedPlan spawned(runtime, plan);
+  spawned.start({0, kSteps});
+  spawned.wait({.stall_limit = std::chrono::seconds(60)});
+  CHECK(read == 7.0F);
 }
