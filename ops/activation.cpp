@@ -27,10 +27,12 @@ std::vector<Value> grad_softplus(const OpGradient& g) {
 const OpDef kTanhGrad{.name = "tanh_grad", .infer = infer_like_both_inputs};
 const OpDef kSigmoidGrad{.name = "sigmoid_grad", .infer = infer_like_both_inputs};
 const OpDef kGeluGrad{.name = "gelu_grad", .infer = infer_like_both_inputs};
+const OpDef kGeluTanhGrad{.name = "gelu_tanh_grad", .infer = infer_like_both_inputs};
 const OpDef kSiluGrad{.name = "silu_grad", .infer = infer_like_both_inputs};
 const OpDef kTanh{.name = "tanh", .infer = infer_like_input, .gradient = from_output<kTanhGrad>};
 const OpDef kSigmoid{.name = "sigmoid", .infer = infer_like_input, .gradient = from_output<kSigmoidGrad>};
 const OpDef kGelu{.name = "gelu", .infer = infer_like_input, .gradient = from_input<kGeluGrad>};
+const OpDef kGeluTanh{.name = "gelu_tanh", .infer = infer_like_input, .gradient = from_input<kGeluTanhGrad>};
 const OpDef kSilu{.name = "silu", .infer = infer_like_input, .gradient = from_input<kSiluGrad>};
 const OpDef kSoftplus{.name = "softplus", .infer = infer_like_input, .gradient = grad_softplus};
 
@@ -42,6 +44,9 @@ Value sigmoid(Value x) {
 }
 Value gelu(Value x) {
   return x.builder().apply_one(kGelu, {x});
+}
+Value gelu_tanh(Value x) {
+  return x.builder().apply_one(kGeluTanh, {x});
 }
 Value silu(Value x) {
   return x.builder().apply_one(kSilu, {x});

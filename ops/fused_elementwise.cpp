@@ -42,6 +42,8 @@ constexpr std::array kEntries{
     Entry{FormulaOp::silu, &kSilu, false},
     Entry{FormulaOp::silu_grad, &kSiluGrad, true},
     Entry{FormulaOp::softplus, &kSoftplus, false},
+    Entry{FormulaOp::gelu_tanh, &kGeluTanh, false},
+    Entry{FormulaOp::gelu_tanh_grad, &kGeluTanhGrad, true},
 };
 
 const Entry& entry_of(FormulaOp op) {

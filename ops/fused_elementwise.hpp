@@ -36,6 +36,8 @@ enum class FormulaOp : std::uint8_t {
   silu,
   silu_grad,
   softplus,
+  gelu_tanh,
+  gelu_tanh_grad,
 };
 
 /// That of an op, if there is one, and back.

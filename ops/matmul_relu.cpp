@@ -4,16 +4,15 @@
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/relu_mask.hpp"
+#include "troupe/ops/row_product.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// The result of a matmul of the first `count` inputs, all rows of the first times one matrix.
 TensorInfo infer_product(const OpInputs& inputs, std::size_t count, bool relu) {
   if (inputs.attributes.flag("relu") != relu) inputs.refuse(relu ? "is for products with a relu" : "has a relu before");
-  const auto product = kMatmul.infer({inputs.op, inputs.infos.first(count), inputs.attributes}).at(0);
-  if (inputs.shape(1).rank() != 2 || inputs.attributes.flag("transpose_a")) inputs.refuse("needs rows times a matrix");
+  const auto product = infer_row_product(inputs, count);
   if (product.dtype != DType::float32) inputs.refuse("needs float32");
   return product;
 }
@@ -41,15 +40,12 @@ std::vector<TensorInfo> infer_matmul_relu_grad_bias(const OpInputs& inputs) {
   return {dx, {Shape{dx.shape.back(0)}, DType::float32}};
 }
 
-std::int64_t products_of_rows(const OpCall& call) {
-  return call.inputs[0].shape.elements() * call.outputs[0].shape.back(0);
-}
-
 }  // namespace
 
 const OpDef kMatmulReluMask{
-    .name = "matmul_relu_mask", .infer = infer_matmul_relu_mask, .multiply_adds = products_of_rows};
-const OpDef kMatmulReluGradBias{
-    .name = "matmul_relu_grad_bias", .infer = infer_matmul_relu_grad_bias, .multiply_adds = products_of_rows};
+    .name = "matmul_relu_mask", .infer = infer_matmul_relu_mask, .multiply_adds = multiply_adds_of_row_product};
+const OpDef kMatmulReluGradBias{.name = "matmul_relu_grad_bias",
+                                .infer = infer_matmul_relu_grad_bias,
+                                .multiply_adds = multiply_adds_of_row_product};
 
 }  // namespace troupe

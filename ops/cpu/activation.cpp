@@ -27,6 +27,15 @@ TROUPE_SIMD_CLONES void gelu_grad_loop(std::int64_t n, const float* dy, const fl
     return d * (normal.probability + v * normal.density);
   });
 }
+TROUPE_SIMD_CLONES void gelu_tanh_loop(std::int64_t n, const float* x, float* y) {
+  map(n, x, y, [](float v) { return v * gelu_tanh_part_of(v).part; });
+}
+TROUPE_SIMD_CLONES void gelu_tanh_grad_loop(std::int64_t n, const float* dy, const float* x, float* dx) {
+  map(n, dy, x, dx, [](float d, float v) {
+    const auto of_v = gelu_tanh_part_of(v);
+    return d * (of_v.part + v * of_v.slope);
+  });
+}
 TROUPE_SIMD_CLONES void silu_loop(std::int64_t n, const float* x, float* y) {
   map(n, x, y, [](float v) { return v * sigmoid_of(v); });
 }
@@ -59,6 +68,12 @@ std::unique_ptr<Kernel> make_gelu(const OpCall&) {
 }
 std::unique_ptr<Kernel> make_gelu_grad(const OpCall&) {
   return map_kernel(gelu_grad_loop);
+}
+std::unique_ptr<Kernel> make_gelu_tanh(const OpCall&) {
+  return map_kernel(gelu_tanh_loop);
+}
+std::unique_ptr<Kernel> make_gelu_tanh_grad(const OpCall&) {
+  return map_kernel(gelu_tanh_grad_loop);
 }
 std::unique_ptr<Kernel> make_silu(const OpCall&) {
   return map_kernel(silu_loop);

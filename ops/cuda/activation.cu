@@ -22,6 +22,12 @@ std::unique_ptr<Kernel> make_gelu(const OpCall& call) {
 std::unique_ptr<Kernel> make_gelu_grad(const OpCall& call) {
   return map_two(call, GeluGrad{});
 }
+std::unique_ptr<Kernel> make_gelu_tanh(const OpCall& call) {
+  return map_one(call, GeluTanh{});
+}
+std::unique_ptr<Kernel> make_gelu_tanh_grad(const OpCall& call) {
+  return map_two(call, GeluTanhGrad{});
+}
 std::unique_ptr<Kernel> make_silu(const OpCall& call) {
   return map_one(call, Silu{});
 }

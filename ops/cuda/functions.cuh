@@ -31,4 +31,16 @@ __device__ inline float normal_density(float x) {
   return kInverseSqrt2Pi * expf(-0.5F * x * x);
 }
 
+/// What gelu's approximation with tanh lets pass of x: (1 + tanh(z)) / 2 = sigmoid(2 z), where z is
+/// sqrt(2 / pi) (x + 0.044715 x^3), and the slope of that at x.
+struct GeluTanhPart {
+  float part, slope;
+};
+__device__ inline GeluTanhPart gelu_tanh_part_of(float x) {
+  constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
+  const float square = x * x;
+  const float part = sigmoid_of(kTwiceSqrt2OverPi * x * (1.0F + kCubic * square));
+  return {part, part * (1.0F - part) * kTwiceSqrt2OverPi * (1.0F + 3.0F * kCubic * square)};
+}
+
 }  // namespace troupe::cuda

@@ -84,6 +84,15 @@ struct Gelu {
 struct GeluGrad {
   __device__ float operator()(float dy, float x) const { return dy * (normal_probability(x) + x * normal_density(x)); }
 };
+struct GeluTanh {
+  __device__ float operator()(float x) const { return x * gelu_tanh_part_of(x).part; }
+};
+struct GeluTanhGrad {
+  __device__ float operator()(float dy, float x) const {
+    const auto of_x = gelu_tanh_part_of(x);
+    return dy * (of_x.part + x * of_x.slope);
+  }
+};
 struct Silu {
   __device__ float operator()(float x) const { return x * sigmoid_of(x); }
 };

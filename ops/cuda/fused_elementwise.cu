@@ -68,6 +68,10 @@ struct Step {
         return SiluGrad{}(x, y);
       case FormulaOp::softplus:
         return Softplus{}(x);
+      case FormulaOp::gelu_tanh:
+        return GeluTanh{}(x);
+      case FormulaOp::gelu_tanh_grad:
+        return GeluTanhGrad{}(x, y);
     }
     return x;
   }

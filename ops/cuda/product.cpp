@@ -64,20 +64,41 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
       return CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
     case Epilogue::relu_grad_bias:
       return CUBLASLT_EPILOGUE_DRELU_BGRAD;
+    case Epilogue::gelu:
+      return CUBLASLT_EPILOGUE_GELU;
+    case Epilogue::gelu_bias:
+      return CUBLASLT_EPILOGUE_GELU_BIAS;
+    case Epilogue::gelu_kept:
+      return CUBLASLT_EPILOGUE_GELU_AUX;
+    case Epilogue::gelu_bias_kept:
+      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case Epilogue::gelu_grad:
+      return CUBLASLT_EPILOGUE_DGELU;
+    case Epilogue::gelu_grad_bias:
+      return CUBLASLT_EPILOGUE_DGELU_BGRAD;
     case Epilogue::none:
       break;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+bool writes_bias(Epilogue epilogue) {
+  return epilogue == Epilogue::relu_grad_bias || epilogue == Epilogue::gelu_grad_bias;
+}
+
 bool takes_bias(Epilogue epilogue) {
   return epilogue == Epilogue::bias || epilogue == Epilogue::relu_bias || epilogue == Epilogue::relu_bias_mask ||
-         epilogue == Epilogue::relu_grad_bias;
+         epilogue == Epilogue::gelu_bias || epilogue == Epilogue::gelu_bias_kept || writes_bias(epilogue);
 }
 
 bool takes_mask(Epilogue epilogue) {
   return epilogue == Epilogue::relu_mask || epilogue == Epilogue::relu_bias_mask ||
          epilogue == Epilogue::relu_grad_bias;
+}
+
+bool takes_aux(Epilogue epilogue) {
+  return takes_mask(epilogue) || epilogue == Epilogue::gelu_kept || epilogue == Epilogue::gelu_bias_kept ||
+         epilogue == Epilogue::gelu_grad || epilogue == Epilogue::gelu_grad_bias;
 }
 
 /// Whether an address has the alignment for which the fast algorithms are made; null has.
@@ -145,6 +166,11 @@ std::string ProductShape::key() const {
   return text;
 }
 
+std::size_t ProductShape::aux_bytes() const {
+  if (takes_mask(epilogue)) return static_cast<std::size_t>(m * relu_mask_bytes(n));
+  return takes_aux(epilogue) ? static_cast<std::size_t>(m * n) * size_of(result) : 0;
+}
+
 Product::Product(const ProductShape& shape) : shape_(shape), handle_(lt_handle()) {
   describe();
   choose_algorithm();
@@ -176,12 +202,13 @@ void Product::describe() {
   set(made, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
   if (has_bias()) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(s.result)));
-  // Bits from one row of the mask to the next.
-  if (takes_mask(s.epilogue)) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 8 * relu_mask_bytes(s.n));
+  // Bits of the mask, or elements, from one row to the next.
+  if (takes_aux(s.epilogue))
+    set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, takes_mask(s.epilogue) ? 8 * relu_mask_bytes(s.n) : s.n);
   // Where it is asked for algorithms, cuBLASLt takes the alignment of these from their addresses: see run().
   const auto* const aligned = reinterpret_cast<const void*>(std::uintptr_t{kAlignment});
   if (has_bias()) set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
-  if (takes_mask(s.epilogue)) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
+  if (takes_aux(s.epilogue)) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
   const auto& [m, n, k] = std::tie(s.m, s.n, s.k);
   a_ = layout(s, s.dtype, s.transpose_b ? n : k, s.transpose_b ? k : n, s.ld_b, s.stride_b);
   b_ = layout(s, s.dtype, s.transpose_a ? k : m, s.transpose_a ? m : k, s.ld_a, s.stride_a);
@@ -198,7 +225,7 @@ void Product::choose_algorithm() {
   const auto measure = [&](std::size_t i) {
     aligned_ = {found[i].algo, found[i].workspaceSize};
     return timing.measure([this](const ProductMemory& memory) {
-      run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.mask);
+      run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
     });
   };
   const auto best = gpu_choices().choose(device_name() + ":" + shape_.key(), names, measure);
@@ -226,22 +253,23 @@ std::size_t Product::workspace_bytes() const {
 }
 
 void Product::run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
-                  const void* mask) const {
-  if (!is_aligned(mask)) throw Error("cublas", "the mask of " + shape_.key() + " must be aligned to 16 bytes");
+                  const void* aux) const {
+  if (!is_aligned(aux))
+    throw Error("cublas", "what the epilogue of " + shape_.key() + " keeps must be aligned to 16 bytes");
   const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(y);
   if (!aligned && !unaligned_) throw Error("cublas", "has no algorithm for unaligned matrices, for " + shape_.key());
   const auto& algorithm = aligned ? aligned_ : *unaligned_;
   // What cuBLASLt demands of the alignment of a bias is not among its preferences.
   const void* const used = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
-  const bool writes_bias = shape_.epilogue == Epilogue::relu_grad_bias;
-  if (used != bias && !writes_bias) copy_bias(stream, used, bias);
+  const bool writes = writes_bias(shape_.epilogue);
+  if (used != bias && !writes) copy_bias(stream, used, bias);
   if (has_bias()) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, used);
-  if (takes_mask(shape_.epilogue)) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask);
+  if (takes_aux(shape_.epilogue)) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
   const float beta = shape_.adds ? 1.0F : 0.0F;
   check_lt(lt_library().matmul(handle_, desc_.get(), &shape_.factor, b, a_.get(), a, b_.get(), &beta, y, y_.get(), y,
                                y_.get(), &algorithm.id, workspace, algorithm.workspace_bytes, stream),
            "a product");
-  if (used != bias && writes_bias) copy_bias(stream, bias, used);
+  if (used != bias && writes) copy_bias(stream, bias, used);
 }
 
 void Product::copy_bias(cudaStream_t stream, const void* to, const void* from) const {

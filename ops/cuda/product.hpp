@@ -13,8 +13,23 @@
 namespace troupe::cuda {
 
 /// What is done to the result of a product before it is written. With `mask`, a relu also writes which elements it let
-/// pass; `relu_grad_bias` lets those pass that such a mask names, and writes the sums of the columns as the bias.
-enum class Epilogue { none, bias, relu, relu_bias, relu_mask, relu_bias_mask, relu_grad_bias };
+/// pass; with `kept`, a gelu (the approximation with tanh) also writes what it got. Of these the gradients are made,
+/// with `bias` also the sums of their columns, which are written as the bias.
+enum class Epilogue {
+  none,
+  bias,
+  relu,
+  relu_bias,
+  relu_mask,
+  relu_bias_mask,
+  relu_grad_bias,
+  gelu,
+  gelu_bias,
+  gelu_kept,
+  gelu_bias_kept,
+  gelu_grad,
+  gelu_grad_bias
+};
 
 /// y = a b for row-major matrices, or for a batch of them that lie at equal distances.
 struct ProductShape {
@@ -33,6 +48,8 @@ struct ProductShape {
 
   /// One word that tells apart whatever may make another algorithm the fastest.
   std::string key() const;
+  /// Bytes of what the epilogue reads or writes besides the bias.
+  std::size_t aux_bytes() const;
 };
 
 /// A product prepared for one shape: the algorithm is the fastest that cuBLASLt proposes, measured once for each shape
@@ -49,10 +66,11 @@ class Product {
   bool has_bias() const;
   /// Scratch memory that run() needs.
   std::size_t workspace_bytes() const;
-  /// Launches the product. `bias` has n elements and `mask` m rows of relu_mask_bytes(n), where the epilogue has one;
-  /// it may write them. y must not be a, b or the workspace; a mask begins at a multiple of kAlignment bytes.
+  /// Launches the product. `bias` has n elements; `aux` is a mask of m rows of relu_mask_bytes(n), or what a gelu got,
+  /// like y; where the epilogue has them, which may write them. y must not be a, b or the workspace; `aux` begins at a
+  /// multiple of kAlignment bytes.
   void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
-           const void* mask = nullptr) const;
+           const void* aux = nullptr) const;
 
   /// No product gets more scratch memory.
   static constexpr std::size_t kMostWorkspace = std::size_t{32} << 20;

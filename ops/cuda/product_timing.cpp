@@ -9,7 +9,6 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/memory_pool.hpp"
 #include "troupe/ops/cuda/product.hpp"
-#include "troupe/ops/relu_mask.hpp"
 
 namespace troupe::cuda {
 
@@ -35,7 +34,7 @@ ProductTiming::Sizes sizes_of(const ProductShape& shape) {
   sizes.bias = static_cast<std::size_t>(n) * size_of(shape.result);
   sizes.y = bytes_of(shape, shape.result, m, n, shape.ld_y, shape.stride_y);
   sizes.workspace = Product::kMostWorkspace;
-  sizes.mask = static_cast<std::size_t>(m * relu_mask_bytes(n));
+  sizes.aux = shape.aux_bytes();
   sizes.multiplications = static_cast<double>(m * shape.batch) * static_cast<double>(n) * static_cast<double>(k);
   return sizes;
 }
@@ -102,7 +101,7 @@ void ProductTiming::prepare() {
   check(cudaStreamCreateWithFlags(&memory_.stream, cudaStreamNonBlocking), "making a stream");
   check(cudaEventCreate(&begin_), "making an event");
   check(cudaEventCreate(&end_), "making an event");
-  const auto bytes = sizes_.a + sizes_.b + sizes_.bias + sizes_.y + sizes_.workspace + sizes_.mask;
+  const auto bytes = sizes_.a + sizes_.b + sizes_.bias + sizes_.y + sizes_.workspace + sizes_.aux;
   allocated_ = allocate(bytes);
   place_memory(allocated_);
   check(cudaMemsetAsync(allocated_, 0, bytes, memory_.stream), "zeroing memory");
@@ -114,7 +113,7 @@ void ProductTiming::place_memory(std::byte* memory) {
   memory_.bias = memory_.b + sizes_.b;
   memory_.y = memory_.bias + sizes_.bias;
   memory_.workspace = memory_.y + sizes_.y;
-  memory_.mask = memory_.workspace + sizes_.workspace;
+  memory_.aux = memory_.workspace + sizes_.workspace;
 }
 
 double ProductTiming::time_captured(const Run& run) {

@@ -15,7 +15,7 @@ struct ProductShape;
 /// What a product, or a convolution, is tried on.
 struct ProductMemory {
   cudaStream_t stream;
-  std::byte *a, *b, *bias, *y, *workspace, *mask;
+  std::byte *a, *b, *bias, *y, *workspace, *aux;
 };
 
 /// Memory of its own on which ways to compute one product are timed, on a stream of its own; taken for the first of
@@ -25,7 +25,7 @@ class ProductTiming {
   struct Sizes {
     std::size_t a, b, bias, y, workspace;  ///< bytes
     double multiplications;
-    std::size_t mask = 0;  ///< bytes
+    std::size_t aux = 0;  ///< bytes
   };
   /// Launches the product once.
   using Run = std::function<void(const ProductMemory& memory)>;

@@ -41,8 +41,8 @@ Role role_of(const OpDef& op) {
 }
 
 bool is_activation_gradient(const OpDef& op) {
-  static constexpr const OpDef* kGradients[] = {&kReluGrad, &kReluGradBias, &kTanhGrad, &kGeluGrad,
-                                                &kSiluGrad, &kAbsGrad,      &kClipGrad};
+  static constexpr const OpDef* kGradients[] = {&kReluGrad,     &kReluGradBias, &kTanhGrad, &kGeluGrad,
+                                                &kGeluTanhGrad, &kSiluGrad,     &kAbsGrad,  &kClipGrad};
   return is_one_of(op, kGradients);
 }
 

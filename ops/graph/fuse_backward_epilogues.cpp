@@ -1,25 +1,8 @@
-#include <algorithm>
-
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/graph/rewrite.hpp"
+#include "troupe/ops/graph/sum_of_rows.hpp"
 
 namespace troupe {
-
-namespace {
-
-/// Whether a node adds up its input over all axes but the last.
-bool is_sum_of_rows(const Graph& graph, const Node& node) {
-  if (!node.is(kReduceSum)) return false;
-  auto axes = node.attributes.list("axes");
-  std::ranges::sort(axes);
-  const auto rank = graph.info(node.inputs[0]).shape.rank();
-  if (rank < 2 || axes.size() + 1 != rank) return false;
-  for (std::size_t i = 0; i < axes.size(); ++i)
-    if (axes[i] != static_cast<std::int64_t>(i)) return false;
-  return true;
-}
-
-}  // namespace
 
 Graph fuse_backward_epilogues(const Graph& graph) {
   const auto readers = graph.readers();

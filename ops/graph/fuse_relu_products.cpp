@@ -1,9 +1,8 @@
 #include <vector>
 
-#include "troupe/ops/graph/overwrites.hpp"
 #include "troupe/ops/graph/passes.hpp"
-#include "troupe/ops/graph/readers.hpp"
 #include "troupe/ops/graph/rewrite.hpp"
+#include "troupe/ops/graph/row_products.hpp"
 
 namespace troupe {
 
@@ -13,8 +12,7 @@ class ReluProductFuser {
  public:
   explicit ReluProductFuser(const Graph& graph)
       : graph_(graph),
-        readers_(graph),
-        overwrites_(graph),
+        products_(graph),
         product_of_(graph.nodes().size(), -1),
         absorbed_(graph.nodes().size(), false),
         makes_mask_(graph.nodes().size(), false),
@@ -40,27 +38,15 @@ class ReluProductFuser {
   const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
   int producer_of(ValueId value) const { return graph_.values()[value].node; }
 
-  /// Whether a node multiplies rows by one matrix, all of them float32.
-  bool multiplies_rows(const Node& product, bool relu) const {
-    if (!product.is(kMatmul) || product.attributes.flag("transpose_a") || product.attributes.flag("relu") != relu)
-      return false;
-    const auto is_float = [&](ValueId value) { return graph_.info(value).dtype == DType::float32; };
-    return graph_.info(product.inputs[1]).shape.rank() == 2 && is_float(product.inputs[0]) &&
-           is_float(product.inputs[1]) && is_float(product.outputs[0]);
-  }
-
-  /// Whether a product that node i alone reads can become part of it.
-  bool can_move_to(int product, int i) const {
-    if (readers_.only_reader(node(product).outputs[0]) != i || node(product).inputs.size() != 2) return false;
-    for (auto input : node(product).inputs)
-      if (!overwrites_.same_at(input, product, i)) return false;
-    return true;
+  bool is_float32_product(int i, bool relu) const {
+    const auto is_float32 = [&](ValueId value) { return graph_.info(value).dtype == DType::float32; };
+    return products_.is_product(i, relu) && is_float32(node(i).inputs[0]) && is_float32(node(i).outputs[0]);
   }
 
   void find(int i) {
     if (!node(i).is(kReluGradBias)) return;
     const auto product = producer_of(node(i).inputs[0]), forward = producer_of(node(i).inputs[1]);
-    if (!multiplies_rows(node(product), false) || !multiplies_rows(node(forward), true) || !can_move_to(product, i))
+    if (!is_float32_product(product, false) || !is_float32_product(forward, true) || !products_.can_move_to(product, i))
       return;
     product_of_[static_cast<std::size_t>(i)] = product;
     absorbed_[static_cast<std::size_t>(product)] = true;
@@ -99,8 +85,7 @@ class ReluProductFuser {
   }
 
   const Graph& graph_;
-  Readers readers_;
-  Overwrites overwrites_;
+  RowProducts products_;
   std::vector<int> product_of_;  // of the gradient of a relu and a bias: the product that becomes part of it, or -1
   std::vector<bool> absorbed_, makes_mask_;
   std::vector<Value> masks_;

@@ -162,9 +162,11 @@ std::vector<Misuse> loss_and_update_misuses() {
 
 std::vector<Misuse> math_misuses() {
   std::vector<Misuse> all;
-  for (const auto* op : {"exp", "log", "sqrt", "rsqrt", "abs", "pow", "tanh", "sigmoid", "gelu", "silu", "softplus"})
+  for (const auto* op :
+       {"exp", "log", "sqrt", "rsqrt", "abs", "pow", "tanh", "sigmoid", "gelu", "gelu_tanh", "silu", "softplus"})
     all.push_back({op, {i32({4})}});
-  for (const auto* op : {"abs_grad", "clip_grad", "tanh_grad", "sigmoid_grad", "gelu_grad", "silu_grad"})
+  for (const auto* op :
+       {"abs_grad", "clip_grad", "tanh_grad", "sigmoid_grad", "gelu_grad", "gelu_tanh_grad", "silu_grad"})
     all.push_back({op, {f32({4}), f32({5})}});
   for (const auto* op : {"equal", "not_equal", "less", "less_equal"}) {
     all.push_back({op, {f32({4}), i32({4})}});

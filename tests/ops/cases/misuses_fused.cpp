@@ -4,6 +4,7 @@ namespace troupe::ops_test {
 
 std::vector<Misuse> fused_misuses() {
   const auto f32 = [](const Shape& shape) { return TensorInfo{shape, DType::float32}; };
+  const auto b16 = [](const Shape& shape) { return TensorInfo{shape, DType::bfloat16}; };
   const TensorInfo integers{{4}, DType::int32};
   const Attributes sgd{{"momentum", 0.5}, {"clipped", false}}, others{{"clipped", false}};
   const auto p = f32({3, 2}), q = f32({5}), rate = f32({});
@@ -24,6 +25,15 @@ std::vector<Misuse> fused_misuses() {
       {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), y, f32({4, 16})}, transposed},
       {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), y, {{4, 8}, DType::uint8}}, transposed},
       {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), y, mask}, transposed.with("relu", true)},
+      {"matmul_gelu_tanh", {f32({4, 3}), f32({2, 5})}, product.with("keeps_product", true)},
+      {"matmul_gelu_tanh", {f32({4, 3}), f32({3, 5})}, relu.with("keeps_product", true)},
+      {"matmul_gelu_tanh", {f32({2, 4, 3}), f32({2, 3, 5})}, product.with("keeps_product", false)},
+      {"matmul_gelu_tanh_grad", {f32({4, 3}), f32({5, 3})}, transposed.with("sums_rows", true)},
+      {"matmul_gelu_tanh_grad", {f32({4, 3}), f32({5, 3}), f32({4, 6})}, transposed.with("sums_rows", true)},
+      {"matmul_gelu_tanh_grad",
+       {f32({3, 4}), f32({3, 5}), y},
+       product.with("transpose_a", true).with("sums_rows", true)},
+      {"matmul_gelu_tanh_grad", {b16({4, 3}), b16({5, 3}), b16({4, 5})}, transposed.with("sums_rows", true)},
       {"sgd_updates", {p, p, q, q, p, p, rate}, sgd},
       {"sgd_updates", {p, p, q, p, q, rate}, sgd},
       {"sgd_updates", {p, p, q, q, p, q, f32({1})}, sgd},

@@ -69,8 +69,8 @@ const std::vector<OpCase>& op_cases() {
   static const auto all = [] {
     std::vector<OpCase> cases;
     for (const auto part : {elementwise_cases, math_cases, compare_cases, moving_cases, indexing_cases, norm_cases,
-                            sequence_cases, finite_cases, view_cases, reduce_cases, matmul_cases, conv_cases,
-                            pool_cases, softmax_cases, update_cases, merged_update_cases, fused_cases}) {
+                            sequence_cases, finite_cases, view_cases, reduce_cases, matmul_cases, gelu_cases,
+                            conv_cases, pool_cases, softmax_cases, update_cases, merged_update_cases, fused_cases}) {
       auto more = part();
       std::move(more.begin(), more.end(), std::back_inserter(cases));
     }

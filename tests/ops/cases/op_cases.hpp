@@ -86,6 +86,7 @@ std::vector<OpCase> finite_cases();
 std::vector<OpCase> view_cases();
 std::vector<OpCase> reduce_cases();
 std::vector<OpCase> matmul_cases();
+std::vector<OpCase> gelu_cases();
 std::vector<OpCase> conv_cases();
 std::vector<OpCase> pool_cases();
 std::vector<OpCase> softmax_cases();

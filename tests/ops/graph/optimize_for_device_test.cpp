@@ -72,6 +72,25 @@ void relu_products(GraphBuilder& b) {
   ReluProducts(b).outputs(b);
 }
 
+/// A layer with a gelu, in training from the gradient that the next layer's product makes.
+struct GeluProducts {
+  Value x, dy;
+
+  explicit GeluProducts(GraphBuilder& b)
+      : x(linear(b.input("data", {kBatch, 4}), b.input("w", {4, 8}), b.input("bias", {8}))),
+        dy(matmul(b.input("dz", {kBatch, 3}), b.parameter("w2", {8, 3}, Initializer::uniform(1.0)),
+                  {.transpose_b = true})) {}
+};
+
+void gelu_products(GraphBuilder& b) {
+  const GeluProducts products(b);
+  const auto dx = b.apply_one(kGeluTanhGrad, {products.dy, products.x});
+  b.output("y", gelu_tanh(products.x));
+  b.output("dx", mul(dx, b.input("row", {8})));
+  b.output("db", reduce_sum(dx, Axes{0}));
+  b.output("db again", reduce_sum(dx, Axes{0}));
+}
+
 /// What reads x + 1 twice; everything else has one reader.
 void tree(GraphBuilder& b) {
   const auto x = b.input("x", {kBatch, 6}), y = b.input("y", {kBatch, 6});
@@ -85,9 +104,9 @@ void all_ops(GraphBuilder& b) {
   const auto gradient = [&](const OpDef& op, Value dy) { return b.apply_one(op, {dy, y}); };
   const auto positive = abs(x) + 0.5;
   auto z = rsqrt(sqrt(log(exp(positive)))) / positive - relu(x) * scale(y, 0.3);
-  for (const auto* op : {&kReluGrad, &kAbsGrad, &kTanhGrad, &kSigmoidGrad, &kGeluGrad, &kSiluGrad})
+  for (const auto* op : {&kReluGrad, &kAbsGrad, &kTanhGrad, &kSigmoidGrad, &kGeluGrad, &kGeluTanhGrad, &kSiluGrad})
     z = z + gradient(*op, z);
-  z = softplus(silu(gelu(sigmoid(tanh(z)))));
+  z = softplus(silu(gelu_tanh(gelu(sigmoid(tanh(z))))));
   b.output("z", b.apply_one(kClipGrad, {pow(pow(clip(z, 0.1, 0.9), 2.0), 1.3), y}, {{"least", -0.5}, {"most", 0.5}}));
 }
 
@@ -137,6 +156,47 @@ TEST_CASE("products of other forms stay apart from a relu's gradient", "[passes]
   };
   check_pass([](const Graph& graph) { return fuse_relu_products(eliminate_dead_code(graph)); }, relu_apart,
              {"matmul", "relu", "relu_grad_bias"});
+}
+
+TEST_CASE("products before and behind a gelu become one with it", "[passes][test device]") {
+  const Ops expected{"matmul_gelu_tanh", "matmul_gelu_tanh_grad", "mul"};
+  check_pass(fuse_gelu_products, gelu_products, expected);
+  check_pass(fuse_gelu_products, gelu_products, expected, testing::test_device());
+  const auto forward = [](GraphBuilder& b) {
+    b.output("y", gelu_tanh(linear(b.input("x", {kBatch, 4}), b.input("w", {4, 8}), b.input("bias", {8}))));
+  };
+  check_pass(fuse_gelu_products, forward, {"matmul_gelu_tanh"});
+  CHECK(fuse_gelu_products(graph_of(forward)).nodes().back().outputs.size() == 1);
+  const auto no_sum = [](GraphBuilder& b) {
+    const GeluProducts products(b);
+    b.output("x", products.x);
+    b.output("y", gelu_tanh(products.x));
+    b.output("dx", b.apply_one(kGeluTanhGrad, {products.dy, products.x}));
+  };
+  check_pass(fuse_gelu_products, no_sum, {"matmul_gelu_tanh", "matmul_gelu_tanh_grad"});
+}
+
+TEST_CASE("products stay apart from a gelu where that would change what is read", "[passes]") {
+  const auto read_twice = [](GraphBuilder& b) {
+    const GeluProducts products(b);
+    b.output("dx", b.apply_one(kGeluTanhGrad, {products.dy, b.input("x", {kBatch, 8})}));
+    b.output("dy", products.dy);
+  };
+  const auto pass = [](const Graph& graph) { return fuse_gelu_products(eliminate_dead_code(graph)); };
+  check_pass(pass, read_twice, {"matmul", "gelu_tanh_grad"});
+  const auto update_between = [](GraphBuilder& b) {
+    const GeluProducts products(b);
+    const std::vector parameters{b.value(b.graph().sources(kParameter).at(0))};
+    Optimizer(Sgd{.lr = 0.1}).apply(parameters, std::vector{b.input("dw2", {8, 3})}, b.batch_info());
+    b.output("dx", b.apply_one(kGeluTanhGrad, {products.dy, b.input("x", {kBatch, 8})}));
+  };
+  check_pass(pass, update_between, {"matmul", "learning_rate", "sgd_update", "gelu_tanh_grad"});
+  const auto after_relu = [](GraphBuilder& b) {
+    const auto x = b.input("x", {kBatch, 8});
+    b.output("y", gelu_tanh(relu(matmul(x, b.input("w", {8, 8})))));
+    b.output("two", gelu_tanh(matmul(x, b.input("w3", {8, 3})) * 2.0));
+  };
+  check_pass(fuse_gelu_products, after_relu, {"matmul", "relu", "gelu_tanh", "matmul", "scale", "gelu_tanh"});
 }
 
 TEST_CASE("element-wise ops become one where nothing else reads what lies between", "[passes]") {
@@ -221,6 +281,25 @@ TEST_CASE("a step of training goes through all passes", "[passes]") {
   check_pass([](const Graph& graph) { return optimize_for_device(eliminate_dead_code(graph)); }, step,
              {"matmul", "relu", "matmul", "fused_elementwise", "reduce_sum", "reshape", "broadcast_to",
               "fused_elementwise", "matmul", "matmul", "relu_grad_bias", "matmul", "learning_rate", "sgd_updates"});
+}
+
+TEST_CASE("in a step of training a gelu is part of the products around it", "[passes]") {
+  const auto step = [](GraphBuilder& b) {
+    const auto x = b.input("x", {kBatch, 2, 4});
+    const std::vector parameters{b.parameter("w1", {4, 8}, Initializer::uniform(1.0)),
+                                 b.parameter("b1", {8}, Initializer::uniform(1.0)),
+                                 b.parameter("w2", {8, 2}, Initializer::uniform(1.0))};
+    const auto y = matmul(gelu_tanh(linear(x, parameters[0], parameters[1])), parameters[2]);
+    const auto loss = reduce_sum(tanh(y), Axes{0, 1, 2});
+    b.output("loss", loss);
+    Optimizer(Sgd{.lr = 0.1}).apply(parameters, gradients(loss, parameters), b.batch_info());
+  };
+  check_pass([](const Graph& graph) { return optimize_for_device(eliminate_dead_code(graph)); }, step,
+             {"matmul_gelu_tanh", "matmul", "tanh", "reduce_sum", "reshape", "broadcast_to", "tanh_grad", "outer_sum",
+              "matmul_gelu_tanh_grad", "outer_sum", "learning_rate", "sgd_updates"});
+  const auto in_16_bits = ops_of(optimize_for_device(eliminate_dead_code(graph_of(step)), DType::bfloat16));
+  CHECK(std::ranges::count(in_16_bits, "matmul_gelu_tanh") == 1);
+  CHECK(std::ranges::count(in_16_bits, "matmul_gelu_tanh_grad") == 1);
 }
 
 }  // namespace troupe::ops_test

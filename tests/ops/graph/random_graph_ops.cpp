@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "troupe/ops/activation.hpp"
@@ -34,6 +35,10 @@ const Function kFunctions[] = {
     {tanh, std::tanh},
     {sigmoid, sigmoid_of},
     {gelu, [](double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }},
+    {gelu_tanh,
+     [](double x) {
+       return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+     }},
     {silu, [](double x) { return x * sigmoid_of(x); }},
     {softplus, [](double x) { return std::log1p(std::exp(x)); }},
     {exp, std::exp},

@@ -1,0 +1,34 @@
+#include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/tests/gpu.hpp"
+#include "troupe/tests/ops/cases/check_case.hpp"
+
+namespace troupe::ops_test {
+
+namespace {
+
+class Tf32 {
+ public:
+  Tf32() { set_matmul_precision(MatmulPrecision::tf32); }
+  ~Tf32() { set_matmul_precision(MatmulPrecision::float32); }
+  Tf32(const Tf32&) = delete;
+  Tf32& operator=(const Tf32&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("products in TF32, with what is part of them, are near their references", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  const Tf32 chosen;
+  for (const auto part : {matmul_cases, gelu_cases})
+    for (auto op_case : part()) {
+      // A factor keeps 10 bits of its fraction.
+      op_case.tolerance = 4e-3;
+      for (const auto rows : op_case.rows()) {
+        INFO(op_case.name << ", " << rows << " rows");
+        CHECK_NOTHROW(check_forward(op_case, rows, *device));
+      }
+    }
+}
+
+}  // namespace troupe::ops_test
