@@ -1,11 +1,10 @@
 #include "troupe/ops/matmul.hpp"
 
-#include <numeric>
-
 #include "troupe/ops/compare.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/reduce.hpp"
+#include "troupe/ops/row_product.hpp"
 
 namespace troupe {
 
@@ -67,12 +66,6 @@ Value grad_weights(Value x, Value dy, bool transposed) {
   return transposed ? outer_sum(dy, x) : outer_sum(x, dy);
 }
 
-std::vector<std::int64_t> all_but_last_axis(const Shape& shape) {
-  std::vector<std::int64_t> axes(shape.rank() - 1);
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
-}
-
 std::vector<Value> grad_matmul(const OpGradient& g) {
   const bool ta = g.attributes.flag("transpose_a");
   const bool tb = g.attributes.flag("transpose_b");
@@ -89,7 +82,7 @@ std::vector<Value> grad_matmul(const OpGradient& g) {
     gradients.push_back(grad_weights(a, dy, tb));
   else
     gradients.push_back(tb ? product(dy, a, true, ta) : product(a, dy, !ta, false));
-  if (g.inputs.size() == 3) gradients.push_back(reduce_sum(dy, all_but_last_axis(dy.shape())));
+  if (g.inputs.size() == 3) gradients.push_back(reduce_sum(dy, axes_of_rows(dy.shape())));
   return gradients;
 }
 

@@ -1,7 +1,6 @@
 // Products with a gelu, by the approximation with tanh, for devices on which a product can compute it, or its gradient,
 // while it writes its result. Passes make these ops, not users.
 
-#include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/row_product.hpp"
 

@@ -1,7 +1,6 @@
 // Products with a relu in training, for devices on which a product can make the mask of the relu, and apply it to a
 // gradient, while it writes its result. Passes make these ops, not users.
 
-#include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/relu_mask.hpp"
 #include "troupe/ops/row_product.hpp"

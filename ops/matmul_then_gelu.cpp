@@ -1,20 +1,13 @@
 #include "troupe/ops/matmul_then_gelu.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <vector>
 
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/row_product.hpp"
 
 namespace troupe {
 
 namespace {
-
-std::vector<std::int64_t> all_axes_but_last(const TensorInfo& info) {
-  std::vector<std::int64_t> axes(info.shape.rank() - 1);
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
-}
 
 class MatmulThenGelu final : public Kernel {
  public:
@@ -41,7 +34,7 @@ class MatmulThenGeluGrad final : public Kernel {
     product_ = kernels.matmul({&kMatmul, call.attributes, {call.inputs[0], call.inputs[1]}, {dx}});
     gradient_ = kernels.gelu_tanh_grad({&kGeluTanhGrad, {}, {dx, call.inputs[2]}, {dx}});
     if (call.outputs.size() == 2)
-      sum_ = kernels.reduce_sum({&kReduceSum, {{"axes", all_axes_but_last(dx)}}, {dx}, {call.outputs[1]}});
+      sum_ = kernels.reduce_sum({&kReduceSum, {{"axes", axes_of_rows(dx.shape)}}, {dx}, {call.outputs[1]}});
   }
 
   std::size_t scratch_bytes() const override {

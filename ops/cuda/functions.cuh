@@ -38,8 +38,10 @@ struct GeluTanhPart {
 };
 __device__ inline GeluTanhPart gelu_tanh_part_of(float x) {
   constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
-  const float square = x * x;
-  const float part = sigmoid_of(kTwiceSqrt2OverPi * x * (1.0F + kCubic * square));
+  // Beyond that the part is 0 or 1, but squares might overflow.
+  const float near = x < -20.0F ? -20.0F : (x > 20.0F ? 20.0F : x);
+  const float square = near * near;
+  const float part = sigmoid_of(kTwiceSqrt2OverPi * near * (1.0F + kCubic * square));
   return {part, part * (1.0F - part) * kTwiceSqrt2OverPi * (1.0F + 3.0F * kCubic * square)};
 }
 

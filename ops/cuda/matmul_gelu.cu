@@ -1,9 +1,14 @@
 #include <memory>
+#include <string>
+#include <vector>
 
-#include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/column_sums.cuh"
+#include "troupe/ops/cuda/functors.cuh"
 #include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/map.cuh"
 #include "troupe/ops/cuda/matmul.hpp"
 #include "troupe/ops/cuda/narrow_product.hpp"
+#include "troupe/ops/cuda/product_timing.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/matmul_then_gelu.hpp"
 
@@ -15,13 +20,76 @@ GeluKernels kernels() {
   return {make_matmul, make_gelu_tanh, make_gelu_tanh_grad, make_reduce_sum};
 }
 
+/// The gelu of a product by kernels of its own, to be timed: `from` is the product.
+template <class T>
+void launch_gelu(const Launch& where, const ProductShape& shape, const std::byte* from, std::byte* y) {
+  for_each(where, shape.m * shape.n,
+           MapOne<GeluTanh, T>{{}, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(y)});
+}
+
+/// As above the gradient, in place, and the sums of its columns if `sums` is not null.
+template <class T>
+void launch_gelu_grad(const Launch& where, const ProductShape& shape, std::byte* dx, const std::byte* x,
+                      std::byte* sums) {
+  auto* const gradient = reinterpret_cast<T*>(dx);
+  for_each(where, shape.m * shape.n, MapTwo<GeluTanhGrad, T>{{}, gradient, reinterpret_cast<const T*>(x), gradient});
+  if (sums != nullptr)
+    ColumnSums<>(shape.m, shape.n)
+        .run(where, where.scratch, ElementTerms<T>{gradient, shape.n},
+             StoreColumn<>{reinterpret_cast<float*>(sums), shape.n});
+}
+
+bool is_gradient(Epilogue epilogue) {
+  return epilogue == Epilogue::gelu_grad || epilogue == Epilogue::gelu_grad_bias;
+}
+
+Epilogue without_gelu(Epilogue epilogue) {
+  return epilogue == Epilogue::gelu_bias || epilogue == Epilogue::gelu_bias_kept ? Epilogue::bias : Epilogue::none;
+}
+
+void launch_separately(const ProductShape& shape, const Product& plain, const ProductMemory& memory) {
+  const bool keeps = shape.aux_bytes() > 0 && !is_gradient(shape.epilogue);
+  auto* const product = keeps ? memory.aux : memory.y;
+  plain.run(memory.stream, memory.a, memory.b, memory.bias, product, memory.workspace);
+  const Launch where{memory.stream, memory.workspace, {nullptr, "matmul_gelu_tanh"}};
+  auto* const sums = shape.epilogue == Epilogue::gelu_grad_bias ? memory.bias : nullptr;
+  with_float_type(shape.result, [&](auto element) {
+    using T = decltype(element);
+    if (is_gradient(shape.epilogue))
+      launch_gelu_grad<T>(where, shape, memory.y, memory.aux, sums);
+    else
+      launch_gelu<T>(where, shape, product, memory.y);
+  });
+}
+
+/// Whether the product with a gelu in its epilogue is faster than kernels one after the other, by measuring both.
+bool is_faster(const ProductShape& shape, const Product& fused) {
+  static const std::vector<std::string> kWays{"epilogue", "kernels"};
+  auto without = shape;
+  without.epilogue = without_gelu(shape.epilogue);
+  const Product plain(without);
+  ProductTiming timing(shape);
+  const auto measure = [&](std::size_t way) {
+    return timing.measure([&](const ProductMemory& memory) {
+      if (way == 0)
+        fused.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
+      else
+        launch_separately(shape, plain, memory);
+    });
+  };
+  return gpu_choices().choose(device_name() + ":way:" + shape.key(), kWays, measure) == 0;
+}
+
 /// The product with a gelu in its epilogue, or null. How exactly cuBLASLt computes that is not documented, so it may
 /// where the product is rounded anyway.
 std::shared_ptr<const Product> fused_product(ProductShape shape, Epilogue epilogue) {
   if (!shape.tf32 && !is_16_bit(shape.dtype)) return nullptr;
   if (NarrowProduct::suits(shape) && NarrowProduct::is_surely_faster(shape)) return nullptr;
   shape.epilogue = epilogue;
-  return Product::if_supported(shape);
+  // cuBLASLt wants rows of whole groups of 8 elements.
+  if (shape.aux_bytes() > 0 && shape.n % 8 != 0) return nullptr;
+  std::shared_ptr<const Product> fused = Product::if_supported(shape);
+  return fused != nullptr && is_faster(shape, *fused) ? fused : nullptr;
 }
 
 Epilogue forward_epilogue(bool has_bias, bool keeps_product) {

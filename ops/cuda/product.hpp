@@ -66,9 +66,9 @@ class Product {
   bool has_bias() const;
   /// Scratch memory that run() needs.
   std::size_t workspace_bytes() const;
-  /// Launches the product. `bias` has n elements; `aux` is a mask of m rows of relu_mask_bytes(n), or what a gelu got,
-  /// like y; where the epilogue has them, which may write them. y must not be a, b or the workspace; `aux` begins at a
-  /// multiple of kAlignment bytes.
+  /// Launches the product. If the epilogue has a bias, that has n elements; `aux` is the epilogue's mask, of m rows of
+  /// relu_mask_bytes(n), or what its gelu got, like y. The epilogue reads or writes them. y must not be a, b or the
+  /// workspace; `aux` begins at a multiple of kAlignment bytes.
   void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
            const void* aux = nullptr) const;
 

@@ -17,10 +17,11 @@ class GeluProductFuser {
         gelu_of_(graph.nodes().size(), kNoNode),
         product_of_(graph.nodes().size(), kNoNode),
         absorbed_(graph.nodes().size(), false) {
-    for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const auto count = static_cast<int>(graph.nodes().size());
+    for (int i = 0; i < count; ++i)
       if (node(i).is(kGeluTanh)) find_forward(i);
+    for (int i = 0; i < count; ++i)
       if (node(i).is(kGeluTanhGrad)) find_backward(i);
-    }
   }
 
   Graph run() {
@@ -42,10 +43,11 @@ class GeluProductFuser {
   static constexpr int kNoNode = -1;
 
   const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+  int producer_of(ValueId value) const { return graph_.values()[value].node; }
   void absorb(int i) { absorbed_[static_cast<std::size_t>(i)] = true; }
 
   void find_forward(int gelu) {
-    const auto product = graph_.values()[node(gelu).inputs[0]].node;
+    const auto product = producer_of(node(gelu).inputs[0]);
     auto& known = gelu_of_[static_cast<std::size_t>(product)];
     if (!products_.is_product(product, false) || known != kNoNode) return;
     known = gelu;
@@ -53,7 +55,8 @@ class GeluProductFuser {
   }
 
   void find_backward(int gradient) {
-    const auto product = graph_.values()[node(gradient).inputs[0]].node;
+    const auto product = producer_of(node(gradient).inputs[0]), forward = producer_of(node(gradient).inputs[1]);
+    if (gelu_of_[static_cast<std::size_t>(forward)] == kNoNode) return;
     if (!products_.is_product(product, false) || !products_.can_move_to(product, gradient)) return;
     product_of_[static_cast<std::size_t>(gradient)] = product;
     absorb(product);

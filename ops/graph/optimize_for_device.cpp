@@ -1,11 +1,14 @@
+#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/passes.hpp"
 
 namespace troupe {
 
 // Sums of gradients are found before their gradients become part of others.
 Graph optimize_for_device(const Graph& graph, DType compute) {
-  if (is_16_bit(compute)) return optimize_for_device(compute_in(graph, compute));
-  const auto fused = fuse_gelu_products(fuse_relu_products(fuse_backward_epilogues(graph)));
+  const bool narrow = is_16_bit(compute);
+  auto fused = fuse_relu_products(fuse_backward_epilogues(narrow ? compute_in(graph, compute) : graph));
+  // Elsewhere no product computes a gelu, which is better off with the element-wise ops around it.
+  if (narrow || may_use_tf32()) fused = fuse_gelu_products(fused);
   return merge_updates(fuse_elementwise(fused));
 }
 

@@ -34,8 +34,8 @@ Graph fuse_backward_epilogues(const Graph& graph);
 /// product, which then also makes the mask of the relu.
 Graph fuse_relu_products(const Graph& graph);
 
-/// A gelu_tanh becomes part of the product before it, and its gradient, with the sums of its rows, of the product whose
-/// result alone it reads.
+/// A gelu_tanh becomes part of the product before it; then its gradient, with the sums of the rows, becomes part of the
+/// product whose result alone it reads.
 Graph fuse_gelu_products(const Graph& graph);
 
 /// Element-wise ops on values of one shape become one op, where nothing else reads the values between them.
@@ -47,10 +47,11 @@ Graph fuse_elementwise(const Graph& graph);
 /// summed over the batch, such as their gradients, and the outputs of the graph.
 Graph compute_in(const Graph& graph, DType dtype);
 
-/// merge_updates, fuse_backward_epilogues, fuse_relu_products, fuse_gelu_products and fuse_elementwise, for a whole
-/// graph on a device for which every kernel has a price of its own. The results keep their bits, but where a GPU's
-/// library sums the gradients of biases in an order of its own; with a 16-bit `compute` dtype compute_in comes before,
-/// and values that fused ops keep for themselves are not rounded.
+/// merge_updates, fuse_backward_epilogues, fuse_relu_products and fuse_elementwise, for a whole graph on a device for
+/// which every kernel has a price of its own; where products are rounded to TF32 or 16 bits, fuse_gelu_products, too.
+/// The results keep their bits, but where a GPU's library sums the gradients of biases in an order of its own, or
+/// computes a gelu_tanh. With a 16-bit `compute` dtype compute_in comes before, and values that fused ops keep for
+/// themselves are not rounded.
 Graph optimize_for_device(const Graph& graph, DType compute = DType::float32);
 
 /// The same nodes and no outputs.

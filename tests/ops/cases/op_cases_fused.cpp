@@ -42,10 +42,6 @@ double density(double x) {
   return std::exp(-0.5 * x * x) / std::sqrt(2.0 * std::acos(-1.0));
 }
 
-double gelu_argument(double x) {
-  return std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
-}
-
 const std::vector<StepCase> kSteps{
     {FormulaOp::add, [](double a, double b) { return a + b; }},
     {FormulaOp::sub, [](double a, double b) { return a - b; }},
@@ -70,12 +66,8 @@ const std::vector<StepCase> kSteps{
     {FormulaOp::sigmoid_grad, [](double a, double b) { return a * b * (1.0 - b); }},
     {FormulaOp::gelu, [](double a, double) { return a * probability(a); }},
     {FormulaOp::gelu_grad, [](double a, double b) { return a * (probability(b) + b * density(b)); }},
-    {FormulaOp::gelu_tanh, [](double a, double) { return a * sigmoid(2.0 * gelu_argument(a)); }},
-    {FormulaOp::gelu_tanh_grad,
-     [](double a, double b) {
-       const double part = sigmoid(2.0 * gelu_argument(b));
-       return a * (part + 2.0 * b * part * (1.0 - part) * (gelu_argument(b + 1e-6) - gelu_argument(b - 1e-6)) / 2e-6);
-     }},
+    {FormulaOp::gelu_tanh, [](double a, double) { return reference::gelu_tanh(a); }},
+    {FormulaOp::gelu_tanh_grad, [](double a, double b) { return a * reference::gelu_tanh_slope(b); }},
     {FormulaOp::silu, [](double a, double) { return a * sigmoid(a); }},
     {FormulaOp::silu_grad, [](double a, double b) { return a * sigmoid(b) * (1.0 + b * (1.0 - sigmoid(b))); }},
     {FormulaOp::softplus, [](double a, double) { return std::log1p(std::exp(a)); }},

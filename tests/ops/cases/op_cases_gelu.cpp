@@ -1,6 +1,3 @@
-#include <cmath>
-#include <numbers>
-
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 // Products with a gelu in one op, by the approximation with tanh.
@@ -8,18 +5,6 @@
 namespace troupe::ops_test {
 
 namespace {
-
-const double kFactor = std::sqrt(2.0 / std::numbers::pi);
-constexpr double kCubic = 0.044715;
-
-double gelu(double x) {
-  return 0.5 * x * (1.0 + std::tanh(kFactor * (x + kCubic * x * x * x)));
-}
-
-double gelu_slope(double x) {
-  const double t = std::tanh(kFactor * (x + kCubic * x * x * x));
-  return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * kFactor * (1.0 + 3.0 * kCubic * x * x);
-}
 
 /// All rows of a times one matrix.
 Array rows_times(const Array& a, const Array& matrix, bool transposed) {
@@ -47,8 +32,8 @@ Arrays layer_and_gradients(const Arrays& in) {
   for (std::size_t i = 0; i < x.data.size(); ++i) {
     const auto column = i % sums.data.size();
     if (in.size() == 5) x.data[i] += in[2].data[column];
-    y.data[i] = gelu(x.data[i]);
-    dx.data[i] *= gelu_slope(x.data[i]);
+    y.data[i] = reference::gelu_tanh(x.data[i]);
+    dx.data[i] *= reference::gelu_tanh_slope(x.data[i]);
     sums.data[column] += dx.data[i];
   }
   return {y, x, dx, sums};
@@ -98,7 +83,7 @@ OpCase gelu_case(const Shape& x, std::int64_t units, std::int64_t next, const Ge
 
 std::vector<OpCase> gelu_cases() {
   std::vector<OpCase> cases;
-  for (const auto& [units, next] : {std::pair{9, 5}, {72, 40}, {128, 64}, {64, 1}})
+  for (const auto& [units, next] : {std::pair{9, 5}, {72, 40}, {75, 40}, {128, 64}, {64, 1}})
     for (const bool bias : {true, false}) {
       cases.push_back(gelu_case({kBatch, 40}, units, next, {.bias = bias}));
       cases.push_back(gelu_case({kBatch, 40}, units, next, {.bias = bias, .sums_rows = false}));

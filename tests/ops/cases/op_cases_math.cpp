@@ -1,5 +1,4 @@
 #include <cmath>
-#include <numbers>
 
 #include "troupe/ops/activation.hpp"
 #include "troupe/ops/math.hpp"
@@ -21,10 +20,6 @@ double sigmoid_of(double x) {
   return 1.0 / (1.0 + std::exp(-x));
 }
 
-double gelu_tanh_of(double x) {
-  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-}
-
 const Unary kUnaries[] = {
     {"exp", exp, std::exp},
     {"log", log, std::log, Draw::near_one},
@@ -40,7 +35,7 @@ const Unary kUnaries[] = {
     {"tanh", tanh, std::tanh},
     {"sigmoid", sigmoid, sigmoid_of},
     {"gelu", gelu, [](double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }},
-    {"gelu_tanh", gelu_tanh, gelu_tanh_of},
+    {"gelu_tanh", gelu_tanh, reference::gelu_tanh},
     {"silu", silu, [](double x) { return x * sigmoid_of(x); }},
     {"softplus", softplus, [](double x) { return std::log1p(std::exp(x)); }},
 };

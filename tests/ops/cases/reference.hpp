@@ -22,6 +22,9 @@ Reference div();
 Reference square();
 Reference scale(double factor);
 Reference relu();
+/// The approximation of a gelu with tanh, and its slope.
+double gelu_tanh(double x);
+double gelu_tanh_slope(double x);
 /// The inputs as they are, one output each.
 Reference identity();
 /// The scalar 1.

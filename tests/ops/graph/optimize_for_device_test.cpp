@@ -5,40 +5,18 @@
 #include "troupe/ops/fused_elementwise.hpp"
 #include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/passes.hpp"
-#include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/math.hpp"
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/ops/reduce.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
-#include "troupe/tests/ops/cases/case_runner.hpp"
-#include "troupe/tests/ops/graph/run_graph.hpp"
+#include "troupe/tests/ops/graph/check_pass.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 
 namespace troupe::ops_test {
 
 namespace {
-
-using Build = void (*)(GraphBuilder&);
-using Ops = std::vector<std::string_view>;
-using Axes = std::vector<std::int64_t>;
-
-Graph graph_of(Build build) {
-  GraphBuilder builder;
-  build(builder);
-  return std::move(builder).build();
-}
-
-/// Checks that a pass leaves these ops, and the bits of all results, for several numbers of rows.
-void check_pass(Graph (*pass)(const Graph&), Build build, const Ops& expected, Device device = {}) {
-  const auto before = graph_of(build);
-  const auto after = pass(before);
-  INFO(to_text(after));
-  CHECK(ops_of(after) == expected);
-  for (const std::int64_t rows : {0, 1, 9})
-    CHECK(std::ranges::equal(run_graph(after, rows, device), run_graph(before, rows, device), same_bits));
-}
 
 /// dx and the gradient of the bias of a layer with a relu, whose result is an input.
 void relu_layer(GraphBuilder& b) {
@@ -70,25 +48,6 @@ struct ReluProducts {
 
 void relu_products(GraphBuilder& b) {
   ReluProducts(b).outputs(b);
-}
-
-/// A layer with a gelu, in training from the gradient that the next layer's product makes.
-struct GeluProducts {
-  Value x, dy;
-
-  explicit GeluProducts(GraphBuilder& b)
-      : x(linear(b.input("data", {kBatch, 4}), b.input("w", {4, 8}), b.input("bias", {8}))),
-        dy(matmul(b.input("dz", {kBatch, 3}), b.parameter("w2", {8, 3}, Initializer::uniform(1.0)),
-                  {.transpose_b = true})) {}
-};
-
-void gelu_products(GraphBuilder& b) {
-  const GeluProducts products(b);
-  const auto dx = b.apply_one(kGeluTanhGrad, {products.dy, products.x});
-  b.output("y", gelu_tanh(products.x));
-  b.output("dx", mul(dx, b.input("row", {8})));
-  b.output("db", reduce_sum(dx, Axes{0}));
-  b.output("db again", reduce_sum(dx, Axes{0}));
 }
 
 /// What reads x + 1 twice; everything else has one reader.
@@ -156,47 +115,6 @@ TEST_CASE("products of other forms stay apart from a relu's gradient", "[passes]
   };
   check_pass([](const Graph& graph) { return fuse_relu_products(eliminate_dead_code(graph)); }, relu_apart,
              {"matmul", "relu", "relu_grad_bias"});
-}
-
-TEST_CASE("products before and behind a gelu become one with it", "[passes][test device]") {
-  const Ops expected{"matmul_gelu_tanh", "matmul_gelu_tanh_grad", "mul"};
-  check_pass(fuse_gelu_products, gelu_products, expected);
-  check_pass(fuse_gelu_products, gelu_products, expected, testing::test_device());
-  const auto forward = [](GraphBuilder& b) {
-    b.output("y", gelu_tanh(linear(b.input("x", {kBatch, 4}), b.input("w", {4, 8}), b.input("bias", {8}))));
-  };
-  check_pass(fuse_gelu_products, forward, {"matmul_gelu_tanh"});
-  CHECK(fuse_gelu_products(graph_of(forward)).nodes().back().outputs.size() == 1);
-  const auto no_sum = [](GraphBuilder& b) {
-    const GeluProducts products(b);
-    b.output("x", products.x);
-    b.output("y", gelu_tanh(products.x));
-    b.output("dx", b.apply_one(kGeluTanhGrad, {products.dy, products.x}));
-  };
-  check_pass(fuse_gelu_products, no_sum, {"matmul_gelu_tanh", "matmul_gelu_tanh_grad"});
-}
-
-TEST_CASE("products stay apart from a gelu where that would change what is read", "[passes]") {
-  const auto read_twice = [](GraphBuilder& b) {
-    const GeluProducts products(b);
-    b.output("dx", b.apply_one(kGeluTanhGrad, {products.dy, b.input("x", {kBatch, 8})}));
-    b.output("dy", products.dy);
-  };
-  const auto pass = [](const Graph& graph) { return fuse_gelu_products(eliminate_dead_code(graph)); };
-  check_pass(pass, read_twice, {"matmul", "gelu_tanh_grad"});
-  const auto update_between = [](GraphBuilder& b) {
-    const GeluProducts products(b);
-    const std::vector parameters{b.value(b.graph().sources(kParameter).at(0))};
-    Optimizer(Sgd{.lr = 0.1}).apply(parameters, std::vector{b.input("dw2", {8, 3})}, b.batch_info());
-    b.output("dx", b.apply_one(kGeluTanhGrad, {products.dy, b.input("x", {kBatch, 8})}));
-  };
-  check_pass(pass, update_between, {"matmul", "learning_rate", "sgd_update", "gelu_tanh_grad"});
-  const auto after_relu = [](GraphBuilder& b) {
-    const auto x = b.input("x", {kBatch, 8});
-    b.output("y", gelu_tanh(relu(matmul(x, b.input("w", {8, 8})))));
-    b.output("two", gelu_tanh(matmul(x, b.input("w3", {8, 3})) * 2.0));
-  };
-  check_pass(fuse_gelu_products, after_relu, {"matmul", "relu", "gelu_tanh", "matmul", "scale", "gelu_tanh"});
 }
 
 TEST_CASE("element-wise ops become one where nothing else reads what lies between", "[passes]") {
@@ -281,25 +199,6 @@ TEST_CASE("a step of training goes through all passes", "[passes]") {
   check_pass([](const Graph& graph) { return optimize_for_device(eliminate_dead_code(graph)); }, step,
              {"matmul", "relu", "matmul", "fused_elementwise", "reduce_sum", "reshape", "broadcast_to",
               "fused_elementwise", "matmul", "matmul", "relu_grad_bias", "matmul", "learning_rate", "sgd_updates"});
-}
-
-TEST_CASE("in a step of training a gelu is part of the products around it", "[passes]") {
-  const auto step = [](GraphBuilder& b) {
-    const auto x = b.input("x", {kBatch, 2, 4});
-    const std::vector parameters{b.parameter("w1", {4, 8}, Initializer::uniform(1.0)),
-                                 b.parameter("b1", {8}, Initializer::uniform(1.0)),
-                                 b.parameter("w2", {8, 2}, Initializer::uniform(1.0))};
-    const auto y = matmul(gelu_tanh(linear(x, parameters[0], parameters[1])), parameters[2]);
-    const auto loss = reduce_sum(tanh(y), Axes{0, 1, 2});
-    b.output("loss", loss);
-    Optimizer(Sgd{.lr = 0.1}).apply(parameters, gradients(loss, parameters), b.batch_info());
-  };
-  check_pass([](const Graph& graph) { return optimize_for_device(eliminate_dead_code(graph)); }, step,
-             {"matmul_gelu_tanh", "matmul", "tanh", "reduce_sum", "reshape", "broadcast_to", "tanh_grad", "outer_sum",
-              "matmul_gelu_tanh_grad", "outer_sum", "learning_rate", "sgd_updates"});
-  const auto in_16_bits = ops_of(optimize_for_device(eliminate_dead_code(graph_of(step)), DType::bfloat16));
-  CHECK(std::ranges::count(in_16_bits, "matmul_gelu_tanh") == 1);
-  CHECK(std::ranges::count(in_16_bits, "matmul_gelu_tanh_grad") == 1);
 }
 
 }  // namespace troupe::ops_test

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "troupe/ops/activation.hpp"
@@ -16,6 +15,7 @@
 #include "troupe/ops/slice.hpp"
 #include "troupe/ops/top_k.hpp"
 #include "troupe/ops/transpose.hpp"
+#include "troupe/tests/ops/cases/reference.hpp"
 #include "troupe/tests/ops/graph/random_graph.hpp"
 
 namespace troupe::ops_test {
@@ -35,10 +35,7 @@ const Function kFunctions[] = {
     {tanh, std::tanh},
     {sigmoid, sigmoid_of},
     {gelu, [](double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }},
-    {gelu_tanh,
-     [](double x) {
-       return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-     }},
+    {gelu_tanh, reference::gelu_tanh},
     {silu, [](double x) { return x * sigmoid_of(x); }},
     {softplus, [](double x) { return std::log1p(std::exp(x)); }},
     {exp, std::exp},
