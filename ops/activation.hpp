@@ -12,8 +12,8 @@ Value sigmoid(Value x);
 /// x times the normal distribution's probability of a smaller number, by the error function: Hendrycks and Gimpel,
 /// "Gaussian error linear units" (2016).
 Value gelu(Value x);
-/// gelu by the approximation with tanh in the same paper, as in GPT-2: up to 5e-4 away from it. On GPUs it becomes part
-/// of the product before it.
+/// gelu by the approximation with tanh in the same paper, as in GPT-2: up to 5e-4 away from it. On GPUs it may become
+/// part of the product before it: see docs/gpus.md.
 Value gelu_tanh(Value x);
 /// x sigmoid(x), also called swish.
 Value silu(Value x);

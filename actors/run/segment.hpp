@@ -191,8 +191,8 @@ class Segment {
   std::vector<std::vector<std::int64_t>> sent_rows_;  // by output and slot, of what was sent last
   std::vector<std::vector<Tensor>> host_slots_;       // the same for consumers on the host
   std::vector<bool> awaited_;                         // by output: a consumer is on another stream of a device
-  std::vector<bool> returned_late_;                   // by port: the producer is not on the same stream
-  bool records_firing_ = false;                       // one of them is not
+  std::vector<bool> returned_late_;                   // by port: with an event, to a producer on another stream
+  bool records_firing_ = false;                       // a slot of one port is returned late
   std::map<ParameterRef, Tensor> parameter_copies_;   // of those that lie elsewhere, as they were when the run began
   std::optional<Uploads> uploads_;                    // of what comes from elsewhere
   std::optional<CapturedStretches> stretches_;

@@ -81,10 +81,9 @@ bool narrow_is_faster(const ProductShape& shape, const Product& product, const N
 }
 
 std::unique_ptr<Kernel> product_kernel(const OpCall& call, const ProductShape& shape) {
-  const bool suits = NarrowProduct::suits(shape);
-  if (suits && NarrowProduct::is_surely_faster(shape)) return narrow_kernel(call, NarrowProduct(shape));
+  if (NarrowProduct::is_surely_faster(shape)) return narrow_kernel(call, NarrowProduct(shape));
   const auto product = std::make_shared<const Product>(shape);
-  if (suits && narrow_is_faster(shape, *product, NarrowProduct(shape)))
+  if (NarrowProduct::suits(shape) && narrow_is_faster(shape, *product, NarrowProduct(shape)))
     return narrow_kernel(call, NarrowProduct(shape));
   return cuda_kernel(
       call,

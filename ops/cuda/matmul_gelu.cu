@@ -84,7 +84,7 @@ bool is_faster(const ProductShape& shape, const Product& fused) {
 /// where the product is rounded anyway.
 std::shared_ptr<const Product> fused_product(ProductShape shape, Epilogue epilogue) {
   if (!shape.tf32 && !is_16_bit(shape.dtype)) return nullptr;
-  if (NarrowProduct::suits(shape) && NarrowProduct::is_surely_faster(shape)) return nullptr;
+  if (NarrowProduct::is_surely_faster(shape)) return nullptr;
   shape.epilogue = epilogue;
   // cuBLASLt wants rows of whole groups of 8 elements.
   if (shape.aux_bytes() > 0 && shape.n % 8 != 0) return nullptr;

@@ -13,10 +13,6 @@ namespace troupe::cuda {
 
 namespace {
 
-bool is_narrow(const ProductShape& shape) {
-  return NarrowProduct::suits(shape) && NarrowProduct::is_surely_faster(shape);
-}
-
 /// A byte of the mask from what a relu made, as cuBLASLt writes it.
 struct ReluMaskByte {
   const float* y;
@@ -125,7 +121,7 @@ std::unique_ptr<Kernel> few_terms_kernel_of(const OpCall& call, const ProductSha
 
 std::unique_ptr<Kernel> make_matmul_relu_mask(const OpCall& call) {
   auto shape = shape_of_matmul(call);
-  if (is_narrow(shape)) return std::make_unique<MatmulThenMask>(call);
+  if (NarrowProduct::is_surely_faster(shape)) return std::make_unique<MatmulThenMask>(call);
   shape.epilogue = shape.epilogue == Epilogue::relu_bias ? Epilogue::relu_bias_mask : Epilogue::relu_mask;
   const std::shared_ptr<const Product> product = Product::if_supported(shape);
   if (product == nullptr) return std::make_unique<MatmulThenMask>(call);
@@ -140,8 +136,9 @@ std::unique_ptr<Kernel> make_matmul_relu_mask(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_matmul_relu_grad_bias(const OpCall& call) {
   auto shape = shape_of_matmul(call);
-  if (is_narrow(shape) && shape.k <= NarrowProduct::kMostColumns) return few_terms_kernel_of(call, shape);
-  if (is_narrow(shape)) return std::make_unique<MatmulThenReluGradBias>(call);
+  if (NarrowProduct::is_surely_faster(shape) && shape.k <= NarrowProduct::kMostColumns)
+    return few_terms_kernel_of(call, shape);
+  if (NarrowProduct::is_surely_faster(shape)) return std::make_unique<MatmulThenReluGradBias>(call);
   shape.epilogue = Epilogue::relu_grad_bias;
   const std::shared_ptr<const Product> product = Product::if_supported(shape);
   if (product == nullptr) return std::make_unique<MatmulThenReluGradBias>(call);

@@ -50,7 +50,7 @@ bool NarrowProduct::suits(const ProductShape& shape) {
 
 bool NarrowProduct::is_surely_faster(const ProductShape& shape) {
   constexpr double kLittleWork = 1 << 23;
-  return multiplications(shape) <= kLittleWork;
+  return suits(shape) && multiplications(shape) <= kLittleWork;
 }
 
 NarrowProduct::NarrowProduct(const ProductShape& shape)

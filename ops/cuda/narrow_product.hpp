@@ -18,7 +18,7 @@ class NarrowProduct {
 
   /// True if there is a kernel for the shape.
   static bool suits(const ProductShape& shape);
-  /// True if the work is so little that this is the faster way for any shape that suits.
+  /// True for a shape that suits, of so little work that this is the faster way whatever the GPU.
   static bool is_surely_faster(const ProductShape& shape);
   /// For a shape that suits.
   explicit NarrowProduct(const ProductShape& shape);

@@ -1,25 +1,13 @@
-#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/check_case.hpp"
+#include "troupe/tests/with_precision.hpp"
 
 namespace troupe::ops_test {
-
-namespace {
-
-class Tf32 {
- public:
-  Tf32() { set_matmul_precision(MatmulPrecision::tf32); }
-  ~Tf32() { set_matmul_precision(MatmulPrecision::float32); }
-  Tf32(const Tf32&) = delete;
-  Tf32& operator=(const Tf32&) = delete;
-};
-
-}  // namespace
 
 TEST_CASE("products in TF32, with what is part of them, are near their references", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
-  const Tf32 chosen;
+  const testing::WithPrecision tf32(MatmulPrecision::tf32);
   for (const auto part : {matmul_cases, gelu_cases})
     for (auto op_case : part()) {
       // A factor keeps 10 bits of its fraction.

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "troupe/ops/activation.hpp"
-#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/passes.hpp"
@@ -10,6 +9,7 @@
 #include "troupe/ops/reduce.hpp"
 #include "troupe/tests/ops/graph/check_pass.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
+#include "troupe/tests/with_precision.hpp"
 
 namespace troupe::ops_test {
 
@@ -119,12 +119,11 @@ TEST_CASE("in a step of training a gelu is part of the products around it where 
   };
   CHECK(fused(DType::float32) == 0);
   CHECK(fused(DType::bfloat16) == 2);
-  set_matmul_precision(MatmulPrecision::tf32);
+  const testing::WithPrecision tf32(MatmulPrecision::tf32);
   CHECK(fused(DType::float32) == 2);
   check_pass([](const Graph& whole) { return optimize_for_device(eliminate_dead_code(whole)); }, step,
              {"matmul_gelu_tanh", "matmul", "tanh", "reduce_sum", "reshape", "broadcast_to", "tanh_grad", "outer_sum",
               "matmul_gelu_tanh_grad", "outer_sum", "learning_rate", "sgd_updates"});
-  set_matmul_precision(MatmulPrecision::float32);
 }
 
 }  // namespace troupe::ops_test

@@ -1,7 +1,6 @@
 #include <cstdlib>
 #include <initializer_list>
 
-#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -10,6 +9,7 @@
 #include "troupe/strategies/training/predictor.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/gpu.hpp"
+#include "troupe/tests/with_precision.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -70,15 +70,6 @@ void check_close(const Outcome& got, const Outcome& want) {
     CHECK(got.losses[i] == Approx(want.losses[i]).epsilon(1e-3).margin(1e-4));
   CHECK(got.accuracy == Approx(want.accuracy).margin(0.03));
 }
-
-/// While it lives, plans and kernels that are made compute so.
-class WithPrecision {
- public:
-  explicit WithPrecision(MatmulPrecision precision) { set_matmul_precision(precision); }
-  ~WithPrecision() { set_matmul_precision(MatmulPrecision::float32); }
-  WithPrecision(const WithPrecision&) = delete;
-  WithPrecision& operator=(const WithPrecision&) = delete;
-};
 
 /// What TROUPE_CAPTURE says to segments that are made while it lives.
 class WithCapture {
