@@ -4,7 +4,9 @@
 
 #include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/reshape.hpp"
 
@@ -104,6 +106,7 @@ class Lowering {
     OpCall call{node.op, node.attributes, {}, {}};
     for (auto input : node.inputs) call.inputs.push_back(graph_.info(input));
     for (auto output : node.outputs) call.outputs.push_back(graph_.info(output));
+    expect_kernel_for(call);
     for (const auto& info : call.outputs) actor.outputs.push_back({kNone, info});
     if (node.op->kind == OpKind::pack) {
       for (auto offset : pack_offsets(call.inputs))
@@ -113,6 +116,12 @@ class Lowering {
     actor.alone = options_.alone;
     actor.task = {.kind = "op", .call = std::move(call)};
     return actor;
+  }
+
+  /// Where this build knows nothing of such devices, the actor is for another process.
+  void expect_kernel_for(const OpCall& call) const {
+    const auto device = options_.place.device;
+    if (has_backend(device.type) && !has_empty_tensor(with_rows(call, 1))) expect_kernel(call, device);
   }
 
   void set_up_update(const Node& node, ActorId actor) {

@@ -30,7 +30,7 @@ struct LowerOptions {
 /// graph updates is an edge from the update to its readers with one token, in place in the store; one that it does not
 /// update is read from the store. An op that reads nothing else gets one more input, from a feeder, that tells it when
 /// a step begins. Returns which actor makes each output of the graph. Throws Error if an input has no feeder, a feeder
-/// no input, or no op computes an output.
+/// no input, no op computes an output, or the device has no kernel for an op.
 std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const LowerOptions& options);
 
 }  // namespace troupe

@@ -30,10 +30,13 @@ class Backend {
   /// Blocks until all work that was launched on any stream of the device is complete.
   virtual void synchronize(Device device) = 0;
 
+  /// See expect_kernel in ops/graph/kernel.hpp.
+  virtual void expect_kernel(const OpCall& call, Device device) const;
   /// Prepares an op; see make_kernel in ops/graph/kernel.hpp.
   virtual std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
   /// The kernels for these devices.
   KernelTable& kernels() { return kernels_; }
+  const KernelTable& kernels() const { return kernels_; }
 
  private:
   KernelTable kernels_;

@@ -5,17 +5,17 @@
 
 namespace troupe {
 
-void KernelTable::add(const OpDef& op, KernelFactory factory) {
-  if (!factory) throw Error(op.name, "was given a kernel factory that is empty");
+void KernelTable::add(const OpDef& op, RegisteredKernel kernel) {
+  if (!kernel.factory) throw Error(op.name, "was given a kernel factory that is empty");
   std::lock_guard lock(mutex_);
-  if (!factories_.try_emplace(&op, std::move(factory)).second)
+  if (!kernels_.try_emplace(&op, std::move(kernel)).second)
     throw Error(op.name, "has a kernel for this kind of device already");
 }
 
-KernelFactory KernelTable::find(const OpDef& op) const {
+std::optional<RegisteredKernel> KernelTable::find(const OpDef& op) const {
   std::lock_guard lock(mutex_);
-  const auto entry = factories_.find(&op);
-  return entry == factories_.end() ? KernelFactory() : entry->second;
+  const auto found = kernels_.find(&op);
+  return found == kernels_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace troupe

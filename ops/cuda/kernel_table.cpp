@@ -136,7 +136,7 @@ constexpr Entry kKernels[] = {
 
 void add_kernels(KernelTable& table) {
   for (const auto& [op, factory, takes_16_bits] : kKernels)
-    table.add(*op, takes_16_bits ? factory : refusing_16_bits(factory, DeviceType::cuda));
+    table.add(*op, {factory, takes_16_bits});
 }
 
 }  // namespace troupe::cuda

@@ -11,20 +11,12 @@ std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) {
   return backend_of(device).make_kernel(call, device);
 }
 
-void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory, bool takes_16_bits) {
-  const bool as_it_is = takes_16_bits || !factory;
-  backend_of(type).kernels().add(op, as_it_is ? std::move(factory) : refusing_16_bits(std::move(factory), type));
+void expect_kernel(const OpCall& call, Device device) {
+  backend_of(device).expect_kernel(call, device);
 }
 
-KernelFactory refusing_16_bits(KernelFactory factory, DeviceType type) {
-  return [factory = std::move(factory), type](const OpCall& call) {
-    for (const auto* operands : {&call.inputs, &call.outputs})
-      for (const auto& info : *operands)
-        if (is_16_bit(info.dtype))
-          throw Error(call.op->name,
-                      "has no kernel of " + std::string(name_of(info.dtype)) + " for " + std::string(name_of(type)));
-    return factory(call);
-  };
+void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory, bool takes_16_bits) {
+  backend_of(type).kernels().add(op, {std::move(factory), takes_16_bits});
 }
 
 OpCall with_rows(const OpCall& call, std::int64_t rows) {

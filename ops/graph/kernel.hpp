@@ -53,14 +53,14 @@ class Kernel {
 /// the device has no kernel for the op.
 std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
 
+/// Throws Error, which names the op, if the device has no kernel for it, or none that takes the 16-bit floats of the
+/// call. Shapes may be symbolic, and nothing is prepared.
+void expect_kernel(const OpCall& call, Device device);
+
 /// Adds the kernel of an op on one kind of device, for the whole process. `op` must live until it ends. Throws Error if
 /// the op has one there, or if there are no such devices. Unless it takes 16-bit floats, calls with such operands are
 /// refused before they reach it. Thread-safe.
 void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory, bool takes_16_bits = false);
-
-/// The factory, for calls without 16-bit floats: it throws Error if an operand is one, which a kernel would read as
-/// something else.
-KernelFactory refusing_16_bits(KernelFactory factory, DeviceType type);
 
 /// True if the call has nothing to compute because a tensor has no elements, so that no kernel must be made for it. See
 /// OpDef::accepts_empty.

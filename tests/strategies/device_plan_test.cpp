@@ -3,6 +3,9 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/parameter_server.hpp"
@@ -18,6 +21,15 @@ namespace {
 std::ptrdiff_t count(const Plan& plan, std::string_view op) {
   return std::ranges::count_if(
       plan.actors, [&](const PlanActor& actor) { return actor.task.call && actor.task.call->op->name == op; });
+}
+
+// An op that computes nothing, since it is only planned.
+const OpDef kHostOnly{.name = "host_only",
+                      .infer = [](const OpInputs& inputs) { return std::vector<TensorInfo>{inputs[0]}; },
+                      .gradient = [](const OpGradient& g) { return std::vector<Value>{g.dys[0]}; }};
+
+Value host_only(Value x) {
+  return x.builder().apply_one(kHostOnly, {x});
 }
 
 Plan training_plan(const Strategy& strategy, const Dataset& data = small_dataset(8).batch(4)) {
@@ -130,4 +142,17 @@ TEST_CASE("workers on devices whose parameters lie on servers have fused ops, to
   CHECK(count(on_cpu, "matmul_relu_grad_bias") == 0);
   CHECK(count(on_device, "relu_grad") == 0);
   CHECK(count(on_device, "matmul_relu_grad_bias") == 1);
+}
+
+TEST_CASE("an op without a kernel for a device is refused by name when the plan is made") {
+  const auto data = small_dataset(8).batch(4);
+  auto spec = small_spec();
+  spec.model = Sequential{Flatten{}, Dense{8, host_only}, Dense{2}};
+  const auto plan_on = [&](Device device) { return OneDevice(device).training_plan({spec, data, 0, {}}); };
+  CHECK_THROWS_WITH(plan_on(Device{}), "[host_only] has no kernel for cpu:0");
+  register_kernel(kHostOnly, DeviceType::cpu, [](const OpCall&) { return std::unique_ptr<Kernel>(); });
+  CHECK(count(plan_on(Device{}), "host_only") == 1);
+  // No GPU is needed for that, only a build that knows of them.
+  if (!has_backend(DeviceType::cuda)) return;
+  CHECK_THROWS_WITH(plan_on({DeviceType::cuda, 0}), "[host_only] has no kernel for cuda:0");
 }

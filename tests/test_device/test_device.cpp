@@ -188,9 +188,13 @@ class TestBackend final : public Backend {
     for (const auto& event : queue().record_all(&device)) event.state()->wait_for(std::chrono::hours(1));
   }
 
+  void expect_kernel(const OpCall& call, Device) const override {
+    if (!kernels().find(*call.op)) troupe::expect_kernel(call, Device{});
+  }
+
   std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) override {
     expect_valid(device);
-    if (const auto factory = kernels().find(*call.op)) return factory(call);
+    if (kernels().find(*call.op)) return Backend::make_kernel(call, device);
     return std::make_unique<TestKernel>(std::string(call.op->name), troupe::make_kernel(call, Device{}));
   }
 };

@@ -74,7 +74,7 @@ TEST_CASE("kernels may be registered and made by several threads", "[kernel]") {
     for (int i = 0; i < 4; ++i)
       threads.emplace_back([&] {
         for (const auto& op : ops) {
-          if (!error_of([&] { table.add(op, make_cube); }).empty()) ++refused;
+          if (!error_of([&] { table.add(op, {make_cube}); }).empty()) ++refused;
           if (!table.find(op)) ++refused;
         }
       });
