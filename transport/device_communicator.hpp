@@ -114,11 +114,14 @@ struct DeviceHierarchy {
   /// One rank a process, in the order of their first ranks, on the host. Its own from now on.
   std::shared_ptr<Communicator> across;
   DeviceGroupOptions options = {};
+  /// The ranks of this machine, if some are in other processes and the devices can sum together: they do before
+  /// `across` does, which then counts the processes of a machine once. Null: each process sums its own.
+  std::shared_ptr<DeviceCommunicator> machine = {};
 };
 
-/// A group that sums on the devices of every process first, and then across processes through memory of the host. A sum
-/// is that of the processes' sums: the same bits on all ranks and from run to run. Throws Error if the parts do not fit
-/// together.
+/// A group that sums on the devices of every process or machine first, and then across these through memory of the
+/// host. A sum is that of their sums: the same bits on all ranks and from run to run. Throws Error if the parts do not
+/// fit together.
 std::shared_ptr<DeviceCommunicator> make_hierarchical_device_group(DeviceHierarchy hierarchy);
 
 }  // namespace troupe

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/plan_text.hpp"
-#include "troupe/actors/run/device_groups.hpp"
 #include "troupe/actors/run/run_follower.hpp"
 #include "troupe/actors/run/wiring.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -111,17 +110,21 @@ void ClusterRun::add_communicators(SpawnContext& context) const {
     if (std::ranges::find(named.processes, process()) == named.processes.end()) continue;
     if (!named.devices.empty()) {
       if (context.device_communicators.contains(named.name)) continue;
-      context.device_communicators[named.name] =
-          make_device_communicator(named, process(),
-                                   {.make_across = [&] { return rank_among(named.name, processes_of(named)); },
-                                    .check =
-                                        [&] {
-                                          if (const auto why = cluster_->lost()) throw Aborted(why);
-                                        }});
+      context.device_communicators[named.name] = make_device_communicator(named, process(), meeting_of(named.name));
     } else if (!context.communicators.contains(named.name)) {
       context.communicators[named.name] = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
     }
   }
+}
+
+Meeting ClusterRun::meeting_of(const std::string& communicator) const {
+  const auto make_across = [this, communicator](const std::string& part, const std::vector<int>& processes) {
+    return rank_among(communicator + part, processes);
+  };
+  const auto check = [this] {
+    if (const auto why = cluster_->lost()) throw Aborted(why);
+  };
+  return {make_across, [this](int process) { return cluster_->machine(process); }, check};
 }
 
 std::shared_ptr<Communicator> ClusterRun::rank_among(const std::string& communicator,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/run/device_groups.hpp"
 #include "troupe/actors/run/remote_part.hpp"
 #include "troupe/actors/run/run_control.hpp"
 #include "troupe/actors/run/spawn_context.hpp"
@@ -47,6 +48,7 @@ class ClusterRun {
   std::string name(const std::string& what) const { return "plan " + std::to_string(generation_) + "/" + what; }
   /// This process's rank of a communicator with one rank for each of some processes.
   std::shared_ptr<Communicator> rank_among(const std::string& communicator, const std::vector<int>& processes) const;
+  Meeting meeting_of(const std::string& communicator) const;
   void agree_on_plan() const;
   void control_all_parts();
   bool has_sources(int process) const;

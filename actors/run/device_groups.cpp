@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "troupe/actors/run/device_hierarchy.hpp"
 #include "troupe/transport/nccl_group.hpp"
 
 namespace troupe {
@@ -20,15 +21,8 @@ std::shared_ptr<DeviceCommunicator> make_group_over_nccl(const PlanCommunicator&
   NcclGroupOptions options{.size = static_cast<int>(named.devices.size()), .local = ranks_of(named, process)};
   options.check = meeting.check;
   const bool is_alone = options.local.size() == named.devices.size();
-  options.id = is_alone ? make_nccl_id() : share_nccl_id(*meeting.make_across(), options.limit);
+  options.id = is_alone ? make_nccl_id() : share_nccl_id(*meeting.make_across("", processes_of(named)), options.limit);
   return make_nccl_group(options);
-}
-
-/// Of the ranks of one process, in an order of sums that need not be the canonical one.
-std::shared_ptr<DeviceCommunicator> make_group_inside(const std::vector<DeviceRank>& ranks) {
-  std::vector<Device> devices;
-  for (const auto& [rank, device] : ranks) devices.push_back(device);
-  return suits_nccl(devices) && devices.size() > 1 ? make_nccl_group(devices) : make_device_group(devices);
 }
 
 }  // namespace
@@ -44,8 +38,7 @@ std::shared_ptr<DeviceCommunicator> make_device_communicator(const PlanCommunica
                                                              const Meeting& meeting) {
   if (named.all_reduce == AllReduceAlgorithm::nccl) return make_group_over_nccl(named, process, meeting);
   if (processes_of(named).size() == 1) return make_device_group(named.devices);
-  return make_hierarchical_device_group(
-      {named.processes, make_group_inside(ranks_of(named, process)), meeting.make_across()});
+  return make_hierarchical_device_group(make_device_hierarchy(named, process, meeting));
 }
 
 }  // namespace troupe

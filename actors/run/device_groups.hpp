@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
@@ -15,9 +16,11 @@ std::vector<int> processes_of(const PlanCommunicator& named);
 
 /// How a process meets the others that have ranks of a communicator.
 struct Meeting {
-  /// Makes this process's rank of a communicator on the host with one rank for each of processes_of(named). Called if
-  /// there are several.
-  std::function<std::shared_ptr<Communicator>()> make_across;
+  /// Makes this process's rank of a communicator on the host with one rank for each of some processes of the group,
+  /// which all call it with the same name, once. The names are different for each group.
+  std::function<std::shared_ptr<Communicator>(const std::string& name, const std::vector<int>& processes)> make_across;
+  /// The same for processes of one machine. Empty: each has its own.
+  std::function<std::string(int process)> machine_of = {};
   /// Called while it waits for the others; throws if one of them will not come.
   std::function<void()> check = {};
 };

@@ -43,7 +43,8 @@ void make_device_communicators(const PlanCommunicator& named, std::vector<PartSe
   if (known(0)) return;
   const auto across = make_local_group(static_cast<int>(processes.size()));
   make_together(processes.size(), [&](std::size_t i, const std::function<void()>& check) {
-    known(i) = make_device_communicator(named, processes[i], {[&, i] { return across[i]; }, check});
+    const auto rank = [&, i](const std::string&, const std::vector<int>&) { return across[i]; };
+    known(i) = make_device_communicator(named, processes[i], {.make_across = rank, .check = check});
   });
 }
 

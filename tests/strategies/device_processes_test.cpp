@@ -118,13 +118,14 @@ TEST_CASE("GPUs of several processes train over NCCL and in a hierarchy", "[.gpu
 }
 
 TEST_CASE("when a process dies, those that sum with it over NCCL end and name it", "[.gpu]") {
+  const auto algorithm = GENERATE(AllReduceAlgorithm::nccl, AllReduceAlgorithm::hierarchy);
   if (!has_gpus(2)) return;
   const auto places = places_on(DeviceType::cuda, 2, 1);
   const auto address = new_address();
   const auto ends = on_processes(2, [&](int rank) {
     const auto cluster = join_cluster(options_of(rank, 2, address));
     Runtime runtime({.workers = 1});
-    const Mirrored strategy(places, summing(AllReduceAlgorithm::nccl));
+    const Mirrored strategy(places, summing(algorithm));
     auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
     const auto dies = [&](const StepMetrics& step) {
       if (rank == 1 && step.step == 3) throw Error("test", "dies");

@@ -83,17 +83,21 @@ HierarchicalGroup::HierarchicalGroup(DeviceHierarchy parts)
   const bool fits = parts_.across->size() == layout_.processes() &&
                     inside.size() == static_cast<int>(layout_.ranks_of(outer_).size()) &&
                     inside.local().size() == layout_.ranks_of(outer_).size();
-  if (!fits) throw Error("communicator", "the parts of a hierarchy of devices do not fit its processes");
+  const bool machine_fits = !parts_.machine || parts_.machine->local().size() == inside.local().size();
+  if (!fits || !machine_fits)
+    throw Error("communicator", "the parts of a hierarchy of devices do not fit its processes");
   for (const auto& [number, device] : inside.local()) {
     local_.push_back({layout_.ranks_of(outer_)[static_cast<std::size_t>(number)], device});
     auto& backend = backend_of(device);
     lanes_.push_back({backend.make_stream(device), backend.make_stream(device), Buffers::on_device(device)});
   }
-  parts_.inside->on_failed([this](const FailurePtr& failure) { watch_.fail(failure); });
+  for (const auto& group : {parts_.inside, parts_.machine})
+    if (group) group->on_failed([this](const FailurePtr& failure) { watch_.fail(failure); });
 }
 
 HierarchicalGroup::~HierarchicalGroup() {
-  parts_.inside->on_failed({});
+  for (const auto& group : {parts_.inside, parts_.machine})
+    if (group) group->on_failed({});
 }
 
 template <class Function>
@@ -148,6 +152,7 @@ void HierarchicalGroup::abort(FailurePtr failure) {
 void HierarchicalGroup::release(const FailurePtr& failure) {
   queue_.fail(failure);
   parts_.inside->abort(failure);
+  if (parts_.machine) parts_.machine->abort(failure);
   parts_.across->abort(failure);
 }
 

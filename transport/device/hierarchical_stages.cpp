@@ -35,7 +35,7 @@ Tensor bytes_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
 }
 
 void expect_launched(DeviceWork& work) {
-  if (!work.advance()) throw Error("communicator", "the group inside a process must not wait for the host");
+  if (!work.advance()) throw Error("communicator", "a group of devices must not wait for the host");
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ Stages HierarchicalGroup::sum_stages(const CallSignature& call, const Staged& st
 }
 
 std::unique_ptr<Work> HierarchicalGroup::sum_and_fetch(const Staged& staged, const ProgressListener& progress) {
-  const auto work = parts_.inside->all_reduce(staged->in_place);
+  const auto work = (parts_.machine ? parts_.machine : parts_.inside)->all_reduce(staged->in_place);
   expect_launched(*work);
   for (std::size_t i = 0; i < local_.size(); ++i) staged->done[i] = work->done(i);
   return fetch(staged, progress);

@@ -61,7 +61,8 @@ class HierarchicalCommunicator final : public Communicator {
 
   std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress progress) override {
     Stages stages;
-    if (parts_.inside) stages[0] = [=, on = parts_.inside] { return on->all_reduce(tensor, progress); };
+    if (parts_.inside && !parts_.once_per_machine)
+      stages[0] = [=, on = parts_.inside] { return on->all_reduce(tensor, progress); };
     if (parts_.across) stages[1] = [=, on = parts_.across] { return on->all_reduce(tensor, progress); };
     if (parts_.spread) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0, progress); };
     return begin(std::move(stages), progress);

@@ -18,6 +18,8 @@ struct Hierarchy {
   std::shared_ptr<Communicator> inside, spread;
   /// The first rank of every machine, in the order of those ranks. Null on the others.
   std::shared_ptr<Communicator> across;
+  /// The ranks of this machine bring the same numbers to a sum, which counts them once.
+  bool once_per_machine = false;
 };
 
 /// A communicator that sums and broadcasts inside every machine first, and then across machines, so that every sum
