@@ -33,7 +33,7 @@ int train(const Flags& flags) {
   const auto held_back = all.rows() / 5;
   const auto train = all.skip(held_back).batch(flags.batch), test = all.take(held_back).batch(flags.batch);
   const auto runtime = flags.devices.make_runtime();
-  const Mirrored strategy(flags.devices.places(runtime));
+  const Mirrored strategy(flags.devices.places());
   // Batch norm brings columns of any size to one.
   const auto model = [](Value x) {
     const Sequential layers{BatchNorm{}, Dense{32, relu}, Dense{32, relu}, Dense{1}};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/run/default_devices.hpp"
 #include "troupe/actors/run/runtime.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
@@ -33,22 +34,38 @@ inline void declare_precision(CLI::App& app) {
 
 /// Where the replicas of an example live, and how they compute.
 struct DeviceFlags {
-  int replicas = 2;     ///< on as many cores
+  int replicas = 0;     ///< 0: one on each GPU, or kCores on cores if there is none
   std::string devices;  ///< in their place, such as cuda:0,cuda:1
 
-  void declare(CLI::App& app) {
-    auto* counted = app.add_option("--replicas", replicas, "on as many cores");
-    counted->check(CLI::Range(1, 64))->capture_default_str();
+  void declare(CLI::App& app, const std::string& name_of_replicas = "--replicas") {
+    auto* counted = app.add_option(name_of_replicas, replicas,
+                                   "shared out over all GPUs, or else on as many cores (default: one on each GPU, or " +
+                                       std::to_string(kCores) + " on cores)");
+    counted->check(CLI::Range(1, 64));
     app.add_option("--devices", devices, "where the replicas live instead, such as cuda:0,cuda:1 or cuda:0*2")
         ->check(readable_by(parse_devices))
         ->excludes(counted);
     declare_precision(app);
   }
 
-  Runtime make_runtime() const { return Runtime({.cpu_devices = devices.empty() ? replicas : 0}); }
-  std::vector<Device> places(const Runtime& runtime) const {
-    return devices.empty() ? runtime.devices() : parse_devices(devices);
+  Runtime make_runtime() const {
+    const auto cores = replicas > 0 ? replicas : kCores;
+    return Runtime({.cpu_devices = devices.empty() ? cores : 0});
   }
+
+  std::vector<Device> places() const {
+    if (!devices.empty()) return parse_devices(devices);
+    if (replicas == 0) return default_devices(kCores);
+    const auto found = gpus();
+    std::vector<Device> shared_out;
+    for (int replica = 0; replica < replicas; ++replica)
+      shared_out.push_back(found.empty() ? Device{DeviceType::cpu, replica}
+                                         : found[static_cast<std::size_t>(replica) % found.size()]);
+    return shared_out;
+  }
+
+ private:
+  static constexpr int kCores = 2;
 };
 
 }  // namespace troupe::examples

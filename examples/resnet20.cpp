@@ -32,7 +32,7 @@ int train(const Flags& flags) {
   const auto test = fashion_mnist(Split::test, flags.data).batch(500);
   const auto steps = flags.steps.value_or(flags.epochs * train.batches());
   const auto runtime = flags.devices.make_runtime();
-  const Mirrored strategy(flags.devices.places(runtime));
+  const Mirrored strategy(flags.devices.places());
   Trainer trainer(runtime, strategy, examples::resnet20(),
                   Sgd{.lr = Schedule::cosine(flags.rate, std::max<std::int64_t>(1, steps)).with_warm_up(100),
                       .momentum = 0.9,

@@ -96,7 +96,7 @@ inline std::string write_text(Predictor& predictor, const Characters& characters
 inline void train_on_text(const TextFlags& flags, const Model& model, const Optimizer& optimizer, const Dataset& data,
                           const Characters& characters) {
   const auto runtime = flags.devices.make_runtime();
-  const Mirrored strategy(flags.devices.places(runtime));
+  const Mirrored strategy(flags.devices.places());
   Trainer trainer(runtime, strategy, model, optimizer, SoftmaxCrossEntropy{.labels = "next"},
                   {.seed = flags.seed, .grain = parse_grain(flags.grain)});
   std::printf("%lld characters, %lld windows\n", static_cast<long long>(characters.size()),

@@ -26,8 +26,9 @@ struct Flags {
   std::string text, strategy = "parameter_server", rows = "sparse", optimizer = "adagrad", partition = "none";
   std::int64_t epochs = 1, steps = 0, batch = 512, units = 64, negatives = 5, least = 3;
   double rate = 0.0;
-  int workers = 2, servers = 1;
+  int servers = 1;
   std::uint64_t seed = 1;
+  examples::DeviceFlags workers;
 };
 
 std::optional<Flags> parse(int argc, char** argv) {
@@ -47,7 +48,6 @@ std::optional<Flags> parse(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--partition", flags.partition, "none, fixed:SHARDS, min_size:BYTES or max_size:BYTES")
       ->capture_default_str();
-  app.add_option("--workers", flags.workers)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--servers", flags.servers)->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--epochs", flags.epochs)->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--steps", flags.steps, "stop after so many steps (default: all epochs)")->check(CLI::PositiveNumber);
@@ -60,6 +60,7 @@ std::optional<Flags> parse(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--seed", flags.seed)->capture_default_str();
+  flags.workers.declare(app, "--workers");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -149,12 +150,13 @@ Optimizer optimizer_of(const Flags& flags) {
   return Adagrad{.lr = rate(0.05)};
 }
 
-std::unique_ptr<Strategy> strategy_of(const Flags& flags, const Runtime& runtime) {
-  const auto workers = places_of(runtime.devices());
-  if (flags.strategy == "one_device") return std::make_unique<OneDevice>(Device{});
+std::unique_ptr<Strategy> strategy_of(const Flags& flags) {
+  const auto workers = places_of(flags.workers.places());
+  if (flags.strategy == "one_device") return std::make_unique<OneDevice>(workers.front().device);
   if (flags.strategy == "mirrored") return std::make_unique<Mirrored>(workers);
   const std::vector<Place> servers(static_cast<std::size_t>(flags.servers));
-  auto made = std::make_unique<ParameterServer>(workers, servers, ConsistencyRule::synchronous(flags.workers));
+  const auto rule = ConsistencyRule::synchronous(static_cast<int>(workers.size()));
+  auto made = std::make_unique<ParameterServer>(workers, servers, rule);
   made->set_sharding({partitioner_of(flags.partition, flags.servers), Placement::fewest_elements});
   return made;
 }
@@ -162,8 +164,8 @@ std::unique_ptr<Strategy> strategy_of(const Flags& flags, const Runtime& runtime
 void train(const Flags& flags) {
   const auto words = std::make_shared<const Words>(read_text(flags.text), flags.least);
   const auto data = pairs_of(words, flags.negatives, flags.seed);
-  const Runtime runtime({.cpu_devices = flags.strategy == "one_device" ? 1 : flags.workers});
-  const auto strategy = strategy_of(flags, runtime);
+  const auto runtime = flags.workers.make_runtime();
+  const auto strategy = strategy_of(flags);
   const auto model = model_of(static_cast<std::int64_t>(words->known.size()), flags.units, flags.rows == "sparse");
   Trainer trainer(runtime, *strategy, model, optimizer_of(flags), BinaryCrossEntropy{.target = "is_near"},
                   {.seed = flags.seed});

@@ -1,5 +1,6 @@
 // A perceptron on Fashion-MNIST with strategies of one's own, in the trainer that the library's strategies use:
 //   train gossip|elastic|clipped [REPLICAS [EPOCHS]]
+// with REPLICAS on as many cores; otherwise on all GPUs, or on two cores if there is none.
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "clipped_gradients.hpp"
 #include "elastic_averaging.hpp"
 #include "gossip_ring.hpp"
+#include "troupe/actors/run/default_devices.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/training/trainer.hpp"
@@ -24,26 +26,30 @@ std::unique_ptr<Strategy> strategy_named(const std::string& name, const std::vec
   return nullptr;
 }
 
+std::vector<Device> cores(int count) {
+  std::vector<Device> found;
+  for (int i = 0; i < count; ++i) found.push_back({DeviceType::cpu, i});
+  return found;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int replicas = argc > 2 ? std::atoi(argv[2]) : 2;
+  const auto replicas = argc > 2 ? cores(std::atoi(argv[2])) : default_devices(2);
   const int epochs = argc > 3 ? std::atoi(argv[3]) : 3;
-  std::vector<Place> places;
-  for (int i = 0; i < replicas; ++i) places.push_back({0, {DeviceType::cpu, i}});
-  const auto strategy = argc > 1 && replicas > 0 ? strategy_named(argv[1], places) : nullptr;
+  const auto strategy = argc > 1 && !replicas.empty() ? strategy_named(argv[1], places_of(replicas)) : nullptr;
   if (!strategy) {
     std::fprintf(stderr, "usage: train gossip|elastic|clipped [REPLICAS [EPOCHS]]\n");
     return 2;
   }
-  const Runtime runtime({.cpu_devices = replicas});
+  const Runtime runtime({.cpu_devices = static_cast<int>(replicas.size())});
   const auto train = fashion_mnist(Split::train).shuffle(60'000).batch(128);
   const auto test = fashion_mnist(Split::test).batch(1000);
   const Sequential model{Flatten{}, Dense{256, relu}, Dense{128, relu}, Dense{10}};
   Trainer trainer{runtime, *strategy, model, Adam{.lr = 0.001}, SoftmaxCrossEntropy{}, {.seed = 5}};
   const auto result = trainer.fit(train, {.epochs = epochs});
   const auto accuracy = trainer.evaluate(test)["accuracy"];
-  std::printf("%s, %d replicas, %d epochs: test accuracy %.4f, %.0f samples/s\n", argv[1], replicas, epochs, accuracy,
-              static_cast<double>(result.rows) / result.seconds);
+  std::printf("%s, %zu replicas, %d epochs: test accuracy %.4f, %.0f samples/s\n", argv[1], replicas.size(), epochs,
+              accuracy, static_cast<double>(result.rows) / result.seconds);
   return accuracy > 0.8 ? 0 : 1;
 }
