@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <string>
+#include <utility>
 
 #include "troupe/actors/run/trace.hpp"
 #include "troupe/bench/gpu/commands.hpp"
@@ -22,17 +24,20 @@ double seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
+/// Work of the device, and when the host had launched all of it.
 struct Span {
-  Clock::time_point begin, end;
+  Clock::time_point begin, end, launched;
 };
 
-/// Of the time from the first to the last of these, the share that some of them cover.
+/// Of the time from the first to the last of these, the share that some of them cover. A device that had nothing else
+/// to do has waited until the work was launched: its trace begins before that.
 double share_covered(std::vector<Span> spans) {
   std::ranges::sort(spans, {}, &Span::begin);
   Clock::duration covered{};
   auto end = spans.front().begin;
   for (const auto& span : spans) {
-    covered += std::max(Clock::duration::zero(), span.end - std::max(span.begin, end));
+    const auto begin = span.begin > end ? std::max(span.begin, span.launched) : end;
+    covered += std::max(Clock::duration::zero(), span.end - begin);
     end = std::max(end, span.end);
   }
   return seconds(covered) / seconds(end - spans.front().begin);
@@ -41,10 +46,14 @@ double share_covered(std::vector<Span> spans) {
 /// What the device did in the steps of each epoch but the first, which makes kernels and captures them.
 std::map<std::int64_t, std::vector<Span>> work_by_epoch(const Trace& trace, const std::string& device,
                                                         std::int64_t epoch_steps) {
+  const auto events = trace.events();
+  std::map<std::pair<std::string, std::int64_t>, Clock::time_point> launched;
+  for (const auto& event : events)
+    if (event.device == "host of " + device) launched[{event.task, event.step}] = event.end;
   std::map<std::int64_t, std::vector<Span>> work;
-  for (const auto& event : trace.events())
+  for (const auto& event : events)
     if (event.device == device && event.step >= epoch_steps && event.step % epoch_steps >= kFirstSteps)
-      work[event.step / epoch_steps].push_back({event.begin, event.end});
+      work[event.step / epoch_steps].push_back({event.begin, event.end, launched.at({event.task, event.step})});
   return work;
 }
 

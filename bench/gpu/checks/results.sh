@@ -3,9 +3,11 @@
 
 # check_suite NAME LIMIT: the cases of a test program that need a GPU.
 check_suite() {
-  local status=0 what="$1 \"[gpu]\"" summary
+  local status=0 what="$1 \"[gpu]\"" summary skipped
   ours run "$1" "$2" "$build/tests/$1" "[gpu]" || status=$?
   summary=$(said "$1" 'All tests passed|test cases:|No tests ran')
+  skipped=$(grep -c 'skipped: ' "$log/$1.txt") || true
+  ((skipped == 0)) || summary+=", of which $skipped skipped: more GPUs are needed"
   if ((status == 0)) && grep -q 'skipped: cuda:0 is needed\|No tests ran' "$log/$1.txt"; then
     row 2 "$what" "all cases" "it has none that ran" SKIPPED
   elif ((status == 0)); then

@@ -1,6 +1,11 @@
 #include <cstdlib>
 #include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "troupe/actors/run/trace.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -94,11 +99,35 @@ TEST_CASE("training on a GPU in 16 bits has nearly the losses of float32, in eve
       CHECK(got.losses[i] == Approx(in_float32.losses[i]).epsilon(0.05).margin(0.02));
     CHECK(got.accuracy == Approx(in_float32.accuracy).margin(0.05));
     CHECK(train(OneDevice(*device), model, Grain::per_op) == got);
+    {
+      const WithCapture without("0");
+      CHECK(train(OneDevice(*device), model) == got);
+    }
     const auto replicated = train(Mirrored({*device, *device}), model);
     for (std::size_t i = 0; i < got.losses.size(); ++i)
       CHECK(replicated.losses[i] == Approx(got.losses[i]).epsilon(0.05).margin(0.02));
     // Cores compute in float32 whatever is said.
     CHECK(train(OneDevice(), model).losses[0] == Approx(in_float32.losses[0]).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("a training step on a GPU, optimizer included, is one launch of captured work", "[.gpu]") {
+  const auto device = gpu();
+  if (!device) return;
+  const Runtime runtime({.workers = 2, .cpu_devices = 2});
+  const auto trace = std::make_shared<Trace>();
+  const OneDevice strategy(*device);
+  Trainer trainer(runtime, strategy, kCnn, Adam{.lr = Schedule::cosine(0.01, 24)}, SoftmaxCrossEntropy{},
+                  {.seed = 3, .trace = trace});
+  const auto steps = trainer.fit(bytes(), {.epochs = 4}).steps;
+  std::map<std::int64_t, std::vector<std::string>> launched;
+  for (const auto& event : trace->events())
+    if (event.device == "host of cuda:0") launched[event.step].push_back(event.task);
+  // The first time batches of a size come their kernels are launched one by one, the second time captured.
+  const auto first = steps / 2;
+  for (auto step = first; step < steps; ++step) {
+    CAPTURE(step, launched[step]);
+    CHECK(launched[step].size() == 1);
   }
 }
 
