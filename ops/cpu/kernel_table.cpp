@@ -135,8 +135,7 @@ constexpr Entry kKernels[] = {
 }  // namespace
 
 void add_kernels(KernelTable& table) {
-  for (const auto& [op, factory, takes_16_bits] : kKernels)
-    table.add(*op, {factory, takes_16_bits});
+  for (const auto& [op, factory, takes_16_bits] : kKernels) table.add(*op, {factory, takes_16_bits});
 }
 
 }  // namespace troupe::cpu
