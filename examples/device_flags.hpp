@@ -34,7 +34,7 @@ inline void declare_precision(CLI::App& app) {
 
 /// Where the replicas of an example live, and how they compute.
 struct DeviceFlags {
-  int replicas = 0;     ///< 0: one on each GPU, or kCores on cores if there is none
+  int replicas = 0;     ///< shared out over the GPUs, or on as many cores; 0: one on each GPU, or kCores on cores
   std::string devices;  ///< in their place, such as cuda:0,cuda:1
 
   void declare(CLI::App& app, const std::string& name_of_replicas = "--replicas") {

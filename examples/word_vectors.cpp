@@ -152,6 +152,8 @@ Optimizer optimizer_of(const Flags& flags) {
 
 std::unique_ptr<Strategy> strategy_of(const Flags& flags) {
   const auto workers = places_of(flags.workers.places());
+  const bool counted = flags.workers.replicas > 0 || !flags.workers.devices.empty();
+  if (flags.strategy == "one_device" && counted && workers.size() > 1) throw Error("one_device", "has one worker");
   if (flags.strategy == "one_device") return std::make_unique<OneDevice>(workers.front().device);
   if (flags.strategy == "mirrored") return std::make_unique<Mirrored>(workers);
   const std::vector<Place> servers(static_cast<std::size_t>(flags.servers));

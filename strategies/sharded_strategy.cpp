@@ -74,6 +74,7 @@ ShardedStrategy::ShardedStrategy(const char* name, std::vector<Place> workers, s
                                  const ConsistencyRule& rule)
     : Strategy(std::move(workers)), name_(name), servers_(std::move(servers)), rule_(rule) {
   if (servers_.empty()) throw Error(name, "needs at least one server");
+  std::ranges::transform(servers_, servers_.begin(), host_side);
   rule_.check();
   if (rule_.workers != num_replicas_in_sync())
     throw Error(name, "the rule is for " + std::to_string(rule_.workers) + " workers, but there are " +

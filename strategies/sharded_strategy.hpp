@@ -41,8 +41,8 @@ class ShardedStrategy : public Strategy {
   std::set<int> expendable() const override;
 
  protected:
-  /// Shards lie at `servers`. Throws Error if there is no server, the rule is out of range, or for another number of
-  /// workers.
+  /// Shards lie at `servers`, in memory of the host. Throws Error if there is no server, the rule is out of range, or
+  /// for another number of workers.
   ShardedStrategy(const char* name, std::vector<Place> workers, std::vector<Place> servers,
                   const ConsistencyRule& rule);
 

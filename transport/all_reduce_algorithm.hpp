@@ -15,8 +15,7 @@ enum class AllReduceAlgorithm : std::uint8_t {
   ring,
   /// The ranks of a machine sum among themselves, and one of each with those of the other machines. Where every rank
   /// has its tensors on a device, the devices of a process, or of a machine if NCCL can join them, sum among
-  /// themselves,
-  /// and one of each with those of the others.
+  /// themselves, and one of each with those of the others.
   hierarchy,
   /// The ranks of a process sum among themselves, and one of each with the others over MPI, in the order that MPI
   /// chooses.

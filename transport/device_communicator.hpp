@@ -114,8 +114,9 @@ struct DeviceHierarchy {
   /// One rank a process, in the order of their first ranks, on the host. Its own from now on.
   std::shared_ptr<Communicator> across;
   DeviceGroupOptions options = {};
-  /// The ranks of this machine, if some are in other processes and the devices can sum together: they do before
-  /// `across` does, which then counts the processes of a machine once. Null: each process sums its own.
+  /// The ranks of this machine, numbered in their order, if some are in other processes and the devices can sum
+  /// together: they do before `across` does, which then takes the sum of a machine from the process of its first rank
+  /// alone. Null: each process sums its own.
   std::shared_ptr<DeviceCommunicator> machine = {};
 };
 

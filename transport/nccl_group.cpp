@@ -45,10 +45,14 @@ IdMessage message_of_rank_0() {
 
 }  // namespace
 
-bool suits_nccl(const std::vector<Device>& devices) {
+bool are_different_gpus(const std::vector<Device>& devices) {
   const auto is_gpu = [](const Device& device) { return device.type == DeviceType::cuda; };
   const std::set<Device> different(devices.begin(), devices.end());
-  return !devices.empty() && different.size() == devices.size() && std::ranges::all_of(devices, is_gpu) && has_nccl();
+  return !devices.empty() && different.size() == devices.size() && std::ranges::all_of(devices, is_gpu);
+}
+
+bool suits_nccl(const std::vector<Device>& devices) {
+  return are_different_gpus(devices) && has_nccl();
 }
 
 NcclId share_nccl_id(Communicator& communicator, std::chrono::milliseconds limit) {

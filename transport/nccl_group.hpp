@@ -14,7 +14,9 @@ namespace troupe {
 
 /// Whether this build has NCCL and the library can be loaded.
 bool has_nccl();
-/// Whether there is NCCL, and it can join these devices: GPUs, each only once.
+/// Whether these are GPUs, each only once, as NCCL needs them.
+bool are_different_gpus(const std::vector<Device>& devices);
+/// Whether that is so, and there is NCCL.
 bool suits_nccl(const std::vector<Device>& devices);
 
 /// What the ranks of a group know it by. Used for one group.

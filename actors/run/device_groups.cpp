@@ -38,7 +38,7 @@ std::shared_ptr<DeviceCommunicator> make_device_communicator(const PlanCommunica
                                                              const Meeting& meeting) {
   if (named.all_reduce == AllReduceAlgorithm::nccl) return make_group_over_nccl(named, process, meeting);
   if (processes_of(named).size() == 1) return make_device_group(named.devices);
-  return make_hierarchical_device_group(make_device_hierarchy(named, process, meeting));
+  return make_device_hierarchy(named, process, meeting);
 }
 
 }  // namespace troupe

@@ -24,19 +24,19 @@ double seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// Work of the device, and when the host had launched all of it.
+/// Work of a device, and when the host had launched all of it.
 struct Span {
   Clock::time_point begin, end, launched;
 };
 
-/// Of the time from the first to the last of these, the share that some of them cover. A device that had nothing else
-/// to do has waited until the work was launched: its trace begins before that.
+/// Of the time from the first to the last of these, the share that some of them cover. A trace may show that work began
+/// while the host was launching it; then the device had to wait for that.
 double share_covered(std::vector<Span> spans) {
   std::ranges::sort(spans, {}, &Span::begin);
   Clock::duration covered{};
   auto end = spans.front().begin;
   for (const auto& span : spans) {
-    const auto begin = span.begin > end ? std::max(span.begin, span.launched) : end;
+    const auto begin = std::max({span.begin, span.launched, end});
     covered += std::max(Clock::duration::zero(), span.end - begin);
     end = std::max(end, span.end);
   }
@@ -53,7 +53,7 @@ std::map<std::int64_t, std::vector<Span>> work_by_epoch(const Trace& trace, cons
   std::map<std::int64_t, std::vector<Span>> work;
   for (const auto& event : events)
     if (event.device == device && event.step >= epoch_steps && event.step % epoch_steps >= kFirstSteps)
-      work[event.step / epoch_steps].push_back({event.begin, event.end, launched.at({event.task, event.step})});
+      work[event.step / epoch_steps].push_back({event.begin, event.end, launched[{event.task, event.step}]});
   return work;
 }
 

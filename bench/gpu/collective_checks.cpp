@@ -40,7 +40,7 @@ class Checks {
       for (int root = 0; root < group_.size(); ++root) broadcast(count, root);
       all_gather(count);
       done += 1 + group_.size();
-      // Bytes are no numbers.
+      // There is no sum of uint8.
       if constexpr (std::is_same_v<T, std::uint8_t>) continue;
       all_reduce(count);
       reduce_scatter(count);

@@ -122,6 +122,7 @@ TEST_CASE("when a process dies, those that sum with it over NCCL end and name it
   if (!has_gpus(2)) return;
   const auto places = places_on(DeviceType::cuda, 2, 1);
   const auto address = new_address();
+  const auto begin = std::chrono::steady_clock::now();
   const auto ends = on_processes(2, [&](int rank) {
     const auto cluster = join_cluster(options_of(rank, 2, address));
     Runtime runtime({.workers = 1});
@@ -134,6 +135,8 @@ TEST_CASE("when a process dies, those that sum with it over NCCL end and name it
   });
   CHECK_THAT(ends[0], Contains("dies") || Contains("process 1"));
   CHECK_THAT(ends[1], Contains("dies"));
+  // Not by the limit of a collective.
+  CHECK(std::chrono::steady_clock::now() - begin < DeviceGroupOptions{}.limit / 2);
 }
 
 TEST_CASE("sums over NCCL need a GPU for every rank") {

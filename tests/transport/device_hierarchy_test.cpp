@@ -227,4 +227,7 @@ TEST_CASE("parts of a hierarchy of devices that do not fit are refused") {
   CHECK_THROWS_WITH(group({0, 1}, 2, 2), Contains("do not fit"));
   CHECK_THROWS_WITH(group({0, 1}, 1, 1), Contains("do not fit"));
   CHECK_THROWS_WITH(make_hierarchical_device_group({{0}, nullptr, nullptr, {}}), Contains("needs a group inside"));
+  DeviceHierarchy parts{{0, 1}, make_device_group({test_device()}), make_local_group(2)[0], {}};
+  parts.machine = make_device_group({test_device(), test_device()});
+  CHECK_THROWS_WITH(make_hierarchical_device_group(parts), Contains("do not fit"));
 }

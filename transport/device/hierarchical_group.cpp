@@ -150,10 +150,11 @@ void HierarchicalGroup::abort(FailurePtr failure) {
 }
 
 void HierarchicalGroup::release(const FailurePtr& failure) {
-  queue_.fail(failure);
-  parts_.inside->abort(failure);
+  // A stage that waits inside of a part, and holds the queue, goes on when the part has ended.
   if (parts_.machine) parts_.machine->abort(failure);
+  parts_.inside->abort(failure);
   parts_.across->abort(failure);
+  queue_.fail(failure);
 }
 
 }  // namespace troupe::device

@@ -116,7 +116,10 @@ std::unique_ptr<Work> HierarchicalGroup::sum_and_fetch(const Staged& staged, con
   const auto work = (parts_.machine ? parts_.machine : parts_.inside)->all_reduce(staged->in_place);
   expect_launched(*work);
   for (std::size_t i = 0; i < local_.size(); ++i) staged->done[i] = work->done(i);
-  return fetch(staged, progress);
+  const bool is_fetched_elsewhere = parts_.machine && parts_.machine->local().front().rank > 0;
+  if (!is_fetched_elsewhere) return fetch(staged, progress);
+  staged->sent = buffers_.take(staged->in_place[0].input.bytes());
+  return std::make_unique<CompletedWork>();
 }
 
 std::unique_ptr<Work> HierarchicalGroup::pass_on_and_fetch(const Staged& staged, int root,

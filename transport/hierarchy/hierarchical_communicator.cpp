@@ -84,6 +84,8 @@ class HierarchicalCommunicator final : public Communicator {
     return parts_.all->all_gather(input, output, std::move(on_progress));
   }
   std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
+    if (parts_.once_per_machine)
+      throw Error("communicator", "a hierarchy whose machines have summed before cannot scatter sums");
     return parts_.all->reduce_scatter(input, output, std::move(on_progress));
   }
   std::unique_ptr<Work> barrier(OnProgress on_progress) override { return parts_.all->barrier(std::move(on_progress)); }

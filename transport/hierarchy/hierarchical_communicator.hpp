@@ -18,7 +18,7 @@ struct Hierarchy {
   std::shared_ptr<Communicator> inside, spread;
   /// The first rank of every machine, in the order of those ranks. Null on the others.
   std::shared_ptr<Communicator> across;
-  /// The ranks of this machine bring the same numbers to a sum, which counts them once.
+  /// The ranks of this machine have summed before, so all_reduce() takes only what the first of them brings.
   bool once_per_machine = false;
 };
 

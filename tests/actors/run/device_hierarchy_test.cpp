@@ -98,7 +98,7 @@ std::vector<std::set<std::string>> check_group(const std::vector<Device>& device
   std::vector<std::future<void>> ends;
   for (int process = 0; process < 3; ++process)
     ends.push_back(std::async(std::launch::async, [&, process] {
-      const auto group = make_hierarchical_device_group(make_device_hierarchy(named, process, place.of(process)));
+      const auto group = make_device_hierarchy(named, process, place.of(process));
       check_sums(*group);
       check_copies(*group);
     }));
@@ -130,13 +130,13 @@ TEST_CASE("GPUs of one machine sum over NCCL, also those of several processes, a
   }
   const auto devices = devices_of(DeviceType::cuda, {0, 1, 2, 3});
   const auto asked = check_group(devices, {"a", "b", "a"});
-  const std::set<std::string> both{"/all", "/machine 0", "/machine 0 out", "/machine 0 over nccl"};
-  auto first = both;
+  const std::set<std::string> member{"/all", "/machine 0", "/machine 0 out", "/machine 0 over nccl"};
+  auto first = member;
   first.insert("/across");
-  CHECK(asked == std::vector{first, {"/all", "/across"}, both});
-  // All on one machine, or each on one of its own.
-  CHECK(check_group(devices, {"a", "a", "a"})[1] == both);
-  for (const auto& by_process : check_group(devices, {"a", "b", "c"})) CHECK(by_process == kOneGroup);
+  CHECK(asked == std::vector{first, {"/all", "/across"}, member});
+  for (const auto& on_one_machine : check_group(devices, {"a", "a", "a"}))
+    CHECK(on_one_machine == std::set<std::string>{"/machine 0 over nccl"});
+  for (const auto& alone : check_group(devices, {"a", "b", "c"})) CHECK(alone == kOneGroup);
 }
 
 TEST_CASE("GPUs with the same number in two processes sum on the host", "[.gpu]") {
