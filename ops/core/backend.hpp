@@ -30,7 +30,8 @@ class Backend {
   /// Blocks until all work that was launched on any stream of the device is complete.
   virtual void synchronize(Device device) = 0;
 
-  /// See expect_kernel in ops/graph/kernel.hpp. Overridden with make_kernel, if kernels are made of more than the table.
+  /// See expect_kernel in ops/graph/kernel.hpp. Overridden with make_kernel, if kernels are made of more than the
+  /// table.
   virtual void expect_kernel(const OpCall& call, Device device) const;
   /// Prepares an op; see make_kernel in ops/graph/kernel.hpp.
   virtual std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
