@@ -74,7 +74,7 @@ class Machines {
 
  private:
   const std::vector<int> processes_;
-  const ProcessLayout layout_;
+  const ProcessLayout layout_;                  // of processes on machines, as of ranks in processes
   std::vector<std::vector<DeviceRank>> ranks_;  // by machine
   int own_ = 0;
 };

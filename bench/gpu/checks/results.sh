@@ -6,8 +6,8 @@ check_suite() {
   local status=0 what="$1 \"[gpu]\"" summary skipped
   ours run "$1" "$2" "$build/tests/$1" "[gpu]" || status=$?
   summary=$(said "$1" 'All tests passed|test cases:|No tests ran')
-  skipped=$(grep -c 'skipped: ' "$log/$1.txt") || true
-  ((skipped == 0)) || summary+=", of which skipped: $(grep -o 'skipped: [a-zA-Z:0-9]* is needed' "$log/$1.txt" | cut -d' ' -f2- | sort -u | paste -sd ',')"
+  skipped=$(grep -o 'skipped: [a-zA-Z:0-9]* is needed' "$log/$1.txt" | sort -u | paste -sd ',') || true
+  [[ -z $skipped ]] || summary+=", $skipped"
   if ((status == 0)) && grep -q 'skipped: cuda:0 is needed\|No tests ran' "$log/$1.txt"; then
     row 2 "$what" "all cases" "it has none that ran" SKIPPED
   elif ((status == 0)); then
