@@ -137,8 +137,8 @@ std::shared_ptr<DeviceCommunicator> make_device_hierarchy(const PlanCommunicator
   if (!machines.can_any_be_joined())
     return make_hierarchical_device_group(
         {named.processes, make_group_inside(named, process, true), meeting.make_across("", machines.processes())});
-  const auto machine =
-      machines.can_be_joined(machines.own()) ? join_machine(named, machines, process, meeting) : nullptr;
+  std::shared_ptr<DeviceCommunicator> machine;
+  if (machines.can_be_joined(machines.own())) machine = join_machine(named, machines, process, meeting);
   if (machine && machines.count() == 1) return machine;
   // Kernels of two communicators of NCCL on one GPU might wait for each other.
   DeviceHierarchy parts{named.processes, make_group_inside(named, process, machine == nullptr),
