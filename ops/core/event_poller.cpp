@@ -13,17 +13,22 @@ constexpr std::chrono::microseconds kBusy{50}, kRest{20};
 }  // namespace
 
 EventPoller::~EventPoller() {
-  {
-    std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  changed_.notify_all();
+  end(std::chrono::nanoseconds::zero());
   if (thread_.joinable()) thread_.join();
+}
+
+bool EventPoller::end(std::chrono::nanoseconds limit) {
+  std::unique_lock lock(mutex_);
+  ending_ = true;
+  changed_.notify_all();
+  return changed_.wait_for(lock, limit, [this] { return !working_; });
 }
 
 void EventPoller::watch(std::shared_ptr<Event::State> event, std::function<void()> callback) {
   std::lock_guard lock(mutex_);
+  if (ending_) return;
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  working_ = true;
   added_.push_back({std::move(event), std::move(callback)});
   changed_.notify_all();
 }
@@ -51,6 +56,8 @@ void EventPoller::work() {
     if (!watched_.empty() && now - last_progress > kBusy)
       changed_.wait_for(lock, kRest, [this] { return ending_ || !added_.empty(); });
   }
+  working_ = false;
+  changed_.notify_all();
 }
 
 }  // namespace troupe

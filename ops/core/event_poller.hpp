@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@ namespace troupe {
 class EventPoller {
  public:
   EventPoller() = default;
+  /// Waits for the callback that is running.
   ~EventPoller();
   EventPoller(const EventPoller&) = delete;
   EventPoller& operator=(const EventPoller&) = delete;
@@ -23,6 +25,10 @@ class EventPoller {
   /// Calls `callback` once on the poller's thread, which begins with the first call, when the event is done. It must
   /// not block.
   void watch(std::shared_ptr<Event::State> event, std::function<void()> callback);
+
+  /// Looks at no event any more: callbacks that did not come yet never come. Waits, `limit` at most, for one that is
+  /// running; false if that is not over.
+  bool end(std::chrono::nanoseconds limit);
 
  private:
   struct Watched {
@@ -36,7 +42,7 @@ class EventPoller {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Watched> added_;
-  bool ending_ = false;
+  bool ending_ = false, working_ = false;
   std::thread thread_;
   std::vector<Watched> watched_;  // of the thread
 };

@@ -1,5 +1,6 @@
 #include "troupe/ops/cuda/event.hpp"
 
+#include <cstdlib>
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
@@ -10,6 +11,16 @@ namespace {
 
 /// So long a thread that waits looks without a pause, then it rests between looks.
 constexpr std::chrono::microseconds kBusy{50}, kRest{20};
+
+/// No callback takes longer, unless it waits for a kernel that does not end.
+constexpr std::chrono::seconds kLongestCallback{1};
+
+/// Nothing may be asked of CUDA while the process unloads it. Whoever has an event has used CUDA, so what is registered
+/// here runs before what CUDA has registered.
+EventPoller& made_poller() {
+  std::atexit([] { event_poller().end(kLongestCallback); });
+  return *new EventPoller;
+}
 
 }  // namespace
 
@@ -105,7 +116,7 @@ std::optional<std::chrono::nanoseconds> CudaEvent::time_since(const State& earli
 }
 
 EventPoller& event_poller() {
-  static auto& poller = *new EventPoller;
+  static auto& poller = made_poller();
   return poller;
 }
 

@@ -70,4 +70,33 @@ TEST_CASE("a poller ends while events are not done, and drops their callbacks", 
   CHECK(held.use_count() == 1);
 }
 
+TEST_CASE("a poller that has ended calls nobody back", "[event poller]") {
+  const auto held = std::make_shared<int>(0);
+  const auto event = std::make_shared<SilentEvent>();
+  bool called = false;
+  EventPoller poller;
+  poller.watch(event, [&] { called = true; });
+  CHECK(poller.end(std::chrono::seconds(30)));
+  event->complete();
+  poller.watch(event, [&called, held] { called = true; });
+  CHECK(held.use_count() == 1);
+  CHECK(poller.end(std::chrono::seconds(30)));
+  CHECK_FALSE(called);
+}
+
+TEST_CASE("the end of a poller does not wait longer than its limit for a callback", "[event poller]") {
+  std::promise<void> begun, may_return;
+  const auto event = std::make_shared<SilentEvent>();
+  event->complete();
+  EventPoller poller;
+  poller.watch(event, [&] {
+    begun.set_value();
+    may_return.get_future().wait();
+  });
+  REQUIRE(begun.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  CHECK_FALSE(poller.end(std::chrono::milliseconds(1)));
+  may_return.set_value();
+  CHECK(poller.end(std::chrono::seconds(30)));
+}
+
 }  // namespace troupe::ops_test
