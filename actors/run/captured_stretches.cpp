@@ -19,7 +19,7 @@ void CapturedStretches::start(const Key& key) {
   current_ = static_cast<std::size_t>(found - entries_.begin());
 }
 
-/// Without work if it cannot be captured; nothing has run then.
+/// Without work if it cannot be captured; nothing has run then. Throws what earlier work failed with.
 CapturedStretches::Stretch CapturedStretches::capture(Stream& stream, const std::function<Resources()>& launch_tasks) {
   stream.begin_capture();
   Stretch stretch;
@@ -36,6 +36,7 @@ CapturedStretches::Stretch CapturedStretches::capture(Stream& stream, const std:
     if (obstacle.empty()) obstacle = error.what();
   }
   if (obstacle.empty()) return stretch;
+  if (const auto fault = stream.fault()) std::rethrow_exception(fault);
   std::fprintf(stderr, "[capture] work is launched op by op, because it cannot be captured: %s\n", obstacle.c_str());
   return {};
 }

@@ -100,6 +100,8 @@ class Segment {
   const Event& last_use(std::int32_t port) const;
   /// The end of all work that was launched in this run.
   const Event& last_work();
+  /// The error to report for one that was thrown here: that of earlier work of the device, if it comes from there.
+  std::exception_ptr cause_of(const std::exception_ptr& error);
   /// Work of this run failed on the segment's stream: what this segment updates may be anything.
   void mark_failed();
   /// Nobody will wait for the work that was launched: what it updates on a device may be written at any time, so its

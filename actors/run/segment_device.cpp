@@ -135,6 +135,11 @@ const Event& Segment::last_work() {
   return *last_work_;
 }
 
+std::exception_ptr Segment::cause_of(const std::exception_ptr& error) {
+  const auto fault = stream_->fault();
+  return fault ? fault : error;
+}
+
 void Segment::mark_failed() {
   for (const auto& entry : tasks_)
     for (const auto& written : entry.writes) written->begin_update();

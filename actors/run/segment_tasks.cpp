@@ -16,12 +16,12 @@ void SegmentActor::fail(SegmentState& segment, std::size_t task, const std::exce
   } catch (const Aborted& aborted) {
     segment.failure = aborted.failure();
   } catch (...) {
-    const auto& work = *segment.work;
+    auto& work = *segment.work;
     segment.failure = std::make_shared<Failure>(Failure{.rank = rank(),
                                                         .replica = work.replica(task),
                                                         .actor = work.task_name(task),
                                                         .step = step_of(segment),
-                                                        .what = text_of(error)});
+                                                        .what = text_of(work.cause_of(error))});
   }
   report_failure(segment.failure);
 }

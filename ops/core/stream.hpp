@@ -104,6 +104,10 @@ class Stream {
   /// Launches what a stream of the same device has captured.
   virtual void launch(const CapturedWork& /*work*/) { refuse_capture(); }
 
+  /// The error of work launched earlier, which a device may tell at any later call as if that were to blame; null if
+  /// none is known.
+  virtual std::exception_ptr fault() { return nullptr; }
+
  private:
   [[noreturn]] void refuse_capture() const;
 

@@ -30,6 +30,7 @@ class CudaStream final : public Stream {
   void begin_launch(std::span<const std::size_t> waits_for) override;
   std::shared_ptr<CapturedWork> end_capture() override;
   void launch(const CapturedWork& work) override;
+  std::exception_ptr fault() override { return last_launched().error(); }
 
   /// To launch work on; to be asked for at every launch, since record() relies on it.
   cudaStream_t handle() {

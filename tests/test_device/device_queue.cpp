@@ -101,6 +101,11 @@ Event DeviceQueue::record(Stream& stream) {
   return Event(reached);
 }
 
+std::exception_ptr DeviceQueue::error(const Stream& stream) const {
+  std::lock_guard lock(mutex_);
+  return stream.error;
+}
+
 std::size_t DeviceQueue::events() const {
   std::lock_guard lock(mutex_);
   return events_;

@@ -67,6 +67,8 @@ class DeviceQueue {
   void launch(Stream& stream, std::function<void()> work);
   void wait(Stream& stream, const Event& event);
   Event record(Stream& stream);
+  /// With which the work of the stream failed so far; null if none did.
+  std::exception_ptr error(const Stream& stream) const;
   /// How many of the two there were so far.
   std::size_t events() const;
   /// Events after all that is queued now, of every stream of a device that has work; of all devices if none is given.

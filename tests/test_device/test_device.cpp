@@ -115,6 +115,8 @@ class TestStream final : public Stream {
                                                     [this](const auto& piece) { queue().launch(*work_, piece); });
   }
 
+  std::exception_ptr fault() override { return queue().error(*work_); }
+
   void launch(std::function<void()> work) {
     if (capture_ != nullptr)
       capture_->add(std::move(work));

@@ -119,6 +119,19 @@ TEST_CASE("captured work keeps what it needs until it makes way") {
   CHECK(copies.resource_uses() == 0);
 }
 
+TEST_CASE("what earlier work failed with is told, not that something cannot be captured") {
+  Copies copies;
+  CapturedStretches stretches({4, 4, 4, 4});
+  copies.fire(stretches, {});
+  copies.stream().wait(failed_event(std::make_exception_ptr(Error("fragile", "a kernel failed"))));
+  REQUIRE(copies.stream().record().state()->wait_for(std::chrono::seconds(30)));
+  stretches.start({});
+  const auto refuse = [](std::size_t, std::size_t) -> CapturedStretches::Resources {
+    throw Error("innocent", "a kernel failed");
+  };
+  CHECK_THROWS_WITH(stretches.launch(0, copies.stream(), refuse), "[fragile] a kernel failed");
+}
+
 TEST_CASE("what cannot be captured runs task by task, and its errors are those of the tasks") {
   Copies copies;
   CapturedStretches stretches({4, 4, 4, 4});
