@@ -173,8 +173,9 @@ std::size_t ProductShape::aux_bytes() const {
 
 Product::Product(const ProductShape& shape) : shape_(shape), handle_(lt_handle()) {
   describe();
-  choose_algorithm();
+  // First, while the bias has the address that it was described with: measuring gives it others.
   choose_unaligned_algorithm();
+  choose_algorithm();
 }
 
 std::unique_ptr<const Product> Product::if_supported(const ProductShape& shape) {
