@@ -87,11 +87,13 @@ void expect_no_room(const char* what, std::int64_t units, const std::string& nam
 void expect_no_growth() {
   std::vector<std::size_t> free;
   const auto look = [&](const Metrics&) { free.push_back(device_bytes().free); };
-  train(8, 8, {.epochs = 1 << 30, .max_steps = 10'000, .pause_every = 1'000, .on_pause = look});
-  expect(free.size() == 10, "there are ten pauses", std::to_string(free.size()));
-  for (const auto bytes : free)
-    expect(bytes >= free.front(), "the memory does not grow", std::to_string(free.front() - bytes));
-  std::printf("10,000 steps, %zu bytes free after 1,000 and %zu at the end\n", free.front(), free.back());
+  train(8, 8, {.epochs = 1 << 30, .max_steps = 12'000, .pause_every = 1'000, .on_pause = look});
+  expect(free.size() == 12, "there are twelve pauses", std::to_string(free.size()));
+  // By the second pause CUDA has what it needs, and all is captured.
+  const auto warm = free.at(1);
+  for (auto pause = std::size_t{2}; pause < free.size(); ++pause)
+    expect(free[pause] >= warm, "the memory does not grow", std::to_string(warm - free[pause]));
+  std::printf("%zu bytes free after 2,000 steps and %zu after 10,000 more\n", warm, free.back());
 }
 
 }  // namespace
