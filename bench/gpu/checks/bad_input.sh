@@ -13,7 +13,7 @@ check_out_of_memory() {
   ours run out_of_memory 120 "$build/bench/gpu_bench" out-of-memory --data "$data" || status=$?
   text=$(said out_of_memory '^\[')
   verdict 6 "a batch that does not fit" "op and bytes in the error" "${text:-$(reason out_of_memory "$status")}" \
-    grep -qE '^\[.*[0-9]+ (bytes|[KMG]iB|[kMG]?B)' "$log/out_of_memory.txt"
+    grep -qE '^\[.*out of memory: [0-9]+ bytes requested on cuda:0' "$log/out_of_memory.txt"
   verdict 6 "then one that fits" "trains" "$(said out_of_memory 'left behind')" test "$status" == 0
 }
 

@@ -14,8 +14,8 @@ verdict() {
   row "$1" "$2" "$3" "$4" "$status"
 }
 
-# holds EXPRESSION: of numbers, as awk has it. What is no number is wrong.
-holds() { awk "BEGIN { exit !($1) }" 2>/dev/null; }
+# holds EXPRESSION: of numbers, as awk has it. What is no number is wrong, also what is called so.
+holds() { [[ ! $1 =~ (^|[^a-z])(nan|inf)([^a-z]|$) ]] && awk "BEGIN { exit !($1) }" 2>/dev/null; }
 
 print_table() {
   sort -s -t $'\t' -k1,1n "$rows" | awk -F '\t' '
