@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// Counts threads of this process that run actors, while it lives. Threads look for work awake only if each has a core:
-/// one that polls must not take time from one that works. Thread-safe.
+/// Counts threads of this process that run actors, while it lives, but those that sleep. Threads look for work awake
+/// only if each of them has a core: one that polls must not take time from one that works. Thread-safe.
 class BusyThreads {
  public:
   explicit BusyThreads(int count) : count_(count) { total_ += count_; }
@@ -15,7 +15,16 @@ class BusyThreads {
   BusyThreads(const BusyThreads&) = delete;
   BusyThreads& operator=(const BusyThreads&) = delete;
 
-  /// Whether all of them have a core.
+  /// While it lives, one of the threads sleeps.
+  class Asleep {
+   public:
+    Asleep() { --total_; }
+    ~Asleep() { ++total_; }
+    Asleep(const Asleep&) = delete;
+    Asleep& operator=(const Asleep&) = delete;
+  };
+
+  /// Whether all that are awake have a core.
   static bool fit() { return total_.load(std::memory_order_relaxed) <= usable_cores(); }
 
  private:

@@ -1,6 +1,5 @@
 #include "troupe/actors/run/job_queues.hpp"
 
-#include "troupe/actors/run/busy_threads.hpp"
 #include "troupe/actors/run/spin_pause.hpp"
 
 namespace troupe {
@@ -13,7 +12,8 @@ constexpr int kOwnLooks = 64;
 
 }  // namespace
 
-JobQueues::JobQueues(std::size_t workers, std::chrono::microseconds poll) : poll_(poll) {
+JobQueues::JobQueues(std::size_t workers, std::chrono::microseconds poll)
+    : poll_(poll), workers_(static_cast<int>(workers)) {
   for (std::size_t i = 0; i < workers; ++i) {
     queues_.push_back(std::make_unique<Queue>());
     queues_.back()->seen.resize(workers);
@@ -110,6 +110,7 @@ caf::resumable* JobQueues::pop(std::size_t worker) {
       return job;
     }
     std::unique_lock lock(sleep_mutex_);
+    const BusyThreads::Asleep asleep;
     sleeping_.fetch_add(1);
     pushed_.wait(lock, [this] { return any(); });
     sleeping_.fetch_sub(1);

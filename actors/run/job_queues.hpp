@@ -10,13 +10,15 @@
 #include <mutex>
 #include <vector>
 
+#include "troupe/actors/run/busy_threads.hpp"
+
 namespace troupe {
 
 /// The jobs of an actor system's workers: a queue for each, first in, first out. A job is pushed to the queue of the
 /// worker whose cache is likely to hold what it works on. A worker whose queue is empty looks around for a while, if
-/// its process has a core for every thread: it takes a job of another that has been left waiting for longer than a
-/// hand-over takes. Then it takes any job, and if there are none it sleeps; to wake it costs as much as several
-/// messages. Thread-safe; each worker is one thread.
+/// its process has a core for every thread that is awake: it takes a job of another that has been left waiting for
+/// longer than a hand-over takes. Then it takes any job, and if there are none it sleeps; to wake it costs as much as
+/// several messages. Thread-safe; each worker is one thread.
 class JobQueues {
  public:
   /// `poll`: for how long a worker looks around before it sleeps.
@@ -49,6 +51,7 @@ class JobQueues {
 
   std::vector<std::unique_ptr<Queue>> queues_;
   std::chrono::microseconds poll_;
+  BusyThreads workers_;
   std::atomic<std::size_t> polling_{0}, sleeping_{0};
   std::mutex sleep_mutex_;
   std::condition_variable pushed_;

@@ -13,7 +13,6 @@
 #include <system_error>
 #include <thread>
 
-#include "troupe/actors/run/busy_threads.hpp"
 #include "troupe/actors/run/default_devices.hpp"
 #include "troupe/actors/run/messages.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"
@@ -71,7 +70,6 @@ struct Runtime::State {
   }
 
   RuntimeOptions options;
-  std::optional<BusyThreads> busy_threads;
   std::unique_ptr<caf::actor_system_config> config;
   std::unique_ptr<caf::actor_system> system;
   caf::actor_system* used = nullptr;
@@ -106,7 +104,6 @@ Runtime::Runtime(RuntimeOptions options) : state_(std::make_shared<State>()) {
     caf::put(config.content, std::string(WorkSharing::kPollOption),
              static_cast<std::size_t>(options.busy_poll.count()));
     config.load<caf::scheduler::coordinator<WorkSharing>>();
-    state_->busy_threads.emplace(options.workers);
   }
   state_->system = std::make_unique<caf::actor_system>(config);
   state_->used = state_->system.get();

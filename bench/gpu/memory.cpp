@@ -74,11 +74,12 @@ void check_out_of_memory(TrainingFlags flags, std::int64_t too_many) {
     refusal = error.what();
   }
   if (refusal.empty()) throw Error("memory", "a batch of " + std::to_string(too_many) + " rows fits");
-  const auto left = device_bytes() - before;
+  const auto kept = device_bytes() - before;
   TimedTraining training(flags, "one_device", 10);
   const auto fit = training.trainer().fit(training.data(), {.epochs = 1});
-  std::printf("%s\nleft behind: %.1f MiB; then a training of %lld steps with a loss of %.3f\n", refusal.c_str(),
-              static_cast<double>(left) / kMiB, static_cast<long long>(fit.steps), fit.epochs.back().training.loss);
+  std::printf("%s\n%.1f MiB are kept for later use; then a training of %lld steps with a loss of %.3f\n",
+              refusal.c_str(), static_cast<double>(kept) / kMiB, static_cast<long long>(fit.steps),
+              fit.epochs.back().training.loss);
 }
 
 }  // namespace

@@ -54,7 +54,10 @@ class Step:
         self.x = torch.rand(batch, 1, 28, 28, device="cuda").to(memory_format=self.layout)
         self.y = torch.randint(10, (batch,), device="cuda")
         self.half = precision == "bfloat16"
-        self.forward = torch.compile(self.loss, mode="reduce-overhead") if compiled else self.loss
+        if compiled:
+            # What was compiled for another batch would be compiled again for a batch of any size.
+            torch._dynamo.reset()
+        self.forward = torch.compile(self.loss, mode="reduce-overhead", dynamic=False) if compiled else self.loss
         self.compiled = compiled
 
     def loss(self):
@@ -151,31 +154,39 @@ class Ours:
                                       text=True, timeout=60)
             except (OSError, subprocess.TimeoutExpired) as error:
                 return short(error)
+            say(done.stdout.strip())
             if done.returncode != 0:
-                return short(done.stdout[-300:])
+                return short(done.stdout[-100:])
             with open(path, encoding="utf-8") as file:
                 return json.load(file)[0]["microseconds"]
 
 
 def median_or_reason(values):
-    numbers = [value for value in values if isinstance(value, float)]
-    return f"{statistics.median(numbers):.1f}" if numbers else str(values[0])
+    reasons = [value for value in values if not isinstance(value, float)]
+    return str(reasons[0]) if reasons else f"{statistics.median(values):.1f}"
+
+
+def microseconds_or_reason(step, seconds):
+    try:
+        return microseconds(step, seconds)
+    except Exception as error:  # after a fault of the GPU, what is not PyTorch's can still be measured
+        return short(error)
 
 
 def compare(case, compiler, ours, options):
     model, batch, precision = case.split(":")
     steps = {} if options.only_ours else variants(model, int(batch), precision, compiler)
     figures = {name: [] for name in ("ours", "eager", "compiled", "captured")}
-    for _ in range(options.repetitions):
+    for _ in range(options.repetitions if compiler else 1):
         figures["ours"].append(ours.microseconds(model, batch, precision))
         for name in ("eager", "compiled", "captured"):
             step = steps.get(name, "-")
-            figures[name].append(step if isinstance(step, str) else microseconds(step, options.seconds))
+            figures[name].append(step if isinstance(step, str) else microseconds_or_reason(step, options.seconds))
     return [median_or_reason(values) for values in figures.values()]
 
 
 def small_ops():
-    """Microseconds of one of many small additions, one after the other."""
+    """Microseconds of one of many small additions, one after the other, or why there are none."""
     x = torch.zeros(16, 8, device="cuda")
 
     class Additions:
@@ -185,7 +196,8 @@ def small_ops():
             for _ in range(SMALL_OPS):
                 y = y + 1e-3
 
-    return microseconds(Additions, 0.3) / SMALL_OPS
+    taken = microseconds_or_reason(Additions, 0.3)
+    return taken if isinstance(taken, str) else f"{taken / SMALL_OPS:.2f}"
 
 
 def parse_options():
@@ -195,7 +207,7 @@ def parse_options():
     parser.add_argument("--only-ours", action="store_true", help="measure no PyTorch")
     parser.add_argument("--case", action="append", default=[], metavar="MODEL:BATCH:PRECISION")
     parser.add_argument("--case-without-compiler", action="append", default=[], metavar="MODEL:BATCH:PRECISION")
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=3, help="of a case with the compiler; others have one")
     parser.add_argument("--seconds", type=float, default=0.2, help="of one measurement")
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
     parser.add_argument("--table", required=True, help="file to which a line a case is written")
@@ -212,7 +224,7 @@ def main():
     with open(options.table, "w", encoding="utf-8") as table:
         cases = [(case, True) for case in options.case] + [(case, False) for case in options.case_without_compiler]
         if not options.only_ours:
-            table.write(f"op-time\t{small_ops():.2f}\n")
+            table.write(f"op-time\t{small_ops()}\n")
         for case, compiler in cases:
             line = "\t".join([case, *compare(case, compiler, ours, options)])
             say(line)

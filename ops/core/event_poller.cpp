@@ -1,7 +1,6 @@
 #include "troupe/ops/core/event_poller.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace troupe {
 
@@ -29,13 +28,20 @@ void EventPoller::watch(std::shared_ptr<Event::State> event, std::function<void(
   if (ending_) return;
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   working_ = true;
-  added_.push_back({std::move(event), std::move(callback)});
+  added_.push_back({std::move(event), {std::move(callback)}});
   changed_.notify_all();
 }
 
 void EventPoller::take_added(std::unique_lock<std::mutex>& lock, bool idle) {
   if (idle) changed_.wait(lock, [this] { return ending_ || !added_.empty(); });
-  std::move(added_.begin(), added_.end(), std::back_inserter(watched_));
+  // An event is asked once in a round, which may cost a microsecond, for all who wait for it.
+  for (auto& entry : added_) {
+    const auto known = std::ranges::find(watched_, entry.event, &Watched::event);
+    if (known == watched_.end())
+      watched_.push_back(std::move(entry));
+    else
+      known->callbacks.push_back(std::move(entry.callbacks.front()));
+  }
   added_.clear();
 }
 
@@ -48,7 +54,8 @@ void EventPoller::work() {
     const auto waiting = std::stable_partition(watched_.begin(), watched_.end(),
                                                [](const Watched& entry) { return entry.event->done(); });
     const bool progress = waiting != watched_.begin();
-    for (auto entry = watched_.begin(); entry != waiting; ++entry) entry->callback();
+    for (auto entry = watched_.begin(); entry != waiting; ++entry)
+      for (const auto& callback : entry->callbacks) callback();
     watched_.erase(watched_.begin(), waiting);
     const auto now = std::chrono::steady_clock::now();
     if (progress) last_progress = now;

@@ -33,7 +33,7 @@ class EventPoller {
  private:
   struct Watched {
     std::shared_ptr<Event::State> event;
-    std::function<void()> callback;
+    std::vector<std::function<void()>> callbacks;
   };
 
   void work();

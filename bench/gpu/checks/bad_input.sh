@@ -14,7 +14,7 @@ check_out_of_memory() {
   text=$(said out_of_memory '^\[')
   verdict 6 "a batch that does not fit" "op and bytes in the error" "${text:-$(reason out_of_memory "$status")}" \
     grep -qE '^\[.*out of memory: [0-9]+ bytes requested on cuda:0' "$log/out_of_memory.txt"
-  verdict 6 "then one that fits" "trains" "$(said out_of_memory 'left behind')" test "$status" == 0
+  verdict 6 "then one that fits" "trains" "$(said out_of_memory 'for later use')" test "$status" == 0
 }
 
 # check_by_program NAME WHAT WANTED PATTERN: a test program of the build, which ends with 3 where it finds no GPU.

@@ -16,7 +16,7 @@ describe_machine() {
 gpu_name() { nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -1 || true; }
 
 # has_torch: whether Python has PyTorch, and that a GPU.
-has_torch() { python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' >"$log/torch.txt" 2>&1; }
+has_torch() { timeout 120 python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' >"$log/torch.txt" 2>&1; }
 
 # Succeeds, and says why, if there is no GPU for the programs. A GPU that they do not find is a failure.
 why_no_gpu() {

@@ -6,6 +6,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/finite.hpp"
+#include "troupe/ops/graph/kernel.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
@@ -85,10 +86,43 @@ Plan plan_with_reader(Device device, bool copies, std::vector<float>& record) {
   return plan;
 }
 
-/// An op that fails on the device at step 3.
-Plan plan_with_failing_op(std::vector<float>& record) {
+std::vector<TensorInfo> like_input(const OpInputs& inputs) {
+  return {inputs[0]};
+}
+
+std::vector<Value> pass_on(const OpGradient& gradient) {
+  return {gradient.dys[0]};
+}
+
+const OpDef kInnocent{.name = "innocent", .infer = like_input, .gradient = pass_on};
+
+/// Copies. Its launch fails if earlier work has: a GPU tells of a fault at any later call.
+class InnocentKernel final : public Kernel {
+ public:
+  void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
+    const auto before = context.stream.record();
+    if (!before.state()->wait_for(std::chrono::seconds(60))) throw Error("innocent", "the device does nothing");
+    if (before.error()) throw Error("innocent", "unspecified launch failure");
+    copy(context.stream, inputs[0], outputs[0]);
+  }
+};
+
+Value innocent(Value x) {
+  static const bool kRegistered = [] {
+    register_test_devices();
+    register_op(kInnocent);
+    register_kernel(kInnocent, DeviceType::test,
+                    [](const OpCall&) -> std::unique_ptr<Kernel> { return std::make_unique<InnocentKernel>(); });
+    return true;
+  }();
+  (void)kRegistered;
+  return x.builder().apply_one(kInnocent, {x});
+}
+
+/// An op that fails on the device at step 3, before `last`.
+Plan plan_with_failing_op(std::vector<float>& record, const std::function<Value(Value)>& last) {
   GraphBuilder builder;
-  builder.output("y", scale(check_finite(scale(builder.input("x", {2}), 2.0)), 8.0));
+  builder.output("y", last(check_finite(scale(builder.input("x", {2}), 2.0))));
   Plan plan;
   auto source = counting_source("source", kSteps);
   source.make_task =
@@ -165,11 +199,21 @@ TEST_CASE("a task that runs on the host is refused a place on a device, which th
                     Contains("'add0' runs on the host, but its place is test:2; place it on cpu:2"));
 }
 
+TEST_CASE("what fails on a device is the error also if a later launch is the first to tell") {
+  for (const auto grain : {Grain::per_op, Grain::fused}) {
+    std::vector<float> record;
+    CHECK_THROWS_WITH(run(in_grain(plan_with_failing_op(record, innocent), grain), 1),
+                      Contains("[check_finite] the value is nan") && !Contains("launch failure"));
+    CHECK(record == std::vector<float>{0, 2, 4});
+  }
+}
+
 TEST_CASE("what fails on a device fails the step where the host reads its result, and the run ends") {
+  const auto scaled = [](Value x) { return scale(x, 8.0); };
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     for (const auto grain : {Grain::per_op, Grain::fused}) {
       std::vector<float> record;
-      CHECK_THROWS_WITH(run(in_grain(plan_with_failing_op(record), grain), seed),
+      CHECK_THROWS_WITH(run(in_grain(plan_with_failing_op(record, scaled), grain), seed),
                         Contains("[check_finite] the value is nan") && Contains("step 3, replica 0"));
       CHECK(record == std::vector<float>{0, 16, 32});
     }

@@ -28,6 +28,21 @@ TEST_CASE("a worker takes its own jobs first, in order, then those of the others
   CHECK(queues.try_pop() == nullptr);
 }
 
+TEST_CASE("workers that sleep leave their cores to threads that look for work") {
+  const auto workers = static_cast<std::size_t>(usable_cores()) + 1;
+  JobQueues queues(workers, std::chrono::microseconds(0));
+  CHECK_FALSE(BusyThreads::fit());
+  std::vector<std::thread> threads;
+  for (std::size_t worker = 0; worker < workers; ++worker)
+    threads.emplace_back([&queues, worker] { queues.pop(worker); });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!BusyThreads::fit() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  CHECK(BusyThreads::fit());
+  for (std::size_t worker = 0; worker < workers; ++worker) queues.push(worker, job_number(worker));
+  for (auto& thread : threads) thread.join();
+  CHECK_FALSE(BusyThreads::fit());
+}
+
 TEST_CASE("every job is taken exactly once, whoever pushes and whoever sleeps") {
   constexpr std::size_t kWorkers = 3, kJobs = 4000;
   for (const auto poll : {std::chrono::microseconds(0), std::chrono::microseconds(20)}) {

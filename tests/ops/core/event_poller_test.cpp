@@ -42,6 +42,18 @@ TEST_CASE("a poller calls back once for every event, in whatever order they are 
   CHECK(calls == kEvents);
 }
 
+TEST_CASE("an event has as many callbacks as wait for it, in their order", "[event poller]") {
+  const auto event = std::make_shared<SilentEvent>();
+  std::vector<int> order;
+  std::promise<void> last_called;
+  EventPoller poller;
+  for (int i = 0; i < 3; ++i) poller.watch(event, [&order, i] { order.push_back(i); });
+  poller.watch(event, [&] { last_called.set_value(); });
+  event->complete();
+  REQUIRE(last_called.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  CHECK(order == std::vector{0, 1, 2});
+}
+
 TEST_CASE("a callback comes only when its event is done", "[event poller]") {
   const auto early = std::make_shared<SilentEvent>(), late = std::make_shared<SilentEvent>();
   std::promise<void> early_called, late_called;
