@@ -8,7 +8,7 @@ check_suite() {
   summary=$(said "$1" 'All tests passed|test cases:|No tests ran')
   skipped=$(grep -o 'skipped: [a-zA-Z:0-9]* is needed' "$log/$1.txt" | sort -u | paste -sd ',') || true
   [[ -z $skipped ]] || summary+=", $skipped"
-  if ((status == 0)) && grep -q 'skipped: cuda:0 is needed\|No tests ran' "$log/$1.txt"; then
+  if ((status == 0)) && grep -q 'skipped: cuda:0 is needed\|No tests ran\|assertions: - none -' "$log/$1.txt"; then
     row 2 "$what" "all cases" "it has none that ran" SKIPPED
   elif ((status == 0)); then
     row 2 "$what" "all cases" "$summary" PASS
