@@ -13,7 +13,7 @@ constexpr int kOwnLooks = 64;
 }  // namespace
 
 JobQueues::JobQueues(std::size_t workers, std::chrono::microseconds poll)
-    : poll_(poll), workers_(static_cast<int>(workers)) {
+    : poll_(poll), busy_threads_(static_cast<int>(workers)) {
   for (std::size_t i = 0; i < workers; ++i) {
     queues_.push_back(std::make_unique<Queue>());
     queues_.back()->seen.resize(workers);

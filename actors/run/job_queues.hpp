@@ -51,7 +51,7 @@ class JobQueues {
 
   std::vector<std::unique_ptr<Queue>> queues_;
   std::chrono::microseconds poll_;
-  BusyThreads workers_;
+  BusyThreads busy_threads_;
   std::atomic<std::size_t> polling_{0}, sleeping_{0};
   std::mutex sleep_mutex_;
   std::condition_variable pushed_;

@@ -59,7 +59,7 @@ std::map<std::int64_t, std::vector<Span>> work_by_epoch(const Trace& trace, cons
 
 struct BusyFlags {
   TrainingFlags training;
-  /// In the first eight the last steps, which have fewer rows, are launched op by op, then captured.
+  /// The last step of the first eight, which has fewer rows, is launched op by op, then captured.
   std::int64_t epochs = 24;
   std::string trace;
 };

@@ -54,11 +54,12 @@ class Step:
         self.x = torch.rand(batch, 1, 28, 28, device="cuda").to(memory_format=self.layout)
         self.y = torch.randint(10, (batch,), device="cuda")
         self.half = precision == "bfloat16"
+        self.forward = self.loss
+        self.compiled = compiled
         if compiled:
             # What was compiled for another batch would be compiled again for a batch of any size.
             torch._dynamo.reset()
-        self.forward = torch.compile(self.loss, mode="reduce-overhead", dynamic=False) if compiled else self.loss
-        self.compiled = compiled
+            self.forward = torch.compile(self.loss, mode="reduce-overhead", dynamic=False)
 
     def loss(self):
         with torch.autocast("cuda", torch.bfloat16) if self.half else contextlib.nullcontext():

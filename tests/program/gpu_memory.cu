@@ -87,13 +87,13 @@ void expect_no_room(const char* what, std::int64_t units, const std::string& nam
 void expect_no_growth() {
   std::vector<std::size_t> free;
   const auto look = [&](const Metrics&) { free.push_back(device_bytes().free); };
-  train(8, 8, {.epochs = 1 << 30, .max_steps = 12'000, .pause_every = 1'000, .on_pause = look});
-  expect(free.size() == 12, "there are twelve pauses", std::to_string(free.size()));
-  // By the second pause CUDA has what it needs, and all is captured.
-  const auto warm = free.at(1);
-  for (auto pause = std::size_t{2}; pause < free.size(); ++pause)
+  train(8, 8, {.epochs = 1 << 30, .max_steps = 13'000, .pause_every = 1'000, .on_pause = look});
+  expect(free.size() == 13, "there are thirteen pauses", std::to_string(free.size()));
+  // After a pause buffers may meet in other pairs, which are captured anew: by the third all pairs have met.
+  const auto warm = free.at(2);
+  for (auto pause = std::size_t{3}; pause < free.size(); ++pause)
     expect(free[pause] >= warm, "the memory does not grow", std::to_string(warm - free[pause]));
-  std::printf("%zu bytes free after 2,000 steps and %zu after 10,000 more\n", warm, free.back());
+  std::printf("%zu bytes free after 3,000 steps and %zu after 10,000 more\n", warm, free.back());
 }
 
 }  // namespace

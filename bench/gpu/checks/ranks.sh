@@ -143,7 +143,7 @@ check_point_4() {
   local check
   for check in "check_collectives 2" "check_collectives 4" check_training check_lost_rank check_limit; do
     if (($(seconds_left) < 45)); then
-      row 4 "$check" "" "no time left" SKIPPED
+      row 4 "${check#check_}" "" "no time left" SKIPPED
     else
       $check
     fi
