@@ -56,9 +56,9 @@ void widen_loops(Plan& plan) {
 
 /// Hands out executors: one for each actor; if `by_place`, for each place. Otherwise too, what runs on a device shares
 /// one, since it only launches work, and so do the conductors of a process. Actors that stay alone have their own.
-class Executors {
+class ExecutorNumbers {
  public:
-  explicit Executors(bool by_place) : by_place_(by_place) {}
+  explicit ExecutorNumbers(bool by_place) : by_place_(by_place) {}
 
   std::int32_t of(const PlanActor& actor) {
     if (is_by_place(actor)) return shared(to_string(actor.place));
@@ -91,7 +91,7 @@ bool launches_only(const PlanActor& actor) {
 /// Contracts each group into segments.
 void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grouping, bool one_thread_a_place) {
   const auto level = levels_of(plan, dependencies, grouping);
-  Executors executors(one_thread_a_place);
+  ExecutorNumbers executors(one_thread_a_place);
   std::map<std::pair<std::int32_t, int>, std::size_t> segment_at;
   for (auto id : grouping.order) {
     const auto& actor = plan.actors[id];

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::int32_t kParameterSlots = 2;
+constexpr std::int32_t kValueSlots = 2;
 
 }  // namespace
 
@@ -130,7 +130,7 @@ ActorId add_local_shard(Plan& plan, const std::string& name, const Place& place,
   actor.replica = worker;
   actor.task = {"local_shard", {}, {{"steps", options.steps}, {"update", identity_of_update(options.update)}}};
   const auto shard = plan.add(std::move(actor));
-  plan.edge_of(shard, 0, kParameterSlots);
+  plan.edge_of(shard, 0, kValueSlots);
   return shard;
 }
 

@@ -6,7 +6,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::chrono::minutes kWaitLimit{10};
+constexpr std::chrono::minutes kSyncLimit{10};
 
 class FailedEvent final : public Event::State {
  public:
@@ -24,9 +24,9 @@ class FailedEvent final : public Event::State {
 }  // namespace
 
 void Event::wait() const {
-  if (!wait_for(kWaitLimit))
+  if (!wait_for(kSyncLimit))
     throw Error("event",
-                "a device did not complete its work within " + std::to_string(kWaitLimit.count()) + " minutes");
+                "a device did not complete its work within " + std::to_string(kSyncLimit.count()) + " minutes");
 }
 
 bool Event::wait_for(std::chrono::nanoseconds limit) const {

@@ -59,7 +59,7 @@ TROUPE_SIMD_CLONES void scores_grad(std::int64_t n, const float* p, float along,
   for (std::int64_t i = 0; i < n; ++i) dp[i] = p[i] * (dp[i] - along) * factor;
 }
 
-TROUPE_SIMD_CLONES float product_sum(std::int64_t n, const float* a, const float* b) {
+TROUPE_SIMD_CLONES float dot(std::int64_t n, const float* a, const float* b) {
   return lane_sum(n, [a, b](std::int64_t i) { return a[i] * b[i]; });
 }
 
@@ -190,7 +190,7 @@ class AttentionGradKernel final : public Kernel {
     const auto dy = a_.of_values(in[0], row, head, first), y = a_.of_values(in[4], row, head, first);
     multiply(end - first, seen, a_.value_size, 1.0F, 'N', dy, 'T', a_.of_values(in[3], row, head), 0.0F, ds, seen);
     for (std::int64_t i = 0; i < end - first; ++i) {
-      const auto along = product_sum(a_.value_size, dy.data + i * dy.stride, y.data + i * y.stride);
+      const auto along = dot(a_.value_size, dy.data + i * dy.stride, y.data + i * y.stride);
       scores_grad(seen, p + i * seen, along, a_.factor, ds + i * seen);
     }
   }

@@ -5,7 +5,7 @@ namespace troupe::cpu {
 
 namespace {
 
-dnnl::memory::desc image(const Shape& s) {
+dnnl::memory::desc image_description(const Shape& s) {
   return describe({s[0], s[3], s[1], s[2]}, Tag::nhwc);
 }
 
@@ -20,8 +20,8 @@ dnnl::pooling_forward::primitive_desc forward_description(const Shape& x, const 
   const Dims strides(2, attributes.integer("stride")), kernel(2, attributes.integer("kernel_size")),
       padding(2, attributes.integer("padding")),
       behind{padding_behind(x[1], y[1], attributes), padding_behind(x[2], y[2], attributes)};
-  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::pooling_avg_exclude_padding, image(x), image(y), strides,
-           kernel, padding, behind},
+  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::pooling_avg_exclude_padding, image_description(x),
+           image_description(y), strides, kernel, padding, behind},
           scratch_attributes(),
           onednn_engine()};
 }
@@ -46,7 +46,8 @@ std::unique_ptr<Kernel> make_average_pool_grad(const OpCall& call) {
         padding(2, attributes.integer("padding")),
         behind{padding_behind(x[1], y[1], attributes), padding_behind(x[2], y[2], attributes)};
     const dnnl::pooling_backward::primitive_desc chosen(
-        {dnnl::algorithm::pooling_avg_exclude_padding, image(x), image(y), strides, kernel_size, padding, behind},
+        {dnnl::algorithm::pooling_avg_exclude_padding, image_description(x), image_description(y), strides, kernel_size,
+         padding, behind},
         scratch_attributes(), onednn_engine(), forward_description(x, y, attributes));
     PrimitiveKernel kernel(dnnl::pooling_backward(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc()).output(0, DNNL_ARG_DIFF_SRC, chosen.diff_src_desc());

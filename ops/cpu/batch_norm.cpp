@@ -14,7 +14,7 @@ namespace {
 // loops are long enough for wide vectors.
 constexpr std::int64_t kWidth = 64;
 // Float sums are added to double ones after so many additions.
-constexpr std::int64_t kChunk = 64;
+constexpr std::int64_t kFloatAdditions = 64;
 
 std::int64_t places_side_by_side(std::int64_t channels) {
   return std::max<std::int64_t>(1, kWidth / channels);
@@ -59,7 +59,7 @@ class ChannelSums {
     for (std::int64_t at = 0; at < elements;) {
       std::ranges::fill(sums_, 0.0F);
       const auto n = std::min(width_, elements - at);
-      const auto runs = std::min(kChunk, (elements - at) / n);
+      const auto runs = std::min(kFloatAdditions, (elements - at) / n);
       add(n, runs, at, sums_.data(), sums_.data() + width_);
       at += runs * n;
       for (std::int64_t j = 0; j < width_; ++j) {

@@ -10,7 +10,7 @@ namespace troupe::cpu {
 namespace {
 
 // Channels are contiguous: 16 of them at a time, in loops of a fixed length, which compilers turn into vector code.
-constexpr int kLanes = 16;
+constexpr int kChannelBlock = 16;
 
 // Unrolled to single elements such a loop would be no vector code any more.
 #define TROUPE_LANE_LOOP _Pragma("GCC unroll 1")
@@ -123,8 +123,8 @@ template <class Body>
 [[gnu::always_inline]] inline void for_channels(const Pooling& p, const Window& window, Body body) {
   std::int64_t c = 0;
   if (p.kernel_size == 2 && window.rows == 2 && window.columns == 2)
-    for (; c + kLanes <= p.channels; c += kLanes) body(c, Constant<kLanes>(), Constant<2>());
-  for (; c + kLanes <= p.channels; c += kLanes) body(c, Constant<kLanes>(), Constant<0>());
+    for (; c + kChannelBlock <= p.channels; c += kChannelBlock) body(c, Constant<kChannelBlock>(), Constant<2>());
+  for (; c + kChannelBlock <= p.channels; c += kChannelBlock) body(c, Constant<kChannelBlock>(), Constant<0>());
   for (; c < p.channels; ++c) body(c, Constant<1>(), Constant<0>());
 }
 

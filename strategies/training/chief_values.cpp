@@ -14,13 +14,13 @@ namespace {
 constexpr std::size_t kNameLimit = 4'096;
 
 /// A parameter or a part of the optimizer state, and what it was when it was looked at.
-struct NamedValue {
+struct NamedVersion {
   std::string name;
   ParameterStore::Version version;
 };
 
-std::vector<NamedValue> values_of(const ParameterStore& store) {
-  std::vector<NamedValue> values;
+std::vector<NamedVersion> values_of(const ParameterStore& store) {
+  std::vector<NamedVersion> values;
   auto names = store.names();
   std::ranges::sort(names);
   for (const auto& name : names)
@@ -32,7 +32,7 @@ std::array<std::int64_t, 6> numbers_of(const TrainingPosition& position) {
   return {position.step, position.epoch, position.batch, position.rows, position.batch_rows, position.layout};
 }
 
-std::int64_t hash_of(const std::vector<NamedValue>& values, const TrainingPosition& position) {
+std::int64_t hash_of(const std::vector<NamedVersion>& values, const TrainingPosition& position) {
   Hash hash;
   for (const auto& [name, version] : values) {
     hash.add(name);
@@ -45,7 +45,7 @@ std::int64_t hash_of(const std::vector<NamedValue>& values, const TrainingPositi
 }
 
 /// Names, shapes and the position, so that the others know what follows.
-std::vector<std::byte> list_of(const std::vector<NamedValue>& values, const TrainingPosition& position) {
+std::vector<std::byte> list_of(const std::vector<NamedVersion>& values, const TrainingPosition& position) {
   ByteWriter writer;
   for (const auto number : numbers_of(position)) writer.put(number);
   writer.put(static_cast<std::uint64_t>(values.size()));
@@ -59,12 +59,12 @@ std::vector<std::byte> list_of(const std::vector<NamedValue>& values, const Trai
   return std::move(writer).take();
 }
 
-std::vector<NamedValue> read_list(const Tensor& list, TrainingPosition& position) {
+std::vector<NamedVersion> read_list(const Tensor& list, TrainingPosition& position) {
   ByteReader reader({list.raw(), list.bytes()}, "chief's values");
   for (auto* number :
        {&position.step, &position.epoch, &position.batch, &position.rows, &position.batch_rows, &position.layout})
     *number = reader.get<std::int64_t>();
-  std::vector<NamedValue> values(reader.get<std::uint64_t>());
+  std::vector<NamedVersion> values(reader.get<std::uint64_t>());
   for (auto& [name, version] : values) {
     name = reader.get_text(kNameLimit);
     version.updates = reader.get<std::int64_t>();
@@ -87,7 +87,7 @@ Tensor bytes_tensor(const std::vector<std::byte>& bytes) {
 void adopt_chief_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit) {
   const bool whole = store.broken().empty();
   auto position = store.position();
-  auto values = whole ? values_of(store) : std::vector<NamedValue>{};
+  auto values = whole ? values_of(store) : std::vector<NamedVersion>{};
   const auto own = Tensor::from<std::int64_t>({1}, std::vector{whole ? hash_of(values, position) : 0});
   const Tensor all(Shape{group.size()}, DType::int64);
   group.all_gather(own, all)->wait(limit);

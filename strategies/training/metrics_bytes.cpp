@@ -6,7 +6,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::size_t kNameLimit = 1'024;
+constexpr std::size_t kMetricNameLimit = 1'024;
 
 void put(ByteWriter& writer, double number) {
   writer.put(std::bit_cast<std::uint64_t>(number));
@@ -17,7 +17,7 @@ double get(ByteReader& reader) {
 }
 
 void write(ByteWriter& writer, const MetricValues::Entry& entry) {
-  writer.put_text(entry.name, kNameLimit);
+  writer.put_text(entry.name, kMetricNameLimit);
   put(writer, entry.sum);
   put(writer, entry.count);
   const auto& table = entry.table;
@@ -28,7 +28,7 @@ void write(ByteWriter& writer, const MetricValues::Entry& entry) {
 
 MetricValues::Entry read_entry(ByteReader& reader) {
   MetricValues::Entry entry;
-  entry.name = reader.get_text(kNameLimit);
+  entry.name = reader.get_text(kMetricNameLimit);
   entry.sum = get(reader);
   entry.count = get(reader);
   std::vector<std::int64_t> sizes(reader.get<std::uint8_t>());

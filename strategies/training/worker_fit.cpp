@@ -8,13 +8,13 @@ namespace troupe {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLook{20};
+constexpr std::chrono::milliseconds kHearLimit{20};
 
 }  // namespace
 
 JobNews hear_news(Cluster& cluster, JobNews::Kind kind, const std::function<bool()>& stop_requested) {
   while (!stop_requested || !stop_requested()) {
-    const auto bytes = cluster.hear(kLook);
+    const auto bytes = cluster.hear(kHearLimit);
     if (!bytes) continue;
     auto news = JobNews::decode(*bytes);
     if (news.kind == kind) return news;
@@ -45,7 +45,7 @@ FitResult WorkerFit::take_part(const std::function<bool()>& stop_requested) {
 }
 
 bool WorkerFit::has_heard_the_end(FitResult& result) {
-  const auto bytes = cluster_.hear(kLook);
+  const auto bytes = cluster_.hear(kHearLimit);
   if (!bytes) return false;
   const auto news = JobNews::decode(*bytes);
   if (news.kind != JobNews::Kind::trained) return false;

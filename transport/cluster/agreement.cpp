@@ -10,9 +10,9 @@ namespace troupe {
 namespace {
 
 /// What the frames say, in FrameHeader::edge. Topics and texts travel as payloads.
-enum Says : std::int32_t { kHash, kSendText, kText, kAgreed, kRefused };
+enum AgreementSays : std::int32_t { kHash, kSendText, kText, kAgreed, kRefused };
 
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kReceiveLimit{100};
 
 Tensor payload_of(const std::string& text) {
   Tensor payload(Shape{static_cast<std::int64_t>(text.size())}, DType::uint8);
@@ -25,7 +25,7 @@ std::string text_of(const IncomingFrame& frame) {
   return {reinterpret_cast<const char*>(payload.raw()), payload.bytes()};
 }
 
-Frame frame_of(Says says, const std::string& text = {}, std::uint64_t hash = 0) {
+Frame frame_of(AgreementSays says, const std::string& text = {}, std::uint64_t hash = 0) {
   return {{.type = FrameType::control, .edge = says, .generation = hash}, payload_of(text)};
 }
 
@@ -55,7 +55,7 @@ AgreementRound::AgreementRound(int rank, const std::map<int, std::shared_ptr<Lin
 std::optional<IncomingFrame> AgreementRound::receive(int from, const std::string& topic) {
   const auto deadline = std::chrono::steady_clock::now() + limit_;
   while (std::chrono::steady_clock::now() < deadline) {
-    if (auto frame = peers_.at(from)->receive(kLook)) return frame;
+    if (auto frame = peers_.at(from)->receive(kReceiveLimit)) return frame;
     if (gone_(from)) return std::nullopt;
     if (const auto lost = lost_()) throw Error("cluster", to_string(*lost));
   }

@@ -1,8 +1,8 @@
 #include <fstream>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/cluster/launcher_variables.hpp"
 #include "troupe/transport/cluster/node_list.hpp"
-#include "troupe/transport/cluster/variables.hpp"
 
 namespace troupe {
 
@@ -30,7 +30,7 @@ std::string first_host(const std::string& path) {
 /// Processes that srun has started, in a job of their own or in one of several.
 std::optional<Job> resolve_slurm(const Environment& environment) {
   if (!is_slurm_step(environment)) return std::nullopt;
-  const Variables variables(environment, "Slurm");
+  const LauncherVariables variables(environment, "Slurm");
   const bool has_step_size = variables.has("SLURM_STEP_NUM_TASKS");
   auto job = variables.job("SLURM_PROCID", has_step_size ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS");
   job.local_rank = static_cast<int>(variables.number_or("SLURM_LOCALID", -1));
@@ -54,7 +54,7 @@ std::optional<Job> resolve_slurm(const Environment& environment) {
 }
 
 std::optional<Job> resolve_lsf(const Environment& environment) {
-  const Variables variables(environment, "LSF");
+  const LauncherVariables variables(environment, "LSF");
   if (!variables.has("JSM_NAMESPACE_SIZE")) return std::nullopt;
   auto job = variables.job("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE");
   job.local_rank = static_cast<int>(variables.number_or("JSM_NAMESPACE_LOCAL_RANK", -1));
@@ -66,7 +66,7 @@ std::optional<Job> resolve_lsf(const Environment& environment) {
 }
 
 std::optional<Job> resolve_horovod(const Environment& environment) {
-  const Variables variables(environment, "Horovod");
+  const LauncherVariables variables(environment, "Horovod");
   if (!variables.has("HOROVOD_SIZE")) return std::nullopt;
   auto job = variables.job("HOROVOD_RANK", "HOROVOD_SIZE");
   job.local_rank = static_cast<int>(variables.number_or("HOROVOD_LOCAL_RANK", -1));

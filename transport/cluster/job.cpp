@@ -4,7 +4,7 @@
 #include <array>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/cluster/variables.hpp"
+#include "troupe/transport/cluster/launcher_variables.hpp"
 
 namespace troupe {
 

@@ -18,7 +18,7 @@ Frame frame_of(Says says, std::int64_t step = 0) {
   return {{.type = FrameType::control, .edge = says, .step = step}};
 }
 
-std::string seconds(std::chrono::milliseconds time) {
+std::string rounded_seconds(std::chrono::milliseconds time) {
   const auto tenths = std::to_string(time.count() / 100);
   return (tenths.size() < 2 ? "0" : tenths.substr(0, tenths.size() - 1)) + "." + tenths.back() + " s";
 }
@@ -189,7 +189,7 @@ void Membership::look_for_losses(std::unique_lock<std::mutex>& lock) {
       return lose(loss_of(rank, "has died or was cut off: " + cause->what, cause), lock);
     if (now - peer.heard > options_.limit)
       return lose(loss_of(rank, "has shown no sign of life for " +
-                                    seconds(std::chrono::ceil<std::chrono::milliseconds>(now - peer.heard)) +
+                                    rounded_seconds(std::chrono::ceil<std::chrono::milliseconds>(now - peer.heard)) +
                                     " (stopped, or cut off)"),
                   lock);
   }
@@ -277,7 +277,7 @@ void Membership::leave(std::chrono::milliseconds limit) {
         missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     throw Error("cluster",
                 (missing.empty() ? "rank 0 has not let this rank go" : "rank " + missing + " has not ended") +
-                    " within " + seconds(limit));
+                    " within " + rounded_seconds(limit));
   }
   left_ = true;
   if (options_.rank == 0) send_to_all(frame_of(kLeft), lock);

@@ -1,9 +1,9 @@
-#include "troupe/transport/cluster/variables.hpp"
+#include "troupe/transport/cluster/launcher_variables.hpp"
 
 namespace troupe {
 
 std::optional<Job> resolve_open_mpi(const Environment& environment) {
-  const Variables variables(environment, "Open MPI");
+  const LauncherVariables variables(environment, "Open MPI");
   if (!variables.has("OMPI_COMM_WORLD_SIZE")) return std::nullopt;
   auto job = variables.job("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
   job.local_rank = static_cast<int>(variables.number_or("OMPI_COMM_WORLD_LOCAL_RANK", -1));
@@ -18,7 +18,7 @@ std::optional<Job> resolve_open_mpi(const Environment& environment) {
 
 /// MPICH's hydra and Intel MPI.
 std::optional<Job> resolve_pmi(const Environment& environment) {
-  const Variables variables(environment, "PMI");
+  const LauncherVariables variables(environment, "PMI");
   if (!variables.has("PMI_RANK") && !variables.has("PMI_SIZE")) return std::nullopt;
   auto job = variables.job("PMI_RANK", "PMI_SIZE");
   job.local_rank = static_cast<int>(variables.number_or("MPI_LOCALRANKID", -1));

@@ -1,6 +1,6 @@
 #include "troupe/transport/cluster/node_list.hpp"
 
-#include "troupe/transport/cluster/variables.hpp"
+#include "troupe/transport/cluster/launcher_variables.hpp"
 
 namespace troupe {
 

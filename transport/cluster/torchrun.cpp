@@ -1,9 +1,9 @@
-#include "troupe/transport/cluster/variables.hpp"
+#include "troupe/transport/cluster/launcher_variables.hpp"
 
 namespace troupe {
 
 std::optional<Job> resolve_torchrun(const Environment& environment) {
-  const Variables variables(environment, "torchrun");
+  const LauncherVariables variables(environment, "torchrun");
   if (!variables.has("TORCHELASTIC_RUN_ID") && !variables.has("LOCAL_WORLD_SIZE")) return std::nullopt;
   auto job = variables.job("RANK", "WORLD_SIZE");
   job.local_rank = static_cast<int>(variables.number("LOCAL_RANK"));
@@ -21,7 +21,7 @@ std::optional<Job> resolve_torchrun(const Environment& environment) {
 
 /// RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as Kubeflow's PyTorchJob and many scripts set them.
 std::optional<Job> resolve_rank_variables(const Environment& environment) {
-  const Variables variables(environment, "RANK");
+  const LauncherVariables variables(environment, "RANK");
   if (!variables.has("RANK") || !variables.has("WORLD_SIZE")) return std::nullopt;
   // There RANK counts machines, and WORLD_SIZE processes: only torchrun knows what lies between.
   if (variables.number_or("PET_NPROC_PER_NODE", 1) > 1)

@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPause{20};
+constexpr std::chrono::milliseconds kRetryPause{20};
 constexpr std::size_t kMost = 65'536;
 
 /// What a rank says when it comes, so that a stranger is not taken for one; and what rank 0 answers before the bytes.
@@ -171,7 +171,7 @@ std::vector<std::byte> share_by_tcp(const std::string& address, int rank, int ra
   while (Clock::now() < deadline) {
     for (const auto* at = addresses.get(); at != nullptr; at = at->ai_next)
       if (auto received = ask(*at, rank, deadline); !received.empty()) return received;
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kRetryPause);
   }
   throw Error("share", "rank " + std::to_string(rank) + " has not met rank 0 at '" + address + "' within " +
                            std::to_string(limit.count()) + " ms");

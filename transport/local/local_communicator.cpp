@@ -15,11 +15,11 @@ using local::Group;
 using local::PendingCollective;
 using local::RankCall;
 
-class ReceiveWork final : public Work {
+class LocalReceive final : public Work {
  public:
-  ReceiveWork(std::shared_ptr<Group> group, Tensor tensor, const local::Receive& receive)
+  LocalReceive(std::shared_ptr<Group> group, Tensor tensor, const local::Receive& receive)
       : group_(std::move(group)), tensor_(std::move(tensor)), receive_(receive) {}
-  ~ReceiveWork() override { group_->drop(receive_); }
+  ~LocalReceive() override { group_->drop(receive_); }
 
   bool advance() override {
     if (done_) return true;
@@ -104,7 +104,7 @@ class LocalCommunicator final : public Communicator {
   std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
     const auto receive = group_->post(from, rank_, std::move(on_progress));
-    return std::make_unique<ReceiveWork>(group_, tensor, receive);
+    return std::make_unique<LocalReceive>(group_, tensor, receive);
   }
 
   void abort(FailurePtr failure) override { group_->abort(Group::kNobody, std::move(failure)); }

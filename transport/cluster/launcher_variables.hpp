@@ -16,9 +16,10 @@ namespace troupe {
 std::int64_t number_in(const std::string& name, const std::string& text);
 
 /// The variables of one launcher.
-class Variables {
+class LauncherVariables {
  public:
-  Variables(const Environment& environment, const char* launcher) : environment_(environment), launcher_(launcher) {}
+  LauncherVariables(const Environment& environment, const char* launcher)
+      : environment_(environment), launcher_(launcher) {}
 
   bool has(const std::string& name) const { return environment_(name).has_value(); }
   /// Throws Error if it is missing.

@@ -1,4 +1,4 @@
-#include "troupe/transport/cluster/variables.hpp"
+#include "troupe/transport/cluster/launcher_variables.hpp"
 
 #include <charconv>
 #include <cstdlib>
@@ -29,17 +29,17 @@ std::int64_t number_in(const std::string& name, const std::string& text) {
   return number;
 }
 
-std::string Variables::text(const std::string& name) const {
+std::string LauncherVariables::text(const std::string& name) const {
   const auto value = environment_(name);
   if (!value) throw Error("cluster", std::string(launcher_) + " has set some of its variables, but not " + name);
   return *value;
 }
 
-std::int64_t Variables::number_or(const std::string& name, std::int64_t otherwise) const {
+std::int64_t LauncherVariables::number_or(const std::string& name, std::int64_t otherwise) const {
   return has(name) ? number(name) : otherwise;
 }
 
-Job Variables::job(const std::string& rank, const std::string& world_size) const {
+Job LauncherVariables::job(const std::string& rank, const std::string& world_size) const {
   Job job{static_cast<int>(number(rank)), static_cast<int>(number(world_size))};
   job.source = launcher_;
   if (job.world_size < 1) refuse_variable(world_size, text(world_size), "a job has at least one process");
