@@ -3,6 +3,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/actors/shard/shard_simulation.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -13,7 +14,7 @@ namespace {
 void check(const ConsistencyRule& rule, int shards, bool led, int losses = 0) {
   CAPTURE(rule.workers, rule.quorum, rule.staleness, shards, led, losses);
   int missing = 0, twice = 0, stale = 0, stuck = 0, unlike = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < fuzz_cases(200); ++seed) {
     ShardSimulation simulation({rule, shards, led, seed, losses});
     stuck += !simulation.run();
     for (const auto& counted : simulation.counted()) {
