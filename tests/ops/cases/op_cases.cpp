@@ -5,12 +5,6 @@
 
 namespace troupe::ops_test {
 
-DType CaseInput::dtype() const {
-  if (draw == Draw::labels) return DType::int32;
-  if (draw == Draw::mask) return DType::uint8;
-  return draw == Draw::batch_info || draw == Draw::wide_labels ? DType::int64 : DType::float32;
-}
-
 std::vector<std::int64_t> OpCase::rows() const {
   const auto has_batch = [](const CaseInput& input) { return input.shape.has_batch(); };
   if (std::none_of(inputs.begin(), inputs.end(), has_batch)) return {1};

@@ -34,7 +34,11 @@ struct CaseInput {
   /// An update may write to it.
   bool is_parameter = false;
 
-  DType dtype() const;
+  DType dtype() const {
+    if (draw == Draw::labels) return DType::int32;
+    if (draw == Draw::mask) return DType::uint8;
+    return draw == Draw::batch_info || draw == Draw::wide_labels ? DType::int64 : DType::float32;
+  }
 };
 
 using Values = std::vector<Value>;
