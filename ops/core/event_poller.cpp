@@ -20,7 +20,10 @@ bool EventPoller::end(std::chrono::nanoseconds limit) {
   std::unique_lock lock(mutex_);
   ending_ = true;
   changed_.notify_all();
-  return changed_.wait_for(lock, limit, [this] { return !working_; });
+  if (!changed_.wait_for(lock, limit, [this] { return !working_; })) return false;
+  lock.unlock();
+  if (thread_.joinable()) thread_.join();
+  return true;
 }
 
 void EventPoller::watch(std::shared_ptr<Event::State> event, std::function<void()> callback) {
