@@ -9,6 +9,7 @@ namespace troupe {
 
 namespace {
 
+// The worker may still hold the values of its last batch.
 constexpr std::int32_t kValueSlots = 2;
 
 }  // namespace

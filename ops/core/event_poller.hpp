@@ -27,7 +27,7 @@ class EventPoller {
   void watch(std::shared_ptr<Event::State> event, std::function<void()> callback);
 
   /// Looks at no event any more: callbacks that did not come yet never come. Waits, `limit` at most, for one that is
-  /// running; false if that is not over.
+  /// running; false if that is not over. After true the poller has no thread.
   bool end(std::chrono::nanoseconds limit);
 
  private:

@@ -21,9 +21,9 @@ const Device kGpu{DeviceType::cuda, 0};
 constexpr std::int64_t kRows = 4096, kColumns = 4;
 // A sanitizer makes a step many times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSteps = 100;
+constexpr int kPauseSteps = 100;
 #else
-constexpr int kSteps = 1'000;
+constexpr int kPauseSteps = 1'000;
 #endif
 
 struct DeviceBytes {
@@ -93,13 +93,14 @@ void expect_no_room(const char* what, std::int64_t units, const std::string& nam
 void expect_no_growth() {
   std::vector<std::size_t> free;
   const auto look = [&](const Metrics&) { free.push_back(device_bytes().free); };
-  train(8, 8, {.epochs = 1 << 30, .max_steps = 13 * kSteps, .pause_every = kSteps, .on_pause = look});
+  train(8, 8, {.epochs = 1 << 30, .max_steps = 13 * kPauseSteps, .pause_every = kPauseSteps, .on_pause = look});
   expect(free.size() == 13, "there are thirteen pauses", std::to_string(free.size()));
   // After a pause buffers may meet in other pairs, which are captured anew: by the third all pairs have met.
   const auto warm = free.at(2);
   for (auto pause = std::size_t{3}; pause < free.size(); ++pause)
     expect(free[pause] >= warm, "the memory does not grow", std::to_string(warm - free[pause]));
-  std::printf("%zu bytes free after %d steps and %zu after %d more\n", warm, 3 * kSteps, free.back(), 10 * kSteps);
+  std::printf("%zu bytes free after %d steps and %zu after %d more\n", warm, 3 * kPauseSteps, free.back(),
+              10 * kPauseSteps);
 }
 
 }  // namespace
