@@ -7,7 +7,7 @@ namespace troupe::cuda {
 namespace {
 
 /// Inputs of one launch.
-constexpr std::size_t kMost = 64;
+constexpr std::size_t kInputsOfLaunch = 64;
 
 __device__ inline float add(float a, float b) {
   return a + b;
@@ -27,8 +27,8 @@ __device__ Half add(Half a, Half b) {
 
 /// The output may be the place of an input: every element is read by the thread that writes it.
 template <class T>
-struct Sum {
-  const T* x[kMost];
+struct AddInputs {
+  const T* x[kInputsOfLaunch];
   int count;
   T* y;
   __device__ void operator()(std::int64_t i) const {
@@ -42,16 +42,17 @@ struct Sum {
 /// an input that is yet to be read.
 template <class T>
 std::unique_ptr<Kernel> sum_kernel(const OpCall& call) {
-  const bool continued = call.inputs.size() > kMost;
+  const bool continued = call.inputs.size() > kInputsOfLaunch;
   const auto bytes = continued ? static_cast<std::size_t>(call.outputs[0].shape.elements()) * sizeof(T) : 0;
   return cuda_kernel(
       call,
       [](const Launch& where, Inputs in, Outputs out) {
-        Sum<T> sum{};
+        AddInputs<T> sum{};
         for (std::size_t next = 0; next < in.size();) {
           sum.count = 0;
           if (next > 0) sum.x[sum.count++] = reinterpret_cast<const T*>(where.scratch);
-          while (next < in.size() && sum.count < static_cast<int>(kMost)) sum.x[sum.count++] = data_of<T>(in[next++]);
+          while (next < in.size() && sum.count < static_cast<int>(kInputsOfLaunch))
+            sum.x[sum.count++] = data_of<T>(in[next++]);
           sum.y = next < in.size() ? reinterpret_cast<T*>(where.scratch) : mutable_data_of<T>(out[0]);
           for_each(where, out[0].elements(), sum);
         }

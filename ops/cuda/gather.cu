@@ -22,7 +22,7 @@ struct OneHotRow {
 };
 
 /// The indices with their places, to be sorted. One out of range becomes the bound, behind all others.
-struct MakePair {
+struct MakeIndexPair {
   Indices indices;
   std::uint32_t* keys;
   std::int32_t* places;
@@ -92,7 +92,8 @@ std::unique_ptr<Kernel> make_scatter_add(const OpCall& call) {
   return cuda_kernel(
       call,
       [=](const Launch& where, Inputs in, Outputs out) {
-        for_each(where, count, MakePair{{where, in[1], rows}, sort.keys(where.scratch), sort.places(where.scratch)});
+        for_each(where, count,
+                 MakeIndexPair{{where, in[1], rows}, sort.keys(where.scratch), sort.places(where.scratch)});
         sort.run(where, where.scratch);
         for_each_row(where, rows, width,
                      ScatterRow{count, width, sort.sorted_keys(where.scratch), sort.sorted_places(where.scratch),

@@ -38,7 +38,7 @@ struct FirstStates {
 };
 
 /// One time, for one unit of one row: its gates before their activations come from the inputs and the states before.
-struct Step {
+struct TimeStep {
   Sizes s;
   std::int64_t time;
   const float *inputs, *recurrent;
@@ -81,7 +81,7 @@ class Lstm {
     for (std::int64_t time = 0; time < s_.times; ++time) {
       product_.run(where.stream, hidden, floats(in[1]), nullptr, recurrent, workspace);
       for_each(where, s_.count(),
-               Step{s_, time, floats(in[0]), recurrent, states, cells, mutable_floats(out[2]), hidden});
+               TimeStep{s_, time, floats(in[0]), recurrent, states, cells, mutable_floats(out[2]), hidden});
     }
   }
 

@@ -11,7 +11,7 @@ namespace {
 /// Terms that a block sums at least, if there are so many, and parts at most.
 constexpr std::int64_t kLeastTerms = 256, kMostParts = 64;
 /// Blocks that a launch needs at most.
-constexpr std::int64_t kBlocksWanted = 528;
+constexpr std::int64_t kBlocksOfLaunch = 528;
 
 /// The number of columns that kernels are made for.
 std::int64_t padded(std::int64_t columns) {
@@ -76,11 +76,11 @@ void NarrowProduct::run_padded(const Launch& where, const T* a, const T* b, cons
   const NarrowFactor<T> factor{b, k_, n_, transpose_b_};
   const NarrowFinish<R> finish{bias, relu_};
   if (kind_ == Kind::few_columns) {
-    const auto blocks = std::min(divided_up(m_, kBlock / kWarp), kBlocksWanted);
+    const auto blocks = std::min(divided_up(m_, kBlock / kWarp), kBlocksOfLaunch);
     launch(where, static_cast<unsigned>(blocks), kBlock, few_columns_kernel<kColumns, T, R>, m_, a, factor, finish, y);
   } else if (kind_ == Kind::few_terms) {
     const auto columns = divided_up(n_, kTermColumns);
-    const auto rows = std::clamp<std::int64_t>(kBlocksWanted / columns, 1, divided_up(m_, kTermRows));
+    const auto rows = std::clamp<std::int64_t>(kBlocksOfLaunch / columns, 1, divided_up(m_, kTermRows));
     launch(where, dim3(static_cast<unsigned>(columns), static_cast<unsigned>(rows)), kBlock,
            few_terms_kernel<kColumns, T, R>, m_, a, factor, finish, y);
   } else {

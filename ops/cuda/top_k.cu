@@ -54,7 +54,7 @@ struct PickRow {
 };
 
 /// Keys that rise as the numbers fall, for sorting.
-struct MakePair {
+struct MakeKeyPair {
   const float* x;
   std::uint32_t* keys;
   std::int32_t* places;
@@ -101,7 +101,7 @@ std::unique_ptr<Kernel> make_sorted_top_k(const OpCall& call) {
       [=](const Launch& where, Inputs in, Outputs out) {
         for (std::int64_t row = 0; row < rows; ++row) {
           const auto* x = floats(in[0]) + row * size;
-          for_each(where, size, MakePair{x, sort.keys(where.scratch), sort.places(where.scratch)});
+          for_each(where, size, MakeKeyPair{x, sort.keys(where.scratch), sort.places(where.scratch)});
           sort.run(where, where.scratch);
           for_each(where, k,
                    TakeFirst{x, sort.sorted_places(where.scratch), mutable_floats(out[0]) + row * k,

@@ -1,13 +1,12 @@
 #include "troupe/tests/emulated_cuda/stream.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
-#include <system_error>
 #include <utility>
+
+#include "troupe/tests/emulated_cuda/stream_thread.hpp"
 
 namespace emulated_cuda {
 
@@ -15,7 +14,6 @@ namespace {
 
 std::atomic<bool> process_ends{false};
 
-// The threads are never joined: one that waits for what does not come would keep the process from its end.
 void stop_all_streams() {
   process_ends = true;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
@@ -79,28 +77,10 @@ void Stream::enqueue(Work work) {
   ++queued_;
   if (!has_thread_) {
     stop_at_exit();
-    start_thread();
+    run_on_thread([self = shared_from_this()] { self->run(); });
     has_thread_ = true;
   }
   changed_.notify_all();
-}
-
-// Detached from the start: AddressSanitizer does not notice std::thread::detach, keeps every thread that has ended, and
-// takes what a later one with the same id refers to for leaked.
-void Stream::start_thread() {
-  auto self = std::make_unique<std::shared_ptr<Stream>>(shared_from_this());
-  const auto entry = [](void* stream) -> void* {
-    (*std::unique_ptr<std::shared_ptr<Stream>>(static_cast<std::shared_ptr<Stream>*>(stream)))->run();
-    return nullptr;
-  };
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, entry, self.get());
-  pthread_attr_destroy(&attributes);
-  if (error != 0) throw std::system_error(error, std::generic_category(), "[emulated CUDA] thread of a stream");
-  static_cast<void>(self.release());
 }
 
 void Stream::run() {

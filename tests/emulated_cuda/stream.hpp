@@ -15,8 +15,8 @@
 
 namespace emulated_cuda {
 
-/// A queue of work and the thread that does it, which begins with the first work and lives until the stream is closed
-/// and empty. All functions may be called from any thread.
+/// A queue of work and the thread that does it, from the first work until the stream is closed and empty. All functions
+/// may be called from any thread.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   /// A blocking stream and the legacy stream wait for each other.
@@ -34,7 +34,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Waits until all up to this number has run.
   void wait_for(std::uint64_t ticket);
   bool is_idle();
-  /// The thread ends when all is done.
+  /// The thread has nothing to do any more once all is done.
   void close();
 
   /// Null if the stream is not capturing.
@@ -55,7 +55,6 @@ class Stream : public std::enable_shared_from_this<Stream> {
   cudaError_t follow_legacy();
   void follow(const std::shared_ptr<Stream>& other);
   void enqueue(Work work);
-  void start_thread();
   void run();
   void drop_ended_capture();
 
