@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,7 +67,7 @@ std::unique_ptr<Kernel> narrow_kernel(const OpCall& call, const NarrowProduct& p
 bool narrow_is_faster(const ProductShape& shape, const Product& product, const NarrowProduct& narrow) {
   static const std::vector<std::string> kWays{"cublas", "narrow"};
   if (narrow.scratch_bytes() > Product::kMostWorkspace) return false;
-  ProductTiming timing(shape);
+  ProductTiming timing(shape, std::max(narrow.scratch_bytes(), product.workspace_bytes()));
   const auto run_product = [&](const ProductMemory& memory) {
     product.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace);
   };

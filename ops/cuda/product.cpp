@@ -221,8 +221,12 @@ void Product::choose_algorithm() {
   const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, {}, kMost);
   if (found.empty()) throw Error("cublas", "has no algorithm for " + shape_.key());
   std::vector<std::string> names;
-  for (const auto& proposal : found) names.push_back(name_of(proposal.algo));
-  ProductTiming timing(shape_);
+  std::size_t workspace_bytes = 0;
+  for (const auto& proposal : found) {
+    names.push_back(name_of(proposal.algo));
+    workspace_bytes = std::max(workspace_bytes, proposal.workspaceSize);
+  }
+  ProductTiming timing(shape_, workspace_bytes);
   const auto measure = [&](std::size_t i) {
     aligned_ = {found[i].algo, found[i].workspaceSize};
     return timing.measure([this](const ProductMemory& memory) {

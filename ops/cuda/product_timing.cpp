@@ -31,7 +31,7 @@ std::size_t bytes_of(const ProductShape& shape, DType dtype, std::int64_t rows, 
   return static_cast<std::size_t>((shape.batch - 1) * stride + one) * size_of(dtype);
 }
 
-ProductTiming::Sizes sizes_of(const ProductShape& shape) {
+ProductTiming::Sizes sizes_of(const ProductShape& shape, std::size_t workspace_bytes) {
   const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
   ProductTiming::Sizes sizes{};
   const auto& [ta, tb] = std::tie(shape.transpose_a, shape.transpose_b);
@@ -39,7 +39,7 @@ ProductTiming::Sizes sizes_of(const ProductShape& shape) {
   sizes.b = bytes_of(shape, shape.dtype, tb ? n : k, tb ? k : n, shape.ld_b, shape.stride_b);
   sizes.bias = static_cast<std::size_t>(n) * size_of(shape.result);
   sizes.y = bytes_of(shape, shape.result, m, n, shape.ld_y, shape.stride_y);
-  sizes.workspace = Product::kMostWorkspace;
+  sizes.workspace = workspace_bytes;
   sizes.aux = shape.aux_bytes();
   sizes.multiplications = static_cast<double>(m * shape.batch) * static_cast<double>(n) * static_cast<double>(k);
   return sizes;
@@ -77,10 +77,12 @@ GraphHandle<cudaGraphExec_t> capture(const ProductMemory& memory, int runs, cons
 ProductTiming::ProductTiming(const Sizes& sizes)
     : sizes_(sizes),
       runs_(static_cast<int>(std::clamp(kMultiplications / sizes.multiplications, 1.0, 1.0 * kMostRuns))) {
-  for (auto* bytes : {&sizes_.a, &sizes_.b, &sizes_.bias, &sizes_.y}) *bytes = MemoryPool::rounded(*bytes);
+  for (auto* bytes : {&sizes_.a, &sizes_.b, &sizes_.bias, &sizes_.y, &sizes_.workspace})
+    *bytes = MemoryPool::rounded(*bytes);
 }
 
-ProductTiming::ProductTiming(const ProductShape& shape) : ProductTiming(sizes_of(shape)) {}
+ProductTiming::ProductTiming(const ProductShape& shape, std::size_t workspace_bytes)
+    : ProductTiming(sizes_of(shape, workspace_bytes)) {}
 
 ProductTiming::~ProductTiming() {
   if (!outside_) return;

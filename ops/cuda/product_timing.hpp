@@ -31,7 +31,8 @@ class ProductTiming {
   using Run = std::function<void(const ProductMemory& memory)>;
 
   explicit ProductTiming(const Sizes& sizes);
-  explicit ProductTiming(const ProductShape& shape);
+  /// What is timed gets `workspace_bytes` of scratch memory.
+  ProductTiming(const ProductShape& shape, std::size_t workspace_bytes);
   ~ProductTiming();
   ProductTiming(const ProductTiming&) = delete;
   ProductTiming& operator=(const ProductTiming&) = delete;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/tests/emulated_cuda/fiber.hpp"
@@ -19,9 +20,9 @@ class BlockRunner {
   static BlockRunner& current();
 
   /// Calls `thread` for all threads of a block of blockDim, in an order that depends on `variation`. False if the block
-  /// has trapped or cannot go on; then problem() says why.
+  /// has trapped or cannot go on; then take_problem() says why.
   bool run(const std::function<void()>& thread, unsigned threads, std::uint64_t variation);
-  const std::string& problem() const { return problem_; }
+  std::string take_problem() { return std::exchange(problem_, {}); }
 
   /// For the thread that runs now: waits for the others and gives the operation's result.
   std::uint64_t wait(const Arrival& arrival);

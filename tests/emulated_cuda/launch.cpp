@@ -46,7 +46,7 @@ void run_grid(Device& device, const Grid& grid, const std::function<void()>& thr
     blockIdx.y = static_cast<unsigned>(index / grid.blocks.x % grid.blocks.y);
     blockIdx.z = static_cast<unsigned>(index / grid.blocks.x / grid.blocks.y);
     if (runner.run(thread, threads, mix(variation + index))) continue;
-    report(grid, runner.problem());
+    report(grid, runner.take_problem());
     device.set_fault(cudaErrorLaunchFailure);
     return;
   }

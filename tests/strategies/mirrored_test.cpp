@@ -19,13 +19,23 @@ using namespace troupe::testing;
 namespace {
 
 /// The loss of each of 240 steps (two epochs of 118 and a bit, the last batch of an epoch uneven) on the real data.
+// Under a sanitizer steps take several times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t kStepsOfCurve = 40;
+constexpr double kLossThatIsLeft = 0.95;
+#else
+constexpr std::size_t kStepsOfCurve = 240;
+constexpr double kLossThatIsLeft = 0.5;
+#endif
+
 std::vector<double> loss_curve(const Strategy& strategy) {
   Runtime runtime({.cpu_devices = strategy.num_replicas_in_sync()});
   Trainer trainer(runtime, strategy, examples::mlp(), Sgd{.lr = 0.05}, SoftmaxCrossEntropy{}, {.seed = 1});
   std::vector<double> losses;
-  trainer.fit(
-      fashion_mnist(Split::train).shuffle(60'000).batch(512),
-      {.epochs = 3, .max_steps = 240, .on_step = [&](const StepMetrics& step) { losses.push_back(step.loss); }});
+  trainer.fit(fashion_mnist(Split::train).shuffle(60'000).batch(512),
+              {.epochs = 3, .max_steps = kStepsOfCurve, .on_step = [&](const StepMetrics& step) {
+                 losses.push_back(step.loss);
+               }});
   return losses;
 }
 
@@ -86,13 +96,13 @@ TEST_CASE("with small buckets reducing begins before the backward pass has ended
 
 TEST_CASE("on the real data 2 and 3 replicas have the loss curve of one device") {
   const auto one = loss_curve(OneDevice());
-  REQUIRE(one.size() == 240);
-  CHECK(one.back() < 0.5 * one.front());
+  REQUIRE(one.size() == kStepsOfCurve);
+  CHECK(one.back() < kLossThatIsLeft * one.front());
   for (int replicas : {2, 3}) {
     std::vector<Device> devices;
     for (int i = 0; i < replicas; ++i) devices.push_back({DeviceType::cpu, i});
     const auto many = loss_curve(Mirrored(devices));
-    REQUIRE(many.size() == 240);
+    REQUIRE(many.size() == kStepsOfCurve);
     for (std::size_t step = 0; step < one.size(); ++step) CHECK(std::abs(many[step] - one[step]) <= 1e-3 * one[step]);
   }
 }
