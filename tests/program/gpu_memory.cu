@@ -21,7 +21,7 @@ const Device kGpu{DeviceType::cuda, 0};
 constexpr std::int64_t kRows = 4096, kColumns = 4;
 // A sanitizer makes a step many times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kPauseSteps = 100;
+constexpr int kPauseSteps = 40;
 #else
 constexpr int kPauseSteps = 1'000;
 #endif
