@@ -22,10 +22,10 @@ namespace {
 // Under a sanitizer steps take several times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::size_t kStepsOfCurve = 40;
-constexpr double kLossThatIsLeft = 0.95;
+constexpr double kLossLeft = 0.95;
 #else
 constexpr std::size_t kStepsOfCurve = 240;
-constexpr double kLossThatIsLeft = 0.5;
+constexpr double kLossLeft = 0.5;
 #endif
 
 std::vector<double> loss_curve(const Strategy& strategy) {
@@ -97,7 +97,7 @@ TEST_CASE("with small buckets reducing begins before the backward pass has ended
 TEST_CASE("on the real data 2 and 3 replicas have the loss curve of one device") {
   const auto one = loss_curve(OneDevice());
   REQUIRE(one.size() == kStepsOfCurve);
-  CHECK(one.back() < kLossThatIsLeft * one.front());
+  CHECK(one.back() < kLossLeft * one.front());
   for (int replicas : {2, 3}) {
     std::vector<Device> devices;
     for (int i = 0; i < replicas; ++i) devices.push_back({DeviceType::cpu, i});
