@@ -20,6 +20,12 @@ Runtime scheduled_runtime(std::uint64_t seed, int devices = 3);
 /// cpu:0 and cpu:1.
 std::vector<Place> two_places();
 
+/// What most edges of these plans carry.
+inline const TensorInfo kPair{Shape{2}, DType::float32};
+
+/// All ways to make segments.
+inline constexpr Grain kGrains[] = {Grain::per_op, Grain::chains, Grain::fused};
+
 /// An actor with float32[2] outputs that runs a function.
 PlanActor function_actor(const std::string& name, int outputs, FunctionTask::Function function);
 /// A source of one float32[2] a step: {step, -step}, for `steps` steps.

@@ -66,10 +66,10 @@ struct Servers {
   std::vector<PartSetup> setups;
 };
 
-std::vector<std::int64_t> numbers(std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> numbers;
-  for (auto i = first; i < first + count; ++i) numbers.push_back(i);
-  return numbers;
+std::vector<std::int64_t> consecutive(std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> consecutive;
+  for (auto i = first; i < first + count; ++i) consecutive.push_back(i);
+  return consecutive;
 }
 
 }  // namespace
@@ -95,12 +95,12 @@ TEST_CASE("a worker that is lost costs its work in flight: every batch is applie
     if (seed % 3 == 0) run_some(job.setups, seed + 1, uniform_below(500, seed, 2, 1));
     if (seed % 3 == 0) plan.lose(3);
     plan.wait();
-    CHECK(job.steps() == numbers(0, kBatches));
+    CHECK(job.steps() == consecutive(0, kBatches));
     CHECK(std::ranges::all_of(job.updates(), [](auto updates) { return updates == kBatches; }));
     job.log.begin(kBatches);
     plan.start({kBatches, kLastStep, 1, 0});
     plan.wait();
-    CHECK(job.steps() == numbers(kBatches, kBatches));
+    CHECK(job.steps() == consecutive(kBatches, kBatches));
     CHECK(std::ranges::all_of(job.updates(), [](auto updates) { return updates == 2 * kBatches; }));
     const auto staleness = job.log.shard_log()->staleness();
     CHECK(staleness.applied.rbegin()->first <= rule.staleness);

@@ -20,8 +20,6 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr Grain kGrains[] = {Grain::per_op, Grain::chains, Grain::fused};
-
 /// `replicas` over `parts` processes in equal shares, each on a device of its own or all of a process on one.
 std::vector<Place> spread(int replicas, int parts, bool share_device) {
   std::vector<Place> places;
@@ -31,7 +29,8 @@ std::vector<Place> spread(int replicas, int parts, bool share_device) {
 }
 
 /// The hash after two epochs with uneven and empty last parts.
-std::string train(const std::vector<Place>& places, int parts, Grain grain, std::uint64_t seed, bool prefetch = false) {
+std::string train_replicas(const std::vector<Place>& places, int parts, Grain grain, std::uint64_t seed,
+                           bool prefetch = false) {
   TrainerOptions options{.seed = 3, .grain = grain};
   const auto runtime = scheduled_runtime(seed);
   for (int part = 1; part < parts; ++part)
@@ -100,14 +99,14 @@ ActorId random_op(const Plan& plan, std::uint64_t seed) {
 
 TEST_CASE("replicas on devices of their own, on a shared one, in one part or several: one hash") {
   for (int replicas : {2, 4}) {
-    const auto expected = train(spread(replicas, 1, false), 1, Grain::fused, 1);
+    const auto expected = train_replicas(spread(replicas, 1, false), 1, Grain::fused, 1);
     for (const auto grain : kGrains) {
       for (int parts : {1, 2, 4}) {
         if (parts > replicas) continue;
         for (const bool share : {false, true}) {
           INFO(replicas << " replicas, " << parts << " parts, grain " << static_cast<int>(grain) << ", shared "
                         << share);
-          CHECK(train(spread(replicas, parts, share), parts, grain, 7, share) == expected);
+          CHECK(train_replicas(spread(replicas, parts, share), parts, grain, 7, share) == expected);
         }
       }
     }
@@ -115,10 +114,10 @@ TEST_CASE("replicas on devices of their own, on a shared one, in one part or sev
 }
 
 TEST_CASE("500 interleavings of two parts give one hash") {
-  const auto expected = train(spread(2, 1, false), 1, Grain::fused, 1);
+  const auto expected = train_replicas(spread(2, 1, false), 1, Grain::fused, 1);
   for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(500); ++seed) {
     INFO("seed " << seed);
-    CHECK(train(spread(2, 2, false), 2, kGrains[seed % 3], seed) == expected);
+    CHECK(train_replicas(spread(2, 2, false), 2, kGrains[seed % 3], seed) == expected);
   }
 }
 

@@ -36,8 +36,8 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
-Trained train_in_one(const ConsistencyRule& rule, int servers, std::uint64_t schedule, const FitOptions& options,
-                     TrainerOptions trainer_options = {.seed = 3}) {
+Trained train_in_a_process(const ConsistencyRule& rule, int servers, std::uint64_t schedule, const FitOptions& options,
+                           TrainerOptions trainer_options = {.seed = 3}) {
   auto runtime = scheduled_runtime(schedule);
   const auto strategy = in_one_process(rule, servers);
   auto trainer = small_trainer(runtime, strategy, std::move(trainer_options));
@@ -76,11 +76,11 @@ TEST_CASE("a recorded training, done again under another schedule and in another
   std::set<std::string> hashes;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     INFO("seed " << seed);
-    const auto recorded = train_in_one(rule, servers, seed, {.epochs = 2, .record = file.path.string()});
+    const auto recorded = train_in_a_process(rule, servers, seed, {.epochs = 2, .record = file.path.string()});
     hashes.insert(recorded.hash);
     for (const auto grain : {Grain::fused, Grain::per_op})
-      CHECK(train_in_one(rule, servers, seed + 100, {.epochs = 2, .replay = file.path.string()},
-                         {.seed = 3, .grain = grain}) == recorded);
+      CHECK(train_in_a_process(rule, servers, seed + 100, {.epochs = 2, .replay = file.path.string()},
+                               {.seed = 3, .grain = grain}) == recorded);
   }
   // Else there was nothing to record.
   CHECK(hashes.size() > seeds / 2);
@@ -91,10 +91,10 @@ TEST_CASE("what one process has recorded several do again, and the other way rou
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     INFO("seed " << seed);
     const File file;
-    const auto in_one = train_in_one(rule, 2, seed, {.epochs = 2, .record = file.path.string()});
+    const auto in_one = train_in_a_process(rule, 2, seed, {.epochs = 2, .record = file.path.string()});
     CHECK(train_in_several(3, {.epochs = 2, .replay = file.path.string()}) == in_one);
     const auto in_several = train_in_several(3, {.epochs = 2, .record = file.path.string()});
-    CHECK(train_in_one(rule, 2, seed + 7, {.epochs = 2, .replay = file.path.string()}) == in_several);
+    CHECK(train_in_a_process(rule, 2, seed + 7, {.epochs = 2, .replay = file.path.string()}) == in_several);
     CHECK(train_in_several(3, {.epochs = 2, .replay = file.path.string()}) == in_several);
   }
 }
@@ -102,26 +102,26 @@ TEST_CASE("what one process has recorded several do again, and the other way rou
 TEST_CASE("a training that ends early is done again as far as it went") {
   const File file;
   const auto rule = ConsistencyRule::asynchronous(3);
-  const auto recorded = train_in_one(rule, 2, 1, {.epochs = 2, .max_steps = 13, .record = file.path.string()});
-  CHECK(train_in_one(rule, 2, 9, {.epochs = 2, .max_steps = 13, .replay = file.path.string()}) == recorded);
+  const auto recorded = train_in_a_process(rule, 2, 1, {.epochs = 2, .max_steps = 13, .record = file.path.string()});
+  CHECK(train_in_a_process(rule, 2, 9, {.epochs = 2, .max_steps = 13, .replay = file.path.string()}) == recorded);
 }
 
 TEST_CASE("recordings that do not fit, or are damaged, are refused by reason") {
   const File file;
   const auto rule = ConsistencyRule::asynchronous(3);
   const FitOptions replay{.epochs = 1, .replay = file.path.string()};
-  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay), Contains("[replay] '") && Contains("cannot be read"));
-  train_in_one(rule, 1, 1, {.epochs = 1, .record = file.path.string()});
-  CHECK_THROWS_WITH(train_in_one(rule, 2, 1, replay), Contains("[replay] the recording is of another program"));
-  CHECK_THROWS_WITH(train_in_one(ConsistencyRule::bounded(3, 1), 1, 1, replay), Contains("of another program"));
-  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay, {.seed = 4}), Contains("of another program"));
+  CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay), Contains("[replay] '") && Contains("cannot be read"));
+  train_in_a_process(rule, 1, 1, {.epochs = 1, .record = file.path.string()});
+  CHECK_THROWS_WITH(train_in_a_process(rule, 2, 1, replay), Contains("[replay] the recording is of another program"));
+  CHECK_THROWS_WITH(train_in_a_process(ConsistencyRule::bounded(3, 1), 1, 1, replay), Contains("of another program"));
+  CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay, {.seed = 4}), Contains("of another program"));
   const auto other_start = std::make_shared<ParameterStore>(9);
-  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay, {.seed = 3, .parameters = other_start}),
+  CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay, {.seed = 3, .parameters = other_start}),
                     Contains("the recording begins with start values of seed 3 at step 0, but this training with start "
                              "values of seed 9 at step 0"));
   const auto size = std::filesystem::file_size(file.path);
   std::filesystem::resize_file(file.path, size - 3);
-  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay), Contains("': 8 bytes are needed but 5 are left"));
+  CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay), Contains("': 8 bytes are needed but 5 are left"));
   std::ofstream(file.path) << "something else entirely";
-  CHECK_THROWS_WITH(train_in_one(rule, 1, 1, replay), Contains("this is no recording"));
+  CHECK_THROWS_WITH(train_in_a_process(rule, 1, 1, replay), Contains("this is no recording"));
 }

@@ -56,9 +56,9 @@ MakeStrategy asynchronous() {
 }
 
 /// What every process came to. `on_step` is called with the rank.
-std::vector<Result> train_on(const Roles& roles, int workers, int servers, const MakeStrategy& make, Ends& ends,
-                             const std::function<void(int rank, const StepMetrics&)>& on_step = {},
-                             const Training& training = {}) {
+std::vector<Result> train_in_roles(const Roles& roles, int workers, int servers, const MakeStrategy& make, Ends& ends,
+                                   const std::function<void(int rank, const StepMetrics&)>& on_step = {},
+                                   const Training& training = {}) {
   const auto address = new_address();
   const auto processes = static_cast<int>(roles.size());
   std::vector<Result> results(roles.size());
@@ -82,10 +82,10 @@ std::vector<Result> train_on(const Roles& roles, int workers, int servers, const
   return results;
 }
 
-std::vector<Result> train_on(const Roles& roles, int workers, int servers, const MakeStrategy& make,
-                             const Training& training = {}) {
+std::vector<Result> train_in_roles(const Roles& roles, int workers, int servers, const MakeStrategy& make,
+                                   const Training& training = {}) {
   Ends ends;
-  auto results = train_on(roles, workers, servers, make, ends, {}, training);
+  auto results = train_in_roles(roles, workers, servers, make, ends, {}, training);
   CHECK(ends == Ends(roles.size()));
   for (const auto& result : results) {
     CHECK(result.evaluated == results.front().evaluated);
@@ -127,7 +127,7 @@ TEST_CASE("synchronous shards over processes come to the bits of a mirrored stra
       std::tuple{Roles{kAny, kAny}, 1, 1, 2}, std::tuple{Roles{kAny, kAny}, 2, 2, 4},
       std::tuple{Roles{kAny, kAny, kAny}, 1, 2, 3}, std::tuple{Roles{kChief, kServer, kWorker, kWorker}, 1, 1, 2},
       std::tuple{Roles{kWorker, kWorker, kServer, kServer, kEvaluator}, 1, 2, 2});
-  const auto results = train_on(roles, workers, servers, synchronous());
+  const auto results = train_in_roles(roles, workers, servers, synchronous());
   CHECK(results.front().outcome == mirrored_in_one(replicas));
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("parameters in parts, and rows that are looked up, over processes come
     strategy->set_sharding({fixed_shards(shards), Placement::round_robin});
     return strategy;
   };
-  const auto results = train_on(roles, workers, servers, make, training);
+  const auto results = train_in_roles(roles, workers, servers, make, training);
   Runtime runtime({.workers = 1, .cpu_devices = replicas});
   const Mirrored in_one(cpu_devices(replicas));
   Trainer trainer(runtime, in_one, training.model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{}, {.seed = 3});
@@ -156,7 +156,7 @@ TEST_CASE("local steps over processes come to the bits of those in one") {
   const auto make = [](const ServerPlaces& places) {
     return std::make_unique<LocalSgd>(places.workers, places.servers, LocalSgdOptions{.local_steps = 3});
   };
-  const auto results = train_on({kAny, kAny, kAny}, 1, 2, make);
+  const auto results = train_in_roles({kAny, kAny, kAny}, 1, 2, make);
   Runtime runtime({.workers = 1, .cpu_devices = 3});
   const LocalSgd in_one(places_of(cpu_devices(3)), {Place{}, Place{}}, {.local_steps = 3});
   auto trainer = small_trainer(runtime, in_one, {.seed = 3});
@@ -170,7 +170,7 @@ TEST_CASE("workers in processes of their own that do not wait: each batch once")
   const auto [roles, servers] = GENERATE(std::pair{Roles{kAny, kAny, kAny}, 1}, std::pair{Roles{kAny, kAny, kAny}, 2},
                                          std::pair{Roles{kChief, kServer, kServer, kWorker, kWorker, kWorker}, 2},
                                          std::pair{Roles{kWorker, kWorker, kWorker, kServer, kEvaluator}, 1});
-  const auto results = train_on(roles, 1, servers, asynchronous());
+  const auto results = train_in_roles(roles, 1, servers, asynchronous());
   const auto& fit = results.front().fit;
   CHECK(fit.steps == 18);
   CHECK(fit.rows == 100);
@@ -277,7 +277,7 @@ TEST_CASE("a worker with another model is refused, and the others go on without 
 TEST_CASE("roles that do not make a job are refused") {
   const auto refused = [](const Roles& roles, const std::string& why) {
     Ends ends;
-    train_on(roles, 1, 1, synchronous(), ends);
+    train_in_roles(roles, 1, 1, synchronous(), ends);
     for (const auto& end : ends) CHECK_THAT(end, Contains(why));
   };
   refused({kChief, kAny}, "process 1 has no role, but others have");

@@ -7,7 +7,7 @@ using namespace troupe;
 
 namespace {
 
-std::vector<float> elements(const Tensor& tensor) {
+std::vector<float> floats_of(const Tensor& tensor) {
   return {tensor.data<float>().begin(), tensor.data<float>().end()};
 }
 
@@ -21,10 +21,10 @@ TEST_CASE("calls, results and variables arrive as they were sent") {
       decode_call(encode(OrderedCall{"step", {Tensor::from<float>({1, 2}, {4, 5}), Tensor({0, 3}, DType::int32)}}));
   CHECK(call.function == "step");
   REQUIRE(call.inputs.size() == 2);
-  CHECK(elements(call.inputs[0]) == std::vector<float>{4, 5});
+  CHECK(floats_of(call.inputs[0]) == std::vector<float>{4, 5});
   CHECK(to_string(call.inputs[1]) == to_string(Tensor({0, 3}, DType::int32)));
   const auto result = decode_result(encode(kResult));
-  CHECK(elements(result.outputs.at(0)) == std::vector<float>{1, 2});
+  CHECK(floats_of(result.outputs.at(0)) == std::vector<float>{1, 2});
   CHECK(result.outputs.at(1).item<std::int64_t>() == 7);
   CHECK(result.updates.at(0).name == "w");
   CHECK(result.updates.at(0).delta.item<float>() == 3.0F);

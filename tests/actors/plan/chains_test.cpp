@@ -41,17 +41,17 @@ std::vector<std::vector<std::string>> chains_of(std::int64_t size, const std::fu
 
 using Names = std::vector<std::vector<std::string>>;
 
-constexpr std::int64_t kLarge = 256, kSmall = 4;
+constexpr std::int64_t kLargeSide = 256, kSmallSide = 4;
 
 }  // namespace
 
 TEST_CASE("ops that follow each other are one segment") {
-  CHECK(chains_of(kLarge, [](Value x) { return matmul(matmul(matmul(x, x), x), x); }) ==
+  CHECK(chains_of(kLargeSide, [](Value x) { return matmul(matmul(matmul(x, x), x), x); }) ==
         Names{{"matmul@0", "matmul_2@0", "matmul_3@0"}});
 }
 
 TEST_CASE("at a fork one branch goes on in the segment and the others begin their own") {
-  const auto names = chains_of(kLarge, [](Value x) {
+  const auto names = chains_of(kLargeSide, [](Value x) {
     const auto fork = matmul(x, x);
     const auto one = matmul(matmul(fork, x), x), other = matmul(matmul(fork, x), x);
     return add(one, other);
@@ -60,7 +60,7 @@ TEST_CASE("at a fork one branch goes on in the segment and the others begin thei
 }
 
 TEST_CASE("a value that is read again behind what follows it makes no fork") {
-  CHECK(chains_of(kLarge, [](Value x) {
+  CHECK(chains_of(kLargeSide, [](Value x) {
           const auto a = matmul(x, x);
           const auto b = matmul(a, x);
           return matmul(b, a);
@@ -68,7 +68,7 @@ TEST_CASE("a value that is read again behind what follows it makes no fork") {
 }
 
 TEST_CASE("small ops belong to the segment that they follow, in every branch") {
-  const auto names = chains_of(kSmall, [](Value x) {
+  const auto names = chains_of(kSmallSide, [](Value x) {
     const auto fork = matmul(x, x);
     return add(matmul(fork, x), matmul(matmul(fork, x), x));
   });

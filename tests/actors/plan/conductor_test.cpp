@@ -70,7 +70,7 @@ SpawnContext noting_context(int ranks, std::vector<std::vector<float>>& order) {
   return context;
 }
 
-constexpr int kSteps = 4;
+constexpr int kConductedSteps = 4;
 
 }  // namespace
 
@@ -82,13 +82,13 @@ TEST_CASE("all ranks get the sums, in the order of the plan, whatever the order 
     auto runtime = scheduled_runtime(seed);
     const auto plan = two_collectives(ranks, record);
     SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan), noting_context(ranks, order));
-    spawned.start({0, kSteps, 0});
+    spawned.start({0, kConductedSteps, 0});
     spawned.wait();
     const auto offset = 10.0F * static_cast<float>(ranks * (ranks - 1)) / 2.0F;
     for (int rank = 0; rank < ranks; ++rank) {
       Sums sums;
       std::vector<float> calls;
-      for (int step = 0; step < kSteps; ++step)
+      for (int step = 0; step < kConductedSteps; ++step)
         for (int index = 0; index < 2; ++index) {
           sums[index].push_back(static_cast<float>(ranks * (step + index)) + offset);
           calls.push_back(static_cast<float>(step + 10 * rank + index));

@@ -20,8 +20,6 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr Grain kGrains[] = {Grain::per_op, Grain::chains, Grain::fused};
-
 std::optional<Plan> accepted(const Plan& plan, Grain grain) {
   try {
     return in_grain(plan, grain);

@@ -12,7 +12,7 @@ using namespace troupe::testing;
 
 namespace {
 
-Plan mirrored_plan(const std::vector<Place>& places, const Dataset& data, Grain grain) {
+Plan plan_of_replicas(const std::vector<Place>& places, const Dataset& data, Grain grain) {
   return in_grain(Mirrored(places).training_plan({small_spec(), data, 0, {names::kLoss}}), grain);
 }
 
@@ -28,7 +28,7 @@ TEST_CASE("a spawned plan takes the memory that was predicted") {
   for (const auto grain : {Grain::fused, Grain::chains, Grain::per_op}) {
     const auto data = small_dataset(64).batch(32);
     const auto before = cpu_allocator()->bytes_in_use();
-    auto plan = mirrored_plan(two_places(), data, grain);
+    auto plan = plan_of_replicas(two_places(), data, grain);
     const auto predicted = memory_of(plan);
     CHECK(predicted.staging == 0);
     auto runtime = scheduled_runtime(1);
@@ -42,7 +42,7 @@ TEST_CASE("a plan on devices takes the memory that was predicted there and on th
   for (const auto grain : {Grain::fused, Grain::chains, Grain::per_op}) {
     const auto data = small_dataset(64).batch(32);
     const auto before = bytes_in_use();
-    auto plan = mirrored_plan(places, data, grain);
+    auto plan = plan_of_replicas(places, data, grain);
     const auto predicted = memory_of(plan);
     CHECK(predicted.staging > 0);
     Runtime runtime({.workers = 2, .cpu_devices = 2});

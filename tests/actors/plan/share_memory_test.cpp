@@ -13,7 +13,7 @@ using namespace troupe::testing;
 
 namespace {
 
-const TensorInfo kLarge{Shape{2048}, DType::float32};
+const TensorInfo kVector{Shape{2048}, DType::float32};
 
 PlanActor large_actor(const std::string& name) {
   auto actor = function_actor(name, 1, [](const Firing& firing) {
@@ -21,7 +21,7 @@ PlanActor large_actor(const std::string& name) {
       firing.outputs[0].mutable_data<float>()[i] =
           firing.inputs[0].data<float>()[i % firing.inputs[0].data<float>().size()] + 1.0F;
   });
-  actor.outputs[0].info = kLarge;
+  actor.outputs[0].info = kVector;
   return actor;
 }
 

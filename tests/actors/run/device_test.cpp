@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::int64_t kSteps = 20;
 constexpr std::size_t kOpsOfDiamond = 4;
-const TensorInfo kPair{Shape{2}, DType::float32};
 
 /// 3 (2 x) + 5 (2 x): a value with two readers, of which `where` may put some on other devices.
 Plan diamond(const std::function<Device(const std::string& op)>& where, std::vector<float>& record,

@@ -15,7 +15,7 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr std::int64_t kSteps = 6;
+constexpr std::int64_t kFaultySteps = 6;
 
 Fault random_fault(const Plan& plan, std::uint64_t seed) {
   std::vector<ActorId> candidates;
@@ -26,7 +26,8 @@ Fault random_fault(const Plan& plan, std::uint64_t seed) {
   const bool source = plan.actors[fault.actor].role == ActorRole::source;
   fault.place = static_cast<FaultPlace>(uniform_below(3, seed, 1, 1));
   if (fault.place == FaultPlace::next_rows && !source) fault.place = FaultPlace::fire;
-  fault.step = fault.place == FaultPlace::begin ? 0 : static_cast<std::int64_t>(uniform_below(kSteps, seed, 1, 2));
+  fault.step =
+      fault.place == FaultPlace::begin ? 0 : static_cast<std::int64_t>(uniform_below(kFaultySteps, seed, 1, 2));
   return fault;
 }
 
@@ -48,7 +49,7 @@ TEST_CASE("whatever a task throws, wherever, the run ends with its actor, step a
     try {
       const auto plan = in_grain(with_fault(random.plan, fault), static_cast<Grain>(seed % 3));
       SpawnedPlan spawned(scheduled_parts(plan, seed), plan);
-      spawned.start({0, kSteps, 0});
+      spawned.start({0, kFaultySteps, 0});
       CHECK_THROWS_WITH(spawned.wait(), Contains(thrown.text) && Contains(place_of(random.plan, fault)));
       CHECK(spawned.failure()->actor == random.plan.actors[fault.actor].name);
       CHECK(spawned.drained());

@@ -13,7 +13,6 @@ using namespace troupe::testing;
 
 namespace {
 
-const TensorInfo kPair{Shape{2}, DType::float32};
 constexpr std::int64_t kNever = -1;
 
 /// Passes pairs on, each multiplied by parameter 0, and adds them to parameter 1. Fails within the update of a step.

@@ -23,34 +23,34 @@ std::vector<std::size_t> add(LaunchDependencies& launches, std::vector<MemoryRan
   return {waits_for.begin(), waits_for.end()};
 }
 
-using Numbers = std::vector<std::size_t>;
+using LaunchNumbers = std::vector<std::size_t>;
 
 }  // namespace
 
 TEST_CASE("a launch waits for who writes what it reads or writes, and for who reads what it writes") {
   LaunchDependencies launches;
-  CHECK(add(launches, {}, {bytes(0, 8)}) == Numbers{});
-  CHECK(add(launches, {bytes(0, 4)}, {bytes(8, 16)}) == Numbers{0});
-  CHECK(add(launches, {bytes(4, 8)}, {bytes(16, 24)}) == Numbers{0});
-  CHECK(add(launches, {bytes(24, 32)}, {bytes(32, 40)}) == Numbers{});
-  CHECK(add(launches, {}, {bytes(7, 9)}) == Numbers{2, 1});
-  CHECK(add(launches, {}, {bytes(15, 17)}) == Numbers{2, 1});
-  CHECK(add(launches, {bytes(8, 9), bytes(32, 33)}, {}) == Numbers{4, 3});
+  CHECK(add(launches, {}, {bytes(0, 8)}) == LaunchNumbers{});
+  CHECK(add(launches, {bytes(0, 4)}, {bytes(8, 16)}) == LaunchNumbers{0});
+  CHECK(add(launches, {bytes(4, 8)}, {bytes(16, 24)}) == LaunchNumbers{0});
+  CHECK(add(launches, {bytes(24, 32)}, {bytes(32, 40)}) == LaunchNumbers{});
+  CHECK(add(launches, {}, {bytes(7, 9)}) == LaunchNumbers{2, 1});
+  CHECK(add(launches, {}, {bytes(15, 17)}) == LaunchNumbers{2, 1});
+  CHECK(add(launches, {bytes(8, 9), bytes(32, 33)}, {}) == LaunchNumbers{4, 3});
 }
 
 TEST_CASE("neighbours and empty memory keep nobody waiting") {
   LaunchDependencies launches;
-  CHECK(add(launches, {}, {bytes(8, 16)}) == Numbers{});
-  CHECK(add(launches, {bytes(16, 24)}, {bytes(0, 8)}) == Numbers{});
-  CHECK(add(launches, {bytes(12, 12)}, {MemoryRange{}}) == Numbers{});
+  CHECK(add(launches, {}, {bytes(8, 16)}) == LaunchNumbers{});
+  CHECK(add(launches, {bytes(16, 24)}, {bytes(0, 8)}) == LaunchNumbers{});
+  CHECK(add(launches, {bytes(12, 12)}, {MemoryRange{}}) == LaunchNumbers{});
 }
 
 TEST_CASE("who has to be done anyway is not waited for") {
   LaunchDependencies launches;
-  CHECK(add(launches, {}, {bytes(0, 8)}) == Numbers{});
-  CHECK(add(launches, {bytes(0, 8)}, {bytes(8, 16)}) == Numbers{0});
-  CHECK(add(launches, {bytes(0, 8), bytes(8, 16)}, {bytes(16, 24)}) == Numbers{1});
-  CHECK(add(launches, {bytes(0, 8)}, {bytes(0, 8)}) == Numbers{2});
+  CHECK(add(launches, {}, {bytes(0, 8)}) == LaunchNumbers{});
+  CHECK(add(launches, {bytes(0, 8)}, {bytes(8, 16)}) == LaunchNumbers{0});
+  CHECK(add(launches, {bytes(0, 8), bytes(8, 16)}, {bytes(16, 24)}) == LaunchNumbers{1});
+  CHECK(add(launches, {bytes(0, 8)}, {bytes(0, 8)}) == LaunchNumbers{2});
 }
 
 namespace {
@@ -72,12 +72,12 @@ Mixing drawn(std::uint64_t seed, std::uint64_t i) {
 }
 
 /// Runs all, each time one of those for which nobody waits any more.
-std::array<std::uint64_t, 16> run_in_any_order(const std::vector<Mixing>& all, const std::vector<Numbers>& waits_for,
-                                               std::uint64_t seed) {
+std::array<std::uint64_t, 16> run_in_any_order(const std::vector<Mixing>& all,
+                                               const std::vector<LaunchNumbers>& waits_for, std::uint64_t seed) {
   std::array<std::uint64_t, 16> numbers{};
   std::vector<bool> is_done(all.size());
   for (std::size_t done = 0; done < all.size(); ++done) {
-    Numbers ready;
+    LaunchNumbers ready;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (!is_done[i] && std::ranges::all_of(waits_for[i], [&](auto j) { return is_done[j]; })) ready.push_back(i);
     const auto next = ready[uniform_below(ready.size(), seed, 4, done)];
@@ -93,7 +93,7 @@ TEST_CASE("in whatever order launches run that their dependencies allow, the res
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     LaunchDependencies launches;
     std::vector<Mixing> all;
-    std::vector<Numbers> waits_for;
+    std::vector<LaunchNumbers> waits_for;
     std::array<std::uint64_t, 16> expected{};
     for (std::uint64_t i = 0; i < 30; ++i) {
       all.push_back(drawn(seed, i));

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kGeneration = 7, kRun = 1;
 constexpr EdgeId kComes = 3, kGoes = 4;
-const TensorInfo kPair{Shape{2}, DType::float32};
 
 /// The supervisor and the neighbours of a stand-in: writes down what it is told.
 class Neighbour final : public caf::event_based_actor {

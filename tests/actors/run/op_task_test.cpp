@@ -17,7 +17,7 @@ OpCall product_over_rows() {
           {{Shape{2, 2}, DType::float32}}};
 }
 
-std::vector<float> run(OpTask& task, std::int64_t rows) {
+std::vector<float> run_task(OpTask& task, std::int64_t rows) {
   const Tensor a(Shape{rows, 2}, DType::float32);
   for (auto& element : a.mutable_data<float>()) element = 1.0F;
   const std::vector<Tensor> inputs{a, a};
@@ -34,7 +34,7 @@ TEST_CASE("a kernel for every number of rows, and zeros for none") {
   OpTask task(product_over_rows(), {});
   for (std::int64_t rows : {3, 0, 5, 3}) {
     task.prepare(rows);
-    CHECK(run(task, rows) == std::vector<float>(4, static_cast<float>(rows)));
+    CHECK(run_task(task, rows) == std::vector<float>(4, static_cast<float>(rows)));
   }
 }
 

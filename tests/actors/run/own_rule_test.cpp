@@ -14,8 +14,6 @@ using namespace troupe::testing;
 
 namespace {
 
-const TensorInfo kPair{Shape{2}, DType::float32};
-
 /// Gives the next tensor to whichever consumer has a free slot, each to one.
 class Dispatcher final : public PortActor {
  public:
@@ -132,7 +130,7 @@ PlanActor with_own_rule(PlanActor actor) {
   return actor;
 }
 
-void run(const Runtime& runtime, const Plan& plan, std::int64_t steps) {
+void run_steps(const Runtime& runtime, const Plan& plan, std::int64_t steps) {
   SpawnedPlan spawned(runtime, in_grain(plan, Grain::per_op));
   spawned.start({.max_steps = steps});
   spawned.wait();
@@ -150,7 +148,7 @@ TEST_CASE("a dispatcher gives every batch to exactly one worker, whoever is free
     plan.connect(source, 0, dispatcher, 2);
     plan.connect(dispatcher, 0, plan.add(recording_sink("one", one)));
     plan.connect(dispatcher, 1, plan.add(recording_sink("other", other)));
-    run(scheduled_runtime(seed), plan, 40);
+    run_steps(scheduled_runtime(seed), plan, 40);
     auto all = one;
     all.insert(all.end(), other.begin(), other.end());
     std::sort(all.begin(), all.end());
@@ -168,10 +166,10 @@ TEST_CASE("an actor may keep tensors over several firings, and send many for two
     plan.connect(source, 0, sum, 2);
     plan.actors[sum].inputs[0].holds = 2;
     plan.connect(sum, 0, plan.add(recording_sink("sink", record)));
-    run(scheduled_runtime(seed), plan, 6);
+    run_steps(scheduled_runtime(seed), plan, 6);
     CHECK(record == std::vector<float>{1, 1, 1, 5, 5, 5, 9, 9, 9});
     plan.edges[0].capacity = 1;
-    CHECK_THROWS_WITH(run(scheduled_runtime(seed), plan, 6), Contains("needs 2 tensors of 'source' at once"));
+    CHECK_THROWS_WITH(run_steps(scheduled_runtime(seed), plan, 6), Contains("needs 2 tensors of 'source' at once"));
   }
 }
 
@@ -190,7 +188,7 @@ TEST_CASE("a shard with a token on its output and a worker make a loop, and the 
         plan.add(with_own_rule(external<Shard>("shard", {.inputs = {kPair}, .outputs = {kPair}}, &freed)));
     plan.connect(worker, 0, shard);
     plan.connect(plan.edge_of(shard, 0, 2, 1), worker, kPair, 0);
-    run(scheduled_runtime(seed), plan, 5);
+    run_steps(scheduled_runtime(seed), plan, 5);
     CHECK(record == std::vector<float>{100, 100, 101, 103, 106});
     CHECK(freed.size() == 5);
   }
@@ -237,7 +235,7 @@ TEST_CASE("an actor that ends returns what it holds when its consumers are done 
     const auto lender = plan.add(with_own_rule(external<Lender>("lender", {.inputs = {kPair}, .outputs = {kPair}})));
     plan.connect(source, 0, lender);
     plan.connect(lender, 0, plan.add(recording_sink("sink", record)));
-    run(scheduled_runtime(seed), plan, 6);
+    run_steps(scheduled_runtime(seed), plan, 6);
     // The source goes on to write step 1 and later into the slot as soon as it has it back.
     CHECK(record == std::vector<float>{0});
   }

@@ -24,7 +24,7 @@ std::vector<float> values(const Tensor& tensor) {
   return {tensor.data<float>().begin(), tensor.data<float>().end()};
 }
 
-Tensor filled(float value) {
+Tensor constant(float value) {
   return Tensor::from<float>({2, 2}, std::vector<float>(4, value));
 }
 
@@ -75,9 +75,9 @@ TEST_CASE("the hash counts trained parameters only, and what is there is kept") 
   store.add(state("a/velocity"));
   const auto start = store.hash();
   CHECK(store.trained_elements() == 4);
-  store.set("a/velocity", filled(7.0F));
+  store.set("a/velocity", constant(7.0F));
   CHECK(store.hash() == start);
-  store.set("a", filled(1.0F));
+  store.set("a", constant(1.0F));
   CHECK(store.hash() != start);
   const auto changed = store.hash();
   store.add(parameter("a"));
@@ -93,7 +93,7 @@ TEST_CASE("the hash is the xxh3 of the bytes in order") {
 
 TEST_CASE("everything is listed, read and set by name, before it is there too") {
   ParameterStore store(1);
-  store.set("b", filled(4.0F));
+  store.set("b", constant(4.0F));
   for (int replica : {0, 1}) {
     store.add(parameter("b", replica));
     store.add(state("b/velocity", replica));
@@ -107,11 +107,11 @@ TEST_CASE("everything is listed, read and set by name, before it is there too") 
   CHECK_FALSE(entries[2].trainable);
   CHECK(entries[2].copies == 2);
   CHECK(values(store.get("b", 1)) == std::vector<float>(4, 4.0F));
-  store.set("b", filled(5.0F));
+  store.set("b", constant(5.0F));
   CHECK(values(store.get("b", 0)) == std::vector<float>(4, 5.0F));
   CHECK(values(store.get("b", 1)) == std::vector<float>(4, 5.0F));
   const auto copy = store.get("b");
-  store.set("b", filled(6.0F));
+  store.set("b", constant(6.0F));
   CHECK(values(copy) == std::vector<float>(4, 5.0F));
   store.set_position({.step = 7, .epoch = 1, .batch = 2});
   CHECK(store.position() == TrainingPosition{7, 1, 2});
@@ -125,7 +125,7 @@ TEST_CASE("unknown names, other shapes and dtypes are refused") {
   CHECK_THROWS_WITH(store.add(parameter("a", 0, {2, 3})), Contains("is float32[2, 2], not float32[2, 3]"));
   CHECK_THROWS_WITH(store.set("a", Tensor(Shape{4}, DType::float32)), Contains("is float32[2, 2], not float32[4]"));
   CHECK_THROWS_AS(store.set("a", Tensor()), Error);
-  store.set("later", filled(1.0F));
+  store.set("later", constant(1.0F));
   CHECK_THROWS_WITH(store.add(parameter("later", 0, {3})), Contains("was set to float32[2, 2]"));
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("a writer has exclusive access, readers share") {
     auto first = store.borrow({a}, {}, "one"), second = store.borrow({a}, {}, "two");
     CHECK(values(store.get("a")).size() == 4);
     CHECK_THROWS_WITH(store.borrow({}, {a}, "three"), Contains("is being read"));
-    CHECK_THROWS_AS(store.set("a", filled(1.0F)), Error);
+    CHECK_THROWS_AS(store.set("a", constant(1.0F)), Error);
     first.end_clean();
     second.end_clean();
   }
@@ -235,8 +235,8 @@ TEST_CASE("if no replica is whole only set() helps, and a run that was abandoned
   update(store, {"a", 0}, 2.0F);
   lease.abandon("it hung");
   CHECK_THROWS_WITH(store.recover(), Contains("it hung; no replica is whole, so set them from a checkpoint"));
-  store.set("a", filled(1.0F));
-  store.set("b", filled(1.0F));
+  store.set("a", constant(1.0F));
+  store.set("b", constant(1.0F));
   for (auto& element : orphan.mutable_data<float>()) element = 9.0F;
   CHECK(values(store.get("a")) == std::vector<float>(4, 1.0F));
 }
@@ -252,7 +252,7 @@ TEST_CASE("a new copy is not made from a broken or a half-written one") {
     lease.end_dirty("[op] broke");
   }
   CHECK_THROWS_WITH(store.add(parameter("w", 1)), Contains("no replica is whole"));
-  store.set("w", filled(2.0F));
+  store.set("w", constant(2.0F));
   store.add(parameter("w", 1));
   CHECK(store.get("w", 1).data<float>()[0] == 2.0F);
 }
@@ -265,7 +265,7 @@ TEST_CASE("a run that was abandoned counts no updates of the copy that replaces 
   const auto old = store.counter(all[0]);
   auto lease = store.borrow({}, all, "a run");
   lease.abandon("it hangs");
-  store.set("w", filled(1.0F));
+  store.set("w", constant(1.0F));
   const auto before = *store.newest_updates("w");
   old->begin_update();
   old->finish_update();
@@ -285,6 +285,6 @@ TEST_CASE("work on a device that outlives its plan leaves its copies broken and 
   store.counter(all[0])->abandon();
   lease.end_dirty("it was given up");
   CHECK_THAT(store.broken(), Contains("may be half-written: it was given up"));
-  store.set("w", filled(1.0F));
+  store.set("w", constant(1.0F));
   CHECK_FALSE(store.borrowed(all[0]).same_as(before));
 }

@@ -11,8 +11,6 @@ using namespace troupe::testing;
 
 namespace {
 
-const TensorInfo kPair{Shape{2}, DType::float32};
-
 class Source : public PortActor {
  public:
   Source(caf::actor_config& config, std::int64_t steps) : PortActor(config), steps_(steps) {}
@@ -65,7 +63,7 @@ Plan pipeline(std::int64_t steps, Doubler::Fault fault, std::vector<float>& reco
   return plan;
 }
 
-void run(std::uint64_t seed, const Plan& plan, std::int64_t first = 0, std::int64_t steps = 1000) {
+void run_plan(std::uint64_t seed, const Plan& plan, std::int64_t first = 0, std::int64_t steps = 1000) {
   auto runtime = scheduled_runtime(seed);
   SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan));
   spawned.start({first, steps, 0});
@@ -77,10 +75,10 @@ void run(std::uint64_t seed, const Plan& plan, std::int64_t first = 0, std::int6
 TEST_CASE("external actors are source, transform and sink of a pipeline with ops between") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     std::vector<float> record;
-    run(seed, pipeline(5, Doubler::Fault::none, record));
+    run_plan(seed, pipeline(5, Doubler::Fault::none, record));
     CHECK(record == std::vector<float>{0, 20, 40, 60, 80});
     record.clear();
-    run(seed, pipeline(5, Doubler::Fault::none, record), 1, 2);
+    run_plan(seed, pipeline(5, Doubler::Fault::none, record), 1, 2);
     CHECK(record == std::vector<float>{20, 40});
   }
 }
@@ -95,18 +93,18 @@ TEST_CASE("an exception outside of a firing is reported with its text") {
   Plan plan;
   plan.connect(plan.add(external<Refuser>("refuser", {.outputs = {kPair}})), 0,
                plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)));
-  CHECK_THROWS_WITH(run(0, plan), Contains("[refuser] not today"));
+  CHECK_THROWS_WITH(run_plan(0, plan), Contains("[refuser] not today"));
 }
 
 TEST_CASE("what an external actor does wrong ends the run with its name and step") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     std::vector<float> record;
-    CHECK_THROWS_WITH(run(seed, pipeline(9, Doubler::Fault::throws, record)),
+    CHECK_THROWS_WITH(run_plan(seed, pipeline(9, Doubler::Fault::throws, record)),
                       Contains("[doubler] no more (op doubler, step 3"));
-    CHECK_THROWS_WITH(run(seed, pipeline(9, Doubler::Fault::sets_nothing, record)),
+    CHECK_THROWS_WITH(run_plan(seed, pipeline(9, Doubler::Fault::sets_nothing, record)),
                       Contains("[doubler] output 0 was not set"));
     CHECK_THROWS_WITH(
-        run(seed, pipeline(9, Doubler::Fault::wrong_shape, record)),
+        run_plan(seed, pipeline(9, Doubler::Fault::wrong_shape, record)),
         Contains("[doubler] sent float32[3] on cpu:0 where the plan says float32[2]") && Contains("step 3"));
   }
 }
@@ -125,7 +123,7 @@ TEST_CASE("what a user's actor sends is checked where it is sent, whoever reads 
     Plan plan;
     plan.connect(plan.add(external<Liar>("liar", {.outputs = {kPair}})), 0,
                  plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)));
-    CHECK_THROWS_WITH(run(seed, plan),
+    CHECK_THROWS_WITH(run_plan(seed, plan),
                       Contains("[liar] sent int32[2] on cpu:0 where the plan says float32[2] (op liar, step 0"));
     CHECK(record.empty());
   }
@@ -150,7 +148,7 @@ TEST_CASE("outputs of a user's actor keep their numbers, whichever of them are r
     for (std::size_t i = 0; i < read.size(); ++i)
       plan.connect(three, read[i],
                    plan.add(external<Sink>("sink" + std::to_string(i), {.inputs = {kPair}}, &records[i])));
-    run(4, plan);
+    run_plan(4, plan);
     for (std::size_t i = 0; i < read.size(); ++i) {
       const auto number = static_cast<float>(read[i]);
       CHECK(records[i] == std::vector<float>{number, 10.0F + number, 20.0F + number});
@@ -166,7 +164,7 @@ TEST_CASE("a user's actor that is not connected as it declares is refused") {
     const auto sink = plan.add(external<Sink>("sink", {.inputs = declared}, &record));
     for (int i = 0; i < connected; ++i) plan.connect(source, 0, sink);
     try {
-      run(5, plan);
+      run_plan(5, plan);
     } catch (const Error& error) {
       return std::string(error.what());
     }
@@ -197,7 +195,7 @@ TEST_CASE("with checks, a consumer that returns a slot but keeps its tensor is f
   Plan plan;
   const auto source = plan.add(counting_source("source", 5));
   plan.connect(source, 0, plan.add(external<Keeper>("keeper", {.inputs = {kPair}})));
-  CHECK_THROWS_WITH(run(0, plan),
+  CHECK_THROWS_WITH(run_plan(0, plan),
                     Contains("[credit] a consumer of 'source' returned a slot but still holds its tensor"));
 }
 #endif

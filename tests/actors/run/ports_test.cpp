@@ -13,7 +13,7 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr std::uint64_t kGeneration = 7;
+constexpr std::uint64_t kThisGeneration = 7;
 
 /// Owns ports with one input and one output, both joined to itself through another actor's address or its own.
 class Owner : public caf::event_based_actor, public PortsListener {
@@ -43,8 +43,8 @@ struct Pair {
     consumer_actor = runtime.system().spawn<Owner>();
     producer = dynamic_cast<Owner*>(caf::actor_cast<caf::abstract_actor*>(producer_actor));
     consumer = dynamic_cast<Owner*>(caf::actor_cast<caf::abstract_actor*>(consumer_actor));
-    producer->ports.wire(kGeneration, {}, {{{{consumer_actor, 0}}, capacity, tokens, "edge", {"consumer"}}});
-    consumer->ports.wire(kGeneration, {{{producer_actor, 0, 0}, capacity, tokens, "edge", "producer"}}, {});
+    producer->ports.wire(kThisGeneration, {}, {{{{consumer_actor, 0}}, capacity, tokens, "edge", {"consumer"}}});
+    consumer->ports.wire(kThisGeneration, {{{producer_actor, 0, 0}, capacity, tokens, "edge", "producer"}}, {});
     deliver();
   }
   ~Pair() {
@@ -116,10 +116,10 @@ TEST_CASE("what belongs to a run that is not prepared here waits, and so does it
 TEST_CASE("messages of another generation are void") {
   Pair pair;
   for (auto* owner : {pair.producer, pair.consumer}) owner->ports.prepare(1);
-  const Stamp old{kGeneration - 1, 1, 0};
+  const Stamp old{kThisGeneration - 1, 1, 0};
   caf::anon_send(pair.consumer_actor, TensorReady{0, 0, old, Tensor::scalar(1.0F), nullptr});
   caf::anon_send(pair.consumer_actor, DataEnded{0, old});
-  caf::anon_send(pair.producer_actor, CreditReturned{0, 0, 0, kGeneration - 1});
+  caf::anon_send(pair.producer_actor, CreditReturned{0, 0, 0, kThisGeneration - 1});
   pair.deliver();
   CHECK(pair.consumer->arrivals == 0);
   CHECK(pair.consumer->ends == 0);

@@ -58,7 +58,7 @@ PlanActor reader(Read& read) {
 }
 
 /// The epochs of one of two replicas, whose batches are made on `device`.
-Read load(const Dataset& data, int replica, Device device, Grain grain) {
+Read load_rows(const Dataset& data, int replica, Device device, Grain grain) {
   Read read;
   Plan plan;
   plan.max_rows = part_of_batch(data.batch_rows(), 2, 0).rows;
@@ -92,12 +92,12 @@ Tensor untouched(std::size_t bytes) {
 TEST_CASE("batches that are made on a device have the bytes of those loaded on the host", "[test device]") {
   const auto data = samples().skip(3).take(18).shuffle(8).batch(7);
   for (const int replica : {0, 1}) {
-    const auto expected = load(data, replica, Device{}, Grain::fused);
+    const auto expected = load_rows(data, replica, Device{}, Grain::fused);
     REQUIRE(expected.batches.size() == 9);
     CHECK(expected.batches[0] != expected.batches[3]);
     for (const auto grain : {Grain::fused, Grain::per_op}) {
-      CHECK(load(data, replica, test_device(), grain) == expected);
-      CHECK(load(data.prefetch(2), replica, test_device(), grain) == expected);
+      CHECK(load_rows(data, replica, test_device(), grain) == expected);
+      CHECK(load_rows(data.prefetch(2), replica, test_device(), grain) == expected);
     }
   }
 }

@@ -62,7 +62,7 @@ Order last(const std::vector<RunOrder>& orders) {
   return std::get<Order>(orders.back());
 }
 
-FailurePtr failure_of(const std::string& actor) {
+FailurePtr failure_in(const std::string& actor) {
   return std::make_shared<Failure>(Failure{.rank = 1, .actor = actor, .what = actor + " failed"});
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a failure in either process drains both, with the same root cause") {
   TwoProcesses two;
   two.wire();
   two.start_and_prepare();
-  from_follower ? two.follower->failed(failure_of("first")) : two.coordinator->failed(failure_of("first"));
+  from_follower ? two.follower->failed(failure_in("first")) : two.coordinator->failed(failure_in("first"));
   two.pause(1, 1);
   two.finish();
   for (RunControl* control : std::initializer_list<RunControl*>{two.coordinator.get(), two.follower.get()}) {
@@ -149,7 +149,7 @@ TEST_CASE("a run that is given up is aborted on both sides; after its end nothin
   TwoProcesses two;
   two.wire();
   two.start();
-  two.follower->give_up(failure_of("watchdog"));
+  two.follower->give_up(failure_in("watchdog"));
   CHECK(last<AbortRun>(two.orders_here).failure->what == "watchdog failed");
   CHECK(last<AbortRun>(two.orders_there).failure->what == "watchdog failed");
   CHECK(two.coordinator->phase() == RunControl::Phase::failed);
@@ -158,7 +158,7 @@ TEST_CASE("a run that is given up is aborted on both sides; after its end nothin
   ended.start();
   ended.prepare(1, 1);
   ended.finish();
-  ended.follower->give_up(failure_of("late"));
+  ended.follower->give_up(failure_in("late"));
   CHECK(ended.follower->phase() == RunControl::Phase::done);
   CHECK_THROWS_WITH(ended.follower->start({}), Contains("late failed"));
 }

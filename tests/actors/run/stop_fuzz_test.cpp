@@ -20,7 +20,7 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr std::int64_t kSteps = 40;
+constexpr std::int64_t kStepsToStop = 40;
 
 std::vector<PartSetup> parts_on_threads(const Plan& plan) {
   std::vector<PartSetup> parts;
@@ -96,7 +96,7 @@ TEST_CASE("a run that is stopped at a random moment goes on as if it had not bee
     SpawnedPlan spawned(tested.parts, tested.plan);
     std::int64_t done = 0;
     for (int stops = 0; stops < 2; ++stops) {
-      spawned.start({done, kSteps, 0});
+      spawned.start({done, kStepsToStop, 0});
       run_some(tested.parts, seed + static_cast<std::uint64_t>(stops), random_moment(seed));
       spawned.stop();
       spawned.wait();
@@ -115,7 +115,7 @@ TEST_CASE("on threads, too, a run in parts goes on after a stop as if it had not
     Case tested(seed, true);
     if (!tested.live) continue;
     SpawnedPlan spawned(tested.parts, tested.plan);
-    spawned.start({0, kSteps, 0});
+    spawned.start({0, kStepsToStop, 0});
     if (seed % 2 == 0) spawned.stop();
     spawned.wait();
     const auto done = steps_seen(tested);

@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<ParameterRef> kBoth{{"v", 0}, {"w", 0}};
 
-Tensor number(float value) {
+Tensor one_value(float value) {
   return Tensor::from<float>({1}, std::vector<float>{value});
 }
 
@@ -42,8 +42,8 @@ void fail(ParameterStore& store, float value, bool torn) {
 
 TEST_CASE("the newest value of any part is brought to the others, also one that was set before it was there") {
   auto stores = two_stores();
-  stores[1]->set("w", number(3.0F));
-  stores[0]->set("later", number(4.0F));
+  stores[1]->set("w", one_value(3.0F));
+  stores[0]->set("later", one_value(4.0F));
   synchronize(stores);
   CHECK(value_of(stores[0], "w") == 3.0F);
   CHECK(value_of(stores[0], "v") == 0.0F);

@@ -9,7 +9,7 @@ using namespace troupe::testing;
 
 namespace {
 
-const TensorInfo kRows{{kBatch, 2}, DType::float32};
+const TensorInfo kUploadedRows{{kBatch, 2}, DType::float32};
 
 Tensor rows_of(float first, std::int64_t rows) {
   Tensor tensor(Shape{rows, 2}, DType::float32);
@@ -21,7 +21,7 @@ Tensor rows_of(float first, std::int64_t rows) {
 
 TEST_CASE("copies of one firing do not overwrite those of the firing before, with which the device still works") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Uploads uploads(test_device(), {kRows}, 3);
+    Uploads uploads(test_device(), {kUploadedRows}, 3);
     const auto stream = backend_of(test_device()).make_stream(test_device());
     std::vector<Tensor> results;
     for (int i = 0; i < 6; ++i) results.push_back(Tensor({2, 2}, DType::float32, test_device()));
@@ -43,7 +43,7 @@ TEST_CASE("copies of one firing do not overwrite those of the firing before, wit
 }
 
 TEST_CASE("places come again after two firings, and firings without a copy use none") {
-  Uploads uploads(test_device(), {kRows, kRows}, 3);
+  Uploads uploads(test_device(), {kUploadedRows, kUploadedRows}, 3);
   std::vector<const std::byte*> places;
   for (int firing = 0; firing < 6; ++firing) {
     uploads.start();
@@ -58,7 +58,7 @@ TEST_CASE("places come again after two firings, and firings without a copy use n
 }
 
 TEST_CASE("what is copied is kept until the copy is made, and no rows need none") {
-  Uploads uploads(test_device(), {kRows}, 3);
+  Uploads uploads(test_device(), {kUploadedRows}, 3);
   const auto from = rows_of(1.0F, 3);
   {
     const HeldTestDevices held(0);

@@ -49,8 +49,8 @@ class Taker final : public PortActor {
 constexpr int kWorkers = 3;
 
 /// What each worker got in the epochs of a run each; `most` limits the last worker.
-std::vector<std::vector<Taken>> run(const Dataset& data, Dispatch dispatch, std::uint64_t seed, int epochs,
-                                    std::size_t most) {
+std::vector<std::vector<Taken>> dispatch_epochs(const Dataset& data, Dispatch dispatch, std::uint64_t seed, int epochs,
+                                                std::size_t most) {
   std::vector<std::vector<Taken>> taken(kWorkers);
   auto runtime = scheduled_runtime(seed);
   Plan plan;
@@ -78,7 +78,7 @@ std::vector<std::vector<Taken>> run(const Dataset& data, Dispatch dispatch, std:
 
 TEST_CASE("in parts, every worker gets its part of every batch, in order") {
   const auto data = small_dataset(50).shuffle(50).batch(8);
-  const auto taken = run(data, Dispatch::parts, 3, 2, 1'000);
+  const auto taken = dispatch_epochs(data, Dispatch::parts, 3, 2, 1'000);
   for (std::size_t worker = 0; worker < kWorkers; ++worker) {
     REQUIRE(taken[worker].size() == 2 * 7);
     for (std::size_t i = 0; i < taken[worker].size(); ++i) {
@@ -102,7 +102,7 @@ TEST_CASE("to whoever is free, every sample goes once an epoch") {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     // One worker takes a few batches and refuses the rest, which go to the others.
     const std::size_t most = dispatch == Dispatch::until_used ? uniform_below(6, seed, 1, 1) : 1'000;
-    const auto taken = run(data, dispatch, seed, 2, most);
+    const auto taken = dispatch_epochs(data, dispatch, seed, 2, most);
     std::map<std::int32_t, int> times;
     std::vector<std::int64_t> steps;
     for (const auto& of_worker : taken)

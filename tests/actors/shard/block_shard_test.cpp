@@ -13,8 +13,8 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr int kWorkers = 2;
-constexpr std::int64_t kSteps = 8, kFaultyStep = 5;
+constexpr int kShardWorkers = 2;
+constexpr std::int64_t kShardSteps = 8, kFaultyStep = 5;
 
 enum class Fault { none, shape, dtype, twice };
 
@@ -87,13 +87,13 @@ Plan shard_plan(Fault fault) {
   Plan plan;
   plan.add_parameter({{"w", 0}, w.info, host, w.initializer, true});
   ExternalPorts ports;
-  ports.outputs.assign(kWorkers, BatchInfo::info());
+  ports.outputs.assign(kShardWorkers, BatchInfo::info());
   ports.rule = FiringRule::own;
   const auto batches = plan.add(external<Batches>("batches", std::move(ports)));
-  const auto rule = ConsistencyRule::asynchronous(kWorkers);
+  const auto rule = ConsistencyRule::asynchronous(kShardWorkers);
   const auto shard = add_block_shard(plan, "shard", {0, host}, {.rule = rule, .shared_steps = false}, what, 0);
-  for (int worker = 0; worker < kWorkers; ++worker) plan.connect(batches, worker, shard, 2);
-  for (int worker = 0; worker < kWorkers; ++worker) {
+  for (int worker = 0; worker < kShardWorkers; ++worker) plan.connect(batches, worker, shard, 2);
+  for (int worker = 0; worker < kShardWorkers; ++worker) {
     ExternalPorts of_worker{.inputs = {BatchInfo::info(), update.parameter_block()},
                             .outputs = {update.gradient_block()}};
     of_worker.rule = FiringRule::own;
@@ -112,7 +112,7 @@ std::string error_of_run(Fault fault, std::uint64_t seed, const SpawnContext& co
   auto runtime = scheduled_runtime(seed);
   SpawnedPlan plan(runtime, split(shard_plan(fault)), context);
   try {
-    plan.start({.first_step = first_step, .max_steps = kSteps});
+    plan.start({.first_step = first_step, .max_steps = kShardSteps});
     plan.wait();
   } catch (const std::exception& error) {
     return error.what();
@@ -144,8 +144,8 @@ TEST_CASE("a push of a wrong shape or dtype, or without a pull, is refused by na
       CHECK_THAT(error, Contains(text));
       CHECK(error.empty() == text.empty());
       const auto updates = updates_of(*context.store);
-      CHECK((fault == Fault::none ? updates == kSteps : updates <= kSteps));
-      CHECK(error_of_run(Fault::none, seed, context, kSteps).empty());
-      CHECK(updates_of(*context.store) == updates + kSteps);
+      CHECK((fault == Fault::none ? updates == kShardSteps : updates <= kShardSteps));
+      CHECK(error_of_run(Fault::none, seed, context, kShardSteps).empty());
+      CHECK(updates_of(*context.store) == updates + kShardSteps);
     }
 }

@@ -15,7 +15,7 @@ using namespace troupe::testing;
 namespace {
 
 /// Images of 8 x 8 with two channels, of three kinds.
-Dataset images() {
+Dataset small_images() {
   constexpr std::int64_t kRows = 50, kPixels = 8 * 8 * 2;
   Tensor features(Shape{kRows, 8, 8, 2}, DType::float32), labels(Shape{kRows}, DType::int32);
   for (std::int64_t i = 0; i < features.elements(); ++i) {
@@ -34,17 +34,17 @@ Model cnn() {
   return Sequential{Conv2d{4, 3, relu}, MaxPool{}, Flatten{}, Dense{3}};
 }
 
-struct Outcome {
+struct TwoEpochs {
   std::vector<double> losses;
   double accuracy = 0.0;
   std::string hash;
 
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const TwoEpochs&) const = default;
 };
 
 /// The last batch of each epoch is uneven, an evaluation lies in between.
-Outcome two_epochs(Trainer& trainer, const Dataset& data) {
-  Outcome outcome;
+TwoEpochs two_epochs(Trainer& trainer, const Dataset& data) {
+  TwoEpochs outcome;
   for (int epoch = 0; epoch < 2; ++epoch) {
     trainer.fit(data, {.on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
     outcome.accuracy = trainer.evaluate(data)["accuracy"];
@@ -53,7 +53,7 @@ Outcome two_epochs(Trainer& trainer, const Dataset& data) {
   return outcome;
 }
 
-Outcome train(const Strategy& strategy, const Model& model, Grain grain, const Dataset& data) {
+TwoEpochs train_two_epochs(const Strategy& strategy, const Model& model, Grain grain, const Dataset& data) {
   Runtime runtime({.workers = 2, .cpu_devices = 2});
   Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
                   {.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(30)});
@@ -66,19 +66,19 @@ Outcome train(const Strategy& strategy, const Model& model, Grain grain, const D
 const std::vector<Device> kCpus{{DeviceType::cpu, 0}, {DeviceType::cpu, 1}};
 
 void check_bits(const Model& model) {
-  const auto data = images();
-  const auto alone = train(OneDevice(), model, Grain::fused, data);
-  const auto mirrored = train(Mirrored(kCpus), model, Grain::fused, data);
+  const auto data = small_images();
+  const auto alone = train_two_epochs(OneDevice(), model, Grain::fused, data);
+  const auto mirrored = train_two_epochs(Mirrored(kCpus), model, Grain::fused, data);
   for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused}) {
-    CHECK(train(OneDevice(test_device(0)), model, grain, data) == alone);
-    CHECK(train(OneDevice(test_device(3)), model, grain, data.prefetch(2)) == alone);
-    CHECK(train(OneDevice(test_device(3)), model, grain, data.keep_on_devices(0)) == alone);
-    CHECK(train(OneDevice(test_device(3)), model, grain, data.keep_on_devices(0).prefetch(2)) == alone);
-    CHECK(train(Mirrored({test_device(0), test_device(1)}), model, grain, data) == mirrored);
+    CHECK(train_two_epochs(OneDevice(test_device(0)), model, grain, data) == alone);
+    CHECK(train_two_epochs(OneDevice(test_device(3)), model, grain, data.prefetch(2)) == alone);
+    CHECK(train_two_epochs(OneDevice(test_device(3)), model, grain, data.keep_on_devices(0)) == alone);
+    CHECK(train_two_epochs(OneDevice(test_device(3)), model, grain, data.keep_on_devices(0).prefetch(2)) == alone);
+    CHECK(train_two_epochs(Mirrored({test_device(0), test_device(1)}), model, grain, data) == mirrored);
     const MirroredOptions small_buckets{.first_bucket_bytes = 64, .bucket_bytes = 64};
-    CHECK(train(Mirrored({test_device(0), test_device(0)}, small_buckets), model, grain, data) == mirrored);
-    CHECK(train(Mirrored({test_device(0), test_device(1)}, small_buckets), model, grain, data.keep_on_devices(0)) ==
-          mirrored);
+    CHECK(train_two_epochs(Mirrored({test_device(0), test_device(0)}, small_buckets), model, grain, data) == mirrored);
+    CHECK(train_two_epochs(Mirrored({test_device(0), test_device(1)}, small_buckets), model, grain,
+                           data.keep_on_devices(0)) == mirrored);
   }
 }
 
@@ -93,24 +93,25 @@ TEST_CASE("a convolutional network trains on a device with memory of its own to 
 }
 
 TEST_CASE("workers on devices train with parameters on servers to the bits of workers on cores") {
-  const auto data = images();
+  const auto data = small_images();
   const auto on_device = places_of({test_device(0), test_device(1)}), on_cores = places_of(kCpus);
   const auto synchronous = ConsistencyRule::synchronous(2);
   const LocalSgdOptions local{.local_steps = 3};
   for (const auto& model : {mlp(), cnn()}) {
-    const auto expected = train(ParameterServer(on_cores, {Place{}}, synchronous), model, Grain::fused, data);
-    const auto expected_local = train(LocalSgd(on_cores, {Place{}}, local), model, Grain::fused, data);
+    const auto expected =
+        train_two_epochs(ParameterServer(on_cores, {Place{}}, synchronous), model, Grain::fused, data);
+    const auto expected_local = train_two_epochs(LocalSgd(on_cores, {Place{}}, local), model, Grain::fused, data);
     CHECK(expected.losses != expected_local.losses);
     for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused})
       for (const auto& samples : {data, data.keep_on_devices(0)}) {
-        CHECK(train(ParameterServer(on_device, {Place{}}, synchronous), model, grain, samples) == expected);
-        CHECK(train(LocalSgd(on_device, {Place{}}, local), model, grain, samples) == expected_local);
+        CHECK(train_two_epochs(ParameterServer(on_device, {Place{}}, synchronous), model, grain, samples) == expected);
+        CHECK(train_two_epochs(LocalSgd(on_device, {Place{}}, local), model, grain, samples) == expected_local);
       }
   }
 }
 
 TEST_CASE("a step that fails before a device has launched anything ends the run with its cause") {
-  const auto broken = images().with_function<float>(
+  const auto broken = small_images().with_function<float>(
       "noise", {3}, [](std::int64_t, std::span<float>) { throw Error("reader", "the file is broken"); });
   const Model model = [](const Inputs& inputs) { return Dense{3}(Flatten{}(inputs["features"])) * inputs["noise"]; };
   const Runtime runtime({.workers = 2, .cpu_devices = 2});
@@ -123,16 +124,16 @@ TEST_CASE("a step that fails before a device has launched anything ends the run 
 }
 
 TEST_CASE("training on a device that is late takes nothing too early") {
-  const auto data = images();
-  const auto expected = train(Mirrored(kCpus), mlp(), Grain::fused, data);
+  const auto data = small_images();
+  const auto expected = train_two_epochs(Mirrored(kCpus), mlp(), Grain::fused, data);
   const DelayedTestDevices delayed;
   for (const auto grain : {Grain::per_op, Grain::fused})
     for (const auto& where : {data, data.keep_on_devices(0)})
-      CHECK(train(Mirrored({test_device(0), test_device(1)}), mlp(), grain, where) == expected);
+      CHECK(train_two_epochs(Mirrored({test_device(0), test_device(1)}), mlp(), grain, where) == expected);
 }
 
 TEST_CASE("parameters on a device are read, written, hashed and handed on to another device") {
-  const auto data = images();
+  const auto data = small_images();
   Runtime runtime({.workers = 2, .cpu_devices = 2});
   const auto store = std::make_shared<ParameterStore>(3);
   const auto fit = [&](const Strategy& strategy) {
@@ -153,8 +154,8 @@ TEST_CASE("parameters on a device are read, written, hashed and handed on to ano
 }
 
 TEST_CASE("devices in several parts of a plan train to the same bits") {
-  const auto data = images();
-  const auto expected = train(Mirrored(kCpus), mlp(), Grain::fused, data);
+  const auto data = small_images();
+  const auto expected = train_two_epochs(Mirrored(kCpus), mlp(), Grain::fused, data);
   for (const auto grain : {Grain::per_op, Grain::chains, Grain::fused}) {
     for (const auto& second : {test_device(0), test_device(1), kCpus[1]}) {
       const Mirrored strategy(std::vector<Place>{{0, test_device(0)}, {1, second}});
@@ -168,7 +169,7 @@ TEST_CASE("devices in several parts of a plan train to the same bits") {
 }
 
 TEST_CASE("plans of a trainer share the data on a device, which are given back with the last") {
-  const auto data = images();
+  const auto data = small_images();
   const auto before = test_device_bytes_in_use();
   {
     const Runtime runtime({.workers = 2, .cpu_devices = 1});
@@ -193,7 +194,7 @@ TEST_CASE("plans of a trainer share the data on a device, which are given back w
 }
 
 TEST_CASE("a predictor gives the CPU's bits on a device with memory of its own") {
-  const auto data = images();
+  const auto data = small_images();
   Runtime runtime({.workers = 2, .cpu_devices = 1});
   const auto predict = [&](Device device) {
     const OneDevice strategy(device);
@@ -216,7 +217,7 @@ TEST_CASE("a predictor gives the CPU's bits on a device with memory of its own")
 }
 
 TEST_CASE("what finds no room on a device is named with its bytes, and nothing stays behind") {
-  const auto data = images();
+  const auto data = small_images();
   const auto before = test_device_bytes_in_use();
   const auto error_of_training = [&]() -> std::string {
     const Runtime runtime({.workers = 1, .cpu_devices = 1});

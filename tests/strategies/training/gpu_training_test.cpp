@@ -46,21 +46,21 @@ Dataset bytes() {
 const Model kMlp = Sequential{Flatten{}, Dense{16, relu}, Dense{3}};
 const Model kCnn = Sequential{Conv2d{4, 3, relu}, MaxPool{}, Flatten{}, Dense{3}};
 
-struct Outcome {
+struct GpuOutcome {
   std::vector<double> losses;
   double accuracy = 0.0;
   std::string hash;
 
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const GpuOutcome&) const = default;
 };
 
 /// Three epochs whose last batch is smaller, and an evaluation.
-Outcome train(const Strategy& strategy, const Model& model, Grain grain = Grain::fused,
-              const Dataset& data = images()) {
+GpuOutcome train(const Strategy& strategy, const Model& model, Grain grain = Grain::fused,
+                 const Dataset& data = images()) {
   const Runtime runtime({.workers = 2, .cpu_devices = 2});
   Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
                   {.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(60)});
-  Outcome outcome;
+  GpuOutcome outcome;
   trainer.fit(data, {.epochs = 3, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
   outcome.accuracy = trainer.evaluate(data)["accuracy"];
   outcome.hash = trainer.parameters().hash();
@@ -69,7 +69,7 @@ Outcome train(const Strategy& strategy, const Model& model, Grain grain = Grain:
   return outcome;
 }
 
-void check_close(const Outcome& got, const Outcome& want) {
+void check_close(const GpuOutcome& got, const GpuOutcome& want) {
   REQUIRE(got.losses.size() == want.losses.size());
   for (std::size_t i = 0; i < want.losses.size(); ++i)
     CHECK(got.losses[i] == Approx(want.losses[i]).epsilon(1e-3).margin(1e-4));

@@ -38,8 +38,6 @@ std::vector<float> state_of(const ParameterStore& store) {
   return all;
 }
 
-constexpr Grain kGrains[] = {Grain::per_op, Grain::chains, Grain::fused};
-
 }  // namespace
 
 TEST_CASE("a loss that is not finite ends the fit with step and replica, and its update is made by no replica") {

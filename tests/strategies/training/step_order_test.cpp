@@ -16,10 +16,10 @@ StepMetrics step(std::int64_t number, std::int64_t rows = 4) {
   return metrics;
 }
 
-std::vector<std::int64_t> numbers(const std::vector<StepMetrics>& steps) {
-  std::vector<std::int64_t> numbers;
-  for (const auto& metrics : steps) numbers.push_back(metrics.step);
-  return numbers;
+std::vector<std::int64_t> steps_of(const std::vector<StepMetrics>& steps) {
+  std::vector<std::int64_t> steps_of;
+  for (const auto& metrics : steps) steps_of.push_back(metrics.step);
+  return steps_of;
 }
 
 }  // namespace
@@ -30,9 +30,9 @@ TEST_CASE("steps come out in their order, as soon as none before them is missing
   order.add(step(5));
   CHECK(order.take().empty());
   order.add(step(3));
-  CHECK(numbers(order.take()) == std::vector<std::int64_t>{3});
+  CHECK(steps_of(order.take()) == std::vector<std::int64_t>{3});
   order.add(step(4));
-  CHECK(numbers(order.take()) == std::vector<std::int64_t>{4, 5});
+  CHECK(steps_of(order.take()) == std::vector<std::int64_t>{4, 5});
 }
 
 TEST_CASE("a step that was computed again counts once") {
@@ -40,10 +40,10 @@ TEST_CASE("a step that was computed again counts once") {
   order.begin(0);
   order.add(step(0));
   order.add(step(0));
-  CHECK(numbers(order.take()) == std::vector<std::int64_t>{0});
+  CHECK(steps_of(order.take()) == std::vector<std::int64_t>{0});
   order.add(step(0));
   order.add(step(1));
-  CHECK(numbers(order.take()) == std::vector<std::int64_t>{1});
+  CHECK(steps_of(order.take()) == std::vector<std::int64_t>{1});
 }
 
 TEST_CASE("in place of a step whose report was lost stands one without rows") {
@@ -53,7 +53,7 @@ TEST_CASE("in place of a step whose report was lost stands one without rows") {
   order.add(step(2));
   order.end(4);
   const auto steps = order.take();
-  CHECK(numbers(steps) == std::vector<std::int64_t>{0, 1, 2, 3});
+  CHECK(steps_of(steps) == std::vector<std::int64_t>{0, 1, 2, 3});
   std::vector<std::int64_t> rows;
   for (const auto& metrics : steps) rows.push_back(metrics.rows);
   CHECK(rows == std::vector<std::int64_t>{4, 0, 4, 0});
@@ -68,7 +68,7 @@ TEST_CASE("in whatever order steps come, each comes out once and in its place") 
     for (std::size_t i = coming.size(); i > 1; --i) std::swap(coming[i - 1], coming[uniform_below(i, seed, 1, i)]);
     for (const auto number : coming) {
       order.add(step(number));
-      const auto now = numbers(order.take());
+      const auto now = steps_of(order.take());
       out.insert(out.end(), now.begin(), now.end());
     }
     CHECK(out.size() == 40);
