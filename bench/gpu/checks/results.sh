@@ -17,16 +17,35 @@ check_suite() {
   fi
 }
 
-# check_accuracy MODEL EPOCHS: beside a training on the cores of the host, at the same time.
+# The trainings on the cores of the host that those on the GPU are compared with. They run beside the checks of the GPU, on
+# half of the cores.
+declare -A accuracy_epochs=([mlp]=5 [cnn]=2)
+
+start_trainings_on_cores() {
+  local model
+  for model in mlp cnn; do
+    on_upper_cores train_curve "losses_${model}_cpu" 240 cpu:0 "$model" || true
+    on_upper_cores train_for_accuracy "accuracy_${model}_cpu" 240 "$(half_of_the_cores)" "$model" || true
+  done &
+  trainings_on_cores=$!
+}
+
+# on_upper_cores FUNCTION ARGUMENTS..: the lower ones are for what drives the GPU.
+on_upper_cores() (
+  taskset -pc "$(($(nproc) / 2))-$(($(nproc) - 1))" "$BASHPID" >/dev/null
+  "$@"
+)
+
+# train_for_accuracy NAME SECONDS DEVICES MODEL
+train_for_accuracy() { train "$1" "$2" "$3" --model "$4" --epochs "${accuracy_epochs[$4]}" --seed 5; }
+
 check_accuracy() {
-  local model=$1 flags=(--model "$1" --epochs "$2" --seed 5) on_cores status=0 gpu cpu
-  train "accuracy_${model}_cpu" 200 "$(half_of_the_cores)" "${flags[@]}" &
-  on_cores=$!
-  train "accuracy_${model}_gpu" 120 cuda:0 "${flags[@]}" || status=$?
-  wait "$on_cores" || true
+  local model=$1 status=0 gpu cpu
+  train_for_accuracy "accuracy_${model}_gpu" 120 cuda:0 "$model" || status=$?
+  wait "$trainings_on_cores" || true
   ((status == 0)) || { missing 2 "$model accuracy" "accuracy_${model}_gpu" "$status" && return; }
   gpu=$(reported test_accuracy "accuracy_${model}_gpu") cpu=$(reported test_accuracy "accuracy_${model}_cpu")
-  verdict 2 "$model accuracy after $2 epochs" "the CPU's, +- 0.005" "GPU $gpu, CPU ${cpu:-none}" \
+  verdict 2 "$model accuracy after ${accuracy_epochs[$model]} epochs" "the CPU's, +- 0.005" "GPU $gpu, CPU ${cpu:-none}" \
     holds "${gpu:-9} - ${cpu:-0} <= 0.005 && ${cpu:-9} - ${gpu:-0} <= 0.005"
 }
 
@@ -52,8 +71,8 @@ train_curve() {
 
 check_losses() {
   local model=$1 status=0 difference
-  train_curve "losses_${model}_cpu" 120 cpu:0 "$model" || true
   train_curve "losses_${model}_gpu" 60 cuda:0 "$model" || status=$?
+  wait "$trainings_on_cores" || true
   ((status == 0)) || { missing 2 "$model losses" "losses_${model}_gpu" "$status" && return; }
   difference=$(largest_difference "losses_${model}_gpu" "losses_${model}_cpu")
   verdict 2 "$model losses of 200 steps against the CPU's" "within 1e-3 relative" "${difference:-no losses}" \
@@ -87,16 +106,18 @@ check_bits() {
 }
 
 check_point_2() {
+  local model trainings_on_cores suites=()
+  start_trainings_on_cores
   # To measure all the shapes of all cases would take longer than the cases: trainings measure theirs.
-  TROUPE_CUDA_CHOICES=first check_suite ops_tests 240
+  TROUPE_CUDA_CHOICES=first check_suite ops_tests 240 &
+  suites+=($!)
   check_suite transport_tests 60
   check_suite actor_tests 60
   check_suite strategy_tests 90
-  check_accuracy mlp 5
-  check_accuracy cnn 2
-  local model
+  wait "${suites[@]}"
   for model in mlp cnn; do
     check_losses "$model"
     check_bits "$model"
+    check_accuracy "$model"
   done
 }
