@@ -32,12 +32,15 @@ requires requires {
 }
 inline constexpr int kRowsAtOnce<Terms> = Terms::kRowsAtOnce;
 
-/// Takes in kRows rows, each `side` behind the other.
+/// Takes in kRows rows, each `side` behind the other. Terms that also store something do so in terms.keep(row, column,
+/// numbers), once all of these rows have been loaded: loads do not wait for stores then, nor read what they store.
 template <int kRows, int kSums, class Terms, class Combine>
 __device__ void take_rows(const Terms& terms, Combine combine, std::int64_t row, int side, std::int64_t column,
                           float (&found)[kSums]) {
   float numbers[kRows][kSums];
   for (int i = 0; i < kRows; ++i) terms(row + i * side, column, numbers[i]);
+  if constexpr (requires { terms.keep(row, column, numbers[0]); })
+    for (int i = 0; i < kRows; ++i) terms.keep(row + i * side, column, numbers[i]);
   for (int i = 0; i < kRows; ++i)
     for (int k = 0; k < kSums; ++k) found[k] = combine(found[k], numbers[i][k]);
 }

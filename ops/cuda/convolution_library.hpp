@@ -40,13 +40,16 @@ class LibraryConvolution {
   virtual std::size_t workspace_bytes() const = 0;
   /// Whether run() does what is to be done to y at the end.
   virtual bool has_epilogue() const = 0;
-  /// Launches it. Throws Error if the library refuses. Results for tensors that do not begin at multiples of 16 bytes,
-  /// as some views, may differ in their last bits; the first such call must not be captured.
+  /// Launches it. Throws Error if the library refuses. Tensors that do not begin at multiples of 16 bytes, as some
+  /// views, are copied; the first such call must not be captured.
   virtual void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) = 0;
 };
 
 /// The fastest way that a library has for a task on the calling thread's current device, or null: there is no library,
 /// or it has none.
 std::unique_ptr<LibraryConvolution> find_library_convolution(const ConvolutionTask& task);
+/// That of two tasks for which it has the faster way, by measuring both; `task` becomes that one. They differ in what
+/// they write alone, of which the first has no fewer bytes.
+std::unique_ptr<LibraryConvolution> faster_library_convolution(ConvolutionTask& task, ConvolutionTask other);
 
 }  // namespace troupe::cuda

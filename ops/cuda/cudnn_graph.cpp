@@ -42,22 +42,16 @@ bool CudnnGraph::are_aligned(const ConvolutionTask& task, const ConvolutionTenso
          is_multiple(tensors.weights, kAlignment) && is_multiple(tensors.bias, kAlignment);
 }
 
-std::int64_t CudnnGraph::bytes_of_alignment(std::int64_t full, DType dtype) const {
-  return alignment_ == Alignment::full ? full : static_cast<std::int64_t>(size_of(dtype));
-}
-
-CudnnGraph::CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target, Alignment alignment)
-    : task_(task), target_(target), alignment_(alignment), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
+CudnnGraph::CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target)
+    : task_(task), target_(target), graph_(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) {
   const auto& s = task.shape;
   const auto type = cudnn_type_of(task.dtype);
-  x_ = &add_tensor(kX, {s.rows, s.channels, s.height, s.width}, bytes_of_alignment(alignment_of_x(task), task.dtype),
-                   type, false);
+  x_ = &add_tensor(kX, {s.rows, s.channels, s.height, s.width}, alignment_of_x(task), type, false);
   const bool of_weights = task.kind == ConvolutionTask::Kind::grad_weights;
   const auto dtype_of_weights = of_weights ? task.gradient : task.dtype;
-  weights_ = &add_tensor(kWeights, {s.filters, s.channels / s.groups, s.kernel_height, s.kernel_width},
-                         bytes_of_alignment(kAlignment, dtype_of_weights), cudnn_type_of(dtype_of_weights), false);
-  y_ = &add_tensor(kY, {s.rows, s.filters, s.y_height, s.y_width}, bytes_of_alignment(alignment_of_y(task), task.dtype),
-                   type, false);
+  weights_ = &add_tensor(kWeights, {s.filters, s.channels / s.groups, s.kernel_height, s.kernel_width}, kAlignment,
+                         cudnn_type_of(dtype_of_weights), false);
+  y_ = &add_tensor(kY, {s.rows, s.filters, s.y_height, s.y_width}, alignment_of_y(task), type, false);
   if (task.kind == ConvolutionTask::Kind::grad_data) {
     add_grad_data();
   } else if (task.kind == ConvolutionTask::Kind::grad_weights) {
@@ -66,8 +60,7 @@ CudnnGraph::CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target, A
     const auto* last = task.bias || task.relu ? &add_intermediate() : y_;
     add_forward(*last);
     if (task.bias) {
-      const auto& bias =
-          add_tensor(kBias, {1, s.filters, 1, 1}, bytes_of_alignment(kAlignment, task.dtype), type, false);
+      const auto& bias = add_tensor(kBias, {1, s.filters, 1, 1}, kAlignment, type, false);
       const auto& sum = task.relu ? add_intermediate() : *y_;
       add_pointwise(CUDNN_POINTWISE_ADD, *last, &bias, sum);
       last = &sum;

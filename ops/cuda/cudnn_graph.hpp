@@ -18,19 +18,17 @@ class CudnnGraph {
  public:
   /// The identifiers of tensors in it.
   static constexpr std::int64_t kX = 1, kWeights = 2, kBias = 3, kY = 4;
-  /// In bytes, that for which the fast algorithms are made.
+  /// In bytes, that for which the fast algorithms are made: tensors begin at multiples of it, images at least where a
+  /// row of such a tensor does.
   static constexpr std::int64_t kAlignment = 16;
-  /// Where tensors begin: at multiples of kAlignment, images at least where a row of such a tensor does; or anywhere an
-  /// element does, as views may.
-  enum class Alignment { full, of_elements };
 
   /// Throws Error if cuDNN refuses. The target must stay.
-  CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target, Alignment alignment = Alignment::full);
+  CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target);
 
   const CudnnDescriptor& descriptor() const { return graph_; }
   const CudnnTarget& target() const { return target_; }
 
-  /// Whether a graph with full alignment is right for these.
+  /// Whether these begin where the graph of a task expects them.
   static bool are_aligned(const ConvolutionTask& task, const ConvolutionTensors& tensors);
 
  private:
@@ -47,12 +45,8 @@ class CudnnGraph {
   void add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
                      const CudnnDescriptor& y);
 
-  /// In bytes, where with full alignment it is `full`.
-  std::int64_t bytes_of_alignment(std::int64_t full, DType dtype) const;
-
   ConvolutionTask task_;
   CudnnTarget target_;
-  Alignment alignment_;
   std::int64_t next_id_ = 100;  // of tensors that are in no memory
   std::vector<std::unique_ptr<CudnnDescriptor>> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;

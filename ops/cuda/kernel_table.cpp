@@ -80,7 +80,6 @@ constexpr Entry kKernels[] = {
     {&kBatchMean, make_batch_mean},
     {&kBatchMeanGrad, make_batch_mean_grad},
     {&kMatmul, make_matmul, true},
-    {&kMatmulReluMask, make_matmul_relu_mask},
     {&kMatmulReluGradBias, make_matmul_relu_grad_bias},
     {&kMatmulGeluTanh, make_matmul_gelu_tanh, true},
     {&kMatmulGeluTanhGrad, make_matmul_gelu_tanh_grad, true},

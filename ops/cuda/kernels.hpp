@@ -75,7 +75,6 @@ std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call);
 std::unique_ptr<Kernel> make_batch_mean(const OpCall& call);
 std::unique_ptr<Kernel> make_batch_mean_grad(const OpCall& call);
 std::unique_ptr<Kernel> make_matmul(const OpCall& call);
-std::unique_ptr<Kernel> make_matmul_relu_mask(const OpCall& call);
 std::unique_ptr<Kernel> make_matmul_relu_grad_bias(const OpCall& call);
 std::unique_ptr<Kernel> make_matmul_gelu_tanh(const OpCall& call);
 std::unique_ptr<Kernel> make_matmul_gelu_tanh_grad(const OpCall& call);

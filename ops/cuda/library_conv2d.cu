@@ -79,9 +79,13 @@ class LibraryCall {
 
 /// Null if the library has no way.
 template <class T>
-std::shared_ptr<const LibraryCall<T>> find(const ConvolutionTask& task) {
-  auto convolution = find_library_convolution(task);
+std::shared_ptr<const LibraryCall<T>> call_of(const ConvolutionTask& task,
+                                              std::unique_ptr<LibraryConvolution> convolution) {
   return convolution == nullptr ? nullptr : std::make_shared<const LibraryCall<T>>(task, std::move(convolution));
+}
+template <class T>
+std::shared_ptr<const LibraryCall<T>> find(const ConvolutionTask& task) {
+  return call_of<T>(task, find_library_convolution(task));
 }
 
 ConvolutionTask task_of(Kind kind, const OpCall& call, const Convolution& shape) {
@@ -94,10 +98,11 @@ ConvolutionTask task_of(Kind kind, const OpCall& call, const Convolution& shape)
 template <class T>
 std::unique_ptr<Kernel> grad_weights_kernel(const OpCall& call, const Convolution& shape) {
   auto task = task_of(Kind::grad_weights, call, shape);
-  auto found = find<T>(task);
-  // Not every library sums 16-bit numbers to float32 ones.
-  task.gradient = task.dtype;
-  if (found == nullptr && is_16_bit(task.dtype)) found = find<T>(task);
+  // Libraries have few ways, and slow ones, that sum 16-bit numbers and write float32 ones.
+  auto rounded = task;
+  rounded.gradient = task.dtype;
+  const auto found =
+      is_16_bit(task.dtype) ? call_of<T>(task, faster_library_convolution(task, rounded)) : find<T>(task);
   if (found == nullptr) return nullptr;
   const BiasGradient bias(shape, call.attributes.flag("bias"));
   return cuda_kernel(

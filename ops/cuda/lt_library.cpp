@@ -27,6 +27,7 @@ LtLibrary load() {
   TROUPE_CUDA_FUNCTION(library, functions.preference_set, cublasLtMatmulPreferenceSetAttribute);
   TROUPE_CUDA_FUNCTION(library, functions.heuristic, cublasLtMatmulAlgoGetHeuristic);
   TROUPE_CUDA_FUNCTION(library, functions.algo_check, cublasLtMatmulAlgoCheck);
+  TROUPE_CUDA_FUNCTION(library, functions.algo_get, cublasLtMatmulAlgoConfigGetAttribute);
   TROUPE_CUDA_FUNCTION(library, functions.matmul, cublasLtMatmul);
   TROUPE_CUDA_FUNCTION(library, functions.status_text, cublasLtGetStatusString);
   return functions;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "troupe/ops/cuda/matmul.hpp"
 #include "troupe/ops/cuda/narrow_product.hpp"
 #include "troupe/ops/cuda/product_timing.hpp"
+#include "troupe/ops/cuda/small_product.hpp"
 
 namespace troupe::cuda {
 
@@ -62,36 +64,57 @@ std::unique_ptr<Kernel> narrow_kernel(const OpCall& call, const NarrowProduct& p
       product.scratch_bytes());
 }
 
-/// Whether a kernel of our own is faster than cuBLASLt for a shape that suits it, by measuring both where that is not
-/// sure.
-bool narrow_is_faster(const ProductShape& shape, const Product& product, const NarrowProduct& narrow) {
-  static const std::vector<std::string> kWays{"cublas", "narrow"};
-  if (narrow.scratch_bytes() > Product::kMostWorkspace) return false;
-  ProductTiming timing(shape, std::max(narrow.scratch_bytes(), product.workspace_bytes()));
+/// Whether a way of our own is faster than cuBLASLt for a shape that suits it, by measuring both.
+bool is_faster(const std::string& way, const ProductShape& shape, const Product& product, std::size_t scratch_bytes,
+               const std::function<void(const Launch&, const ProductMemory&, const void* bias)>& run) {
+  if (scratch_bytes > Product::kMostWorkspace) return false;
+  ProductTiming timing(shape, std::max(scratch_bytes, product.workspace_bytes()));
   const auto run_product = [&](const ProductMemory& memory) {
     product.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace);
   };
-  const auto run_narrow = [&](const ProductMemory& memory) {
-    narrow.run({memory.stream, memory.workspace, {nullptr, "matmul"}}, memory.a, memory.b,
-               product.has_bias() ? memory.bias : nullptr, memory.y);
+  const auto run_own = [&](const ProductMemory& memory) {
+    run({memory.stream, memory.workspace, {nullptr, "matmul"}}, memory, product.has_bias() ? memory.bias : nullptr);
   };
-  const auto measure = [&](std::size_t way) {
-    return way == 0 ? timing.measure(run_product) : timing.measure(run_narrow);
-  };
-  return gpu_choices().choose(device_name() + ":way:" + shape.key(), kWays, measure) == 1;
+  const auto measure = [&](std::size_t i) { return i == 0 ? timing.measure(run_product) : timing.measure(run_own); };
+  const std::string ways[] = {"cublas", way};
+  return gpu_choices().choose(device_name() + ":way:" + shape.key(), ways, measure) == 1;
+}
+
+bool narrow_is_faster(const ProductShape& shape, const Product& product, const NarrowProduct& narrow) {
+  return is_faster("narrow", shape, product, narrow.scratch_bytes(),
+                   [&](const Launch& where, const ProductMemory& memory, const void* bias) {
+                     narrow.run(where, memory.a, memory.b, bias, memory.y);
+                   });
+}
+
+bool small_is_faster(const ProductShape& shape, const Product& product, const SmallProduct& small) {
+  return is_faster("small", shape, product, 0, [&](const Launch& where, const ProductMemory& memory, const void* bias) {
+    small.run(where, memory.a, memory.b, bias, memory.y);
+  });
+}
+
+void run_library(const Product& product, const Launch& where, Inputs in, Outputs out) {
+  product.run(where.stream, in[0].address(), in[1].address(), in.size() == 3 ? in[2].address() : nullptr,
+              out[0].address(), where.scratch);
+}
+
+std::unique_ptr<Kernel> small_kernel(const OpCall& call, const SmallProduct& product) {
+  return cuda_kernel(call, [product](const Launch& where, Inputs in, Outputs out) {
+    product.run(where, in[0].address(), in[1].address(), in.size() == 3 ? in[2].address() : nullptr, out[0].address());
+  });
 }
 
 std::unique_ptr<Kernel> product_kernel(const OpCall& call, const ProductShape& shape) {
   if (NarrowProduct::is_surely_faster(shape)) return narrow_kernel(call, NarrowProduct(shape));
+  if (SmallProduct::is_surely_faster(shape)) return small_kernel(call, SmallProduct(shape));
   const auto product = std::make_shared<const Product>(shape);
-  if (NarrowProduct::suits(shape) && narrow_is_faster(shape, *product, NarrowProduct(shape)))
-    return narrow_kernel(call, NarrowProduct(shape));
+  if (NarrowProduct::suits(shape)) {
+    if (narrow_is_faster(shape, *product, NarrowProduct(shape))) return narrow_kernel(call, NarrowProduct(shape));
+  } else if (SmallProduct::suits(shape) && small_is_faster(shape, *product, SmallProduct(shape))) {
+    return small_kernel(call, SmallProduct(shape));
+  }
   return cuda_kernel(
-      call,
-      [product](const Launch& where, Inputs in, Outputs out) {
-        product->run(where.stream, in[0].address(), in[1].address(), in.size() == 3 ? in[2].address() : nullptr,
-                     out[0].address(), where.scratch);
-      },
+      call, [product](const Launch& where, Inputs in, Outputs out) { run_library(*product, where, in, out); },
       product->workspace_bytes());
 }
 

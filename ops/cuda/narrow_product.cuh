@@ -63,6 +63,14 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+/// Term number `term` of a row of a [m, k], zero beyond k. What is loaded does not depend on that, so that the loads of
+/// a thread wait together.
+template <class T>
+__device__ float term_of_row(const T* a, std::int64_t row, int term, std::int64_t k) {
+  const float number = load_constant(a, row * k + (term < k ? term : 0));
+  return term < k ? number : 0.0F;
+}
+
 /// Columns of y that a block of few_terms_kernel computes, and its rows at a time.
 inline constexpr int kTermColumns = 64;
 inline constexpr int kTermRows = kBlock / kTermColumns;
@@ -79,8 +87,7 @@ __global__ void __launch_bounds__(kBlock)
   auto row = static_cast<std::int64_t>(blockIdx.y) * kTermRows + thread / kTermColumns;
   for (; row < m; row += static_cast<std::int64_t>(gridDim.y) * kTermRows) {
     float sum = 0.0F;
-    for (int term = 0; term < kTerms; ++term)
-      if (term < k) sum = fmaf(load(a, row * k + term), factor[term], sum);
+    for (int term = 0; term < kTerms; ++term) sum = fmaf(term_of_row(a, row, term, k), factor[term], sum);
     store(y, row * b.n + column, finish(sum, column));
   }
 }
@@ -104,8 +111,9 @@ __global__ void __launch_bounds__(kBlock)
   float sums[kColumns] = {};
   for (auto term = begin + group; term < end && row < m; term += kThreads) {
     const float x = load(a, term * m + row);
+    // What lies beyond the last column is not stored.
     for (int column = 0; column < kColumns; ++column)
-      if (column < n) sums[column] = fmaf(x, load(b.numbers, term * n + column), sums[column]);
+      sums[column] = fmaf(x, load_constant(b.numbers, term * n + (column < n ? column : 0)), sums[column]);
   }
   for (int column = 0; column < kColumns; ++column) found[group][column][own] = sums[column];
   __syncthreads();

@@ -6,4 +6,8 @@ std::unique_ptr<LibraryConvolution> find_library_convolution(const ConvolutionTa
   return nullptr;
 }
 
+std::unique_ptr<LibraryConvolution> faster_library_convolution(ConvolutionTask&, ConvolutionTask) {
+  return nullptr;
+}
+
 }  // namespace troupe::cuda

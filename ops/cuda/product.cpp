@@ -1,7 +1,6 @@
 #include "troupe/ops/cuda/product.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -9,7 +8,6 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/memory_pool.hpp"
 #include "troupe/ops/cuda/product_timing.hpp"
-#include "troupe/ops/relu_mask.hpp"
 
 namespace troupe::cuda {
 
@@ -58,12 +56,6 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
       return CUBLASLT_EPILOGUE_RELU;
     case Epilogue::relu_bias:
       return CUBLASLT_EPILOGUE_RELU_BIAS;
-    case Epilogue::relu_mask:
-      return CUBLASLT_EPILOGUE_RELU_AUX;
-    case Epilogue::relu_bias_mask:
-      return CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
-    case Epilogue::relu_grad_bias:
-      return CUBLASLT_EPILOGUE_DRELU_BGRAD;
     case Epilogue::gelu:
       return CUBLASLT_EPILOGUE_GELU;
     case Epilogue::gelu_bias:
@@ -83,22 +75,17 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
 }
 
 bool writes_bias(Epilogue epilogue) {
-  return epilogue == Epilogue::relu_grad_bias || epilogue == Epilogue::gelu_grad_bias;
+  return epilogue == Epilogue::gelu_grad_bias;
 }
 
 bool takes_bias(Epilogue epilogue) {
-  return epilogue == Epilogue::bias || epilogue == Epilogue::relu_bias || epilogue == Epilogue::relu_bias_mask ||
-         epilogue == Epilogue::gelu_bias || epilogue == Epilogue::gelu_bias_kept || writes_bias(epilogue);
-}
-
-bool takes_mask(Epilogue epilogue) {
-  return epilogue == Epilogue::relu_mask || epilogue == Epilogue::relu_bias_mask ||
-         epilogue == Epilogue::relu_grad_bias;
+  return epilogue == Epilogue::bias || epilogue == Epilogue::relu_bias || epilogue == Epilogue::gelu_bias ||
+         epilogue == Epilogue::gelu_bias_kept || writes_bias(epilogue);
 }
 
 bool takes_aux(Epilogue epilogue) {
-  return takes_mask(epilogue) || epilogue == Epilogue::gelu_kept || epilogue == Epilogue::gelu_bias_kept ||
-         epilogue == Epilogue::gelu_grad || epilogue == Epilogue::gelu_grad_bias;
+  return epilogue == Epilogue::gelu_kept || epilogue == Epilogue::gelu_bias_kept || epilogue == Epilogue::gelu_grad ||
+         epilogue == Epilogue::gelu_grad_bias;
 }
 
 /// Whether an address has the alignment for which the fast algorithms are made; null has.
@@ -144,13 +131,24 @@ std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, 
   return found;
 }
 
+/// A number of an algorithm, or nothing if cuBLASLt has none.
+template <class T>
+std::string configuration(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  T number = 0;
+  std::size_t written = 0;
+  const auto status = lt_library().algo_get(&algorithm, attribute, &number, sizeof number, &written);
+  return status == CUBLAS_STATUS_SUCCESS ? std::to_string(number) : "";
+}
+
+/// The same in every process: some of the bytes of an algorithm are not.
 std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
-  std::string name;
-  for (const auto word : algorithm.data) {
-    char digits[17];
-    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(word));
-    name += digits;
-  }
+  auto name = "algorithm" + configuration<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_ID);
+  for (const auto attribute :
+       {CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_STAGES_ID, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
+        CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION})
+    name += ":" + configuration<std::uint32_t>(algorithm, attribute);
+  for (const auto attribute : {CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID})
+    name += ":" + configuration<std::uint16_t>(algorithm, attribute);
   return name;
 }
 
@@ -167,7 +165,6 @@ std::string ProductShape::key() const {
 }
 
 std::size_t ProductShape::aux_bytes() const {
-  if (takes_mask(epilogue)) return static_cast<std::size_t>(m * relu_mask_bytes(n));
   return takes_aux(epilogue) ? static_cast<std::size_t>(m * n) * size_of(result) : 0;
 }
 
@@ -203,9 +200,8 @@ void Product::describe() {
   set(made, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
   if (has_bias()) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(s.result)));
-  // Bits of the mask, or elements, from one row to the next.
-  if (takes_aux(s.epilogue))
-    set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, takes_mask(s.epilogue) ? 8 * relu_mask_bytes(s.n) : s.n);
+  // Elements from one row to the next.
+  if (takes_aux(s.epilogue)) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.n);
   // Where it is asked for algorithms, cuBLASLt takes the alignment of these from their addresses: see run().
   const auto* const aligned = reinterpret_cast<const void*>(std::uintptr_t{kAlignment});
   if (has_bias()) set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
@@ -218,14 +214,17 @@ void Product::describe() {
 
 void Product::choose_algorithm() {
   constexpr int kMost = 16;
-  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, {}, kMost);
-  if (found.empty()) throw Error("cublas", "has no algorithm for " + shape_.key());
+  std::vector<cublasLtMatmulHeuristicResult_t> found;
   std::vector<std::string> names;
   std::size_t workspace_bytes = 0;
-  for (const auto& proposal : found) {
-    names.push_back(name_of(proposal.algo));
+  for (const auto& proposal : proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, {}, kMost)) {
+    const auto name = name_of(proposal.algo);
+    if (std::ranges::find(names, name) != names.end()) continue;
+    found.push_back(proposal);
+    names.push_back(name);
     workspace_bytes = std::max(workspace_bytes, proposal.workspaceSize);
   }
+  if (found.empty()) throw Error("cublas", "has no algorithm for " + shape_.key());
   ProductTiming timing(shape_, workspace_bytes);
   const auto measure = [&](std::size_t i) {
     aligned_ = {found[i].algo, found[i].workspaceSize};

@@ -12,17 +12,14 @@
 
 namespace troupe::cuda {
 
-/// What is done to the result of a product before it is written. With `mask`, a relu also writes which elements it let
-/// pass; with `kept`, a gelu (the approximation with tanh) also writes what it got. Of these the gradients are made,
-/// with `bias` also the sums of their columns, which are written as the bias.
+/// What is done to the result of a product before it is written. With `kept`, a gelu (the approximation with tanh) also
+/// writes what it got. Of that its gradient is made, with `bias` also the sums of its columns, which are written as the
+/// bias.
 enum class Epilogue {
   none,
   bias,
   relu,
   relu_bias,
-  relu_mask,
-  relu_bias_mask,
-  relu_grad_bias,
   gelu,
   gelu_bias,
   gelu_kept,
@@ -66,9 +63,9 @@ class Product {
   bool has_bias() const;
   /// Scratch memory that run() needs.
   std::size_t workspace_bytes() const;
-  /// Launches the product. If the epilogue has a bias, that has n elements; `aux` is the epilogue's mask, of m rows of
-  /// relu_mask_bytes(n), or what its gelu got, like y. The epilogue reads or writes them. y must not be a, b or the
-  /// workspace; `aux` begins at a multiple of kAlignment bytes.
+  /// Launches the product. If the epilogue has a bias, that has n elements; `aux` is what its gelu got, like
+  /// y. The epilogue reads or writes them. y must not be a, b or the workspace; `aux` begins at a multiple of
+  /// kAlignment bytes.
   void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
            const void* aux = nullptr) const;
 

@@ -7,29 +7,23 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Stores the gradient of every element while the columns are added up. Where dx is not dy, loads need not wait for
-/// stores.
-template <class T, bool kInPlace>
+/// Stores the gradient of every element while the columns are added up; dx may be dy.
+template <class T>
 struct ReluGradTerms {
-  static constexpr int kRowsAtOnce = kInPlace ? 4 : 16;
+  static constexpr int kRowsAtOnce = 16;
   const T* dy;
   const T* y;
   T* dx;
   std::int64_t columns;
   __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[1]) const {
     const auto i = row * columns + column;
-    const float gradient = kInPlace ? load(dy, i) : load_constant(dy, i);
+    const float gradient = load(dy, i);
     numbers[0] = load_constant(y, i) > 0.0F ? gradient : 0.0F;
-    store(dx, i, numbers[0]);
+  }
+  __device__ void keep(std::int64_t row, std::int64_t column, const float (&numbers)[1]) const {
+    store(dx, row * columns + column, numbers[0]);
   }
 };
-
-template <bool kInPlace, class T>
-void launch_relu_grad_bias(const Launch& where, const ColumnSums<>& sums, std::int64_t columns, Inputs in, Outputs out,
-                           T /*element*/) {
-  const ReluGradTerms<T, kInPlace> terms{data_of<T>(in[0]), data_of<T>(in[1]), mutable_data_of<T>(out[0]), columns};
-  sums.run(where, where.scratch, terms, StoreColumn<>{mutable_floats(out[1]), columns});
-}
 
 }  // namespace
 
@@ -41,10 +35,8 @@ std::unique_ptr<Kernel> make_relu_grad_bias(const OpCall& call) {
     return cuda_kernel(
         call,
         [sums, columns](const Launch& where, Inputs in, Outputs out) {
-          if (in[0].address() == out[0].address())
-            launch_relu_grad_bias<true>(where, sums, columns, in, out, T());
-          else
-            launch_relu_grad_bias<false>(where, sums, columns, in, out, T());
+          const ReluGradTerms<T> terms{data_of<T>(in[0]), data_of<T>(in[1]), mutable_data_of<T>(out[0]), columns};
+          sums.run(where, where.scratch, terms, StoreColumn<>{mutable_floats(out[1]), columns});
         },
         sums.scratch_bytes());
   });

@@ -11,12 +11,7 @@ namespace {
 class ReluProductFuser {
  public:
   explicit ReluProductFuser(const Graph& graph)
-      : graph_(graph),
-        products_(graph),
-        product_of_(graph.nodes().size(), -1),
-        absorbed_(graph.nodes().size(), false),
-        makes_mask_(graph.nodes().size(), false),
-        masks_(graph.nodes().size()) {
+      : graph_(graph), products_(graph), product_of_(graph.nodes().size(), -1), absorbed_(graph.nodes().size(), false) {
     for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) find(i);
   }
 
@@ -24,9 +19,7 @@ class ReluProductFuser {
     Rewrite rewrite(graph_);
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       if (absorbed_[i]) continue;
-      if (makes_mask_[i])
-        copy_with_mask(rewrite, i);
-      else if (product_of_[i] >= 0)
+      if (product_of_[i] >= 0)
         copy_with_product(rewrite, i);
       else
         rewrite.copy(graph_.nodes()[i]);
@@ -38,57 +31,36 @@ class ReluProductFuser {
   const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
   int producer_of(ValueId value) const { return graph_.values()[value].node; }
 
-  bool is_float32_product(int i, bool relu) const {
+  bool is_float32_product(int i) const {
     const auto is_float32 = [&](ValueId value) { return graph_.info(value).dtype == DType::float32; };
-    return products_.is_product(i, relu) && is_float32(node(i).inputs[0]) && is_float32(node(i).outputs[0]);
+    return products_.is_product(i, false) && is_float32(node(i).inputs[0]) && is_float32(node(i).outputs[0]);
   }
 
   void find(int i) {
     if (!node(i).is(kReluGradBias)) return;
-    const auto product = producer_of(node(i).inputs[0]), forward = producer_of(node(i).inputs[1]);
-    if (!is_float32_product(product, false) || !is_float32_product(forward, true) || !products_.can_move_to(product, i))
-      return;
+    const auto product = producer_of(node(i).inputs[0]);
+    if (!is_float32_product(product) || !products_.can_move_to(product, i)) return;
     product_of_[static_cast<std::size_t>(i)] = product;
     absorbed_[static_cast<std::size_t>(product)] = true;
-    makes_mask_[static_cast<std::size_t>(forward)] = true;
-  }
-
-  /// Copies a node as another op; the inputs are those of the new graph.
-  static std::vector<Value> copy_as(Rewrite& rewrite, const Node& old, const OpDef& op, const Attributes& attributes,
-                                    const std::vector<Value>& inputs) {
-    auto changed = old;
-    changed.op = &op;
-    changed.attributes = attributes;
-    const auto outputs = rewrite.builder().copy(changed, inputs);
-    for (std::size_t k = 0; k < old.outputs.size(); ++k) rewrite.map(old.outputs[k], outputs[k]);
-    return outputs;
-  }
-
-  static std::vector<Value> mapped(const Rewrite& rewrite, const std::vector<ValueId>& old) {
-    std::vector<Value> values;
-    for (auto value : old) values.push_back(rewrite.mapped(value));
-    return values;
-  }
-
-  void copy_with_mask(Rewrite& rewrite, std::size_t i) {
-    const auto& forward = graph_.nodes()[i];
-    masks_[i] = copy_as(rewrite, forward, kMatmulReluMask, forward.attributes, mapped(rewrite, forward.inputs)).back();
   }
 
   void copy_with_product(Rewrite& rewrite, std::size_t i) {
     const auto& gradient = graph_.nodes()[i];
     const auto& product = node(product_of_[i]);
-    auto inputs = mapped(rewrite, product.inputs);
+    std::vector<Value> inputs;
+    for (const auto value : product.inputs) inputs.push_back(rewrite.mapped(value));
     inputs.push_back(rewrite.mapped(gradient.inputs[1]));
-    inputs.push_back(masks_[static_cast<std::size_t>(producer_of(gradient.inputs[1]))]);
-    copy_as(rewrite, gradient, kMatmulReluGradBias, product.attributes, inputs);
+    auto changed = gradient;
+    changed.op = &kMatmulReluGradBias;
+    changed.attributes = product.attributes;
+    const auto outputs = rewrite.builder().copy(changed, inputs);
+    for (std::size_t k = 0; k < outputs.size(); ++k) rewrite.map(gradient.outputs[k], outputs[k]);
   }
 
   const Graph& graph_;
   RowProducts products_;
   std::vector<int> product_of_;  // of the gradient of a relu and a bias: the product that becomes part of it, or -1
-  std::vector<bool> absorbed_, makes_mask_;
-  std::vector<Value> masks_;
+  std::vector<bool> absorbed_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace troupe {
 extern const OpDef kInput, kParameter, kConstant;
 extern const OpDef kAdd, kAddN, kSub, kMul, kDiv, kScale, kRelu, kReluGrad;
 extern const OpDef kReluGradBias, kFusedElementwise;
-extern const OpDef kMatmulReluMask, kMatmulReluGradBias, kMatmulGeluTanh, kMatmulGeluTanhGrad;
+extern const OpDef kMatmulReluGradBias, kMatmulGeluTanh, kMatmulGeluTanhGrad;
 extern const OpDef kExp, kLog, kSqrt, kRsqrt, kAbs, kAbsGrad, kPow, kClip, kClipGrad;
 extern const OpDef kTanh, kTanhGrad, kSigmoid, kSigmoidGrad, kGelu, kGeluGrad, kGeluTanh, kGeluTanhGrad;
 extern const OpDef kSilu, kSiluGrad, kSoftplus;

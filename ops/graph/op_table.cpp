@@ -87,7 +87,6 @@ std::span<const OpDef* const> built_in_ops() {
                                   &kBatchMean,
                                   &kBatchMeanGrad,
                                   &kMatmul,
-                                  &kMatmulReluMask,
                                   &kMatmulReluGradBias,
                                   &kMatmulGeluTanh,
                                   &kMatmulGeluTanhGrad,

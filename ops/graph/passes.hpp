@@ -30,8 +30,7 @@ Graph merge_updates(const Graph& graph);
 /// The gradient of a relu and its sum over all axes but the last, the gradient of a bias, become one op.
 Graph fuse_backward_epilogues(const Graph& graph);
 
-/// After that: such an op and the product whose result alone it reads become one, where the relu is part of another
-/// product, which then also makes the mask of the relu.
+/// After that: such an op and the float32 product whose result it alone reads become one.
 Graph fuse_relu_products(const Graph& graph);
 
 /// A gelu_tanh becomes part of the product before it; then its gradient, with the sums of the rows, becomes part of the

@@ -11,20 +11,15 @@ std::vector<Misuse> fused_misuses() {
   const auto sum_of = [](std::int64_t a, std::int64_t b) {
     return Attributes{{"steps", std::vector<std::int64_t>{0, a, b, 0, 0}}};
   };
-  const TensorInfo mask{{4, 16}, DType::uint8};
   const auto y = f32({4, 5});
   const Attributes product{{"transpose_a", false}, {"transpose_b", false}, {"relu", false}};
   const auto relu = product.with("relu", true), transposed = product.with("transpose_b", true);
   return {
-      {"matmul_relu_mask", {f32({4, 3}), f32({3, 5})}, product},
-      {"matmul_relu_mask", {f32({4, 3}), f32({2, 5})}, relu},
-      {"matmul_relu_mask", {f32({2, 4, 3}), f32({2, 3, 5})}, relu},
-      {"matmul_relu_mask", {f32({3, 4}), f32({3, 5})}, relu.with("transpose_a", true)},
-      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), y}, transposed},
-      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), f32({4, 6}), mask}, transposed},
-      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), y, f32({4, 16})}, transposed},
-      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), y, {{4, 8}, DType::uint8}}, transposed},
-      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), y, mask}, transposed.with("relu", true)},
+      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3})}, transposed},
+      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), f32({4, 6})}, transposed},
+      {"matmul_relu_grad_bias", {b16({4, 3}), b16({5, 3}), b16({4, 5})}, transposed},
+      {"matmul_relu_grad_bias", {f32({2, 4, 3}), f32({2, 3, 5}), f32({2, 4, 5})}, product},
+      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), y}, transposed.with("relu", true)},
       {"matmul_gelu_tanh", {f32({4, 3}), f32({2, 5})}, product.with("keeps_product", true)},
       {"matmul_gelu_tanh", {f32({4, 3}), f32({3, 5})}, relu.with("keeps_product", true)},
       {"matmul_gelu_tanh", {f32({2, 4, 3}), f32({2, 3, 5})}, product.with("keeps_product", false)},

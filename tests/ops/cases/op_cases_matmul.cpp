@@ -147,11 +147,10 @@ OpCase relu_products_case(const Shape& x, std::int64_t units, std::int64_t next,
         const auto forward_inputs = std::span(in).first(in.size() - 2);
         auto& builder = in[0].builder();
         const Attributes attributes{{"transpose_a", false}, {"transpose_b", false}, {"relu", false}};
-        const auto forward = builder.apply(kMatmulReluMask, forward_inputs, attributes.with("relu", true));
-        const auto backward =
-            builder.apply(kMatmulReluGradBias, std::vector{in[in.size() - 2], in.back(), forward[0], forward[1]},
-                          attributes.with("transpose_b", true));
-        return Values{forward[0], backward[0], backward[1]};
+        const auto forward = builder.apply_one(kMatmul, forward_inputs, attributes.with("relu", true));
+        const auto backward = builder.apply(kMatmulReluGradBias, std::vector{in[in.size() - 2], in.back(), forward},
+                                            attributes.with("transpose_b", true));
+        return Values{forward, backward[0], backward[1]};
       },
       relu_layer_and_gradients);
 }

@@ -49,10 +49,9 @@ struct Precision {
 };
 
 /// Every proposal for a task, prepared; what is listed twice would be measured twice.
-std::vector<CudnnPlan> plans_for(const ConvolutionTask& task, const CudnnDescriptor& gpu,
-                                 CudnnGraph::Alignment alignment = CudnnGraph::Alignment::full) {
+std::vector<CudnnPlan> plans_for(const ConvolutionTask& task, const CudnnDescriptor& gpu) {
   INFO(task.key());
-  const CudnnGraph graph(task, {.properties = &gpu}, alignment);
+  const CudnnGraph graph(task, {.properties = &gpu});
   std::vector<CudnnPlan> plans;
   for (const auto& [name, configuration] : cudnn_proposals(graph, task.dtype == DType::float32 && !task.tf32)) {
     INFO(name);
@@ -80,7 +79,6 @@ TEST_CASE("cuDNN has plans for convolutions, fused with a bias and a relu, and f
       for (const auto& task : {forward, fused, grad_data, grad_weights}) {
         INFO(task.key());
         CHECK_FALSE(plans_for(task, *gpu).empty());
-        CHECK_FALSE(plans_for(task, *gpu, CudnnGraph::Alignment::of_elements).empty());
       }
     }
 }

@@ -1,0 +1,63 @@
+#include "troupe/ops/cuda/small_product.cuh"
+#include "troupe/ops/cuda/small_product.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+constexpr int kMultiple = 4;
+
+unsigned tiles(std::int64_t size) {
+  return static_cast<unsigned>((size + kSmallTile - 1) / kSmallTile);
+}
+
+double multiplications_of(const ProductShape& shape) {
+  return static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+}
+
+}  // namespace
+
+bool SmallProduct::suits(const ProductShape& shape) {
+  const bool is_plain =
+      shape.batch == 1 && !shape.adds && shape.factor == 1.0F && shape.ld_a == 0 && shape.ld_b == 0 && shape.ld_y == 0;
+  const bool has_finish = shape.epilogue == Epilogue::none || shape.epilogue == Epilogue::bias ||
+                          shape.epilogue == Epilogue::relu || shape.epilogue == Epilogue::relu_bias;
+  const bool is_float32 = shape.dtype == DType::float32 && shape.result == DType::float32;
+  const bool has_lanes = shape.m % kMultiple == 0 && shape.n % kMultiple == 0 && shape.k % kMultiple == 0;
+  // Beyond that cuBLASLt is surely faster.
+  constexpr double kMostWork = 1 << 26;
+  return is_plain && has_finish && is_float32 && has_lanes && multiplications_of(shape) <= kMostWork;
+}
+
+bool SmallProduct::is_surely_faster(const ProductShape& shape) {
+  constexpr double kLittleWork = 1 << 22;
+  return suits(shape) && multiplications_of(shape) <= kLittleWork;
+}
+
+SmallProduct::SmallProduct(const ProductShape& shape) : shape_(shape) {}
+
+template <bool kTransposedA, bool kTransposedB>
+void SmallProduct::run_transposed(const Launch& where, const float* a, const float* b, const float* bias,
+                                  float* y) const {
+  const SmallSizes sizes{shape_.m, shape_.n, shape_.k};
+  const NarrowFinish<float> finish{bias, shape_.epilogue == Epilogue::relu || shape_.epilogue == Epilogue::relu_bias};
+  const bool aligned = begins_with_lanes<kMultiple>(a) && begins_with_lanes<kMultiple>(b);
+  launch(where, dim3(tiles(shape_.n), tiles(shape_.m)), kBlock,
+         aligned ? small_product_kernel<SmallLayout<kTransposedA, kTransposedB, true>>
+                 : small_product_kernel<SmallLayout<kTransposedA, kTransposedB, false>>,
+         sizes, a, b, finish, y);
+}
+
+void SmallProduct::run(const Launch& where, const void* a, const void* b, const void* bias, void* y) const {
+  const auto start = [&](auto method) {
+    (this->*method)(where, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<const float*>(bias),
+                    static_cast<float*>(y));
+  };
+  if (shape_.transpose_a)
+    start(shape_.transpose_b ? &SmallProduct::run_transposed<true, true> : &SmallProduct::run_transposed<true, false>);
+  else
+    start(shape_.transpose_b ? &SmallProduct::run_transposed<false, true>
+                             : &SmallProduct::run_transposed<false, false>);
+}
+
+}  // namespace troupe::cuda
