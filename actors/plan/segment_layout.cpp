@@ -172,7 +172,7 @@ std::size_t bytes_of(const TensorInfo& info, std::int64_t rows) {
 }
 
 ScratchAreas ScratchAreas::on(Device device, const std::vector<std::size_t>& bytes_of_kernels) {
-  constexpr std::size_t kMostAreas = 4, kMostBytes = std::size_t{256} << 20;
+  constexpr std::size_t kMostAreas = 16, kMostBytes = std::size_t{256} << 20;
   if (bytes_of_kernels.empty()) return {};
   // Libraries want what they work in aligned like memory of its own.
   const auto bytes = MemoryPool::rounded(std::ranges::max(bytes_of_kernels));

@@ -58,7 +58,8 @@ TEST_CASE("kernels on a device use up to four areas of scratch memory in turn, o
   expect(ScratchAreas::on(device, {}), 1, 0);
   expect(ScratchAreas::on(device, {0, 0}), 1, 0);
   expect(ScratchAreas::on(device, {0, 300, 40, 0, 0}), 2, 512);
-  expect(ScratchAreas::on(device, {1, 2, 3, 4, 5, 6}), 4, 256);
+  expect(ScratchAreas::on(device, {1, 2, 3, 4, 5, 6}), 6, 256);
+  expect(ScratchAreas::on(device, std::vector<std::size_t>(20, 1)), 16, 256);
   expect(ScratchAreas::on(device, {100 * kMiB, 1, 1, 1}), 2, 100 * kMiB);
   expect(ScratchAreas::on(device, {300 * kMiB, 1, 1, 1}), 1, 300 * kMiB);
   expect(ScratchAreas::on(host, {0, 300, 40}), 1, 512);
