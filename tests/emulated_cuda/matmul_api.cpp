@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -28,7 +30,9 @@ struct Algorithm {
   SumOrder order = SumOrder::kAscending;
   /// That A, B, C and D must have.
   std::uint32_t alignments[4] = {1, 1, 1, 1};
-  std::uint64_t unused[4] = {};
+  /// Those of a GPU hold bytes that another process would not find there.
+  std::uint64_t of_process = static_cast<std::uint64_t>(getpid());
+  std::uint64_t unused[3] = {};
 };
 static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));
 

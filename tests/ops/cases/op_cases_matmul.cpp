@@ -202,6 +202,7 @@ std::vector<OpCase> matmul_cases() {
                             linear_case(64, 128)};
   for (const bool ta : {false, true})
     for (const bool tb : {false, true}) {
+      cases.push_back(product_case(ta ? Shape{172, 20} : Shape{20, 172}, tb ? Shape{36, 172} : Shape{172, 36}, ta, tb));
       cases.push_back(batched_case(ta ? Shape{kBatch, 4, 3} : Shape{kBatch, 3, 4},
                                    tb ? Shape{kBatch, 5, 4} : Shape{kBatch, 4, 5}, ta, tb));
       cases.push_back(
