@@ -147,7 +147,7 @@ OpCase relu_products_case(const Shape& x, std::int64_t units, std::int64_t next,
         const auto forward_inputs = std::span(in).first(in.size() - 2);
         auto& builder = in[0].builder();
         const Attributes attributes{{"transpose_a", false}, {"transpose_b", false}, {"relu", false}};
-        const auto forward = builder.apply_one(kMatmul, forward_inputs, attributes.with("relu", true));
+        const auto forward = builder.apply(kMatmul, forward_inputs, attributes.with("relu", true))[0];
         const auto backward = builder.apply(kMatmulReluGradBias, std::vector{in[in.size() - 2], in.back(), forward},
                                             attributes.with("transpose_b", true));
         return Values{forward, backward[0], backward[1]};
