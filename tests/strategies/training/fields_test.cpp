@@ -13,13 +13,13 @@ using namespace troupe::testing;
 
 namespace {
 
-constexpr std::int64_t kRows = 61;
+constexpr std::int64_t kRowsOfFields = 61;
 
 /// y = 2 a0 - a1 + 3 b + 0.5, from two inputs; "name" is read by nobody.
 Dataset regression_data() {
-  Tensor a({kRows, 2}, DType::float32), b({kRows, 1}, DType::float32), y({kRows, 1}, DType::float32),
-      name({kRows, 3}, DType::uint8);
-  for (std::int64_t row = 0; row < kRows; ++row) {
+  Tensor a({kRowsOfFields, 2}, DType::float32), b({kRowsOfFields, 1}, DType::float32),
+      y({kRowsOfFields, 1}, DType::float32), name({kRowsOfFields, 3}, DType::uint8);
+  for (std::int64_t row = 0; row < kRowsOfFields; ++row) {
     const auto draw = [&](std::uint64_t i) { return uniform(1, i, static_cast<std::uint64_t>(row)) - 0.5F; };
     a.mutable_data<float>()[2 * row] = draw(0);
     a.mutable_data<float>()[2 * row + 1] = draw(1);
@@ -43,7 +43,7 @@ const MeanSquaredError kLoss{.output = "prediction", .target = "y"};
 }  // namespace
 
 TEST_CASE("a regression with two inputs and float targets, on uneven and empty parts") {
-  const auto data = regression_data().shuffle(kRows).batch(20);
+  const auto data = regression_data().shuffle(kRowsOfFields).batch(20);
   std::vector<double> losses_of_one;
   for (int replicas : {1, 2, 3, 5}) {
     auto runtime = scheduled_runtime(static_cast<std::uint64_t>(replicas), replicas);
