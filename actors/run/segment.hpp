@@ -143,6 +143,13 @@ class Segment {
     std::vector<std::int64_t> bound_slot;   // by output
   };
 
+  /// A part of captured work: a task, or if there is an output its copy to the host.
+  struct StretchLaunch {
+    std::size_t task = 0;
+    std::int32_t output = kNone;
+    std::vector<MemoryRange> reads, writes;
+  };
+
   /// Whether what has arrived must be copied to the device.
   bool is_elsewhere(const Tensor& arrived) const {
     return own_memory_ && !reads_any_device_ && arrived.device() != stream_->device();
@@ -157,9 +164,10 @@ class Segment {
   void find_stretches(const Plan& plan, const Place& place);
   void start_stretches();
   CapturedStretches::Resources launch_stretch(std::size_t first, std::size_t end);
-  void begin_launch(LaunchDependencies& launches, std::vector<MemoryRange> reads, std::vector<MemoryRange> writes);
-  void begin_task_launch(LaunchDependencies& launches, std::size_t task, const Firing& firing);
-  void copy_in_stretch(LaunchDependencies& launches, std::int32_t output);
+  std::vector<StretchLaunch> launches_of(std::size_t first, std::size_t end);
+  StretchLaunch launch_of_task(std::size_t task);
+  StretchLaunch launch_of_copy(std::int32_t output);
+  void launch(const StretchLaunch& launch, CapturedStretches::Resources& resources);
   void copy_to_host(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   SentTensor sent(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
   void copy_parameter(std::int32_t output, std::uint32_t slot);

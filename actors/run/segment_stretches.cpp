@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "troupe/actors/run/launch_order.hpp"
 #include "troupe/actors/run/segment.hpp"
 
 namespace troupe {
@@ -28,6 +29,26 @@ bool capture_is(std::string_view choice) {
 MemoryRange range_of(const Tensor& tensor) {
   if (!tensor) return {};
   return {tensor.address(), tensor.address() + tensor.bytes()};
+}
+
+/// About the time that a launch takes: to begin costs as much as to read or write so many bytes.
+double cost_of(const std::vector<MemoryRange>& reads, const std::vector<MemoryRange>& writes) {
+  double cost = 1 << 18;
+  for (const auto* ranges : {&reads, &writes})
+    for (const auto& range : *ranges) cost += static_cast<double>(range.end - range.begin);
+  return cost;
+}
+
+/// Of launches that are to have the results that they would have one after the other.
+template <class Launches>
+std::vector<DependentLaunch> dependent_launches(const Launches& launches) {
+  LaunchDependencies dependencies;
+  std::vector<DependentLaunch> dependent;
+  for (const auto& launch : launches) {
+    const auto waits_for = dependencies.add(launch.reads, launch.writes);
+    dependent.push_back({{waits_for.begin(), waits_for.end()}, cost_of(launch.reads, launch.writes)});
+  }
+  return dependent;
 }
 
 }  // namespace
@@ -63,37 +84,60 @@ void Segment::start_stretches() {
 /// Launches wait for those with which they share memory; independent ones run concurrently.
 CapturedStretches::Resources Segment::launch_stretch(std::size_t first, std::size_t end) {
   CapturedStretches::Resources resources;
-  LaunchDependencies launches;
-  for (auto i = first; i < end; ++i) {
-    const auto firing = firing_of(i);
-    begin_task_launch(launches, i, firing);
-    tasks_[i].task->fire(firing);
-    if (auto needed = tasks_[i].task->resources()) resources.push_back(std::move(needed));
-    for (auto output : tasks_[i].sends)
-      if (copied_in_stretch_[output] && !host_slots_[output].empty()) copy_in_stretch(launches, output);
+  const auto launches = launches_of(first, end);
+  if (captures_chain_) {
+    for (const auto& next : launches) launch(next, resources);
+    return resources;
+  }
+  const auto dependent = dependent_launches(launches);
+  std::vector<std::size_t> place(launches.size()), waits_for;
+  std::size_t count = 0;
+  for (const auto i : longest_way_first(dependent)) {
+    waits_for.clear();
+    for (const auto before : dependent[i].waits_for) waits_for.push_back(place[before]);
+    stream_->begin_launch(waits_for);
+    launch(launches[i], resources);
+    place[i] = count++;
   }
   return resources;
 }
 
-void Segment::begin_launch(LaunchDependencies& launches, std::vector<MemoryRange> reads,
-                           std::vector<MemoryRange> writes) {
-  if (!captures_chain_) stream_->begin_launch(launches.add(std::move(reads), std::move(writes)));
+std::vector<Segment::StretchLaunch> Segment::launches_of(std::size_t first, std::size_t end) {
+  std::vector<StretchLaunch> launches;
+  for (auto i = first; i < end; ++i) {
+    launches.push_back(launch_of_task(i));
+    for (auto output : tasks_[i].sends)
+      if (copied_in_stretch_[output] && !host_slots_[output].empty()) launches.push_back(launch_of_copy(output));
+  }
+  return launches;
 }
 
-void Segment::begin_task_launch(LaunchDependencies& launches, std::size_t task, const Firing& firing) {
-  std::vector<MemoryRange> reads, writes;
-  for (const auto& input : firing.inputs) reads.push_back(range_of(input));
-  for (const auto& output : firing.outputs) writes.push_back(range_of(output));
+Segment::StretchLaunch Segment::launch_of_task(std::size_t task) {
+  StretchLaunch launch{.task = task};
+  const auto firing = firing_of(task);
+  for (const auto& input : firing.inputs) launch.reads.push_back(range_of(input));
+  for (const auto& output : firing.outputs) launch.writes.push_back(range_of(output));
   const auto* scratch = firing.context.scratch;
-  writes.push_back({scratch, scratch + tasks_[task].task->scratch_bytes()});
-  begin_launch(launches, std::move(reads), std::move(writes));
+  launch.writes.push_back({scratch, scratch + tasks_[task].task->scratch_bytes()});
+  return launch;
 }
 
-void Segment::copy_in_stretch(LaunchDependencies& launches, std::int32_t output) {
+Segment::StretchLaunch Segment::launch_of_copy(std::int32_t output) {
   const auto slot = static_cast<std::uint32_t>(binding_->bound_slot[output]);
-  const auto& tensor = binding_->sent[output][slot];
-  begin_launch(launches, {range_of(tensor)}, {range_of(host_slots_[output][slot])});
-  copy_to_host(output, slot, tensor);
+  return {.output = output,
+          .reads = {range_of(binding_->sent[output][slot])},
+          .writes = {range_of(host_slots_[output][slot])}};
+}
+
+void Segment::launch(const StretchLaunch& launch, CapturedStretches::Resources& resources) {
+  if (launch.output != kNone) {
+    const auto slot = static_cast<std::uint32_t>(binding_->bound_slot[launch.output]);
+    copy_to_host(launch.output, slot, binding_->sent[launch.output][slot]);
+    return;
+  }
+  const auto& task = tasks_[launch.task].task;
+  task->fire(firing_of(launch.task));
+  if (auto needed = task->resources()) resources.push_back(std::move(needed));
 }
 
 std::size_t Segment::run_captured(std::size_t i) {

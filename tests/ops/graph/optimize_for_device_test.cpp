@@ -87,6 +87,9 @@ TEST_CASE("a relu's gradient with other sums stays", "[passes]") {
 
 TEST_CASE("a product becomes one with the gradient of the relu behind it", "[passes]") {
   check_pass(fuse_relu_products, relu_products, {"matmul", "matmul_relu_grad_bias"});
+  // The product that the relu is part of may have any form.
+  const auto transposed = [](GraphBuilder& b) { ReluProducts(b, true).outputs(b); };
+  check_pass(fuse_relu_products, transposed, {"matmul", "matmul_relu_grad_bias"});
 }
 
 TEST_CASE("products stay apart from a relu's gradient where that would change what is read", "[passes]") {
@@ -106,8 +109,14 @@ TEST_CASE("products stay apart from a relu's gradient where that would change wh
 }
 
 TEST_CASE("products of other forms stay apart from a relu's gradient", "[passes]") {
-  const auto transposed = [](GraphBuilder& b) { ReluProducts(b, true).outputs(b); };
-  check_pass(fuse_relu_products, transposed, {"matmul", "matmul", "relu_grad_bias"});
+  const auto transposed = [](GraphBuilder& b) {
+    ReluProducts products(b, true);
+    const auto w2 = b.value(b.graph().sources(kParameter).at(0));
+    products.dy = matmul(b.input("transposed dz", {3, 6}), w2, {.transpose_a = true, .transpose_b = true});
+    products.outputs(b);
+  };
+  check_pass([](const Graph& graph) { return fuse_relu_products(eliminate_dead_code(graph)); }, transposed,
+             {"matmul", "matmul", "relu_grad_bias"});
 }
 
 TEST_CASE("element-wise ops become one where nothing else reads what lies between", "[passes]") {
@@ -191,7 +200,7 @@ TEST_CASE("a step of training goes through all passes", "[passes]") {
   };
   check_pass([](const Graph& graph) { return optimize_for_device(eliminate_dead_code(graph)); }, step,
              {"matmul", "relu", "matmul", "fused_elementwise", "reduce_sum", "reshape", "broadcast_to",
-              "fused_elementwise", "matmul", "matmul", "relu_grad_bias", "matmul", "learning_rate", "sgd_updates"});
+              "fused_elementwise", "matmul", "matmul_relu_grad_bias", "matmul", "learning_rate", "sgd_updates"});
 }
 
 }  // namespace troupe::ops_test
