@@ -98,7 +98,7 @@ class CudnnConvolution final : public LibraryConvolution {
 
   /// Of tensors of which some are not aligned: they are rare, so nobody else keeps memory ready for them.
   ConvolutionTensors copy_of(cudaStream_t stream, const ConvolutionTensors& tensors) {
-    if (copies_.bytes() == 0) {
+    if (!copies_) {
       std::size_t bytes = 0;
       for (const auto member : kMembers) bytes += MemoryPool::rounded(bytes_of(member));
       Device device{DeviceType::cuda, 0};

@@ -75,7 +75,7 @@ class GatherRows {
   }
 
  private:
-  static constexpr int kLanes = kWidestLanes<From>;
+  static constexpr int kLanes = 4;
 
   template <int kCount>
   void run(const Launch& where, const Indices& indices, const Divisor& of_row, const From* from, To* to) const {
