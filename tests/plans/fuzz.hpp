@@ -7,7 +7,10 @@
 
 namespace troupe::testing {
 
-/// How many cases a fuzz test tries: TROUPE_FUZZ_PLANS if it is set.
+/// Whether a sanitizer makes everything take several times as long.
+bool has_sanitizer();
+
+/// How many cases a fuzz test tries, fewer with a sanitizer: TROUPE_FUZZ_PLANS if it is set.
 std::uint64_t fuzz_cases(std::uint64_t otherwise);
 /// The seed of the first: TROUPE_FUZZ_SEED if it is set, else 1.
 std::uint64_t fuzz_seed();

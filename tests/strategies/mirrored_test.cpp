@@ -11,6 +11,7 @@
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -19,14 +20,9 @@ using namespace troupe::testing;
 namespace {
 
 /// The loss of each of 240 steps (two epochs of 118 and a bit, the last batch of an epoch uneven) on the real data.
-// Under a sanitizer steps take several times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kStepsOfCurve = 40;
-constexpr double kLossLeft = 0.95;
-#else
-constexpr std::size_t kStepsOfCurve = 240;
-constexpr double kLossLeft = 0.5;
-#endif
+// Fewer under a sanitizer.
+const std::size_t kStepsOfCurve = has_sanitizer() ? 40 : 240;
+const double kLossLeft = has_sanitizer() ? 0.95 : 0.5;
 
 std::vector<double> loss_curve(const Strategy& strategy) {
   Runtime runtime({.cpu_devices = strategy.num_replicas_in_sync()});

@@ -5,6 +5,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/transport/groups.hpp"
 #include "troupe/transport/communicator.hpp"
 
@@ -111,7 +112,7 @@ TEST_CASE("a rank may write to its tensor once its collective has failed, whatev
   INFO(kind.name);
   constexpr std::int64_t kCount = 1'000'000;
   const auto expected = sum_in_rank_order(kCount, 2);
-  for (int round = 0; round < 20; ++round) {
+  for (std::uint64_t round = 0; round < fuzz_cases(20); ++round) {
     const auto group = kind.make(2);
     on_ranks(group, [&](Communicator& communicator) {
       const auto tensor = numbers(kCount, communicator.rank());

@@ -7,6 +7,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/transport/groups.hpp"
 
 using namespace troupe;
@@ -65,6 +66,8 @@ TEST_CASE("16-bit numbers are summed, rounded after every addition") {
 TEST_CASE("sums of several chunks") {
   const auto& kind = GENERATE(from_range(group_kinds()));
   INFO(kind.name);
+  // With a sanitizer one of those that sum in rank order, and one of the others.
+  if (has_sanitizer() && kind.name != "linked" && kind.name != "ring") return;
   // Slices of 2.5 chunks, the last of which is short.
   constexpr std::int64_t kCount = 3 * 2'621'440 + 5;
   constexpr int kRanks = 3;
