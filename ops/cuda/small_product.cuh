@@ -32,48 +32,38 @@ struct SmallLayout {
   }
 };
 
-/// What a thread multiplies at once: a[row][term] and b[term][column], from `first` term on. All sizes are multiples of
-/// four. Threads beyond the last row or column read others.
+/// What a thread multiplies at once: rows of a and columns of b, from `first` term on. All sizes are multiples of four.
+/// Threads beyond the last row or column read others.
 template <class Layout>
 struct SmallFactors {
-  float a[kSmallRows][kSmallTerms], b[kSmallTerms][kSmallColumns];
+  float rows[kSmallRows][kSmallTerms], columns[kSmallColumns][kSmallTerms];
 
-  __device__ void load_all(const SmallSizes& sizes, const float* all_a, const float* all_b, std::int64_t row,
+  __device__ void load_all(const SmallSizes& sizes, const float* a, const float* b, std::int64_t row,
                            std::int64_t column, std::int64_t first) {
-    load_a(sizes, all_a, row < sizes.m ? row : 0, first);
-    load_b(sizes, all_b, column < sizes.n ? column : 0, first);
+    load_lines<Layout::transposed_a>(rows, a, sizes.m, sizes.k, row < sizes.m ? row : 0, first);
+    load_lines<!Layout::transposed_b>(columns, b, sizes.n, sizes.k, column < sizes.n ? column : 0, first);
   }
   __device__ void add_products(float (&sums)[kSmallRows][kSmallColumns]) const {
     for (int term = 0; term < kSmallTerms; ++term)
       for (int row = 0; row < kSmallRows; ++row)
         for (int column = 0; column < kSmallColumns; ++column)
-          sums[row][column] = fmaf(a[row][term], b[term][column], sums[row][column]);
+          sums[row][column] = fmaf(rows[row][term], columns[column][term], sums[row][column]);
   }
 
  private:
-  __device__ void load_a(const SmallSizes& sizes, const float* all, std::int64_t row, std::int64_t first) {
-    if constexpr (Layout::transposed_a) {
+  /// Of a factor that has so many lines of so many terms; kLinesNext says that those of a term lie next to each other.
+  template <bool kLinesNext, int kLines>
+  static __device__ void load_lines(float (&loaded)[kLines][kSmallTerms], const float* factor, std::int64_t lines,
+                                    std::int64_t terms, std::int64_t line, std::int64_t first) {
+    if constexpr (kLinesNext) {
       for (int term = 0; term < kSmallTerms; ++term) {
-        const auto rows = Layout::template lanes_at<kSmallRows>(all + (first + term) * sizes.m + row);
-        for (int i = 0; i < kSmallRows; ++i) a[i][term] = rows.elements[i];
+        const auto of_term = Layout::template lanes_at<kLines>(factor + (first + term) * lines + line);
+        for (int i = 0; i < kLines; ++i) loaded[i][term] = of_term.elements[i];
       }
     } else {
-      for (int i = 0; i < kSmallRows; ++i) {
-        const auto terms = Layout::template lanes_at<kSmallTerms>(all + (row + i) * sizes.k + first);
-        for (int term = 0; term < kSmallTerms; ++term) a[i][term] = terms.elements[term];
-      }
-    }
-  }
-  __device__ void load_b(const SmallSizes& sizes, const float* all, std::int64_t column, std::int64_t first) {
-    if constexpr (Layout::transposed_b) {
-      for (int i = 0; i < kSmallColumns; ++i) {
-        const auto terms = Layout::template lanes_at<kSmallTerms>(all + (column + i) * sizes.k + first);
-        for (int term = 0; term < kSmallTerms; ++term) b[term][i] = terms.elements[term];
-      }
-    } else {
-      for (int term = 0; term < kSmallTerms; ++term) {
-        const auto columns = Layout::template lanes_at<kSmallColumns>(all + (first + term) * sizes.n + column);
-        for (int i = 0; i < kSmallColumns; ++i) b[term][i] = columns.elements[i];
+      for (int i = 0; i < kLines; ++i) {
+        const auto of_line = Layout::template lanes_at<kSmallTerms>(factor + (line + i) * terms + first);
+        for (int term = 0; term < kSmallTerms; ++term) loaded[i][term] = of_line.elements[term];
       }
     }
   }
