@@ -133,13 +133,19 @@ class CasesIn16Bits {
 TEST_CASE("ops compute in 16-bit floats on a GPU what their references do", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
-  for (const auto dtype : {DType::bfloat16, DType::float16}) {
-    CasesIn16Bits cases(*device, dtype);
-    for (const auto& op_case : op_cases()) cases.check(op_case);
-    for (const auto& op : kOps) {
-      INFO(op);
-      CHECK(cases.covered().contains(op));
-    }
+  CasesIn16Bits in_bfloat16(*device, DType::bfloat16), in_float16(*device, DType::float16);
+  // With a sanitizer each case in one of the two.
+  const bool in_both = !testing::has_sanitizer();
+  bool is_even = true;
+  for (const auto& op_case : op_cases()) {
+    if (in_both || is_even) in_bfloat16.check(op_case);
+    if (in_both || !is_even) in_float16.check(op_case);
+    is_even = !is_even;
+  }
+  for (const auto& op : kOps) {
+    INFO(op);
+    const bool first = in_bfloat16.covered().contains(op), second = in_float16.covered().contains(op);
+    CHECK((in_both ? first && second : first || second));
   }
 }
 
