@@ -13,8 +13,8 @@ struct DependentLaunch {
 };
 
 /// The numbers of all launches in an order in which each comes after those that it waits for: of those that may be
-/// next, the one from which the longest way leads to the end, and the first of equals. The first launch that follows
-/// another one is begun by the same queue of a GPU, while others have to be told by an event.
+/// next, the one from which the longest way leads to the end, and the first of equals. So what takes longest is not
+/// begun behind what has time.
 std::vector<std::size_t> longest_way_first(std::span<const DependentLaunch> launches);
 
 }  // namespace troupe

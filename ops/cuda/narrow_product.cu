@@ -20,10 +20,6 @@ std::int64_t padded(std::int64_t columns) {
   return size;
 }
 
-double multiplications(const ProductShape& shape) {
-  return static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
-}
-
 std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
@@ -31,11 +27,9 @@ std::int64_t divided_up(std::int64_t a, std::int64_t b) {
 }  // namespace
 
 NarrowProduct::Kind NarrowProduct::kind_of(const ProductShape& shape) {
-  const bool is_plain =
-      shape.batch == 1 && !shape.adds && shape.factor == 1.0F && shape.ld_a == 0 && shape.ld_b == 0 && shape.ld_y == 0;
   // Beyond that cuBLASLt is surely faster.
   constexpr double kMostWork = 1 << 28;
-  if (!is_plain || multiplications(shape) > kMostWork) return Kind::none;
+  if (!shape.is_plain() || shape.multiplications() > kMostWork) return Kind::none;
   if (shape.transpose_a) {
     const bool fits = shape.n <= kMostColumns && !shape.transpose_b && shape.epilogue == Epilogue::none;
     return fits ? Kind::many_terms : Kind::none;
@@ -50,7 +44,7 @@ bool NarrowProduct::suits(const ProductShape& shape) {
 
 bool NarrowProduct::is_surely_faster(const ProductShape& shape) {
   constexpr double kLittleWork = 1 << 23;
-  return suits(shape) && multiplications(shape) <= kLittleWork;
+  return suits(shape) && shape.multiplications() <= kLittleWork;
 }
 
 NarrowProduct::NarrowProduct(const ProductShape& shape)

@@ -45,6 +45,12 @@ struct ProductShape {
 
   /// One word that tells apart whatever may make another algorithm the fastest.
   std::string key() const;
+  /// Whether y is one product of matrices without gaps, and nothing more but the epilogue.
+  bool is_plain() const { return batch == 1 && !adds && factor == 1.0F && ld_a == 0 && ld_b == 0 && ld_y == 0; }
+  /// Of the whole batch.
+  double multiplications() const {
+    return static_cast<double>(m * batch) * static_cast<double>(n) * static_cast<double>(k);
+  }
   /// Bytes of what the epilogue reads or writes besides the bias.
   std::size_t aux_bytes() const;
 };
@@ -63,9 +69,9 @@ class Product {
   bool has_bias() const;
   /// Scratch memory that run() needs.
   std::size_t workspace_bytes() const;
-  /// Launches the product. If the epilogue has a bias, that has n elements; `aux` is what its gelu got, like
-  /// y. The epilogue reads or writes them. y must not be a, b or the workspace; `aux` begins at a multiple of
-  /// kAlignment bytes.
+  /// Launches the product. If the epilogue has a bias, that has n elements; `aux` is what its gelu got, like y. The
+  /// epilogue reads or writes them. y must not be a, b or the workspace; `aux` begins at a multiple of kAlignment
+  /// bytes.
   void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
            const void* aux = nullptr) const;
 

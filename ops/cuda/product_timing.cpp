@@ -41,7 +41,7 @@ ProductTiming::Sizes sizes_of(const ProductShape& shape, std::size_t workspace_b
   sizes.y = bytes_of(shape, shape.result, m, n, shape.ld_y, shape.stride_y);
   sizes.workspace = workspace_bytes;
   sizes.aux = shape.aux_bytes();
-  sizes.multiplications = static_cast<double>(m * shape.batch) * static_cast<double>(n) * static_cast<double>(k);
+  sizes.multiplications = shape.multiplications();
   return sizes;
 }
 

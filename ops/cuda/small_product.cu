@@ -11,27 +11,21 @@ unsigned tiles(std::int64_t size) {
   return static_cast<unsigned>((size + kSmallTile - 1) / kSmallTile);
 }
 
-double multiplications_of(const ProductShape& shape) {
-  return static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
-}
-
 }  // namespace
 
 bool SmallProduct::suits(const ProductShape& shape) {
-  const bool is_plain =
-      shape.batch == 1 && !shape.adds && shape.factor == 1.0F && shape.ld_a == 0 && shape.ld_b == 0 && shape.ld_y == 0;
   const bool has_finish = shape.epilogue == Epilogue::none || shape.epilogue == Epilogue::bias ||
                           shape.epilogue == Epilogue::relu || shape.epilogue == Epilogue::relu_bias;
   const bool is_float32 = shape.dtype == DType::float32 && shape.result == DType::float32;
   const bool has_lanes = shape.m % kMultiple == 0 && shape.n % kMultiple == 0 && shape.k % kMultiple == 0;
   // Beyond that cuBLASLt is surely faster.
   constexpr double kMostWork = 1 << 26;
-  return is_plain && has_finish && is_float32 && has_lanes && multiplications_of(shape) <= kMostWork;
+  return shape.is_plain() && has_finish && is_float32 && has_lanes && shape.multiplications() <= kMostWork;
 }
 
 bool SmallProduct::is_surely_faster(const ProductShape& shape) {
   constexpr double kLittleWork = 1 << 22;
-  return suits(shape) && multiplications_of(shape) <= kLittleWork;
+  return suits(shape) && shape.multiplications() <= kLittleWork;
 }
 
 SmallProduct::SmallProduct(const ProductShape& shape) : shape_(shape) {}
