@@ -44,6 +44,7 @@ constexpr std::array kEntries{
     Entry{FormulaOp::softplus, &kSoftplus, false},
     Entry{FormulaOp::gelu_tanh, &kGeluTanh, false},
     Entry{FormulaOp::gelu_tanh_grad, &kGeluTanhGrad, true},
+    Entry{FormulaOp::at_least, &kAtLeast, false, {"threshold"}},
 };
 
 const Entry& entry_of(FormulaOp op) {

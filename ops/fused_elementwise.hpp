@@ -38,6 +38,7 @@ enum class FormulaOp : std::uint8_t {
   softplus,
   gelu_tanh,
   gelu_tanh_grad,
+  at_least,
 };
 
 /// That of an op, if there is one, and back.

@@ -51,6 +51,15 @@ std::vector<TensorInfo> infer_cross_entropy_grad(const OpInputs& inputs) {
   return {inputs[1]};
 }
 
+// Inputs: dloss, logits, labels. With a batch info behind them dloss is one number, the gradient of the mean of all
+// losses of the batch.
+std::vector<TensorInfo> infer_cross_entropy_logits_grad(const OpInputs& inputs) {
+  inputs.expect_count(3, 4);
+  if (inputs.size() == 4) inputs.expect_batch_info(3);
+  inputs.expect_info(0, {inputs.size() == 4 ? Shape{} : inputs.shape(2), DType::float32}, "the gradient of the loss");
+  return {inputs[1]};
+}
+
 std::vector<Value> grad_cross_entropy(const OpGradient& g) {
   Value dx;
   if (g.dys[0].valid())
@@ -103,6 +112,8 @@ const OpDef kSoftCrossEntropyGrad{.name = "soft_cross_entropy_grad", .infer = in
 const OpDef kSoftmaxCrossEntropy{
     .name = "softmax_cross_entropy", .infer = infer_cross_entropy, .gradient = grad_cross_entropy};
 const OpDef kSoftmaxCrossEntropyGrad{.name = "softmax_cross_entropy_grad", .infer = infer_cross_entropy_grad};
+const OpDef kSoftmaxCrossEntropyLogitsGrad{.name = "softmax_cross_entropy_logits_grad",
+                                           .infer = infer_cross_entropy_logits_grad};
 const OpDef kCountCorrect{.name = "count_correct", .infer = infer_count_correct};
 
 Value softmax(Value x) {

@@ -106,8 +106,12 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
   }
   runtime_.check_thread();
   setup.busy_thread = std::make_shared<BusyThreads>(1);
-  if (is_host(first.place.device)) setup.core = first.place.device.index;
-  if (runtime_.options().cpu_devices <= usable_cores()) setup.busy_poll = runtime_.options().busy_poll;
+  const auto& options = runtime_.options();
+  if (options.cpu_devices <= usable_cores()) setup.busy_poll = options.busy_poll;
+  if (is_host(first.place.device)) {
+    setup.core = first.place.device.index;
+    setup.busy_poll = std::min(setup.busy_poll, RuntimeOptions::kPollOnCores);
+  }
   return runtime_.system().spawn<SegmentActor, caf::detached>(std::move(setup));
 }
 

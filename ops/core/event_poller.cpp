@@ -6,8 +6,9 @@ namespace troupe {
 
 namespace {
 
-/// So long the thread looks without a pause for a first event, then it rests between looks.
-constexpr std::chrono::microseconds kBusy{50}, kRest{20};
+/// So long the thread looks without a pause for a first event, about a short step of a GPU, then it rests between
+/// looks.
+constexpr std::chrono::microseconds kBusy{200}, kRest{20};
 
 }  // namespace
 

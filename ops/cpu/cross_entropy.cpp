@@ -6,6 +6,7 @@
 #include "troupe/ops/cpu/exp.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
 
@@ -74,6 +75,33 @@ TROUPE_SIMD_CLONES void scaled_exp(std::int64_t n, const float* x, float factor,
   for (std::int64_t i = 0; i < n; ++i) y[i] = exp_of(x[i]) * factor;
 }
 
+/// The gradient of the loss of a row, where the inputs may say how many rows the mean is of.
+float loss_gradient(Inputs in, std::int64_t row) {
+  if (in.size() < 4) return floats(in[0])[row];
+  return floats(in[0])[0] / static_cast<float>(BatchInfo::read(in[3]).global_rows);
+}
+
+/// log_probabilities(classes, row of in[1], row of the result) gives those of a row; it may write them to the result.
+template <class LogProbabilities>
+std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, LogProbabilities log_probabilities) {
+  return function_kernel([classes = call.inputs[1].shape.back(0), target = Target(call.attributes), log_probabilities](
+                             Inputs in, Outputs out) {
+    const auto labels = in[2].data<std::int32_t>();
+    for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
+      const auto of_row = loss_gradient(in, row);
+      auto* dx = mutable_floats(out[0]) + row * classes;
+      if (target.ignores(labels[row])) {
+        std::fill_n(dx, classes, 0.0F);
+        continue;
+      }
+      scaled_exp(classes, log_probabilities(classes, floats(in[1]) + row * classes, dx), of_row, dx);
+      const auto label = checked_label(labels[row], row, classes);
+      if (target.smoothing != 0.0F) subtract(classes, target.smoothing / static_cast<float>(classes) * of_row, dx);
+      dx[label] -= target.smoothing == 0.0F ? of_row : (1.0F - target.smoothing) * of_row;
+    }
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_log_softmax(const OpCall& call) {
@@ -114,23 +142,14 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad(const OpCall& call) {
-  return function_kernel(
-      [classes = call.inputs[1].shape.back(0), target = Target(call.attributes)](Inputs in, Outputs out) {
-        const auto dloss = in[0].data<float>();
-        const auto labels = in[2].data<std::int32_t>();
-        for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
-          auto* dx = mutable_floats(out[0]) + row * classes;
-          if (target.ignores(labels[row])) {
-            std::fill_n(dx, classes, 0.0F);
-            continue;
-          }
-          scaled_exp(classes, floats(in[1]) + row * classes, dloss[row], dx);
-          const auto label = checked_label(labels[row], row, classes);
-          if (target.smoothing != 0.0F)
-            subtract(classes, target.smoothing / static_cast<float>(classes) * dloss[row], dx);
-          dx[label] -= target.smoothing == 0.0F ? dloss[row] : (1.0F - target.smoothing) * dloss[row];
-        }
-      });
+  return cross_entropy_grad_kernel(call, [](std::int64_t, const float* known, float*) { return known; });
+}
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_logits_grad(const OpCall& call) {
+  return cross_entropy_grad_kernel(call, [](std::int64_t classes, const float* logits, float* dx) -> const float* {
+    log_softmax_row(classes, logits, dx);
+    return dx;
+  });
 }
 
 std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {

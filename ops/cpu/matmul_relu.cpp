@@ -12,12 +12,12 @@ namespace {
 }
 
 // As the ops that this one stands for: the same bits.
-class MatmulReluGradBias final : public Kernel {
+class MatmulReluGrad final : public Kernel {
  public:
-  explicit MatmulReluGradBias(const OpCall& call)
+  explicit MatmulReluGrad(const OpCall& call)
       : product_(make_matmul(
             {&kMatmul, call.attributes, {call.inputs.begin(), call.inputs.begin() + 2}, {call.outputs[0]}})),
-        gradient_(make_relu_grad_bias({&kReluGradBias, {}, {call.outputs[0], call.inputs[2]}, call.outputs})) {}
+        gradient_(make_relu_grad({&kReluGrad, {}, {call.outputs[0], call.inputs[2]}, call.outputs})) {}
 
   std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
   void run(const KernelContext& context, Inputs inputs, Outputs outputs) override {
@@ -32,8 +32,8 @@ class MatmulReluGradBias final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_matmul_relu_grad_bias(const OpCall& call) {
-  return std::make_unique<MatmulReluGradBias>(call);
+std::unique_ptr<Kernel> make_matmul_relu_grad(const OpCall& call) {
+  return std::make_unique<MatmulReluGrad>(call);
 }
 
 }  // namespace troupe::cpu

@@ -14,15 +14,6 @@ struct ColumnTiles {
   int lanes;
 };
 
-/// What gives the terms of one column: terms.of_column(column), which a thread calls once, if there is that.
-template <class Terms>
-__device__ decltype(auto) terms_of_column(const Terms& terms, std::int64_t column) {
-  if constexpr (requires { terms.of_column(column); })
-    return terms.of_column(column);
-  else
-    return (terms);
-}
-
 /// Rows of which a thread loads the terms together: Terms::kRowsAtOnce if there is that.
 template <class Terms>
 inline constexpr int kRowsAtOnce = 4;
@@ -58,14 +49,13 @@ __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms
   float found[kSums];
   for (int k = 0; k < kSums; ++k) found[k] = Combine::kNone;
   if (column < tiles.columns) {
-    const auto& of_column = terms_of_column(terms, column);
     auto row = begin + thread / tiles.lanes;
     // Several at a time, so that their loads wait together.
     constexpr int kMany = kRowsAtOnce<Terms>;
     for (; row + (kMany - 1) * side < end; row += kMany * side)
-      take_rows<kMany>(of_column, combine, row, side, column, found);
-    for (; row + 3 * side < end; row += 4 * side) take_rows<4>(of_column, combine, row, side, column, found);
-    for (; row < end; row += side) take_rows<1>(of_column, combine, row, side, column, found);
+      take_rows<kMany>(terms, combine, row, side, column, found);
+    for (; row + 3 * side < end; row += 4 * side) take_rows<4>(terms, combine, row, side, column, found);
+    for (; row < end; row += side) take_rows<1>(terms, combine, row, side, column, found);
   }
   for (int k = 0; k < kSums; ++k) results[k][thread] = found[k];
   for (int half = side / 2; half > 0; half /= 2) {
@@ -114,9 +104,12 @@ template <int kSums = 1, class Combine = Sum>
 class ColumnSums {
  public:
   ColumnSums(std::int64_t rows, std::int64_t columns) : rows_(rows), columns_(columns) {
-    while (lanes_ < kWarp && lanes_ < columns) lanes_ *= 2;
-    const auto side = kBlock / lanes_;
     constexpr std::int64_t kBlocksWanted = 264, kRowsOfThread = 16;
+    // Of few rows blocks take few columns, as many as memory gives at once: more blocks share the work, in one stage.
+    constexpr int kFewLanes = 8;
+    const int most_lanes = rows <= kRowsOfThread * (kBlock / kFewLanes) ? kFewLanes : kWarp;
+    while (lanes_ < most_lanes && lanes_ < columns) lanes_ *= 2;
+    const auto side = kBlock / lanes_;
     const auto groups = std::min((rows + kRowsOfThread * side - 1) / (kRowsOfThread * side),
                                  std::max<std::int64_t>(1, kBlocksWanted / column_blocks()));
     rows_of_block_ = std::max<std::int64_t>(1, (rows + groups - 1) / std::max<std::int64_t>(1, groups));

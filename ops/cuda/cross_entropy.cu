@@ -1,3 +1,4 @@
+#include "troupe/ops/cuda/batch_info.cuh"
 #include "troupe/ops/cuda/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels.hpp"
 #include "troupe/ops/cuda/softmax.cuh"
@@ -59,24 +60,70 @@ struct CrossEntropyRow {
   }
 };
 
+/// The logarithms of the probabilities of a row, where they are known.
+struct KnownLogProbabilities {
+  const float* of_rows;
+  std::int64_t classes;
+
+  struct OfRow {
+    const float* numbers;
+    __device__ float operator()(std::int64_t i) const { return numbers[i]; }
+  };
+  template <class Threads>
+  __device__ OfRow of_row(Threads, std::int64_t row) const {
+    return {of_rows + row * classes};
+  }
+};
+/// Where they are computed from the logits, to the bits of the forward op.
+struct LogitProbabilities {
+  const float* of_rows;
+  std::int64_t classes;
+
+  struct OfRow {
+    const float* logits;
+    float largest, log_sum;
+    __device__ float operator()(std::int64_t i) const { return (logits[i] - largest) - log_sum; }
+  };
+  template <class Threads>
+  __device__ OfRow of_row(Threads threads, std::int64_t row) const {
+    const auto* logits = of_rows + row * classes;
+    const auto [largest, sum] = softmax_scale(threads, classes, logits);
+    return {logits, largest, logf(sum)};
+  }
+};
+
+/// The gradient of the loss of a row.
+struct LossGradient {
+  const float* dloss;
+  const BatchInfo* info;  // or null; else dloss is that of the mean
+
+  __device__ float of_row(std::int64_t row) const {
+    return info == nullptr ? dloss[row] : *dloss / static_cast<float>(info->global_rows);
+  }
+};
+
+template <class LogProbabilities>
 struct CrossEntropyGradRow {
   InvalidReport invalid;
   Target target;
   std::int64_t classes;
-  const float* dloss;
-  const float* log_probabilities;
+  LossGradient dloss;
+  LogProbabilities log_probabilities;
   const std::int32_t* labels;
   float* dx;
 
   template <class Threads>
   __device__ void operator()(Threads threads, std::int64_t row) const {
+    // Loaded before anything waits.
     const auto label = labels[row];
+    const float of_row = dloss.of_row(row);
+    const auto log_probability = log_probabilities.of_row(threads, row);
     const bool has_gradient = counts(threads, invalid, target, label, row, classes);
-    const float factor = has_gradient ? dloss[row] : 0.0F;
+    const float factor = has_gradient ? of_row : 0.0F;
     const float of_others = target.smoothing / static_cast<float>(classes) * factor;
     const float of_label = target.smoothing == 0.0F ? factor : (1.0F - target.smoothing) * factor;
     for (std::int64_t i = threads.lane(); i < classes; i += Threads::kCount) {
-      float found = has_gradient ? expf(log_probabilities[row * classes + i]) * factor : 0.0F;
+      float found = has_gradient ? expf(log_probability(i)) * factor : 0.0F;
       if (target.smoothing != 0.0F) found -= of_others;
       dx[row * classes + i] = has_gradient && i == label ? found - of_label : found;
     }
@@ -119,6 +166,21 @@ struct SoftCrossEntropyGradRow {
   }
 };
 
+template <class LogProbabilities>
+std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call) {
+  return cuda_kernel(call, [classes = call.inputs[1].shape.back(0), target = Target(call.attributes)](
+                               const Launch& where, Inputs in, Outputs out) {
+    for_each_row(where, in[2].elements(), classes,
+                 CrossEntropyGradRow<LogProbabilities>{where.invalid,
+                                                       target,
+                                                       classes,
+                                                       {floats(in[0]), in.size() == 4 ? batch_info_of(in[3]) : nullptr},
+                                                       {floats(in[1]), classes},
+                                                       data_of<std::int32_t>(in[2]),
+                                                       mutable_floats(out[0])});
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
@@ -131,12 +193,11 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad(const OpCall& call) {
-  return cuda_kernel(call, [classes = call.inputs[1].shape.back(0), target = Target(call.attributes)](
-                               const Launch& where, Inputs in, Outputs out) {
-    for_each_row(where, in[2].elements(), classes,
-                 CrossEntropyGradRow{where.invalid, target, classes, floats(in[0]), floats(in[1]),
-                                     data_of<std::int32_t>(in[2]), mutable_floats(out[0])});
-  });
+  return cross_entropy_grad_kernel<KnownLogProbabilities>(call);
+}
+
+std::unique_ptr<Kernel> make_softmax_cross_entropy_logits_grad(const OpCall& call) {
+  return cross_entropy_grad_kernel<LogitProbabilities>(call);
 }
 
 std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {

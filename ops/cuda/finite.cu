@@ -1,4 +1,5 @@
 #include "troupe/ops/cuda/functions.cuh"
+#include "troupe/ops/cuda/functors.cuh"
 #include "troupe/ops/cuda/kernels.hpp"
 #include "troupe/ops/cuda/map.cuh"
 #include "troupe/ops/cuda/tensor_list.cuh"
@@ -21,10 +22,23 @@ __global__ void __launch_bounds__(kBlock) find_not_finite_kernel(TensorList list
   if (__syncthreads_or(found) != 0 && threadIdx.x == 0) atomicExch(finite, 0.0F);
 }
 
-struct AtLeast {
-  float threshold;
-  __device__ float operator()(float x) const { return x >= threshold ? 1.0F : 0.0F; }
-};
+/// As above, where one block looks at everything: 1, or 0 if an element is not finite.
+__global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, unsigned tensors, float* finite) {
+  int found = 0;
+  for (unsigned tensor = 0; tensor < tensors; ++tensor)
+    for (auto i = first_element(); i < list.elements[tensor]; i += kBlock)
+      found |= is_finite(list.data[tensor][i]) ? 0 : 1;
+  found = __syncthreads_or(found);
+  if (threadIdx.x == 0) *finite = found != 0 ? 0.0F : 1.0F;
+}
+
+/// Whether one block is enough.
+bool are_few(std::span<const TensorInfo> tensors) {
+  constexpr std::int64_t kFewElements = 4 * kBlock;
+  std::int64_t elements = 0;
+  for (const auto& tensor : tensors) elements += tensor.shape.elements();
+  return tensors.size() <= TensorList::kMost && elements <= kFewElements;
+}
 
 struct CheckFinite {
   InvalidReport invalid;
@@ -37,11 +51,15 @@ struct CheckFinite {
 }  // namespace
 
 std::unique_ptr<Kernel> make_all_finite(const OpCall& call) {
-  return cuda_kernel(call, [blocks = blocks_for_each(call.inputs)](const Launch& where, Inputs in, Outputs out) {
+  return cuda_kernel(call, [blocks = blocks_for_each(call.inputs), few = are_few(call.inputs)](const Launch& where,
+                                                                                               Inputs in, Outputs out) {
     auto* finite = mutable_floats(out[0]);
-    for_each(where, 1, SetOne{finite});
+    if (!few) for_each(where, 1, SetOne{finite});
     for_each_list(in, [&](const TensorList& list, unsigned tensors, unsigned) {
-      launch(where, dim3(blocks, tensors), kBlock, find_not_finite_kernel, list, finite);
+      if (few)
+        launch(where, 1, kBlock, are_finite_kernel, list, tensors, finite);
+      else
+        launch(where, dim3(blocks, tensors), kBlock, find_not_finite_kernel, list, finite);
     });
   });
 }

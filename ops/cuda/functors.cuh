@@ -105,5 +105,9 @@ struct SiluGrad {
 struct Softplus {
   __device__ float operator()(float x) const { return softplus_of(x); }
 };
+struct AtLeast {
+  float threshold;
+  __device__ float operator()(float x) const { return x >= threshold ? 1.0F : 0.0F; }
+};
 
 }  // namespace troupe::cuda

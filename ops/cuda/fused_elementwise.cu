@@ -72,6 +72,8 @@ struct Step {
         return GeluTanh{}(x);
       case FormulaOp::gelu_tanh_grad:
         return GeluTanhGrad{}(x, y);
+      case FormulaOp::at_least:
+        return AtLeast{numbers[0]}(x);
     }
     return x;
   }

@@ -25,11 +25,11 @@ template <class T>
 inline constexpr int kWidestLanes = static_cast<int>(16 / sizeof(T));
 
 template <class T, int kCount>
-const Lanes<T, kCount>* lanes_of(const T* elements) {
+__host__ __device__ const Lanes<T, kCount>* lanes_of(const T* elements) {
   return reinterpret_cast<const Lanes<T, kCount>*>(elements);
 }
 template <class T, int kCount>
-Lanes<T, kCount>* lanes_of(T* elements) {
+__host__ __device__ Lanes<T, kCount>* lanes_of(T* elements) {
   return reinterpret_cast<Lanes<T, kCount>*>(elements);
 }
 

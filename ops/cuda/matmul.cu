@@ -11,6 +11,7 @@
 #include "troupe/ops/cuda/narrow_product.hpp"
 #include "troupe/ops/cuda/product_timing.hpp"
 #include "troupe/ops/cuda/small_product.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe::cuda {
 
@@ -54,14 +55,26 @@ ProductShape shape_of_matmul(const OpCall& call) {
 
 namespace {
 
-std::unique_ptr<Kernel> narrow_kernel(const OpCall& call, const NarrowProduct& product) {
+/// Runs a way of our own, of a matmul or a matmul_relu_grad, whose third inputs are a bias and the relu's result.
+template <class Way>
+std::unique_ptr<Kernel> own_kernel(const OpCall& call, const Way& way, std::size_t scratch_bytes) {
+  const bool is_gradient = call.op == &kMatmulReluGrad;
   return cuda_kernel(
       call,
-      [product](const Launch& where, Inputs in, Outputs out) {
-        product.run(where, in[0].address(), in[1].address(), in.size() == 3 ? in[2].address() : nullptr,
-                    out[0].address());
+      [way, is_gradient](const Launch& where, Inputs in, Outputs out) {
+        const void* const third = in.size() == 3 ? in[2].address() : nullptr;
+        way.run(where, in[0].address(), in[1].address(), is_gradient ? nullptr : third, out[0].address(),
+                is_gradient ? third : nullptr);
       },
-      product.scratch_bytes());
+      scratch_bytes);
+}
+
+std::unique_ptr<Kernel> narrow_kernel(const OpCall& call, const NarrowProduct& product) {
+  return own_kernel(call, product, product.scratch_bytes());
+}
+
+std::unique_ptr<Kernel> small_kernel(const OpCall& call, const SmallProduct& product) {
+  return own_kernel(call, product, 0);
 }
 
 /// Whether a way of our own is faster than cuBLASLt for a shape that suits it, by measuring both.
@@ -98,27 +111,27 @@ void run_library(const Product& product, const Launch& where, Inputs in, Outputs
               out[0].address(), where.scratch);
 }
 
-std::unique_ptr<Kernel> small_kernel(const OpCall& call, const SmallProduct& product) {
-  return cuda_kernel(call, [product](const Launch& where, Inputs in, Outputs out) {
-    product.run(where, in[0].address(), in[1].address(), in.size() == 3 ? in[2].address() : nullptr, out[0].address());
-  });
-}
-
 std::unique_ptr<Kernel> product_kernel(const OpCall& call, const ProductShape& shape) {
-  if (NarrowProduct::is_surely_faster(shape)) return narrow_kernel(call, NarrowProduct(shape));
-  if (SmallProduct::is_surely_faster(shape)) return small_kernel(call, SmallProduct(shape));
+  if (auto own = own_product_kernel(call, shape)) return own;
   const auto product = std::make_shared<const Product>(shape);
-  if (NarrowProduct::suits(shape)) {
-    if (narrow_is_faster(shape, *product, NarrowProduct(shape))) return narrow_kernel(call, NarrowProduct(shape));
-  } else if (SmallProduct::suits(shape) && small_is_faster(shape, *product, SmallProduct(shape))) {
-    return small_kernel(call, SmallProduct(shape));
-  }
   return cuda_kernel(
       call, [product](const Launch& where, Inputs in, Outputs out) { run_library(*product, where, in, out); },
       product->workspace_bytes());
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> own_product_kernel(const OpCall& call, const ProductShape& shape) {
+  if (NarrowProduct::is_surely_faster(shape)) return narrow_kernel(call, NarrowProduct(shape));
+  if (SmallProduct::is_surely_faster(shape)) return small_kernel(call, SmallProduct(shape));
+  if (NarrowProduct::suits(shape)) {
+    const NarrowProduct narrow(shape);
+    return narrow_is_faster(shape, Product(shape), narrow) ? narrow_kernel(call, narrow) : nullptr;
+  }
+  if (!SmallProduct::suits(shape)) return nullptr;
+  const SmallProduct small(shape);
+  return small_is_faster(shape, Product(shape), small) ? small_kernel(call, small) : nullptr;
+}
 
 std::unique_ptr<Kernel> make_matmul(const OpCall& call) {
   return product_kernel(call, shape_of_matmul(call));

@@ -66,9 +66,8 @@ std::size_t NarrowProduct::scratch_bytes() const {
 }
 
 template <int kColumns, class T, class R>
-void NarrowProduct::run_padded(const Launch& where, const T* a, const T* b, const R* bias, R* y) const {
+void NarrowProduct::run_padded(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const {
   const NarrowFactor<T> factor{b, k_, n_, transpose_b_};
-  const NarrowFinish<R> finish{bias, relu_};
   if (kind_ == Kind::few_columns) {
     const auto blocks = std::min(divided_up(m_, kBlock / kWarp), kBlocksOfLaunch);
     launch(where, static_cast<unsigned>(blocks), kBlock, few_columns_kernel<kColumns, T, R>, m_, a, factor, finish, y);
@@ -90,26 +89,27 @@ void NarrowProduct::run_padded(const Launch& where, const T* a, const T* b, cons
 }
 
 template <class T, class R>
-void NarrowProduct::run_typed(const Launch& where, const T* a, const T* b, const R* bias, R* y) const {
+void NarrowProduct::run_typed(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const {
   switch (padded(kind_ == Kind::few_terms ? k_ : n_)) {
     case 4:
-      return run_padded<4>(where, a, b, bias, y);
+      return run_padded<4>(where, a, b, finish, y);
     case 8:
-      return run_padded<8>(where, a, b, bias, y);
+      return run_padded<8>(where, a, b, finish, y);
     case 16:
-      return run_padded<16>(where, a, b, bias, y);
+      return run_padded<16>(where, a, b, finish, y);
     default:
-      return run_padded<32>(where, a, b, bias, y);
+      return run_padded<32>(where, a, b, finish, y);
   }
 }
 
-void NarrowProduct::run(const Launch& where, const void* a, const void* b, const void* bias, void* y) const {
+void NarrowProduct::run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
+                        const void* relu_result) const {
   with_float_type(dtype_, [&](auto element) {
     using T = decltype(element);
     const auto run_to = [&](auto result) {
       using R = decltype(result);
-      run_typed(where, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<const R*>(bias),
-                static_cast<R*>(y));
+      const NarrowFinish<R> finish{static_cast<const R*>(bias), relu_, static_cast<const R*>(relu_result)};
+      run_typed(where, static_cast<const T*>(a), static_cast<const T*>(b), finish, static_cast<R*>(y));
     };
     if (result_ == dtype_)
       run_to(T());

@@ -8,6 +8,9 @@
 
 namespace troupe::cuda {
 
+template <class R>
+struct NarrowFinish;
+
 /// Products of matrices of which one has few columns, as in the last layer of a classifier and its gradients:
 /// their work is so little that cuBLASLt spends most of its time on getting ready. Sums are float32, always in the same
 /// order.
@@ -25,17 +28,19 @@ class NarrowProduct {
 
   /// Scratch memory that run() needs.
   std::size_t scratch_bytes() const;
-  /// Launches the product, as Product::run does; the scratch memory is that of `where`.
-  void run(const Launch& where, const void* a, const void* b, const void* bias, void* y) const;
+  /// Launches the product, as Product::run does; the scratch memory is that of `where`. With what a relu has made, like
+  /// y, results become the gradient of what the relu got: zero where that is not above 0. Not if a is transposed.
+  void run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
+           const void* relu_result = nullptr) const;
 
  private:
   enum class Kind { none, few_columns, few_terms, many_terms };
 
   static Kind kind_of(const ProductShape& shape);
   template <class T, class R>
-  void run_typed(const Launch& where, const T* a, const T* b, const R* bias, R* y) const;
+  void run_typed(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const;
   template <int kColumns, class T, class R>
-  void run_padded(const Launch& where, const T* a, const T* b, const R* bias, R* y) const;
+  void run_padded(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const;
 
   Kind kind_;
   DType dtype_, result_;

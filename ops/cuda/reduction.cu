@@ -20,16 +20,18 @@ std::int64_t ranges_of(std::int64_t results, std::int64_t terms) {
 ReductionPlan::ReductionPlan(const Shape& shape, const std::vector<std::int64_t>& axes) {
   std::vector<WalkAxis<1>> kept, reduced;
   std::int64_t stride = shape.elements();
-  bool last_is_kept = false;
+  bool last_is_kept = false, is_matrix = true;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
     stride /= shape[axis];
     const bool is_kept = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) == axes.end();
     (is_kept ? kept : reduced).push_back({shape[axis], {stride}});
-    if (shape[axis] > 1) last_is_kept = is_kept;
+    if (shape[axis] <= 1) continue;
+    if (last_is_kept && !is_kept) is_matrix = false;
+    last_is_kept = is_kept;
   }
   walks_ = {Walk<1>(kept), Walk<1>(reduced)};
   const auto results = walks_.results.elements(), terms = walks_.terms.elements();
-  sizes_ = {last_is_kept, results, terms, ranges_of(results, terms)};
+  sizes_ = {last_is_kept, last_is_kept && is_matrix, results, terms, ranges_of(results, terms)};
 }
 
 std::size_t ReductionPlan::scratch_bytes() const {

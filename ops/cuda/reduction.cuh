@@ -61,10 +61,14 @@ struct FinishColumn {
 /// finish(result, combined) takes what its numbers make together.
 template <class Combine, class Load, class Finish>
 void reduce(const Launch& where, const ReductionPlan& plan, const Load& load, const Finish& finish) {
-  const auto& [by_columns, results, terms, ranges] = plan.sizes();
+  const auto& [by_columns, is_matrix, results, terms, ranges] = plan.sizes();
   if (by_columns) {
-    ColumnSums<1, Combine>(terms, results)
-        .run(where, where.scratch, LoadForColumn<Load>{load}, FinishColumn<Finish>{finish});
+    const ColumnSums<1, Combine> sums(terms, results);
+    const FinishColumn<Finish> finish_column{finish};
+    if constexpr (requires { typename Load::Element; })
+      if (is_matrix)
+        return sums.run(where, where.scratch, ElementTerms<typename Load::Element>{load.x, results}, finish_column);
+    sums.run(where, where.scratch, LoadForColumn<Load>{load}, finish_column);
   } else if (ranges == 1) {
     for_each_row(where, results, terms, ReduceRange<Combine, Load, Finish>{load, finish, terms, 1, terms});
   } else {
@@ -80,6 +84,7 @@ void reduce(const Launch& where, const ReductionPlan& plan, const Load& load, co
 /// An element of the reduced array.
 template <class T = float>
 struct LoadElement {
+  using Element = T;
   ReductionWalks walks;
   const T* x;
   __device__ float operator()(std::int64_t result, std::int64_t term) const {

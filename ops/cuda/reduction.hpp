@@ -18,6 +18,8 @@ class ReductionPlan {
   struct Sizes {
     /// True if neighbouring elements belong to different results.
     bool by_columns;
+    /// True if the array is a matrix with a row for each term and a column for each result.
+    bool is_matrix;
     std::int64_t results;
     /// Of each result.
     std::int64_t terms;

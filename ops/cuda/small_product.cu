@@ -31,21 +31,26 @@ bool SmallProduct::is_surely_faster(const ProductShape& shape) {
 SmallProduct::SmallProduct(const ProductShape& shape) : shape_(shape) {}
 
 template <bool kTransposedA, bool kTransposedB>
-void SmallProduct::run_transposed(const Launch& where, const float* a, const float* b, const float* bias,
-                                  float* y) const {
+void SmallProduct::run_transposed(const Launch& where, const float* a, const float* b,
+                                  const NarrowFinish<float>& finish, float* y) const {
   const SmallSizes sizes{shape_.m, shape_.n, shape_.k};
-  const NarrowFinish<float> finish{bias, shape_.epilogue == Epilogue::relu || shape_.epilogue == Epilogue::relu_bias};
   const bool aligned = begins_with_lanes<kMultiple>(a) && begins_with_lanes<kMultiple>(b);
-  launch(where, dim3(tiles(shape_.n), tiles(shape_.m)), kBlock,
-         aligned ? small_product_kernel<SmallLayout<kTransposedA, kTransposedB, true>>
-                 : small_product_kernel<SmallLayout<kTransposedA, kTransposedB, false>>,
-         sizes, a, b, finish, y);
+  using Aligned = SmallLayout<kTransposedA, kTransposedB, true>;
+  using Unaligned = SmallLayout<kTransposedA, kTransposedB, false>;
+  constexpr int kFewTerms = 128, kManyTerms = 256;
+  auto* kernel = small_product_kernel<Unaligned, kManyTerms>;
+  if (aligned)
+    kernel =
+        sizes.k <= kFewTerms ? small_product_kernel<Aligned, kFewTerms> : small_product_kernel<Aligned, kManyTerms>;
+  launch(where, dim3(tiles(shape_.n), tiles(shape_.m)), kBlock, kernel, sizes, a, b, finish, y);
 }
 
-void SmallProduct::run(const Launch& where, const void* a, const void* b, const void* bias, void* y) const {
+void SmallProduct::run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
+                       const void* relu_result) const {
+  const bool relu = shape_.epilogue == Epilogue::relu || shape_.epilogue == Epilogue::relu_bias;
+  const NarrowFinish<float> finish{static_cast<const float*>(bias), relu, static_cast<const float*>(relu_result)};
   const auto start = [&](auto method) {
-    (this->*method)(where, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<const float*>(bias),
-                    static_cast<float*>(y));
+    (this->*method)(where, static_cast<const float*>(a), static_cast<const float*>(b), finish, static_cast<float*>(y));
   };
   if (shape_.transpose_a)
     start(shape_.transpose_b ? &SmallProduct::run_transposed<true, true> : &SmallProduct::run_transposed<true, false>);

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "troupe/ops/cuda/launch.cuh"
+#include "troupe/ops/cuda/narrow_product.hpp"
 #include "troupe/ops/cuda/product.hpp"
 
 namespace troupe::cuda {
@@ -19,12 +20,14 @@ class SmallProduct {
   /// For a shape that suits.
   explicit SmallProduct(const ProductShape& shape);
 
-  /// Launches the product, as Product::run does, without scratch memory.
-  void run(const Launch& where, const void* a, const void* b, const void* bias, void* y) const;
+  /// Launches the product, as NarrowProduct::run does, without scratch memory.
+  void run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
+           const void* relu_result = nullptr) const;
 
  private:
   template <bool kTransposedA, bool kTransposedB>
-  void run_transposed(const Launch& where, const float* a, const float* b, const float* bias, float* y) const;
+  void run_transposed(const Launch& where, const float* a, const float* b, const NarrowFinish<float>& finish,
+                      float* y) const;
 
   ProductShape shape_;
 };

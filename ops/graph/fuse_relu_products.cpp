@@ -37,7 +37,7 @@ class ReluProductFuser {
   }
 
   void find(int i) {
-    if (!node(i).is(kReluGradBias)) return;
+    if (!node(i).is(kReluGrad)) return;
     const auto product = producer_of(node(i).inputs[0]);
     if (!is_float32_product(product) || !products_.can_move_to(product, i)) return;
     product_of_[static_cast<std::size_t>(i)] = product;
@@ -51,15 +51,14 @@ class ReluProductFuser {
     for (const auto value : product.inputs) inputs.push_back(rewrite.mapped(value));
     inputs.push_back(rewrite.mapped(gradient.inputs[1]));
     auto changed = gradient;
-    changed.op = &kMatmulReluGradBias;
+    changed.op = &kMatmulReluGrad;
     changed.attributes = product.attributes;
-    const auto outputs = rewrite.builder().copy(changed, inputs);
-    for (std::size_t k = 0; k < outputs.size(); ++k) rewrite.map(gradient.outputs[k], outputs[k]);
+    rewrite.map(gradient.outputs[0], rewrite.builder().copy(changed, inputs)[0]);
   }
 
   const Graph& graph_;
   RowProducts products_;
-  std::vector<int> product_of_;  // of the gradient of a relu and a bias: the product that becomes part of it, or -1
+  std::vector<int> product_of_;  // of the gradient of a relu: the product that becomes part of it, or -1
   std::vector<bool> absorbed_;
 };
 

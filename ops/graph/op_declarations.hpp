@@ -8,7 +8,7 @@ namespace troupe {
 extern const OpDef kInput, kParameter, kConstant;
 extern const OpDef kAdd, kAddN, kSub, kMul, kDiv, kScale, kRelu, kReluGrad;
 extern const OpDef kReluGradBias, kFusedElementwise;
-extern const OpDef kMatmulReluGradBias, kMatmulGeluTanh, kMatmulGeluTanhGrad;
+extern const OpDef kMatmulReluGrad, kMatmulGeluTanh, kMatmulGeluTanhGrad;
 extern const OpDef kExp, kLog, kSqrt, kRsqrt, kAbs, kAbsGrad, kPow, kClip, kClipGrad;
 extern const OpDef kTanh, kTanhGrad, kSigmoid, kSigmoidGrad, kGelu, kGeluGrad, kGeluTanh, kGeluTanhGrad;
 extern const OpDef kSilu, kSiluGrad, kSoftplus;
@@ -28,7 +28,8 @@ extern const OpDef kLayerNorm, kLayerNormGrad, kRmsNorm, kRmsNormGrad;
 extern const OpDef kBatchSums, kBatchMoments, kBatchNorm, kBatchNormGradSums, kBatchNormGrad;
 extern const OpDef kDropout, kLstm, kLstmGrad;
 extern const OpDef kSoftmax, kSoftmaxGrad, kLogSoftmax, kLogSoftmaxGrad;
-extern const OpDef kSoftmaxCrossEntropy, kSoftmaxCrossEntropyGrad, kSoftCrossEntropy, kSoftCrossEntropyGrad;
+extern const OpDef kSoftmaxCrossEntropy, kSoftmaxCrossEntropyGrad, kSoftmaxCrossEntropyLogitsGrad;
+extern const OpDef kSoftCrossEntropy, kSoftCrossEntropyGrad;
 extern const OpDef kCountCorrect;
 extern const OpDef kLearningRate, kStepNumber, kTableRate, kGlobalNormFactor;
 extern const OpDef kSgdUpdate, kAdamUpdate, kLambUpdate, kSquaresUpdate;

@@ -6,10 +6,10 @@ namespace troupe {
 // Sums of gradients are found before their gradients become part of others.
 Graph optimize_for_device(const Graph& graph, DType compute) {
   const bool narrow = is_16_bit(compute);
-  auto fused = fuse_relu_products(fuse_backward_epilogues(narrow ? compute_in(graph, compute) : graph));
+  auto fused = fuse_backward_epilogues(fuse_relu_products(narrow ? compute_in(graph, compute) : graph));
   // Elsewhere no product computes a gelu, which is better off with the element-wise ops around it.
   if (narrow || may_use_tf32()) fused = fuse_gelu_products(fused);
-  return merge_updates(fuse_elementwise(fused));
+  return merge_updates(fuse_elementwise(cross_entropy_of_logits(fused)));
 }
 
 }  // namespace troupe

@@ -15,11 +15,11 @@ std::vector<Misuse> fused_misuses() {
   const Attributes product{{"transpose_a", false}, {"transpose_b", false}, {"relu", false}};
   const auto relu = product.with("relu", true), transposed = product.with("transpose_b", true);
   return {
-      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3})}, transposed},
-      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), f32({4, 6})}, transposed},
-      {"matmul_relu_grad_bias", {b16({4, 3}), b16({5, 3}), b16({4, 5})}, transposed},
-      {"matmul_relu_grad_bias", {f32({2, 4, 3}), f32({2, 3, 5}), f32({2, 4, 5})}, product},
-      {"matmul_relu_grad_bias", {f32({4, 3}), f32({5, 3}), y}, transposed.with("relu", true)},
+      {"matmul_relu_grad", {f32({4, 3}), f32({5, 3})}, transposed},
+      {"matmul_relu_grad", {f32({4, 3}), f32({5, 3}), f32({4, 6})}, transposed},
+      {"matmul_relu_grad", {b16({4, 3}), b16({5, 3}), b16({4, 5})}, transposed},
+      {"matmul_relu_grad", {f32({2, 4, 3}), f32({2, 3, 5}), f32({2, 4, 5})}, product},
+      {"matmul_relu_grad", {f32({4, 3}), f32({5, 3}), y}, transposed.with("relu", true)},
       {"matmul_gelu_tanh", {f32({4, 3}), f32({2, 5})}, product.with("keeps_product", true)},
       {"matmul_gelu_tanh", {f32({4, 3}), f32({3, 5})}, relu.with("keeps_product", true)},
       {"matmul_gelu_tanh", {f32({2, 4, 3}), f32({2, 3, 5})}, product.with("keeps_product", false)},

@@ -21,7 +21,7 @@ Values half_or_more(const Values& x) {
 
 std::vector<OpCase> finite_cases() {
   std::vector<OpCase> cases;
-  for (const auto& shape : {Shape{kBatch, 7}, Shape{kBatch}, Shape{3, 1, 5}, Shape{}}) {
+  for (const auto& shape : {Shape{kBatch, 7}, Shape{kBatch}, Shape{3, 1, 5}, Shape{}, Shape{3, 400}}) {
     cases.push_back({"check_finite " + to_string(shape), {{shape}}, checked, reference::identity(), 0.0});
     cases.push_back({"all_finite " + to_string(shape), {{shape}, {Shape{}}}, flag, reference::one(), 0.0});
     cases.push_back(

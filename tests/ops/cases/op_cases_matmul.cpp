@@ -112,21 +112,17 @@ OpCase orthonormal_case(std::int64_t m, std::int64_t n) {
   return made;
 }
 
-/// What a layer of `units` gives through a relu, and from dy * b' the gradients of the layer's result and of its bias.
-Arrays relu_layer_and_gradients(const Arrays& in) {
+/// What a layer of `units` gives through a relu, and from dy * b' the gradient of the layer's result.
+Arrays relu_layer_and_gradient(const Arrays& in) {
   auto y = products(in[0], in[1], false, false);
   const auto dy_first = in.size() - 2;
-  const auto units = y.sizes.back();
   auto dx = products(in[dy_first], in[dy_first + 1], false, true);
-  Array sums({units});
   for (std::size_t i = 0; i < y.data.size(); ++i) {
-    const auto column = i % static_cast<std::size_t>(units);
-    if (in.size() == 5) y.data[i] += in[2].data[column];
+    if (in.size() == 5) y.data[i] += in[2].data[i % static_cast<std::size_t>(y.sizes.back())];
     y.data[i] = std::max(0.0, y.data[i]);
     if (y.data[i] == 0.0) dx.data[i] = 0.0;
-    sums.data[column] += dx.data[i];
   }
-  return {y, dx, sums};
+  return {y, dx};
 }
 
 /// The forward and the backward product around a relu, of layers of `units` and then `next`. All sums are exact, and
@@ -148,11 +144,11 @@ OpCase relu_products_case(const Shape& x, std::int64_t units, std::int64_t next,
         auto& builder = in[0].builder();
         const Attributes attributes{{"transpose_a", false}, {"transpose_b", false}, {"relu", false}};
         const auto forward = builder.apply(kMatmul, forward_inputs, attributes.with("relu", true))[0];
-        const auto backward = builder.apply(kMatmulReluGradBias, std::vector{in[in.size() - 2], in.back(), forward},
-                                            attributes.with("transpose_b", true));
-        return Values{forward, backward[0], backward[1]};
+        const auto backward = builder.apply_one(kMatmulReluGrad, {in[in.size() - 2], in.back(), forward},
+                                                attributes.with("transpose_b", true));
+        return Values{forward, backward};
       },
-      relu_layer_and_gradients);
+      relu_layer_and_gradient);
 }
 
 // Eighths and a bias off their grid keep the sums exact and away from zero, so that relu decides alike everywhere.
@@ -202,7 +198,8 @@ std::vector<OpCase> matmul_cases() {
                             linear_case(64, 128)};
   for (const bool ta : {false, true})
     for (const bool tb : {false, true}) {
-      cases.push_back(product_case(ta ? Shape{172, 20} : Shape{20, 172}, tb ? Shape{36, 172} : Shape{172, 36}, ta, tb));
+      for (const std::int64_t k : {100, 172, 300})
+        cases.push_back(product_case(ta ? Shape{k, 20} : Shape{20, k}, tb ? Shape{36, k} : Shape{k, 36}, ta, tb));
       cases.push_back(batched_case(ta ? Shape{kBatch, 4, 3} : Shape{kBatch, 3, 4},
                                    tb ? Shape{kBatch, 5, 4} : Shape{kBatch, 4, 5}, ta, tb));
       cases.push_back(
@@ -219,6 +216,7 @@ std::vector<OpCase> matmul_cases() {
     cases.push_back(relu_products_case({kBatch, 40}, units, next, true));
   cases.push_back(relu_products_case({kBatch, 3, 40}, 70, 40, true));
   cases.push_back(relu_products_case({3000, 40}, 65, 10, true));
+  for (const std::int64_t next : {100, 300}) cases.push_back(relu_products_case({32, 40}, 36, next, true));
   // A narrow product's mask for a wide one.
   cases.push_back(relu_products_case({kBatch, 20}, 64, 40, true));
   cases.push_back(relu_products_case({kBatch, 0}, 9, 5, false));

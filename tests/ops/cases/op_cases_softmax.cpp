@@ -45,6 +45,31 @@ OpCase options_case(const Shape& logits, const CrossEntropyOptions& options) {
       [options](const Values& x) { return Values{softmax_cross_entropy(x[0], x[1], options).loss}; }, forward);
 }
 
+/// The gradient for logits, of rows whose losses have any weight.
+OpCase logits_grad_case(const Shape& logits, double smoothing, std::int64_t ignored) {
+  const auto classes = logits.back(0);
+  const Shape of_rows(logits.sizes().first(logits.rank() - 1));
+  const Attributes attributes{{"smoothing", smoothing}, {"ignored", ignored}};
+  return forward_case(
+      "softmax_cross_entropy_logits_grad " + to_string(logits) + " smoothed by " + std::to_string(smoothing) +
+          " ignoring " + std::to_string(ignored),
+      {{of_rows, Draw::uniform, false}, {logits, Draw::uniform, false}, {of_rows, Draw::labels, false, classes}},
+      [=](const Values& x) {
+        return Values{x[0].builder().apply_one(kSoftmaxCrossEntropyLogitsGrad, {x[0], x[1], x[2]}, attributes)};
+      },
+      [=](const Arrays& in) {
+        auto dx = reference::softmax().forward({in[1]})[0];
+        const auto width = static_cast<std::size_t>(classes);
+        for (std::size_t i = 0; i < dx.data.size(); ++i) {
+          const auto label = in[2].data[i / width];
+          const auto right = label == static_cast<double>(i % width) ? 1.0 : 0.0;
+          dx.data[i] -= (1.0 - smoothing) * right + smoothing / static_cast<double>(classes);
+          dx.data[i] *= label == static_cast<double>(ignored) ? 0.0 : in[0].data[i / width];
+        }
+        return Arrays{dx};
+      });
+}
+
 OpCase soft_case(const Shape& logits) {
   return forward_case(
       "soft_cross_entropy " + to_string(logits), {{logits}, {logits, Draw::positive, false}},
@@ -98,7 +123,7 @@ std::vector<OpCase> softmax_cases() {
                        cross_entropy_of,
                        reference::softmax_cross_entropy()});
   }
-  for (const std::int64_t classes : {1, 2, 10})
+  for (const std::int64_t classes : {1, 2, 10, 37})
     // Eighths have equals among them: the first one counts.
     cases.push_back({"count_correct of " + std::to_string(classes) + " classes",
                      {{{kBatch, classes}, Draw::eighths, false}, labels(classes)},
@@ -109,6 +134,8 @@ std::vector<OpCase> softmax_cases() {
     cases.push_back(options_case(logits, {.smoothing = 0.1}));
     cases.push_back(options_case(logits, {.ignored = 1}));
     cases.push_back(options_case(logits, {.smoothing = 0.3, .ignored = 0}));
+    cases.push_back(logits_grad_case(logits, 0.0, -1));
+    cases.push_back(logits_grad_case(logits, 0.2, 1));
     cases.push_back(soft_case(logits));
     cases.push_back(log_softmax_case(logits));
   }

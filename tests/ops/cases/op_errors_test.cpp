@@ -8,6 +8,7 @@
 #include "troupe/ops/reshape.hpp"
 #include "troupe/ops/softmax.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/misuses.hpp"
 #include "troupe/tests/ops/support.hpp"
 
@@ -102,6 +103,27 @@ TEST_CASE("all_finite is 1 unless an element is non-finite, and the run continue
     CHECK(flag_of(0.0F, bad) == 0.0F);
   }
   CHECK(error_of([] { all_finite(std::span<const Value>{}); }).starts_with("[all_finite] "));
+}
+
+TEST_CASE("all_finite finds the last of few and of many elements on a GPU", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  for (const std::int64_t elements : {1, 1023, 5000}) {
+    GraphBuilder builder;
+    builder.output("flag", all_finite(std::vector{builder.input("x", {elements}), builder.input("y", {1})}));
+    Program program(std::move(builder).build(), 0, *device);
+    const Tensor x({elements}, DType::float32);
+    const auto flag_of = [&](float last) {
+      x.mutable_data<float>().back() = last;
+      program.bind("x", x.to(*device));
+      program.bind("y", Tensor::from<float>({1}, std::vector{2.0F}).to(*device));
+      program.run();
+      return program.output("flag").to(Device{}).item<float>();
+    };
+    CHECK(flag_of(3.0F) == 1.0F);
+    CHECK(flag_of(std::numeric_limits<float>::quiet_NaN()) == 0.0F);
+    CHECK(flag_of(-std::numeric_limits<float>::infinity()) == 0.0F);
+  }
 }
 
 TEST_CASE("at_least is 0 for a NaN", "[ops]") {

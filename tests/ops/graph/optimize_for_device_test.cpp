@@ -2,6 +2,7 @@
 
 #include "troupe/ops/activation.hpp"
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/finite.hpp"
 #include "troupe/ops/fused_elementwise.hpp"
 #include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/passes.hpp"
@@ -9,6 +10,7 @@
 #include "troupe/ops/matmul.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/ops/reduce.hpp"
+#include "troupe/ops/softmax.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/graph/check_pass.hpp"
@@ -39,15 +41,35 @@ struct ReluProducts {
                   {.transpose_b = true})) {}
 
   void outputs(GraphBuilder& b) const {
-    const auto dx = b.apply(kReluGradBias, std::vector{dy, y});
+    const auto dx = b.apply_one(kReluGrad, {dy, y});
     b.output("y", y);
-    b.output("dx", dx[0]);
-    b.output("db", dx[1]);
+    b.output("dx", dx);
+    b.output("db", reduce_sum(dx, Axes{0}));
   }
 };
 
 void relu_products(GraphBuilder& b) {
   ReluProducts(b).outputs(b);
+}
+
+/// The gradient of a cross-entropy, through a product.
+void classifier(GraphBuilder& b) {
+  const auto weights = b.parameter("w", {4, 3}, Initializer::uniform(1.0));
+  const auto logits = matmul(b.input("x", {kBatch, 4}), weights);
+  const auto loss = softmax_cross_entropy(logits, b.input("labels", {kBatch}, DType::int32), {.smoothing = 0.1}).loss;
+  const auto sum = reduce_sum(loss, Axes{0});
+  b.output("sum", sum);
+  b.output("dw", gradients(sum, std::vector{weights})[0]);
+}
+
+/// The same of a mean over the batch.
+void mean_of_classifier(GraphBuilder& b) {
+  const auto weights = b.parameter("w", {4, 3}, Initializer::uniform(1.0));
+  const auto logits = matmul(b.input("x", {kBatch, 4}), weights);
+  const auto loss = softmax_cross_entropy(logits, b.input("labels", {kBatch}, DType::int32)).loss;
+  const auto mean = batch_mean(loss, b.batch_info());
+  b.output("mean", mean);
+  b.output("dw", gradients(mean, std::vector{weights})[0]);
 }
 
 /// What reads x + 1 twice; everything else has one reader.
@@ -65,7 +87,7 @@ void all_ops(GraphBuilder& b) {
   auto z = rsqrt(sqrt(log(exp(positive)))) / positive - relu(x) * scale(y, 0.3);
   for (const auto* op : {&kReluGrad, &kAbsGrad, &kTanhGrad, &kSigmoidGrad, &kGeluGrad, &kGeluTanhGrad, &kSiluGrad})
     z = z + gradient(*op, z);
-  z = softplus(silu(gelu_tanh(gelu(sigmoid(tanh(z))))));
+  z = softplus(silu(gelu_tanh(gelu(sigmoid(tanh(z)))))) + at_least(z, 0.1);
   b.output("z", b.apply_one(kClipGrad, {pow(pow(clip(z, 0.1, 0.9), 2.0), 1.3), y}, {{"least", -0.5}, {"most", 0.5}}));
 }
 
@@ -86,10 +108,10 @@ TEST_CASE("a relu's gradient with other sums stays", "[passes]") {
 }
 
 TEST_CASE("a product becomes one with the gradient of the relu behind it", "[passes]") {
-  check_pass(fuse_relu_products, relu_products, {"matmul", "matmul_relu_grad_bias"});
+  check_pass(fuse_relu_products, relu_products, {"matmul", "matmul_relu_grad", "reduce_sum"});
   // The product that the relu is part of may have any form.
   const auto transposed = [](GraphBuilder& b) { ReluProducts(b, true).outputs(b); };
-  check_pass(fuse_relu_products, transposed, {"matmul", "matmul_relu_grad_bias"});
+  check_pass(fuse_relu_products, transposed, {"matmul", "matmul_relu_grad", "reduce_sum"});
 }
 
 TEST_CASE("products stay apart from a relu's gradient where that would change what is read", "[passes]") {
@@ -98,14 +120,15 @@ TEST_CASE("products stay apart from a relu's gradient where that would change wh
     products.outputs(b);
     b.output("sum", reduce_sum(products.dy, Axes{0, 1}));
   };
-  check_pass(fuse_relu_products, read_twice, {"matmul", "matmul", "relu_grad_bias", "reduce_sum"});
+  check_pass(fuse_relu_products, read_twice, {"matmul", "matmul", "relu_grad", "reduce_sum", "reduce_sum"});
   const auto update_between = [](GraphBuilder& b) {
     const ReluProducts products(b);
     const std::vector parameters{b.value(b.graph().sources(kParameter).at(0))};
     Optimizer(Sgd{.lr = 0.1}).apply(parameters, std::vector{b.input("dw2", {5, 3})}, b.batch_info());
     products.outputs(b);
   };
-  check_pass(fuse_relu_products, update_between, {"matmul", "matmul", "learning_rate", "sgd_update", "relu_grad_bias"});
+  check_pass(fuse_relu_products, update_between,
+             {"matmul", "matmul", "learning_rate", "sgd_update", "relu_grad", "reduce_sum"});
 }
 
 TEST_CASE("products of other forms stay apart from a relu's gradient", "[passes]") {
@@ -116,7 +139,21 @@ TEST_CASE("products of other forms stay apart from a relu's gradient", "[passes]
     products.outputs(b);
   };
   check_pass([](const Graph& graph) { return fuse_relu_products(eliminate_dead_code(graph)); }, transposed,
-             {"matmul", "matmul", "relu_grad_bias"});
+             {"matmul", "matmul", "relu_grad", "reduce_sum"});
+}
+
+TEST_CASE("the gradient of a cross-entropy need not wait for the loss", "[passes]") {
+  check_pass(cross_entropy_of_logits, classifier,
+             {"matmul", "softmax_cross_entropy", "reduce_sum", "reshape", "broadcast_to",
+              "softmax_cross_entropy_logits_grad", "matmul", "matmul"});
+  check_pass([](const Graph& graph) { return cross_entropy_of_logits(eliminate_dead_code(graph)); }, mean_of_classifier,
+             {"matmul", "softmax_cross_entropy", "batch_mean", "softmax_cross_entropy_logits_grad", "matmul"});
+  const auto many_classes = [](GraphBuilder& b) {
+    const auto logits = b.parameter("x", {4, 1025}, Initializer::uniform(1.0));
+    const auto loss = reduce_sum(softmax_cross_entropy(logits, b.input("labels", {4}, DType::int32)).loss, Axes{0});
+    b.output("dx", gradients(loss, std::vector{logits})[0]);
+  };
+  CHECK(ops_of(cross_entropy_of_logits(graph_of(many_classes))) == ops_of(graph_of(many_classes)));
 }
 
 TEST_CASE("element-wise ops become one where nothing else reads what lies between", "[passes]") {
@@ -185,6 +222,8 @@ TEST_CASE("passes keep every bit on a GPU", "[.gpu]") {
   check_pass(fuse_elementwise, all_ops, ops_of(fuse_elementwise(graph_of(all_ops))), *device);
   check_pass(fuse_elementwise, tree, {"fused_elementwise"}, *device);
   check_pass(fuse_backward_epilogues, relu_layer, {"relu_grad_bias", "mul"}, *device);
+  for (const auto build : {classifier, mean_of_classifier})
+    check_pass(cross_entropy_of_logits, build, ops_of(cross_entropy_of_logits(graph_of(build))), *device);
 }
 
 TEST_CASE("a step of training goes through all passes", "[passes]") {
@@ -198,9 +237,10 @@ TEST_CASE("a step of training goes through all passes", "[passes]") {
     b.output("loss", loss);
     Optimizer(Sgd{.lr = 0.1, .momentum = 0.9}).apply(parameters, gradients(loss, parameters), b.batch_info());
   };
-  check_pass([](const Graph& graph) { return optimize_for_device(eliminate_dead_code(graph)); }, step,
-             {"matmul", "relu", "matmul", "fused_elementwise", "reduce_sum", "reshape", "broadcast_to",
-              "fused_elementwise", "matmul", "matmul_relu_grad_bias", "matmul", "learning_rate", "sgd_updates"});
+  check_pass(
+      [](const Graph& graph) { return optimize_for_device(eliminate_dead_code(graph)); }, step,
+      {"matmul", "relu", "matmul", "fused_elementwise", "reduce_sum", "reshape", "broadcast_to", "fused_elementwise",
+       "matmul", "matmul_relu_grad", "matmul", "reduce_sum", "learning_rate", "sgd_updates"});
 }
 
 }  // namespace troupe::ops_test

@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <vector>
+
+#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/graph/readers.hpp"
+#include "troupe/ops/graph/rewrite.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Wider rows are read once from memory, not three times.
+constexpr std::int64_t kMostClasses = 1024;
+
+class LogitsGradients {
+ public:
+  explicit LogitsGradients(const Graph& graph) : graph_(graph), readers_(graph) {}
+
+  Graph run() {
+    Rewrite rewrite(graph_);
+    for (const auto& node : graph_.nodes()) {
+      if (takes_logits(node))
+        copy_with_logits(rewrite, node);
+      else if (!is_replaced(node))
+        rewrite.copy(node);
+    }
+    return std::move(rewrite).finish();
+  }
+
+ private:
+  bool takes_logits(const Node& node) const {
+    if (!node.is(kSoftmaxCrossEntropyGrad)) return false;
+    const auto& log_probabilities = graph_.values()[static_cast<std::size_t>(node.inputs[1])];
+    return graph_.producer(node.inputs[1]).is(kSoftmaxCrossEntropy) && log_probabilities.output == 1 &&
+           log_probabilities.info.shape.back(0) <= kMostClasses;
+  }
+
+  /// The gradient of a mean for nothing but such ops, which divide by themselves: it would read the loss, for its
+  /// shape.
+  bool is_replaced(const Node& node) const {
+    if (!node.is(kBatchMeanGrad) || readers_.is_output(node.outputs[0])) return false;
+    const auto& readers = readers_.of(node.outputs[0]);
+    return !readers.empty() && std::ranges::all_of(readers, [&](int reader) {
+      return takes_logits(graph_.nodes()[static_cast<std::size_t>(reader)]);
+    });
+  }
+
+  void copy_with_logits(Rewrite& rewrite, const Node& node) const {
+    const auto& dloss = graph_.producer(node.inputs[0]);
+    const bool of_mean = is_replaced(dloss);
+    std::vector inputs{rewrite.mapped(of_mean ? dloss.inputs[0] : node.inputs[0]),
+                       rewrite.mapped(graph_.producer(node.inputs[1]).inputs[0]), rewrite.mapped(node.inputs[2])};
+    if (of_mean) inputs.push_back(rewrite.mapped(dloss.inputs[1]));
+    auto changed = node;
+    changed.op = &kSoftmaxCrossEntropyLogitsGrad;
+    rewrite.map(node.outputs[0], rewrite.builder().copy(changed, inputs)[0]);
+  }
+
+  const Graph& graph_;
+  Readers readers_;
+};
+
+}  // namespace
+
+Graph cross_entropy_of_logits(const Graph& graph) {
+  return LogitsGradients(graph).run();
+}
+
+}  // namespace troupe
