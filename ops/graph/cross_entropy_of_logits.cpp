@@ -9,12 +9,12 @@ namespace troupe {
 
 namespace {
 
-/// Wider rows are read once from memory, not three times.
+/// Of more classes the logits would be read from memory three times, where the log probabilities are read once.
 constexpr std::int64_t kMostClasses = 1024;
 
-class LogitsGradients {
+class LogitsPass {
  public:
-  explicit LogitsGradients(const Graph& graph) : graph_(graph), readers_(graph) {}
+  explicit LogitsPass(const Graph& graph) : graph_(graph), readers_(graph) {}
 
   Graph run() {
     Rewrite rewrite(graph_);
@@ -35,8 +35,8 @@ class LogitsGradients {
            log_probabilities.info.shape.back(0) <= kMostClasses;
   }
 
-  /// The gradient of a mean for nothing but such ops, which divide by themselves: it would read the loss, for its
-  /// shape.
+  /// Whether a node is the gradient of a mean that only such ops read. They divide by the number of rows themselves,
+  /// since that node would wait for the loss, which it reads for its shape.
   bool is_replaced(const Node& node) const {
     if (!node.is(kBatchMeanGrad) || readers_.is_output(node.outputs[0])) return false;
     const auto& readers = readers_.of(node.outputs[0]);
@@ -63,7 +63,7 @@ class LogitsGradients {
 }  // namespace
 
 Graph cross_entropy_of_logits(const Graph& graph) {
-  return LogitsGradients(graph).run();
+  return LogitsPass(graph).run();
 }
 
 }  // namespace troupe
