@@ -24,8 +24,8 @@ struct RuntimeOptions {
   /// seed.
   std::optional<std::uint64_t> test_seed = {};
   /// How long a thread looks for messages before it sleeps: those of segments, and the workers if the process has a
-  /// core for each of its threads. As long as a short step of a GPU, which would wait for a thread that wakes up.
-  /// Segments on cores, which others may need, look for kPollOnCores at most.
+  /// core for each of its threads. As long as a short step of a GPU, whose next launch would wait for a sleeping thread
+  /// to wake. Segments on cores, which others may need, look for kPollOnCores at most.
   std::chrono::microseconds busy_poll{200};
   static constexpr std::chrono::microseconds kPollOnCores{50};
 };

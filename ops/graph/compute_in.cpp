@@ -31,9 +31,10 @@ Role role_of(const OpDef& op) {
       &kReluGradBias, &kFusedElementwise, &kMaxPool,   &kMaxPoolGrad, &kAveragePool, &kAveragePoolGrad,
       &kDropout,      &kReshape,          &kTranspose, &kSlice,       &kConcat};
   static constexpr const OpDef* kRead[] = {&kReduceSum, &kReduceMean};
-  // Losses are made of these, and 16 bits would be too few: near 1 for a sigmoid, in range for an exponential.
-  static constexpr const OpDef* kSensitive[] = {&kExp, &kLog,      &kSqrt,    &kRsqrt,
-                                                &kPow, &kSoftplus, &kSigmoid, &kSigmoidGrad};
+  // Losses and metrics are made of these, and 16 bits would be too few: near 1 for a sigmoid, in range for an
+  // exponential, near the threshold of a comparison.
+  static constexpr const OpDef* kSensitive[] = {&kExp,      &kLog,     &kSqrt,        &kRsqrt,  &kPow,
+                                                &kSoftplus, &kSigmoid, &kSigmoidGrad, &kAtLeast};
   if (is_one_of(op, kFactors)) return Role::factors;
   if (is_one_of(op, kSensitive)) return Role::float32;
   if (is_one_of(op, kFollow) || formula_op_of(op)) return Role::follows;

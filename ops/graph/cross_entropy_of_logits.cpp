@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "troupe/ops/graph/overwrites.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/graph/readers.hpp"
 #include "troupe/ops/graph/rewrite.hpp"
@@ -14,25 +15,29 @@ constexpr std::int64_t kMostClasses = 1024;
 
 class LogitsPass {
  public:
-  explicit LogitsPass(const Graph& graph) : graph_(graph), readers_(graph) {}
+  explicit LogitsPass(const Graph& graph) : graph_(graph), readers_(graph), overwrites_(graph) {}
 
   Graph run() {
     Rewrite rewrite(graph_);
-    for (const auto& node : graph_.nodes()) {
-      if (takes_logits(node))
-        copy_with_logits(rewrite, node);
-      else if (!is_replaced(node))
-        rewrite.copy(node);
+    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
+      if (takes_logits(i))
+        copy_with_logits(rewrite, node(i));
+      else if (!is_replaced(node(i)))
+        rewrite.copy(node(i));
     }
     return std::move(rewrite).finish();
   }
 
  private:
-  bool takes_logits(const Node& node) const {
-    if (!node.is(kSoftmaxCrossEntropyGrad)) return false;
-    const auto& log_probabilities = graph_.values()[static_cast<std::size_t>(node.inputs[1])];
-    return graph_.producer(node.inputs[1]).is(kSoftmaxCrossEntropy) && log_probabilities.output == 1 &&
-           log_probabilities.info.shape.back(0) <= kMostClasses;
+  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+
+  bool takes_logits(int i) const {
+    if (!node(i).is(kSoftmaxCrossEntropyGrad)) return false;
+    const auto& log_probabilities = graph_.values()[static_cast<std::size_t>(node(i).inputs[1])];
+    const auto forward = log_probabilities.node;
+    return node(forward).is(kSoftmaxCrossEntropy) && log_probabilities.output == 1 &&
+           log_probabilities.info.shape.back(0) <= kMostClasses &&
+           overwrites_.same_at(node(forward).inputs[0], forward, i);
   }
 
   /// Whether a node is the gradient of a mean that only such ops read. They divide by the number of rows themselves,
@@ -40,9 +45,7 @@ class LogitsPass {
   bool is_replaced(const Node& node) const {
     if (!node.is(kBatchMeanGrad) || readers_.is_output(node.outputs[0])) return false;
     const auto& readers = readers_.of(node.outputs[0]);
-    return !readers.empty() && std::ranges::all_of(readers, [&](int reader) {
-      return takes_logits(graph_.nodes()[static_cast<std::size_t>(reader)]);
-    });
+    return !readers.empty() && std::ranges::all_of(readers, [&](int reader) { return takes_logits(reader); });
   }
 
   void copy_with_logits(Rewrite& rewrite, const Node& node) const {
@@ -58,6 +61,7 @@ class LogitsPass {
 
   const Graph& graph_;
   Readers readers_;
+  Overwrites overwrites_;
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 
 namespace troupe {
 
-// Sums of gradients are found before their gradients become part of others.
+// Gradients of relus become part of products before their sums are looked for, of other ones after: the sums of the
+// former stay ops of their own.
 Graph optimize_for_device(const Graph& graph, DType compute) {
   const bool narrow = is_16_bit(compute);
   auto fused = fuse_backward_epilogues(fuse_relu_products(narrow ? compute_in(graph, compute) : graph));

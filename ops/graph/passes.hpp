@@ -27,12 +27,13 @@ Graph optimize_forward(const Graph& graph);
 /// different collectives: the first can be updated while the last are still summed.
 Graph merge_updates(const Graph& graph);
 
-/// The gradient of a relu and its sum over all axes but the last, the gradient of a bias, become one op.
-Graph fuse_backward_epilogues(const Graph& graph);
-
-/// Before that: the gradient of a relu and the float32 product whose result it alone reads become one op. Sums of the
-/// gradient stay apart, so that what else needs it does not wait for them.
+/// The gradient of a relu and the float32 product whose result it alone reads become one op. Sums of the gradient stay
+/// apart, so that what else needs it does not wait for them.
 Graph fuse_relu_products(const Graph& graph);
+
+/// After that: the gradient of another relu and its sum over all axes but the last, the gradient of a bias, become one
+/// op.
+Graph fuse_backward_epilogues(const Graph& graph);
 
 /// The gradient of a softmax cross-entropy of few classes, or of its mean over the batch, is computed from the logits,
 /// to the same bits, instead of from the log probabilities: it need not wait for the loss.
@@ -51,7 +52,7 @@ Graph fuse_elementwise(const Graph& graph);
 /// summed over the batch, such as their gradients, and the outputs of the graph.
 Graph compute_in(const Graph& graph, DType dtype);
 
-/// fuse_relu_products, fuse_backward_epilogues, fuse_elementwise, cross_entropy_of_logits and merge_updates, for a
+/// fuse_relu_products, fuse_backward_epilogues, cross_entropy_of_logits, fuse_elementwise and merge_updates, for a
 /// whole graph on a device for which every kernel has a price of its own; where products are rounded to TF32 or 16
 /// bits, fuse_gelu_products, too. The results keep their bits, but where a GPU's library sums the gradients of biases
 /// in an order of its own, or computes a gelu_tanh. With a 16-bit `compute` dtype compute_in comes before, and values

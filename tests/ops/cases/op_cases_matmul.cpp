@@ -176,6 +176,21 @@ OpCase relu_of_views_case() {
           fuse_bias_and_activation};
 }
 
+/// The same for a kernel of ours that reads several numbers at once where it can.
+OpCase product_of_view_case(bool transpose) {
+  const Shape weights = transpose ? Shape{36, 100} : Shape{100, 36};
+  const auto forward = [=](const Arrays& in) {
+    const auto view = reference::view_at(1, Sizes(weights.sizes().begin(), weights.sizes().end())).forward({in[1]})[0];
+    return reference::matmul(false, transpose, false).forward({in[0], view});
+  };
+  return {
+      std::string("matmul of a view that is not aligned") + (transpose ? ", transposed" : ""),
+      {{{20, 100}, Draw::eighths, false}, {{3601}, Draw::eighths, false}},
+      [=](const Values& in) { return Values{matmul(in[0], view_at(in[1], 1, weights), {.transpose_b = transpose})}; },
+      {forward, nullptr},
+      1e-5};
+}
+
 }  // namespace
 
 std::vector<OpCase> matmul_cases() {
@@ -215,7 +230,7 @@ std::vector<OpCase> matmul_cases() {
   for (const auto& [units, next] : {std::pair{9, 5}, {9, 40}, {70, 10}, {70, 40}, {130, 1}, {256, 128}})
     cases.push_back(relu_products_case({kBatch, 40}, units, next, true));
   cases.push_back(relu_products_case({kBatch, 3, 40}, 70, 40, true));
-  cases.push_back(relu_products_case({3000, 40}, 65, 10, true));
+  for (const std::int64_t units : {65, 260}) cases.push_back(relu_products_case({3000, 40}, units, 10, true));
   for (const std::int64_t next : {100, 300}) cases.push_back(relu_products_case({32, 40}, 36, next, true));
   // A narrow product's mask for a wide one.
   cases.push_back(relu_products_case({kBatch, 20}, 64, 40, true));
@@ -232,6 +247,7 @@ std::vector<OpCase> matmul_cases() {
   cases.push_back(relu_case("matmul, add and relu in one", {x, weights, bias},
                             [](const Values& in) { return Values{relu(add(matmul(in[0], in[1]), in[2]))}; }));
   cases.push_back(relu_of_views_case());
+  for (const bool transpose : {false, true}) cases.push_back(product_of_view_case(transpose));
   return cases;
 }
 

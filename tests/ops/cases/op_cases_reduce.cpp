@@ -98,6 +98,8 @@ std::vector<OpCase> reduce_cases() {
   cases.push_back(sum_case({kBatch}, {0}));
   cases.push_back(sum_case({kBatch, 1000}, {1}));
   cases.push_back(sum_case({0, 3}, {0}));
+  cases.push_back(sum_case({500, 70}, {0}));
+  cases.push_back(sum_case({2000, 33}, {0}));
   cases.push_back(mean_case({1}, {0}));
   for (const auto& op : kWithinRows)
     for (const auto& shape : {Shape{kBatch, 3, 4}, Shape{3, 2, 5}})

@@ -130,6 +130,11 @@ std::vector<OpCase> softmax_cases() {
                      [](const Values& x) { return Values{count_correct(x[0], x[1])}; },
                      reference::count_correct(),
                      0.0});
+  cases.push_back({"count_correct of many rows",
+                   {{{5000, 10}, Draw::eighths, false}, {{5000}, Draw::labels, false, 10}},
+                   [](const Values& x) { return Values{count_correct(x[0], x[1])}; },
+                   reference::count_correct(),
+                   0.0});
   for (const auto& logits : {Shape{kBatch, 3}, Shape{kBatch, 2, 5}, Shape{3, 40}}) {
     cases.push_back(options_case(logits, {.smoothing = 0.1}));
     cases.push_back(options_case(logits, {.ignored = 1}));

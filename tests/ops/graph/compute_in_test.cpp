@@ -4,6 +4,7 @@
 #include "troupe/ops/compare.hpp"
 #include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/finite.hpp"
 #include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/matmul.hpp"
@@ -145,6 +146,16 @@ TEST_CASE("a loss of ops on elements stays float32, as do the numbers that it is
   CHECK(input_dtype(graph, *nodes_of(graph, kMatmul)[0], 0) == kNarrow);
   CHECK(nodes_of(graph, kCast).size() == 2);
   CHECK(result_dtype(graph, *nodes_of(graph, kSoftplus)[0]) == DType::float32);
+}
+
+TEST_CASE("what is compared with a threshold is float32, as is what else reads it", "[compute_in]") {
+  GraphBuilder builder;
+  const auto logits = matmul(builder.input("x", {kBatch, 4}), parameter(builder, "weights", {4, 4}));
+  builder.output("loss", softmax_cross_entropy(logits, builder.input("labels", {kBatch}, DType::int32)).loss);
+  builder.output("positive", reduce_sum(at_least(logits, 0.0), std::vector<std::int64_t>{1}));
+  const auto graph = compute_in(std::move(builder).build(), kNarrow);
+  CHECK(result_dtype(graph, *nodes_of(graph, kMatmul)[0]) == DType::float32);
+  CHECK(result_dtype(graph, *nodes_of(graph, kAtLeast)[0]) == DType::float32);
 }
 
 TEST_CASE("products of parameters or gradients alone keep their bits", "[compute_in]") {

@@ -154,6 +154,14 @@ TEST_CASE("the gradient of a cross-entropy need not wait for the loss", "[passes
     b.output("dx", gradients(loss, std::vector{logits})[0]);
   };
   CHECK(ops_of(cross_entropy_of_logits(graph_of(many_classes))) == ops_of(graph_of(many_classes)));
+  // The gradient is that of the logits before their update.
+  const auto update_between = [](GraphBuilder& b) {
+    const auto logits = b.parameter("x", {4, 3}, Initializer::uniform(1.0));
+    const auto loss = reduce_sum(softmax_cross_entropy(logits, b.input("labels", {4}, DType::int32)).loss, Axes{0});
+    Optimizer(Sgd{.lr = 0.5}).apply(std::vector{logits}, std::vector{b.input("dx", {4, 3})}, b.batch_info());
+    b.output("z", gradients(loss, std::vector{logits})[0]);
+  };
+  check_pass(cross_entropy_of_logits, update_between, ops_of(graph_of(update_between)));
 }
 
 TEST_CASE("element-wise ops become one where nothing else reads what lies between", "[passes]") {
