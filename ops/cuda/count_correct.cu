@@ -32,7 +32,7 @@ struct RowIsRight {
   }
 };
 
-/// Counts them one by one, from zero on.
+/// Adds 1 to `count`, which is 0 before, for each of them.
 struct CountRow {
   RowIsRight is_right;
   unsigned long long* count;

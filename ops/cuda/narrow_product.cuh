@@ -46,10 +46,10 @@ __device__ float term_of_row(const T* a, std::int64_t row, int term, std::int64_
   return term < k ? number : 0.0F;
 }
 
-/// Adds up kCount numbers of each thread of a warp, in a fixed order: thread i gets the sum of the numbers i % kCount.
-/// At each step half of the threads pass on one half of what they have, and the others the other.
+/// Adds up kCount numbers of each of kCount neighbouring threads, in a fixed order: thread i gets the sum of their
+/// numbers i % kCount. At each step half of the threads pass on one half of what they have, and the others the other.
 template <int kCount>
-__device__ float sums_of_warp(const float (&numbers)[kCount]) {
+__device__ float sums_of_neighbours(const float (&numbers)[kCount]) {
   constexpr int kHalf = kCount / 2;
   constexpr unsigned kAll = 0xffffffffU;
   const bool upper = (threadIdx.x & kHalf) != 0;
@@ -61,7 +61,7 @@ __device__ float sums_of_warp(const float (&numbers)[kCount]) {
   if constexpr (kHalf == 1)
     return kept[0];
   else
-    return sums_of_warp(kept);
+    return sums_of_neighbours(kept);
 }
 
 /// y [m, n] = a [m, k] b, where n is at most kColumns: a warp for each row of y, whose threads share the terms. All of
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kBlock)
           sums[column] = fmaf(x[i], factor[(first + i * kWarp) * kPlaces + column], sums[column]);
       }
     }
-    float own = sums_of_warp(sums);
+    float own = sums_of_neighbours(sums);
     for (int distance = kColumns; distance < kWarp; distance *= 2) own += __shfl_xor_sync(0xffffffffU, own, distance);
     if (lane < b.n) store(y, place, finish(own, lane, passes));
   }

@@ -3,8 +3,7 @@
 
 namespace troupe {
 
-// Gradients of relus become part of products before their sums are looked for, of other ones after: the sums of the
-// former stay ops of their own.
+// fuse_relu_products comes first, so that the sums of the gradients that it makes stay ops of their own.
 Graph optimize_for_device(const Graph& graph, DType compute) {
   const bool narrow = is_16_bit(compute);
   auto fused = fuse_backward_epilogues(fuse_relu_products(narrow ? compute_in(graph, compute) : graph));

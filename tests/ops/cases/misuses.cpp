@@ -4,16 +4,6 @@ namespace troupe::ops_test {
 
 namespace {
 
-TensorInfo f32(const Shape& shape) {
-  return {shape, DType::float32};
-}
-TensorInfo i32(const Shape& shape) {
-  return {shape, DType::int32};
-}
-TensorInfo i64(const Shape& shape) {
-  return {shape, DType::int64};
-}
-
 using List = std::vector<std::int64_t>;
 
 std::vector<Misuse> elementwise_misuses() {
@@ -112,10 +102,7 @@ std::vector<Misuse> product_misuses() {
   };
 }
 
-std::vector<Misuse> loss_and_update_misuses() {
-  const Attributes sgd{{"momentum", 0.0}, {"clipped", false}};
-  const Attributes adam{{"clipped", false}};
-  const auto p = f32({3, 2}), rate = f32({});
+std::vector<Misuse> loss_misuses() {
   return {
       {"softmax", {f32({})}},
       {"softmax", {f32({kBatch})}},
@@ -134,32 +121,6 @@ std::vector<Misuse> loss_and_update_misuses() {
       {"softmax_cross_entropy_logits_grad", {f32({}), f32({kBatch, 3}), i32({kBatch})}},
       {"softmax_cross_entropy_logits_grad", {f32({}), f32({kBatch, 3}), i32({kBatch}), i64({3})}},
       {"count_correct", {f32({kBatch, 2, 3}), i32({kBatch})}},
-      {"learning_rate", {i64({3})}},
-      {"step_number", {i64({3})}},
-      {"table_rate", {f32({0}), i64({4})}},
-      {"table_rate", {f32({2, 3}), i64({4})}},
-      {"lamb_update", {p, p, p, f32({6}), rate, i64({4})}, adam},
-      {"squares_update", {p, f32({6}), p, rate}, adam},
-      {"assign", {p, f32({6})}},
-      {"assign", {p, p, p}},
-      {"accumulation", {i64({3})}, {{"steps", std::int64_t{2}}}},
-      {"accumulation", {i64({4})}, {{"steps", std::int64_t{0}}}},
-      {"accumulate", {p, f32({6}), i64({4})}},
-      {"accumulate", {p, p, i64({4}), p}},
-      {"average", {p, rate, f32({6})}},
-      {"average", {p, p, p}},
-      {"average", {p, rate, p, p}},
-      {"learning_rate", {f32({4})}},
-      {"global_norm_factor", {f32({3}), i32({3})}},
-      {"sgd_update", {p, f32({2, 3}), rate}, sgd},
-      {"sgd_update", {p, p, f32({1})}, sgd},
-      {"sgd_update", {p, p, rate}, sgd.with("momentum", 0.5)},
-      {"sgd_update", {p, p, rate, p}, sgd.with("clipped", true)},
-      {"adam_update", {p, p, p, f32({6}), rate, i64({4})}, adam},
-      {"sgd_update", {p, p, rate, i32({})}, sgd},
-      {"sgd_update", {p, p, rate, rate, rate}, sgd},
-      {"adam_update", {p, p, p, p, rate, i64({})}, adam},
-      {"adam_update", {p, p, p, p, rate, i64({4}), p}, adam},
   };
 }
 
@@ -295,7 +256,7 @@ std::vector<Misuse> layer_misuses() {
 std::vector<Misuse> misuses() {
   std::vector<Misuse> all;
   for (const auto part : {elementwise_misuses, math_misuses, moving_misuses, layer_misuses, view_and_reduce_misuses,
-                          product_misuses, loss_and_update_misuses, fused_misuses})
+                          product_misuses, loss_misuses, update_misuses, fused_misuses})
     for (auto& misuse : part()) all.push_back(std::move(misuse));
   return all;
 }

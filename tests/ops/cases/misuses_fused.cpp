@@ -3,7 +3,6 @@
 namespace troupe::ops_test {
 
 std::vector<Misuse> fused_misuses() {
-  const auto f32 = [](const Shape& shape) { return TensorInfo{shape, DType::float32}; };
   const auto b16 = [](const Shape& shape) { return TensorInfo{shape, DType::bfloat16}; };
   const TensorInfo integers{{4}, DType::int32};
   const Attributes sgd{{"momentum", 0.5}, {"clipped", false}}, others{{"clipped", false}};
