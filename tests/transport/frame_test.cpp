@@ -9,7 +9,7 @@ using namespace troupe;
 
 namespace {
 
-constexpr std::size_t kLimit = 1'000'000;
+constexpr std::size_t kPayloadLimit = 1'000'000;
 
 Frame tensor_frame() {
   return {{FrameType::tensor_ready, 7, 1, 2, 11, -3, 1'000'000'000'000},
@@ -17,7 +17,7 @@ Frame tensor_frame() {
 }
 
 DecodedHeader decode(std::span<const std::byte> bytes) {
-  return decode_header(bytes, kLimit);
+  return decode_header(bytes, kPayloadLimit);
 }
 
 std::span<const std::byte> bytes_of(const Tensor& tensor) {

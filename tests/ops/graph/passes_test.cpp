@@ -1,7 +1,6 @@
 #include "troupe/ops/graph/passes.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -15,6 +14,8 @@
 #include "troupe/ops/reshape.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/cases/array.hpp"
+#include "troupe/tests/ops/cases/case_runner.hpp"
+#include "troupe/tests/ops/graph/run_graph.hpp"
 
 namespace troupe::ops_test {
 
@@ -26,13 +27,6 @@ Graph graph_of(Build build) {
   GraphBuilder builder;
   builder.output("y", build(builder));
   return std::move(builder).build();
-}
-
-std::vector<std::string_view> ops_of(const Graph& graph) {
-  std::vector<std::string_view> ops;
-  for (const auto& node : graph.nodes())
-    if (node.op->kind != OpKind::source) ops.push_back(node.op->name);
-  return ops;
 }
 
 using Ops = std::vector<std::string_view>;
@@ -60,10 +54,6 @@ std::vector<Tensor> results_of(const Graph& graph) {
   std::vector<Tensor> results;
   for (const auto& named : whole.outputs()) results.push_back(program.output(named.name).clone());
   return results;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.bytes() == b.bytes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 bool close(const Tensor& a, const Tensor& b) {

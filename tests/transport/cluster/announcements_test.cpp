@@ -14,7 +14,7 @@ std::vector<std::byte> bytes(int number) {
 }
 
 /// Rank 0, and ends of links to those who hear.
-struct Job {
+struct AnnouncedJob {
   std::map<int, std::shared_ptr<Link>> ends;
   Announcements chief{[this](int rank) {
     auto [here, there] = make_memory_link();
@@ -31,7 +31,7 @@ struct Job {
 }  // namespace
 
 TEST_CASE("those who listen hear every announcement, in order") {
-  Job job;
+  AnnouncedJob job;
   const auto first = job.listener(1), second = job.listener(2);
   for (int i = 0; i < 3; ++i) job.chief.announce(bytes(i));
   for (const auto& listener : {&first, &second})
@@ -40,7 +40,7 @@ TEST_CASE("those who listen hear every announcement, in order") {
 }
 
 TEST_CASE("one that comes back hears the last announcement first") {
-  Job job;
+  AnnouncedJob job;
   const auto before = job.listener(1);
   job.chief.announce(bytes(1));
   job.chief.announce(bytes(2));
@@ -51,7 +51,7 @@ TEST_CASE("one that comes back hears the last announcement first") {
 }
 
 TEST_CASE("without rank 0 there is nothing to hear") {
-  auto job = std::make_unique<Job>();
+  auto job = std::make_unique<AnnouncedJob>();
   const auto listener = job->listener(1);
   job.reset();
   CHECK_THROWS_AS(listener->hear(kSoon), Error);
