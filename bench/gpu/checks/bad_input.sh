@@ -21,7 +21,7 @@ check_out_of_memory() {
 check_by_program() {
   local name=$1 what=$2 wanted=$3 pattern=$4 status=0
   ours run "$name" 60 "$build/tests/$name" || status=$?
-  if ((status == 3 || status == 125 || status == 127)); then
+  if ((status == 77 || status == 125 || status == 127)); then
     row 6 "$what" "$wanted" "$(reason "$name" "$status")" SKIPPED
   else
     verdict 6 "$what" "$wanted" "$(said "$name" "$pattern")" test "$status" == 0
