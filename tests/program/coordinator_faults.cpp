@@ -14,6 +14,9 @@
 #include "troupe/actors/calls/coordinator.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
+#include "troupe/tests/limits.hpp"
+#include "troupe/tests/reserved_port.hpp"
+#include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 
 namespace {
@@ -22,11 +25,20 @@ using namespace troupe;
 
 constexpr int kProcesses = 4;
 constexpr int kCalls = 400;
+/// How long a process may be silent.
+constexpr std::chrono::milliseconds kSilence{1'000};
 
-ClusterOptions options_of(int rank, int port) {
+/// Where the processes of a job meet, and how long one may be silent.
+struct Meeting {
+  std::string address;
+  std::chrono::milliseconds silence;
+};
+
+ClusterOptions options_of(int rank, const Meeting& meeting) {
   ClusterOptions options;
-  options.job = resolve_job({rank, kProcesses, "127.0.0.1:" + std::to_string(port)});
-  options.heartbeat_limit = std::chrono::milliseconds(1'000);
+  options.job = resolve_job({rank, kProcesses, meeting.address});
+  options.limit = testing::patience();
+  options.heartbeat_limit = meeting.silence;
   return options;
 }
 
@@ -40,12 +52,12 @@ const CallFunctions kFunctions{{"count", [](RemoteCall& call) {
                                 }}};
 
 /// A worker's process, which ends with this program.
-pid_t start_worker(int rank, int port) {
+pid_t start_worker(int rank, const Meeting& meeting) {
   const auto child = fork();
   if (child != 0) return child;
   try {
     const Runtime runtime({.workers = 1});
-    const auto cluster = join_cluster(options_of(rank, port));
+    const auto cluster = join_cluster(options_of(rank, meeting));
     serve_calls(runtime, cluster, kFunctions);
     cluster->leave();
     std::_Exit(0);
@@ -55,8 +67,8 @@ pid_t start_worker(int rank, int port) {
 }
 
 struct Workers {
-  explicit Workers(int port_of_all) : port(port_of_all) {
-    for (int rank = 1; rank < kProcesses; ++rank) processes[rank] = start_worker(rank, port);
+  explicit Workers(const Meeting& meeting) {
+    for (int rank = 1; rank < kProcesses; ++rank) processes[rank] = start_worker(rank, meeting);
   }
   ~Workers() {
     for (const auto& [rank, process] : processes) {
@@ -68,19 +80,19 @@ struct Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  int port;
   std::map<int, pid_t> processes;
 };
 
 /// Nothing, or what is wrong.
-std::string run(std::uint64_t seed) {
+std::string run(std::uint64_t seed, std::chrono::milliseconds silence) {
   const auto draw = [&](std::uint64_t stream, std::uint64_t below) { return uniform_below(below, seed, stream, 0); };
+  const testing::ReservedPort port;
+  const Meeting meeting{port.address(), silence};
   // Before there are threads.
-  Workers workers(20'000 + (getpid() * 13 + static_cast<int>(seed) * 7) % 10'000);
+  Workers workers(meeting);
   const Runtime runtime({.workers = 1});
-  const auto cluster = join_cluster(options_of(0, workers.port));
-  Coordinator coordinator(runtime, kFunctions,
-                          {.cluster = cluster, .in_flight = 3, .limit = std::chrono::milliseconds(20'000)});
+  const auto cluster = join_cluster(options_of(0, meeting));
+  Coordinator coordinator(runtime, kFunctions, {.cluster = cluster, .in_flight = 3, .limit = testing::patience()});
   coordinator.variables().create("sum", Tensor::scalar(0.0F));
   coordinator.variables().create("work", Tensor::scalar(0.0F));
   std::vector<RemoteValue> values;
@@ -102,27 +114,35 @@ std::string run(std::uint64_t seed) {
   return {};
 }
 
+/// run() in a process of its own, so that workers are started before there are threads.
+std::string run_in_process(int seed, std::chrono::milliseconds silence) {
+  const auto child = fork();
+  if (child == 0) {
+    std::string wrong;
+    try {
+      wrong = run(static_cast<std::uint64_t>(seed), silence);
+    } catch (const std::exception& error) {
+      wrong = error.what();
+    }
+    if (!wrong.empty()) std::cerr << "seed " << seed << ": " << wrong << std::endl;
+    std::_Exit(wrong.empty() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0 ? "" : "failed";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const int repetitions = argc > 1 ? std::atoi(argv[1]) : 5;
+  // Measured before children use it.
+  testing::patience();
   int failed = 0;
   for (int seed = 0; seed < repetitions; ++seed) {
-    std::string wrong;
-    // A process of its own, so that workers are started before there are threads.
-    const auto child = fork();
-    if (child == 0) {
-      try {
-        wrong = run(static_cast<std::uint64_t>(seed));
-      } catch (const std::exception& error) {
-        wrong = error.what();
-      }
-      if (!wrong.empty()) std::cerr << "seed " << seed << ": " << wrong << std::endl;
-      std::_Exit(wrong.empty() ? 0 : 1);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    failed += status == 0 ? 0 : 1;
+    const auto wrong = testing::keeps_promise(
+        kSilence, [seed](std::chrono::milliseconds silence) { return run_in_process(seed, silence); });
+    failed += wrong.empty() ? 0 : 1;
   }
   std::cout << repetitions - failed << " passed, " << failed << " failed" << std::endl;
   return failed == 0 ? 0 : 1;

@@ -24,6 +24,9 @@
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
+#include "troupe/tests/limits.hpp"
+#include "troupe/tests/reserved_port.hpp"
+#include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 
 namespace {
@@ -32,11 +35,16 @@ using namespace troupe;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::array kFaults{"start", "rendezvous", "exchange", "step", "exit", "freeze", "exception", "stop", "none"};
-/// How long a process may be silent, and how long survivors may take to end once somebody is gone or stopped.
+/// How long a process may be silent. Other limits are parts of it.
 constexpr std::chrono::milliseconds kSilence{2'000};
-constexpr std::chrono::milliseconds kSurvivorLimit{3'000};
-constexpr std::chrono::milliseconds kRendezvousLimit{4'000};
-constexpr std::chrono::seconds kHangLimit{30};
+
+std::chrono::milliseconds rendezvous_limit(std::chrono::milliseconds silence) {
+  return 2 * silence;
+}
+/// The longest that survivors take to end once a process is gone or stopped.
+std::chrono::milliseconds survivor_limit(std::chrono::milliseconds silence) {
+  return 3 * silence / 2;
+}
 
 // ---- one process of a training
 
@@ -45,6 +53,7 @@ struct Child {
   std::string fault;
   int victim;
   std::uint64_t seed;
+  std::chrono::milliseconds silence;
 
   bool is_victim() const { return rank == victim; }
   std::uint64_t draw(std::uint64_t below, std::uint64_t stream) const { return uniform_below(below, seed, stream, 0); }
@@ -94,8 +103,8 @@ void train(const Child& child) {
   register_fragile(child);
   ClusterOptions options;
   options.job = resolve_job({child.rank, child.world_size, "127.0.0.1:" + std::to_string(child.port)});
-  options.limit = kRendezvousLimit;
-  options.heartbeat_limit = kSilence;
+  options.limit = rendezvous_limit(child.silence);
+  options.heartbeat_limit = child.silence;
   const auto cluster = join_cluster(options);
   const Runtime runtime({.workers = 1});
   const MultiWorkerMirrored strategy(*cluster, {Device{}}, {.first_bucket_bytes = 1 << 22, .bucket_bytes = 1 << 22});
@@ -118,9 +127,13 @@ void train(const Child& child) {
 }
 
 int run_child(char** argv) {
-  const Child child{std::atoi(argv[2]), std::atoi(argv[3]),
-                    std::atoi(argv[4]), argv[5],
-                    std::atoi(argv[6]), static_cast<std::uint64_t>(std::atoll(argv[7]))};
+  const Child child{std::atoi(argv[2]),
+                    std::atoi(argv[3]),
+                    std::atoi(argv[4]),
+                    argv[5],
+                    std::atoi(argv[6]),
+                    static_cast<std::uint64_t>(std::atoll(argv[7])),
+                    std::chrono::milliseconds(std::atoi(argv[8]))};
   try {
     train(child);
     return 0;
@@ -191,7 +204,8 @@ bool all_settled(std::vector<Process>& processes) {
 }
 
 /// What is wrong with how a survivor ended; empty if nothing is.
-std::string complaint(const Process& process, const std::string& fault, int victim, Clock::time_point since) {
+std::string complaint(const Process& process, const std::string& fault, int victim, Clock::time_point since,
+                      std::chrono::milliseconds silence) {
   const auto name = fault == "exception" ? std::vector<std::string>{"[fragile] broke", "rank " + std::to_string(victim)}
                     : fault == "start"
                         ? std::vector<std::string>{victim == 0 ? "rank 0" : "rank " + std::to_string(victim)}
@@ -202,21 +216,24 @@ std::string complaint(const Process& process, const std::string& fault, int vict
   if (!WIFEXITED(process.status) || WEXITSTATUS(process.status) != 1) return "has the wrong status";
   for (const auto& text : name)
     if (process.said.find(text) == std::string::npos) return "does not say '" + text + "'";
-  const auto limit = fault == "start" || fault == "rendezvous" ? kRendezvousLimit + kSurvivorLimit : kSurvivorLimit;
+  const bool may_not_meet = fault == "start" || fault == "rendezvous";
+  const auto limit =
+      survivor_limit(silence) + (may_not_meet ? rendezvous_limit(silence) : std::chrono::milliseconds(0));
   if (process.when - since > limit) return "takes too long";
   return "";
 }
 
 /// One training with one fault. Returns what is wrong with it.
-std::string try_fault(const std::string& fault, int world_size, std::uint64_t seed) {
+std::string try_fault(const std::string& fault, int world_size, std::uint64_t seed, std::chrono::milliseconds silence) {
   const auto victim = static_cast<int>(uniform_below(static_cast<std::uint64_t>(world_size), seed, 9, 0));
-  const auto port = std::to_string(20'000 + (getpid() * 7 + static_cast<int>(seed) * 13) % 10'000);
+  const testing::ReservedPort port;
   std::vector<Process> processes;
   for (int rank = 0; rank < world_size; ++rank)
-    processes.push_back(start({"process_faults", "child", std::to_string(rank), std::to_string(world_size), port, fault,
-                               std::to_string(victim), std::to_string(seed)}));
+    processes.push_back(start({"process_faults", "child", std::to_string(rank), std::to_string(world_size),
+                               std::to_string(port.number()), fault, std::to_string(victim), std::to_string(seed),
+                               std::to_string(silence.count())}));
   const auto begin = Clock::now();
-  while (!all_settled(processes) && Clock::now() - begin < kHangLimit) wait_for_news(processes);
+  while (!all_settled(processes) && Clock::now() - begin < testing::patience() + 10 * silence) wait_for_news(processes);
   const auto since = std::max(begin, processes[static_cast<std::size_t>(victim)].when);
   std::string wrong;
   std::string last_words;
@@ -229,7 +246,7 @@ std::string try_fault(const std::string& fault, int world_size, std::uint64_t se
       if (!last_words.empty() && words != last_words) wrong += "ranks end differently: " + last_words + words;
       last_words = words;
     }
-    const auto why = survives ? complaint(process, fault, victim, since) : "";
+    const auto why = survives ? complaint(process, fault, victim, since, silence) : "";
     if (!why.empty())
       wrong +=
           "  rank " + std::to_string(rank) + " " + why + " (victim " + std::to_string(victim) + "):\n" + process.said;
@@ -245,14 +262,16 @@ std::string try_fault(const std::string& fault, int world_size, std::uint64_t se
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 8 && std::string(argv[1]) == "child") return run_child(argv);
+  if (argc == 9 && std::string(argv[1]) == "child") return run_child(argv);
   const int repetitions = argc > 1 ? std::atoi(argv[1]) : 20;
   const int world_size = argc > 2 ? std::atoi(argv[2]) : 3;
   int passed = 0, failed = 0;
   for (const std::string fault : kFaults) {
     if (argc > 3 && fault != argv[3]) continue;
     for (int i = 0; i < repetitions; ++i) {
-      const auto wrong = try_fault(fault, world_size, static_cast<std::uint64_t>(i));
+      const auto wrong = testing::keeps_promise(kSilence, [&](std::chrono::milliseconds silence) {
+        return try_fault(fault, world_size, static_cast<std::uint64_t>(i), silence);
+      });
       wrong.empty() ? ++passed : ++failed;
       if (!wrong.empty()) std::cout << "FAILED: " << fault << ", seed " << i << "\n" << wrong << std::endl;
     }
