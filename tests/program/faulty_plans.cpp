@@ -13,6 +13,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/matmul.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 namespace {
@@ -20,11 +21,22 @@ namespace {
 using namespace troupe;
 using namespace troupe::testing;
 
+const WaitOptions kSoon{.stall_limit = std::chrono::milliseconds(200), .interval = std::chrono::milliseconds(10)};
+
 void run(const Plan& plan) {
   Runtime runtime({.workers = 2});
   SpawnedPlan spawned(runtime, split(plan));
   spawned.start({0, 100, 0});
-  spawned.wait({.stall_limit = std::chrono::milliseconds(200), .interval = std::chrono::milliseconds(10)});
+  spawned.wait({.stall_limit = patience()});
+}
+
+/// Runs a plan that stalls after an event: before it, a busy machine may keep the actors waiting longer than the limit.
+void run_until_stall(const Plan& plan, std::promise<void>& event) {
+  Runtime runtime({.workers = 2});
+  SpawnedPlan spawned(runtime, split(plan));
+  spawned.start({0, 100, 0});
+  event.get_future().wait_for(patience());
+  spawned.wait(kSoon);
 }
 
 void cycle_without_token() {
@@ -62,17 +74,21 @@ class BadConsumer : public PortActor {
   bool dies_;
 };
 
+/// Keeps the tensor that it gets, and tells that it has come.
 class Hoarder : public caf::event_based_actor {
  public:
-  explicit Hoarder(caf::actor_config& config) : caf::event_based_actor(config) {}
+  Hoarder(caf::actor_config& config, std::promise<void>* has_one) : caf::event_based_actor(config), has_one_(has_one) {}
   caf::behavior make_behavior() override {
     return {[this](Wire& wire) { send(wire.supervisor, Prepared{}); },
             [this](const PrepareRun&) { send(caf::actor_cast<caf::actor>(current_sender()), Prepared{}); },
-            [](const TensorReady&) {},
+            [this](const TensorReady&) { has_one_->set_value(); },
             [](const DataEnded&) {},
             [](const Describe&) {},
             [this](const Stop&) { quit(); }};
   }
+
+ private:
+  std::promise<void>* has_one_;
 };
 
 void actor_that_dies() {
@@ -83,24 +99,28 @@ void actor_that_dies() {
 }
 
 void actor_that_hoards() {
+  std::promise<void> has_one;
   Plan plan;
   const auto source = plan.add(counting_source("source", 100));
-  plan.connect(source, 0, plan.add(external<Hoarder>("hoarder", {.inputs = {{Shape{2}, DType::float32}}})));
-  run(plan);
+  plan.connect(source, 0, plan.add(external<Hoarder>("hoarder", {.inputs = {{Shape{2}, DType::float32}}}, &has_one)));
+  run_until_stall(plan, has_one);
 }
 
 /// Its thread cannot be had back; the process must end all the same.
 void kernel_that_hangs() {
-  static std::promise<void> never;
+  static std::promise<void> stuck, never;
   Plan plan;
   const auto source = plan.add(counting_source("source", 100));
   plan.connect(source, 0, plan.add(function_actor("stuck", 0, [](const Firing& firing) {
-    if (firing.step == 2) never.get_future().wait();
+    if (firing.step != 2) return;
+    stuck.set_value();
+    never.get_future().wait();
   })));
   Runtime runtime({.workers = 2});
   SpawnedPlan spawned(runtime, fuse(plan));
   spawned.start({0, 100, 0});
-  spawned.wait({.stall_limit = std::chrono::milliseconds(200), .interval = std::chrono::milliseconds(10)});
+  stuck.get_future().wait_for(patience());
+  spawned.wait(kSoon);
 }
 
 void threads_that_cannot_be_made() {

@@ -7,6 +7,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -32,10 +33,11 @@ Plan faulty_plan(std::int64_t bad_step, std::vector<float>& record, std::int64_t
   return plan;
 }
 
-/// Takes tensors and never returns them.
+/// Takes tensors and never returns them. Calls `on_tensor` for each.
 class Hoarder : public caf::event_based_actor {
  public:
-  explicit Hoarder(caf::actor_config& config) : caf::event_based_actor(config) {}
+  explicit Hoarder(caf::actor_config& config, std::function<void()> on_tensor = {})
+      : caf::event_based_actor(config), on_tensor_(std::move(on_tensor)) {}
   caf::behavior make_behavior() override {
     return {[this](Wire& wire) {
               supervisor_ = wire.supervisor;
@@ -52,9 +54,13 @@ class Hoarder : public caf::event_based_actor {
   }
 
  protected:
-  virtual void take(TensorReady& ready) { kept_.push_back(ready.tensor); }
+  virtual void take(TensorReady& ready) {
+    kept_.push_back(ready.tensor);
+    if (on_tensor_) on_tensor_();
+  }
 
  private:
+  std::function<void()> on_tensor_;
   caf::actor supervisor_;
   std::vector<Tensor> kept_;
 };
@@ -68,13 +74,16 @@ class Mortal : public Hoarder {
   void take(TensorReady&) override { throw std::runtime_error("mortal"); }
 };
 
-template <class Actor>
-Plan plan_ending_in(const std::string& name) {
+template <class Actor, class... Arguments>
+Plan plan_ending_in(const std::string& name, const Arguments&... arguments) {
   Plan plan;
   const auto source = plan.add(counting_source("source", kForEver));
-  plan.connect(source, 0, plan.add(external<Actor>(name, {.inputs = {{Shape{2}, DType::float32}}})));
+  plan.connect(source, 0, plan.add(external<Actor>(name, {.inputs = {{Shape{2}, DType::float32}}}, arguments...)));
   return plan;
 }
+
+/// For stalls that have begun.
+const WaitOptions kSoon{.stall_limit = std::chrono::milliseconds(200), .interval = std::chrono::milliseconds(10)};
 
 /// Is woken again and again, and never completes.
 class Restless final : public Task {
@@ -150,14 +159,15 @@ TEST_CASE("an actor that never returns a credit is named by the report of the st
     CHECK_THROWS_WITH(spawned.wait(), Contains("'source' (step 1) waits for 'hoarder' to return 'source'"));
   }
   SECTION("with threads, after the limit") {
+    std::promise<void> has_one;
+    const std::function<void()> on_tensor = [&] { has_one.set_value(); };
     Runtime runtime({.workers = 2});
-    SpawnedPlan spawned(runtime, split(plan_ending_in<Hoarder>("hoarder")));
+    SpawnedPlan spawned(runtime, split(plan_ending_in<Hoarder>("hoarder", on_tensor)));
     spawned.start({0, kForEver, 0});
-    // Long enough for the source to come to its second step on a busy machine.
-    const WaitOptions soon{.stall_limit = std::chrono::milliseconds(500), .interval = std::chrono::milliseconds(10)};
-    CHECK_THROWS_WITH(spawned.wait(soon), Contains("[watchdog] no progress of 'source' for 500 ms") &&
-                                              Contains("'source' (step 1) waits for 'hoarder' to return 'source'") &&
-                                              Contains("'hoarder' does not answer"));
+    REQUIRE(has_one.get_future().wait_for(patience()) == std::future_status::ready);
+    CHECK_THROWS_WITH(spawned.wait(kSoon), Contains("[watchdog] no progress of 'source' for 200 ms") &&
+                                               Contains("'source' (step 1) waits for 'hoarder' to return 'source'") &&
+                                               Contains("'hoarder' does not answer"));
   }
 }
 
@@ -169,18 +179,21 @@ TEST_CASE("an actor that dies ends the run with its name") {
 }
 
 TEST_CASE("a kernel that does not end is named by the report of the stall") {
-  std::promise<void> release;
+  std::promise<void> stuck, release;
   auto released = release.get_future().share();
   Plan plan;
   const auto source = plan.add(counting_source("source", 3));
   const auto fine = plan.add(function_actor("fine", 1, [](const Firing&) {}));
   plan.connect(source, 0, fine);
-  plan.connect(fine, 0, plan.add(function_actor("stuck", 0, [released](const Firing&) { released.wait(); })));
+  plan.connect(fine, 0, plan.add(function_actor("stuck", 0, [&stuck, released](const Firing& firing) {
+    if (firing.step == 0) stuck.set_value();
+    released.wait();
+  })));
   Runtime runtime({.workers = 2});
   SpawnedPlan spawned(runtime, fuse(plan));
   spawned.start({0, 3, 0});
-  const WaitOptions soon{.stall_limit = std::chrono::milliseconds(500), .interval = std::chrono::milliseconds(10)};
-  CHECK_THROWS_WITH(spawned.wait(soon), Contains("is busy in 'stuck'") && !Contains("does not answer"));
+  REQUIRE(stuck.get_future().wait_for(patience()) == std::future_status::ready);
+  CHECK_THROWS_WITH(spawned.wait(kSoon), Contains("is busy in 'stuck'") && !Contains("does not answer"));
   release.set_value();
 }
 
@@ -193,10 +206,10 @@ TEST_CASE("to be woken is no progress: a firing that never completes is a stall"
   Runtime runtime({.workers = 2});
   SpawnedPlan spawned(runtime, fuse(plan));
   spawned.start({0, 3, 0});
-  int looks = 0;
+  const auto begin = std::chrono::steady_clock::now();
   const auto wake_it = [&] {
     if (wake.known) wake.call();
-    if (++looks > 2000) throw Error("test", "the stall was not seen");
+    if (std::chrono::steady_clock::now() - begin > patience()) throw Error("test", "the stall was not seen");
   };
   CHECK_THROWS_WITH(spawned.wait({.stall_limit = std::chrono::milliseconds(50),
                                   .interval = std::chrono::milliseconds(5),
