@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <future>
+#include <thread>
 #include <zmq.hpp>
 
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/transport/groups.hpp"
 #include "troupe/transport/link_reader.hpp"
 
@@ -15,8 +18,6 @@ using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-constexpr std::chrono::milliseconds kLimit{20'000};
 
 Frame numbered(std::int64_t step, std::int64_t elements, std::int64_t priority = Frame::kUrgent) {
   Tensor payload(Shape{elements}, DType::int64);
@@ -36,9 +37,11 @@ struct Ends {
 /// Waits until a condition holds.
 template <class Condition>
 bool eventually(Condition condition) {
-  const auto deadline = std::chrono::steady_clock::now() + kLimit;
-  while (!condition())
+  const auto deadline = std::chrono::steady_clock::now() + patience();
+  while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
   return true;
 }
 
@@ -69,7 +72,7 @@ TEST_CASE("frames of any size arrive whole and in order, in both directions") {
   }
   for (auto* reader : {&ends.a, &ends.b}) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const auto frame = reader->receive(kLimit);
+      const auto frame = reader->receive(patience());
       REQUIRE(frame);
       CHECK(frame->header.step == static_cast<std::int64_t>(i));
       const auto payload = frame->payload->tensor();
@@ -78,17 +81,30 @@ TEST_CASE("frames of any size arrive whole and in order, in both directions") {
       CHECK(std::ranges::all_of(elements, [&](auto e) { return e == static_cast<std::int64_t>(i); }));
     }
   }
-  CHECK(ends.endpoints[0]->drain(kLimit));
+  CHECK(ends.endpoints[0]->drain(patience()));
 }
 
 TEST_CASE("what is used first overtakes what is used later, between the packets of a large frame") {
-  Ends ends({.same_host = false});
-  constexpr std::int64_t kLarge = 16'000'000;
-  const std::vector<Frame> frames{numbered(9, kLarge, 9), numbered(3, kLarge, 3), numbered(1, 1)};
-  for (const auto& frame : frames) ends.a.link().send(frame);
+  std::promise<void> has_come, all_sent;
+  std::atomic<bool> is_first{true};
+  const auto endpoints = make_endpoints(2, {.same_host = false});
+  const auto a = endpoints[0]->link(1, "x"), b = endpoints[1]->link(0, "x");
+  // The thread that receives stays in this callback, acknowledges nothing, and so no large frame is sent to its end.
+  b->on_ready([&] {
+    if (!is_first.exchange(false)) return;
+    has_come.set_value();
+    all_sent.get_future().wait_for(patience());
+  });
+  a->send(numbered(0, 1));
+  REQUIRE(has_come.get_future().wait_for(patience()) == std::future_status::ready);
+  // 80 MB are more than may be on the way.
+  for (const auto& frame : {numbered(9, 10'000'000, 9), numbered(3, 1'000'000, 3), numbered(1, 1)}) a->send(frame);
+  all_sent.set_value();
+  LinkReader reader(b);
+  REQUIRE(reader.receive(patience()));
   std::vector<std::int64_t> steps;
   for (int i = 0; i < 3; ++i) {
-    const auto frame = ends.b.receive(kLimit);
+    const auto frame = reader.receive(patience());
     REQUIRE(frame);
     steps.push_back(frame->header.step);
   }
@@ -103,10 +119,10 @@ TEST_CASE("a payload that is read in place stays its sender's until then, and ca
   // The first frames say that memory can be read.
   ends.a.link().send(numbered(0, 1));
   ends.b.link().send(numbered(0, 1));
-  REQUIRE(ends.a.receive(kLimit));
-  REQUIRE(ends.b.receive(kLimit));
+  REQUIRE(ends.a.receive(patience()));
+  REQUIRE(ends.b.receive(patience()));
   ends.a.link().send(frame);
-  auto arrived = ends.b.receive(kLimit);
+  auto arrived = ends.b.receive(patience());
   REQUIRE(arrived);
   CHECK(arrived->payload->local() == nullptr);
   CHECK(frame.payload.use_count() == 2);
@@ -126,25 +142,27 @@ TEST_CASE("closing a link, or losing the process at its other end, is the other 
   ends.a.link().send(numbered(1, 10));
   ends.a.link().close();
   CHECK_FALSE(ends.a.link().send(numbered(2, 10)));
-  REQUIRE(ends.b.receive(kLimit));
-  CHECK_FALSE(ends.b.receive(kLimit));
+  REQUIRE(ends.b.receive(patience()));
+  CHECK_FALSE(ends.b.receive(patience()));
   REQUIRE(ends.b.link().failure());
   CHECK_THAT(ends.b.link().failure()->what, Contains("process 0 has closed it"));
   // Another link of the same processes lives on, until one of them goes.
   LinkReader other(ends.endpoints[1]->link(0, "y"));
   CHECK_FALSE(other.link().failure());
   ends.endpoints[0].reset();
-  CHECK_FALSE(other.receive(kLimit));
+  CHECK_FALSE(other.receive(patience()));
   REQUIRE(other.link().failure());
   CHECK_THAT(other.link().failure()->what, Contains("process 0"));
 }
 
 TEST_CASE("whoever sends more than may wait is cut off") {
   Ends ends({.max_unreceived_bytes = 1'000'000, .same_host = false});
-  CHECK(eventually([&] { return !ends.a.link().send(numbered(1, 10'000)); }));
+  // 1.6 MB.
+  for (int i = 0; i < 20; ++i) ends.a.link().send(numbered(1, 10'000));
   REQUIRE(eventually([&] { return ends.a.link().failure() != nullptr; }));
+  CHECK_FALSE(ends.a.link().send(numbered(1, 1)));
   CHECK_THAT(ends.a.link().failure()->what, Contains("process 1 takes nothing more"));
-  while (ends.b.receive(kLimit)) {
+  while (ends.b.receive(patience())) {
   }
   REQUIRE(ends.b.link().failure());
   CHECK_THAT(ends.b.link().failure()->what, Contains("process 0") && Contains("more than 1000000 bytes"));
@@ -165,7 +183,7 @@ TEST_CASE("strangers are told of and ignored, whatever they send") {
   for (int i = 0; i < 10; ++i) (void)socket.send(zmq::str_buffer("garbage"), zmq::send_flags::dontwait);
   CHECK(eventually([&] { return strangers > 1; }));
   a.link().send(numbered(4, 10));
-  const auto frame = b.receive(kLimit);
+  const auto frame = b.receive(patience());
   REQUIRE(frame);
   CHECK(frame->header.step == 4);
 }
