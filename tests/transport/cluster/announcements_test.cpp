@@ -2,12 +2,14 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 
 using namespace troupe;
+using namespace troupe::testing;
 
 namespace {
 
-constexpr std::chrono::milliseconds kSoon{5'000}, kNow{1};
+constexpr std::chrono::milliseconds kNow{1};
 
 std::vector<std::byte> bytes(int number) {
   return {static_cast<std::byte>(number), std::byte{7}};
@@ -35,7 +37,7 @@ TEST_CASE("those who listen hear every announcement, in order") {
   const auto first = job.listener(1), second = job.listener(2);
   for (int i = 0; i < 3; ++i) job.chief.announce(bytes(i));
   for (const auto& listener : {&first, &second})
-    for (int i = 0; i < 3; ++i) CHECK((*listener)->hear(kSoon) == bytes(i));
+    for (int i = 0; i < 3; ++i) CHECK((*listener)->hear(patience()) == bytes(i));
   CHECK(first->hear(kNow) == std::nullopt);
 }
 
@@ -45,14 +47,14 @@ TEST_CASE("one that comes back hears the last announcement first") {
   job.chief.announce(bytes(1));
   job.chief.announce(bytes(2));
   const auto again = job.listener(1);
-  CHECK(again->hear(kSoon) == bytes(2));
+  CHECK(again->hear(patience()) == bytes(2));
   job.chief.announce(bytes(3));
-  CHECK(again->hear(kSoon) == bytes(3));
+  CHECK(again->hear(patience()) == bytes(3));
 }
 
 TEST_CASE("without rank 0 there is nothing to hear") {
   auto job = std::make_unique<AnnouncedJob>();
   const auto listener = job->listener(1);
   job.reset();
-  CHECK_THROWS_AS(listener->hear(kSoon), Error);
+  CHECK_THROWS_AS(listener->hear(patience()), Error);
 }

@@ -1,27 +1,21 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <exception>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "troupe/tests/limits.hpp"
+#include "troupe/tests/reserved_port.hpp"
 #include "troupe/transport/cluster/cluster.hpp"
 
 namespace troupe::testing {
 
-/// An address for a rendezvous that no other test uses.
-inline std::string new_address() {
-  static int number = 0;
-  return "127.0.0.1:" + std::to_string(20'000 + (getpid() * 31 + ++number * 977) % 10'000);
-}
-
 inline ClusterOptions options_of(int rank, int world_size, const std::string& address) {
   ClusterOptions options;
   options.job = resolve_job({rank, world_size, address}, [](const std::string&) { return std::nullopt; });
-  options.limit = std::chrono::milliseconds(10'000);
+  options.limit = options.heartbeat_limit = patience();
   return options;
 }
 
