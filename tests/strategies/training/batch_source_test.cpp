@@ -8,6 +8,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -221,11 +222,14 @@ TEST_CASE("a source without a batch is an error, not an epoch") {
   CHECK(trainer.fit(data_of_50()).steps == 4);
 }
 
-TEST_CASE("a fit waits for an actor that has nothing yet, and a stop ends the wait in order") {
+namespace {
+
+/// A fit of three batches, then a wait of twice the limit for a fourth one that does not come. Returns what is wrong.
+std::string wait_for_batches(std::chrono::milliseconds stall_limit) {
   const auto handover = std::make_shared<Handover>();
   Runtime runtime({.cpu_devices = 2});
   const Mirrored strategy(cpu_devices(2));
-  auto trainer = small_trainer(runtime, strategy, {.stall_limit = std::chrono::milliseconds(200)});
+  auto trainer = small_trainer(runtime, strategy, {.stall_limit = stall_limit});
   const auto source = batch_source<Waiting>("sensor", data_of_50().fields(), 4, handover);
   std::atomic<int> steps{0};
   std::jthread feeder([&](const std::stop_token& given_up) {
@@ -234,13 +238,30 @@ TEST_CASE("a fit waits for an actor that has nothing yet, and a stop ends the wa
       while (steps < i && !given_up.stop_requested()) std::this_thread::yield();
     }
   });
-  // The third batch has come; there is no fourth one.
-  const auto result = trainer.fit(
-      source, {.on_step = [&](const StepMetrics&) { ++steps; }, .stop_requested = [&] { return steps == 3; }});
+  std::optional<std::chrono::steady_clock::time_point> third;
+  FitOptions options{.on_step = [&](const StepMetrics&) { ++steps; }};
+  options.stop_requested = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (!third && steps == 3) third = now;
+    return third && now - *third > 2 * stall_limit;
+  };
+  FitResult result;
+  try {
+    result = trainer.fit(source, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
   CHECK(result.stopped);
   CHECK(result.steps == 3);
   CHECK_FALSE(result.epochs.at(0).complete);
   CHECK(trainer.parameters().hash(0) == trainer.parameters().hash(1));
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a fit waits for an actor that has nothing yet, and a stop ends the wait in order") {
+  CHECK(keeps_promise(std::chrono::milliseconds(200), wait_for_batches) == "");
 }
 
 TEST_CASE("a source whose batches do not fit is told so, by its name") {
