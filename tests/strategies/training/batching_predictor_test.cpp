@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -33,7 +34,7 @@ TEST_CASE("requests of many threads are answered as alone, many at a time") {
   Served served;
   served.trainer.fit(data_of_50());
   BatchingPredictor batching(served.runtime, served.trainer, data_of_50().fields(),
-                             {.most_rows = 8, .longest_wait = 20ms, .actors = 2});
+                             {.most_rows = 8, .longest_wait = 1h, .actors = 2});
   std::vector<std::vector<float>> want;
   for (std::int64_t row = 0; row < 40; ++row) want.push_back(floats_of(served.alone.predict(rows_from(row, 1))));
   std::atomic<int> wrong{0};
@@ -53,8 +54,8 @@ TEST_CASE("requests of many threads are answered as alone, many at a time") {
       });
   }
   CHECK(wrong == 0);
-  CHECK(batching.batches() >= 5);
-  CHECK(batching.batches() < 40);
+  // No batch is sent before it is full.
+  CHECK(batching.batches() == 5);
 }
 
 TEST_CASE("one request waits no longer than the limit, and may have many rows or none") {
@@ -63,7 +64,7 @@ TEST_CASE("one request waits no longer than the limit, and may have many rows or
                              {.most_rows = 4, .longest_wait = 1ms});
   for (const std::int64_t count : {1, 3, 4, 9, 0}) {
     auto answer = batching.predict(rows_from(0, count));
-    REQUIRE(answer.wait_for(30s) == std::future_status::ready);
+    REQUIRE(answer.wait_for(patience()) == std::future_status::ready);
     const auto got = floats_of(answer.get()), want = floats_of(served.alone.predict(rows_from(0, count)));
     REQUIRE(got.size() == want.size());
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(want[i]).margin(1e-6));
@@ -77,8 +78,8 @@ TEST_CASE("a request behind one that is a whole batch waits no longer than the l
   // Most often the second one comes before the first is answered.
   for (int i = 0; i < 50; ++i) {
     auto whole = batching.predict(rows_from(0, 4)), behind = batching.predict(rows_from(4, 1));
-    REQUIRE(whole.wait_for(30s) == std::future_status::ready);
-    REQUIRE(behind.wait_for(30s) == std::future_status::ready);
+    REQUIRE(whole.wait_for(patience()) == std::future_status::ready);
+    REQUIRE(behind.wait_for(patience()) == std::future_status::ready);
   }
 }
 
@@ -90,7 +91,7 @@ TEST_CASE("what was asked before the end is answered") {
                                {.most_rows = 100, .longest_wait = 1h});
     answer = batching.predict(rows_from(0, 2));
   }
-  REQUIRE(answer.wait_for(30s) == std::future_status::ready);
+  REQUIRE(answer.wait_for(patience()) == std::future_status::ready);
   CHECK(answer.get().shape()[0] == 2);
 }
 
