@@ -1,5 +1,7 @@
 #include "troupe/actors/run/trace.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -25,7 +27,7 @@ TEST_CASE("a trace has every firing of every task, and its file can be read") {
   plan.wait();
   CHECK(trace->events().size() == 4 * 3);
 
-  const auto file = std::filesystem::temp_directory_path() / "troupe_trace_test.json";
+  const auto file = std::filesystem::temp_directory_path() / ("troupe_trace_" + std::to_string(getpid()));
   trace->write(file);
   const auto events = nlohmann::json::parse(std::ifstream(file));
   std::filesystem::remove(file);

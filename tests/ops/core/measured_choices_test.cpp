@@ -5,21 +5,17 @@
 #include <thread>
 
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/ops/data/idx_writer.hpp"
 #include "troupe/tests/ops/support.hpp"
 
 namespace troupe::ops_test {
 
 namespace {
 
-/// A file of its own that is gone at the end.
+/// A file that does not exist yet and is gone at the end.
 struct ChoicesFile {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / "troupe_choices_test";
+  TemporaryDirectory folder;
   std::filesystem::path path = folder / "deeper" / "choices";
-
-  ChoicesFile() { std::filesystem::remove_all(folder); }
-  ~ChoicesFile() { std::filesystem::remove_all(folder); }
-  ChoicesFile(const ChoicesFile&) = delete;
-  ChoicesFile& operator=(const ChoicesFile&) = delete;
 
   std::string text() const {
     std::ifstream in(path);
