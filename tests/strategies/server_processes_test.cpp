@@ -10,6 +10,7 @@
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/server_places.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/row_sparse_model.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 #include "troupe/tests/transport/cluster/threads_as_processes.hpp"
@@ -249,7 +250,7 @@ TEST_CASE("a worker's process that dies costs its work in flight, and one that c
     fit = job.take_part(rank, model, {}, [&](const EpochMetrics&) {
       if (rank != 0 || ++epoch < 4) return;
       // The rest with all.
-      is_back.wait_for(std::chrono::seconds(30));
+      is_back.wait_for(patience());
     });
   });
   CHECK(ends == Ends(5));

@@ -11,6 +11,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/graph/kernel.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/test_device/device_memory.hpp"
 #include "troupe/tests/test_device/device_queue.hpp"
 
@@ -225,7 +226,7 @@ HeldTestDevices::~HeldTestDevices() {
 }
 
 void HeldTestDevices::wait_until_queued(std::size_t pieces) const {
-  if (!queue().wait_until_queued(pieces, std::chrono::seconds(60)))
+  if (!queue().wait_until_queued(pieces, patience()))
     throw Error("test device", std::to_string(pieces) + " pieces of work were not queued in time");
 }
 

@@ -8,6 +8,7 @@
 #include "troupe/bench/network_model.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/transport/groups.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
@@ -18,8 +19,6 @@ using bench::Collective;
 using bench::Message;
 
 namespace {
-
-constexpr std::chrono::milliseconds kLimit{60'000};
 
 /// What was sent from one rank to another, in its order: of each message the kind, the stage, the phase and the bytes.
 using Sent = std::map<std::pair<int, int>, std::vector<std::tuple<bool, int, int, std::int64_t>>>;
@@ -113,7 +112,7 @@ Sent really_sent(const Collective& collective) {
   Recorder recorder;
   const auto group = recorded(recorder, collective);
   on_ranks(group, [&](Communicator& communicator) {
-    communicator.all_reduce(numbers(collective.bytes / 4, communicator.rank()))->wait(kLimit);
+    communicator.all_reduce(numbers(collective.bytes / 4, communicator.rank()))->wait(patience());
   });
   return recorder.sent;
 }

@@ -5,6 +5,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/transport/groups.hpp"
 #include "troupe/transport/communicator.hpp"
@@ -13,8 +14,6 @@ using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-constexpr std::chrono::milliseconds kLimit{20'000};
 
 FailurePtr fire() {
   return std::make_shared<Failure>(
@@ -39,9 +38,9 @@ TEST_CASE("ranks that call different collectives both learn who did what") {
   INFO(kind.name);
   const auto group = kind.make(2);
   const auto first = group[0]->all_reduce(Tensor(Shape{4}, DType::float32));
-  CHECK_THROWS_WITH(group[1]->all_reduce(Tensor(Shape{5}, DType::float32))->wait(kLimit),
+  CHECK_THROWS_WITH(group[1]->all_reduce(Tensor(Shape{5}, DType::float32))->wait(patience()),
                     Contains("all_reduce of 4 float32 on rank 0 but all_reduce of 5 float32 on rank 1"));
-  CHECK_THROWS_WITH(first->wait(kLimit), Contains("rank 0") && Contains("rank 1"));
+  CHECK_THROWS_WITH(first->wait(patience()), Contains("rank 0") && Contains("rank 1"));
   CHECK_THROWS_AS(group[0]->barrier(), Error);
 }
 
@@ -102,7 +101,7 @@ TEST_CASE("a failed collective lets go of its tensor") {
   auto work = group[0]->all_reduce(tensor);
   const bool left = GENERATE(false, true);
   left ? group[1]->leave(fire()) : group[1]->abort(fire());
-  CHECK_THROWS_AS(work->wait(kLimit), Aborted);
+  CHECK_THROWS_AS(work->wait(patience()), Aborted);
   work.reset();
   CHECK(tensor.use_count() == 1);
 }
@@ -142,7 +141,7 @@ TEST_CASE("a receive from a rank that has left ends with the reason, but gets wh
   const auto first = group[1]->recv(tensor, 0), second = group[1]->recv(tensor, 0, [&] { woken = true; });
   group[0]->send(Tensor::scalar(1.0F), 1);
   woken = false;
-  first->wait(kLimit);
+  first->wait(patience());
   group[0]->leave(fire());
   CHECK(woken);
   CHECK(tensor.item<float>() == 1.0F);
@@ -173,10 +172,10 @@ TEST_CASE("a rank that goes is named to the others, who need not wait for it") {
   bool woken = false;
   const auto done = group[0]->barrier();
   const auto barrier1 = group[1]->barrier();
-  group[2]->barrier()->wait(kLimit);
+  group[2]->barrier()->wait(patience());
   group[2].reset();
   // What it had sent before counts.
-  done->wait(kLimit);
+  done->wait(patience());
   const auto work = group[0]->all_reduce(numbers(5000, 0), [&] { woken = true; });
   const auto failure = failure_of_call([&] { work->advance(); });
   REQUIRE(failure);
@@ -202,7 +201,7 @@ TEST_CASE("links that break or damage a frame fail all ranks, and never give wro
         for (int i = 0; i < 12; ++i) {
           const auto count = i % 2 == 0 ? 10 : 2000;
           const auto tensor = numbers(count, communicator.rank());
-          communicator.all_reduce(tensor)->wait(kLimit);
+          communicator.all_reduce(tensor)->wait(patience());
           if (!is_sum(copy_of(tensor), count, 3, kind)) ++wrong;
         }
       } catch (const Aborted&) {
@@ -213,7 +212,7 @@ TEST_CASE("links that break or damage a frame fail all ranks, and never give wro
     if (aborted == 0) continue;
     ++failed;
     // A rank may have had all it needed before the fault; it goes no further than that.
-    for (const auto& communicator : group) CHECK_THROWS_AS(communicator->barrier()->wait(kLimit), Aborted);
+    for (const auto& communicator : group) CHECK_THROWS_AS(communicator->barrier()->wait(patience()), Aborted);
   }
   CHECK(failed > 100);
 }

@@ -7,17 +7,12 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/transport/groups.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
-
-namespace {
-
-constexpr std::chrono::milliseconds kLimit{20'000};
-
-}  // namespace
 
 TEST_CASE("all_reduce sums in rank order, to the bit, or in an order of its own that is the same on all ranks") {
   const auto& kind = GENERATE(from_range(group_kinds()));
@@ -27,7 +22,7 @@ TEST_CASE("all_reduce sums in rank order, to the bit, or in an order of its own 
       std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks));
       on_ranks(kind.make(ranks), [&](Communicator& communicator) {
         const auto tensor = numbers(count, communicator.rank());
-        communicator.all_reduce(tensor)->wait(kLimit);
+        communicator.all_reduce(tensor)->wait(patience());
         results[communicator.rank()] = copy_of(tensor);
       });
       for (const auto& result : results) {
@@ -51,7 +46,7 @@ TEST_CASE("16-bit numbers are summed, rounded after every addition") {
       return tensor;
     };
     const auto tensor = tensor_of(communicator.rank());
-    communicator.all_reduce(tensor)->wait(kLimit);
+    communicator.all_reduce(tensor)->wait(patience());
     const auto first = tensor_of(0), second = tensor_of(1), third = tensor_of(2);
     for (std::size_t i = 0; i < kCount; ++i) {
       auto sum = first.data<BFloat16>()[i];
@@ -73,7 +68,7 @@ TEST_CASE("sums of several chunks") {
   constexpr int kRanks = 3;
   on_ranks(kind.make(kRanks), [&](Communicator& communicator) {
     const auto tensor = numbers(kCount, communicator.rank());
-    communicator.all_reduce(tensor)->wait(kLimit);
+    communicator.all_reduce(tensor)->wait(patience());
     if (!is_sum(copy_of(tensor), kCount, kRanks, kind)) throw Error("test", "a sum is wrong");
   });
 }
@@ -90,7 +85,7 @@ TEST_CASE("many collectives may be on their way at once") {
       tensors.push_back(Tensor::scalar(static_cast<float>(i * (communicator.rank() + 1))));
       works.push_back(communicator.all_reduce(tensors.back()));
     }
-    for (auto work = works.rbegin(); work != works.rend(); ++work) (*work)->wait(kLimit);
+    for (auto work = works.rbegin(); work != works.rend(); ++work) (*work)->wait(patience());
     for (const auto& tensor : tensors) results[communicator.rank()].push_back(tensor.item<float>());
   });
   for (const auto& result : results)
@@ -103,13 +98,13 @@ TEST_CASE("integers are summed, what cannot be summed is refused") {
   on_ranks(kind.make(2), [](Communicator& communicator) {
     const auto small = Tensor::scalar<std::int32_t>(communicator.rank() + 1);
     const auto large = Tensor::scalar<std::int64_t>(std::int64_t{1} << 40);
-    communicator.all_reduce(small)->wait(kLimit);
-    communicator.all_reduce(large)->wait(kLimit);
+    communicator.all_reduce(small)->wait(patience());
+    communicator.all_reduce(large)->wait(patience());
     if (small.item<std::int32_t>() != 3 || large.item<std::int64_t>() != std::int64_t{1} << 41)
       throw Error("test", "wrong sum");
   });
   const auto bytes = [](Communicator& communicator) {
-    communicator.all_reduce(Tensor(Shape{4}, DType::uint8))->wait(kLimit);
+    communicator.all_reduce(Tensor(Shape{4}, DType::uint8))->wait(patience());
   };
   CHECK_THROWS_WITH(on_ranks(kind.make(2), bytes), Contains("no sum of uint8"));
 }
@@ -122,12 +117,12 @@ TEST_CASE("broadcast, all_gather and reduce_scatter") {
   on_ranks(kind.make(kRanks), [&](Communicator& communicator) {
     const auto rank = communicator.rank();
     const auto copy = numbers(5, rank);
-    communicator.broadcast(copy, 1)->wait(kLimit);
+    communicator.broadcast(copy, 1)->wait(patience());
     sent[rank] = copy_of(copy);
     const Tensor all(Shape{15}, DType::float32), part(Shape{5}, DType::float32);
-    communicator.all_gather(numbers(5, rank), all)->wait(kLimit);
+    communicator.all_gather(numbers(5, rank), all)->wait(patience());
     gathered[rank] = copy_of(all);
-    communicator.reduce_scatter(numbers(15, rank), part)->wait(kLimit);
+    communicator.reduce_scatter(numbers(15, rank), part)->wait(patience());
     scattered[rank] = copy_of(part);
   });
   const auto sum = sum_in_rank_order(15, kRanks);
@@ -146,7 +141,7 @@ TEST_CASE("nobody leaves a barrier before all have come") {
   std::atomic<int> before{0};
   on_ranks(kind.make(4), [&](Communicator& communicator) {
     ++before;
-    communicator.barrier()->wait(kLimit);
+    communicator.barrier()->wait(patience());
     if (before != 4) throw Error("test", "left too early");
   });
   CHECK(before == 4);
@@ -157,18 +152,18 @@ TEST_CASE("tensors sent from rank to rank arrive in order") {
   INFO(kind.name);
   on_ranks(kind.make(2), [](Communicator& communicator) {
     if (communicator.rank() == 0) {
-      communicator.send(Tensor::scalar(1.0F), 1)->wait(kLimit);
-      communicator.send(Tensor::scalar(2.0F), 1)->wait(kLimit);
+      communicator.send(Tensor::scalar(1.0F), 1)->wait(patience());
+      communicator.send(Tensor::scalar(2.0F), 1)->wait(patience());
       return;
     }
     const auto first = Tensor::scalar(0.0F), second = Tensor::scalar(0.0F);
-    communicator.recv(first, 0)->wait(kLimit);
-    communicator.recv(second, 0)->wait(kLimit);
+    communicator.recv(first, 0)->wait(patience());
+    communicator.recv(second, 0)->wait(patience());
     if (first.item<float>() != 1.0F || second.item<float>() != 2.0F) throw Error("test", "out of order");
   });
   const auto group = kind.make(2);
   group[0]->send(Tensor::scalar(1.0F), 1);
-  CHECK_THROWS_WITH(group[1]->recv(Tensor(Shape{2}, DType::float32), 0)->wait(kLimit),
+  CHECK_THROWS_WITH(group[1]->recv(Tensor(Shape{2}, DType::float32), 0)->wait(patience()),
                     Contains("rank 0 sent float32[]"));
 }
 
@@ -186,8 +181,8 @@ TEST_CASE("receives that are out at the same time get the tensors in the order i
   works[1].reset();
   for (const float value : {2.0F, 3.0F}) group[0]->send(Tensor::scalar(value), 1);
   CHECK(told[2] > 0);
-  works[2]->wait(kLimit);
-  works[0]->wait(kLimit);
+  works[2]->wait(patience());
+  works[0]->wait(patience());
   CHECK(received[0].item<float>() == 1.0F);
   CHECK(received[1].item<float>() == 0.0F);
   CHECK(received[2].item<float>() == 3.0F);
@@ -237,7 +232,7 @@ TEST_CASE("works of one rank advance on several threads") {
     threads.emplace_back([&, rank] {
       for (int i = 0; i < kCollectives; ++i) {
         while (begun[rank].load() <= i) std::this_thread::yield();
-        works[rank][i]->wait(kLimit);
+        works[rank][i]->wait(patience());
         results[rank * kCollectives + i] = copy_of(tensors[rank][i]);
       }
     });

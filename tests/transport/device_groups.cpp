@@ -5,13 +5,12 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/core/random.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/transport/communicator.hpp"
 
 namespace troupe::testing {
 
 namespace {
-
-constexpr std::chrono::seconds kLimit{20};
 
 template <class T>
 void fill(const Tensor& tensor, int rank) {
@@ -117,13 +116,13 @@ std::vector<DevicePart> parts_of(const DeviceCommunicator& group, DType dtype, s
 }
 
 void wait_for(DeviceWork& work, std::size_t local_ranks) {
-  const auto deadline = std::chrono::steady_clock::now() + kLimit;
+  const auto deadline = std::chrono::steady_clock::now() + patience();
   while (!work.advance()) {
     if (std::chrono::steady_clock::now() > deadline) throw Error("test", "not launched: " + work.waits_for());
     std::this_thread::yield();
   }
   for (std::size_t i = 0; i < local_ranks; ++i)
-    if (!work.done(i).wait_for(kLimit)) throw Error("test", "not done: " + work.waits_for());
+    if (!work.done(i).wait_for(patience())) throw Error("test", "not done: " + work.waits_for());
 }
 
 }  // namespace troupe::testing

@@ -2,6 +2,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/transport/groups.hpp"
 
 using namespace troupe;
@@ -24,9 +25,9 @@ TEST_CASE("a hierarchy whose machines have summed before adds what the first ran
   on_ranks(group, [](Communicator& communicator) {
     constexpr float kBrought[]{10.0F, 999.0F, 5.0F};
     const auto tensor = Tensor::from<float>({1}, std::vector<float>{kBrought[communicator.rank()]});
-    communicator.all_reduce(tensor)->wait(std::chrono::seconds(20));
+    communicator.all_reduce(tensor)->wait(patience());
     if (tensor.data<float>()[0] != 15.0F) throw Error("test", "the sum is wrong");
-    communicator.broadcast(tensor, 1)->wait(std::chrono::seconds(20));
+    communicator.broadcast(tensor, 1)->wait(patience());
   });
   const Tensor input(Shape{3}, DType::float32), output(Shape{1}, DType::float32);
   CHECK_THROWS_WITH(group[0]->reduce_scatter(input, output), Contains("cannot scatter sums"));

@@ -5,6 +5,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 #include "troupe/tests/transport/cluster/threads_as_processes.hpp"
@@ -194,7 +195,7 @@ TEST_CASE("workers in other processes, one of which goes and one of which comes 
       coordinator.variables().create("sum", number(0.0F));
       for (int i = 0; i < kCalls; ++i) coordinator.schedule("count");
       coordinator.join();
-      REQUIRE(is_back.wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+      REQUIRE(is_back.wait_for(patience()) == std::future_status::ready);
       while (coordinator.workers() < 2) std::this_thread::yield();
       for (int i = 0; i < kCalls; ++i) coordinator.schedule("count");
       coordinator.join();

@@ -4,6 +4,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 
 using namespace troupe;
@@ -124,7 +125,7 @@ TEST_CASE("what earlier work failed with is told, not that something cannot be c
   CapturedStretches stretches({4, 4, 4, 4});
   copies.fire(stretches, {});
   copies.stream().wait(failed_event(std::make_exception_ptr(Error("fragile", "a kernel failed"))));
-  REQUIRE(copies.stream().record().state()->wait_for(std::chrono::seconds(30)));
+  REQUIRE(copies.stream().record().state()->wait_for(patience()));
   stretches.start({});
   const auto refuse = [](std::size_t, std::size_t) -> CapturedStretches::Resources {
     throw Error("innocent", "a kernel failed");

@@ -8,6 +8,7 @@
 #include "troupe/ops/finite.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 
@@ -54,7 +55,7 @@ void run(const Plan& plan, std::uint64_t seed) {
     spawned.start({0, kSteps});
     held.wait_until_queued(kOpsOfDiamond);
   }
-  spawned.wait({.stall_limit = std::chrono::seconds(20)});
+  spawned.wait({.stall_limit = patience()});
 }
 
 /// Reads what arrives as the host does, or as one does who knows that it lies on a device.
@@ -96,7 +97,7 @@ class InnocentKernel final : public Kernel {
  public:
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
     const auto before = context.stream.record();
-    if (!before.state()->wait_for(std::chrono::seconds(60))) throw Error("innocent", "the device does nothing");
+    if (!before.state()->wait_for(patience())) throw Error("innocent", "the device does nothing");
     if (before.error()) throw Error("innocent", "unspecified launch failure");
     copy(context.stream, inputs[0], outputs[0]);
   }
@@ -145,7 +146,7 @@ Plan chain_ended_when_idle(int ops, std::shared_future<void> all_read, PlanActor
   source.make_task = function_source(
       [all_read](std::int64_t step) {
         if (step == 0) return std::optional<std::int64_t>(1);
-        all_read.wait_for(std::chrono::seconds(60));
+        all_read.wait_for(patience());
         return std::optional<std::int64_t>();
       },
       [](const Firing& firing) { firing.outputs[0].mutable_data<float>()[0] = 7.0F; });
@@ -240,6 +241,6 @@ TEST_CASE("a chain of thousands of segments that are idle ends") {
   const auto runtime = small_runtime();
   SpawnedPlan spawned(runtime, plan);
   spawned.start({0, kSteps});
-  spawned.wait({.stall_limit = std::chrono::seconds(60)});
+  spawned.wait({.stall_limit = patience()});
   CHECK(read == 7.0F);
 }

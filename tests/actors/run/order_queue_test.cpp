@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 
 using namespace troupe;
 
@@ -47,7 +48,7 @@ TEST_CASE("what another thread adds while one speaks is said by the first, and w
   queue.say_all();
   CHECK(said == 0);
   added.set_value();
-  queue.wait_until_said(std::chrono::seconds(10));
+  queue.wait_until_said(testing::patience());
   CHECK(said == 2);
   speaker.get();
 }

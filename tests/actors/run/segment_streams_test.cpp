@@ -4,6 +4,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 
@@ -47,7 +48,7 @@ std::size_t events_of_run(int ops, std::int64_t steps, bool share) {
   SpawnedPlan spawned(runtime, plan);
   const auto before = test_device_events();
   spawned.start({0, steps});
-  spawned.wait({.stall_limit = std::chrono::seconds(20)});
+  spawned.wait({.stall_limit = patience()});
   CHECK(record == counted(0, steps, static_cast<float>(ops)));
   return test_device_events() - before;
 }

@@ -4,6 +4,7 @@
 #include <future>
 
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 
 namespace troupe::ops_test {
 
@@ -38,7 +39,7 @@ TEST_CASE("a poller calls back once for every event, in whatever order they are 
     });
   }
   for (int i = 0; i < kEvents; ++i) events[static_cast<std::size_t>(i * 7 % kEvents)]->complete();
-  REQUIRE(all_called.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  REQUIRE(all_called.get_future().wait_for(testing::patience()) == std::future_status::ready);
   CHECK(calls == kEvents);
 }
 
@@ -50,7 +51,7 @@ TEST_CASE("an event has as many callbacks as wait for it, in their order", "[eve
   for (int i = 0; i < 3; ++i) poller.watch(event, [&order, i] { order.push_back(i); });
   poller.watch(event, [&] { last_called.set_value(); });
   event->complete();
-  REQUIRE(last_called.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  REQUIRE(last_called.get_future().wait_for(testing::patience()) == std::future_status::ready);
   CHECK(order == std::vector{0, 1, 2});
 }
 
@@ -65,10 +66,10 @@ TEST_CASE("a callback comes only when its event is done", "[event poller]") {
   });
   poller.watch(early, [&] { early_called.set_value(); });
   early->complete();
-  REQUIRE(early_called.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  REQUIRE(early_called.get_future().wait_for(testing::patience()) == std::future_status::ready);
   late_is_done = true;
   late->complete();
-  REQUIRE(late_called.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  REQUIRE(late_called.get_future().wait_for(testing::patience()) == std::future_status::ready);
   CHECK_FALSE(too_early);
 }
 
@@ -88,11 +89,11 @@ TEST_CASE("a poller that has ended calls nobody back", "[event poller]") {
   bool called = false;
   EventPoller poller;
   poller.watch(event, [&] { called = true; });
-  CHECK(poller.end(std::chrono::seconds(30)));
+  CHECK(poller.end(testing::patience()));
   event->complete();
   poller.watch(event, [&called, held] { called = true; });
   CHECK(held.use_count() == 1);
-  CHECK(poller.end(std::chrono::seconds(30)));
+  CHECK(poller.end(testing::patience()));
   CHECK_FALSE(called);
 }
 
@@ -105,10 +106,10 @@ TEST_CASE("the end of a poller does not wait longer than its limit for a callbac
     begun.set_value();
     may_return.get_future().wait();
   });
-  REQUIRE(begun.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  REQUIRE(begun.get_future().wait_for(testing::patience()) == std::future_status::ready);
   CHECK_FALSE(poller.end(std::chrono::milliseconds(1)));
   may_return.set_value();
-  CHECK(poller.end(std::chrono::seconds(30)));
+  CHECK(poller.end(testing::patience()));
 }
 
 }  // namespace troupe::ops_test

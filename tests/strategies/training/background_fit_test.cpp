@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -23,7 +24,7 @@ TEST_CASE("a fit in the background comes to the same parameters, and says when i
     over.notify_one();
   });
   std::unique_lock lock(mutex);
-  REQUIRE(over.wait_for(lock, std::chrono::seconds(60), [&] { return called; }));
+  REQUIRE(over.wait_for(lock, patience(), [&] { return called; }));
   CHECK(fit.ended());
   CHECK(fit.get().steps == 8);
   CHECK(trainer.parameters().hash() == expected.parameters().hash());
@@ -39,10 +40,10 @@ TEST_CASE("a fit in the background can be stopped, and keeps its trainer to itse
                        if (first) begun.set_value();
                        first = false;
                      }});
-  REQUIRE(begun.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+  REQUIRE(begun.get_future().wait_for(patience()) == std::future_status::ready);
   CHECK_THROWS_WITH(trainer.evaluate(data_of_50()), Contains("in use on another thread"));
   fit.stop();
-  REQUIRE(fit.result().wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+  REQUIRE(fit.result().wait_for(patience()) == std::future_status::ready);
   CHECK(fit.get().stopped);
   CHECK(trainer.evaluate(data_of_50()).rows == 50);
 }

@@ -6,6 +6,7 @@
 #include "troupe/strategies/training/predictor.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 
@@ -56,7 +57,7 @@ TwoEpochs two_epochs(Trainer& trainer, const Dataset& data) {
 TwoEpochs train_two_epochs(const Strategy& strategy, const Model& model, Grain grain, const Dataset& data) {
   Runtime runtime({.workers = 2, .cpu_devices = 2});
   Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
-                  {.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(30)});
+                  {.seed = 3, .grain = grain, .stall_limit = patience()});
   const auto outcome = two_epochs(trainer, data);
   for (int replica = 1; replica < strategy.num_replicas_in_sync(); ++replica)
     CHECK(trainer.parameters().hash(replica) == outcome.hash);
@@ -118,7 +119,7 @@ TEST_CASE("a step that fails before a device has launched anything ends the run 
   for (const auto grain : {Grain::per_op, Grain::fused}) {
     const Mirrored strategy({test_device(0), test_device(1)});
     Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{.labels = "labels"},
-                    {.grain = grain, .stall_limit = std::chrono::seconds(30)});
+                    {.grain = grain, .stall_limit = patience()});
     CHECK_THROWS_WITH(trainer.fit(broken), Contains("the file is broken"));
   }
 }
@@ -160,7 +161,7 @@ TEST_CASE("devices in several parts of a plan train to the same bits") {
     for (const auto& second : {test_device(0), test_device(1), kCpus[1]}) {
       const Mirrored strategy(std::vector<Place>{{0, test_device(0)}, {1, second}});
       const Runtime first({.workers = 1, .cpu_devices = 1});
-      TrainerOptions options{.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(30)};
+      TrainerOptions options{.seed = 3, .grain = grain, .stall_limit = patience()};
       options.other_parts.emplace_back(Runtime({.workers = 1, .cpu_devices = 2}));
       Trainer trainer(first, strategy, mlp(), Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{}, options);
       CHECK(two_epochs(trainer, data) == expected);

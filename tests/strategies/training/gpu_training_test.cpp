@@ -14,6 +14,7 @@
 #include "troupe/strategies/training/predictor.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/gpu.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/with_precision.hpp"
 
 using namespace troupe;
@@ -59,7 +60,7 @@ GpuOutcome train(const Strategy& strategy, const Model& model, Grain grain = Gra
                  const Dataset& data = images()) {
   const Runtime runtime({.workers = 2, .cpu_devices = 2});
   Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
-                  {.seed = 3, .grain = grain, .stall_limit = std::chrono::seconds(60)});
+                  {.seed = 3, .grain = grain, .stall_limit = patience()});
   GpuOutcome outcome;
   trainer.fit(data, {.epochs = 3, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
   outcome.accuracy = trainer.evaluate(data)["accuracy"];

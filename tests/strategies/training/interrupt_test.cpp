@@ -15,6 +15,7 @@
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
@@ -52,7 +53,7 @@ std::set<std::string> threads_of_process() {
 /// Threads that were not there before. Waits for them to go, since the kernel lists a thread for a moment longer than
 /// join() waits for it; for the same reason `before` may hold some that have ended since.
 std::set<std::string> threads_besides(const std::set<std::string>& before) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + patience();
   std::set<std::string> others;
   do {
     const auto now = threads_of_process();

@@ -8,6 +8,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/tests/gpu.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/transport/device_groups.hpp"
 #include "troupe/tests/transport/groups.hpp"
 #include "troupe/transport/nccl_group.hpp"
@@ -188,7 +189,7 @@ TEST_CASE("GPUs of several processes meet over NCCL", "[gpu]") {
   const auto across = make_local_group(2);
   std::vector<std::shared_ptr<DeviceCommunicator>> groups(2);
   on_threads(2, [&](std::size_t process) {
-    const auto id = share_nccl_id(*across[process], std::chrono::seconds(20));
+    const auto id = share_nccl_id(*across[process], patience());
     groups[process] = make_nccl_group({.size = last + 1, .local = local[process], .id = id});
   });
   // Freeing memory waits for collectives: here also for those of the other process, which is this one.
@@ -212,23 +213,23 @@ TEST_CASE("a rank that does not come is missed by NCCL's ranks, and the device g
   CHECK(work->waits_for() ==
         "all_reduce of 1000 float32 (collective 0): rank 0 (cuda:0) waits for rank 1 of other processes");
   auto failure = told.get_future();
-  REQUIRE(failure.wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  REQUIRE(failure.wait_for(patience()) == std::future_status::ready);
   CHECK_THAT(to_string(*failure.get()), Contains("not complete after 300 ms: all_reduce of 1000 float32") &&
                                             Contains("waits for rank 1 of other processes"));
-  CHECK(work->done(0).state()->wait_for(std::chrono::seconds(30)));
+  CHECK(work->done(0).state()->wait_for(patience()));
   CHECK_THROWS_AS(groups[0]->all_reduce(parts), Aborted);
 }
 
 TEST_CASE("an abort ends collectives of NCCL from another thread", "[gpu]") {
   const auto devices = gpus(2);
   if (devices.empty()) return;
-  const auto groups = one_rank_each({devices[0], devices[1]}, std::chrono::seconds(60));
+  const auto groups = one_rank_each({devices[0], devices[1]}, patience());
   const auto parts = parts_of(*groups[0], DType::float32, 1000);
   const auto work = groups[0]->all_reduce(parts);
   const auto lost =
       std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[cluster] rank 1 is gone"});
   std::thread([&] { groups[0]->abort(lost); }).join();
-  CHECK(work->done(0).state()->wait_for(std::chrono::seconds(30)));
+  CHECK(work->done(0).state()->wait_for(patience()));
   CHECK(groups[0]->failure() == lost);
   CHECK_THROWS_WITH(groups[0]->all_reduce(parts), Contains("rank 1 is gone"));
 }
@@ -250,7 +251,7 @@ TEST_CASE("ranks that disagree end their groups, or the limit does", "[gpu]") {
   begin(*groups[0], of_first);
   begin(*groups[1], of_second);
   auto failure = told.get_future();
-  REQUIRE(failure.wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  REQUIRE(failure.wait_for(patience()) == std::future_status::ready);
   CHECK_THAT(to_string(*failure.get()), Contains("rank 0 (cuda:0)"));
 }
 
