@@ -16,10 +16,6 @@ struct Unary {
   bool smooth = true;
 };
 
-double sigmoid_of(double x) {
-  return 1.0 / (1.0 + std::exp(-x));
-}
-
 const Unary kUnaries[] = {
     {"exp", exp, std::exp},
     {"log", log, std::log, Draw::near_one},
@@ -33,10 +29,10 @@ const Unary kUnaries[] = {
     {"clip", [](Value x) { return clip(x, -0.05, 0.0625); },
      [](double x) { return std::min(std::max(x, -0.05), 0.0625); }, Draw::away_from_zero},
     {"tanh", tanh, std::tanh},
-    {"sigmoid", sigmoid, sigmoid_of},
+    {"sigmoid", sigmoid, reference::sigmoid},
     {"gelu", gelu, [](double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }},
     {"gelu_tanh", gelu_tanh, reference::gelu_tanh},
-    {"silu", silu, [](double x) { return x * sigmoid_of(x); }},
+    {"silu", silu, [](double x) { return x * reference::sigmoid(x); }},
     {"softplus", softplus, [](double x) { return std::log1p(std::exp(x)); }},
 };
 

@@ -112,10 +112,6 @@ OpCase long_attention_case(std::int64_t places, std::int64_t heads) {
   return result;
 }
 
-double sigmoid_of(double x) {
-  return 1.0 / (1.0 + std::exp(-x));
-}
-
 /// The hidden states of all times, the last one and the last cell.
 Arrays lstm_reference(const Arrays& in) {
   const auto rows = in[0].sizes[0], times = in[0].sizes[1], size = in[1].sizes[0];
@@ -129,8 +125,9 @@ Arrays lstm_reference(const Arrays& in) {
           gate[g] = in[0].at({row, time, g * size + i});
           for (std::int64_t j = 0; j < size; ++j) gate[g] += before.at({row, j}) * in[1].at({j, g * size + i});
         }
-        c.at({row, i}) = sigmoid_of(gate[1]) * c.at({row, i}) + sigmoid_of(gate[0]) * std::tanh(gate[2]);
-        h.at({row, i}) = sigmoid_of(gate[3]) * std::tanh(c.at({row, i}));
+        c.at({row, i}) =
+            reference::sigmoid(gate[1]) * c.at({row, i}) + reference::sigmoid(gate[0]) * std::tanh(gate[2]);
+        h.at({row, i}) = reference::sigmoid(gate[3]) * std::tanh(c.at({row, i}));
         hidden.at({row, time, i}) = h.at({row, i});
       }
   }

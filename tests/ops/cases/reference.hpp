@@ -22,6 +22,8 @@ Reference div();
 Reference square();
 Reference scale(double factor);
 Reference relu();
+/// 1 / (1 + exp(-x)).
+double sigmoid(double x);
 /// The approximation of a gelu with tanh, and its slope.
 double gelu_tanh(double x);
 double gelu_tanh_slope(double x);

@@ -16,6 +16,10 @@ double tanh_part(double x) {
 
 }  // namespace
 
+double sigmoid(double x) {
+  return 1.0 / (1.0 + std::exp(-x));
+}
+
 double gelu_tanh(double x) {
   return 0.5 * x * (1.0 + tanh_part(x));
 }
