@@ -1,19 +1,33 @@
+# Two components: `runtime`, what a program needs that is linked with a shared library, and `development`, the rest.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 
 # Headers of the floors; those of the backends inside them are not for users.
 foreach(floor ops transport actors strategies)
-  install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${floor}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe
+  install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${floor}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development
           FILES_MATCHING PATTERN "*.hpp" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE
           PATTERN zeromq EXCLUDE PATTERN mpi EXCLUDE PATTERN nccl EXCLUDE PATTERN device EXCLUDE PATTERN hierarchy EXCLUDE)
 endforeach()
-install(TARGETS troupe EXPORT troupe_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT troupe_targets NAMESPACE troupe:: FILE troupe-targets.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
-configure_package_config_file(cmake/troupe-config.cmake.in troupe-config.cmake
-                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
+install(FILES "${troupe_version_header}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development)
+install(TARGETS troupe EXPORT troupe_targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
+install(EXPORT troupe_targets NAMESPACE troupe:: FILE troupe-targets.cmake DESTINATION ${package_folder}
+        COMPONENT development)
+# Where the next series of a dependency begins: with its next major version, of CAF with the next minor one.
+string(REGEX REPLACE "\\..*" "" zeromq_end "${ZeroMQ_VERSION}")
+string(REGEX REPLACE "\\..*" "" dnnl_end "${dnnl_VERSION}")
+string(REGEX REPLACE "^[0-9]+\\.([0-9]+).*" "\\1" caf_end "${CAF_VERSION}")
+foreach(end zeromq_end dnnl_end caf_end)
+  math(EXPR ${end} "${${end}} + 1")
+endforeach()
+string(REGEX REPLACE "\\..*" ".${caf_end}" caf_end "${CAF_VERSION}")
+configure_package_config_file(cmake/troupe-config.cmake.in troupe-config.cmake INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(troupe-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/troupe-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/troupe-config-version.cmake
               cmake/FindCAF.cmake cmake/FindCsv.cmake cmake/FindZeroMQ.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
+        DESTINATION ${package_folder} COMPONENT development)
+foreach(component runtime development)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT ${component})
+endforeach()

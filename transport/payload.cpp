@@ -7,6 +7,14 @@
 
 namespace troupe {
 
+void PayloadGuard::withdraw() {
+  word_.store(0, std::memory_order_relaxed);
+  // The writer's half of a seqlock: what the caller writes to a payload next becomes visible after the word. A stronger
+  // store alone would not do, since a processor with a weak order, such as aarch64, lets later stores overtake it. The
+  // other half is the fence of a reader between its reads of the payload and of the word.
+  std::atomic_thread_fence(std::memory_order_release);
+}
+
 void IncomingPayload::expect_within(std::size_t offset, std::size_t count) const {
   if (offset > bytes() || count > bytes() - offset)
     throw Error("payload", std::to_string(count) + " bytes from " + std::to_string(offset) + " on are wanted, but " +

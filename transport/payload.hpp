@@ -16,8 +16,14 @@ namespace troupe {
 /// reads the word after the payload: if it is valid then, the payload was. Thread-safe.
 class PayloadGuard {
  public:
-  /// Nobody may rely on the payloads from now on: their memory is about to be used for something else.
-  void withdraw() { word_.store(0, std::memory_order_seq_cst); }
+  PayloadGuard() = default;
+  /// Withdraws the payloads: a reader may still look at the word when its memory is free.
+  ~PayloadGuard() { withdraw(); }
+  PayloadGuard(const PayloadGuard&) = delete;
+  PayloadGuard& operator=(const PayloadGuard&) = delete;
+
+  /// Ends the promise. The caller may write to the payloads, or free them, once this returns.
+  void withdraw();
   bool valid() const { return word_.load(std::memory_order_seq_cst) == kValid; }
 
   /// Where the word lies, and what it holds while the payloads are valid.

@@ -13,9 +13,9 @@
 namespace troupe {
 
 struct RuntimeOptions {
-  /// Threads of the actor system, besides the dedicated threads of segments. 0: as many as there are cores.
+  /// Threads of the actor system, besides the dedicated threads of segments. 0: usable_cores() (thread_pinning.hpp).
   int workers = 0;
-  /// Logical CPU devices that devices() lists. 0: as many as there are cores, and GPUs in their place if the machine
+  /// Logical CPU devices that devices() lists. 0: usable_cores(), and GPUs in their place if the machine
   /// has any. A strategy may name others, cpu:7 on two cores: a logical device is a thread.
   int cpu_devices = 0;
   /// Segments run on dedicated threads, each bound to a core. Off: everything runs on the workers.

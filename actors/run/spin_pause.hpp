@@ -2,10 +2,13 @@
 
 namespace troupe {
 
-/// Yields the core to its sibling hyper-thread for a moment.
+/// Waits for some tens of nanoseconds, in which a sibling hyper-thread has the core.
 inline void spin_pause() {
 #ifdef __x86_64__
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  // `yield` does nothing on most of these processors; a barrier for instructions takes about as long as a pause of x86.
+  __asm__ __volatile__("isb");
 #endif
 }
 

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "troupe/actors/run/cpu_quota.hpp"
+
 namespace troupe {
 
 namespace {
@@ -25,11 +27,14 @@ const std::vector<int>& allowed_cores() {
 }  // namespace
 
 int usable_cores() {
-  return static_cast<int>(allowed_cores().size());
+  static const int cores = cores_within(static_cast<int>(allowed_cores().size()), cpu_quota());
+  return cores;
 }
 
 void pin_this_thread(int i) {
   const auto& cores = allowed_cores();
+  // A quota leaves the choice of cores to the kernel: other containers share them, and would bind threads to the same.
+  if (usable_cores() < static_cast<int>(cores.size())) return;
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cores[static_cast<std::size_t>(i) % cores.size()], &set);

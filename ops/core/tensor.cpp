@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/only_handle.hpp"
 
 namespace troupe {
 
@@ -78,10 +79,7 @@ void Tensor::fill_view(Body& view, const Shape& shape, DType dtype, std::size_t 
 
 /// The tensor, if this is its only handle.
 Tensor::Body* Tensor::only_handle_of() const {
-  if (body_.use_count() != 1) return nullptr;
-  // use_count() alone orders nothing: one handle more and less makes what the last other holder did happen before this.
-  const auto probe = body_;
-  return const_cast<Body*>(probe.get());
+  return is_only_handle(body_) ? const_cast<Body*>(body_.get()) : nullptr;
 }
 
 Tensor Tensor::rows(std::int64_t first, std::int64_t count) const {

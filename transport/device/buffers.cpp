@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "troupe/ops/core/only_handle.hpp"
+
 namespace troupe::device {
 
 Buffer::~Buffer() {
@@ -18,7 +20,7 @@ Buffers Buffers::on_host(Device device) {
 
 std::shared_ptr<Buffer> Buffers::take(std::size_t bytes) {
   const auto fits = [&](const auto& buffer) {
-    return buffer.use_count() == 1 && buffer->bytes() >= bytes && buffer->bytes() <= 2 * bytes && buffer->is_free();
+    return is_only_handle(buffer) && buffer->bytes() >= bytes && buffer->bytes() <= 2 * bytes && buffer->is_free();
   };
   const auto found = std::ranges::find_if(all_, fits);
   if (found != all_.end()) return *found;

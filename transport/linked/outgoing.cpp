@@ -54,7 +54,11 @@ Frame Outgoing::frame_of(Phase phase, const Tensor& payload, std::shared_ptr<con
 bool Outgoing::all_read() {
   awaited_->store(true);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (unread_.expired()) return true;
+  if (unread_.expired()) {
+    // What the last holder of a frame read was read before the tensors are written again: expired() orders nothing.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return true;
+  }
   for (int rank = 0; rank < state_->ranks(); ++rank)
     if (rank != state_->rank()) state_->expect_alive(rank);
   return false;

@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -37,6 +37,16 @@ void* pointer(std::uint64_t address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
+/// Copies bytes of another process. Throws PayloadWithdrawn if they are not there.
+void copy_from(std::int64_t pid, std::uint64_t address, std::span<std::byte> to) {
+  const iovec local{to.data(), to.size()};
+  const iovec remote{pointer(address), to.size()};
+  const auto copied = process_vm_readv(static_cast<pid_t>(pid), &local, 1, &remote, 1, 0);
+  if (copied != static_cast<ssize_t>(to.size()))
+    throw PayloadWithdrawn("process " + std::to_string(pid) +
+                           " cannot be read: " + (copied < 0 ? std::strerror(errno) : "its memory is gone"));
+}
+
 }  // namespace
 
 std::string host_identity() {
@@ -65,14 +75,14 @@ bool can_read_memory(const EndpointAddress& address) {
 }
 
 void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, std::uint64_t guard_address) {
+  copy_from(pid, from, to);
+  // The reader's half of the seqlock in PayloadGuard::withdraw(). One system call for both would not do: the kernel
+  // reads the parts of a call in turn, but nothing orders these loads on aarch64. It makes them on the calling thread,
+  // so a fence between two calls does: had the payload been overwritten when it was read, the word read now is
+  // withdrawn.
+  std::atomic_thread_fence(std::memory_order_acquire);
   std::uint64_t word = 0;
-  const std::array<iovec, 2> local{iovec{to.data(), to.size()}, iovec{&word, sizeof word}};
-  const std::array<iovec, 2> remote{iovec{pointer(from), to.size()}, iovec{pointer(guard_address), sizeof word}};
-  const auto wanted = to.size() + sizeof word;
-  const auto copied = process_vm_readv(static_cast<pid_t>(pid), local.data(), 2, remote.data(), 2, 0);
-  if (copied != static_cast<ssize_t>(wanted))
-    throw PayloadWithdrawn("process " + std::to_string(pid) +
-                           " cannot be read: " + (copied < 0 ? std::strerror(errno) : "its memory is gone"));
+  copy_from(pid, guard_address, std::as_writable_bytes(std::span(&word, 1)));
   if (word != PayloadGuard::kValid) throw PayloadWithdrawn("the sender has withdrawn its payload");
 }
 

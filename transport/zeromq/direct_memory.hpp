@@ -20,8 +20,8 @@ void offer_memory(EndpointAddress& address);
 /// Whether this process can read the memory of that one.
 bool can_read_memory(const EndpointAddress& address);
 
-/// Copies bytes from the memory of a process, by one system call and without its help; behind them the word of their
-/// guard. Throws PayloadWithdrawn if the process is gone or the guard is not valid.
+/// Copies bytes from the memory of a process without its help, then looks at the word of their guard. Throws
+/// PayloadWithdrawn if the process is gone or the guard is not valid.
 void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, std::uint64_t guard_address);
 
 }  // namespace troupe::zeromq

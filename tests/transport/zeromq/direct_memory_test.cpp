@@ -1,0 +1,65 @@
+#include "troupe/transport/zeromq/direct_memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <optional>
+#include <vector>
+
+#include "troupe/tests/catch.hpp"
+#include "troupe/transport/payload.hpp"
+
+using namespace troupe;
+using namespace troupe::zeromq;
+
+namespace {
+
+std::uint64_t address_of(const void* at) {
+  return reinterpret_cast<std::uintptr_t>(at);
+}
+
+/// Reads from this process as from another one.
+void read_here(const void* from, std::span<std::byte> to, const void* guard) {
+  read_memory(getpid(), address_of(from), to, address_of(guard));
+}
+
+}  // namespace
+
+TEST_CASE("a payload in the memory of a process is read as long as its guard is valid") {
+  const std::vector<std::byte> payload(100'000, std::byte{7});
+  std::vector<std::byte> read(payload.size());
+  std::optional<PayloadGuard> guard(std::in_place);
+  read_here(payload.data(), read, guard->address());
+  CHECK(read == payload);
+  SECTION("until it is withdrawn") {
+    guard->withdraw();
+    CHECK_THROWS_WITH(read_here(payload.data(), read, guard->address()), Contains("has withdrawn its payload"));
+  }
+  SECTION("until it is destroyed") {
+    const auto* const address = guard->address();
+    guard.reset();
+    CHECK_THROWS_WITH(read_here(payload.data(), read, address), Contains("has withdrawn its payload"));
+  }
+}
+
+TEST_CASE("memory that is not there is a payload withdrawn") {
+  constexpr std::size_t kPages = 2;
+  const auto page = static_cast<std::size_t>(getpagesize());
+  auto* const map = mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(map != MAP_FAILED);
+  auto* const second = static_cast<std::byte*>(map) + page;
+  REQUIRE(munmap(second, page) == 0);
+  const PayloadGuard guard;
+  std::vector<std::byte> read(kPages * page);
+  CHECK_THROWS_AS(read_here(second, std::span(read).first(page), guard.address()), PayloadWithdrawn);
+  CHECK_THROWS_WITH(read_here(map, read, guard.address()), Contains("its memory is gone"));
+  CHECK_THROWS_AS(read_here(map, std::span(read).first(page), second), PayloadWithdrawn);
+  munmap(map, page);
+}
+
+TEST_CASE("the guard is read after the payload") {
+  // The payload is copied to where the guard is.
+  const std::uint64_t withdrawn = 0;
+  std::uint64_t guard = PayloadGuard::kValid;
+  CHECK_THROWS_AS(read_here(&withdrawn, std::as_writable_bytes(std::span(&guard, 1)), &guard), PayloadWithdrawn);
+}
