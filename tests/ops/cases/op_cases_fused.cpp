@@ -32,7 +32,7 @@ struct StepCase {
   std::array<float, 2> numbers{};
 };
 
-double sigmoid(double x) {
+double logistic(double x) {
   return 1.0 / (1.0 + std::exp(-x));
 }
 double probability(double x) {
@@ -62,14 +62,14 @@ const std::vector<StepCase> kSteps{
     {FormulaOp::clip_grad, [](double a, double b) { return b < 0.25 || b > 0.5 ? 0.0 : a; }, {0.25F, 0.5F}},
     {FormulaOp::tanh, [](double a, double) { return std::tanh(a); }},
     {FormulaOp::tanh_grad, [](double a, double b) { return a * (1.0 - b * b); }},
-    {FormulaOp::sigmoid, [](double a, double) { return sigmoid(a); }},
+    {FormulaOp::sigmoid, [](double a, double) { return logistic(a); }},
     {FormulaOp::sigmoid_grad, [](double a, double b) { return a * b * (1.0 - b); }},
     {FormulaOp::gelu, [](double a, double) { return a * probability(a); }},
     {FormulaOp::gelu_grad, [](double a, double b) { return a * (probability(b) + b * density(b)); }},
     {FormulaOp::gelu_tanh, [](double a, double) { return reference::gelu_tanh(a); }},
     {FormulaOp::gelu_tanh_grad, [](double a, double b) { return a * reference::gelu_tanh_slope(b); }},
-    {FormulaOp::silu, [](double a, double) { return a * sigmoid(a); }},
-    {FormulaOp::silu_grad, [](double a, double b) { return a * sigmoid(b) * (1.0 + b * (1.0 - sigmoid(b))); }},
+    {FormulaOp::silu, [](double a, double) { return a * logistic(a); }},
+    {FormulaOp::silu_grad, [](double a, double b) { return a * logistic(b) * (1.0 + b * (1.0 - logistic(b))); }},
     {FormulaOp::softplus, [](double a, double) { return std::log1p(std::exp(a)); }},
 };
 
