@@ -20,7 +20,7 @@ DecodedHeader decode(std::span<const std::byte> bytes) {
   return decode_header(bytes, kPayloadLimit);
 }
 
-std::span<const std::byte> bytes_of(const Tensor& tensor) {
+std::span<const std::byte> payload_bytes(const Tensor& tensor) {
   return {tensor.raw(), tensor.bytes()};
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("a frame of every type arrives as it was sent") {
     const auto decoded = decode(encode_header(frame));
     CHECK(decoded.header == frame.header);
     CHECK(decoded.payload == TensorInfo{frame.payload.shape(), frame.payload.dtype()});
-    CHECK_NOTHROW(check_payload(decoded, bytes_of(frame.payload)));
+    CHECK_NOTHROW(check_payload(decoded, payload_bytes(frame.payload)));
   }
 }
 
@@ -90,10 +90,10 @@ TEST_CASE("every flipped bit and every truncation of a payload is refused") {
   for (std::size_t bit = 0; bit < 8 * frame.payload.bytes(); ++bit) {
     const auto damaged = frame.payload.clone();
     damaged.mutable_raw()[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-    CHECK_THROWS_WITH(check_payload(decoded, bytes_of(damaged)), Contains("the payload's checksum"));
+    CHECK_THROWS_WITH(check_payload(decoded, payload_bytes(damaged)), Contains("the payload's checksum"));
   }
   for (std::size_t length = 0; length < frame.payload.bytes(); ++length)
-    CHECK_THROWS_WITH(check_payload(decoded, bytes_of(frame.payload).first(length)), Contains("was announced"));
+    CHECK_THROWS_WITH(check_payload(decoded, payload_bytes(frame.payload).first(length)), Contains("was announced"));
 }
 
 TEST_CASE("no memory is promised beyond the limit, and bytes stay bytes") {
