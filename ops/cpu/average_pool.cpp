@@ -9,29 +9,35 @@ dnnl::memory::desc image_description(const Shape& s) {
   return describe({s[0], s[3], s[1], s[2]}, Tag::nhwc);
 }
 
-/// Rows or columns of padding that the last window reaches into, which is not all of it if the stride skips some.
-std::int64_t padding_behind(std::int64_t length, std::int64_t pooled, const Attributes& attributes) {
-  return (pooled - 1) * attributes.integer("stride") + attributes.integer("kernel_size") - length -
-         attributes.integer("padding");
-}
+/// The windows of a pooling from images x to images y, an entry per axis of the image.
+struct Windows {
+  Windows(const Shape& x, const Shape& y, const Attributes& attributes)
+      : strides(2, attributes.integer("stride")),
+        sizes(2, attributes.integer("kernel_size")),
+        padding(2, attributes.integer("padding")) {
+    // The last window may end before the padding does, if the stride skips a part of it.
+    for (const int axis : {0, 1})
+      padding_behind[axis] = (y[1 + axis] - 1) * strides[axis] + sizes[axis] - x[1 + axis] - padding[axis];
+  }
 
-dnnl::pooling_forward::primitive_desc forward_description(const Shape& x, const Shape& y,
-                                                          const Attributes& attributes) {
-  const Dims strides(2, attributes.integer("stride")), kernel(2, attributes.integer("kernel_size")),
-      padding(2, attributes.integer("padding")),
-      behind{padding_behind(x[1], y[1], attributes), padding_behind(x[2], y[2], attributes)};
-  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::pooling_avg_exclude_padding, image_description(x),
-           image_description(y), strides, kernel, padding, behind},
-          scratch_attributes(),
-          onednn_engine()};
+  Dims strides, sizes, padding;
+  Dims no_dilation = Dims(2, 0), padding_behind = Dims(2, 0);
+};
+
+PoolingForward::primitive_desc forward_description(const Shape& x, const Shape& y, const Windows& windows) {
+  return choose<PoolingForward>(dnnl::prop_kind::forward_training, dnnl::algorithm::pooling_avg_exclude_padding,
+                                image_description(x), image_description(y), windows.strides, windows.sizes,
+                                windows.no_dilation, windows.padding, windows.padding_behind);
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_average_pool(const OpCall& call) {
   return primitive_kernel(call, [&] {
-    const auto chosen = forward_description(call.inputs[0].shape, call.outputs[0].shape, call.attributes);
-    PrimitiveKernel kernel(dnnl::pooling_forward(chosen), chosen.scratchpad_desc());
+    const auto& x = call.inputs[0].shape;
+    const auto& y = call.outputs[0].shape;
+    const auto chosen = forward_description(x, y, Windows(x, y, call.attributes));
+    PrimitiveKernel kernel(PoolingForward(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_SRC, chosen.src_desc()).output(0, DNNL_ARG_DST, chosen.dst_desc());
     return kernel;
   });
@@ -39,17 +45,14 @@ std::unique_ptr<Kernel> make_average_pool(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_average_pool_grad(const OpCall& call) {
   return primitive_kernel(call, [&] {
-    const auto& attributes = call.attributes;
     const auto& x = call.outputs[0].shape;
     const auto& y = call.inputs[0].shape;
-    const Dims strides(2, attributes.integer("stride")), kernel_size(2, attributes.integer("kernel_size")),
-        padding(2, attributes.integer("padding")),
-        behind{padding_behind(x[1], y[1], attributes), padding_behind(x[2], y[2], attributes)};
-    const dnnl::pooling_backward::primitive_desc chosen(
-        {dnnl::algorithm::pooling_avg_exclude_padding, image_description(x), image_description(y), strides, kernel_size,
-         padding, behind},
-        scratch_attributes(), onednn_engine(), forward_description(x, y, attributes));
-    PrimitiveKernel kernel(dnnl::pooling_backward(chosen), chosen.scratchpad_desc());
+    const Windows windows(x, y, call.attributes);
+    const auto chosen = choose_backward<PoolingBackward>(
+        forward_description(x, y, windows), dnnl::algorithm::pooling_avg_exclude_padding, image_description(x),
+        image_description(y), windows.strides, windows.sizes, windows.no_dilation, windows.padding,
+        windows.padding_behind);
+    PrimitiveKernel kernel(PoolingBackward(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc()).output(0, DNNL_ARG_DIFF_SRC, chosen.diff_src_desc());
     return kernel;
   });

@@ -40,12 +40,11 @@ dnnl::convolution_forward::primitive_desc forward_description(const Shape& x, co
   const Geometry geometry(attributes);
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = dnnl::algorithm::convolution_direct;
-  using Desc = dnnl::convolution_forward::desc;
-  const auto operation = has_bias ? Desc(kind, algorithm, image(x), any_weights(w, geometry), describe({w[3]}, Tag::x),
-                                         image(y), geometry.strides, geometry.padding, geometry.padding)
-                                  : Desc(kind, algorithm, image(x), any_weights(w, geometry), image(y),
-                                         geometry.strides, geometry.padding, geometry.padding);
-  return {operation, scratch_attributes(), onednn_engine()};
+  using Forward = dnnl::convolution_forward;
+  return has_bias ? choose<Forward>(kind, algorithm, image(x), any_weights(w, geometry), describe({w[3]}, Tag::x),
+                                    image(y), geometry.strides, geometry.padding, geometry.padding)
+                  : choose<Forward>(kind, algorithm, image(x), any_weights(w, geometry), image(y), geometry.strides,
+                                    geometry.padding, geometry.padding);
 }
 
 }  // namespace
@@ -72,10 +71,9 @@ std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
     const auto& w = call.inputs[1].shape;
     const auto& dx = call.outputs[0].shape;
     const Geometry geometry(call.attributes);
-    const dnnl::convolution_backward_data::primitive_desc chosen(
-        {dnnl::algorithm::convolution_direct, image(dx), any_weights(w, geometry), image(dy), geometry.strides,
-         geometry.padding, geometry.padding},
-        scratch_attributes(), onednn_engine(), forward_description(dx, w, dy, false, call.attributes));
+    const auto chosen = choose_backward<dnnl::convolution_backward_data>(
+        forward_description(dx, w, dy, false, call.attributes), dnnl::algorithm::convolution_direct, image(dx),
+        any_weights(w, geometry), image(dy), geometry.strides, geometry.padding, geometry.padding);
     PrimitiveKernel kernel(dnnl::convolution_backward_data(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc())
         .input(1, DNNL_ARG_WEIGHTS, plain_weights(w, geometry), chosen.weights_desc())
@@ -92,13 +90,14 @@ std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
     const bool has_bias = call.attributes.flag("bias");
     const Geometry geometry(call.attributes);
     const auto algorithm = dnnl::algorithm::convolution_direct;
-    using Desc = dnnl::convolution_backward_weights::desc;
-    const auto operation = has_bias ? Desc(algorithm, image(x), any_weights(w, geometry), describe({w[3]}, Tag::x),
-                                           image(dy), geometry.strides, geometry.padding, geometry.padding)
-                                    : Desc(algorithm, image(x), any_weights(w, geometry), image(dy), geometry.strides,
-                                           geometry.padding, geometry.padding);
-    const dnnl::convolution_backward_weights::primitive_desc chosen(
-        operation, scratch_attributes(), onednn_engine(), forward_description(x, w, dy, has_bias, call.attributes));
+    const auto forward = forward_description(x, w, dy, has_bias, call.attributes);
+    using Backward = dnnl::convolution_backward_weights;
+    const auto chosen =
+        has_bias ? choose_backward<Backward>(forward, algorithm, image(x), any_weights(w, geometry),
+                                             describe({w[3]}, Tag::x), image(dy), geometry.strides, geometry.padding,
+                                             geometry.padding)
+                 : choose_backward<Backward>(forward, algorithm, image(x), any_weights(w, geometry), image(dy),
+                                             geometry.strides, geometry.padding, geometry.padding);
     PrimitiveKernel kernel(dnnl::convolution_backward_weights(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_SRC, chosen.src_desc())
         .input(1, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc())

@@ -12,15 +12,14 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The product of one time: rows [B, K] x weights [K, N]. The weights are brought into the layout that the product
-/// prefers once for all times.
+/// The product of one time: rows [B, K] x weights [K, N], which lie in memory with `strides`. The weights are brought
+/// into the layout that the product prefers once for all times.
 class StepProduct {
  public:
-  StepProduct(std::int64_t rows, const dnnl::memory::desc& weights) {
-    const auto k = weights.dims()[0], n = weights.dims()[1];
+  StepProduct(std::int64_t rows, std::int64_t k, std::int64_t n, const Dims& strides) {
+    const auto weights = describe({k, n}, strides);
     const auto x = describe({rows, k}, Dims{k, 1}), y = describe({rows, n}, Dims{n, 1});
-    const dnnl::matmul::primitive_desc chosen({x, describe({k, n}, Tag::any), y}, scratch_attributes(),
-                                              onednn_engine());
+    const auto chosen = choose<dnnl::matmul>(x, describe({k, n}, Tag::any), y);
     const dnnl::reorder::primitive_desc pack(onednn_engine(), weights, onednn_engine(), chosen.weights_desc(),
                                              scratch_attributes());
     pack_ = OnednnCall(dnnl::reorder(pack));
@@ -107,7 +106,7 @@ class LstmKernel final : public Kernel {
  public:
   explicit LstmKernel(const OpCall& call)
       : s_{call.inputs[0].shape[0], call.inputs[0].shape[1], call.inputs[1].shape[0]},
-        product_(s_.rows, describe({s_.size, 4 * s_.size}, Dims{4 * s_.size, 1})) {}
+        product_(s_.rows, s_.size, 4 * s_.size, {4 * s_.size, 1}) {}
 
   std::size_t scratch_bytes() const override {
     return float_bytes(s_.rows * s_.size) + float_bytes(4 * s_.rows * s_.size) + product_.scratch_bytes();
@@ -147,7 +146,7 @@ class LstmGradKernel final : public Kernel {
  public:
   explicit LstmGradKernel(const OpCall& call)
       : s_{call.inputs[4].shape[0], call.inputs[4].shape[1], call.inputs[2].shape[0]},
-        product_(s_.rows, describe({4 * s_.size, s_.size}, Dims{1, 4 * s_.size})) {}
+        product_(s_.rows, 4 * s_.size, s_.size, {1, 4 * s_.size}) {}
 
   std::size_t scratch_bytes() const override { return float_bytes(4 * s_.rows * s_.size) + product_.scratch_bytes(); }
 

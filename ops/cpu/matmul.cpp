@@ -38,9 +38,8 @@ Product describe_product(const OpCall& call) {
 }
 
 PrimitiveKernel make_product(const Product& product, bool has_bias) {
-  const auto operation = has_bias ? dnnl::matmul::desc(product.a, product.b, product.bias, product.y)
-                                  : dnnl::matmul::desc(product.a, product.b, product.y);
-  const dnnl::matmul::primitive_desc chosen(operation, scratch_attributes(), onednn_engine());
+  const auto chosen = has_bias ? choose<dnnl::matmul>(product.a, product.b, product.bias, product.y)
+                               : choose<dnnl::matmul>(product.a, product.b, product.y);
   PrimitiveKernel kernel(dnnl::matmul(chosen), chosen.scratchpad_desc());
   kernel.input(0, DNNL_ARG_SRC, product.a).input(1, DNNL_ARG_WEIGHTS, product.b).output(0, DNNL_ARG_DST, product.y);
   if (has_bias) kernel.input(2, DNNL_ARG_BIAS, product.bias);

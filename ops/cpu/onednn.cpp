@@ -46,7 +46,11 @@ std::size_t OnednnCall::argument(int kind, const dnnl::memory::desc& description
 }
 
 void OnednnCall::bind(std::size_t index, const void* data) {
+#if DNNL_VERSION_MAJOR >= 3
+  memories_[index].set_data_handle(const_cast<void*>(data));
+#else
   memories_[index].set_data_handle(const_cast<void*>(data), stream_of_thread());
+#endif
 }
 
 void OnednnCall::execute() {

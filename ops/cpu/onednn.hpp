@@ -15,11 +15,46 @@ using Tag = dnnl::memory::format_tag;
 /// the cores, and primitives made under different thread counts differ in their bits.
 const dnnl::engine& onednn_engine();
 
+/// Primitives under the names that they have in oneDNN 3. Versions below 3 keep the older form under these names and
+/// call the same form _v2.
+#if DNNL_VERSION_MAJOR >= 3
+using SoftmaxForward = dnnl::softmax_forward;
+using SoftmaxBackward = dnnl::softmax_backward;
+using PoolingForward = dnnl::pooling_forward;
+using PoolingBackward = dnnl::pooling_backward;
+#else
+using SoftmaxForward = dnnl::softmax_v2_forward;
+using SoftmaxBackward = dnnl::softmax_v2_backward;
+using PoolingForward = dnnl::pooling_v2_forward;
+using PoolingBackward = dnnl::pooling_v2_backward;
+#endif
+
 /// A float32 description in the given order of axes, or with strides.
 dnnl::memory::desc describe(const Dims& sizes, Tag tag);
 dnnl::memory::desc describe(const Dims& sizes, const Dims& strides);
 /// Attributes of a primitive that takes its scratch memory from us.
 dnnl::primitive_attr scratch_attributes();
+
+/// The implementation that oneDNN chooses for a primitive. `arguments` are those between engine and attributes in the
+/// constructor of oneDNN 3. Throws dnnl::error if there is no implementation.
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc choose(const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {onednn_engine(), arguments..., scratch_attributes()};
+#else
+  return {typename Primitive::desc(arguments...), scratch_attributes(), onednn_engine()};
+#endif
+}
+
+/// The implementation of a primitive of the backward pass. `forward` is the one chosen for the forward pass.
+template <class Primitive, class Forward, class... Arguments>
+typename Primitive::primitive_desc choose_backward(const Forward& forward, const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {onednn_engine(), arguments..., forward, scratch_attributes()};
+#else
+  return {typename Primitive::desc(arguments...), scratch_attributes(), onednn_engine(), forward};
+#endif
+}
 
 /// A primitive with its arguments, ready to be run again and again on other memory.
 class OnednnCall {

@@ -11,15 +11,16 @@
 
 namespace troupe {
 
-namespace {
-
-using Arrays = Predictor::Arrays;
-
-struct Request {
-  Arrays rows;
+/// The rows of one caller. It has linkage because it is a field of a class that has.
+struct PredictionRequest {
+  Predictor::Arrays rows;
   std::int64_t count;
   std::promise<Tensor> answer;
 };
+
+namespace {
+
+using Arrays = Predictor::Arrays;
 
 Shape shape_with_rows(const Shape& shape, std::int64_t rows) {
   auto sizes = shape.list();
@@ -37,7 +38,7 @@ Tensor rows_of(const Tensor& all, std::int64_t first, std::int64_t count) {
 }
 
 /// One field of all requests, one behind the other.
-Tensor joined(const std::vector<Request>& requests, const Field& field, std::int64_t rows) {
+Tensor joined(const std::vector<PredictionRequest>& requests, const Field& field, std::int64_t rows) {
   Tensor all(shape_with_rows(field.info.shape, rows), field.info.dtype);
   auto* to = all.bytes() > 0 ? all.mutable_raw() : nullptr;
   for (const auto& request : requests)
@@ -55,7 +56,7 @@ Tensor joined(const std::vector<Request>& requests, const Field& field, std::int
 struct BatchingPredictor::Shared {
   BatchingOptions options;
   mutable std::mutex mutex;
-  std::deque<Request> requests;
+  std::deque<PredictionRequest> requests;
   std::int64_t waiting_rows = 0;
   bool closed = false;
   std::vector<caf::actor> actors;
@@ -65,9 +66,9 @@ struct BatchingPredictor::Shared {
   std::shared_ptr<const Predictor> fields;
 
   /// As many requests as make a batch; none while it pays to wait for more.
-  std::vector<Request> take(bool overdue) {
+  std::vector<PredictionRequest> take(bool overdue) {
     std::lock_guard lock(mutex);
-    std::vector<Request> taken;
+    std::vector<PredictionRequest> taken;
     if (requests.empty() || (waiting_rows < options.most_rows && !overdue && !closed)) return taken;
     for (std::int64_t rows = 0; !requests.empty();) {
       rows += requests.front().count;
@@ -91,7 +92,7 @@ class Responder {
 
   const Predictor& predictor() const { return predictor_; }
 
-  void answer(std::vector<Request> requests) {
+  void answer(std::vector<PredictionRequest> requests) {
     try {
       std::int64_t rows = 0;
       for (const auto& request : requests) rows += request.count;
@@ -110,7 +111,7 @@ class Responder {
 
  private:
   /// One that has been answered already keeps its answer.
-  static void fail(Request& request) {
+  static void fail(PredictionRequest& request) {
     try {
       request.answer.set_exception(std::current_exception());
     } catch (const std::future_error&) {
@@ -172,7 +173,7 @@ std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
   {
     std::lock_guard lock(shared_->mutex);
     first = shared_->requests.empty();
-    auto& request = shared_->requests.emplace_back(Request{std::move(copies), count, {}});
+    auto& request = shared_->requests.emplace_back(PredictionRequest{std::move(copies), count, {}});
     answer = request.answer.get_future();
     shared_->waiting_rows += count;
     full = shared_->waiting_rows >= shared_->options.most_rows;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "troupe/actors/plan/liveness.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -19,7 +20,7 @@ Plan plan_of(const Strategy& strategy, const Dataset& data) {
   return strategy.training_plan({spec, data, 0, {names::kLoss}});
 }
 
-const PlanSegment& segment_with(const Plan& plan, const std::string& actor) {
+const PlanSegment& segment_with(const Plan& plan, std::string_view actor) {
   return *std::find_if(plan.segments.begin(), plan.segments.end(), [&](const PlanSegment& segment) {
     return std::any_of(segment.actors.begin(), segment.actors.end(),
                        [&](ActorId id) { return plan.actors[id].name == actor; });

@@ -1,6 +1,7 @@
 #include "troupe/actors/plan/lower.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -15,7 +16,7 @@ using namespace troupe::testing;
 
 namespace {
 
-const PlanActor& actor_named(const Plan& plan, const std::string& name) {
+const PlanActor& actor_named(const Plan& plan, std::string_view name) {
   const auto found =
       std::find_if(plan.actors.begin(), plan.actors.end(), [&](const PlanActor& actor) { return actor.name == name; });
   REQUIRE(found != plan.actors.end());

@@ -1,6 +1,7 @@
 #include "troupe/actors/plan/share_streams.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
@@ -32,7 +33,7 @@ Plan fork(Device device, std::vector<float>& record) {
   return plan;
 }
 
-const PlanSegment& segment_of(const Plan& plan, const std::string& actor) {
+const PlanSegment& segment_of(const Plan& plan, std::string_view actor) {
   return *std::ranges::find_if(
       plan.segments, [&](const PlanSegment& segment) { return plan.actors[segment.actors.front()].name == actor; });
 }
