@@ -5,14 +5,15 @@
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/skip.hpp"
 
 namespace troupe::testing {
 
-/// `cuda:index`; nothing, with a line that says so, where there are not so many GPUs.
+/// `cuda:index`; nothing where there are not so many GPUs, and the test case counts as skipped.
 inline std::optional<Device> gpu(int index = 0) {
   const auto count = device_count(DeviceType::cuda);
   if (index < count) return Device{DeviceType::cuda, index};
-  WARN("skipped: cuda:" + std::to_string(index) + " is needed, this machine has " + std::to_string(count) + " GPUs");
+  skip("cuda:" + std::to_string(index) + " is needed, this machine has " + std::to_string(count) + " GPUs");
   return std::nullopt;
 }
 

@@ -125,7 +125,7 @@ class LayoutBuilder {
     if (output.edge != kNone && output_of_.contains(output.edge))
       return {ArgumentPlace::Kind::output, output_of_.at(output.edge), byte_offset, info, {}, {}};
     const auto& placement = memory_.placements[block_of(key)];
-    if (placement.parent != Placement::kArena)
+    if (placement.parent != BlockPlacement::kArena)
       return place_of(key_of_block_[placement.parent], placement.offset + byte_offset, info);
     return {ArgumentPlace::Kind::arena, 0, placement.offset + byte_offset, info, {}, {}};
   }

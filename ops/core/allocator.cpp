@@ -6,7 +6,24 @@
 
 #include "troupe/ops/core/error.hpp"
 
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) (static_cast<void>(address), static_cast<void>(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) (static_cast<void>(address), static_cast<void>(bytes))
+#endif
+
 namespace troupe {
+
+namespace {
+
+/// Returns a cached block to the operating system.
+void free_cached(std::byte* block, std::size_t bytes) {
+  ASAN_UNPOISON_MEMORY_REGION(block, bytes);
+  std::free(block);
+}
+
+}  // namespace
 
 Allocator::~Allocator() {
   trim();
@@ -19,6 +36,7 @@ std::byte* Allocator::take_cached(std::size_t bytes) {
   auto* block = entry->second.back();
   entry->second.pop_back();
   cached_bytes_ -= bytes;
+  ASAN_UNPOISON_MEMORY_REGION(block, bytes);
   return block;
 }
 
@@ -52,6 +70,8 @@ void Allocator::release(std::byte* block, std::size_t bytes) noexcept {
   try {
     cached_[rounded(bytes)].push_back(block);
     cached_bytes_ += rounded(bytes);
+    // AddressSanitizer reports a use of a cached block like a use of freed memory.
+    ASAN_POISON_MEMORY_REGION(block, rounded(bytes));
   } catch (const std::bad_alloc&) {
     std::free(block);
   }
@@ -60,7 +80,7 @@ void Allocator::release(std::byte* block, std::size_t bytes) noexcept {
 void Allocator::trim() noexcept {
   std::lock_guard lock(mutex_);
   for (auto& [bytes, blocks] : cached_)
-    for (auto* block : blocks) std::free(block);
+    for (auto* block : blocks) free_cached(block, bytes);
   cached_.clear();
   cached_bytes_ = 0;
 }

@@ -10,6 +10,7 @@
 #include "troupe/ops/core/device.hpp"
 #include "troupe/ops/core/dtype.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/lifetime.hpp"
 #include "troupe/ops/core/shape.hpp"
 
 namespace troupe {
@@ -68,7 +69,7 @@ class Tensor {
   Tensor copy_to_host() const { return host_accessible() ? *this : to(Device{}); }
 
   explicit operator bool() const { return body_ != nullptr; }
-  const Shape& shape() const { return body().shape; }
+  const Shape& shape() const TROUPE_LIFETIMEBOUND { return body().shape; }
   DType dtype() const { return body().dtype; }
   Device device() const { return body().device; }
   std::int64_t elements() const { return body().elements; }
@@ -77,22 +78,22 @@ class Tensor {
   bool host_accessible() const { return body().host_accessible; }
 
   /// Where the elements lie on the device, for kernels and copies. Not checked; null if there are no elements.
-  std::byte* address() const { return body_->data; }
+  std::byte* address() const TROUPE_LIFETIMEBOUND { return body_->data; }
   /// The bytes of the elements, in host memory.
-  const std::byte* raw() const { return mutable_raw(); }
-  std::byte* mutable_raw() const {
+  const std::byte* raw() const TROUPE_LIFETIMEBOUND { return mutable_raw(); }
+  std::byte* mutable_raw() const TROUPE_LIFETIMEBOUND {
     if (!host_accessible()) [[unlikely]]
       refuse_host_access();
     return body_->data;
   }
   /// The elements; T must be the dtype.
   template <class T>
-  std::span<const T> data() const {
+  std::span<const T> data() const TROUPE_LIFETIMEBOUND {
     return mutable_data<T>();
   }
   /// The elements for writing, allowed only to whoever made the tensor and has not sent it.
   template <class T>
-  std::span<T> mutable_data() const {
+  std::span<T> mutable_data() const TROUPE_LIFETIMEBOUND {
     if (dtype() != DTypeOf<T>::value) [[unlikely]]
       refuse_dtype(DTypeOf<T>::value);
     return {reinterpret_cast<T*>(mutable_raw()), static_cast<std::size_t>(body_->elements)};

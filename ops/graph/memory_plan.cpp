@@ -24,7 +24,7 @@ struct Life {
 /// Places parts inside their packs: a part that is planned, packed once, and not read afterwards, when later ops may
 /// already work on the pack in place.
 void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
-                 std::vector<Placement>& places) {
+                 std::vector<BlockPlacement>& places) {
   std::vector<int> last_reader(blocks.size(), -1);
   for (std::size_t i = 0; i < steps.size(); ++i)
     for (auto block : steps[i].inputs) last_reader[block] = static_cast<int>(i);
@@ -33,17 +33,17 @@ void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock>
     for (std::size_t i = 0; i < step.pack_offsets.size(); ++i) {
       const auto part = step.inputs[i];
       const bool read_later = blocks[part].kept || last_reader[part] > static_cast<int>(number);
-      if (!blocks[part].planned || read_later || places[part].parent != Placement::kArena) continue;
+      if (!blocks[part].planned || read_later || places[part].parent != BlockPlacement::kArena) continue;
       places[part] = {step.outputs[0], step.pack_offsets[i]};
     }
   }
 }
 
 std::vector<Life> lives_of(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
-                           const std::vector<Placement>& places) {
+                           const std::vector<BlockPlacement>& places) {
   std::vector<Life> lives(blocks.size());
   const auto use = [&](int block, int step) {
-    for (; block != Placement::kArena; block = places[block].parent) lives[block].include(step);
+    for (; block != BlockPlacement::kArena; block = places[block].parent) lives[block].include(step);
   };
   const auto end = static_cast<int>(steps.size());
   for (int i = 0; i < end; ++i) {
@@ -81,7 +81,7 @@ MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const Memory
   std::vector<std::size_t> order;
   std::size_t all_bytes = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (!blocks[i].planned || plan.placements[i].parent != Placement::kArena || lives[i].last < 0) continue;
+    if (!blocks[i].planned || plan.placements[i].parent != BlockPlacement::kArena || lives[i].last < 0) continue;
     order.push_back(i);
     all_bytes += Allocator::rounded(blocks[i].bytes);
   }

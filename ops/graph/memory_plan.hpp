@@ -24,14 +24,14 @@ struct MemoryBlock {
 };
 
 /// Where a block lies: at `offset` in the arena, or in block `parent`.
-struct Placement {
+struct BlockPlacement {
   static constexpr int kArena = -1;
   int parent = kArena;
   std::size_t offset = 0;
 };
 
 struct MemoryPlan {
-  std::vector<Placement> placements;  ///< one a block; meaningless for blocks that are not planned
+  std::vector<BlockPlacement> placements;  ///< one a block; meaningless for blocks that are not planned
   std::size_t arena_bytes = 0;
 };
 

@@ -90,7 +90,7 @@ void Program::plan_values() {
   for (std::size_t id = 0; id < blocks.size(); ++id) {
     if (!blocks[id].planned) continue;
     auto place = plan.placements[id];
-    for (auto parent = place.parent; parent != Placement::kArena; parent = plan.placements[parent].parent)
+    for (auto parent = place.parent; parent != BlockPlacement::kArena; parent = plan.placements[parent].parent)
       place.offset += plan.placements[parent].offset;
     const auto& info = graph_.values()[id].info;
     tensors_[id] = arena.view(info.shape.with_rows(rows_), info.dtype, place.offset);

@@ -34,7 +34,7 @@ std::vector<Place> places_on(DeviceType type, int processes, int replicas) {
 /// Whether there are so many GPUs, and NCCL; else a line that says so.
 bool has_gpus(int count) {
   if (!gpu(count - 1)) return false;
-  if (!has_nccl()) WARN("skipped: NCCL is needed");
+  if (!has_nccl()) skip("NCCL is needed");
   return has_nccl();
 }
 

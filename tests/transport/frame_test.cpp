@@ -26,7 +26,7 @@ std::span<const std::byte> payload_bytes(const Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("a frame of every type arrives as it was sent") {
+TEST_CASE("the header of a frame of every type is decoded to what was encoded, and admits its payload") {
   const auto bytes = Tensor::from<std::uint8_t>({3}, std::vector<std::uint8_t>{1, 2, 3});
   const auto failure = failure_payload({.what = "broken"});
   const std::vector<Frame> frames{

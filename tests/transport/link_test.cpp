@@ -1,7 +1,10 @@
 #include "troupe/transport/link.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "troupe/tests/catch.hpp"
 
@@ -41,6 +44,26 @@ TEST_CASE("frames arrive whole, in order, in new memory, in both directions") {
   CHECK(a->receive()->header.part == 2);
   CHECK_FALSE(a->receive());
   CHECK_FALSE(a->failure());
+}
+
+TEST_CASE("payloads of every type arrive byte for byte") {
+  const auto [a, b] = make_memory_link();
+  std::vector<Tensor> sent;
+  for (const auto dtype : {DType::float32, DType::int32, DType::int64, DType::uint8, DType::float16, DType::bfloat16})
+    for (const auto& shape : {Shape{}, Shape{3, 5}, Shape{0, 2}, Shape{1, 2, 1, 2, 1, 2}}) {
+      const auto& tensor = sent.emplace_back(shape, dtype);
+      for (std::size_t i = 0; i < tensor.bytes(); ++i)
+        tensor.mutable_raw()[i] = static_cast<std::byte>(37 * i + 11 * sent.size() + 5);
+      REQUIRE(a->send({{.type = FrameType::tensor_ready, .edge = 5}, tensor}));
+    }
+  for (const auto& tensor : sent) {
+    const auto frame = b->receive();
+    REQUIRE(frame);
+    const auto arrived = frame->payload->tensor();
+    CHECK(arrived.shape() == tensor.shape());
+    CHECK(arrived.dtype() == tensor.dtype());
+    CHECK(std::ranges::equal(std::span(arrived.raw(), arrived.bytes()), std::span(tensor.raw(), tensor.bytes())));
+  }
 }
 
 TEST_CASE("the receiver is told of every frame, and at once of those that were there before") {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -91,6 +92,24 @@ TEST_CASE("ranks that do not come over TCP are named") {
   CHECK_THROWS_WITH(device::share_by_tcp("localhost", 1, 4, {}, kShort), Contains("'localhost' is no address"));
 }
 
+TEST_CASE("an id of NCCL is read from the file of rank 0, and nothing shorter or longer is") {
+  const TemporaryPath file;
+  NcclId id{};
+  for (std::size_t i = 0; i < id.size(); ++i) id[i] = static_cast<std::byte>(i + 1);
+  for (const std::size_t size : {id.size(), id.size() - 1, id.size() + 1}) {
+    Bytes bytes(size, std::byte{9});
+    std::copy_n(id.begin(), std::min(size, id.size()), bytes.begin());
+    device::share_by_file(file.path, 0, bytes, patience());
+    if (size == id.size())
+      CHECK(share_nccl_id_by_file(file.path, 1, patience()) == id);
+    else
+      CHECK_THROWS_WITH(share_nccl_id_by_file(file.path, 1, patience()),
+                        Contains("[nccl] an id has 128 bytes, but " + std::to_string(size) + " came"));
+    std::filesystem::remove(file.path);
+  }
+  CHECK_THROWS_WITH(share_nccl_id_by_file(file.path, 1, kShort), Contains("rank 0 has not written"));
+}
+
 TEST_CASE("without NCCL all ranks learn that rank 0 has no id") {
   if (has_nccl()) return;
   const auto group = make_local_group(2);
@@ -98,6 +117,9 @@ TEST_CASE("without NCCL all ranks learn that rank 0 has no id") {
   CHECK_THROWS_WITH(share_nccl_id(*group[0], patience()),
                     Contains("rank 0 has no id: [nccl]") || Contains("cannot be loaded"));
   CHECK_THROWS_AS(second.get(), Error);
+  const TemporaryPath file;
+  CHECK_THROWS_AS(share_nccl_id_by_file(file.path, 0, patience()), Error);
+  CHECK_FALSE(std::filesystem::exists(file.path));
   CHECK_THROWS_AS(make_nccl_group({Device{}}), Error);
   CHECK_FALSE(suits_nccl({Device{DeviceType::cuda, 0}}));
 }

@@ -125,7 +125,7 @@ TEST_CASE("processes of one machine whose devices NCCL does not know sum on the 
 TEST_CASE("GPUs of one machine sum over NCCL, also those of several processes, and machines over the host", "[.gpu]") {
   if (!gpu(3)) return;
   if (!has_nccl()) {
-    WARN("skipped: NCCL is needed");
+    skip("NCCL is needed");
     return;
   }
   const auto devices = devices_of(DeviceType::cuda, {0, 1, 2, 3});

@@ -123,7 +123,8 @@ std::string error_of_run(Fault fault, std::uint64_t seed, const SpawnContext& co
 /// The updates made so far. Every element has fallen by as much.
 std::int64_t updates_of(const ParameterStore& store) {
   const auto updates = store.newest_updates("w").value_or(0);
-  for (const auto element : store.get("w").data<float>()) CHECK(element == -static_cast<float>(updates));
+  const auto w = store.get("w");
+  for (const auto element : w.data<float>()) CHECK(element == -static_cast<float>(updates));
   return updates;
 }
 

@@ -70,6 +70,25 @@ TEST_CASE("the bound is reached, but only by those that are slow") {
   CHECK(applied[0] > 0);
 }
 
+TEST_CASE("pulls are answered in the order of their tickets only where fewer gradients than workers can be in flight") {
+  constexpr int kWorkers = 3;
+  const auto always = [](int) { return true; };
+  for (const int staleness : {0, 1, 2, 3}) {
+    CAPTURE(staleness);
+    const bool all_in_flight = staleness >= kWorkers - 1;
+    ShardProtocol protocol(ConsistencyRule::bounded(kWorkers, staleness));
+    protocol.begin(0, 0);
+    protocol.pulled(1, 1);
+    const auto early = protocol.next(always);
+    CHECK(early.has_value() == all_in_flight);
+    if (early) CHECK(early->workers == std::vector<int>{1});
+    protocol.pulled(0, 0);
+    const auto first = protocol.next(always);
+    REQUIRE(first);
+    CHECK(first->workers == std::vector<int>{0});
+  }
+}
+
 TEST_CASE("rules out of range are refused by name") {
   CHECK_THROWS_WITH(ConsistencyRule::bounded(2, -1).check(), Contains("staleness must not be negative, it is -1"));
   CHECK_THROWS_WITH((ConsistencyRule{.workers = 2, .quorum = 3}.check()),

@@ -1,9 +1,16 @@
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <set>
+#include <vector>
 
+#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/half.hpp"
 #include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/graph/program.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/check_case.hpp"
 #include "troupe/tests/plans/fuzz.hpp"
@@ -128,6 +135,49 @@ class CasesIn16Bits {
   Names covered_;
 };
 
+template <class To, class From>
+std::vector<To> cast_on(Device device, const std::vector<From>& numbers) {
+  GraphBuilder builder;
+  builder.output("y", cast(builder.input("x", {kBatch}, DTypeOf<From>::value), DTypeOf<To>::value));
+  const auto rows = static_cast<std::int64_t>(numbers.size());
+  Program program(std::move(builder).build(), rows, device);
+  program.bind("x", Tensor::from<From>({rows}, numbers).to(device));
+  program.run();
+  const auto result = program.output("y").copy_to_host();
+  const auto elements = result.template data<To>();
+  return {elements.begin(), elements.end()};
+}
+
+/// Compares casts of all bit patterns to float32, and casts of their values, their neighbors and the middles between
+/// two of them back, with those of the host.
+template <class Half>
+void check_conversions(Device device) {
+  std::vector<Half> halves;
+  for (int bits = 0; bits < 0x10000; ++bits) halves.push_back(std::bit_cast<Half>(static_cast<std::uint16_t>(bits)));
+  std::vector<float> numbers;
+  const auto wide = cast_on<float>(device, halves);
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    const auto value = static_cast<float>(halves[i]);
+    REQUIRE((wide[i] == value || (std::isnan(wide[i]) && std::isnan(value))));
+    REQUIRE(std::signbit(wide[i]) == std::signbit(value));
+    const auto next = i + 1 < halves.size() ? static_cast<float>(halves[i + 1]) : value;
+    for (const auto number : {value, value + (next - value) / 2}) {
+      numbers.push_back(number);
+      numbers.push_back(std::nextafter(number, std::numeric_limits<float>::infinity()));
+      numbers.push_back(std::nextafter(number, -std::numeric_limits<float>::infinity()));
+    }
+  }
+  const auto narrow = cast_on<Half>(device, numbers);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto want = Half(numbers[i]);
+    CAPTURE(numbers[i]);
+    if (std::isnan(numbers[i]))
+      REQUIRE(std::isnan(static_cast<float>(narrow[i])));
+    else
+      REQUIRE(std::bit_cast<std::uint16_t>(narrow[i]) == std::bit_cast<std::uint16_t>(want));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("ops compute in 16-bit floats on a GPU what their references do", "[.gpu]") {
@@ -147,6 +197,18 @@ TEST_CASE("ops compute in 16-bit floats on a GPU what their references do", "[.g
     const bool first = in_bfloat16.covered().contains(op), second = in_float16.covered().contains(op);
     CHECK((in_both ? first && second : first || second));
   }
+}
+
+TEST_CASE("a GPU converts every 16-bit float as the host does, and float32 between and beside them", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  check_conversions<Float16>(*device);
+  check_conversions<BFloat16>(*device);
+}
+
+TEST_CASE("the op cast converts every 16-bit float as the host does", "[kernel]") {
+  check_conversions<Float16>(Device{});
+  check_conversions<BFloat16>(Device{});
 }
 
 TEST_CASE("an op without a kernel of 16-bit floats is refused by name when its kernel is made", "[kernel]") {

@@ -8,6 +8,10 @@
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace troupe::ops_test {
 
 TEST_CASE("blocks are aligned, zeroed and reused", "[allocator]") {
@@ -32,6 +36,20 @@ TEST_CASE("a block of which all will be written is left as it was", "[allocator]
   CHECK(block[kBytes / 2] == std::byte{7});
   allocator.release(block, kBytes);
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+TEST_CASE("AddressSanitizer knows which blocks are in use", "[allocator]") {
+  constexpr std::size_t kBytes = 192;
+  Allocator allocator;
+  auto* const block = allocator.allocate(kBytes);
+  CHECK(__asan_region_is_poisoned(block, kBytes) == nullptr);
+  allocator.release(block, kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) CHECK(__asan_address_is_poisoned(block + i));
+  REQUIRE(allocator.allocate(kBytes, Allocator::Contents::any) == block);
+  CHECK(__asan_region_is_poisoned(block, kBytes) == nullptr);
+  allocator.release(block, kBytes);
+}
+#endif
 
 TEST_CASE("blocks that are in use at the same time do not overlap", "[allocator]") {
   Allocator allocator;

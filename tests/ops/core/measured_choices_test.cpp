@@ -42,6 +42,12 @@ TEST_CASE("the fastest candidate is chosen, once for a key", "[choices]") {
   CHECK(choices.measured() == 2);
 }
 
+TEST_CASE("the first of candidates that take the same time is chosen", "[choices]") {
+  MeasuredChoices choices;
+  CHECK(choices.choose("all", kThree, [](std::size_t) { return std::optional(1.0); }) == 0);
+  CHECK(choices.choose("two", kThree, [](std::size_t i) { return std::optional(i == 0 ? 2.0 : 1.0); }) == 1);
+}
+
 TEST_CASE("candidates that cannot be used are passed over; if there is no other, that is an error", "[choices]") {
   MeasuredChoices choices;
   const auto only_last = [](std::size_t i) { return i == 2 ? std::optional(9.0) : std::nullopt; };

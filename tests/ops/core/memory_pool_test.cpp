@@ -1,6 +1,9 @@
 #include "troupe/ops/core/memory_pool.hpp"
 
 #include <map>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/test_device/device_queue.hpp"
@@ -84,7 +87,10 @@ TEST_CASE("a pool that ends, or is trimmed, gives everything back", "[memory poo
   Source source(1 << 20);
   {
     MemoryPool pool(source.functions());
-    for (const std::size_t bytes : {1, 256, 5000}) pool.release(pool.allocate(bytes), bytes);
+    std::vector<std::pair<std::byte*, std::size_t>> blocks;
+    for (const std::size_t bytes : {1, 256, 5000, 5000}) blocks.emplace_back(pool.allocate(bytes), bytes);
+    for (const auto& [block, bytes] : blocks) pool.release(block, bytes);
+    CHECK(pool.bytes_held() == 2 * 256 + 2 * MemoryPool::rounded(5000));
     pool.trim();
     CHECK(source.room() == 1 << 20);
     CHECK(pool.bytes_held() == 0);

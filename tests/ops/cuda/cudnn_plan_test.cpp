@@ -5,6 +5,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/skip.hpp"
 
 using namespace troupe;
 using namespace troupe::cuda;
@@ -31,7 +32,7 @@ std::optional<CudnnDescriptor> described_gpu() {
     properties.finalize();
     return properties;
   } catch (const Error& error) {
-    WARN("skipped: " << error.what());
+    testing::skip(error.what());
     return std::nullopt;
   }
 }

@@ -35,7 +35,7 @@ std::vector<bool> needed(const Sequence& sequence, int block) {
 std::size_t address(const MemoryPlan& plan, int block) {
   auto place = plan.placements[block];
   auto offset = place.offset;
-  while (place.parent != Placement::kArena) {
+  while (place.parent != BlockPlacement::kArena) {
     place = plan.placements[place.parent];
     offset += place.offset;
   }
@@ -43,7 +43,8 @@ std::size_t address(const MemoryPlan& plan, int block) {
 }
 
 bool lies_in(const MemoryPlan& plan, int part, int block) {
-  for (auto parent = plan.placements[part].parent; parent != Placement::kArena; parent = plan.placements[parent].parent)
+  for (auto parent = plan.placements[part].parent; parent != BlockPlacement::kArena;
+       parent = plan.placements[parent].parent)
     if (parent == block) return true;
   return false;
 }
@@ -66,7 +67,7 @@ void check_apart(const Sequence& sequence, const MemoryPlan& plan) {
   for (int block = 0; block < count; ++block) lives.push_back(needed(sequence, block));
   for (int a = 0; a < count; ++a) {
     if (!sequence.blocks[a].planned) continue;
-    CHECK(address(plan, a) % (plan.placements[a].parent == Placement::kArena ? Allocator::kAlignment : 4) == 0);
+    CHECK(address(plan, a) % (plan.placements[a].parent == BlockPlacement::kArena ? Allocator::kAlignment : 4) == 0);
     CHECK(address(plan, a) + sequence.blocks[a].bytes <= plan.arena_bytes);
     for (int b = 0; b < a; ++b) {
       if (!sequence.blocks[b].planned || lies_in(plan, a, b) || lies_in(plan, b, a)) continue;
@@ -95,7 +96,7 @@ void check_packs(const Sequence& sequence, const MemoryPlan& plan) {
         CHECK(plan.placements[part].parent != step.outputs[0]);
         continue;
       }
-      CHECK(plan.placements[part].parent != Placement::kArena);
+      CHECK(plan.placements[part].parent != BlockPlacement::kArena);
       const bool here_once =
           std::ranges::count(step.inputs, part) == 1 && plan.placements[part].parent == step.outputs[0];
       if (here_once) CHECK(plan.placements[part].offset == step.pack_offsets[i]);
@@ -107,7 +108,7 @@ void check_packs(const Sequence& sequence, const MemoryPlan& plan) {
 std::size_t sum_of(const Sequence& sequence, const MemoryPlan& plan) {
   std::size_t sum = 0;
   for (std::size_t i = 0; i < sequence.blocks.size(); ++i)
-    if (sequence.blocks[i].planned && plan.placements[i].parent == Placement::kArena)
+    if (sequence.blocks[i].planned && plan.placements[i].parent == BlockPlacement::kArena)
       sum += Allocator::rounded(sequence.blocks[i].bytes);
   return sum;
 }

@@ -86,7 +86,24 @@ TEST_CASE("options reach the convolution and the pooling", "[layers]") {
         Shape{kBatch, 4, 5, 5});
   CHECK(shape_of(MaxPool{{.kernel_size = 3, .stride = 1, .padding = 1}}) == Shape{kBatch, 7, 9, 3});
   CHECK(shape_of(MaxPool{}) == Shape{kBatch, 3, 4, 3});
+  CHECK(shape_of(AveragePool{{.kernel_size = 3, .stride = 1, .padding = 1}}) == Shape{kBatch, 7, 9, 3});
+  CHECK(shape_of(AveragePool{}) == Shape{kBatch, 3, 4, 3});
+  CHECK(shape_of(GlobalAveragePool{}) == Shape{kBatch, 3});
   CHECK(shape_of(Flatten{}) == Shape{kBatch, 189});
+}
+
+TEST_CASE("an average pool has the means of its windows, a global one those of whole images", "[layers]") {
+  Array image({1, 2, 4, 1});
+  image.data = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 12.0};
+  const auto means_of = [&](const std::function<Value(Value)>& layer) {
+    Program program(graph_of(layer, {kBatch, 2, 4, 1}), 1);
+    program.bind("x", to_tensor(image, DType::float32));
+    program.run();
+    return to_array(program.output("y")).data;
+  };
+  CHECK(means_of(AveragePool{}) == std::vector<double>{3.5, 6.5});
+  CHECK(means_of(AveragePool{{.kernel_size = 2, .stride = 1}}) == std::vector<double>{3.5, 4.5, 6.5});
+  CHECK(means_of(GlobalAveragePool{}) == std::vector<double>{5.0});
 }
 
 TEST_CASE("a user-defined layer works in a model like any other", "[layers]") {

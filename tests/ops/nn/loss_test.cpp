@@ -87,7 +87,8 @@ TEST_CASE("smoothing of integer labels and of probabilities is the same", "[loss
   const auto logits = floats({2, 3}, {0.5F, -1.0F, 2.0F, 0.0F, 0.25F, 1.0F});
   const Batch hard{logits, {{"labels", ints({2}, {2, 0})}}};
   const Batch soft{logits, {{"labels", floats({2, 3}, {0, 0, 1, 1, 0, 0})}}};
-  const auto want = value_of(hard, SoftmaxCrossEntropy{.smoothing = 0.2}).data<float>();
+  const auto loss = value_of(hard, SoftmaxCrossEntropy{.smoothing = 0.2});
+  const auto want = loss.data<float>();
   check_values(value_of(soft, SoftmaxCrossEntropy{.smoothing = 0.2, .soft = true}), Floats(want.begin(), want.end()));
 }
 

@@ -171,7 +171,8 @@ TEST_CASE("a step whose loss is not finite leaves the buffers as they were") {
   y.mutable_data<float>()[3] = std::numeric_limits<float>::infinity();
   Trainer trainer(runtime, strategy, Sequential{BatchNorm{}, Dense{1}}, Sgd{.lr = 0.1}, MeanSquaredError{});
   trainer.fit(Dataset::from_arrays({{"x", x}, {"y", y}}).batch(4), {.on_non_finite_loss = NonFiniteLoss::skip});
-  for (const auto mean : trainer.parameters().get("norm1.mean").data<float>()) CHECK(mean == 0.0F);
+  const auto means = trainer.parameters().get("norm1.mean");
+  for (const auto mean : means.data<float>()) CHECK(mean == 0.0F);
 }
 
 TEST_CASE("batch norm, dropout and carried states have the same bits in one process and in two") {

@@ -1,5 +1,8 @@
 #include "troupe/transport/cluster/cluster.hpp"
 
+#include <array>
+#include <atomic>
+
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
@@ -94,14 +97,18 @@ TEST_CASE("ranks that come to different plans learn the first line that differs"
 
 TEST_CASE("a process that goes without leaving is lost to all others, and they are told once") {
   const auto address = new_address();
+  // The callbacks live until all clusters are gone, and with these the threads that call them.
+  std::array<std::atomic<int>, 3> told{};
+  std::array<std::shared_ptr<const Cluster::OnLost>, 3> callbacks;
   const auto ends = on_processes(3, [&](int rank) {
     auto cluster = join_cluster(options_of(rank, 3, address));
     if (rank == 1) return;
-    std::atomic<int> told{0};
-    const auto handle = cluster->on_lost([&](const FailurePtr&) { ++told; });
+    const auto i = static_cast<std::size_t>(rank);
+    callbacks[i] = cluster->on_lost([&, i](const FailurePtr& failure) { told[i] += failure->rank == 1 ? 1 : 100; });
     cluster->leave();
   });
   CHECK(ends[1].empty());
+  for (const std::size_t rank : {0, 2}) CHECK(told[rank] == 1);
   for (int rank : {0, 2}) CHECK_THAT(ends[static_cast<std::size_t>(rank)], Contains("process 1 ("));
 }
 

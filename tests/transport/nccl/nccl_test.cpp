@@ -28,7 +28,7 @@ std::vector<Device> gpus(int least) {
   std::vector<Device> found;
   if (!gpu(least - 1)) return found;
   if (!has_nccl()) {
-    WARN("skipped: NCCL is needed");
+    skip("NCCL is needed");
     return found;
   }
   for (int i = 0; i < std::min(4, device_count(DeviceType::cuda)); ++i) found.push_back({DeviceType::cuda, i});
