@@ -1,13 +1,23 @@
 # GPUs of NVIDIA. Sets troupe_cuda to REAL, EMULATED or OFF.
 set(TROUPE_CUDA AUTO CACHE STRING "GPUs: AUTO (if there is a CUDA Toolkit), ON, OFF, or EMULATED (for tests: kernels run on the host)")
 set_property(CACHE TROUPE_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)
+option(TROUPE_CUDA_LOCAL "Compile CUDA for the GPUs of this machine only, or for one architecture if it has none" OFF)
 set(troupe_cuda OFF)
 if(TROUPE_CUDA STREQUAL "EMULATED")
   set(troupe_cuda EMULATED)
 elseif(TROUPE_CUDA)
-  # To be set before the language is looked for: CMake 3.25 tries architectures that CUDA 13 no longer has.
+  # The architectures are set before the language is enabled: CMake 3.25 tries some that CUDA 13 no longer has.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+    if(TROUPE_CUDA_LOCAL)
+      execute_process(COMMAND nvidia-smi --list-gpus RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+      if(status EQUAL 0)
+        set(CMAKE_CUDA_ARCHITECTURES native)
+      else()
+        # Later GPUs compile the intermediate code.
+        set(CMAKE_CUDA_ARCHITECTURES 80)
+      endif()
+    endif()
   endif()
   include(CheckLanguage)
   check_language(CUDA)
