@@ -7,6 +7,18 @@
 
 namespace troupe {
 
+namespace {
+
+/// No guard of this process had it before.
+std::uint64_t next_valid_word() {
+  static std::atomic<std::uint64_t> last{0x74726F7570650000};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
+PayloadGuard::PayloadGuard() : valid_word_(next_valid_word()), word_(valid_word_) {}
+
 void PayloadGuard::withdraw() {
   word_.store(0, std::memory_order_relaxed);
   // The writer's half of a seqlock: what the caller writes to a payload next becomes visible after the word. A stronger

@@ -16,7 +16,7 @@ namespace troupe {
 /// reads the word after the payload: if it is valid then, the payload was. Thread-safe.
 class PayloadGuard {
  public:
-  PayloadGuard() = default;
+  PayloadGuard();
   /// Withdraws the payloads: a reader may still look at the word when its memory is free.
   ~PayloadGuard() { withdraw(); }
   PayloadGuard(const PayloadGuard&) = delete;
@@ -24,14 +24,17 @@ class PayloadGuard {
 
   /// Ends the promise. The caller may write to the payloads, or free them, once this returns.
   void withdraw();
-  bool valid() const { return word_.load(std::memory_order_seq_cst) == kValid; }
+  bool valid() const { return word_.load(std::memory_order_seq_cst) == valid_word_; }
 
-  /// Where the word lies, and what it holds while the payloads are valid.
+  /// Where the word lies.
   const void* address() const { return &word_; }
-  static constexpr std::uint64_t kValid = 0x74726F7570652121;
+  /// What it holds while the payloads are valid: a word of this guard alone, so that a guard made later in the same
+  /// place is not taken for it.
+  std::uint64_t valid_word() const { return valid_word_; }
 
  private:
-  std::atomic<std::uint64_t> word_{kValid};
+  const std::uint64_t valid_word_;
+  std::atomic<std::uint64_t> word_;
 };
 
 /// A payload cannot be read any more because its sender has withdrawn it, or is gone. Why, a frame of the sender will

@@ -39,7 +39,8 @@ class RemotePayload final : public IncomingPayload {
   void read(std::size_t offset, std::span<std::byte> to) const override {
     expect_within(offset, to.size());
     if (const auto cause = connection_->failure()) throw PayloadWithdrawn(cause->what);
-    if (!to.empty()) read_memory(connection_->pid(), header_.address + offset, to, header_.guard_address);
+    if (!to.empty())
+      read_memory(connection_->pid(), header_.address + offset, to, {header_.guard_address, header_.checksum});
   }
 
  private:

@@ -136,6 +136,7 @@ bool Connection::send_next(Outgoing& outgoing) {
   if (reads_in_place(frame) && outgoing.offset == 0) {
     header.address = reinterpret_cast<std::uintptr_t>(frame.payload.raw());
     header.guard_address = reinterpret_cast<std::uintptr_t>(frame.guard->address());
+    header.checksum = frame.guard->valid_word();
     if (!send_packet(start, {})) return false;
     offers_[outgoing.first] = {frame.payload, frame.guard};
     return true;

@@ -74,7 +74,7 @@ bool can_read_memory(const EndpointAddress& address) {
          value == address.probe_value;
 }
 
-void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, std::uint64_t guard_address) {
+void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, const RemoteGuard& guard) {
   copy_from(pid, from, to);
   // The reader's half of the seqlock in PayloadGuard::withdraw(). One system call for both would not do: the kernel
   // reads the parts of a call in turn, but nothing orders these loads on aarch64. It makes them on the calling thread,
@@ -82,8 +82,8 @@ void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, 
   // withdrawn.
   std::atomic_thread_fence(std::memory_order_acquire);
   std::uint64_t word = 0;
-  copy_from(pid, guard_address, std::as_writable_bytes(std::span(&word, 1)));
-  if (word != PayloadGuard::kValid) throw PayloadWithdrawn("the sender has withdrawn its payload");
+  copy_from(pid, guard.address, std::as_writable_bytes(std::span(&word, 1)));
+  if (word != guard.valid_word) throw PayloadWithdrawn("the sender has withdrawn its payload");
 }
 
 }  // namespace troupe::zeromq

@@ -20,8 +20,13 @@ void offer_memory(EndpointAddress& address);
 /// Whether this process can read the memory of that one.
 bool can_read_memory(const EndpointAddress& address);
 
+/// The guard of a payload in another process: where its word lies, and what it holds while the payload is valid.
+struct RemoteGuard {
+  std::uint64_t address, valid_word;
+};
+
 /// Copies bytes from the memory of a process without its help, then looks at the word of their guard. Throws
 /// PayloadWithdrawn if the process is gone or the guard is not valid.
-void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, std::uint64_t guard_address);
+void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, const RemoteGuard& guard);
 
 }  // namespace troupe::zeromq

@@ -39,7 +39,7 @@ struct PacketHeader {
   /// Not 0: the payload lies there in the sender's memory, and the word of its guard there.
   std::uint64_t address = 0;
   std::uint64_t guard_address = 0;
-  /// xxh3 of the bytes.
+  /// xxh3 of the bytes, or of a payload in the sender's memory what the word of its guard holds while it is valid.
   std::uint64_t checksum = 0;
 
   bool operator==(const PacketHeader&) const = default;

@@ -18,9 +18,13 @@ std::uint64_t address_of(const void* at) {
   return reinterpret_cast<std::uintptr_t>(at);
 }
 
+RemoteGuard remote(const PayloadGuard& guard) {
+  return {address_of(guard.address()), guard.valid_word()};
+}
+
 /// Reads from this process as from another one.
-void read_here(const void* from, std::span<std::byte> to, const void* guard) {
-  read_memory(getpid(), address_of(from), to, address_of(guard));
+void read_here(const void* from, std::span<std::byte> to, const RemoteGuard& guard) {
+  read_memory(getpid(), address_of(from), to, guard);
 }
 
 }  // namespace
@@ -29,16 +33,22 @@ TEST_CASE("a payload in the memory of a process is read as long as its guard is 
   const std::vector<std::byte> payload(100'000, std::byte{7});
   std::vector<std::byte> read(payload.size());
   std::optional<PayloadGuard> guard(std::in_place);
-  read_here(payload.data(), read, guard->address());
+  const auto remote_guard = remote(*guard);
+  read_here(payload.data(), read, remote_guard);
   CHECK(read == payload);
   SECTION("until it is withdrawn") {
     guard->withdraw();
-    CHECK_THROWS_WITH(read_here(payload.data(), read, guard->address()), Contains("has withdrawn its payload"));
+    CHECK_THROWS_WITH(read_here(payload.data(), read, remote_guard), Contains("has withdrawn its payload"));
   }
   SECTION("until it is destroyed") {
-    const auto* const address = guard->address();
     guard.reset();
-    CHECK_THROWS_WITH(read_here(payload.data(), read, address), Contains("has withdrawn its payload"));
+    CHECK_THROWS_WITH(read_here(payload.data(), read, remote_guard), Contains("has withdrawn its payload"));
+  }
+  SECTION("and not as long as another guard in its place") {
+    guard.emplace();
+    REQUIRE(address_of(guard->address()) == remote_guard.address);
+    CHECK_THROWS_WITH(read_here(payload.data(), read, remote_guard), Contains("has withdrawn its payload"));
+    CHECK_NOTHROW(read_here(payload.data(), read, remote(*guard)));
   }
 }
 
@@ -51,15 +61,16 @@ TEST_CASE("memory that is not there is a payload withdrawn") {
   REQUIRE(munmap(second, page) == 0);
   const PayloadGuard guard;
   std::vector<std::byte> read(kPages * page);
-  CHECK_THROWS_AS(read_here(second, std::span(read).first(page), guard.address()), PayloadWithdrawn);
-  CHECK_THROWS_WITH(read_here(map, read, guard.address()), Contains("its memory is gone"));
-  CHECK_THROWS_AS(read_here(map, std::span(read).first(page), second), PayloadWithdrawn);
+  CHECK_THROWS_AS(read_here(second, std::span(read).first(page), remote(guard)), PayloadWithdrawn);
+  CHECK_THROWS_WITH(read_here(map, read, remote(guard)), Contains("its memory is gone"));
+  CHECK_THROWS_AS(read_here(map, std::span(read).first(page), {address_of(second), 1}), PayloadWithdrawn);
   munmap(map, page);
 }
 
 TEST_CASE("the guard is read after the payload") {
   // The payload is copied to where the guard is.
   const std::uint64_t withdrawn = 0;
-  std::uint64_t guard = PayloadGuard::kValid;
-  CHECK_THROWS_AS(read_here(&withdrawn, std::as_writable_bytes(std::span(&guard, 1)), &guard), PayloadWithdrawn);
+  std::uint64_t word = 1;
+  CHECK_THROWS_AS(read_here(&withdrawn, std::as_writable_bytes(std::span(&word, 1)), {address_of(&word), 1}),
+                  PayloadWithdrawn);
 }
