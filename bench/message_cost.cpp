@@ -3,13 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <caf/event_based_actor.hpp>
-#include <caf/send.hpp>
 #include <cstdio>
 #include <fstream>
 #include <future>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/run/messages.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/bench/graph_plan.hpp"
@@ -27,17 +27,17 @@ double bare_messages(Runtime& runtime, std::int64_t pairs) {
   std::promise<void> done;
   const auto echo = runtime.system().spawn([](caf::event_based_actor* self) -> caf::behavior {
     return {[self](TensorReady& ready) {
-              self->send(caf::actor_cast<caf::actor>(self->current_sender()), CreditReturned{0, ready.slot, 0});
+              tell(*self, caf::actor_cast<caf::actor>(self->current_sender()), CreditReturned{0, ready.slot, 0});
             },
             [self](const Stop&) { self->quit(); }};
   });
   const auto tensor = Tensor::scalar(1.0F);
   const auto begin = std::chrono::steady_clock::now();
   runtime.system().spawn([&, pairs](caf::event_based_actor* self) -> caf::behavior {
-    self->send(echo, TensorReady{0, 0, {}, tensor, nullptr});
+    tell(*self, echo, TensorReady{0, 0, {}, tensor, nullptr});
     return {[&, self, left = pairs](const CreditReturned&) mutable {
       if (--left > 0) {
-        self->send(echo, TensorReady{0, 0, {}, tensor, nullptr});
+        tell(*self, echo, TensorReady{0, 0, {}, tensor, nullptr});
         return;
       }
       done.set_value();
@@ -46,7 +46,7 @@ double bare_messages(Runtime& runtime, std::int64_t pairs) {
   });
   done.get_future().wait();
   const auto elapsed = std::chrono::steady_clock::now() - begin;
-  caf::anon_send(echo, Stop{});
+  post(echo, Stop{});
   return std::chrono::duration<double, std::nano>(elapsed).count() / static_cast<double>(pairs);
 }
 

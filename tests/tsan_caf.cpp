@@ -11,7 +11,7 @@
 #include <caf/ref_counted.hpp>
 #include <caf/scheduled_actor.hpp>
 
-#if CAF_VERSION >= 1800
+#if defined(CAF_VERSION_MAJOR) || CAF_VERSION >= 1800
 #error "The functions below are those of CAF 0.17: look at them again, or build CAF itself with ThreadSanitizer"
 #endif
 

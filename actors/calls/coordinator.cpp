@@ -1,12 +1,12 @@
 #include "troupe/actors/calls/coordinator.hpp"
 
 #include <algorithm>
-#include <caf/send.hpp>
 #include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/calls/call_board.hpp"
 #include "troupe/actors/calls/call_frames.hpp"
 #include "troupe/actors/calls/call_worker.hpp"
@@ -32,19 +32,19 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
         options(std::move(given)),
         actor(spawn_coordinator(runtime.system(), options.in_flight, monitor, variables)) {}
 
-  ~State() { caf::anon_send(actor, Stop{}); }
+  ~State() { post(actor, Stop{}); }
 
   void add_local_worker() {
     const auto read = [known = variables](const std::string& name) { return known->read(name); };
     const auto on_result = [to = actor](std::int64_t call, CallResult result) {
-      caf::anon_send(to, CallEnded{call, std::move(result)});
+      post(to, CallEnded{call, std::move(result)});
     };
     // A function may take long, and must not keep other actors from a thread.
     const bool in_turns = runtime.options().test_seed.has_value();
     auto& system = runtime.system();
     const auto worker = in_turns ? system.spawn<CallWorker>(functions, read, on_result)
                                  : system.spawn<CallWorker, caf::detached>(functions, read, on_result);
-    caf::anon_send(actor, WorkerJoined{next_worker++, caf::actor_cast<caf::actor>(worker)});
+    post(actor, WorkerJoined{next_worker++, caf::actor_cast<caf::actor>(worker)});
   }
 
   void add_process(int rank) {
@@ -160,7 +160,7 @@ RemoteValue Coordinator::schedule(const std::string& function, std::vector<Tenso
     std::lock_guard lock(state_->monitor->mutex);
     ++state_->monitor->open;
   }
-  caf::anon_send(state_->actor, CallScheduled{call});
+  post(state_->actor, CallScheduled{call});
   return RemoteValue(std::move(call));
 }
 

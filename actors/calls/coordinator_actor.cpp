@@ -1,9 +1,9 @@
 #include "troupe/actors/calls/coordinator_actor.hpp"
 
 #include <caf/event_based_actor.hpp>
-#include <caf/send.hpp>
 #include <map>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/calls/call_board.hpp"
 #include "troupe/actors/calls/pending_call.hpp"
 #include "troupe/actors/run/messages.hpp"
@@ -44,14 +44,13 @@ class CoordinatorActor final : public caf::event_based_actor {
   }
 
   void on_exit() override {
-    for (const auto& [number, worker] : workers_) caf::anon_send(worker, Stop{});
+    for (const auto& [number, worker] : workers_) post(worker, Stop{});
     workers_.clear();
   }
 
  private:
   void hand_out() {
-    for (const auto& [worker, call] : board_.hand_out())
-      caf::anon_send(workers_.at(worker), CallOrdered{call, calls_.at(call)});
+    for (const auto& [worker, call] : board_.hand_out()) post(workers_.at(worker), CallOrdered{call, calls_.at(call)});
   }
 
   void take(std::int64_t call, CallResult& result) {

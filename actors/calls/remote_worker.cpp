@@ -1,8 +1,8 @@
 #include "troupe/actors/calls/remote_worker.hpp"
 
 #include <caf/event_based_actor.hpp>
-#include <caf/send.hpp>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/calls/call_frames.hpp"
 #include "troupe/actors/calls/pending_call.hpp"
 #include "troupe/actors/run/messages.hpp"
@@ -14,19 +14,19 @@ namespace {
 
 class RemoteWorker final : public caf::event_based_actor {
  public:
-  RemoteWorker(caf::actor_config& config, int worker, std::shared_ptr<Link> link, caf::actor coordinator,
+  RemoteWorker(caf::actor_config& config, int worker, std::shared_ptr<Link> link, caf::actor owner,
                std::shared_ptr<const Variables> variables)
       : caf::event_based_actor(config),
         worker_(worker),
         link_(std::move(link)),
-        coordinator_(std::move(coordinator)),
+        coordinator_(std::move(owner)),
         variables_(std::move(variables)) {}
 
   caf::behavior make_behavior() override {
     // From here, so that no loss can overtake it.
-    caf::anon_send(coordinator_, WorkerJoined{worker_, caf::actor_cast<caf::actor>(this)});
+    post(coordinator_, WorkerJoined{worker_, caf::actor_cast<caf::actor>(this)});
     link_->on_ready([address = address()] {
-      if (const auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Continue{});
+      if (const auto self = caf::actor_cast<caf::actor>(address)) post(self, Continue{});
     });
     return {[this](const CallOrdered& order) { send_call(order); }, [this](const Continue&) { receive(); },
             [this](const Stop&) { quit(); }};
@@ -35,7 +35,7 @@ class RemoteWorker final : public caf::event_based_actor {
   void on_exit() override {
     link_->on_ready({});
     link_->close();
-    caf::anon_send(coordinator_, WorkerLost{worker_});
+    post(coordinator_, WorkerLost{worker_});
     coordinator_ = nullptr;
   }
 
@@ -50,7 +50,7 @@ class RemoteWorker final : public caf::event_based_actor {
     try {
       payload = encode(OrderedCall{order.what->function, order.what->inputs});
     } catch (const std::exception& error) {
-      caf::anon_send(coordinator_, CallEnded{order.call, {{}, {}, error.what()}});
+      post(coordinator_, CallEnded{order.call, {{}, {}, error.what()}});
       return;
     }
     send_frame(CallFrame::call, order.call, payload);
@@ -70,7 +70,7 @@ class RemoteWorker final : public caf::event_based_actor {
     const auto payload = frame.payload->tensor();
     const std::span bytes(payload.raw(), payload.bytes());
     if (frame.header.edge == static_cast<std::int32_t>(CallFrame::result))
-      caf::anon_send(coordinator_, CallEnded{frame.header.step, decode_result(bytes)});
+      post(coordinator_, CallEnded{frame.header.step, decode_result(bytes)});
     else if (frame.header.edge != static_cast<std::int32_t>(CallFrame::read))
       throw Error("coordinator", "a worker sent what it never sends");
     else

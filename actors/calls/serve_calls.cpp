@@ -1,11 +1,11 @@
 #include <caf/actor_system.hpp>
-#include <caf/send.hpp>
 #include <deque>
 #include <future>
 #include <map>
 #include <mutex>
 #include <set>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/calls/call_frames.hpp"
 #include "troupe/actors/calls/call_worker.hpp"
 #include "troupe/actors/calls/coordinator.hpp"
@@ -92,13 +92,13 @@ class FreeThreads {
   void stop() {
     std::lock_guard lock(mutex_);
     waiting_.clear();
-    for (const auto& thread : std::exchange(threads_, {})) caf::anon_send(thread, Stop{});
+    for (const auto& thread : std::exchange(threads_, {})) post(thread, Stop{});
   }
 
  private:
   void hand_out() {
     for (; !waiting_.empty() && !free_.empty() && !threads_.empty(); waiting_.pop_front(), free_.pop_back())
-      caf::anon_send(threads_[free_.back()], std::move(waiting_.front()));
+      post(threads_[free_.back()], std::move(waiting_.front()));
   }
 
   std::mutex mutex_;

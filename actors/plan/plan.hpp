@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/plan/caf_fwd.hpp"
+#include "troupe/actors/caf/fwd.hpp"
 #include "troupe/actors/plan/parameter_ref.hpp"
 #include "troupe/actors/plan/place.hpp"
 #include "troupe/actors/plan/plan_fwd.hpp"

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <caf/message_handler.hpp>
-#include <caf/send.hpp>
 #include <map>
 
+#include "troupe/actors/caf/execution_unit.hpp"
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/run/participant.hpp"
 #include "troupe/ops/core/error.hpp"
 
@@ -28,7 +29,7 @@ class LinkActor final : public Participant {
   const char* name() const override { return "troupe.link"; }
 
   /// After a large tensor others have a turn: whoever got it uses it before the next one is read.
-  resume_result resume(caf::execution_unit* unit, std::size_t messages) override {
+  resume_result resume(ExecutionUnit* unit, std::size_t messages) override {
     for (std::size_t i = 0; i < messages; ++i) {
       const auto result = Participant::resume(unit, 1);
       // Without mail another thread may have this actor already.
@@ -43,7 +44,7 @@ class LinkActor final : public Participant {
 
   void listen() {
     link_->on_ready([address = address()] {
-      if (const auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Continue{});
+      if (const auto self = caf::actor_cast<caf::actor>(address)) post(self, Continue{});
     });
   }
 
@@ -150,7 +151,7 @@ class LinkActor final : public Participant {
     if (link_ && link_->failure()) link_failed();
   }
 
-  void go_on_later() { caf::anon_send(caf::actor_cast<caf::actor>(this), caf::tick_atom_v); }
+  void go_on_later() { post(caf::actor_cast<caf::actor>(this), caf::tick_atom_v); }
 
   /// After a large tensor, which takes long to read: what its consumers have sent meanwhile goes first, once.
   void read_on() {

@@ -2,6 +2,8 @@
 
 #include <caf/message_handler.hpp>
 
+#include "troupe/actors/caf/mail.hpp"
+
 namespace troupe {
 
 Participant::Participant(caf::actor_config& config) : caf::event_based_actor(config), ports_(*this, *this) {
@@ -9,10 +11,6 @@ Participant::Participant(caf::actor_config& config) : caf::event_based_actor(con
     report_failure(std::make_shared<Failure>(
         Failure{.rank = rank_, .actor = status_->name, .kind = FailureKind::actor_died, .what = text_of(error)}));
     return caf::sec::runtime_error;
-  });
-  // Nobody would stop an actor whose supervisor is gone.
-  set_down_handler([this](const caf::down_msg& down) {
-    if (supervisor_ && down.source == supervisor_.address()) stop();
   });
 }
 
@@ -44,7 +42,7 @@ caf::behavior Participant::make_behavior() {
         work();
       },
       [this](const PauseSources& order) {
-        send(supervisor_, SourcePaused{order.run, on_pause()});
+        tell(*this, supervisor_, SourcePaused{order.run, on_pause()});
         work();
       },
       [this](const RunUntil& order) {
@@ -65,11 +63,14 @@ void Participant::wire(Wire& order) {
   status_->watched.store(is_watched(), std::memory_order_relaxed);
   supervisor_ = order.supervisor;
   rank_ = order.rank;
-  monitor(supervisor_);
+  // An actor whose supervisor is gone would never be stopped.
+  troupe::watch(*this, supervisor_, [this](const caf::error&) {
+    if (supervisor_) stop();
+  });
   ports_.wire(order.generation, std::move(order.inputs), std::move(order.outputs));
   parameters_.hold(name_in_plan(), std::move(order.parameters));
   on_wired();
-  send(supervisor_, Prepared{});
+  tell(*this, supervisor_, Prepared{});
 }
 
 void Participant::prepare(const PrepareRun& order) {
@@ -83,11 +84,11 @@ void Participant::prepare(const PrepareRun& order) {
     report_failure(current_failure({.rank = rank_, .actor = status_->name, .step = order.info.first_step}));
     prepared.end_step = order.info.first_step;
   }
-  send(supervisor_, prepared);
+  tell(*this, supervisor_, prepared);
 }
 
 void Participant::lose_peer(const FailurePtr& failure) {
-  if (supervisor_) send(supervisor_, AbortRun{failure});
+  if (supervisor_) tell(*this, supervisor_, AbortRun{failure});
 }
 
 FailurePtr Participant::on_work_failed(Failure failure) {
@@ -98,7 +99,7 @@ FailurePtr Participant::on_work_failed(Failure failure) {
 }
 
 void Participant::report_failure(const FailurePtr& failure) {
-  if (supervisor_) send(supervisor_, StepFailed{failure});
+  if (supervisor_) tell(*this, supervisor_, StepFailed{failure});
 }
 
 void Participant::report_end(const EndRun& end) {
@@ -109,7 +110,7 @@ void Participant::report_end(const EndRun& end) {
 
 void Participant::report_finished() {
   status_->finished.store(true, std::memory_order_relaxed);
-  send(supervisor_, RunFinished{});
+  tell(*this, supervisor_, RunFinished{});
 }
 
 void Participant::stop() {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <caf/scoped_actor.hpp>
-#include <caf/send.hpp>
 #include <set>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/run/link_actor.hpp"
 #include "troupe/actors/run/segment_actor.hpp"
 #include "troupe/actors/run/supervisor.hpp"
@@ -136,7 +136,7 @@ void PlanPart::spawn() {
       if (node.peer != kNone) stand_ins_[node.peer] = actors_.back();
     }
   } catch (...) {
-    for (const auto& actor : actors_) caf::anon_send(actor, Stop{});
+    for (const auto& actor : actors_) post(actor, Stop{});
     throw;
   }
   auto wires = wiring.wires(actors_);
@@ -164,7 +164,7 @@ void PlanPart::spawn() {
 }
 
 void PlanPart::replace_link(int process, std::shared_ptr<Link> link) const {
-  caf::anon_send(stand_ins_.at(process), LinkReplaced{std::move(link)});
+  post(stand_ins_.at(process), LinkReplaced{std::move(link)});
 }
 
 PlanPart::~PlanPart() {
@@ -174,8 +174,8 @@ PlanPart::~PlanPart() {
 
 void PlanPart::order_stop() {
   if (!supervisor_) return;
-  caf::anon_send(std::exchange(supervisor_, nullptr), Stop{});
-  for (const auto& actor : actors_) caf::anon_send<caf::message_priority::high>(actor, Stop{});
+  post(std::exchange(supervisor_, nullptr), Stop{});
+  for (const auto& actor : actors_) post<caf::message_priority::high>(actor, Stop{});
 }
 
 std::vector<std::string> PlanPart::wait_until_gone(std::chrono::milliseconds limit) {
@@ -184,7 +184,7 @@ std::vector<std::string> PlanPart::wait_until_gone(std::chrono::milliseconds lim
   std::set<caf::actor_addr> left;
   caf::scoped_actor self(runtime_.system());
   for (const auto& actor : actors) {
-    self->monitor(actor);
+    watch(*self, actor);
     left.insert(actor.address());
   }
   const auto deadline = std::chrono::steady_clock::now() + limit;

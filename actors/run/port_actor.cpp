@@ -42,14 +42,15 @@ void PortActor::drop_held(std::uint32_t input, const Arrival& arrival) {
 
 std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
   ports_.expect_planned(output, tensor, name_in_plan());
-  return send(output, {std::move(tensor)}, nullptr, step);
+  return send_slot(output, {std::move(tensor)}, nullptr, step);
 }
 
 std::uint32_t PortActor::send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step) {
-  return send(output, {}, failure, step);
+  return send_slot(output, {}, failure, step);
 }
 
-std::uint32_t PortActor::send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step) {
+std::uint32_t PortActor::send_slot(std::uint32_t output, SentTensor sent, const FailurePtr& failure,
+                                   std::int64_t step) {
   if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
   const auto slot = ports_.take_slot(output);
   held_.note_sent(sent.tensor);

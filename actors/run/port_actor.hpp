@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/held_arrivals.hpp"
 #include "troupe/actors/run/participant.hpp"
@@ -13,7 +14,7 @@ namespace troupe {
 
 /// Base of a user's actor in a plan. It keeps the credits; a subclass says what happens in a firing, or by which
 /// rule it fires. Such an actor is an actor of CAF like any other: it may have handlers for its own messages and
-/// send what it likes to whom it likes.
+/// send what it likes to whom it likes, by tell(*this, receiver, message).
 ///
 /// Everything runs on the threads of the actor system; a handler must not wait.
 class PortActor : public Participant {
@@ -109,7 +110,7 @@ class PortActor : public Participant {
   bool is_watched() const final { return false; }
 
   void drop_held(std::uint32_t input, const Arrival& arrival);
-  std::uint32_t send(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
+  std::uint32_t send_slot(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
   void send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure);
   void expect_run() const;
   void keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor);

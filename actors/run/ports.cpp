@@ -1,8 +1,8 @@
 #include "troupe/actors/run/ports.hpp"
 
 #include <algorithm>
-#include <caf/send.hpp>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -31,11 +31,11 @@ void Ports::clear() {
 }
 
 template <class Message>
-void Ports::tell(const caf::actor& peer, Message message) {
+void Ports::deliver(const caf::actor& peer, Message message) {
   if (caf::actor_cast<caf::abstract_actor*>(peer) == &self_)
     accept(message);
   else
-    self_.send(peer, std::move(message));
+    tell(self_, peer, std::move(message));
 }
 
 void Ports::accept(TensorReady& ready) {
@@ -67,7 +67,7 @@ void Ports::note_failed_work(const InputWire& wire, TensorReady& ready) {
 bool Ports::hold_back(const Event& event) {
   if (event.state() == nullptr || !on_host_ || event.done()) return false;
   event.notify([address = self_.address()] {
-    if (const auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, WorkCompleted{});
+    if (const auto self = caf::actor_cast<caf::actor>(address)) post(self, WorkCompleted{});
   });
   return true;
 }
@@ -138,8 +138,8 @@ void Ports::give_back(std::uint32_t input, Arrival& arrival, const Event& last_u
   arrival.failure = nullptr;
   arrival.ready = Event();
   const auto& producer = inputs_[input].wire.producer;
-  tell(producer.actor,
-       CreditReturned{producer.output, arrival.slot, producer.consumer, generation_, last_use, refused});
+  deliver(producer.actor,
+          CreditReturned{producer.output, arrival.slot, producer.consumer, generation_, last_use, refused});
 }
 
 void Ports::drain(std::uint32_t input) {
@@ -157,8 +157,8 @@ void Ports::note_token(Output& output, Token token) {
 void Ports::send_to(const ConsumerPort& consumer, std::uint32_t slot, const Stamp& stamp, const SentTensor& sent,
                     const FailurePtr& failure) {
   const bool copied = consumer.on_host && sent.host_copy;
-  tell(consumer.actor, TensorReady{consumer.port, slot, stamp, copied ? sent.host_copy : sent.tensor, failure,
-                                   copied ? sent.copied : sent.ready});
+  deliver(consumer.actor, TensorReady{consumer.port, slot, stamp, copied ? sent.host_copy : sent.tensor, failure,
+                                      copied ? sent.copied : sent.ready});
 }
 
 void Ports::expect_planned(std::uint32_t number, const Tensor& tensor, const std::string& sender) const {
@@ -197,12 +197,12 @@ void Ports::send_over(std::uint32_t number, std::uint32_t slot, const Stamp& sta
   auto& output = outputs_[number];
   output.slots.take(slot);
   for (const auto& consumer : output.wire.consumers)
-    tell(consumer.actor, TensorReady{consumer.port, slot, stamp, tensor, failure});
+    deliver(consumer.actor, TensorReady{consumer.port, slot, stamp, tensor, failure});
 }
 
 void Ports::end_over(std::uint32_t output, const Stamp& stamp, bool lost) {
   for (const auto& consumer : outputs_[output].wire.consumers)
-    tell(consumer.actor, DataEnded{consumer.port, stamp, lost});
+    deliver(consumer.actor, DataEnded{consumer.port, stamp, lost});
 }
 
 bool Ports::all_at_rest() const {

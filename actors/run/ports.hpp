@@ -165,7 +165,7 @@ class Ports {
   void give_back(std::uint32_t input, Arrival& arrival, const Event& last_use, bool refused);
   void free_slot(const CreditReturned& returned);
   template <class Message>
-  void tell(const caf::actor& peer, Message message);
+  void deliver(const caf::actor& peer, Message message);
 
   caf::event_based_actor& self_;
   PortsListener& listener_;

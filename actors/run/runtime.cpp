@@ -3,20 +3,17 @@
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
-#include <caf/scheduler/coordinator.hpp>
-#include <caf/scheduler/test_coordinator.hpp>
-#include <caf/settings.hpp>
-#include <caf/thread_hook.hpp>
 #include <cstdio>
 #include <future>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "troupe/actors/caf/register_messages.hpp"
+#include "troupe/actors/caf/scheduler.hpp"
 #include "troupe/actors/run/default_devices.hpp"
 #include "troupe/actors/run/messages.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"
-#include "troupe/actors/run/work_sharing.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 
@@ -26,22 +23,6 @@ namespace {
 
 /// The runtime whose actors this thread runs.
 thread_local const void* runtime_of_thread = nullptr;
-
-/// Notes on every thread of an actor system whose it is.
-class ThreadMark : public caf::thread_hook {
- public:
-  explicit ThreadMark(const void* runtime) : runtime_(runtime) {}
-  void init(caf::actor_system&) override {}
-  void thread_started() override { runtime_of_thread = runtime_; }
-  void thread_terminates() override {}
-
- private:
-  const void* runtime_;
-};
-
-/// Actors of a busy system take turns after that many messages; without a limit one that sends itself mail starves the
-/// others when there is one worker.
-constexpr std::size_t kMessagesPerTurn = 256;
 
 void try_threads(int count) {
   std::promise<void> all_made;
@@ -89,23 +70,15 @@ Runtime::Runtime(RuntimeOptions options) : state_(std::make_shared<State>()) {
   if (options.cpu_devices == 0) options.cpu_devices = usable_cores();
   if (options.test_seed) options.own_threads = false;
   state_->options = options;
-  // CAF has further threads beside the workers, and does not survive one that cannot be made.
-  constexpr int kThreadsOfCaf = 2;
+  // CAF does not survive a thread that cannot be made.
   if (!options.test_seed) try_threads(options.workers + kThreadsOfCaf);
   state_->config = std::make_unique<caf::actor_system_config>();
-  auto& config = *state_->config;
-  config.add_message_types<caf::id_block::troupe>();
-  config.add_thread_hook<ThreadMark>(static_cast<const void*>(state_.get()));
-  config.set("scheduler.max-threads", static_cast<std::size_t>(options.workers));
-  config.set("scheduler.max-throughput", kMessagesPerTurn);
-  if (options.test_seed) {
-    config.set("scheduler.policy", caf::atom("testing"));
-  } else {
-    caf::put(config.content, std::string(WorkSharing::kPollOption),
-             static_cast<std::size_t>(options.busy_poll.count()));
-    config.load<caf::scheduler::coordinator<WorkSharing>>();
-  }
-  state_->system = std::make_unique<caf::actor_system>(config);
+  register_messages<caf::id_block::troupe>(*state_->config);
+  state_->system =
+      make_actor_system(*state_->config, {.workers = static_cast<std::size_t>(options.workers),
+                                          .busy_poll = options.busy_poll,
+                                          .one_by_one = options.test_seed.has_value(),
+                                          .on_thread_start = [state = state_.get()] { runtime_of_thread = state; }});
   state_->used = state_->system.get();
 }
 
@@ -138,10 +111,7 @@ const RuntimeOptions& Runtime::options() const {
 }
 
 bool Runtime::run_one() const {
-  auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system().scheduler());
-  if (scheduler.jobs.empty()) return false;
-  std::swap(scheduler.jobs.front(), scheduler.jobs[draw(scheduler.jobs.size())]);
-  return scheduler.try_run_once();
+  return troupe::run_one(system(), [this](std::size_t count) { return draw(count); });
 }
 
 std::size_t Runtime::draw(std::size_t count) const {
@@ -153,8 +123,7 @@ bool Runtime::on_own_thread() const {
 }
 
 void Runtime::prefer_worker(const caf::actor& actor, int worker) const {
-  auto* scheduler = dynamic_cast<caf::scheduler::coordinator<WorkSharing>*>(&system().scheduler());
-  if (scheduler != nullptr) scheduler->data().homes.set(actor.id(), static_cast<std::size_t>(worker));
+  troupe::prefer_worker(system(), actor, static_cast<std::size_t>(worker));
 }
 
 void Runtime::check_thread() const {

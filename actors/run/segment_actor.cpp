@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <caf/message_handler.hpp>
-#include <caf/send.hpp>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/run/thread_pinning.hpp"
 
 namespace troupe {
@@ -95,7 +95,7 @@ std::int64_t SegmentActor::prepare_segment(std::uint32_t number, const RunInfo& 
     if (!ports_.has_free(segment.first_output + i)) ++segment.blockers;
   auto end_step = kLastStep;
   const auto wake = [address = address(), number] {
-    if (auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Advance{number});
+    if (auto self = caf::actor_cast<caf::actor>(address)) post(self, Advance{number});
   };
   for (std::size_t i = 0; i < segment.work->task_count(); ++i)
     guard(segment, i, [&] { end_step = std::min(end_step, segment.work->begin_task(i, run, wake)); });

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <caf/send.hpp>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/run/segment_actor.hpp"
 #include "troupe/actors/run/spin_pause.hpp"
 #include "troupe/ops/core/backend.hpp"
@@ -33,7 +33,7 @@ void SegmentActor::work() {
     // for its thread.
     if (!mailbox().empty()) break;
     if (setup_.busy_thread == nullptr && segments_[segment].is_source && segments_[segment].task == 0) {
-      if (!continuing_) send(this, Continue{});
+      if (!continuing_) tell(*this, this, Continue{});
       continuing_ = true;
       break;
     }
@@ -184,7 +184,7 @@ bool SegmentActor::is_work_complete(SegmentState& segment) {
   const auto& last = segment.work->last_work();
   if (!last.done()) {
     last.notify([address = address(), number = static_cast<std::uint32_t>(&segment - segments_.data())] {
-      if (auto self = caf::actor_cast<caf::actor>(address)) caf::anon_send(self, Advance{number});
+      if (auto self = caf::actor_cast<caf::actor>(address)) post(self, Advance{number});
     });
     return false;
   }

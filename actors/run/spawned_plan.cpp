@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <caf/actor.hpp>
-#include <caf/send.hpp>
 #include <map>
 #include <set>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/liveness.hpp"
 #include "troupe/actors/run/cluster_run.hpp"
@@ -254,7 +254,7 @@ void SpawnedPlan::wait(const WaitOptions& options) {
 std::string SpawnedPlan::describe() {
   const auto report = std::make_shared<StallReport>();
   for (const auto& part : state_->parts)
-    for (const auto& actor : part->actors()) caf::anon_send<caf::message_priority::high>(actor, Describe{report});
+    for (const auto& actor : part->actors()) post<caf::message_priority::high>(actor, Describe{report});
   if (state_->under_test()) run_all();
   const auto all_answered = [&] {
     bool all = true;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/plan/caf_fwd.hpp"
+#include "troupe/actors/caf/fwd.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/run/runtime.hpp"
 #include "troupe/actors/run/spawn_context.hpp"

@@ -1,7 +1,9 @@
 #include "troupe/actors/run/supervisor.hpp"
 
 #include <algorithm>
-#include <caf/send.hpp>
+
+#include "troupe/actors/caf/error_text.hpp"
+#include "troupe/actors/caf/mail.hpp"
 
 namespace troupe {
 
@@ -25,13 +27,11 @@ Supervisor::Supervisor(caf::actor_config& config, std::vector<SupervisedActor> a
       control_(std::move(control)),
       process_(process),
       abort_(std::move(abort)) {
-  set_down_handler([this](const caf::down_msg& down) { actor_died(down); });
-  set_error_handler([this](caf::error& error) { quit(error); });
-  const auto post = [address = address()](const RunOrder& order) {
+  const auto pass_order = [address = address()](const RunOrder& order) {
     if (const auto self = caf::actor_cast<caf::actor>(address))
-      std::visit([&](const auto& message) { caf::anon_send(self, message); }, order);
+      std::visit([&](const auto& message) { post(self, message); }, order);
   };
-  part_ = control_->join(post, sources() > 0);
+  part_ = control_->join(pass_order, sources() > 0);
   // Whatever ends the supervisor, the other parts must not wait for this one.
   attach_functor([control = control_, part = part_, process](const caf::error& reason) {
     control->leave(part);
@@ -68,7 +68,7 @@ caf::behavior Supervisor::make_behavior() {
         control_->give_up(order.failure);
       },
       [this](const Stop&) {
-        for (const auto& supervised : actors_) send<caf::message_priority::high>(supervised.actor, Stop{});
+        for (const auto& supervised : actors_) tell<caf::message_priority::high>(*this, supervised.actor, Stop{});
         quit(caf::exit_reason::user_shutdown);
       },
   };
@@ -81,7 +81,7 @@ void Supervisor::on_exit() {
 template <class Order>
 void Supervisor::pass_on(const Order& order, bool sources_only) {
   for (const auto& supervised : actors_)
-    if (supervised.has_source || !sources_only) send(supervised.actor, order);
+    if (supervised.has_source || !sources_only) tell(*this, supervised.actor, order);
 }
 
 std::size_t Supervisor::sources() const {
@@ -90,10 +90,12 @@ std::size_t Supervisor::sources() const {
 }
 
 void Supervisor::wire_all() {
-  for (auto& supervised : actors_) {
-    monitor(supervised.actor);
+  for (std::size_t number = 0; number < actors_.size(); ++number) {
+    auto& supervised = actors_[number];
+    troupe::watch(*this, supervised.actor,
+                  [this, number](const caf::error& reason) { actor_died(actors_.at(number), reason); });
     supervised.wire.supervisor = this;
-    send(supervised.actor, std::move(supervised.wire));
+    tell(*this, supervised.actor, std::move(supervised.wire));
     supervised.wire = {};
   }
   if (actors_.empty()) control_->wired(part_);
@@ -118,13 +120,9 @@ void Supervisor::actor_finished() {
   if (++finished_ == actors_.size()) control_->finished(part_);
 }
 
-void Supervisor::actor_died(const caf::down_msg& down) {
-  const auto dead = std::find_if(actors_.begin(), actors_.end(), [&](const SupervisedActor& supervised) {
-    return supervised.actor.address() == down.source;
-  });
-  if (dead == actors_.end()) return;
-  control_->give_up(death_of(dead->name, system().render(down.reason),
-                             dead->status->step.load(std::memory_order_relaxed), FailureKind::actor_died, process_));
+void Supervisor::actor_died(const SupervisedActor& dead, const caf::error& reason) {
+  control_->give_up(death_of(dead.name, error_text(system(), reason), dead.status->step.load(std::memory_order_relaxed),
+                             FailureKind::actor_died, process_));
 }
 
 }  // namespace troupe

@@ -37,7 +37,7 @@ class Supervisor : public caf::event_based_actor {
   void prepared(std::int64_t end_step);
   void source_paused(const SourcePaused& paused);
   void actor_finished();
-  void actor_died(const caf::down_msg& down);
+  void actor_died(const SupervisedActor& dead, const caf::error& reason);
   template <class Order>
   void pass_on(const Order& order, bool sources_only);
   std::size_t sources() const;

@@ -73,7 +73,7 @@ bool BatchDispatcher::send_as_recorded() {
   for (int worker = 0; worker < workers_; ++worker) {
     auto& next = recorded_[static_cast<std::size_t>(worker)];
     for (; !next.empty() && has_room(worker); next.pop_front())
-      send(worker, next.front().first, {0, rows_of(next.front().first)}, first_step_ + next.front().second);
+      send_part(worker, next.front().first, {0, rows_of(next.front().first)}, first_step_ + next.front().second);
     all = all && next.empty();
   }
   return all && (dispatch_ == Dispatch::who_is_free || sent_.empty());
@@ -107,7 +107,7 @@ bool BatchDispatcher::send_parts() {
   for (int worker = 0; worker < workers_; ++worker) {
     auto& next = next_[static_cast<std::size_t>(worker)];
     for (; next < last && has_room(worker); ++next)
-      send(worker, next, part_of_batch(rows_of(next), workers_, worker), first_step_ + next - first_batch_);
+      send_part(worker, next, part_of_batch(rows_of(next), workers_, worker), first_step_ + next - first_batch_);
     all = all && next >= last;
   }
   return all;
@@ -123,7 +123,7 @@ bool BatchDispatcher::send_to_free() {
     if (!worker) return false;
     const auto batch = refused_.empty() ? next++ : refused_.extract(refused_.begin()).value();
     if (records_.record) records_.record->note(name_in_plan(), std::array{*worker, static_cast<std::int32_t>(batch)});
-    send(*worker, batch, {0, rows_of(batch)}, first_step_ + tickets_++);
+    send_part(*worker, batch, {0, rows_of(batch)}, first_step_ + tickets_++);
   }
   return dispatch_ == Dispatch::who_is_free || sent_.empty();
 }
@@ -138,7 +138,7 @@ std::optional<int> BatchDispatcher::next_free() {
   return std::nullopt;
 }
 
-void BatchDispatcher::send(int worker, std::int64_t batch, BatchPart part, std::int64_t ticket) {
+void BatchDispatcher::send_part(int worker, std::int64_t batch, BatchPart part, std::int64_t ticket) {
   const Tensor samples(Shape{part.rows}, DType::int32), info(BatchInfo::info().shape, BatchInfo::info().dtype);
   const auto first = static_cast<std::size_t>(batch * batch_rows_ + part.first);
   if (part.rows > 0) std::memcpy(samples.mutable_raw(), &order_[first], samples.bytes());

@@ -60,7 +60,7 @@ class BatchDispatcher final : public PortActor {
   std::int64_t rows_of(std::int64_t batch) const;
   static std::uint32_t samples_of(int worker) { return static_cast<std::uint32_t>(2 * worker); }
   static std::uint32_t infos_of(int worker) { return samples_of(worker) + 1; }
-  void send(int worker, std::int64_t batch, BatchPart part, std::int64_t ticket);
+  void send_part(int worker, std::int64_t batch, BatchPart part, std::int64_t ticket);
 
   const Dataset data_;
   const std::uint64_t seed_;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <caf/all.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
 #include <cstring>
 #include <deque>
 #include <mutex>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -158,7 +160,7 @@ BatchingPredictor::~BatchingPredictor() {
     // The actors hold what they share with us: no circle may be left.
     actors.swap(shared_->actors);
   }
-  for (const auto& actor : actors) caf::anon_send(actor, caf::flush_atom_v);
+  for (const auto& actor : actors) post(actor, caf::flush_atom_v);
 }
 
 std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
@@ -180,8 +182,8 @@ std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
   }
   const auto& actor = shared_->actors[shared_->next_actor++ % shared_->actors.size()];
   // Whoever comes into an empty queue sees to it that nobody waits longer, also those who come after it.
-  if (first) caf::delayed_anon_send(actor, shared_->options.longest_wait, caf::flush_atom_v);
-  if (full) caf::anon_send(actor, caf::tick_atom_v);
+  if (first) post(actor, caf::flush_atom_v, shared_->options.longest_wait);
+  if (full) post(actor, caf::tick_atom_v);
   return answer;
 }
 

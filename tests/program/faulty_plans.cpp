@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/run/port_actor.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -79,8 +80,8 @@ class Hoarder : public caf::event_based_actor {
  public:
   Hoarder(caf::actor_config& config, std::promise<void>* has_one) : caf::event_based_actor(config), has_one_(has_one) {}
   caf::behavior make_behavior() override {
-    return {[this](Wire& wire) { send(wire.supervisor, Prepared{}); },
-            [this](const PrepareRun&) { send(caf::actor_cast<caf::actor>(current_sender()), Prepared{}); },
+    return {[this](Wire& wire) { tell(*this, wire.supervisor, Prepared{}); },
+            [this](const PrepareRun&) { tell(*this, caf::actor_cast<caf::actor>(current_sender()), Prepared{}); },
             [this](const TensorReady&) { has_one_->set_value(); },
             [](const DataEnded&) {},
             [](const Describe&) {},

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <future>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/run/port_actor.hpp"
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -41,9 +42,9 @@ class Hoarder : public caf::event_based_actor {
   caf::behavior make_behavior() override {
     return {[this](Wire& wire) {
               supervisor_ = wire.supervisor;
-              send(supervisor_, Prepared{});
+              tell(*this, supervisor_, Prepared{});
             },
-            [this](const PrepareRun&) { send(supervisor_, Prepared{}); },
+            [this](const PrepareRun&) { tell(*this, supervisor_, Prepared{}); },
             [this](TensorReady& ready) { take(ready); },
             [](const DataEnded&) {},
             [](const Describe&) {},

@@ -3,6 +3,7 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
@@ -51,13 +52,13 @@ struct StandIn {
         std::move(near));
     auto status = std::make_shared<ExecutorStatus>();
     status->name = "link";
-    caf::anon_send(actor, Wire{.generation = kGeneration,
-                               .rank = 0,
-                               .status = status,
-                               .supervisor = neighbour_actor,
-                               .inputs = {{{neighbour_actor, 0, 0}, 2, 0, "goes", "source"}},
-                               .outputs = {{{{neighbour_actor, 0}}, 2, 0, "comes", {"sink"}, info}}});
-    caf::anon_send(actor, PrepareRun{.run = kRun});
+    post(actor, Wire{.generation = kGeneration,
+                     .rank = 0,
+                     .status = status,
+                     .supervisor = neighbour_actor,
+                     .inputs = {{{neighbour_actor, 0, 0}, 2, 0, "goes", "source"}},
+                     .outputs = {{{{neighbour_actor, 0}}, 2, 0, "comes", {"sink"}, info}}});
+    post(actor, PrepareRun{.run = kRun});
     deliver();
   }
   ~StandIn() {
@@ -78,7 +79,7 @@ struct StandIn {
   }
   /// What an actor of this process sends over the edge to there.
   void go(const Tensor& tensor) {
-    caf::anon_send(actor, TensorReady{0, 1, {kGeneration, kRun, 5}, tensor});
+    post(actor, TensorReady{0, 1, {kGeneration, kRun, 5}, tensor});
     deliver();
   }
 
@@ -115,7 +116,7 @@ TEST_CASE("what is sent because of a large tensor may go before the next one is 
     StandIn stand_in(false, seed, large);
     stand_in.neighbour->on_tensor = [&] {
       if (stand_in.neighbour->arrived.size() == 1)
-        caf::anon_send(stand_in.actor, TensorReady{0, 1, {kGeneration, kRun, 5}, Tensor::from<float>({2}, {1, 2})});
+        post(stand_in.actor, TensorReady{0, 1, {kGeneration, kRun, 5}, Tensor::from<float>({2}, {1, 2})});
       else if (stand_in.other_end->receive())
         ++before_next;
     };

@@ -4,6 +4,7 @@
 #include <caf/send.hpp>
 #include <functional>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
@@ -60,7 +61,7 @@ struct Pair {
   /// Lets an owner do something to its ports in a handler, as it must, and delivers what comes of it.
   void let(Owner* owner, std::function<void(Ports&)> action) {
     owner->todo = std::move(action);
-    caf::anon_send(owner == producer ? producer_actor : consumer_actor, Continue{});
+    post(owner == producer ? producer_actor : consumer_actor, Continue{});
     deliver();
   }
   void send(std::int64_t step) {
@@ -117,9 +118,9 @@ TEST_CASE("messages of another generation are void") {
   Pair pair;
   for (auto* owner : {pair.producer, pair.consumer}) owner->ports.prepare(1);
   const Stamp old{kThisGeneration - 1, 1, 0};
-  caf::anon_send(pair.consumer_actor, TensorReady{0, 0, old, Tensor::scalar(1.0F), nullptr});
-  caf::anon_send(pair.consumer_actor, DataEnded{0, old});
-  caf::anon_send(pair.producer_actor, CreditReturned{0, 0, 0, kThisGeneration - 1});
+  post(pair.consumer_actor, TensorReady{0, 0, old, Tensor::scalar(1.0F), nullptr});
+  post(pair.consumer_actor, DataEnded{0, old});
+  post(pair.producer_actor, CreditReturned{0, 0, 0, kThisGeneration - 1});
   pair.deliver();
   CHECK(pair.consumer->arrivals == 0);
   CHECK(pair.consumer->ends == 0);

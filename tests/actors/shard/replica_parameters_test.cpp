@@ -39,10 +39,10 @@ class Infos final : public PortActor {
   void advance() override {
     if (!is_open()) return;
     for (std::uint32_t replica = 0; replica < kTwo; ++replica)
-      for (auto& step = next_[replica]; step < end_step() && has_free(replica); ++step) send(replica, step);
+      for (auto& step = next_[replica]; step < end_step() && has_free(replica); ++step) send_info(replica, step);
     if (std::ranges::all_of(next_, [&](auto step) { return step >= end_step(); })) end();
   }
-  void send(std::uint32_t replica, std::int64_t step) {
+  void send_info(std::uint32_t replica, std::int64_t step) {
     if (step == failing_step_) throw Error("test", "the batch is broken");
     const Tensor info(BatchInfo::info().shape, BatchInfo::info().dtype);
     BatchInfo{rows_of(replica, step), global_rows_of(step), 0, step}.write(info);

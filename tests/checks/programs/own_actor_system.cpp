@@ -4,6 +4,8 @@
 #include <caf/all.hpp>
 #include <cstdio>
 
+#include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/caf/register_messages.hpp"
 #include "troupe/actors/run/messages.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -41,11 +43,11 @@ class Coach : public caf::event_based_actor {
   caf::behavior make_behavior() override {
     const auto note_epoch = [this](const EpochMetrics& epoch) { ended_.losses.push_back(epoch.training.loss); };
     run_ = trainer_->start(line().batch(8), {.epochs = 40, .on_epoch = note_epoch});
-    run_->on_progress([me = caf::actor_cast<caf::actor>(this)] { caf::anon_send(me, FitProgressed{}); });
+    run_->on_progress([me = caf::actor_cast<caf::actor>(this)] { post(me, FitProgressed{}); });
     return {[this](const FitProgressed&) {
       if (!run_ || !run_->advance()) return;
       run_.reset();
-      send(listener_, ended_);
+      tell(*this, listener_, ended_);
       quit();
     }};
   }
@@ -61,8 +63,7 @@ class Coach : public caf::event_based_actor {
 
 int main() {
   caf::actor_system_config config;
-  config.add_message_types<caf::id_block::troupe>();
-  config.add_message_types<caf::id_block::program>();
+  register_messages<caf::id_block::troupe, caf::id_block::program>(config);
   caf::actor_system system{config};
   const Runtime runtime{system, {.cpu_devices = 2}};
   const Mirrored strategy{runtime.devices()};

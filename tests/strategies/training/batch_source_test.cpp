@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <caf/message_handler.hpp>
-#include <caf/send.hpp>
 #include <mutex>
 #include <thread>
 
+#include "troupe/actors/caf/mail.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
@@ -101,7 +101,7 @@ class Waiting final : public PortActor {
   void on_run(const RunInfo&) override {
     std::lock_guard lock(handover_->mutex);
     handover_->wake = [me = caf::actor_cast<caf::weak_actor_ptr>(this)] {
-      if (const auto alive = caf::actor_cast<caf::actor>(me)) caf::anon_send(alive, caf::ok_atom_v);
+      if (const auto alive = caf::actor_cast<caf::actor>(me)) post(alive, caf::ok_atom_v);
     };
   }
   caf::message_handler own_handlers() override {

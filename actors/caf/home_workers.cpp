@@ -1,4 +1,4 @@
-#include "troupe/actors/run/work_sharing.hpp"
+#include "troupe/actors/caf/home_workers.hpp"
 
 #include <caf/scheduled_actor.hpp>
 

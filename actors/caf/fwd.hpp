@@ -6,5 +6,6 @@ namespace caf {
 
 class actor;
 class actor_system;
+class actor_system_config;
 
 }  // namespace caf

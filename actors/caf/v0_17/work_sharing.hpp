@@ -1,36 +1,13 @@
 #pragma once
 
-#include <array>
 #include <atomic>
-#include <caf/actor_system_config.hpp>
-#include <caf/fwd.hpp>
 #include <caf/policy/unprofiled.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
-#include <cstdint>
-#include <string>
 
-#include "troupe/actors/run/job_queues.hpp"
+#include "troupe/actors/caf/home_workers.hpp"
+#include "troupe/actors/caf/job_queues.hpp"
 
 namespace troupe {
-
-/// Which worker an actor is best run by: the one whose cache holds its replica. A table of fixed size by actor id;
-/// actors that share an entry lose nothing but time. Thread-safe.
-class HomeWorkers {
- public:
-  void set(caf::actor_id actor, std::size_t worker) {
-    homes_[actor % kEntries].store(static_cast<std::uint16_t>(worker + 1), std::memory_order_relaxed);
-  }
-  /// 0-based, or `otherwise` if none was set.
-  std::size_t of(const caf::resumable* job, std::size_t otherwise) const {
-    const auto home = homes_[id_of(job) % kEntries].load(std::memory_order_relaxed);
-    return home == 0 ? otherwise : home - 1U;
-  }
-
- private:
-  static constexpr std::size_t kEntries = std::size_t{1} << 14;
-  static caf::actor_id id_of(const caf::resumable* job);
-  std::array<std::atomic<std::uint16_t>, kEntries> homes_{};
-};
 
 /// A policy for CAF's scheduler (caf::scheduler::coordinator): work sharing on JobQueues. Reads the numbers of workers
 /// and of microseconds to poll from the configuration, `scheduler.max-threads` and kPollOption.
@@ -39,9 +16,7 @@ class WorkSharing : public caf::policy::unprofiled {
   static constexpr const char* kPollOption = "troupe.busy-poll";
 
   struct coordinator_data {
-    explicit coordinator_data(caf::scheduler::abstract_coordinator* coordinator)
-        : jobs(number(coordinator, "scheduler.max-threads", 1),
-               std::chrono::microseconds(number(coordinator, kPollOption, 0))) {}
+    explicit coordinator_data(caf::scheduler::abstract_coordinator* coordinator);
     void push(caf::resumable* job, std::size_t otherwise) { jobs.push(homes.of(job, otherwise) % jobs.workers(), job); }
 
     JobQueues jobs;
@@ -88,12 +63,6 @@ class WorkSharing : public caf::policy::unprofiled {
   template <class Coordinator, class Function>
   void foreach_central_resumable(Coordinator* self, Function function) {
     while (auto* job = d(self).jobs.try_pop()) function(job);
-  }
-
- private:
-  static std::size_t number(caf::scheduler::abstract_coordinator* coordinator, const std::string& name,
-                            std::size_t otherwise) {
-    return caf::get_or(coordinator->system().config(), name, otherwise);
   }
 };
 

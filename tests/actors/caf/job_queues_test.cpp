@@ -1,4 +1,4 @@
-#include "troupe/actors/run/job_queues.hpp"
+#include "troupe/actors/caf/job_queues.hpp"
 
 #include <set>
 #include <thread>

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <caf/actor.hpp>
+#include <caf/config.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/fwd.hpp>
+#include <chrono>
+#include <functional>
+
+// The three ways in which programs and the library use mail of CAF, the same for every version that Troupe supports:
+// tell, post and watch. A message is one object, mostly a struct; lvalues are copied. Mail to a null handle is dropped.
+
+namespace troupe {
+
+/// Sends a message from an actor, which the receiver sees as the sender. Called in handlers of `self`. CAF wakes the
+/// receiver on the thread that runs `self`. Mail of high priority overtakes normal mail.
+template <caf::message_priority priority = caf::message_priority::normal, class Message>
+void tell(caf::event_based_actor& self, const caf::actor& receiver, Message&& message);
+
+/// Sends a message without a sender. Thread-safe; for threads that are no actor, and for callbacks.
+template <caf::message_priority priority = caf::message_priority::normal, class Message>
+void post(const caf::actor& receiver, Message&& message);
+
+/// Sends a message without a sender after a delay. The receiver stays alive until then.
+template <class Message>
+void post(const caf::actor& receiver, Message&& message, std::chrono::nanoseconds delay);
+
+/// The reason why an actor ended, as CAF gives it; empty for a normal end.
+using OnActorEnd = std::function<void(const caf::error& reason)>;
+
+/// Calls `on_end` once, as a handler of `self`, when `peer` ends: soon if it has ended already, never if `self` ends
+/// first. Called in handlers of `self`, which may watch several peers. In a class of an actor the name is
+/// troupe::watch: actors of CAF 1.x have a member of that name. With CAF 0.17 an actor that watches must not call
+/// set_down_handler.
+void watch(caf::event_based_actor& self, const caf::actor& peer, OnActorEnd on_end);
+
+/// A blocking actor receives a caf::down_msg when `peer` ends.
+void watch(caf::blocking_actor& self, const caf::actor& peer);
+
+}  // namespace troupe
+
+#ifdef CAF_VERSION_MAJOR
+#include "troupe/actors/caf/v1/mail.hpp"
+#else
+#include "troupe/actors/caf/v0_17/mail.hpp"
+#endif

@@ -1,0 +1,56 @@
+#include "troupe/actors/caf/mail.hpp"
+
+#include <algorithm>
+#include <caf/blocking_actor.hpp>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+/// The handler of CAF for all down messages of an actor: finds the watch that a message belongs to. Copies share the
+/// watches.
+class Watches {
+ public:
+  void add(const caf::actor& peer, OnActorEnd on_end) { watches_->push_back({peer.address(), std::move(on_end)}); }
+
+  void operator()(caf::scheduled_actor* self, caf::down_msg& down) const {
+    // CAF has taken the handler out of the actor for this call, in which another watch may begin.
+    self->set_down_handler(*this);
+    const auto ended = std::ranges::find(*watches_, down.source, &Watch::peer);
+    if (ended == watches_->end()) return;
+    const auto on_end = std::move(ended->on_end);
+    watches_->erase(ended);
+    on_end(down.reason);
+  }
+
+ private:
+  struct Watch {
+    caf::actor_addr peer;
+    OnActorEnd on_end;
+  };
+
+  std::shared_ptr<std::vector<Watch>> watches_ = std::make_shared<std::vector<Watch>>();
+};
+
+/// Gives access to the handler that an actor has now, for which CAF has no function.
+class DownHandler : public caf::scheduled_actor {
+ public:
+  static down_handler& of(caf::scheduled_actor& self) { return self.*(&DownHandler::down_handler_); }
+};
+
+}  // namespace
+
+void watch(caf::event_based_actor& self, const caf::actor& peer, OnActorEnd on_end) {
+  auto& handler = DownHandler::of(self);
+  if (handler.target<Watches>() == nullptr) handler = Watches();
+  handler.target<Watches>()->add(peer, std::move(on_end));
+  self.monitor(peer);
+}
+
+void watch(caf::blocking_actor& self, const caf::actor& peer) {
+  self.monitor(peer);
+}
+
+}  // namespace troupe
