@@ -1,11 +1,10 @@
 // Whether the memory of a GPU grows from step to step, and what a training that does not fit leaves behind.
 
-#include <cuda_runtime_api.h>
-
 #include <cstdio>
 #include <fstream>
 
 #include "troupe/bench/gpu/commands.hpp"
+#include "troupe/bench/gpu/device_memory.hpp"
 #include "troupe/bench/gpu/training.hpp"
 
 namespace troupe::bench {
@@ -13,14 +12,6 @@ namespace troupe::bench {
 namespace {
 
 constexpr double kMiB = 1 << 20;
-
-/// Bytes of the first GPU that are in use, by whatever process.
-std::int64_t device_bytes() {
-  std::size_t free = 0, total = 0;
-  if (cudaSetDevice(0) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess)
-    throw Error("memory", "the GPU does not tell how much of its memory is free");
-  return static_cast<std::int64_t>(total - free);
-}
 
 /// Bytes of this process that lie in the memory of the host.
 std::int64_t host_bytes() {
