@@ -105,19 +105,29 @@ check_bits() {
   same_bits "$1" per-op-uncaptured 0 --grain per-op
 }
 
-check_point_2() {
-  local model trainings_on_cores suites=()
-  start_trainings_on_cores
+# check_suites: the cases of all test programs that need a GPU, the longest program beside the others.
+check_suites() {
   # To measure all the shapes of all cases would take longer than the cases: trainings measure theirs.
   TROUPE_CUDA_CHOICES=first check_suite ops_tests 240 &
-  suites+=($!)
+  local ops_tests=$!
   check_suite transport_tests 60
   check_suite actor_tests 60
   check_suite strategy_tests 90
-  wait "${suites[@]}"
+  wait "$ops_tests"
+}
+
+check_trainings() {
+  local model
   for model in mlp cnn; do
     check_losses "$model"
     check_bits "$model"
     check_accuracy "$model"
   done
+}
+
+check_point_2() {
+  local trainings_on_cores
+  start_trainings_on_cores
+  check_suites
+  check_trainings
 }
