@@ -17,7 +17,7 @@ using Seconds = std::chrono::duration<double>;
 
 /// Measured in a release build on the idle reference machine, a virtual machine with two cores of a server of 2023.
 constexpr Seconds kReferenceAccesses{0.012}, kReferenceHandoffs{0.0025};
-constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kPatience{20};
 
 std::vector<std::uint64_t> fill(std::size_t size) {
   std::vector<std::uint64_t> numbers(size);
@@ -65,7 +65,7 @@ Seconds time_of_handoffs() {
 double measured_slowness() {
   // The bound keeps one unlucky moment from making a limit endless.
   return std::clamp(std::max(time_of_accesses() / kReferenceAccesses, time_of_handoffs() / kReferenceHandoffs), 1.0,
-                    20.0);
+                    10.0);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ measure_slowness() {
   end=$EPOCHREALTIME
   awk -v seconds="${end/,/.}" -v begin="${begin/,/.}" 'BEGIN {
     slowness = (seconds - begin) / 0.12
-    print(slowness < 1 ? 1 : slowness > 20 ? 20 : slowness)
+    print(slowness < 1 ? 1 : slowness > 10 ? 10 : slowness)
   }'
 }
 : "${TROUPE_SLOWNESS:=$(measure_slowness)}"

@@ -45,7 +45,7 @@ std::string error_of_sharing(const std::string& address, int rank, const Bytes& 
 /// Of four ranks 0 and 1 come, and rank 0 waits for so long. Returns what is wrong.
 std::string miss_two_ranks(std::chrono::milliseconds limit) {
   const auto address = new_address();
-  auto first = std::async(std::launch::async, [&] { return error_of_sharing(address, 1, {}, patience()); });
+  auto first = std::async(std::launch::async, [&] { return error_of_sharing(address, 1, {}, 2 * limit); });
   const auto error = error_of_sharing(address, 0, kBytes, limit);
   if (error.find("ranks 2, 3 did not come to '" + address + "' in time") == std::string::npos) return "'" + error + "'";
   return first.get();

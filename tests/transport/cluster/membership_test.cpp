@@ -1,6 +1,7 @@
 #include "troupe/transport/cluster/membership.hpp"
 
 #include <future>
+#include <mutex>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
@@ -26,20 +27,38 @@ std::optional<Value> value_of(std::promise<Value>& promise) {
   return future.get();
 }
 
+/// The first rank that a process gives up, or with which it loses the job.
+class FirstLoss {
+ public:
+  void tell(int rank) {
+    std::call_once(once_, [&] { told_.set_value(rank); });
+  }
+  void listen_to(Membership& membership) { membership.on_lost(on_lost_); }
+  std::optional<int> rank() { return value_of(told_); }
+
+ private:
+  std::once_flag once_;
+  std::promise<int> told_;
+  std::shared_ptr<const Membership::OnLost> on_lost_ =
+      std::make_shared<const Membership::OnLost>([this](const FailurePtr& failure) { tell(failure->rank); });
+};
+
 /// Process 2 is silent, expendable and given up by processes 0 and 1, then wakes up. Returns what is wrong.
 std::string lose_silent_process(std::chrono::milliseconds limit) {
   const auto [to_quick, quick] = make_memory_link();
   const auto [to_silent, silent] = make_memory_link();
-  std::promise<int> gone_here, gone_there;
+  FirstLoss here, there;
   auto options = options_with(limit), others = options;
-  options.on_gone = [&](int rank, const FailurePtr&) { gone_here.set_value(rank); };
+  options.on_gone = [&](int rank, const FailurePtr&) { here.tell(rank); };
   others.rank = 1;
-  others.on_gone = [&](int rank, const FailurePtr&) { gone_there.set_value(rank); };
+  others.on_gone = [&](int rank, const FailurePtr&) { there.tell(rank); };
   Membership first(options, {{1, to_quick}, {2, to_silent}});
   first.set_expendable({2});
   Membership second(others, {{0, quick}});
   second.set_expendable({2});
-  if (value_of(gone_here) != 2 || value_of(gone_there) != 2) return "process 2 is not given up by both others";
+  here.listen_to(first);
+  there.listen_to(second);
+  if (here.rank() != 2 || there.rank() != 2) return "process 2 is not given up by both others";
   // It reads its mail, and finds that it is out.
   others.rank = 2;
   std::promise<FailurePtr> told;
