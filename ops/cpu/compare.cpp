@@ -44,11 +44,12 @@ std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
     using T = std::remove_pointer_t<decltype(type)>;
     return function_kernel([walk = Broadcast(call), compare](Inputs in, Outputs out) {
       const auto steps = walk.steps();
+      const auto a_step = steps[0], b_step = steps[1];
       walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
         const auto* a = elements<T>(in[0]) + from[0];
         const auto* b = elements<T>(in[1]) + from[1];
         auto* y = elements<std::uint8_t>(out[0]) + at;
-        for (std::int64_t i = 0; i < walk.run_length(); ++i) y[i] = compare(a[i * steps[0]], b[i * steps[1]]) ? 1 : 0;
+        for (std::int64_t i = 0; i < walk.run_length(); ++i) y[i] = compare(a[i * a_step], b[i * b_step]) ? 1 : 0;
       });
     });
   });
@@ -115,13 +116,14 @@ std::unique_ptr<Kernel> make_less_equal(const OpCall& call) {
 std::unique_ptr<Kernel> make_where(const OpCall& call) {
   return function_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {
     const auto steps = walk.steps();
+    const auto condition_step = steps[0], a_step = steps[1], b_step = steps[2];
     walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
       const auto* condition = elements<std::uint8_t>(in[0]) + from[0];
       const auto* a = floats(in[1]) + from[1];
       const auto* b = floats(in[2]) + from[2];
       auto* y = mutable_floats(out[0]) + at;
       for (std::int64_t i = 0; i < walk.run_length(); ++i)
-        y[i] = condition[i * steps[0]] != 0 ? a[i * steps[1]] : b[i * steps[2]];
+        y[i] = condition[i * condition_step] != 0 ? a[i * a_step] : b[i * b_step];
     });
   });
 }
