@@ -9,7 +9,7 @@
 
 namespace troupe::testing {
 
-/// `cuda:index`; nothing where there are not so many GPUs, and the test case counts as skipped.
+/// `cuda:index`; nothing if the machine has fewer GPUs, and the test case counts as skipped.
 inline std::optional<Device> gpu(int index = 0) {
   const auto count = device_count(DeviceType::cuda);
   if (index < count) return Device{DeviceType::cuda, index};

@@ -26,9 +26,9 @@ class PayloadGuard {
   void withdraw();
   bool valid() const { return word_.load(std::memory_order_seq_cst) == valid_word_; }
 
-  /// Where the word lies.
+  /// The address of the word.
   const void* address() const { return &word_; }
-  /// What it holds while the payloads are valid: a word of this guard alone, so that a guard made later in the same
+  /// The value while the payloads are valid: a word of this guard alone, so that a guard made later in the same
   /// place is not taken for it.
   std::uint64_t valid_word() const { return valid_word_; }
 

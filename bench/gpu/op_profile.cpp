@@ -133,7 +133,7 @@ std::string kind_of(const OpCall& call) {
   return std::string(call.op->name) + " " + std::string(name_of(call.outputs[0].dtype));
 }
 
-/// What one node adds to its kind.
+/// The share of one node in its kind.
 OpKindTime time_of(const OpCall& call, double seconds) {
   const auto multiply_adds = call.op->multiply_adds == nullptr ? 0 : call.op->multiply_adds(call);
   return {kind_of(call), 1, seconds, bytes_of(call), 2.0 * static_cast<double>(multiply_adds)};

@@ -45,7 +45,7 @@ std::vector<Candidate> candidates_of(const StepFlags& flags) {
   return candidates;
 }
 
-/// Those that were asked for, or as many as take about `seconds`.
+/// The steps of --steps, or as many as take about `seconds`.
 std::int64_t steps_for(const StepFlags& flags, const Candidate& first) {
   if (flags.steps > 0) return flags.steps;
   const std::int64_t trial_steps = flags.training.is_large() ? 3 : 30, fewest = flags.training.is_large() ? 4 : 20;

@@ -9,13 +9,13 @@
 
 namespace troupe::bench {
 
-/// What one row of a batch counts for.
+/// The unit that a row of a batch counts in.
 struct RowCount {
   std::string unit;  ///< images or tokens
   std::int64_t units;
 };
 
-/// What the command line says of a training to measure.
+/// The flags of a training to measure.
 struct TrainingFlags {
   std::string device = "cuda:0", model = "mlp", precision = "float32", grain = "fused";
   /// `device`: the images lie on the device, where a batch is gathered; `loader`: the host loads each batch.

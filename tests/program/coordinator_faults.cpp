@@ -28,7 +28,7 @@ constexpr int kCalls = 400;
 /// How long a process may be silent.
 constexpr std::chrono::milliseconds kSilence{1'000};
 
-/// Where the processes of a job meet, and how long one may be silent.
+/// The rendezvous of a job, and the longest silence of a process.
 struct Meeting {
   std::string address;
   std::chrono::milliseconds silence;

@@ -196,7 +196,7 @@ TEST_CASE("an abort in one process ends the devices' collectives of all, with it
 
 namespace {
 
-/// Of two processes the second one does not come. Returns what is wrong.
+/// The second of two processes does not come. Returns what is wrong.
 std::string miss_process(std::chrono::milliseconds limit) {
   const auto processes = make_processes({0, 0, 1}, false, {.limit = limit});
   std::promise<FailurePtr> told;

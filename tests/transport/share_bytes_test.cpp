@@ -42,7 +42,7 @@ std::string error_of_sharing(const std::string& address, int rank, const Bytes& 
   }
 }
 
-/// Of four ranks 0 and 1 come, and rank 0 waits for so long. Returns what is wrong.
+/// Ranks 0 and 1 of four come, and rank 0 waits for this long. Returns what is wrong.
 std::string miss_two_ranks(std::chrono::milliseconds limit) {
   const auto address = new_address();
   auto first = std::async(std::launch::async, [&] { return error_of_sharing(address, 1, {}, 2 * limit); });

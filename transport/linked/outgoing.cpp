@@ -55,7 +55,7 @@ bool Outgoing::all_read() {
   awaited_->store(true);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (unread_.expired()) {
-    // What the last holder of a frame read was read before the tensors are written again: expired() orders nothing.
+    // The last holder of a frame has read it before the tensors are written again. expired() alone orders nothing.
     std::atomic_thread_fence(std::memory_order_acquire);
     return true;
   }

@@ -153,7 +153,7 @@ std::string error_of_replicas(std::uint64_t seed, const SpawnContext& context, s
   return "";
 }
 
-/// What a run makes of the parameters of both replicas. All numbers are exact.
+/// The parameters of both replicas after a run. All numbers are exact.
 void step_by_hand(float (&w)[kTwo]) {
   for (std::int64_t step = 0; step < kStepsOfReplicas; ++step) {
     for (std::uint32_t r = 0; r < kTwo; ++r) {
