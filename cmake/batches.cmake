@@ -3,15 +3,16 @@ option(TROUPE_BATCH "Compile several sources at once: faster from scratch, slowe
 set(batch_size_cpp 12)
 set(batch_size_cu 6)
 
-# batch_sources(LIST NAME SIZE...): replaces the C++ and CUDA sources in LIST with files that include up to
+# batch_sources(LIST NAME EXPRESSION...): replaces the C++ and CUDA sources in LIST with files that include up to
 # batch_size_cpp or batch_size_cu of them. LIST holds absolute paths below PROJECT_SOURCE_DIR. A batch has the sources of
-# one folder, so a new file changes the batches of its folder alone. Sources whose path matches one of the expressions
-# after NAME are left as they are.
+# one folder, so a new file changes the batches of its folder alone. Sources whose path matches an EXPRESSION are left as
+# they are.
 function(batch_sources list name)
   if(NOT TROUPE_BATCH)
     return()
   endif()
   set(batched "")
+  set(groups "")
   foreach(source ${${list}})
     cmake_path(GET source EXTENSION LAST_ONLY extension)
     cmake_path(GET source PARENT_PATH folder)
