@@ -1,5 +1,6 @@
 #include "troupe/tests/plans/fuzz.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "troupe/ops/core/random.hpp"
@@ -24,8 +25,18 @@ bool has_sanitizer() {
 #endif
 }
 
-std::uint64_t fuzz_cases(std::uint64_t otherwise) {
-  return number_from("TROUPE_FUZZ_PLANS", has_sanitizer() ? otherwise / 6 : otherwise);
+std::uint64_t fuzz_cases(std::uint64_t all) {
+  return number_from("TROUPE_FUZZ_PLANS", has_sanitizer() ? all / 6 : all);
+}
+
+std::uint64_t schedules(std::uint64_t all) {
+#if defined(__SANITIZE_THREAD__)
+  return number_from("TROUPE_FUZZ_PLANS", std::min<std::uint64_t>(all, 1));
+#elif defined(__SANITIZE_ADDRESS__)
+  return number_from("TROUPE_FUZZ_PLANS", std::min(all, std::max<std::uint64_t>(3, all / 20)));
+#else
+  return number_from("TROUPE_FUZZ_PLANS", all);
+#endif
 }
 
 std::uint64_t fuzz_seed() {

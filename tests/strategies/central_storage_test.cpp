@@ -1,5 +1,6 @@
 #include "troupe/strategies/central_storage.hpp"
 
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -9,7 +10,7 @@ TEST_CASE("a central storage trains to the bits of a mirrored strategy, whicheve
   const int replicas = GENERATE(1, 2, 3);
   const int storage_device = GENERATE(0, 5);
   CAPTURE(replicas, storage_device);
-  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(3); ++seed) {
     auto runtime = scheduled_runtime(seed);
     const auto mirrored = train(runtime, Mirrored(cpu_devices(replicas)), data_of_50(), Grain::fused);
     const CentralStorage strategy(places_of(cpu_devices(replicas)), {0, {DeviceType::cpu, storage_device}});

@@ -10,6 +10,7 @@
 #include "troupe/actors/run/update_counter.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/strategies/gradient_sender.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
@@ -157,7 +158,7 @@ TEST_CASE("workers of servers encode, and servers decode, by every rule") {
   const auto& hook = hooks[static_cast<std::size_t>(GENERATE(0, 1, 2))];
   const auto rule = GENERATE(ConsistencyRule::synchronous(3), ConsistencyRule::asynchronous(3),
                              ConsistencyRule::compensated(3, 0.04), ConsistencyRule::with_backup(3, 1));
-  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(5); ++seed) {
     auto runtime = scheduled_runtime(seed);
     std::string hash;
     const auto result = fit(runtime, servers(rule, hook), hash, 6);

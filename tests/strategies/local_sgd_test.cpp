@@ -1,5 +1,6 @@
 #include "troupe/strategies/local_sgd.hpp"
 
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -26,7 +27,7 @@ TEST_CASE("with one local step the mean of the workers' parameters is what a mir
   const int workers = GENERATE(1, 2, 3);
   const int servers = GENERATE(1, 2);
   const Optimizer optimizer = Sgd{.lr = 0.1};
-  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(5); ++seed) {
     auto runtime = scheduled_runtime(seed);
     const auto mirrored = train(runtime, Mirrored(cpu_devices(workers)), data_of_50(), Grain::fused, 3, optimizer);
     const auto averaged = train_local(runtime, local(workers, servers, 1), Grain::fused, optimizer);
@@ -42,7 +43,7 @@ TEST_CASE("several local steps come to the same bits whatever the schedule, the 
   auto first = scheduled_runtime(0);
   const auto expected = train_local(first, local(3, 1, 3, outer), Grain::fused, Adam{.lr = 0.01});
   CHECK(expected.losses.back() < expected.losses.front());
-  for (std::uint64_t seed = 1; seed < 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= schedules(9); ++seed) {
     auto runtime = scheduled_runtime(seed);
     const auto grain = seed % 2 == 0 ? Grain::fused : Grain::per_op;
     CHECK(train_local(runtime, local(3, 1 + static_cast<int>(seed % 3), 3, outer), grain, Adam{.lr = 0.01}) ==

@@ -80,7 +80,7 @@ TEST_CASE("a worker that is lost costs its work in flight: every batch is applie
                ConsistencyRule::bounded(3, 4), ConsistencyRule::compensated(3, 0.04));
   const bool looks_up = GENERATE(false, true);
   CAPTURE(rule.staleness, looks_up);
-  const auto seeds = fuzz_cases(48);
+  const auto seeds = schedules(48);
   std::uint64_t lost_in_run = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     INFO("seed " << seed);
@@ -109,7 +109,7 @@ TEST_CASE("a worker that is lost costs its work in flight: every batch is applie
 }
 
 TEST_CASE("backup workers that are lost: the others go on, and shards stay alike") {
-  for (std::uint64_t seed = 0; seed < fuzz_cases(96); ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(96); ++seed) {
     INFO("seed " << seed);
     Servers job(ConsistencyRule::with_backup(3, 1), Grain::fused, seed, seed % 2 == 0);
     SpawnedPlan plan(job.setups, job.plan);

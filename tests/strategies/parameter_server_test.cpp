@@ -1,5 +1,6 @@
 #include "troupe/strategies/parameter_server.hpp"
 
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -36,7 +37,7 @@ TEST_CASE("synchronous shards come to the bits of a mirrored strategy") {
   const bool adam = GENERATE(false, true);
   const Optimizer optimizer = adam ? Optimizer(Adam{.lr = 0.01}) : Optimizer(Sgd{.lr = 0.1, .momentum = 0.5});
   CAPTURE(workers, servers, grain, adam);
-  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(3); ++seed) {
     auto runtime = scheduled_runtime(seed);
     const auto mirrored = train(runtime, Mirrored(cpu_devices(workers)), data_of_50(), grain, 2, optimizer);
     const auto sharded = train_shards(runtime, with_rule(ConsistencyRule::synchronous(workers), servers), data_of_50(),
@@ -53,7 +54,7 @@ TEST_CASE("workers that do not wait for each other: each batch once, no gradient
                std::pair{ConsistencyRule::compensated(3, 0.04), 18}, std::pair{ConsistencyRule::with_backup(3, 1), -1});
   const int servers = GENERATE(1, 2);
   CAPTURE(rule.quorum, rule.staleness, servers);
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     auto runtime = scheduled_runtime(seed);
     const auto strategy = with_rule(rule, servers);
     auto trainer = small_trainer(runtime, strategy, {.seed = 3});

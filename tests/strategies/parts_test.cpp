@@ -74,7 +74,7 @@ struct Parts {
 /// Starts plans of two parts and lets each come to a random moment, at which `then` does something to it. Copies are
 /// whole afterwards, or say how they came to be broken.
 void at_random_moments(const std::function<void(Parts&, SpawnedPlan&, std::uint64_t seed)>& then) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     INFO("seed " << seed);
     Parts parts(2, 2, kGrains[seed % 3], seed);
     {
@@ -115,14 +115,14 @@ TEST_CASE("replicas on devices of their own, on a shared one, in one part or sev
 
 TEST_CASE("500 interleavings of two parts give one hash") {
   const auto expected = train_replicas(spread(2, 1, false), 1, Grain::fused, 1);
-  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(500); ++seed) {
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + schedules(500); ++seed) {
     INFO("seed " << seed);
     CHECK(train_replicas(spread(2, 2, false), 2, kGrains[seed % 3], seed) == expected);
   }
 }
 
 TEST_CASE("an exception in one part ends all parts with its name and step, without a watchdog") {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     INFO("seed " << seed);
     const auto step = static_cast<std::int64_t>(uniform_below(9, seed, 1, 1));
     std::string where;

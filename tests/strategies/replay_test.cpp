@@ -72,7 +72,7 @@ TEST_CASE("a recorded training, done again under another schedule and in another
   const int servers = GENERATE(1, 2);
   CAPTURE(rule.quorum, rule.staleness, servers);
   const File file;
-  const auto seeds = fuzz_cases(24);
+  const auto seeds = schedules(24);
   std::set<std::string> hashes;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     INFO("seed " << seed);
@@ -88,7 +88,7 @@ TEST_CASE("a recorded training, done again under another schedule and in another
 
 TEST_CASE("what one process has recorded several do again, and the other way round") {
   const auto rule = ConsistencyRule::asynchronous(3);
-  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(5); ++seed) {
     INFO("seed " << seed);
     const File file;
     const auto in_one = train_in_a_process(rule, 2, seed, {.epochs = 2, .record = file.path.string()});

@@ -124,7 +124,7 @@ TEST_CASE("rows are looked up by workers that do not wait for each other, too") 
   const int shards = GENERATE(1, 3);
   CAPTURE(rule.quorum, rule.staleness, shards);
   const auto strategy = with_servers(rule, 2, {fixed_shards(shards), Placement::fewest_elements});
-  for (std::uint64_t seed = 0; seed < fuzz_cases(20); ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     auto runtime = scheduled_runtime(seed);
     Trainer trainer(runtime, strategy, sentence_model(Lookups::several, true), Sgd{.lr = 0.2}, SoftmaxCrossEntropy{},
                     {.seed = 5});
@@ -143,7 +143,7 @@ TEST_CASE("a model of tables alone is trained by every rule") {
     const auto first = reshape(slice(inputs["x"], 1, 0, 1), {kBatch});
     return gather(table, first);
   };
-  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(5); ++seed) {
     auto runtime = scheduled_runtime(seed);
     const auto strategy = with_servers(rule, 2, {fixed_shards(3), Placement::round_robin});
     Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.2}, SoftmaxCrossEntropy{}, {.seed = 5});
@@ -153,7 +153,7 @@ TEST_CASE("a model of tables alone is trained by every rule") {
 }
 
 TEST_CASE("a worker that fails while others look rows up ends the run with its own failure") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     auto runtime = scheduled_runtime(seed);
     const auto rule = seed % 2 == 0 ? ConsistencyRule::asynchronous(3) : ConsistencyRule::synchronous(3);
     const auto strategy = with_servers(rule, 2, {fixed_shards(seed % 3 == 0 ? 1 : 2), Placement::round_robin});

@@ -2,6 +2,7 @@
 
 #include "troupe/examples/custom_strategies/gossip_ring.hpp"
 #include "troupe/strategies/parameter_server.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -54,7 +55,7 @@ TEST_CASE("a user's sharded strategy whose only replica exchanges with itself ha
 
 TEST_CASE("replicas of a user's sharded strategy learn apart, the same for every schedule") {
   std::vector<std::string> hashes;
-  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(5); ++seed) {
     auto runtime = scheduled_runtime(seed);
     const GossipRing strategy(places_of(cpu_devices(3)));
     auto trainer = small_trainer(runtime, strategy, {.seed = 3});

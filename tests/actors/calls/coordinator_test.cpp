@@ -6,6 +6,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 #include "troupe/tests/transport/cluster/threads_as_processes.hpp"
@@ -41,7 +42,7 @@ CallFunctions functions() {
 }  // namespace
 
 TEST_CASE("calls are executed by whichever worker has room, and give what their functions do") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     const auto runtime = scheduled_runtime(seed);
     Coordinator coordinator(runtime, functions(), {.local_workers = 3});
     coordinator.variables().create("sum", number(1.0F));
@@ -66,7 +67,7 @@ TEST_CASE("calls are executed by whichever worker has room, and give what their 
 }
 
 TEST_CASE("the first error cancels what is not at its end, is thrown once, and the coordinator goes on") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     const auto runtime = scheduled_runtime(seed);
     Coordinator coordinator(runtime, functions(), {.local_workers = 2});
     const auto failed = coordinator.schedule("fail");

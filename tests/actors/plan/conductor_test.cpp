@@ -7,6 +7,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/forwarding_communicator.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -75,7 +76,7 @@ constexpr int kConductedSteps = 4;
 }  // namespace
 
 TEST_CASE("all ranks get the sums, in the order of the plan, whatever the order in which actors run") {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
     const int ranks = 1 + static_cast<int>(seed % 3);
     std::vector<Sums> record;
     std::vector<std::vector<float>> order;
@@ -100,7 +101,7 @@ TEST_CASE("all ranks get the sums, in the order of the plan, whatever the order 
 }
 
 TEST_CASE("a rank that fails fails all, and the run drains") {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     std::vector<Sums> record;
     auto plan = two_collectives(2, record);
     const auto bucket = std::find_if(plan.actors.begin(), plan.actors.end(), [](const PlanActor& actor) {

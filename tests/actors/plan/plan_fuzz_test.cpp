@@ -39,7 +39,7 @@ void run_twice(SpawnedPlan& plan, std::int64_t first, std::int64_t steps) {
 }  // namespace
 
 TEST_CASE("a plan is accepted, in any grain, if and only if playing it by hand does not get stuck") {
-  const auto plans = fuzz_cases(600);
+  const auto plans = schedules(600);
   std::uint64_t live = 0, dead = 0;
   for (auto seed = fuzz_seed(); seed < fuzz_seed() + plans; ++seed) {
     INFO("seed " << seed);
@@ -59,7 +59,7 @@ TEST_CASE("a plan is accepted, in any grain, if and only if playing it by hand d
 }
 
 TEST_CASE("random plans compute what a plain interpreter computes, in every grain and schedule, twice in a row") {
-  const auto plans = fuzz_cases(300);
+  const auto plans = schedules(300);
   constexpr std::int64_t kSteps = 7;
   for (auto seed = fuzz_seed(); seed < fuzz_seed() + plans; ++seed) {
     for (const auto grain : kGrains) {
@@ -75,7 +75,7 @@ TEST_CASE("random plans compute what a plain interpreter computes, in every grai
 }
 
 TEST_CASE("random plans take the memory that was predicted") {
-  const auto plans = fuzz_cases(300) / 3;
+  const auto plans = schedules(300) / 3;
   for (auto seed = fuzz_seed(); seed < fuzz_seed() + plans; ++seed) {
     for (const auto grain : kGrains) {
       INFO("seed " << seed << ", grain " << static_cast<int>(grain));

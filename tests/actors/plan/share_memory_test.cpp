@@ -6,6 +6,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -68,7 +69,7 @@ TEST_CASE("edges share memory only where a step cannot overtake the one before")
 }
 
 TEST_CASE("what shares memory computes the same, whatever the order in which actors run") {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
     std::vector<float> record;
     auto runtime = scheduled_runtime(seed);
     SpawnedPlan plan(runtime, split(large_chain(true, record)));

@@ -9,6 +9,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -109,7 +110,7 @@ class Restless final : public Task {
 }  // namespace
 
 TEST_CASE("a kernel that throws in step 7 ends the run with its op and step, and the steps before are whole") {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
     std::vector<float> record;
     auto runtime = scheduled_runtime(seed);
     const auto plan = faulty_plan(7, record);
@@ -135,7 +136,7 @@ TEST_CASE("a kernel that throws ends the run with its step on real threads too")
 }
 
 TEST_CASE("a source that throws ends the run too") {
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
     std::vector<float> record;
     auto plan = faulty_plan(-1, record);
     plan.actors[0].make_task = function_source(
@@ -219,7 +220,7 @@ TEST_CASE("to be woken is no progress: a firing that never completes is a stall"
 }
 
 TEST_CASE("a run that is stopped ends all sources at the same step") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     std::vector<float> one, other;
     Plan plan;
     const auto first = plan.add(counting_source("first", kForEver));

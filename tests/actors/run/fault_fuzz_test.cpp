@@ -40,7 +40,7 @@ std::string place_of(const Plan& plan, const Fault& fault) {
 
 TEST_CASE("whatever a task throws, wherever, the run ends with its actor, step and replica, and leaks nothing") {
   const auto before = cpu_allocator()->bytes_in_use();
-  for (auto seed = fuzz_seed(); seed < fuzz_seed() + fuzz_cases(600); ++seed) {
+  for (auto seed = fuzz_seed(); seed < fuzz_seed() + schedules(600); ++seed) {
     INFO("seed " << seed);
     const RandomPlan random(seed, {.processes = 1 + static_cast<int>(seed % 3), .may_be_dead = false});
     auto fault = random_fault(random.plan, seed);

@@ -6,6 +6,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -125,7 +126,7 @@ TEST_CASE("what a user's actor writes is borrowed for the run, and broken if it 
 }
 
 TEST_CASE("what a user's actor holds stays whole when a step fails elsewhere, however far ahead it is") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     auto runtime = scheduled_runtime(seed);
     const auto store = std::make_shared<ParameterStore>();
     std::vector<float> record;

@@ -5,6 +5,7 @@
 
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -109,10 +110,10 @@ TEST_CASE("a stand-in passes tensors and credits on in both directions") {
 }
 
 TEST_CASE("what is sent because of a large tensor may go before the next one is read") {
-  constexpr std::uint64_t kSeeds = 20;
+  const auto seeds = schedules(20);
   const TensorInfo large{Shape{1 << 20}, DType::float32};
   int before_next = 0;
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     StandIn stand_in(false, seed, large);
     stand_in.neighbour->on_tensor = [&] {
       if (stand_in.neighbour->arrived.size() == 1)

@@ -7,6 +7,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -139,7 +140,7 @@ void run_steps(const Runtime& runtime, const Plan& plan, std::int64_t steps) {
 }  // namespace
 
 TEST_CASE("a dispatcher gives every batch to exactly one worker, whoever is free") {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     std::vector<float> one, other;
     Plan plan;
     const auto source = plan.add(counting_source("source", 40));
@@ -158,7 +159,7 @@ TEST_CASE("a dispatcher gives every batch to exactly one worker, whoever is free
 }
 
 TEST_CASE("an actor may keep tensors over several firings, and send many for two") {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     std::vector<float> record;
     Plan plan;
     const auto source = plan.add(counting_source("source", 6));
@@ -174,7 +175,7 @@ TEST_CASE("an actor may keep tensors over several firings, and send many for two
 }
 
 TEST_CASE("a shard with a token on its output and a worker make a loop, and the shard sees its slots come back") {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     std::vector<float> record;
     std::vector<std::uint32_t> freed;
     Plan plan;
@@ -195,7 +196,7 @@ TEST_CASE("a shard with a token on its output and a worker make a loop, and the 
 }
 
 TEST_CASE("what is held when a rule throws is returned, and the run ends with the actor's name") {
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
     Plan plan;
     const auto source = plan.add(counting_source("source", 5));
     const auto faulty = plan.add(with_own_rule(external<Faulty>("faulty", {.inputs = {kPair}})));
@@ -208,7 +209,7 @@ TEST_CASE("what is held when a rule throws is returned, and the run ends with th
 }
 
 TEST_CASE("an actor all of whose inputs begin with tokens is free, and its run ends when they do") {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     std::vector<float> heard;
     Plan plan;
     const auto source = plan.add(counting_source("source", 12));
@@ -228,7 +229,7 @@ TEST_CASE("an actor all of whose inputs begin with tokens is free, and its run e
 }
 
 TEST_CASE("an actor that ends returns what it holds when its consumers are done with it, not before") {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     std::vector<float> record;
     Plan plan;
     const auto source = plan.add(counting_source("source", 12));

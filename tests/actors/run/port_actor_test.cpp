@@ -4,6 +4,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -73,7 +74,7 @@ void run_plan(std::uint64_t seed, const Plan& plan, std::int64_t first = 0, std:
 }  // namespace
 
 TEST_CASE("external actors are source, transform and sink of a pipeline with ops between") {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     std::vector<float> record;
     run_plan(seed, pipeline(5, Doubler::Fault::none, record));
     CHECK(record == std::vector<float>{0, 20, 40, 60, 80});
@@ -97,7 +98,7 @@ TEST_CASE("an exception outside of a firing is reported with its text") {
 }
 
 TEST_CASE("what an external actor does wrong ends the run with its name and step") {
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
     std::vector<float> record;
     CHECK_THROWS_WITH(run_plan(seed, pipeline(9, Doubler::Fault::throws, record)),
                       Contains("[doubler] no more (op doubler, step 3"));
@@ -118,7 +119,7 @@ TEST_CASE("what a user's actor sends is checked where it is sent, whoever reads 
       outputs[0] = Tensor(Shape{2}, DType::int32);
     }
   };
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(4); ++seed) {
     std::vector<float> record;
     Plan plan;
     plan.connect(plan.add(external<Liar>("liar", {.outputs = {kPair}})), 0,

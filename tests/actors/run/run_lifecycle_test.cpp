@@ -7,6 +7,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -29,7 +30,7 @@ TEST_CASE("a plan runs again and again, each run with as many steps as were aske
 }
 
 TEST_CASE("the shortest source ends a run, and what the others sent too much comes back") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     std::vector<float> record;
     Plan plan;
     const auto short_one = plan.add(counting_source("short", 3));
@@ -50,7 +51,7 @@ TEST_CASE("the shortest source ends a run, and what the others sent too much com
 }
 
 TEST_CASE("a stop right after the start, or after the end, stops that run and no other") {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     std::vector<float> one, other;
     Plan plan;
     plan.connect(plan.add(counting_source("first", kForEver)), 0, plan.add(recording_sink("one", one)), 1);
@@ -89,7 +90,7 @@ TEST_CASE("a second run cannot start before the first is over") {
 }
 
 TEST_CASE("a shorter source ends the run of a loop that holds the longer one's branch, and the next run is whole") {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     INFO("seed " << seed);
     std::vector<float> record;
     Plan plan;
@@ -116,7 +117,7 @@ TEST_CASE("a shorter source ends the run of a loop that holds the longer one's b
 }
 
 TEST_CASE("whoever has ended keeps no token from a source that goes on") {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
     INFO("seed " << seed);
     std::vector<float> record;
     Plan plan;
@@ -187,7 +188,7 @@ TEST_CASE("a run can be watched without waiting: on_over tells its end") {
 }
 
 TEST_CASE("a second run whose steps are counted from 0 again reads the tokens of the first one in order") {
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     std::vector<float> record;
     Plan plan;
     const auto source = plan.add(counting_source("source", 1000));

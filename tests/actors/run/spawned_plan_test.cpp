@@ -1,13 +1,14 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 TEST_CASE("a chain passes every step on, in order, whatever the order in which actors run") {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
     const auto grain = seed % 2 == 0 ? Grain::per_op : Grain::fused;
     std::vector<float> record;
     auto runtime = scheduled_runtime(seed);
@@ -42,7 +43,7 @@ TEST_CASE("the results are the same on real threads") {
 }
 
 TEST_CASE("a token makes a loop: each step sees the result of the one before") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     std::vector<float> record;
     Plan plan;
     const auto source = plan.add(counting_source("source", 6));
@@ -87,7 +88,7 @@ TEST_CASE("the limits of capacity hold: a source is never further ahead than the
 }
 
 TEST_CASE("a loop with one slot runs in both grains") {
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
     std::vector<float> record;
     Plan plan;
     const auto source = plan.add(counting_source("source", 5));

@@ -7,6 +7,7 @@
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -99,7 +100,7 @@ TEST_CASE("in parts, every worker gets its part of every batch, in order") {
 TEST_CASE("to whoever is free, every sample goes once an epoch") {
   const auto dispatch = GENERATE(Dispatch::who_is_free, Dispatch::until_used);
   const auto data = small_dataset(50).shuffle(50).batch(12);
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     // One worker takes a few batches and refuses the rest, which go to the others.
     const std::size_t most = dispatch == Dispatch::until_used ? uniform_below(6, seed, 1, 1) : 1'000;
     const auto taken = dispatch_epochs(data, dispatch, seed, 2, most);

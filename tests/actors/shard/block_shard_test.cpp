@@ -6,6 +6,7 @@
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/strategies/training/split_training.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -137,7 +138,7 @@ TEST_CASE("a push of a wrong shape or dtype, or without a pull, is refused by na
       {Fault::dtype, "[worker@1] sent int32["},
       {Fault::twice, "[shard] worker 1 sent a gradient that nobody has asked for"}};
   for (const auto& [fault, text] : cases)
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
       CAPTURE(text, seed);
       SpawnContext context;
       context.store = std::make_shared<ParameterStore>();

@@ -9,6 +9,7 @@
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/strategies/training/split_training.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;
@@ -177,7 +178,7 @@ void check_parameters(const ParameterStore& store, const float (&w)[kTwo]) {
 }  // namespace
 
 TEST_CASE("replicas learn with their parts of every batch and then exchange their parameters") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     CAPTURE(seed);
     SpawnContext context;
     context.store = std::make_shared<ParameterStore>();
@@ -191,7 +192,7 @@ TEST_CASE("replicas learn with their parts of every batch and then exchange thei
 }
 
 TEST_CASE("a batch that fails ends the run of replicas by name, and the next run works with what is set") {
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     CAPTURE(seed);
     SpawnContext context;
     context.store = std::make_shared<ParameterStore>();

@@ -14,7 +14,7 @@ namespace {
 void check(const ConsistencyRule& rule, int shards, bool led, int losses = 0) {
   CAPTURE(rule.workers, rule.quorum, rule.staleness, shards, led, losses);
   int missing = 0, twice = 0, stale = 0, stuck = 0, unlike = 0;
-  for (std::uint64_t seed = 0; seed < fuzz_cases(200); ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(200); ++seed) {
     ShardSimulation simulation({rule, shards, led, seed, losses});
     stuck += !simulation.run();
     for (const auto& counted : simulation.counted()) {
@@ -61,7 +61,7 @@ TEST_CASE("workers that are lost: the others apply each batch once, within the b
 
 TEST_CASE("the bound is reached, but only by those that are slow") {
   std::map<std::int64_t, int> applied;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     ShardSimulation simulation({ConsistencyRule::bounded(4, 5), 1, false, seed});
     simulation.run();
     for (const auto& [staleness, count] : simulation.counted()[0].applied) applied[staleness] += count;

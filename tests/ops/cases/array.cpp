@@ -12,13 +12,6 @@ std::int64_t product(const Sizes& sizes) {
   return result;
 }
 
-std::size_t Array::flat(std::initializer_list<std::int64_t> index) const {
-  std::int64_t flat = 0;
-  std::size_t axis = 0;
-  for (auto i : index) flat = flat * sizes[axis++] + i;
-  return static_cast<std::size_t>(flat);
-}
-
 Sizes index_of(const Sizes& sizes, std::int64_t flat) {
   Sizes index(sizes.size());
   for (std::size_t axis = sizes.size(); axis-- > 0;) {
@@ -28,7 +21,7 @@ Sizes index_of(const Sizes& sizes, std::int64_t flat) {
   return index;
 }
 
-std::int64_t flat_of(const Sizes& sizes, const Sizes& index) {
+std::int64_t flat_of(const Sizes& sizes, std::span<const std::int64_t> index) {
   std::int64_t flat = 0;
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) flat = flat * sizes[axis] + index[axis];
   return flat;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
@@ -27,14 +28,20 @@ struct Array {
   double at(std::initializer_list<std::int64_t> index) const { return data[flat(index)]; }
 
  private:
-  std::size_t flat(std::initializer_list<std::int64_t> index) const;
+  // Inline: most of the time of the references.
+  std::size_t flat(std::initializer_list<std::int64_t> index) const {
+    std::int64_t flat = 0;
+    std::size_t axis = 0;
+    for (auto i : index) flat = flat * sizes[axis++] + i;
+    return static_cast<std::size_t>(flat);
+  }
 };
 
 using Arrays = std::vector<Array>;
 
 /// The place of element number `flat` on every axis, and back.
 Sizes index_of(const Sizes& sizes, std::int64_t flat);
-std::int64_t flat_of(const Sizes& sizes, const Sizes& index);
+std::int64_t flat_of(const Sizes& sizes, std::span<const std::int64_t> index);
 
 /// The elements of a tensor of any dtype that tests use.
 Array to_array(const Tensor& tensor);

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "troupe/ops/average_pool.hpp"
 #include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -74,34 +76,59 @@ OpCase group_case(std::int64_t groups, const ConvShape& s, bool bias) {
           reference::conv2d(s.stride, s.padding, false, groups)};
 }
 
-/// The mean of the elements of every window that lie in the image.
-Arrays average_reference(const AveragePoolOptions& options, const Arrays& in) {
-  const auto& x = in[0].sizes;
-  const auto size = [&](std::int64_t length) {
-    return (length + 2 * options.padding - options.kernel_size) / options.stride + 1;
-  };
-  Array y({x[0], size(x[1]), size(x[2]), x[3]});
-  for (std::int64_t i = 0; i < y.elements(); ++i) {
-    const auto at = index_of(y.sizes, i);
-    double count = 0.0, sum = 0.0;
-    for (std::int64_t window = 0; window < options.kernel_size * options.kernel_size; ++window) {
-      const auto row = at[1] * options.stride - options.padding + window / options.kernel_size;
-      const auto column = at[2] * options.stride - options.padding + window % options.kernel_size;
-      if (row < 0 || row >= x[1] || column < 0 || column >= x[2]) continue;
-      count += 1.0;
-      sum += in[0].at({at[0], row, column, at[3]});
-    }
-    y.data[static_cast<std::size_t>(i)] = sum / count;
+// The mean of the elements of every window that lie in the image [B, H, W, C].
+struct AverageReference {
+  AveragePoolOptions options;
+
+  Array zero_result(const Sizes& x) const {
+    const auto size = [&](std::int64_t length) {
+      return (length + 2 * options.padding - options.kernel_size) / options.stride + 1;
+    };
+    return Array({x[0], size(x[1]), size(x[2]), x[3]});
   }
-  return {y};
-}
+
+  /// The elements of an image that belong to the window of element `i` of the result.
+  std::vector<std::size_t> window(const Array& image, const Sizes& y, std::int64_t i) const {
+    const auto at = index_of(y, i);
+    std::vector<std::size_t> elements;
+    for (std::int64_t place = 0; place < options.kernel_size * options.kernel_size; ++place) {
+      const auto row = at[1] * options.stride - options.padding + place / options.kernel_size;
+      const auto column = at[2] * options.stride - options.padding + place % options.kernel_size;
+      if (row < 0 || row >= image.sizes[1] || column < 0 || column >= image.sizes[2]) continue;
+      elements.push_back(static_cast<std::size_t>(flat_of(image.sizes, std::array{at[0], row, column, at[3]})));
+    }
+    return elements;
+  }
+
+  Arrays forward(const Arrays& in) const {
+    auto y = zero_result(in[0].sizes);
+    for (std::int64_t i = 0; i < y.elements(); ++i) {
+      const auto elements = window(in[0], y.sizes, i);
+      for (const auto element : elements)
+        y.data[static_cast<std::size_t>(i)] += in[0].data[element] / static_cast<double>(elements.size());
+    }
+    return {y};
+  }
+
+  Arrays backward(const Arrays& in, const Array& dy) const {
+    Array dx(in[0].sizes);
+    for (std::int64_t i = 0; i < dy.elements(); ++i) {
+      const auto elements = window(dx, dy.sizes, i);
+      for (const auto element : elements)
+        dx.data[element] += dy.data[static_cast<std::size_t>(i)] / static_cast<double>(elements.size());
+    }
+    return {dx};
+  }
+};
 
 OpCase average_case(const Shape& image, const AveragePoolOptions& options) {
-  return forward_case(
-      "average_pool " + to_string(image) + " kernel " + std::to_string(options.kernel_size) + " stride " +
-          std::to_string(options.stride) + " padding " + std::to_string(options.padding),
-      {{image}}, [options](const Values& x) { return Values{average_pool(x[0], options)}; },
-      [options](const Arrays& in) { return average_reference(options, in); });
+  const AverageReference reference{options};
+  return {"average_pool " + to_string(image) + " kernel " + std::to_string(options.kernel_size) + " stride " +
+              std::to_string(options.stride) + " padding " + std::to_string(options.padding),
+          {{image}},
+          [options](const Values& x) { return Values{average_pool(x[0], options)}; },
+          {[reference](const Arrays& in) { return reference.forward(in); },
+           [reference](const Arrays& in, const Array& dy) { return reference.backward(in, dy); }}};
 }
 
 std::vector<ConvShape> conv_shapes() {

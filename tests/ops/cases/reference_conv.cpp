@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "troupe/tests/ops/cases/reference.hpp"
@@ -21,16 +22,19 @@ struct Convolution {
   /// Calls visit(number of the element of the result, of x, of the weights) for every product of two elements.
   template <class Visit>
   void walk(const Arrays& in, const Sizes& y, Visit visit) const {
+    std::vector<Sizes> places;
+    for (std::int64_t j = 0; j < product(in[1].sizes); j += y[3]) places.push_back(index_of(in[1].sizes, j));
     for (std::int64_t i = 0; i < product(y); ++i) {
       const auto at = index_of(y, i);
-      for (std::int64_t j = 0; j < product(in[1].sizes); j += y[3]) {
-        const auto w = index_of(in[1].sizes, j);
+      for (std::size_t number = 0; number < places.size(); ++number) {
+        const auto& w = places[number];
+        const auto j = static_cast<std::int64_t>(number) * y[3];
         const auto row = at[1] * stride - padding + w[0];
         const auto column = at[2] * stride - padding + w[1];
         if (row < 0 || row >= in[0].sizes[1] || column < 0 || column >= in[0].sizes[2]) continue;
         const auto channel = at[3] / (y[3] / groups) * in[1].sizes[2] + w[2];
         visit(static_cast<std::size_t>(i),
-              static_cast<std::size_t>(flat_of(in[0].sizes, {at[0], row, column, channel})),
+              static_cast<std::size_t>(flat_of(in[0].sizes, std::array{at[0], row, column, channel})),
               static_cast<std::size_t>(j + at[3]));
       }
     }
@@ -80,7 +84,7 @@ struct Pooling {
     for (auto i = at[1] * stride - padding; i < at[1] * stride - padding + kernel_size; ++i) {
       for (auto j = at[2] * stride - padding; j < at[2] * stride - padding + kernel_size; ++j) {
         if (i < 0 || i >= x.sizes[1] || j < 0 || j >= x.sizes[2]) continue;
-        const auto here = flat_of(x.sizes, {at[0], i, j, at[3]});
+        const auto here = flat_of(x.sizes, std::array{at[0], i, j, at[3]});
         if (best < 0 || replaces(x.data[static_cast<std::size_t>(here)], x.data[static_cast<std::size_t>(best)]))
           best = here;
       }

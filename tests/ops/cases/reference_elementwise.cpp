@@ -19,10 +19,11 @@ Sizes broadcast_sizes(const Sizes& a, const Sizes& b) {
 
 /// The element of an operand of `sizes` that is read for the element `index` of the result.
 std::size_t stretched(const Sizes& sizes, const Sizes& index) {
-  Sizes own(sizes.size());
   const auto missing = index.size() - sizes.size();
-  for (std::size_t axis = 0; axis < sizes.size(); ++axis) own[axis] = sizes[axis] == 1 ? 0 : index[missing + axis];
-  return static_cast<std::size_t>(flat_of(sizes, own));
+  std::int64_t flat = 0;
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis)
+    flat = flat * sizes[axis] + (sizes[axis] == 1 ? 0 : index[missing + axis]);
+  return static_cast<std::size_t>(flat);
 }
 
 using Scalar = double (*)(double a, double b);

@@ -8,6 +8,7 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
@@ -161,7 +162,7 @@ TEST_CASE("batches of an actor reach replicas in other processes, to the same bi
   auto runtime = scheduled_runtime(7, 2);
   const Mirrored one_process(cpu_devices(2));
   const auto expected = train(runtime, one_process, data_of_50(), Grain::fused, 3);
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
     const Runtime first = scheduled_runtime(seed, 1), second = scheduled_runtime(seed + 100, 1);
     const Mirrored strategy(std::vector<Place>{{0, {DeviceType::cpu, 0}}, {1, {DeviceType::cpu, 0}}});
     Trainer trainer(first, strategy, small_spec().model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},

@@ -3,6 +3,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -47,7 +48,7 @@ TEST_CASE("a loss that is not finite ends the fit with step and replica, and its
     auto two_steps = small_trainer(threadless, *strategy);
     two_steps.fit(broken_data(true), {.max_steps = 2});
     const auto expected = state_of(two_steps.parameters());
-    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
       auto runtime = scheduled_runtime(seed, replicas);
       auto trainer = small_trainer(runtime, *strategy, {.grain = kGrains[seed % 3]});
       // The rows of batch 2 that are broken are those of the last replica.
@@ -73,7 +74,7 @@ TEST_CASE("a fit that skips a step whose loss is not finite goes on as if the st
     without.parameters().set_position(position);
     without.fit(data);
     const auto expected = state_of(without.parameters());
-    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
       auto runtime = scheduled_runtime(seed, replicas);
       auto trainer = small_trainer(runtime, *strategy, {.grain = kGrains[seed % 3]});
       const auto result = trainer.fit(data, {.on_non_finite_loss = NonFiniteLoss::skip});
@@ -90,7 +91,7 @@ TEST_CASE("a fit that skips a step whose loss is not finite goes on as if the st
 
 TEST_CASE("the run ends at the first such step, in order, and the same trainer trains on other data") {
   const Mirrored strategy(cpu_devices(2));
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     auto runtime = scheduled_runtime(seed, 2);
     auto trainer = small_trainer(runtime, strategy, {.grain = kGrains[seed % 3]});
     CHECK_THROWS_WITH(trainer.fit(broken_data(false), {.epochs = 50}), Contains("step 2, replica 1"));

@@ -68,8 +68,9 @@ std::shared_ptr<ParameterStore> new_store() {
 }  // namespace
 
 TEST_CASE("an update that fails on one replica stops the next fit until the parameters are whole again") {
-  int broken_runs = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  const auto runs = schedules(40);
+  std::uint64_t broken_runs = 0;
+  for (std::uint64_t seed = 0; seed < runs; ++seed) {
     INFO("seed " << seed);
     const auto store = new_store();
     const auto runtime = scheduled_runtime(seed);
@@ -91,11 +92,11 @@ TEST_CASE("an update that fails on one replica stops the next fit until the para
     next.fit(data_of_48());
     CHECK(store->hash(0) == store->hash(1));
   }
-  CHECK(broken_runs > 20);
+  CHECK(broken_runs > runs / 2);
 }
 
 TEST_CASE("with atomic steps every replica makes a step's updates or none does") {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
     INFO("seed " << seed);
     const auto store = new_store();
     const auto runtime = scheduled_runtime(seed);
@@ -157,7 +158,7 @@ TEST_CASE("an exception of a callback ends the run in order: equal replicas, rig
     whole.fit(data_of_48(), {.epochs = 9, .max_steps = steps});
     return whole.parameters().hash();
   };
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
     INFO("seed " << seed);
     const auto store = new_store();
     auto trainer = trainer_for(scheduled_runtime(seed), strategy, store, seed % 2 == 0 ? Grain::per_op : Grain::fused);
@@ -200,8 +201,9 @@ TEST_CASE("the position after a failure is that of the parameters, so that no ba
   const Mirrored strategy(two_places());
   auto whole = trainer_for(scheduled_runtime(1), strategy, new_store());
   whole.fit(data_of_48(), {.max_steps = 5});
-  int whole_runs = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  const auto runs = schedules(40);
+  std::uint64_t whole_runs = 0;
+  for (std::uint64_t seed = 0; seed < runs; ++seed) {
     INFO("seed " << seed);
     const auto store = new_store();
     const auto runtime = scheduled_runtime(seed);
@@ -216,7 +218,7 @@ TEST_CASE("the position after a failure is that of the parameters, so that no ba
     trainer_for(runtime, strategy, store).fit(data_of_48(), {.max_steps = 2});
     CHECK(store->hash() == whole.parameters().hash());
   }
-  CHECK(whole_runs > 20);
+  CHECK(whole_runs > runs / 2);
 }
 
 TEST_CASE("a callback that throws out of advance() lets the run end in order before it is passed on") {

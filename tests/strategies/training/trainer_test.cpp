@@ -9,6 +9,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/matmul.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -26,7 +27,7 @@ TEST_CASE("the same bits from every schedule, both grains, any number of threads
     CHECK(train(threads, *strategy, data_of_50(), Grain::per_op) == expected);
     Runtime one_thread({.workers = 1, .cpu_devices = replicas, .own_threads = false});
     CHECK(train(one_thread, *strategy, data_of_50(), Grain::fused) == expected);
-    for (std::uint64_t seed = 0; seed < 25; ++seed) {
+    for (std::uint64_t seed = 0; seed < schedules(25); ++seed) {
       auto runtime = scheduled_runtime(seed, replicas);
       const auto data = seed % 3 == 0 ? data_of_50().prefetch(2) : data_of_50();
       CHECK(train(runtime, *strategy, data, seed % 2 == 0 ? Grain::per_op : Grain::fused) == expected);
@@ -110,7 +111,7 @@ TEST_CASE("ops that read only parameters, and parameters that are read twice, tr
   };
   for (int replicas : {1, 2}) {
     std::string expected;
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
       auto runtime = scheduled_runtime(seed, replicas);
       const Mirrored strategy(cpu_devices(replicas), {.first_bucket_bytes = 1, .bucket_bytes = 1});
       Trainer trainer(runtime, strategy, model, Sgd{.lr = 0.1}, SoftmaxCrossEntropy{},
@@ -197,7 +198,7 @@ TEST_CASE("memory is what the plan said and does not grow with the steps") {
     trainer.fit(data, {.epochs = 2});
     const auto short_peak = cpu_allocator()->peak_bytes();
     CHECK(static_cast<double>(short_peak - before) == Approx(predicted.total()).epsilon(0.1));
-    trainer.fit(data, {.epochs = 500});
+    trainer.fit(data, {.epochs = static_cast<int>(fuzz_cases(500))});
     // The actors of the first fit may free their last tensors while those of the second start.
     CHECK(static_cast<double>(cpu_allocator()->peak_bytes()) <= 1.1 * static_cast<double>(short_peak));
   }

@@ -7,6 +7,7 @@
 #include "troupe/strategies/training/early_stopping.hpp"
 #include "troupe/strategies/training/model_summary.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;
@@ -62,7 +63,7 @@ TEST_CASE("a fit that is stopped in mid-epoch goes on there, to the same bits") 
 }
 
 TEST_CASE("a fit between the epochs of a fit: every step is counted once, and the outer one goes on behind it") {
-  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(6); ++seed) {
     auto runtime = scheduled_runtime(seed, 2);
     const Mirrored strategy(cpu_devices(2));
     const auto expected = train(runtime, strategy, data_of_50(), Grain::fused, 5);
