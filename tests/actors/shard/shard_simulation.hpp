@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -57,11 +56,12 @@ class ShardSimulation {
   /// True if it has come to its end: every shard is through with every ticket.
   bool run() {
     while (true) {
-      std::vector<std::function<void()>> possible;
-      for (int w = 0; w < setting_.rule.workers; ++w) add_moves_of_worker(w, possible);
-      for (auto& shard : shards_) add_moves_of_shard(shard, possible);
-      if (possible.empty()) return next_ == kSteps && again_.empty() && open_.empty();
-      possible[random_() % possible.size()]();
+      possible_.clear();
+      for (std::size_t w = 0; w < workers_.size(); ++w) add_moves_of_worker(w);
+      for (std::size_t shard = 0; shard < shards_.size(); ++shard) add_moves_of_shard(shard);
+      if (possible_.empty()) return next_ == kSteps && again_.empty() && open_.empty();
+      const auto& [step, shard, w] = possible_[random_() % possible_.size()];
+      (this->*step)(shards_[shard], w);
     }
   }
 
@@ -101,68 +101,79 @@ class ShardSimulation {
     bool refused = false;
   };
 
-  void add_moves_of_worker(int w, std::vector<std::function<void()>>& possible) {
-    auto& worker = workers_[static_cast<std::size_t>(w)];
+  /// Something that may happen next: a function of the shard and the worker that take part in it.
+  struct Move {
+    void (ShardSimulation::*step)(Shard&, std::size_t w);
+    std::size_t shard;
+    std::size_t worker;
+  };
+
+  void add_moves_of_worker(std::size_t w) {
+    auto& worker = workers_[w];
     if (worker.lost) return;
     // One that it computes and one ahead.
     if ((next_ < kSteps || !again_.empty()) && worker.tickets.size() < 2)
-      possible.push_back([&, w] { give_ticket(w); });
-    if (losses_left_ > 0 && random_() % 20 == 0) possible.push_back([&, w] { lose(w); });
+      possible_.push_back({&ShardSimulation::give_ticket, 0, w});
+    if (losses_left_ > 0 && random_() % 20 == 0) possible_.push_back({&ShardSimulation::lose, 0, w});
     if (worker.tickets.empty() || worker.answers[worker.tickets.front()] < setting_.shards) return;
     // The last worker is slow.
-    const int likely = w + 1 == setting_.rule.workers ? 1 : 4;
-    for (int i = 0; i < likely; ++i) possible.push_back([&, w] { compute(w); });
+    const int likely = w + 1 == workers_.size() ? 1 : 4;
+    for (int i = 0; i < likely; ++i) possible_.push_back({&ShardSimulation::compute, 0, w});
   }
 
-  void give_ticket(int w) {
+  void give_ticket(Shard&, std::size_t w) {
     const auto step = again_.empty() ? next_++ : *again_.begin();
     again_.erase(step);
     const auto ticket = tickets_++;
-    workers_[static_cast<std::size_t>(w)].tickets.push_back(ticket);
+    workers_[w].tickets.push_back(ticket);
     open_[ticket] = {step, setting_.shards};
-    for (auto& shard : shards_) shard.of[static_cast<std::size_t>(w)].coming.push_back({ticket, step});
+    for (auto& shard : shards_) shard.of[w].coming.push_back({ticket, step});
   }
 
-  void compute(int w) {
-    auto& worker = workers_[static_cast<std::size_t>(w)];
+  void compute(Shard&, std::size_t w) {
+    auto& worker = workers_[w];
+    worker.answers.erase(worker.tickets.front());
     worker.tickets.pop_front();
-    for (auto& shard : shards_) ++shard.of[static_cast<std::size_t>(w)].gradients;
+    for (auto& shard : shards_) ++shard.of[w].gradients;
   }
 
   /// What is on its way to each of the shards may arrive or not.
-  void lose(int w) {
+  void lose(Shard&, std::size_t w) {
     --losses_left_;
-    workers_[static_cast<std::size_t>(w)].lost = true;
+    workers_[w].lost = true;
     for (auto& shard : shards_) {
-      auto& of = shard.of[static_cast<std::size_t>(w)];
+      auto& of = shard.of[w];
       if (of.gradients > 0 && random_() % 2 == 0) --of.gradients;
       of.loss_coming = true;
     }
   }
 
-  void add_moves_of_shard(Shard& shard, std::vector<std::function<void()>>& possible) {
+  void add_moves_of_shard(std::size_t number) {
+    auto& shard = shards_[number];
     // That the last ticket was given is known at once where updates need several workers, else when all are done.
     bool none_to_come =
         next_ == kSteps && again_.empty() && (setting_.led || setting_.rule.quorum > 1 || open_.empty());
     for (std::size_t w = 0; w < workers_.size(); ++w) {
-      auto& of = shard.of[w];
+      const auto& of = shard.of[w];
       none_to_come = none_to_come && of.coming.empty();
-      if (!of.coming.empty()) possible.push_back([&, w] { take_ticket(shard, w); });
-      if (of.gradients > 0 && !of.arrived) possible.push_back([&, w] { take_gradient(shard, w); });
-      if (of.gradients == 0 && of.loss_coming) possible.push_back([&, w] { take_loss(shard, w); });
+      if (!of.coming.empty()) possible_.push_back({&ShardSimulation::take_ticket, number, w});
+      if (of.gradients > 0 && !of.arrived) possible_.push_back({&ShardSimulation::take_gradient, number, w});
+      if (of.gradients == 0 && of.loss_coming) possible_.push_back({&ShardSimulation::take_loss, number, w});
     }
-    if (!shard.from_leader.empty())
-      possible.push_back([&shard, this] {
-        shard.protocol.follow(shard.from_leader.front());
-        shard.from_leader.pop_front();
-        advance(shard);
-      });
-    if (none_to_come && !shard.told_end)
-      possible.push_back([&shard, this] {
-        shard.told_end = true;
-        shard.protocol.tickets_ended();
-        advance(shard);
-      });
+    if (!shard.from_leader.empty()) possible_.push_back({&ShardSimulation::follow_leader, number, 0});
+    if (none_to_come && !shard.told_end) possible_.push_back({&ShardSimulation::end_tickets, number, 0});
+  }
+
+  void follow_leader(Shard& shard, std::size_t) {
+    shard.protocol.follow(shard.from_leader.front());
+    shard.from_leader.pop_front();
+    advance(shard);
+  }
+
+  void end_tickets(Shard& shard, std::size_t) {
+    shard.told_end = true;
+    shard.protocol.tickets_ended();
+    advance(shard);
   }
 
   void take_ticket(Shard& shard, std::size_t w) {
@@ -241,6 +252,7 @@ class ShardSimulation {
   std::vector<Shard> shards_;
   std::vector<Worker> workers_;
   std::vector<Counted> counted_;
+  std::vector<Move> possible_;
   std::map<int, Open> open_;
   std::set<int> again_;
   int next_ = 0, tickets_ = 0;
