@@ -86,4 +86,13 @@ std::chrono::milliseconds patience() {
   return limit_of(kPatience);
 }
 
+bool eventually(const std::function<bool()>& holds) {
+  const auto deadline = Clock::now() + patience();
+  while (!holds()) {
+    if (Clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 }  // namespace troupe::testing

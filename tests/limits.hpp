@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 namespace troupe::testing {
 
@@ -16,5 +17,8 @@ std::chrono::milliseconds limit_of(std::chrono::milliseconds on_reference_machin
 /// The longest that a test waits for an event that must come. A test that reaches it has failed; no test waits so long
 /// when all is well.
 std::chrono::milliseconds patience();
+
+/// Waits until a condition holds, at most patience(). Returns whether it holds, and throws what the condition throws.
+bool eventually(const std::function<bool()>& holds);
 
 }  // namespace troupe::testing

@@ -231,7 +231,7 @@ TEST_CASE("works of one rank advance on several threads") {
   for (int rank = 0; rank < kRanks; ++rank)
     threads.emplace_back([&, rank] {
       for (int i = 0; i < kCollectives; ++i) {
-        while (begun[rank].load() <= i) std::this_thread::yield();
+        if (!eventually([&] { return begun[rank].load() > i; })) return;
         works[rank][i]->wait(patience());
         results[rank * kCollectives + i] = copy_of(tensors[rank][i]);
       }

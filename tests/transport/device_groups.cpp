@@ -1,7 +1,5 @@
 #include "troupe/tests/transport/device_groups.hpp"
 
-#include <thread>
-
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/core/random.hpp"
@@ -116,11 +114,7 @@ std::vector<DevicePart> parts_of(const DeviceCommunicator& group, DType dtype, s
 }
 
 void wait_for(DeviceWork& work, std::size_t local_ranks) {
-  const auto deadline = std::chrono::steady_clock::now() + patience();
-  while (!work.advance()) {
-    if (std::chrono::steady_clock::now() > deadline) throw Error("test", "not launched: " + work.waits_for());
-    std::this_thread::yield();
-  }
+  if (!eventually([&] { return work.advance(); })) throw Error("test", "not launched: " + work.waits_for());
   for (std::size_t i = 0; i < local_ranks; ++i)
     if (!work.done(i).wait_for(patience())) throw Error("test", "not done: " + work.waits_for());
 }

@@ -36,9 +36,7 @@ TEST_CASE("workers that sleep leave their cores to threads that look for work") 
   std::vector<std::thread> threads;
   for (std::size_t worker = 0; worker < workers; ++worker)
     threads.emplace_back([&queues, worker] { queues.pop(worker); });
-  const auto until = std::chrono::steady_clock::now() + testing::patience();
-  while (!BusyThreads::fit() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  CHECK(BusyThreads::fit());
+  CHECK(testing::eventually(BusyThreads::fit));
   for (std::size_t worker = 0; worker < workers; ++worker) queues.push(worker, job_number(worker));
   for (auto& thread : threads) thread.join();
   CHECK_FALSE(BusyThreads::fit());

@@ -197,7 +197,7 @@ TEST_CASE("workers in other processes, one of which goes and one of which comes 
       for (int i = 0; i < kCalls; ++i) coordinator.schedule("count");
       coordinator.join();
       REQUIRE(is_back.wait_for(patience()) == std::future_status::ready);
-      while (coordinator.workers() < 2) std::this_thread::yield();
+      REQUIRE(eventually([&] { return coordinator.workers() == 2; }));
       for (int i = 0; i < kCalls; ++i) coordinator.schedule("count");
       coordinator.join();
       sum = coordinator.variables().read("sum").item<float>();

@@ -4,6 +4,7 @@
 
 #include "nccl.h"
 #include "troupe/tests/emulated_cuda/tests/program.hpp"
+#include "troupe/tests/limits.hpp"
 
 namespace {
 
@@ -34,7 +35,8 @@ struct Ranks {
 
 ncclResult_t state_of(ncclComm_t comm) {
   ncclResult_t state = ncclSuccess;
-  while (ncclCommGetAsyncError(comm, &state) == ncclSuccess && state == ncclInProgress) std::this_thread::yield();
+  CHECK(troupe::testing::eventually(
+      [&] { return ncclCommGetAsyncError(comm, &state) != ncclSuccess || state != ncclInProgress; }));
   return state;
 }
 

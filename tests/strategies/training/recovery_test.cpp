@@ -1,7 +1,6 @@
 // What a trainer leaves behind when something goes wrong, and how it goes on.
 
 #include <atomic>
-#include <thread>
 
 #include "troupe/actors/run/op_task.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -10,6 +9,7 @@
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/faulty_task.hpp"
 #include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
@@ -230,10 +230,7 @@ TEST_CASE("a callback that throws out of advance() lets the run end in order bef
     const auto run = trainer.start(data_of_48(), {.epochs = 100'000, .on_step = [](const StepMetrics& step) {
                                                     if (step.step >= 2) throw std::runtime_error("my own");
                                                   }});
-    const auto advance_to_end = [&] {
-      while (!run->advance()) std::this_thread::yield();
-    };
-    CHECK_THROWS_WITH(advance_to_end(), "my own");
+    CHECK_THROWS_WITH(eventually([&] { return run->advance(); }), "my own");
     CHECK(run->over());
     CHECK(store->broken().empty());
     CHECK(store->hash(0) == store->hash(1));

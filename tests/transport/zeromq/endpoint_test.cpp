@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <future>
-#include <thread>
 #include <zmq.hpp>
 
 #include "troupe/tests/catch.hpp"
@@ -33,17 +32,6 @@ struct Ends {
   std::vector<std::shared_ptr<Endpoint>> endpoints;
   LinkReader a, b;
 };
-
-/// Waits until a condition holds.
-template <class Condition>
-bool eventually(Condition condition) {
-  const auto deadline = std::chrono::steady_clock::now() + patience();
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 /// Connects to tcp://127.0.0.1:port as no ZeroMQ socket would, and sends bytes.
 void send_raw(const std::string& address, const std::string& bytes) {
