@@ -31,12 +31,11 @@ std::uint64_t fuzz_cases(std::uint64_t all) {
 
 std::uint64_t schedules(std::uint64_t all) {
 #if defined(__SANITIZE_THREAD__)
-  return number_from("TROUPE_FUZZ_PLANS", std::min<std::uint64_t>(all, 1));
-#elif defined(__SANITIZE_ADDRESS__)
-  return number_from("TROUPE_FUZZ_PLANS", std::min(all, std::max<std::uint64_t>(3, all / 20)));
+  const std::uint64_t most = 1;
 #else
-  return number_from("TROUPE_FUZZ_PLANS", all);
+  const auto most = has_sanitizer() ? std::max<std::uint64_t>(3, all / 20) : all;
 #endif
+  return number_from("TROUPE_FUZZ_PLANS", std::min(all, most));
 }
 
 std::uint64_t fuzz_seed() {

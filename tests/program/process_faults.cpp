@@ -15,7 +15,6 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <thread>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
@@ -89,12 +88,18 @@ Dataset random_data() {
   return Dataset::from_arrays({{"x", features}, {"y", labels}}).shuffle(kRows).batch(16);
 }
 
-/// Dies, or is stopped, at a moment that the seed says.
+/// Dies, or is stopped, at a moment that the seed says: a timer of the kernel sends the signal.
 void arm(const Child& child, std::uint64_t below_ms, int signal) {
-  std::thread([delay = std::chrono::microseconds(1'000 * child.draw(below_ms, 2) + child.draw(1'000, 3)), signal] {
-    std::this_thread::sleep_for(delay);
-    kill(getpid(), signal);
-  }).detach();
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = signal;
+  timer_t timer{};
+  const auto milliseconds = static_cast<long>(child.draw(below_ms, 2)),
+             microseconds = static_cast<long>(child.draw(1'000, 3));
+  // A time of zero would disarm the timer.
+  const itimerspec moment{{}, {0, 1'000'000 * milliseconds + 1'000 * microseconds + 1}};
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &moment, nullptr) != 0)
+    throw Error("process_faults", "the kernel makes no timer");
 }
 
 void train(const Child& child) {

@@ -150,6 +150,7 @@ bool DeviceQueue::wait_until_queued(std::size_t pieces, std::chrono::nanoseconds
 void DeviceQueue::delay(int change) {
   std::lock_guard lock(mutex_);
   delays_ += change;
+  changed_.notify_all();
 }
 
 std::vector<std::shared_ptr<DeviceQueue::Stream>> DeviceQueue::ready() const {
@@ -167,9 +168,9 @@ void DeviceQueue::run_one(std::unique_lock<std::mutex>& lock, const std::shared_
   auto run = std::move(piece.run);
   const auto reached = piece.reached;
   const auto late = std::chrono::microseconds(delays_ > 0 ? uniform_below(100, seed_, 1, drawn_) : 0);
+  // The device is late, so that whoever reads without an event reads too early. It catches up once delays end.
+  changed_.wait_for(lock, late, [&] { return delays_ == 0; });
   lock.unlock();
-  // Nobody waits for this: the device is late, so that whoever reads without an event reads too early.
-  if (late.count() > 0) std::this_thread::sleep_for(late);
   try {
     if (run && error == nullptr) run();
   } catch (...) {

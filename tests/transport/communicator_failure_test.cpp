@@ -191,9 +191,8 @@ TEST_CASE("a rank that goes is named to the others, who need not wait for it") {
 TEST_CASE("links that break or damage a frame fail all ranks, and never give wrong sums") {
   const bool ring = GENERATE(false, true);
   const GroupKind kind{ring ? "ring" : "linked", {}, !ring};
-  const auto seeds = fuzz_cases(200);
-  std::uint64_t failed = 0;
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+  int failed = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const auto group =
         make_linked_group(3, LinkFaults::random(seed, 40), ring ? make_ring_communicator : make_linked_communicator);
     std::atomic<int> wrong{0}, aborted{0};
@@ -215,5 +214,5 @@ TEST_CASE("links that break or damage a frame fail all ranks, and never give wro
     // A rank may have had all it needed before the fault; it goes no further than that.
     for (const auto& communicator : group) CHECK_THROWS_AS(communicator->barrier()->wait(patience()), Aborted);
   }
-  CHECK(failed > seeds / 2);
+  CHECK(failed > 100);
 }

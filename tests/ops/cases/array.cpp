@@ -21,12 +21,6 @@ Sizes index_of(const Sizes& sizes, std::int64_t flat) {
   return index;
 }
 
-std::int64_t flat_of(const Sizes& sizes, std::span<const std::int64_t> index) {
-  std::int64_t flat = 0;
-  for (std::size_t axis = 0; axis < sizes.size(); ++axis) flat = flat * sizes[axis] + index[axis];
-  return flat;
-}
-
 namespace {
 
 template <class T>

@@ -13,6 +13,16 @@ using Sizes = std::vector<std::int64_t>;
 
 std::int64_t product(const Sizes& sizes);
 
+/// The number of the element at a place on every axis, in row-major order. Inline, since references spend most of their
+/// time here.
+inline std::int64_t flat_of(const Sizes& sizes, std::span<const std::int64_t> index) {
+  std::int64_t flat = 0;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) flat = flat * sizes[axis] + index[axis];
+  return flat;
+}
+/// The place of element number `flat` on every axis.
+Sizes index_of(const Sizes& sizes, std::int64_t flat);
+
 /// The numbers of a reference computation: row-major and in double precision, whatever the dtype of the tensor they
 /// stand for.
 struct Array {
@@ -28,20 +38,12 @@ struct Array {
   double at(std::initializer_list<std::int64_t> index) const { return data[flat(index)]; }
 
  private:
-  // Inline: most of the time of the references.
   std::size_t flat(std::initializer_list<std::int64_t> index) const {
-    std::int64_t flat = 0;
-    std::size_t axis = 0;
-    for (auto i : index) flat = flat * sizes[axis++] + i;
-    return static_cast<std::size_t>(flat);
+    return static_cast<std::size_t>(flat_of(sizes, {index.begin(), index.size()}));
   }
 };
 
 using Arrays = std::vector<Array>;
-
-/// The place of element number `flat` on every axis, and back.
-Sizes index_of(const Sizes& sizes, std::int64_t flat);
-std::int64_t flat_of(const Sizes& sizes, std::span<const std::int64_t> index);
 
 /// The elements of a tensor of any dtype that tests use.
 Array to_array(const Tensor& tensor);

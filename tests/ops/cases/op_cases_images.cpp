@@ -87,15 +87,15 @@ struct AverageReference {
     return Array({x[0], size(x[1]), size(x[2]), x[3]});
   }
 
-  /// The elements of an image that belong to the window of element `i` of the result.
-  std::vector<std::size_t> window(const Array& image, const Sizes& y, std::int64_t i) const {
+  /// The elements of images of sizes `x` that belong to the window of element `i` of a result of sizes `y`.
+  std::vector<std::size_t> window(const Sizes& x, const Sizes& y, std::int64_t i) const {
     const auto at = index_of(y, i);
     std::vector<std::size_t> elements;
     for (std::int64_t place = 0; place < options.kernel_size * options.kernel_size; ++place) {
       const auto row = at[1] * options.stride - options.padding + place / options.kernel_size;
       const auto column = at[2] * options.stride - options.padding + place % options.kernel_size;
-      if (row < 0 || row >= image.sizes[1] || column < 0 || column >= image.sizes[2]) continue;
-      elements.push_back(static_cast<std::size_t>(flat_of(image.sizes, std::array{at[0], row, column, at[3]})));
+      if (row < 0 || row >= x[1] || column < 0 || column >= x[2]) continue;
+      elements.push_back(static_cast<std::size_t>(flat_of(x, std::array{at[0], row, column, at[3]})));
     }
     return elements;
   }
@@ -103,7 +103,7 @@ struct AverageReference {
   Arrays forward(const Arrays& in) const {
     auto y = zero_result(in[0].sizes);
     for (std::int64_t i = 0; i < y.elements(); ++i) {
-      const auto elements = window(in[0], y.sizes, i);
+      const auto elements = window(in[0].sizes, y.sizes, i);
       for (const auto element : elements)
         y.data[static_cast<std::size_t>(i)] += in[0].data[element] / static_cast<double>(elements.size());
     }
@@ -113,7 +113,7 @@ struct AverageReference {
   Arrays backward(const Arrays& in, const Array& dy) const {
     Array dx(in[0].sizes);
     for (std::int64_t i = 0; i < dy.elements(); ++i) {
-      const auto elements = window(dx, dy.sizes, i);
+      const auto elements = window(dx.sizes, dy.sizes, i);
       for (const auto element : elements)
         dx.data[element] += dy.data[static_cast<std::size_t>(i)] / static_cast<double>(elements.size());
     }

@@ -198,7 +198,7 @@ TEST_CASE("memory is what the plan said and does not grow with the steps") {
     trainer.fit(data, {.epochs = 2});
     const auto short_peak = cpu_allocator()->peak_bytes();
     CHECK(static_cast<double>(short_peak - before) == Approx(predicted.total()).epsilon(0.1));
-    trainer.fit(data, {.epochs = static_cast<int>(fuzz_cases(500))});
+    trainer.fit(data, {.epochs = 500});
     // The actors of the first fit may free their last tensors while those of the second start.
     CHECK(static_cast<double>(cpu_allocator()->peak_bytes()) <= 1.1 * static_cast<double>(short_peak));
   }
