@@ -10,7 +10,7 @@
 #include "troupe/actors/run/update_counter.hpp"
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/gradient_sender.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 

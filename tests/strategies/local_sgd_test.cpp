@@ -1,6 +1,6 @@
 #include "troupe/strategies/local_sgd.hpp"
 
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;

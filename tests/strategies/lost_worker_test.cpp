@@ -7,7 +7,8 @@
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
+#include "troupe/tests/plans/scheduled_parts.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/strategies/row_sparse_model.hpp"
 

@@ -1,6 +1,6 @@
 #include "troupe/strategies/parameter_server.hpp"
 
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;

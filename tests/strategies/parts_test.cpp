@@ -11,8 +11,9 @@
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/faulty_task.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/plans/scheduled_parts.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;

@@ -6,7 +6,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/server_places.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 #include "troupe/tests/transport/cluster/threads_as_processes.hpp"
 

@@ -1,7 +1,7 @@
 #include "troupe/strategies/row_shards.hpp"
 
 #include "troupe/strategies/parameter_server.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/row_sparse_model.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 

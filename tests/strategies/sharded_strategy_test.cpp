@@ -2,7 +2,7 @@
 
 #include "troupe/examples/custom_strategies/gossip_ring.hpp"
 #include "troupe/strategies/parameter_server.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;

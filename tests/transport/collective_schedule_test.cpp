@@ -8,8 +8,8 @@
 #include "troupe/bench/network_model.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/limits.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/transport/groups.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 

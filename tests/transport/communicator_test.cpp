@@ -7,8 +7,8 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/limits.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/transport/groups.hpp"
 
 using namespace troupe;

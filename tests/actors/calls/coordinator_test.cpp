@@ -5,8 +5,8 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/limits.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 #include "troupe/tests/transport/cluster/threads_as_processes.hpp"

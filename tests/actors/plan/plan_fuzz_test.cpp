@@ -10,9 +10,10 @@
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/plan_game.hpp"
 #include "troupe/tests/plans/plan_interpreter.hpp"
+#include "troupe/tests/plans/scheduled_parts.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;

@@ -6,9 +6,10 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/faulty_task.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/random_plan.hpp"
+#include "troupe/tests/plans/scheduled_parts.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -5,7 +5,7 @@
 
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;

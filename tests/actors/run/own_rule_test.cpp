@@ -7,7 +7,7 @@
 #include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;

@@ -11,9 +11,10 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/plan_game.hpp"
 #include "troupe/tests/plans/plan_interpreter.hpp"
+#include "troupe/tests/plans/scheduled_parts.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -7,7 +7,7 @@
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;

@@ -6,7 +6,7 @@
 #include "troupe/ops/data/batch_info.hpp"
 #include "troupe/strategies/training/split_training.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;

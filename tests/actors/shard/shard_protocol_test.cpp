@@ -3,7 +3,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/actors/shard/shard_simulation.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -11,9 +11,9 @@
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/check_case.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
 
 namespace troupe::ops_test {
 

@@ -8,7 +8,7 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 

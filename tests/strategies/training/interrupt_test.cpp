@@ -15,8 +15,8 @@
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/limits.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;

@@ -3,7 +3,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;

@@ -9,9 +9,9 @@
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/faulty_task.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 
 using namespace troupe;

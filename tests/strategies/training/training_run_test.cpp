@@ -7,7 +7,7 @@
 #include "troupe/strategies/training/early_stopping.hpp"
 #include "troupe/strategies/training/model_summary.hpp"
 #include "troupe/tests/catch.hpp"
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;

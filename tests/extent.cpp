@@ -1,10 +1,7 @@
-#include "troupe/tests/plans/fuzz.hpp"
+#include "troupe/tests/extent.hpp"
 
 #include <algorithm>
 #include <cstdlib>
-
-#include "troupe/ops/core/random.hpp"
-#include "troupe/tests/plans/test_plans.hpp"
 
 namespace troupe::testing {
 
@@ -40,17 +37,6 @@ std::uint64_t schedules(std::uint64_t all) {
 
 std::uint64_t fuzz_seed() {
   return number_from("TROUPE_FUZZ_SEED", 1);
-}
-
-std::vector<PartSetup> scheduled_parts(const Plan& plan, std::uint64_t seed) {
-  std::vector<PartSetup> parts;
-  for (int process = 0; process < plan.processes(); ++process)
-    parts.push_back({scheduled_runtime(seed + static_cast<std::uint64_t>(process)), {}});
-  return parts;
-}
-
-void run_some(const std::vector<PartSetup>& parts, std::uint64_t seed, std::uint64_t messages) {
-  for (std::uint64_t i = 0; i < messages; ++i) parts[uniform_below(parts.size(), seed, 23, i)].runtime.run_one();
 }
 
 }  // namespace troupe::testing
