@@ -50,7 +50,7 @@ std::int64_t products_of_attention(const OpCall& call) {
 }
 
 // The forward products once more, and two for each of them.
-std::int64_t products_of_gradient(const OpCall& call) {
+std::int64_t products_of_attention_grad(const OpCall& call) {
   const auto& k = call.inputs[2].shape;
   return 3 * call.inputs[1].shape.elements() * k[1] + 2 * call.inputs[0].shape.elements() * k[1];
 }
@@ -64,7 +64,7 @@ Value apply_attention(std::span<const Value> inputs, AttentionOptions options) {
 const OpDef kAttention{
     .name = "attention", .infer = infer_attention, .gradient = grad_attention, .multiply_adds = products_of_attention};
 const OpDef kAttentionGrad{
-    .name = "attention_grad", .infer = infer_attention_grad, .multiply_adds = products_of_gradient};
+    .name = "attention_grad", .infer = infer_attention_grad, .multiply_adds = products_of_attention_grad};
 
 Value attention(Value queries, Value keys, Value values, AttentionOptions options) {
   return apply_attention(std::vector<Value>{queries, keys, values}, options);

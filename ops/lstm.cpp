@@ -53,14 +53,14 @@ std::vector<Value> grad_lstm(const OpGradient& g) {
 std::int64_t products_of_lstm(const OpCall& call) {
   return call.inputs[0].shape.elements() * call.inputs[1].shape[0];
 }
-std::int64_t products_of_gradient(const OpCall& call) {
+std::int64_t products_of_lstm_grad(const OpCall& call) {
   return call.outputs[0].shape.elements() * call.inputs[2].shape[0];
 }
 
 }  // namespace
 
 const OpDef kLstm{.name = "lstm", .infer = infer_lstm, .gradient = grad_lstm, .multiply_adds = products_of_lstm};
-const OpDef kLstmGrad{.name = "lstm_grad", .infer = infer_lstm_grad, .multiply_adds = products_of_gradient};
+const OpDef kLstmGrad{.name = "lstm_grad", .infer = infer_lstm_grad, .multiply_adds = products_of_lstm_grad};
 
 LstmOutputs lstm(Value gates, Value weights, Value hidden, Value cell) {
   const std::vector<Value> inputs{gates, weights, hidden, cell};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstring>
 #include <span>
 
 #include "troupe/ops/core/simd_clones.hpp"
@@ -16,6 +17,9 @@ inline const float* floats(const Tensor& tensor) {
 }
 inline float* mutable_floats(const Tensor& tensor) {
   return reinterpret_cast<float*>(tensor.address());
+}
+inline void copy_floats(const float* from, float* to, std::int64_t count) {
+  if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
 }
 
 }  // namespace troupe::cpu

@@ -97,10 +97,6 @@ std::size_t float_bytes(std::int64_t count) {
   return Allocator::rounded(static_cast<std::size_t>(count) * sizeof(float));
 }
 
-void copy_floats(const float* from, float* to, std::int64_t count) {
-  std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
-}
-
 // The states of one time lie far apart in the outputs: the product reads and writes compact copies.
 class LstmKernel final : public Kernel {
  public:

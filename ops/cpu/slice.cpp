@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/box_copy.hpp"
@@ -56,10 +55,6 @@ struct CommonRows {
     in_slice = first - begin;
   }
 };
-
-void copy_floats(const float* from, float* to, std::int64_t count) {
-  if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
-}
 
 }  // namespace
 
