@@ -14,27 +14,12 @@ try:
 except ImportError:
     sys.exit("torch_large_models.py: Python has no PyTorch")
 
+from transformer_block import TransformerBlock
+
 nn = torch.nn
 GPT2 = {"layers": 12, "width": 768, "length": 1024, "classes": 50257}
 RESNET50 = {"layers": 6, "width": 64, "length": 224, "classes": 1000}
 BLOCKS = (3, 4, 6, 3)
-
-
-class TransformerBlock(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.heads = max(1, width // 64)
-        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.result = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width))
-
-    def forward(self, x):
-        b, t, c = x.shape
-        q, k, v = (part.view(b, t, self.heads, c // self.heads).transpose(1, 2)
-                   for part in self.qkv(self.norm1(x)).split(c, 2))
-        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.result(y.transpose(1, 2).reshape(b, t, c))
-        return x + self.mlp(self.norm2(x))
 
 
 class Gpt2(nn.Module):
@@ -45,7 +30,7 @@ class Gpt2(nn.Module):
         width = sizes["width"]
         self.embedding = nn.Embedding(sizes["classes"], width)
         self.position = nn.Parameter(0.02 * torch.randn(sizes["length"], width))
-        self.blocks = nn.Sequential(*(TransformerBlock(width) for _ in range(sizes["layers"])))
+        self.blocks = nn.Sequential(*(TransformerBlock(width, max(1, width // 64), "tanh") for _ in range(sizes["layers"])))
         self.norm = nn.LayerNorm(width)
         for module in self.modules():
             if isinstance(module, (nn.Linear, nn.Embedding)):

@@ -22,26 +22,11 @@ try:
 except ImportError as error:
     sys.exit(f"torch_models.py: Python has no module '{error.name}': pip install torch numpy")
 
+from transformer_block import TransformerBlock
+
 nn = torch.nn
 CHARACTERS, TIMES = 65, 128
 BATCHES = {"gpt": 16, "resnet20": 128, "lstm": 32}
-
-
-class Block(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.heads = heads
-        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.result = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-    def forward(self, x):
-        b, t, c = x.shape
-        q, k, v = (part.view(b, t, self.heads, c // self.heads).transpose(1, 2)
-                   for part in self.qkv(self.norm1(x)).split(c, 2))
-        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.result(y.transpose(1, 2).reshape(b, t, c))
-        return x + self.mlp(self.norm2(x))
 
 
 class Gpt(nn.Module):
@@ -49,7 +34,7 @@ class Gpt(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(characters, width)
         self.position = nn.Parameter(torch.empty(times, width))
-        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
+        self.blocks = nn.Sequential(*(TransformerBlock(width, heads) for _ in range(layers)))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, characters, bias=False)
         for parameter in self.parameters():

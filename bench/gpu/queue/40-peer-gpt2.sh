@@ -6,5 +6,5 @@
 # limit: 150
 # value: 72
 # needs: torch
-# depends: bench/peers/torch_large_models.py
+# depends: bench/peers/torch_large_models.py bench/peers/transformer_block.py
 python3 "$root/bench/peers/torch_large_models.py" --model gpt2 --batch 32
