@@ -14,12 +14,12 @@ commit_of_sources() {
   fi
 }
 
-# hashes_of_sources: a line `SHA256  PATH` for each file of the clone that git does not ignore.
+# hashes_of_sources: a line `SHA256  PATH` for each file of the clone, without those that builds and runs leave there.
 hashes_of_sources() {
   if [[ -f $root/sources.txt ]]; then
     cat "$root/sources.txt"
   else
-    (cd "$root" && git ls-files -co --exclude-standard -z -- . ':!bench/gpu/results' 2>/dev/null | sort -zu |
-      xargs -0 sha256sum 2>/dev/null) || true
+    (cd "$root" && find . \( -path ./.git -o -path ./.cache -o -path './build*' -o -path './gpu_*' -o -path ./bench/gpu/results \
+      -o -name __pycache__ \) -prune -o -type f -printf '%P\0' | sort -z | xargs -0 sha256sum)
   fi
 }
