@@ -82,8 +82,8 @@ class Stragglers {
     bench::Contenders contenders{
         {"fast", [&] { return samples_per_second(PacedServer(fast, ConsistencyRule::asynchronous(n - 1))); }},
         {"slow", [&] { return samples_per_second(PacedServer({slow}, ConsistencyRule::asynchronous(1))); }}};
-    for (const auto& [name, rule] : rules)
-      contenders.emplace_back(name, [&, rule] { return samples_per_second(PacedServer(with_slow, rule)); });
+    for (const auto& rule : rules)
+      contenders.emplace_back(rule.first, [&] { return samples_per_second(PacedServer(with_slow, rule.second)); });
     auto figures = bench::alternate(contenders, flags_.repetitions);
     std::vector<double> apart;
     for (std::size_t i = 0; i < figures["fast"].size(); ++i) apart.push_back(figures["fast"][i] + figures["slow"][i]);

@@ -20,8 +20,8 @@ void Abort::check() const {
 }
 
 std::string to_string(const CallSignature& signature) {
-  constexpr std::array kNames{"all_reduce", "broadcast", "all_gather", "reduce_scatter", "barrier"};
-  std::string name = kNames.at(static_cast<std::size_t>(signature.kind));
+  constexpr std::array kKinds{"all_reduce", "broadcast", "all_gather", "reduce_scatter", "barrier"};
+  std::string name = kKinds.at(static_cast<std::size_t>(signature.kind));
   if (signature.kind == CollectiveKind::barrier) return name;
   return name + " of " + std::to_string(signature.elements) + " " + std::string(name_of(signature.dtype)) +
          (signature.kind == CollectiveKind::broadcast ? " from rank " + std::to_string(signature.root) : "");

@@ -5,8 +5,8 @@
 namespace troupe {
 
 std::string to_string(FailureKind kind) {
-  constexpr std::array kNames{"op_error", "actor_died", "part_died", "stalled", "aborted"};
-  return kNames.at(static_cast<std::size_t>(kind));
+  constexpr std::array kKinds{"op_error", "actor_died", "part_died", "stalled", "aborted"};
+  return kKinds.at(static_cast<std::size_t>(kind));
 }
 
 std::string to_string(const Failure& failure) {

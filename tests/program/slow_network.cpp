@@ -249,7 +249,7 @@ class Network {
   /// 0 if the packet is not one of IPv4: the kernel tries IPv6, too.
   static std::uint32_t receiver_of(const std::vector<std::byte>& packet) {
     constexpr std::size_t kOffset = 16, kHeaderBytes = 20;
-    if (packet.size() < kHeaderBytes || packet[0] >> 4 != std::byte{4}) return 0;
+    if (packet.size() < kHeaderBytes || (packet[0] >> 4) != std::byte{4}) return 0;
     std::uint32_t address = 0;
     std::memcpy(&address, packet.data() + kOffset, sizeof address);
     return address;

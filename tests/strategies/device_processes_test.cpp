@@ -48,9 +48,10 @@ Outcome train_in_processes(const std::vector<Place>& places, AllReduceAlgorithm 
     Runtime runtime({.workers = 1});
     const Mirrored strategy(places, summing(algorithm));
     auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
-    auto& [losses, hash] = outcomes[static_cast<std::size_t>(rank)];
-    trainer.fit(data_of_50(), {.epochs = 2, .on_step = [&](const StepMetrics& step) { losses.push_back(step.loss); }});
-    hash = trainer.parameters().hash();
+    auto& outcome = outcomes[static_cast<std::size_t>(rank)];
+    trainer.fit(data_of_50(),
+                {.epochs = 2, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
+    outcome.hash = trainer.parameters().hash();
     cluster->leave();
   });
   CHECK(ends == Ends(static_cast<std::size_t>(processes)));

@@ -26,11 +26,12 @@ std::vector<WorkerResult> train_on(int processes, int replicas, const std::funct
     Runtime runtime({.workers = 1, .cpu_devices = processes * replicas});
     const MultiWorkerMirrored strategy(*cluster, cpu_devices(replicas), options);
     auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
-    auto& [outcome, evaluated] = results[static_cast<std::size_t>(rank)];
+    auto& result = results[static_cast<std::size_t>(rank)];
     const auto data = data_of(rank);
-    trainer.fit(data, {.epochs = 2, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
-    evaluated = trainer.evaluate(data).loss;
-    outcome.hash = trainer.parameters().hash();
+    trainer.fit(data,
+                {.epochs = 2, .on_step = [&](const StepMetrics& step) { result.outcome.losses.push_back(step.loss); }});
+    result.evaluated = trainer.evaluate(data).loss;
+    result.outcome.hash = trainer.parameters().hash();
     cluster->leave();
   });
   return results;
@@ -171,10 +172,10 @@ TEST_CASE("each process computes on devices of its own, to the bits of cores") {
       Runtime runtime({.workers = 1, .cpu_devices = 4});
       const MultiWorkerMirrored strategy(*cluster, of_process[static_cast<std::size_t>(rank)]);
       auto trainer = small_trainer(runtime, strategy, {.seed = 3, .cluster = cluster});
-      auto& [losses, hash] = outcomes[static_cast<std::size_t>(rank)];
+      auto& outcome = outcomes[static_cast<std::size_t>(rank)];
       trainer.fit(data_of_50(),
-                  {.epochs = 2, .on_step = [&](const StepMetrics& step) { losses.push_back(step.loss); }});
-      hash = trainer.parameters().hash();
+                  {.epochs = 2, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
+      outcome.hash = trainer.parameters().hash();
       cluster->leave();
     });
     CHECK(ends == Ends(2));

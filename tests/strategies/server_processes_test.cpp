@@ -71,13 +71,13 @@ std::vector<Result> train_in_roles(const Roles& roles, int workers, int servers,
     const auto strategy = make(server_places(*cluster, cpu_devices(workers), servers));
     Trainer trainer(runtime, *strategy, training.model, Sgd{.lr = 0.1, .momentum = 0.5}, SoftmaxCrossEntropy{},
                     {.seed = 3, .cluster = cluster});
-    auto& [outcome, fit, evaluated] = results[static_cast<std::size_t>(rank)];
-    fit = trainer.fit(training.data, {.epochs = 2, .on_step = [&](const StepMetrics& step) {
-                                        outcome.losses.push_back(step.loss);
-                                        if (on_step) on_step(rank, step);
-                                      }});
-    evaluated = trainer.evaluate(training.data).loss;
-    if (!strategy->expendable().contains(rank)) outcome.hash = trainer.parameters().hash();
+    auto& result = results[static_cast<std::size_t>(rank)];
+    result.fit = trainer.fit(training.data, {.epochs = 2, .on_step = [&](const StepMetrics& step) {
+                                               result.outcome.losses.push_back(step.loss);
+                                               if (on_step) on_step(rank, step);
+                                             }});
+    result.evaluated = trainer.evaluate(training.data).loss;
+    if (!strategy->expendable().contains(rank)) result.outcome.hash = trainer.parameters().hash();
     cluster->leave();
   });
   return results;

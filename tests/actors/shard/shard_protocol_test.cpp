@@ -71,12 +71,12 @@ TEST_CASE("the bound is reached, but only by those that are slow") {
 }
 
 TEST_CASE("pulls are answered in the order of their tickets only where fewer gradients than workers can be in flight") {
-  constexpr int kWorkers = 3;
+  const int workers = 3;
   const auto always = [](int) { return true; };
   for (const int staleness : {0, 1, 2, 3}) {
     CAPTURE(staleness);
-    const bool all_in_flight = staleness >= kWorkers - 1;
-    ShardProtocol protocol(ConsistencyRule::bounded(kWorkers, staleness));
+    const bool all_in_flight = staleness >= workers - 1;
+    ShardProtocol protocol(ConsistencyRule::bounded(workers, staleness));
     protocol.begin(0, 0);
     protocol.pulled(1, 1);
     const auto early = protocol.next(always);

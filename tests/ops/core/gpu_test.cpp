@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <numeric>
-#include <tuple>
 
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/elementwise.hpp"
@@ -141,7 +140,7 @@ TEST_CASE("a product may be the first of captured launches, and may wait for sev
   const TensorInfo matrix{{kSize, kSize}, DType::float32};
   std::vector<Tensor> places;
   for (int i = 0; i < 4; ++i) places.emplace_back(matrix.shape, DType::float32, *device);
-  const auto& [x, first, zeros, second] = std::tie(places[0], places[1], places[2], places[3]);
+  const Tensor &x = places[0], &first = places[1], &zeros = places[2], &second = places[3];
   const auto product = make_kernel(
       {&kMatmul, {{"transpose_a", false}, {"transpose_b", false}, {"relu", false}}, {matrix, matrix}, {matrix}},
       *device);

@@ -12,7 +12,6 @@
 namespace troupe::ops_test {
 
 using Build = void (*)(GraphBuilder&);
-using Ops = std::vector<std::string_view>;
 using Axes = std::vector<std::int64_t>;
 
 inline Graph graph_of(Build build) {

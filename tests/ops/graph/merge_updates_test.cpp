@@ -14,8 +14,6 @@ namespace troupe::ops_test {
 
 namespace {
 
-using Ops = std::vector<std::string_view>;
-
 /// Parameters `p0`, ... of these shapes with their gradients as inputs, the last one row-sparse if wanted.
 Graph update_graph(const Optimizer& optimizer, const std::vector<Shape>& shapes, bool with_row_sparse = false) {
   GraphBuilder builder;

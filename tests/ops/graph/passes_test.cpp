@@ -21,15 +21,13 @@ namespace troupe::ops_test {
 
 namespace {
 
-using Build = Value (*)(GraphBuilder&);
+using BuildValue = Value (*)(GraphBuilder&);
 
-Graph graph_of(Build build) {
+Graph graph_of(BuildValue build) {
   GraphBuilder builder;
   builder.output("y", build(builder));
   return std::move(builder).build();
 }
-
-using Ops = std::vector<std::string_view>;
 
 /// The gradients of the sum of squares of `y` by all inputs, and `y` itself, for 3 rows.
 std::vector<Tensor> results_of(const Graph& graph) {
@@ -61,7 +59,7 @@ bool close(const Tensor& a, const Tensor& b) {
 }
 
 /// Checks that a pass leaves these ops, and leaves values and gradients as they were.
-void check_pass(Graph (*pass)(const Graph&), Build build, const Ops& expected,
+void check_pass(Graph (*pass)(const Graph&), BuildValue build, const Ops& expected,
                 bool (*same)(const Tensor&, const Tensor&)) {
   const auto before = graph_of(build);
   const auto after = pass(before);

@@ -7,9 +7,11 @@
 
 namespace troupe::ops_test {
 
+using Ops = std::vector<std::string_view>;
+
 /// The names of the ops of a graph, without sources.
-inline std::vector<std::string_view> ops_of(const Graph& graph) {
-  std::vector<std::string_view> ops;
+inline Ops ops_of(const Graph& graph) {
+  Ops ops;
   for (const auto& node : graph.nodes())
     if (node.op->kind != OpKind::source) ops.push_back(node.op->name);
   return ops;
