@@ -29,9 +29,9 @@ void post(const caf::actor& receiver, Message&& message, std::chrono::nanosecond
 using OnActorEnd = std::function<void(const caf::error& reason)>;
 
 /// Calls `on_end` once, as a handler of `self`, when `peer` ends: soon if it has ended already, never if `self` ends
-/// first. Called in handlers of `self`, which may watch several peers. In a class of an actor the name is
-/// troupe::watch: actors of CAF 1.x have a member of that name. With CAF 0.17 an actor that watches must not call
-/// set_down_handler.
+/// first. Called in handlers of `self`, which may watch several peers, and a peer several times: then the calls come in
+/// any order. In a class of an actor the name is troupe::watch: actors of CAF 1.x have a member of that name. With CAF
+/// 0.17 an actor that watches must not call set_down_handler.
 void watch(caf::event_based_actor& self, const caf::actor& peer, OnActorEnd on_end);
 
 /// A blocking actor receives a caf::down_msg when `peer` ends.

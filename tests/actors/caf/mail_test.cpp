@@ -1,5 +1,6 @@
 #include "troupe/actors/caf/mail.hpp"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/system_messages.hpp>
@@ -122,7 +123,9 @@ TEST_CASE("an actor hears once of the end of each actor that it watches, also if
   notes.clear();
   caf::anon_send_exit(second, caf::exit_reason::kill);
   run_all(runtime);
-  CHECK(notes == std::vector<std::string>{"second killed", "second again"});
+  // CAF 1.1 calls the newest watch of an actor first.
+  std::ranges::sort(notes);
+  CHECK(notes == std::vector<std::string>{"second again", "second killed"});
   end(runtime, watcher);
 }
 
