@@ -13,6 +13,8 @@ namespace {
 
 // Up to here a copy is cheaper than a handle that ZeroMQ gives back.
 constexpr std::size_t kCopiedBytes = 4'096;
+// ZeroMQ makes an attempt every 100 to 200 ms. A live peer refuses a few while its queue of connections is full.
+constexpr int kMostRefusals = 40;
 
 /// What ZeroMQ sends from, without a copy.
 struct Sending {
@@ -199,12 +201,22 @@ void Connection::poll(bool idle) {
       if (!connected_) continue;
       lock.unlock();
       return fail(connection_failure("the connection to process " + std::to_string(peer_) + " has ended"));
+    } else if (event.event == ZMQ_EVENT_CONNECT_RETRIED && is_gone()) {
+      return fail(
+          connection_failure("process " + std::to_string(peer_) + ", which had connected, can no longer be reached"));
     }
   }
   std::lock_guard lock(mutex_);
   if (failure_) return;
   pump();
   if (idle) acknowledge();
+}
+
+// A peer that has sent a packet listens as long as it lives. No event tells of its end if it ends before the connection
+// to it is made.
+bool Connection::is_gone() {
+  std::lock_guard lock(mutex_);
+  return !connected_ && received_ > 0 && ++refusals_ > kMostRefusals;
 }
 
 void Connection::give_up(const FailurePtr& cause) {

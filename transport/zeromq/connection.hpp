@@ -74,6 +74,7 @@ class Connection {
   bool reads_in_place(const Frame& frame) const;
   void acknowledge();
   void say_last_word();
+  bool is_gone();
 
   const int peer_;
   const std::int64_t pid_;
@@ -86,6 +87,7 @@ class Connection {
   std::uint64_t sent_ = 0, acknowledged_ = 0;
   std::uint64_t received_ = 0, received_acknowledged_ = 0;
   bool connected_ = false;
+  int refusals_ = 0;  // since the peer was heard from
   bool peer_reads_memory_ = false;
   bool owes_last_word_ = false;
   FailurePtr failure_;

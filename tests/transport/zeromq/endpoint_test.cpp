@@ -10,6 +10,7 @@
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
+#include "troupe/tests/reserved_port.hpp"
 #include "troupe/tests/transport/groups.hpp"
 #include "troupe/transport/link_reader.hpp"
 
@@ -141,6 +142,23 @@ TEST_CASE("closing a link, or losing the process at its other end, is the other 
   CHECK_FALSE(other.receive(patience()));
   REQUIRE(other.link().failure());
   CHECK_THAT(other.link().failure()->what, Contains("process 0"));
+}
+
+TEST_CASE("a process that ends before the connection to it is made has ended") {
+  const auto here = make_zeromq_endpoint({.same_host = false}), there = make_zeromq_endpoint({.same_host = false});
+  // Nobody listens at this port, so the connection is never made.
+  const ReservedPort port;
+  auto address = there->address();
+  address.tcp = "tcp://" + port.address();
+  here->add_peer(1, address);
+  there->add_peer(0, here->address());
+  const auto sending = there->link(0, "x");
+  sending->send(numbered(1, 10));
+  LinkReader reader(here->link(1, "x"));
+  REQUIRE(reader.receive(patience()));
+  CHECK_FALSE(reader.receive(patience()));
+  REQUIRE(reader.link().failure());
+  CHECK_THAT(reader.link().failure()->what, Contains("process 1, which had connected, can no longer be reached"));
 }
 
 TEST_CASE("whoever sends more than may wait is cut off") {
