@@ -168,7 +168,7 @@ void DeviceQueue::run_one(std::unique_lock<std::mutex>& lock, const std::shared_
   auto run = std::move(piece.run);
   const auto reached = piece.reached;
   const auto late = std::chrono::microseconds(delays_ > 0 ? uniform_below(100, seed_, 1, drawn_) : 0);
-  // The device is late, so that whoever reads without an event reads too early. It catches up once delays end.
+  // A late device reveals a reader that does not wait for the event. The device catches up once delays end.
   changed_.wait_for(lock, late, [&] { return delays_ == 0; });
   lock.unlock();
   try {
