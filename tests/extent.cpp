@@ -28,11 +28,11 @@ std::uint64_t fuzz_cases(std::uint64_t all) {
 
 std::uint64_t schedules(std::uint64_t all) {
 #if defined(__SANITIZE_THREAD__)
-  const std::uint64_t most = 1;
+  const std::uint64_t reduced = 1;
 #else
-  const auto most = has_sanitizer() ? std::max<std::uint64_t>(3, all / 20) : all;
+  const auto reduced = has_sanitizer() ? std::max<std::uint64_t>(3, all / 20) : all;
 #endif
-  return number_from("TROUPE_FUZZ_PLANS", std::min(all, most));
+  return number_from("TROUPE_FUZZ_PLANS", std::min(all, reduced));
 }
 
 std::uint64_t fuzz_seed() {

@@ -1,5 +1,5 @@
-// Takes the place of pthread_create, for the check one_thread. Libraries of the program may start threads while they
-// are loaded, as the one below Open MPI 5 does: this library, named in LD_PRELOAD, is initialized after them.
+// A pthread_create that ends the process, for the check one_thread. Libraries of the program may start threads while
+// they are loaded, for example the one below Open MPI 5. This library, named in LD_PRELOAD, is initialized after them.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>

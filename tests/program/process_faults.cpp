@@ -88,7 +88,7 @@ Dataset random_data() {
   return Dataset::from_arrays({{"x", features}, {"y", labels}}).shuffle(kRows).batch(16);
 }
 
-/// Dies, or is stopped, at a moment that the seed says: a timer of the kernel sends the signal.
+/// A timer of the kernel kills or stops this process at a moment drawn from the seed.
 void arm(const Child& child, std::uint64_t below_ms, int signal) {
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;

@@ -201,9 +201,9 @@ void Connection::poll(bool idle) {
       if (!connected_) continue;
       lock.unlock();
       return fail(connection_failure("the connection to process " + std::to_string(peer_) + " has ended"));
-    } else if (event.event == ZMQ_EVENT_CONNECT_RETRIED && is_gone()) {
-      return fail(
-          connection_failure("process " + std::to_string(peer_) + ", which had connected, can no longer be reached"));
+    } else if (event.event == ZMQ_EVENT_CONNECT_RETRIED && note_refusal()) {
+      return fail(connection_failure("process " + std::to_string(peer_) +
+                                     ", which has sent packets, refuses every connection"));
     }
   }
   std::lock_guard lock(mutex_);
@@ -212,9 +212,7 @@ void Connection::poll(bool idle) {
   if (idle) acknowledge();
 }
 
-// A peer that has sent a packet listens as long as it lives. No event tells of its end if it ends before the connection
-// to it is made.
-bool Connection::is_gone() {
+bool Connection::note_refusal() {
   std::lock_guard lock(mutex_);
   return !connected_ && received_ > 0 && ++refusals_ > kMostRefusals;
 }

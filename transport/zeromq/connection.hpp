@@ -74,7 +74,9 @@ class Connection {
   bool reads_in_place(const Frame& frame) const;
   void acknowledge();
   void say_last_word();
-  bool is_gone();
+  /// Counts a refused attempt to connect. Returns whether the peer is gone: a peer that has sent a packet listens as
+  /// long as it lives, and ZeroMQ reports no end of a peer that ends before the connection to it is made.
+  bool note_refusal();
 
   const int peer_;
   const std::int64_t pid_;
@@ -87,7 +89,7 @@ class Connection {
   std::uint64_t sent_ = 0, acknowledged_ = 0;
   std::uint64_t received_ = 0, received_acknowledged_ = 0;
   bool connected_ = false;
-  int refusals_ = 0;  // since the peer was heard from
+  int refusals_ = 0;  // since the first packet of the peer
   bool peer_reads_memory_ = false;
   bool owes_last_word_ = false;
   FailurePtr failure_;

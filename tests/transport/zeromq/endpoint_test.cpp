@@ -144,9 +144,9 @@ TEST_CASE("closing a link, or losing the process at its other end, is the other 
   CHECK_THAT(other.link().failure()->what, Contains("process 0"));
 }
 
-TEST_CASE("a process that ends before the connection to it is made has ended") {
+TEST_CASE("a link fails when its peer has sent packets and refuses every connection") {
   const auto here = make_zeromq_endpoint({.same_host = false}), there = make_zeromq_endpoint({.same_host = false});
-  // Nobody listens at this port, so the connection is never made.
+  // No socket listens at this port.
   const ReservedPort port;
   auto address = there->address();
   address.tcp = "tcp://" + port.address();
@@ -158,7 +158,7 @@ TEST_CASE("a process that ends before the connection to it is made has ended") {
   REQUIRE(reader.receive(patience()));
   CHECK_FALSE(reader.receive(patience()));
   REQUIRE(reader.link().failure());
-  CHECK_THAT(reader.link().failure()->what, Contains("process 1, which had connected, can no longer be reached"));
+  CHECK_THAT(reader.link().failure()->what, Contains("process 1, which has sent packets, refuses every connection"));
 }
 
 TEST_CASE("whoever sends more than may wait is cut off") {
