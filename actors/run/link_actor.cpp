@@ -81,8 +81,8 @@ class LinkActor final : public Participant {
   void describe(StallReport& report) override {
     std::string text = "'" + name_in_plan() + "' ";
     for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
-      if (!ports_.at_rest(output)) return report.add(name_in_plan(), text + ports_.awaited_credit(output));
-    report.add(name_in_plan(), text + "has nothing to pass on");
+      if (!ports_.at_rest(output)) return report.add(name_in_plan(), {text + ports_.awaited_credit(output)});
+    report.add(name_in_plan(), {text + "has nothing to pass on"});
   }
 
   // ---- from the actors of this part to the other part

@@ -286,7 +286,7 @@ std::string PortActor::waits_for() const {
 }
 
 void PortActor::describe(StallReport& report) {
-  report.add(name_in_plan(), "'" + name_in_plan() + "' (step " + std::to_string(step_) + ") " + waits_for());
+  report.add(name_in_plan(), {"'" + name_in_plan() + "' (step " + std::to_string(step_) + ") " + waits_for()});
 }
 
 }  // namespace troupe

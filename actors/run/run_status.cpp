@@ -4,9 +4,9 @@
 
 namespace troupe {
 
-void StallReport::add(const std::string& executor, const std::string& line) {
+void StallReport::add(const std::string& executor, const std::vector<std::string>& lines) {
   std::lock_guard lock(mutex_);
-  lines_.push_back({executor, line});
+  for (const auto& line : lines) lines_.push_back({executor, line});
   added_.notify_all();
 }
 

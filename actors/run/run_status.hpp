@@ -32,10 +32,11 @@ struct ExecutorStatus {
   void count_firing() { firings.store(firings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };
 
-/// The lines that the actors of a stalled run write about themselves.
+/// The lines that the actors of a stalled run write about themselves. Thread-safe.
 class StallReport {
  public:
-  void add(const std::string& executor, const std::string& line);
+  /// All lines of an executor at once: a reader that sees one of them sees all.
+  void add(const std::string& executor, const std::vector<std::string>& lines);
   /// True if an executor has written.
   bool has(const std::string& executor) const;
   std::string text() const;

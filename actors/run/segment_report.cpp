@@ -20,9 +20,11 @@ std::string SegmentActor::waits_for(SegmentState& segment) {
 }
 
 void SegmentActor::describe(StallReport& report) {
+  std::vector<std::string> lines;
   for (auto& segment : segments_)
-    report.add(status_->name,
-               "'" + segment.work->name() + "' (step " + std::to_string(step_of(segment)) + ") " + waits_for(segment));
+    lines.push_back("'" + segment.work->name() + "' (step " + std::to_string(step_of(segment)) + ") " +
+                    waits_for(segment));
+  report.add(status_->name, lines);
 }
 
 }  // namespace troupe

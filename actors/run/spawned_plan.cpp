@@ -266,7 +266,7 @@ std::string SpawnedPlan::describe() {
     if (report->has(status.name)) return;
     const auto* running = status.running.load(std::memory_order_relaxed);
     report->add(status.name,
-                "'" + status.name + "' " + (running != nullptr ? "is busy in '" + *running + "'" : "does not answer"));
+                {"'" + status.name + "' " + (running != nullptr ? "is busy in '" + *running + "'" : "does not answer")});
   });
   return report->text();
 }

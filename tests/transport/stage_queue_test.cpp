@@ -61,6 +61,16 @@ TEST_CASE("collectives begin each stage in their order, and the owner of one tha
   CHECK(first.told == 0);
 }
 
+TEST_CASE("the look that completes a collective tells all its owners, for its stages tell no one any more") {
+  StageQueue queue;
+  Watched shared(queue);
+  shared.complete({0, 1, 2});
+  CHECK(queue.advance(*shared.collective));
+  CHECK(shared.told == 1);
+  CHECK(queue.advance(*shared.collective));
+  CHECK(shared.told == 1);
+}
+
 TEST_CASE("a failure tells the owners of all collectives, also of those that wait for their turn") {
   StageQueue queue;
   Watched first(queue), second(queue);

@@ -22,11 +22,11 @@ bool StageQueue::advance(const StagedCollective& collective) {
     abort_.check();
     for (const auto& pending : pending_) advance_one(*pending);
     std::erase_if(pending_, [&](const auto& pending) {
-      if (pending->complete() && pending.get() != &collective) completed.push_back(pending->on_progress);
+      if (pending->complete()) completed.push_back(pending->on_progress);
       return pending->complete();
     });
   }
-  // Nobody else tells their owners: what they had begun is over.
+  // Their stages are over and tell no owner any more. The caller may be one of several owners of its collective.
   for (const auto& listener : completed)
     if (listener) listener();
   return collective.complete();

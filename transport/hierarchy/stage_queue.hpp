@@ -36,8 +36,9 @@ class StageQueue {
  public:
   /// Begins what can be begun of it. Throws what that throws; then it is not added.
   std::shared_ptr<StagedCollective> add(Stages stages, ProgressListener on_progress);
-  /// Does what can be done for all of them, the earlier first. True if `collective` is complete then; of others that
-  /// are, the listeners hear. Throws what any of them throws, and Aborted after fail().
+  /// Does what can be done for all of them, the earlier first. True if `collective` is complete then. The listener of
+  /// each one that completes in this call is called, on this thread. Throws what any of them throws, and Aborted after
+  /// fail().
   bool advance(const StagedCollective& collective);
   /// None can complete any more; all listeners hear. The first failure counts.
   void fail(const FailurePtr& failure);
