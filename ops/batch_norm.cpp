@@ -26,6 +26,7 @@ std::vector<TensorInfo> infer_batch_sums(const OpInputs& inputs) {
 std::vector<TensorInfo> infer_batch_moments(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   inputs.expect_rank(1, 1);
+  inputs.expect_dtype(1, DType::float32);
   inputs.expect_info(0, {Shape{2, inputs.shape(1)[0]}, DType::float32}, "the sums");
   inputs.expect_batch_info(2);
   return {inputs[1], inputs[1], {Shape{}, DType::float32}};

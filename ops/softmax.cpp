@@ -55,6 +55,8 @@ std::vector<TensorInfo> infer_cross_entropy_grad(const OpInputs& inputs) {
 // losses of the batch.
 std::vector<TensorInfo> infer_cross_entropy_logits_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
+  inputs.expect_dtype(1, DType::float32);
+  inputs.expect_dtype(2, DType::int32);
   if (inputs.size() == 4) inputs.expect_batch_info(3);
   inputs.expect_info(0, {inputs.size() == 4 ? Shape{} : inputs.shape(2), DType::float32}, "the gradient of the loss");
   return {inputs[1]};

@@ -265,8 +265,8 @@ std::string SpawnedPlan::describe() {
   state_->for_each_status([&](const ExecutorStatus& status) {
     if (report->has(status.name)) return;
     const auto* running = status.running.load(std::memory_order_relaxed);
-    report->add(status.name,
-                {"'" + status.name + "' " + (running != nullptr ? "is busy in '" + *running + "'" : "does not answer")});
+    report->add(status.name, {"'" + status.name + "' " +
+                              (running != nullptr ? "is busy in '" + *running + "'" : "does not answer")});
   });
   return report->text();
 }
