@@ -34,6 +34,13 @@ std::vector<PartSetup> one_part(const Runtime& runtime, SpawnContext context) {
   return parts;
 }
 
+/// Throws Error if the plan is malformed, or could deadlock.
+std::shared_ptr<const Plan> checked(Plan plan) {
+  check_plan(plan);
+  check_liveness(plan);
+  return std::make_shared<const Plan>(std::move(plan));
+}
+
 }  // namespace
 
 struct SpawnedPlan::State {
@@ -63,12 +70,11 @@ SpawnedPlan::SpawnedPlan(const Runtime& runtime, Plan plan, SpawnContext context
 
 SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_ptr<Trace> trace)
     : state_(std::make_unique<State>()) {
-  check_plan(plan);
-  check_liveness(plan);
-  if (plan.processes() > static_cast<int>(parts.size()))
-    throw Error("plan", "has parts for " + std::to_string(plan.processes()) + " processes, but only " +
+  state_->plan = checked(std::move(plan));
+  const auto processes = state_->plan->processes();
+  if (processes > static_cast<int>(parts.size()))
+    throw Error("plan", "has parts for " + std::to_string(processes) + " processes, but only " +
                             std::to_string(parts.size()) + " are given");
-  state_->plan = std::make_shared<const Plan>(std::move(plan));
   state_->control = state_->coordinator = std::make_shared<RunCoordinator>();
   state_->generation = next_generation();
   make_communicators(*state_->plan, parts);
@@ -84,9 +90,7 @@ SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_pt
 SpawnedPlan::SpawnedPlan(PartSetup part, Plan plan, std::shared_ptr<Cluster> cluster, std::shared_ptr<Trace> trace,
                          std::optional<std::uint64_t> generation)
     : state_(std::make_unique<State>()) {
-  check_plan(plan);
-  check_liveness(plan);
-  state_->plan = std::make_shared<const Plan>(std::move(plan));
+  state_->plan = checked(std::move(plan));
   state_->cluster = std::make_unique<ClusterRun>(std::move(cluster), *state_->plan, generation);
   state_->control = state_->cluster->control();
   state_->generation = state_->cluster->generation();

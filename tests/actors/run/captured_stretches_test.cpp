@@ -109,6 +109,19 @@ TEST_CASE("the key that was not used for longest makes way") {
   CHECK(stretches.launches() == 1);
 }
 
+TEST_CASE("a key that is used again stays, and one that came after it makes way") {
+  Copies copies;
+  CapturedStretches stretches({4, 4, 4, 4});
+  for (std::uintptr_t key = 0; key < CapturedStretches::kMostKeys; ++key) copies.fire(stretches, {key});
+  copies.fire(stretches, {0});
+  copies.fire(stretches, {CapturedStretches::kMostKeys});
+  CHECK(stretches.launches() == 1);
+  copies.fire(stretches, {0});
+  CHECK(stretches.launches() == 2);
+  copies.fire(stretches, {1});
+  CHECK(stretches.launches() == 2);
+}
+
 TEST_CASE("captured work keeps what it needs until it makes way") {
   Copies copies;
   CapturedStretches stretches({4, 4, 4, 4});
