@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <future>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
@@ -27,18 +28,38 @@ std::string miss_third_process(std::chrono::milliseconds limit) {
   return "";
 }
 
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw Error("test", what);
+}
+
+/// Something that happens once, for which a thread waits.
+class Happening {
+ public:
+  void happen() { promise_.set_value(); }
+  void expect_soon(const std::string& what) {
+    expect(promise_.get_future().wait_for(patience()) == std::future_status::ready, what + " has not happened");
+  }
+
+ private:
+  std::promise<void> promise_;
+};
+
+float sum_over_ranks(Cluster& cluster, const std::string& name) {
+  const auto tensor = Tensor::scalar(static_cast<float>(cluster.rank() + 1));
+  const auto group = cluster.communicator(name, {0, 1, 2});
+  group[static_cast<std::size_t>(cluster.rank())]->all_reduce(tensor)->wait(patience());
+  return tensor.item<float>();
+}
+
 }  // namespace
 
 TEST_CASE("processes meet, send each other frames, agree and leave together") {
   const auto address = new_address();
   const auto ends = on_processes(3, [&](int rank) {
     const auto cluster = join_cluster(options_of(rank, 3, address));
-    const auto group = cluster->communicator("group", {0, 1, 2});
-    const auto tensor = Tensor::scalar(static_cast<float>(rank + 1));
-    group[static_cast<std::size_t>(rank)]->all_reduce(tensor)->wait(patience());
-    if (tensor.item<float>() != 6.0F) throw Error("test", "wrong sum");
+    expect(sum_over_ranks(*cluster, "group") == 6.0F, "the sum is wrong");
     cluster->agree("colour", 5, [] { return "blue"; });
-    if (cluster->lost() || cluster->local_rank(rank) != rank) throw Error("test", "somebody is missing");
+    expect(!cluster->lost() && cluster->local_rank(rank) == rank, "a process is missing");
     cluster->leave();
   });
   CHECK(ends == Ends(3));
@@ -110,6 +131,32 @@ TEST_CASE("a process that goes without leaving is lost to all others, and they a
   CHECK(ends[1].empty());
   for (const std::size_t rank : {0, 2}) CHECK(told[rank] == 1);
   for (int rank : {0, 2}) CHECK_THAT(ends[static_cast<std::size_t>(rank)], Contains("process 1 ("));
+}
+
+TEST_CASE("a process that joins again with the rank of one that is gone is let in; all others are told, and count it") {
+  const auto address = new_address();
+  std::array<Happening, 3> ready, returned;
+  std::array<std::shared_ptr<const Cluster::OnReturned>, 3> callbacks;
+  const auto ends = on_processes(3, [&](int rank) {
+    auto cluster = join_cluster(options_of(rank, 3, address));
+    cluster->set_expendable({1});
+    if (rank == 1) {
+      for (const std::size_t other : {0, 2}) ready[other].expect_soon("that rank 1 is expendable");
+      cluster.reset();
+      cluster = join_cluster(options_of(rank, 3, address));
+      cluster->set_expendable({1});
+    } else {
+      const auto i = static_cast<std::size_t>(rank);
+      callbacks[i] = cluster->on_returned([&, i](int) { returned[i].happen(); });
+      expect(cluster->returns(1) == 0, "rank 1 was not gone yet");
+      ready[i].happen();
+      returned[i].expect_soon("the return of rank 1");
+      expect(cluster->returns(1) == 1, "rank 1 returned once");
+    }
+    expect(sum_over_ranks(*cluster, "after the return") == 6.0F, "the sum is wrong");
+    cluster->leave();
+  });
+  CHECK(ends == Ends(3));
 }
 
 TEST_CASE("a rendezvous beyond loopback needs a word") {
