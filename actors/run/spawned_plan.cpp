@@ -55,6 +55,8 @@ struct SpawnedPlan::State {
   std::vector<std::unique_ptr<PlanPart>> parts;
   std::vector<Lease> leases;
   ProgressWatch watch;
+  /// What the watch looks at, kept so that a look allocates nothing.
+  std::vector<const ExecutorStatus*> watched;
 
   bool under_test() const { return parts.front()->runtime().options().test_seed.has_value(); }
 
@@ -205,9 +207,10 @@ void SpawnedPlan::on_over(std::function<void()> callback) {
 }
 
 void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
-  std::vector<const ExecutorStatus*> statuses;
-  state_->for_each_status([&](const ExecutorStatus& status) { statuses.push_back(&status); });
-  const auto stalled = state_->watch.stalled(statuses, limit);
+  auto& watched = state_->watched;
+  watched.clear();
+  state_->for_each_status([&](const ExecutorStatus& status) { watched.push_back(&status); });
+  const auto stalled = state_->watch.stalled(watched, limit);
   if (stalled && !done())
     give_up("[watchdog] no progress of '" + *stalled + "' for " + std::to_string(limit.count()) + " ms:" + describe());
 }

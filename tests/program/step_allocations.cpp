@@ -125,9 +125,9 @@ Counts count(Trainer& trainer, const Dataset& data, std::int64_t steps) {
   return {by_onednn - before.onednn, messages_sent - before.messages, by_others - before.others};
 }
 
-/// The further counts of a longer fit are those of its further steps, and of a few more looks at its progress, ten a
-/// second. Threads may meet so that a queue grows once more: what every step allocates is there in each of several
-/// tries.
+/// The further counts of a longer fit are those of its further steps. The looks at its progress, ten a second, allocate
+/// nothing, so a busy machine changes no count. Threads may meet so that a queue grows once more: what every step
+/// allocates is there in each of several tries.
 bool allocates_nothing(const char* name, const Model& model, const Dataset& data, int replicas) {
   constexpr std::int64_t kSteps = kManySteps - kFewSteps;
   const Runtime runtime({.cpu_devices = replicas});
