@@ -2,8 +2,11 @@
 
 #include <cstring>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "troupe/tests/catch.hpp"
+#include "troupe/transport/payload.hpp"
 
 using namespace troupe;
 
@@ -104,4 +107,13 @@ TEST_CASE("no memory is promised beyond the limit, and bytes stay bytes") {
   CHECK_THROWS_WITH(decode(encode_header(credit)), Contains("has no payload"));
   const Frame control{{FrameType::control}, Tensor::scalar(1.0F)};
   CHECK_THROWS_WITH(decode(encode_header(control)), Contains("carries bytes"));
+}
+
+TEST_CASE("a part of a payload that lies in this process is read from its place, and nothing beyond its end") {
+  const TensorPayload payload(Tensor::from<float>({4}, std::vector<float>{1, 2, 3, 4}));
+  std::vector<float> part(2);
+  payload.read(2 * sizeof(float), std::as_writable_bytes(std::span(part)));
+  CHECK(part == std::vector<float>{3, 4});
+  CHECK_THROWS_WITH(payload.read(3 * sizeof(float), std::as_writable_bytes(std::span(part))),
+                    Contains("[payload] 8 bytes from 12 on are wanted"));
 }
