@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,19 +15,21 @@ class ProgressWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A run begins.
-  void begin() { seen_.clear(); }
+  /// A run of these executors begins. Their statuses must exist until the next run or the end of this object.
+  void begin(const std::vector<const ExecutorStatus*>& statuses);
   /// The first executor that has completed no firing for `limit`, as far as the calls since begin() have seen.
-  std::optional<std::string> stalled(const std::vector<const ExecutorStatus*>& statuses,
-                                     std::chrono::milliseconds limit, Clock::time_point now = Clock::now());
+  /// Allocates nothing while no executor has stalled.
+  std::optional<std::string> stalled(std::chrono::milliseconds limit, Clock::time_point now = Clock::now());
 
  private:
-  struct Seen {
+  /// The progress of an executor at the last call that found progress; no time before the first call.
+  struct Progress {
+    const ExecutorStatus* status;
     std::uint64_t firings = 0;
     bool finished = false;
-    Clock::time_point since;
+    std::optional<Clock::time_point> since = {};
   };
-  std::map<const ExecutorStatus*, Seen> seen_;
+  std::vector<Progress> executors_;
 };
 
 }  // namespace troupe

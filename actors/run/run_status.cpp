@@ -10,18 +10,21 @@ void StallReport::add(const std::string& executor, const std::vector<std::string
   added_.notify_all();
 }
 
-void StallReport::wait_until(const std::function<bool()>& condition, std::chrono::milliseconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (!condition() && std::chrono::steady_clock::now() < deadline) {
-    // The condition takes the lock itself; a line added meanwhile is seen at the next look.
-    std::unique_lock lock(mutex_);
-    added_.wait_for(lock, std::chrono::milliseconds(5));
+void StallReport::complete(const std::vector<const ExecutorStatus*>& statuses, std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  added_.wait_for(lock, limit, [&] {
+    return std::ranges::all_of(statuses, [&](const ExecutorStatus* status) { return has(status->name); });
+  });
+  for (const auto* status : statuses) {
+    if (has(status->name)) continue;
+    const auto* running = status->running.load(std::memory_order_relaxed);
+    const auto state = running != nullptr ? "is busy in '" + *running + "'" : "does not answer";
+    lines_.push_back({status->name, "'" + status->name + "' " + state});
   }
 }
 
 bool StallReport::has(const std::string& executor) const {
-  std::lock_guard lock(mutex_);
-  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) { return line.executor == executor; });
+  return std::ranges::find(lines_, executor, &Line::executor) != lines_.end();
 }
 
 std::string StallReport::text() const {

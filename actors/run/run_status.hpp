@@ -4,7 +4,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,17 +36,17 @@ class StallReport {
  public:
   /// All lines of an executor at once: a reader that sees one of them sees all.
   void add(const std::string& executor, const std::vector<std::string>& lines);
-  /// True if an executor has written.
-  bool has(const std::string& executor) const;
+  /// Waits until all of these executors have written, for `limit` at most, and writes a line for each of the others.
+  void complete(const std::vector<const ExecutorStatus*>& statuses, std::chrono::milliseconds limit);
   std::string text() const;
-  /// Waits until a condition holds that others bring about by add(), at most for `limit`.
-  void wait_until(const std::function<bool()>& condition, std::chrono::milliseconds limit);
 
  private:
+  bool has(const std::string& executor) const;  // under the lock
+
   struct Line {
     std::string executor, text;
   };
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards lines_
   std::condition_variable added_;
   std::vector<Line> lines_;
 };

@@ -55,15 +55,14 @@ struct SpawnedPlan::State {
   std::vector<std::unique_ptr<PlanPart>> parts;
   std::vector<Lease> leases;
   ProgressWatch watch;
-  /// What the watch looks at, kept so that a look allocates nothing.
-  std::vector<const ExecutorStatus*> watched;
 
   bool under_test() const { return parts.front()->runtime().options().test_seed.has_value(); }
 
-  template <class Function>
-  void for_each_status(Function function) const {
+  std::vector<const ExecutorStatus*> statuses() const {
+    std::vector<const ExecutorStatus*> statuses;
     for (const auto& part : parts)
-      for (const auto& status : part->statuses()) function(*status);
+      for (const auto& status : part->statuses()) statuses.push_back(status.get());
+    return statuses;
   }
 };
 
@@ -156,7 +155,7 @@ void SpawnedPlan::start(const RunInfo& run) {
   if (phase == RunControl::Phase::idle || phase == RunControl::Phase::done)
     for (std::size_t i = 0; i < state_->parts.size(); ++i)
       if (!state_->lost.contains(static_cast<int>(i))) leases.push_back(state_->parts[i]->borrow());
-  state_->watch.begin();
+  state_->watch.begin(state_->statuses());
   state_->control->start(run);
   state_->leases = std::move(leases);
 }
@@ -207,10 +206,7 @@ void SpawnedPlan::on_over(std::function<void()> callback) {
 }
 
 void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
-  auto& watched = state_->watched;
-  watched.clear();
-  state_->for_each_status([&](const ExecutorStatus& status) { watched.push_back(&status); });
-  const auto stalled = state_->watch.stalled(watched, limit);
+  const auto stalled = state_->watch.stalled(limit);
   if (stalled && !done())
     give_up("[watchdog] no progress of '" + *stalled + "' for " + std::to_string(limit.count()) + " ms:" + describe());
 }
@@ -263,18 +259,7 @@ std::string SpawnedPlan::describe() {
   for (const auto& part : state_->parts)
     for (const auto& actor : part->actors()) post<caf::message_priority::high>(actor, Describe{report});
   if (state_->under_test()) run_all();
-  const auto all_answered = [&] {
-    bool all = true;
-    state_->for_each_status([&](const ExecutorStatus& status) { all = all && report->has(status.name); });
-    return all;
-  };
-  report->wait_until(all_answered, kDescribeLimit);
-  state_->for_each_status([&](const ExecutorStatus& status) {
-    if (report->has(status.name)) return;
-    const auto* running = status.running.load(std::memory_order_relaxed);
-    report->add(status.name, {"'" + status.name + "' " +
-                              (running != nullptr ? "is busy in '" + *running + "'" : "does not answer")});
-  });
+  report->complete(state_->statuses(), kDescribeLimit);
   return report->text();
 }
 

@@ -8,6 +8,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/expect.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
@@ -78,10 +79,6 @@ std::vector<std::byte> wanted_sum(const std::vector<int>& process_of, DType dtyp
     sums.push_back(sum_on_host(tensors));
   }
   return bytes_of(sum_on_host(sums));
-}
-
-void expect(bool holds, const std::string& what) {
-  if (!holds) throw Error("test", what);
 }
 
 const std::vector<std::vector<int>> kLayouts{{0, 1}, {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 0, 0, 1}, {5, 7, 7, 2, 5}, {0}};

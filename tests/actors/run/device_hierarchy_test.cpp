@@ -8,6 +8,7 @@
 #include <set>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/tests/expect.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 #include "troupe/tests/transport/device_groups.hpp"
@@ -46,10 +47,6 @@ class MeetingPlace {
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> groups_;
   std::map<int, std::set<std::string>> asked_;
 };
-
-void expect(bool holds, const char* what) {
-  if (!holds) throw Error("test", what);
-}
 
 void check_sums(DeviceCommunicator& group) {
   const auto here = group.local().size();

@@ -16,9 +16,10 @@ struct Watched {
     }
     live.name = "live";
     dead.name = "dead";
+    watch.begin({&live, &dead});
   }
   std::optional<std::string> look(int milliseconds) {
-    return watch.stalled({&live, &dead}, kLimit, start + std::chrono::milliseconds(milliseconds));
+    return watch.stalled(kLimit, start + std::chrono::milliseconds(milliseconds));
   }
   ExecutorStatus live, dead;
   ProgressWatch watch;

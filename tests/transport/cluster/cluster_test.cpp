@@ -5,6 +5,7 @@
 #include <future>
 
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/expect.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/transport/cluster/threads_as_processes.hpp"
@@ -26,10 +27,6 @@ std::string miss_third_process(std::chrono::milliseconds limit) {
   for (const auto& end : ends)
     if (end.find("rank 2 of 3 has not come") == std::string::npos) return "'" + end + "'";
   return "";
-}
-
-void expect(bool holds, const std::string& what) {
-  if (!holds) throw Error("test", what);
 }
 
 /// Something that happens once, for which a thread waits.
@@ -141,17 +138,17 @@ TEST_CASE("a process that joins again with the rank of one that is gone is let i
     auto cluster = join_cluster(options_of(rank, 3, address));
     cluster->set_expendable({1});
     if (rank == 1) {
-      for (const std::size_t other : {0, 2}) ready[other].expect_soon("that rank 1 is expendable");
+      for (const std::size_t other : {0, 2}) ready[other].expect_soon("the order that makes rank 1 expendable");
       cluster.reset();
       cluster = join_cluster(options_of(rank, 3, address));
       cluster->set_expendable({1});
     } else {
       const auto i = static_cast<std::size_t>(rank);
       callbacks[i] = cluster->on_returned([&, i](int) { returned[i].happen(); });
-      expect(cluster->returns(1) == 0, "rank 1 was not gone yet");
+      expect(cluster->returns(1) == 0, "a return is counted before it happens");
       ready[i].happen();
       returned[i].expect_soon("the return of rank 1");
-      expect(cluster->returns(1) == 1, "rank 1 returned once");
+      expect(cluster->returns(1) == 1, "one return is not counted once");
     }
     expect(sum_over_ranks(*cluster, "after the return") == 6.0F, "the sum is wrong");
     cluster->leave();
