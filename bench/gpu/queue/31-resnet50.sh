@@ -3,7 +3,7 @@
 # kind: speed
 # prediction: resnet50_ms 85..110, resnet50_ops_ms 85..110
 # rule: resnet50_ms < peer_resnet50_compiled_ms
-# limit: 100
+# limit: 200
 # value: 75
 # needs: bench/gpu_bench
 # depends: ops actors strategies bench/gpu/step.cpp bench/gpu/op_profile.cpp bench/gpu/large_models.cpp
