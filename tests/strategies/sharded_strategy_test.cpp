@@ -17,6 +17,19 @@ std::vector<Place> on_cores_of(std::initializer_list<int> processes) {
   return places;
 }
 
+/// The elements that the small model's parameters take on each of two servers, in processes 1 and 2. A parameter's size
+/// in a block is a multiple of 16.
+std::vector<std::int64_t> elements_of_servers(Placement placement) {
+  ParameterServer strategy(on_cores_of({0}), on_cores_of({1, 2}), ConsistencyRule::synchronous(1));
+  strategy.set_sharding({unpartitioned(), placement});
+  const auto plan = strategy.training_plan({small_spec(), data_of_50(), 0, {}});
+  std::vector<std::int64_t> elements(2);
+  for (const auto& actor : plan.actors)
+    if (actor.task.kind == "shard")
+      elements.at(static_cast<std::size_t>(actor.place.process) - 1) += actor.outputs.front().info.shape.elements();
+  return elements;
+}
+
 }  // namespace
 
 TEST_CASE("processes that have workers alone are expendable where a step is of one worker") {
@@ -36,6 +49,12 @@ TEST_CASE("evaluation runs in process 0 where all workers may be lost") {
   const ParameterServer strategy(on_cores_of({1, 2}), on_cores_of({0}), ConsistencyRule::asynchronous(2));
   CHECK(strategy.expendable() == std::set{1, 2});
   CHECK(strategy.forward_places() == on_cores_of({0}));
+}
+
+// The backward pass makes gradients of 16, 2, 96 and 8 elements, in this order.
+TEST_CASE("parameters go to the servers in turn, or each to the server with the fewest elements so far") {
+  CHECK(elements_of_servers(Placement::round_robin) == std::vector<std::int64_t>{16 + 96, 16 + 16});
+  CHECK(elements_of_servers(Placement::fewest_elements) == std::vector<std::int64_t>{16 + 16, 16 + 96});
 }
 
 TEST_CASE("a strategy without servers, or with a rule for other workers, is refused by name") {
