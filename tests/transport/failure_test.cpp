@@ -53,6 +53,10 @@ TEST_CASE("a failure with its causes survives as bytes, and nothing else does") 
   auto longer = bytes;
   longer.push_back(std::byte{0});
   CHECK_THROWS_AS(decode_failure(longer), Error);
+  // The last byte says whether a cause follows.
+  auto unknown = bytes;
+  unknown.back() = std::byte{2};
+  CHECK_THROWS_WITH(decode_failure(unknown), "[failure] flag 2 is neither 0 nor 1");
 }
 
 TEST_CASE("endless texts and chains of causes are cut") {

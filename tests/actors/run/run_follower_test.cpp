@@ -169,6 +169,11 @@ TEST_CASE("words that a part cannot say, or a coordinator, are refused") {
   CHECK_THROWS_WITH(word_of(strange), Contains("no run control sends"));
   strange.header.edge = static_cast<std::int32_t>(RunWord::wired);
   CHECK_THROWS_WITH(order_of(strange), Contains("no order"));
+  strange.header.slot = 8;
+  CHECK_THROWS_WITH(end_of(strange), "[run] flags 8 of the end of a run are unknown");
+  // The flag of a failure, without the failure.
+  strange.header.slot = 1;
+  CHECK_THROWS_WITH(end_of(strange), "[run] a run has failed without a failure");
 }
 
 TEST_CASE("a link between run controls that breaks at any frame ends the run on both sides, and hangs neither") {

@@ -188,6 +188,8 @@ TEST_CASE("samples that do not fit together are refused", "[dataset]") {
   CHECK(contains(make({0, 1}), "[dataset] field 'labels' is int32[2] on cpu:0, but 'features' has 3 rows"));
   CHECK(contains(make({0, 1, 3}), "label 3 is not one of the 3 classes"));
   CHECK(contains(make({0, -1, 2}), "label -1"));
+  CHECK(error_of([&] { Dataset(features, Tensor({3}, DType::float32), 3); }) ==
+        "[dataset] labels must be int32[N], not float32[3] on cpu:0");
   CHECK(contains(error_of([] { Dataset(Tensor({3}, DType::int32), Tensor({3}, DType::int32), 3); }),
                  "only uint8 and float32 can be scaled"));
 }
@@ -231,7 +233,7 @@ TEST_CASE("fields that do not go together are refused by name", "[dataset]") {
   CHECK(contains(refusal({{"a", three}, {"a", three}}), "two fields named 'a'"));
   CHECK(contains(refusal({{"", three}}), "a field needs a name"));
   CHECK(contains(refusal({{"a", Tensor()}}), "field 'a' has no array"));
-  CHECK(contains(refusal({{"a", Tensor::scalar(1.0F)}}), "field 'a' has no rows"));
+  CHECK(contains(refusal({{"a", Tensor::scalar(1.0F)}}), "[dataset] field 'a' has no rows"));
   const auto data = Dataset::from_arrays({{"a", three}, {"n", Tensor({3}, DType::int32)}});
   CHECK(contains(error_of([&] { (void)data.index_of("b"); }), "no field 'b' among 'a' float32[B], 'n' int32[B]"));
   CHECK(contains(error_of([&] { (void)data.scaled("n", 2.0F); }), "not 'n' int32[B]"));
@@ -242,6 +244,8 @@ TEST_CASE("options out of range are refused by name", "[dataset]") {
   CHECK(contains(error_of([] { (void)range(3).shuffle(0); }), "the shuffle buffer"));
   CHECK(contains(error_of([] { (void)range(3).prefetch(-1); }), "prefetch"));
   CHECK(contains(error_of([] { (void)range(3).take(-1); }), "to take"));
+  CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{1} << 31); }) == "[dataset] at most 2^31 - 1 rows");
+  CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{0x7fffffff}); }).empty());
 }
 
 }  // namespace troupe::ops_test

@@ -30,6 +30,9 @@ TEST_CASE("a graph lists its nodes in topological order", "[graph]") {
   CHECK(graph.producer(w.id()).trainable);
   CHECK(graph.readers()[y.id()] == std::vector<int>{3});
   CHECK(graph.readers()[graph.output("y")].empty());
+  CHECK(graph.has_output("y"));
+  CHECK_FALSE(graph.has_output("z"));
+  CHECK(error_of([&] { (void)graph.output("z"); }) == "[graph] there is no output 'z'");
 }
 
 TEST_CASE("sources are found by their kind", "[graph]") {

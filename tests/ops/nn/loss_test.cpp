@@ -135,7 +135,15 @@ TEST_CASE("losses refuse what they cannot read, by name", "[loss][errors]") {
   CHECK(contains(refusal(kRegression, MeanSquaredError{.target = "x"}), "there is no field 'x'"));
   CHECK(contains(refusal(kRegression, WeightedByRow{MeanSquaredError{}, "t"}), "the weights of the rows"));
   CHECK(contains(refusal(kRegression, SumOfLosses{}), "[loss] a sum of losses needs at least one"));
-  CHECK(contains(refusal(kRegression, Huber{.delta = 0.0}), "[huber]"));
+  CHECK(refusal(kRegression, Huber{.delta = 0.0}) == "[huber] delta must be above 0");
+  const Batch soft{floats({2, 2}, Floats(4, 1.0F)), {{"p", floats({2, 2}, Floats(4, 0.5F))}}};
+  CHECK(refusal(soft, SoftmaxCrossEntropy{.ignored = 1, .soft = true}) ==
+        "[loss] probabilities have no label to ignore");
+  for (const double smoothing : {-0.1, 1.1})
+    CHECK(refusal(soft, SoftmaxCrossEntropy{.smoothing = smoothing, .soft = true}) ==
+          "[loss] the smoothing must be in [0, 1]");
+  const Batch one_number_a_row{floats({2}, {1.0F, 2.0F}), {{"labels", ints({2}, {0, 1})}}};
+  CHECK(contains(refusal(one_number_a_row, SoftmaxCrossEntropy{}), "[loss] the model's output is float32[B], but"));
 }
 
 }  // namespace troupe::ops_test

@@ -17,6 +17,7 @@ TEST_CASE("means weigh every row alike, other metrics by their own counts") {
   CHECK(result["weighted"] == Approx(0.25));
   CHECK(MetricsSum().result().loss == 0.0);
   CHECK_THROWS_WITH(result["f1"], Contains("no metric 'f1' among 'accuracy', 'weighted'"));
+  CHECK_THROWS_WITH(result.values.table("accuracy"), "[metrics] 'accuracy' is a number, not a table");
   CHECK_THROWS_AS(sum.add({.values = {{{"other", 0, 0}}}}), Error);
 }
 
