@@ -4,6 +4,8 @@
 #include <functional>
 
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/nn/normalization.hpp"
+#include "troupe/ops/nn/sequence.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/cases/array.hpp"
 #include "troupe/tests/ops/cases/reference.hpp"
@@ -120,6 +122,32 @@ TEST_CASE("layers refuse what they cannot take", "[layers]") {
   CHECK(contains(error_of([] { graph_of(Dense{2}, {kBatch}); }), "[dense] needs [..., N], not float32[B]"));
   CHECK(contains(error_of([] { graph_of(Conv2d{2, 0}, {kBatch, 3, 3, 1}); }), "[conv2d] needs at least one filter"));
   CHECK(contains(error_of([] { graph_of(Conv2d{2, 1}, {kBatch, 3}); }), "[conv2d] needs images [B, H, W, C]"));
+}
+
+TEST_CASE("layers accept the smallest and the largest option, and refuse the next one by name", "[layers][errors]") {
+  const Shape vectors{kBatch, 3}, images{kBatch, 3, 3, 1}, sequences{kBatch, 2, 4};
+  const auto refusal = [](const std::function<Value(Value)>& layer, const Shape& of) {
+    return error_of([&] { graph_of(layer, of); });
+  };
+  CHECK(refusal(Dense{1}, vectors).empty());
+  CHECK(refusal(Conv2d{1, 1}, images).empty());
+  CHECK(contains(refusal(Conv2d{0, 1}, images), "[conv2d] needs at least one filter"));
+  CHECK(contains(refusal(Conv2d{1, 1, nullptr, {.groups = 0}}, images), "[conv2d] needs at least one group, not 0"));
+  for (const double momentum : {0.0, 1.0}) CHECK(refusal(BatchNorm{.momentum = momentum}, vectors).empty());
+  for (const double momentum : {-0.1, 1.1})
+    CHECK(refusal(BatchNorm{.momentum = momentum}, vectors) == "[batch_norm] the momentum must be in [0, 1]");
+  for (const double rate : {0.0, 0.999}) CHECK(refusal(Dropout{.rate = rate}, vectors).empty());
+  for (const double rate : {-0.1, 1.0})
+    CHECK(refusal(Dropout{.rate = rate}, vectors) == "[dropout] the rate must be in [0, 0.999]");
+  CHECK(refusal(MultiHeadAttention{.heads = 1}, sequences).empty());
+  CHECK(refusal(MultiHeadAttention{.heads = 4}, sequences).empty());
+  for (const std::int64_t heads : {0, 3})
+    CHECK(refusal(MultiHeadAttention{.heads = heads}, sequences) ==
+          "[attention] 4 values do not divide into " + std::to_string(heads) + " heads");
+  CHECK(refusal(Lstm{1}, sequences).empty());
+  CHECK(refusal(Lstm{0}, sequences) == "[lstm] needs at least one unit, not 0");
+  CHECK(refusal(Gru{1}, sequences).empty());
+  CHECK(refusal(Gru{0}, sequences) == "[gru] needs at least one unit, not 0");
 }
 
 }  // namespace troupe::ops_test

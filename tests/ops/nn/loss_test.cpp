@@ -142,6 +142,8 @@ TEST_CASE("losses refuse what they cannot read, by name", "[loss][errors]") {
   for (const double smoothing : {-0.1, 1.1})
     CHECK(refusal(soft, SoftmaxCrossEntropy{.smoothing = smoothing, .soft = true}) ==
           "[loss] the smoothing must be in [0, 1]");
+  for (const double smoothing : {0.0, 1.0})
+    CHECK(refusal(soft, SoftmaxCrossEntropy{.smoothing = smoothing, .soft = true}).empty());
   const Batch one_number_a_row{floats({2}, {1.0F, 2.0F}), {{"labels", ints({2}, {0, 1})}}};
   CHECK(contains(refusal(one_number_a_row, SoftmaxCrossEntropy{}), "[loss] the model's output is float32[B], but"));
 }

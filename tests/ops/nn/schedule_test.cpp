@@ -79,6 +79,9 @@ TEST_CASE("fields out of range are refused", "[schedule]") {
   CHECK(contains(error_of_applying(Schedule::cosine(0.1, -1)), "the period"));
   CHECK(contains(error_of_applying(Schedule(0.1).with_warm_up(-1)), "the warm-up"));
   CHECK(error_of_applying(0.0).empty());
+  CHECK(error_of_applying(Schedule::step_decay(0.1, 1, 0.0)).empty());
+  CHECK(contains(error_of_applying(Schedule::step_decay(0.1, 1, -0.1)), "the decay must be 0 or more"));
+  CHECK(error_of_applying(Schedule::cosine(0.1, 1)).empty());
 }
 
 TEST_CASE("a schedule is a table or a function of one's own", "[schedule]") {
