@@ -99,6 +99,18 @@ TEST_CASE("a pool that ends, or is trimmed, gives everything back", "[memory poo
   CHECK(source.room() == 1 << 20);
 }
 
+TEST_CASE("a pool that is trimmed gives back what work has let go of since its release", "[memory pool]") {
+  Source source(1 << 20);
+  MemoryPool pool(source.functions());
+  auto* block = pool.allocate(256);
+  const auto work = source.begin_work();
+  pool.release(block, 256);
+  work->complete(nullptr);
+  pool.trim();
+  CHECK(pool.bytes_held() == 0);
+  CHECK(source.room() == 1 << 20);
+}
+
 TEST_CASE("bytes that cannot be rounded up are out of memory", "[memory pool]") {
   Source source(1 << 20);
   MemoryPool pool(source.functions());
