@@ -8,13 +8,14 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
+#include "troupe/tests/limits.hpp"
 #include "troupe/transport/mpi/mpi_communicator.hpp"
 
 using namespace troupe;
 
 namespace {
 
-constexpr std::chrono::milliseconds kLimit{30'000};
+const auto kLimit = testing::limit_of(std::chrono::seconds(30));
 
 void expect(bool holds, const std::string& what) {
   if (!holds) throw Error("mpi_collectives", what);

@@ -11,6 +11,7 @@
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
+#include "troupe/tests/skip.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
 
 using namespace troupe;
@@ -39,6 +40,12 @@ Plan training_plan(const Strategy& strategy, const Dataset& data = small_dataset
 
 std::ptrdiff_t count_tasks(const Plan& plan, std::string_view kind) {
   return std::ranges::count_if(plan.actors, [&](const PlanActor& actor) { return actor.task.kind == kind; });
+}
+
+Plan plan_of_host_only(Device device) {
+  auto spec = small_spec();
+  spec.model = Sequential{Flatten{}, Dense{8, host_only}, Dense{2}};
+  return OneDevice(device).training_plan({spec, small_dataset(8).batch(4), 0, {}});
 }
 
 const PlanActor& producer_of(const Plan& plan, const PlanActor& actor, std::size_t input) {
@@ -144,14 +151,12 @@ TEST_CASE("workers on devices whose parameters lie on servers have fused ops, to
 }
 
 TEST_CASE("an op without a kernel for a device is refused by name when the plan is made") {
-  const auto data = small_dataset(8).batch(4);
-  auto spec = small_spec();
-  spec.model = Sequential{Flatten{}, Dense{8, host_only}, Dense{2}};
-  const auto plan_on = [&](Device device) { return OneDevice(device).training_plan({spec, data, 0, {}}); };
-  CHECK_THROWS_WITH(plan_on(Device{}), "[host_only] has no kernel for cpu:0");
+  CHECK_THROWS_WITH(plan_of_host_only(Device{}), "[host_only] has no kernel for cpu:0");
   register_kernel(kHostOnly, DeviceType::cpu, [](const OpCall&) { return std::unique_ptr<Kernel>(); });
-  CHECK(count(plan_on(Device{}), "host_only") == 1);
-  // No GPU is needed for that, only a build that knows of them.
-  if (!has_backend(DeviceType::cuda)) return;
-  CHECK_THROWS_WITH(plan_on({DeviceType::cuda, 0}), "[host_only] has no kernel for cuda:0");
+  CHECK(count(plan_of_host_only(Device{}), "host_only") == 1);
+}
+
+TEST_CASE("an op without a kernel for a GPU is refused without a GPU") {
+  if (!has_backend(DeviceType::cuda)) return testing::skip("this build has no CUDA");
+  CHECK_THROWS_WITH(plan_of_host_only({DeviceType::cuda, 0}), "[host_only] has no kernel for cuda:0");
 }

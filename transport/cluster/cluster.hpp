@@ -26,7 +26,7 @@ struct ClusterOptions {
   /// How long the ranks wait for each other at the start, and wherever all have to come.
   std::chrono::milliseconds limit{60'000};
   std::chrono::milliseconds heartbeat_interval{250};
-  /// A process without a sign of life for so long is lost, and with it the run.
+  /// A process without a sign of life for this time is lost, and with it the run; see MembershipOptions::limit.
   std::chrono::milliseconds heartbeat_limit{2'500};
   /// Off: processes of one machine use the network, as if they were on several.
   bool same_host = true;

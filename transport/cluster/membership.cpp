@@ -29,8 +29,7 @@ Membership::Membership(MembershipOptions options, std::map<int, std::shared_ptr<
     : options_(std::move(options)) {
   for (auto& [rank, link] : links) {
     watch_link(*link);
-    const bool is_far = options_.is_far && options_.is_far(rank);
-    peers_[rank] = {std::move(link), Clock::now() + (is_far ? kFirstContact : Clock::duration::zero())};
+    peers_[rank] = newly_connected(rank, std::move(link));
   }
   thread_ = std::thread([this] { watch(); });
 }
@@ -43,6 +42,11 @@ Membership::~Membership() {
   }
   thread_.join();
   for (auto& [rank, peer] : peers_) peer.link->on_ready({});
+}
+
+Membership::Peer Membership::newly_connected(int rank, std::shared_ptr<Link> link) const {
+  const bool is_far = options_.is_far && options_.is_far(rank);
+  return {.link = std::move(link), .silent_beats = is_far ? -(kFirstContact / options_.interval) : 0};
 }
 
 void Membership::watch_link(Link& link) {
@@ -101,6 +105,7 @@ void Membership::receive(std::unique_lock<std::mutex>& lock) {
 void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock) {
   auto& peer = peers_.at(from);
   peer.heard = Clock::now();
+  peer.silent_beats = 0;
   switch (frame.header.edge) {
     case kAlive:
       peer.progress = frame.header.step;
@@ -162,9 +167,7 @@ bool Membership::all_know(int rank) const {
 void Membership::take_back(int rank, std::shared_ptr<Link> link) {
   watch_link(*link);
   std::lock_guard lock(mutex_);
-  const bool is_far = options_.is_far && options_.is_far(rank);
-  auto& peer = peers_.at(rank);
-  peer = {std::move(link), Clock::now() + (is_far ? kFirstContact : Clock::duration::zero())};
+  peers_.at(rank) = newly_connected(rank, std::move(link));
   gone_.erase(rank);
 }
 
@@ -177,21 +180,20 @@ FailurePtr Membership::loss_in(const IncomingFrame& frame, int from) const {
   }
 }
 
+/// Called once per interval. Silence is a number of beats and not a time: while this process is stopped or waits for a
+/// processor, signs of life wait, too, in front of its threads.
 void Membership::look_for_losses(std::unique_lock<std::mutex>& lock) {
-  const auto now = Clock::now();
-  // This process itself was stopped, or got no time: what the others sent meanwhile is yet to be received.
-  const bool was_away = now - looked_ > options_.limit / 2;
-  looked_ = now;
+  const auto allowed = std::max<std::int64_t>(options_.limit / options_.interval, 1);
   for (auto& [rank, peer] : peers_) {
-    if (was_away) peer.heard = std::max(peer.heard, now);
+    ++peer.silent_beats;
     if (left_ || (peer.leaving && leaving_) || gone_.contains(rank)) continue;
     if (const auto cause = peer.link->failure())
       return lose(loss_of(rank, "has died or was cut off: " + cause->what, cause), lock);
-    if (now - peer.heard > options_.limit)
-      return lose(loss_of(rank, "has shown no sign of life for " +
-                                    rounded_seconds(std::chrono::ceil<std::chrono::milliseconds>(now - peer.heard)) +
-                                    " (stopped, or cut off)"),
+    if (peer.silent_beats > allowed) {
+      const auto silence = std::chrono::ceil<std::chrono::milliseconds>(Clock::now() - peer.heard);
+      return lose(loss_of(rank, "has shown no sign of life for " + rounded_seconds(silence) + " (stopped, or cut off)"),
                   lock);
+    }
   }
 }
 

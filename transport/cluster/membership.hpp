@@ -19,7 +19,8 @@ namespace troupe {
 struct MembershipOptions {
   int rank = 0;
   std::chrono::milliseconds interval{250};
-  /// A process that has shown no sign of life for so long is lost.
+  /// A process is lost after this time without a sign of life. The time is counted in intervals of the watching thread,
+  /// so that a watching process that gets no processor in the meantime gives the others as much longer.
   std::chrono::milliseconds limit{2'500};
   /// Whether a rank is reached over a network, where the first packets may be lost: then it has longer for its first
   /// sign of life.
@@ -77,7 +78,9 @@ class Membership {
   /// What the watch knows of one peer.
   struct Peer {
     std::shared_ptr<Link> link;
-    Clock::time_point heard;
+    Clock::time_point heard = Clock::now();
+    /// Beats of this process since then; negative while the first sign of life may take longer.
+    std::int64_t silent_beats = 0;
     std::int64_t progress = 0;
     bool leaving = false;
   };
@@ -94,6 +97,7 @@ class Membership {
                       std::unique_lock<std::mutex>& lock);
   void send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock);
   void look_for_losses(std::unique_lock<std::mutex>& lock);
+  Peer newly_connected(int rank, std::shared_ptr<Link> link) const;
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
   bool all_leaving() const;
   FailurePtr loss_of(int rank, const std::string& why, const FailurePtr& cause = nullptr) const;
@@ -110,7 +114,6 @@ class Membership {
   bool woken_ = false;
   bool leaving_ = false, left_ = false;
   bool stopping_ = false;
-  Clock::time_point looked_ = Clock::now();
   std::thread thread_;
 };
 

@@ -31,9 +31,10 @@ ncclDataType_t type_of(DType dtype) {
       return ncclFloat16;
     case DType::bfloat16:
       return ncclBfloat16;
-    default:
+    case DType::float32:
       return ncclFloat32;
   }
+  throw Error("nccl", "a tensor has no element type");
 }
 
 /// Throws Error unless NCCL could join the ranks.

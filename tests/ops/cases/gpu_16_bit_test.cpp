@@ -178,6 +178,18 @@ void check_conversions(Device device) {
   }
 }
 
+const TensorInfo kNumbers{Shape{4}, DType::bfloat16};
+
+/// Empty if the kernel is made.
+std::string error_of_kernel(const OpDef& op, std::vector<TensorInfo> inputs, Device device) {
+  try {
+    (void)make_kernel({&op, {}, std::move(inputs), {kNumbers}}, device);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
 }  // namespace
 
 TEST_CASE("ops compute in 16-bit floats on a GPU what their references do", "[.gpu]") {
@@ -212,22 +224,16 @@ TEST_CASE("the op cast converts every 16-bit float as the host does", "[kernel]"
 }
 
 TEST_CASE("an op without a kernel of 16-bit floats is refused by name when its kernel is made", "[kernel]") {
-  const TensorInfo numbers{Shape{4}, DType::bfloat16};
-  const auto error_on = [&](const OpDef& op, std::vector<TensorInfo> inputs, Device device) {
-    try {
-      (void)make_kernel({&op, {}, std::move(inputs), {numbers}}, device);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  CHECK(error_on(kAdd, {numbers, numbers}, Device{}) == "[add] has no kernel of bfloat16 for cpu");
-  CHECK(error_on(kRelu, {{Shape{4}, DType::float32}}, Device{}) == "[relu] has no kernel of bfloat16 for cpu");
-  CHECK(error_on(kAddN, {numbers, numbers}, Device{}).empty());
-  if (device_count(DeviceType::cuda) == 0) return;
-  const Device gpu{DeviceType::cuda, 0};
-  CHECK(error_on(kCheckFinite, {numbers}, gpu) == "[check_finite] has no kernel of bfloat16 for cuda");
-  CHECK(error_on(kAdd, {numbers, numbers}, gpu).empty());
+  CHECK(error_of_kernel(kAdd, {kNumbers, kNumbers}, Device{}) == "[add] has no kernel of bfloat16 for cpu");
+  CHECK(error_of_kernel(kRelu, {{Shape{4}, DType::float32}}, Device{}) == "[relu] has no kernel of bfloat16 for cpu");
+  CHECK(error_of_kernel(kAddN, {kNumbers, kNumbers}, Device{}).empty());
+}
+
+TEST_CASE("an op without a kernel of 16-bit floats for a GPU is refused by name", "[.gpu]") {
+  const auto device = testing::gpu();
+  if (!device) return;
+  CHECK(error_of_kernel(kCheckFinite, {kNumbers}, *device) == "[check_finite] has no kernel of bfloat16 for cuda");
+  CHECK(error_of_kernel(kAdd, {kNumbers, kNumbers}, *device).empty());
 }
 
 }  // namespace troupe::ops_test

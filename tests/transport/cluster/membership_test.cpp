@@ -1,7 +1,9 @@
 #include "troupe/transport/cluster/membership.hpp"
 
+#include <atomic>
 #include <future>
 #include <mutex>
+#include <thread>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
@@ -98,6 +100,23 @@ TEST_CASE("a silent process is lost by name; one across a network has longer for
   CHECK((*failure)->rank == 2);
   CHECK((*failure)->kind == FailureKind::part_died);
   CHECK_THAT((*failure)->what, Contains("process 2 (of a test) has shown no sign of life for "));
+}
+
+TEST_CASE("silence is counted in heartbeats of the process that waits, however late its thread runs") {
+  const auto [to_silent, silent] = make_memory_link();
+  auto options = options_with(std::chrono::milliseconds(40));
+  std::atomic<int> beats = 0;
+  // The watching thread is late at every beat.
+  options.progress = [&]() -> std::int64_t {
+    std::this_thread::sleep_for(4 * options.interval);
+    return ++beats;
+  };
+  std::promise<int> told;
+  const auto on_lost =
+      std::make_shared<const Membership::OnLost>([&](const FailurePtr&) { told.set_value(beats.load()); });
+  Membership membership(options, {{1, to_silent}});
+  membership.on_lost(on_lost);
+  CHECK(value_of(told) == 21);
 }
 
 TEST_CASE("without an expendable process the others go on, and it learns that it was given up") {
