@@ -27,6 +27,7 @@ std::string rounded_seconds(std::chrono::milliseconds time) {
 
 Membership::Membership(MembershipOptions options, std::map<int, std::shared_ptr<Link>> links)
     : options_(std::move(options)) {
+  if (options_.interval.count() <= 0) throw Error("cluster", "the interval of heartbeats is not positive");
   for (auto& [rank, link] : links) {
     watch_link(*link);
     peers_[rank] = newly_connected(rank, std::move(link));

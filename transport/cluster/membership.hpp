@@ -41,7 +41,7 @@ struct MembershipOptions {
 /// watches. Thread-safe.
 class Membership {
  public:
-  /// `links`: from rank 0 to every other rank, from those to rank 0.
+  /// `links`: from rank 0 to every other rank, from those to rank 0. Throws Error if the interval is not positive.
   Membership(MembershipOptions options, std::map<int, std::shared_ptr<Link>> links);
   /// Ends the watch; to the others this process is lost unless it has left.
   ~Membership();

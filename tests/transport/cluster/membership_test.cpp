@@ -1,9 +1,9 @@
 #include "troupe/transport/cluster/membership.hpp"
 
-#include <atomic>
+#include <condition_variable>
+#include <cstdint>
 #include <future>
 #include <mutex>
-#include <thread>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
@@ -43,6 +43,25 @@ class FirstLoss {
   std::promise<int> told_;
   std::shared_ptr<const Membership::OnLost> on_lost_ =
       std::make_shared<const Membership::OnLost>([this](const FailurePtr& failure) { tell(failure->rank); });
+};
+
+/// Counts the heartbeats of a process, for a thread that waits for some of them.
+class Beats {
+ public:
+  std::int64_t note() {
+    std::lock_guard lock(mutex_);
+    changed_.notify_all();
+    return ++count_;
+  }
+  void wait_for_more(std::int64_t more) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience(), [this, due = count_ + more] { return count_ >= due; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::int64_t count_ = 0;
 };
 
 /// Process 2 is silent, expendable and given up by processes 0 and 1, then wakes up. Returns what is wrong.
@@ -104,19 +123,27 @@ TEST_CASE("a silent process is lost by name; one across a network has longer for
 
 TEST_CASE("silence is counted in heartbeats of the process that waits, however late its thread runs") {
   const auto [to_silent, silent] = make_memory_link();
-  auto options = options_with(std::chrono::milliseconds(40));
-  std::atomic<int> beats = 0;
-  // The watching thread is late at every beat.
-  options.progress = [&]() -> std::int64_t {
-    std::this_thread::sleep_for(4 * options.interval);
+  const auto options = options_with(std::chrono::milliseconds(40));
+  Beats on_time;
+  auto punctual = options, late = options;
+  punctual.progress = [&] { return on_time.note(); };
+  std::int64_t beats = 0;
+  // The watching thread comes to each beat four beats late.
+  late.progress = [&] {
+    on_time.wait_for_more(4);
     return ++beats;
   };
-  std::promise<int> told;
-  const auto on_lost =
-      std::make_shared<const Membership::OnLost>([&](const FailurePtr&) { told.set_value(beats.load()); });
-  Membership membership(options, {{1, to_silent}});
+  std::promise<std::int64_t> told;
+  const auto on_lost = std::make_shared<const Membership::OnLost>([&](const FailurePtr&) { told.set_value(beats); });
+  const Membership other(punctual, {});
+  Membership membership(late, {{1, to_silent}});
   membership.on_lost(on_lost);
   CHECK(value_of(told) == 21);
+}
+
+TEST_CASE("an interval of heartbeats that is not positive is refused") {
+  CHECK_THROWS_WITH(Membership({.interval = std::chrono::milliseconds(0)}, {}),
+                    "[cluster] the interval of heartbeats is not positive");
 }
 
 TEST_CASE("without an expendable process the others go on, and it learns that it was given up") {
