@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 // TCP sends its first packet again after 1 s, and after 2 s more.
-constexpr std::chrono::seconds kFirstContact{4};
+constexpr std::chrono::milliseconds kFirstContact{4'000};
 
 /// What the frames between members say, in FrameHeader::edge.
 enum Says : std::int32_t { kAlive, kLost, kLeaving, kLeft, kReturned, kKnown };
@@ -47,7 +47,7 @@ Membership::~Membership() {
 
 Membership::Peer Membership::newly_connected(int rank, std::shared_ptr<Link> link) const {
   const bool is_far = options_.is_far && options_.is_far(rank);
-  return {.link = std::move(link), .silent_beats = is_far ? -(kFirstContact / options_.interval) : 0};
+  return {.link = std::move(link), .silence = is_far ? -kFirstContact : std::chrono::milliseconds(0)};
 }
 
 void Membership::watch_link(Link& link) {
@@ -105,8 +105,7 @@ void Membership::receive(std::unique_lock<std::mutex>& lock) {
 
 void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock) {
   auto& peer = peers_.at(from);
-  peer.heard = Clock::now();
-  peer.silent_beats = 0;
+  peer.silence = std::chrono::milliseconds(0);
   switch (frame.header.edge) {
     case kAlive:
       peer.progress = frame.header.step;
@@ -181,20 +180,18 @@ FailurePtr Membership::loss_in(const IncomingFrame& frame, int from) const {
   }
 }
 
-/// Called once per interval. Silence is a number of beats and not a time: while this process is stopped or waits for a
-/// processor, signs of life wait, too, in front of its threads.
+/// Called once per interval. No clock measures the silence: while this process is stopped or waits for a processor,
+/// signs of life wait, too, in front of its threads.
 void Membership::look_for_losses(std::unique_lock<std::mutex>& lock) {
-  const auto allowed = std::max<std::int64_t>(options_.limit / options_.interval, 1);
   for (auto& [rank, peer] : peers_) {
-    ++peer.silent_beats;
+    peer.silence += options_.interval;
     if (left_ || (peer.leaving && leaving_) || gone_.contains(rank)) continue;
     if (const auto cause = peer.link->failure())
       return lose(loss_of(rank, "has died or was cut off: " + cause->what, cause), lock);
-    if (peer.silent_beats > allowed) {
-      const auto silence = std::chrono::ceil<std::chrono::milliseconds>(Clock::now() - peer.heard);
-      return lose(loss_of(rank, "has shown no sign of life for " + rounded_seconds(silence) + " (stopped, or cut off)"),
-                  lock);
-    }
+    if (peer.silence > options_.limit)
+      return lose(
+          loss_of(rank, "has shown no sign of life for " + rounded_seconds(peer.silence) + " (stopped, or cut off)"),
+          lock);
   }
 }
 

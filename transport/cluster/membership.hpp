@@ -78,9 +78,9 @@ class Membership {
   /// What the watch knows of one peer.
   struct Peer {
     std::shared_ptr<Link> link;
-    Clock::time_point heard = Clock::now();
-    /// Beats of this process since then; negative while the first sign of life may take longer.
-    std::int64_t silent_beats = 0;
+    /// The time since its last sign of life, an interval for each look of the watch; negative while the first sign may
+    /// take longer.
+    std::chrono::milliseconds silence{0};
     std::int64_t progress = 0;
     bool leaving = false;
   };
