@@ -135,6 +135,7 @@ class JoinedCluster final : public Cluster {
     watch.on_returned = [this](int other, const Tensor& member) { come_to_know(other, member); };
     watch.on_gone = [this](int other, const FailurePtr& why) { cut_off(other, why); };
     membership_ = std::make_unique<Membership>(std::move(watch), star("membership"));
+    membership_->on_lost(on_lost_);
     agreement_ = std::make_unique<AgreementRound>(
         rank(), star("agreement"), options_.limit, [this] { return lost(); },
         [this](int other) { return gone(other) || membership_->expendable().contains(other); });
@@ -236,6 +237,10 @@ class JoinedCluster final : public Cluster {
   std::map<int, int> returns_;  // by rank
   std::set<int> listening_;
   Announcements announcements_{[this](int other) { return control_->link(other, "announcements"); }};
+  /// ZeroMQ reports a lost process only where it had a connection. Links to any other lost process fail here.
+  const std::shared_ptr<const OnLost> on_lost_ = std::make_shared<const OnLost>([this](const FailurePtr& why) {
+    if (why->rank >= 0 && why->rank < size() && why->rank != rank()) data_->fail_peer(why->rank, why);
+  });
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<AgreementRound> agreement_;
   std::atomic<std::uint64_t> generations_{0};

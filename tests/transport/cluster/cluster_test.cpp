@@ -41,10 +41,10 @@ class Happening {
   std::promise<void> promise_;
 };
 
-float sum_over_ranks(Cluster& cluster, const std::string& name) {
+float sum_over_ranks(Cluster& cluster, const std::string& name, std::chrono::milliseconds limit = patience()) {
   const auto tensor = Tensor::scalar(static_cast<float>(cluster.rank() + 1));
   const auto group = cluster.communicator(name, {0, 1, 2});
-  group[static_cast<std::size_t>(cluster.rank())]->all_reduce(tensor)->wait(patience());
+  group[static_cast<std::size_t>(cluster.rank())]->all_reduce(tensor)->wait(limit);
   return tensor.item<float>();
 }
 
@@ -128,6 +128,24 @@ TEST_CASE("a process that goes without leaving is lost to all others, and they a
   CHECK(ends[1].empty());
   for (const std::size_t rank : {0, 2}) CHECK(told[rank] == 1);
   for (int rank : {0, 2}) CHECK_THAT(ends[static_cast<std::size_t>(rank)], Contains("process 1 ("));
+}
+
+TEST_CASE("a wait for a lost process ends, also where no connection to it was made") {
+  const auto address = new_address();
+  std::promise<void> gone;
+  const auto is_gone = gone.get_future().share();
+  const auto ends = on_processes(3, [&](int rank) {
+    auto cluster = join_cluster(options_of(rank, 3, address));
+    if (rank == 1) {
+      cluster.reset();
+      return gone.set_value();
+    }
+    expect(is_gone.wait_for(patience()) == std::future_status::ready, "process 1 has not gone");
+    // The longest silence of a process is patience().
+    sum_over_ranks(*cluster, "group", 3 * patience());
+  });
+  CHECK(ends[1].empty());
+  for (const auto rank : {0U, 2U}) CHECK_THAT(ends[rank], Contains("[cluster] process 1 ("));
 }
 
 TEST_CASE("a process that joins again with the rank of one that is gone is let in; all others are told, and count it") {
