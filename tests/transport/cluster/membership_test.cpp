@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <mutex>
 
@@ -48,10 +49,10 @@ class FirstLoss {
 /// Counts the heartbeats of a process, for a thread that waits for some of them.
 class Beats {
  public:
-  std::int64_t note() {
+  void note() {
     std::lock_guard lock(mutex_);
+    ++count_;
     changed_.notify_all();
-    return ++count_;
   }
   void wait_for_more(std::int64_t more) {
     std::unique_lock lock(mutex_);
@@ -62,6 +63,26 @@ class Beats {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::int64_t count_ = 0;
+};
+
+/// A link that calls a function before it sends a heartbeat.
+class BeatLink final : public Link {
+ public:
+  BeatLink(std::shared_ptr<Link> link, std::function<void()> on_beat)
+      : link_(std::move(link)), on_beat_(std::move(on_beat)) {}
+  bool send(const Frame& frame) override {
+    constexpr std::int32_t kAlive = 0;
+    if (frame.header.edge == kAlive) on_beat_();
+    return link_->send(frame);
+  }
+  std::optional<IncomingFrame> receive() override { return link_->receive(); }
+  void on_ready(OnReady callback) override { link_->on_ready(std::move(callback)); }
+  void close() override { link_->close(); }
+  FailurePtr failure() const override { return link_->failure(); }
+
+ private:
+  std::shared_ptr<Link> link_;
+  std::function<void()> on_beat_;
 };
 
 /// Process 2 is silent, expendable and given up by processes 0 and 1, then wakes up. Returns what is wrong.
@@ -123,23 +144,22 @@ TEST_CASE("a silent process is lost by name; one across a network has longer for
 
 TEST_CASE("silence is counted in heartbeats of the process that waits, however late its thread runs") {
   const auto [to_silent, silent] = make_memory_link();
+  const auto [to_other, other] = make_memory_link();
   const auto options = options_with(std::chrono::milliseconds(40));
   Beats on_time;
-  auto punctual = options, late = options;
-  punctual.progress = [&] { return on_time.note(); };
   std::promise<void> listening;
   const auto listens = listening.get_future().share();
   std::int64_t beats = 0;
-  // The watching thread comes to each beat four beats late. It waits for the callback, which reads the beats.
-  late.progress = [&] {
+  // The watching thread sends each beat four beats late. It waits for the callback, which reads the beats.
+  const auto late = std::make_shared<BeatLink>(to_silent, [&] {
     listens.wait_for(patience());
     on_time.wait_for_more(4);
-    return ++beats;
-  };
+    ++beats;
+  });
   std::promise<std::int64_t> told;
   const auto on_lost = std::make_shared<const Membership::OnLost>([&](const FailurePtr&) { told.set_value(beats); });
-  const Membership other(punctual, {});
-  Membership membership(late, {{1, to_silent}});
+  const Membership punctual(options, {{1, std::make_shared<BeatLink>(to_other, [&] { on_time.note(); })}});
+  Membership membership(options, {{1, late}});
   membership.on_lost(on_lost);
   listening.set_value();
   CHECK(value_of(told).value_or(0) == 21);
