@@ -11,6 +11,7 @@
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/transport/groups.hpp"
+#include "troupe/tests/transport/observed_link.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 
 using namespace troupe;
@@ -36,28 +37,6 @@ struct Recorder {
   }
 };
 
-/// Passes everything on.
-class RecordingLink final : public Link {
- public:
-  RecordingLink(std::shared_ptr<Link> link, Recorder& recorder, std::pair<int, int> ranks, int stage)
-      : link_(std::move(link)), recorder_(recorder), ranks_(ranks), stage_(stage) {}
-
-  bool send(const Frame& frame) override {
-    recorder_.add(ranks_, stage_, frame);
-    return link_->send(frame);
-  }
-  std::optional<IncomingFrame> receive() override { return link_->receive(); }
-  void on_ready(OnReady callback) override { link_->on_ready(std::move(callback)); }
-  void close() override { link_->close(); }
-  FailurePtr failure() const override { return link_->failure(); }
-
- private:
-  std::shared_ptr<Link> link_;
-  Recorder& recorder_;
-  std::pair<int, int> ranks_;
-  int stage_;
-};
-
 /// A group of those ranks of all, on links that record.
 Group recorded_group(Recorder& recorder, const std::vector<int>& members, int stage,
                      const JoinRanks& join = make_linked_communicator) {
@@ -66,8 +45,12 @@ Group recorded_group(Recorder& recorder, const std::vector<int>& members, int st
   for (std::size_t a = 0; a < ranks; ++a)
     for (std::size_t b = a + 1; b < ranks; ++b) {
       auto [at_a, at_b] = make_memory_link();
-      links[a][b] = std::make_shared<RecordingLink>(at_a, recorder, std::pair{members[a], members[b]}, stage);
-      links[b][a] = std::make_shared<RecordingLink>(at_b, recorder, std::pair{members[b], members[a]}, stage);
+      const auto record = [&recorder, stage](int from, int to) {
+        return
+            [&recorder, stage, ranks = std::pair{from, to}](const Frame& frame) { recorder.add(ranks, stage, frame); };
+      };
+      links[a][b] = std::make_shared<ObservedLink>(at_a, record(members[a], members[b]));
+      links[b][a] = std::make_shared<ObservedLink>(at_b, record(members[b], members[a]));
     }
   Group group;
   for (std::size_t rank = 0; rank < ranks; ++rank)

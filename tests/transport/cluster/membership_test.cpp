@@ -9,6 +9,7 @@
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
+#include "troupe/tests/transport/observed_link.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -66,24 +67,12 @@ class Beats {
 };
 
 /// A link that calls a function before it sends a heartbeat.
-class BeatLink final : public Link {
- public:
-  BeatLink(std::shared_ptr<Link> link, std::function<void()> on_beat)
-      : link_(std::move(link)), on_beat_(std::move(on_beat)) {}
-  bool send(const Frame& frame) override {
-    constexpr std::int32_t kAlive = 0;
-    if (frame.header.edge == kAlive) on_beat_();
-    return link_->send(frame);
-  }
-  std::optional<IncomingFrame> receive() override { return link_->receive(); }
-  void on_ready(OnReady callback) override { link_->on_ready(std::move(callback)); }
-  void close() override { link_->close(); }
-  FailurePtr failure() const override { return link_->failure(); }
-
- private:
-  std::shared_ptr<Link> link_;
-  std::function<void()> on_beat_;
-};
+std::shared_ptr<Link> on_each_beat(std::shared_ptr<Link> link, std::function<void()> on_beat) {
+  return std::make_shared<ObservedLink>(std::move(link), [on_beat = std::move(on_beat)](const Frame& frame) {
+    // A heartbeat is the message 0 of a member.
+    if (frame.header.edge == 0) on_beat();
+  });
+}
 
 /// Process 2 is silent, expendable and given up by processes 0 and 1, then wakes up. Returns what is wrong.
 std::string lose_silent_process(std::chrono::milliseconds limit) {
@@ -151,14 +140,14 @@ TEST_CASE("silence is counted in heartbeats of the process that waits, however l
   const auto listens = listening.get_future().share();
   std::int64_t beats = 0;
   // The watching thread sends each beat four beats late. It waits for the callback, which reads the beats.
-  const auto late = std::make_shared<BeatLink>(to_silent, [&] {
+  const auto late = on_each_beat(to_silent, [&] {
     listens.wait_for(patience());
     on_time.wait_for_more(4);
     ++beats;
   });
   std::promise<std::int64_t> told;
   const auto on_lost = std::make_shared<const Membership::OnLost>([&](const FailurePtr&) { told.set_value(beats); });
-  const Membership punctual(options, {{1, std::make_shared<BeatLink>(to_other, [&] { on_time.note(); })}});
+  const Membership punctual(options, {{1, on_each_beat(to_other, [&] { on_time.note(); })}});
   Membership membership(options, {{1, late}});
   membership.on_lost(on_lost);
   listening.set_value();
