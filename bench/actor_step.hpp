@@ -1,7 +1,7 @@
 #pragma once
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 

@@ -5,12 +5,12 @@
 #include <thread>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/actors/run/spin_pause.hpp"
-#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/actors/caf/spin_pause.hpp"
+#include "troupe/actors/system/thread_pinning.hpp"
 #include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/transport/rank_sum.hpp"
 
 namespace troupe::bench {

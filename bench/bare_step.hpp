@@ -8,7 +8,7 @@
 
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/strategies/training/training_graph.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 
 namespace troupe::bench {
 

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <iostream>
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/bench/graph_plan.hpp"
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
 
 namespace {
 

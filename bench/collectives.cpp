@@ -10,7 +10,7 @@
 #include <semaphore>
 
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 

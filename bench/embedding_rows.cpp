@@ -12,10 +12,10 @@
 
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/nn/sequence.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/training/trainer.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 

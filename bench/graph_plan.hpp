@@ -2,7 +2,7 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/graph/graph.hpp"
 
 namespace troupe::bench {

@@ -12,7 +12,7 @@
 #include <zmq.hpp>
 
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 #include "troupe/transport/link_reader.hpp"
 
 using namespace troupe;

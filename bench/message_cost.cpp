@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "troupe/actors/caf/mail.hpp"
-#include "troupe/actors/run/messages.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/messages/messages.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/bench/graph_plan.hpp"
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/ops/core/random.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 
 namespace {
 

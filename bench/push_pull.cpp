@@ -10,14 +10,14 @@
 #include <iostream>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/actors/run/spawn_context.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/strategies/training/trained_parameter.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/strategies/step/trained_parameter.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 #include "troupe/transport/link_reader.hpp"
 
 using namespace troupe;

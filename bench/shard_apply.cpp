@@ -5,10 +5,10 @@
 #include <chrono>
 #include <cstdio>
 
-#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/actors/system/thread_pinning.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 
 using namespace troupe;
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"

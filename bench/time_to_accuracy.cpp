@@ -17,7 +17,7 @@
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/server_places.hpp"
 #include "troupe/strategies/training/trainer.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 

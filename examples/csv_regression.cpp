@@ -9,7 +9,7 @@
 #include "troupe/ops/data/csv_file.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/ops/nn/normalization.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/default_devices.hpp"
-#include "troupe/actors/run/runtime.hpp"
+#include "troupe/actors/system/default_devices.hpp"
+#include "troupe/actors/system/runtime.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
 
 namespace troupe::examples {
 

@@ -9,10 +9,10 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/examples/pipeline_actors.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 using namespace troupe::examples;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "troupe/ops/activation.hpp"
+#include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/nn/normalization.hpp"
 #include "troupe/ops/nn/sequence.hpp"
 

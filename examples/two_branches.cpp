@@ -6,10 +6,10 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/run/function_task.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/actors/task/function_task.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
 
 using namespace troupe;
 

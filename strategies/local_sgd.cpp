@@ -4,7 +4,7 @@
 #include "troupe/actors/shard/local_shard.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 
 namespace troupe {
 

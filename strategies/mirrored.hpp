@@ -1,6 +1,6 @@
 #pragma once
 
-#include "troupe/strategies/gradient_hook.hpp"
+#include "troupe/strategies/step/gradient_hook.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/transport/all_reduce_algorithm.hpp"
 

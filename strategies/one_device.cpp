@@ -1,7 +1,7 @@
 #include "troupe/strategies/one_device.hpp"
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/passes/passes.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 

@@ -4,14 +4,14 @@
 #include <set>
 
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/run/row_loader.hpp"
+#include "troupe/actors/load/row_loader.hpp"
 #include "troupe/actors/shard/batch_dispatcher.hpp"
 #include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/graph/passes.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 
 namespace troupe {
 

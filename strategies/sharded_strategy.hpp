@@ -8,7 +8,7 @@
 #include "troupe/actors/shard/shard.hpp"
 #include "troupe/strategies/partitioner.hpp"
 #include "troupe/strategies/strategy.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 
 namespace troupe {
 

@@ -4,14 +4,14 @@
 #include <optional>
 
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/run/batch_feeder.hpp"
-#include "troupe/actors/run/loader.hpp"
-#include "troupe/actors/run/row_loader.hpp"
+#include "troupe/actors/load/batch_feeder.hpp"
+#include "troupe/actors/load/loader.hpp"
+#include "troupe/actors/load/row_loader.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/graph/passes.hpp"
-#include "troupe/strategies/training/batch_source.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/strategies/step/batch_source.hpp"
 
 namespace troupe {
 

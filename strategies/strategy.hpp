@@ -9,7 +9,7 @@
 #include "troupe/actors/plan/place.hpp"
 #include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/ops/data/dataset.hpp"
-#include "troupe/strategies/training/training_graph.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/mpi/mpi_communicator.hpp"
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 namespace troupe {
 

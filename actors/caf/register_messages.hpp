@@ -17,7 +17,7 @@ inline std::mutex message_types_mutex;
 #endif
 
 /// Makes message types known to actor systems. `Blocks` are those of CAF_BEGIN_TYPE_ID_BLOCK: caf::id_block::troupe
-/// (actors/run/messages.hpp) for all that run plans, and the program's own. Called before an actor system is made from
+/// (actors/messages/messages.hpp) for all that run plans, and the program's own. Called before an actor system is made from
 /// `config`; CAF 1.x keeps the types for the whole process, so a program with several actor systems names all blocks
 /// before it makes the first. Thread-safe if the configuration is used by one thread.
 template <class... Blocks>

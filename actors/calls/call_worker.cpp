@@ -1,7 +1,7 @@
 #include "troupe/actors/calls/call_worker.hpp"
 
 #include "troupe/actors/calls/pending_call.hpp"
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/messages/messages.hpp"
 
 namespace troupe {
 

@@ -13,7 +13,7 @@
 #include "troupe/actors/calls/coordinator_actor.hpp"
 #include "troupe/actors/calls/pending_call.hpp"
 #include "troupe/actors/calls/remote_worker.hpp"
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "troupe/actors/calls/remote_call.hpp"
-#include "troupe/actors/run/runtime.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/actors/system/runtime.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 

@@ -6,7 +6,7 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/calls/call_board.hpp"
 #include "troupe/actors/calls/pending_call.hpp"
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/messages/messages.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/calls/call_frames.hpp"
 #include "troupe/actors/calls/pending_call.hpp"
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {

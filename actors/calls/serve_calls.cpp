@@ -10,7 +10,7 @@
 #include "troupe/actors/calls/call_worker.hpp"
 #include "troupe/actors/calls/coordinator.hpp"
 #include "troupe/actors/calls/pending_call.hpp"
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/link_reader.hpp"
 

@@ -8,7 +8,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 

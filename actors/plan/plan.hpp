@@ -12,7 +12,7 @@
 #include "troupe/actors/plan/place.hpp"
 #include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/ops/graph/kernel.hpp"
-#include "troupe/ops/nn/initializer.hpp"
+#include "troupe/ops/core/initializer.hpp"
 #include "troupe/transport/all_reduce_algorithm.hpp"
 
 namespace troupe {

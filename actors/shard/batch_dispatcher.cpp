@@ -4,10 +4,10 @@
 #include <array>
 #include <cstring>
 
-#include "troupe/actors/run/function_task.hpp"
-#include "troupe/actors/run/spawn_context.hpp"
+#include "troupe/actors/task/function_task.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe {
 

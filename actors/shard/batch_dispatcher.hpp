@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/shard/shard_log.hpp"
 #include "troupe/ops/data/dataset.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actors/shard/update_identity.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe {
 

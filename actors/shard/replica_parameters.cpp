@@ -1,6 +1,6 @@
 #include "troupe/actors/shard/replica_parameters.hpp"
 
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/actors/shard/parameter_blocks.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
 

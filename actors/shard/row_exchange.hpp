@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/actors/shard/row_lookup.hpp"
 
 namespace troupe {

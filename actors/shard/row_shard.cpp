@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "troupe/actors/shard/update_identity.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "troupe/actors/run/spawn_context.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe {
 

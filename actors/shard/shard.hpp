@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/shard/shard_log.hpp"
 #include "troupe/actors/shard/shard_protocol.hpp"

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 

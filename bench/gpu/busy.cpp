@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "troupe/actors/run/trace.hpp"
+#include "troupe/actors/system/trace.hpp"
 #include "troupe/bench/gpu/commands.hpp"
 #include "troupe/bench/gpu/training.hpp"
 #include "troupe/bench/repetitions.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "troupe/ops/activation.hpp"
-#include "troupe/ops/gather.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/nn/normalization.hpp"
 #include "troupe/ops/nn/sequence.hpp"
 

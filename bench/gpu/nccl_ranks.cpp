@@ -7,7 +7,7 @@
 
 #include "troupe/bench/gpu/collective_checks.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 using namespace troupe;
 

@@ -9,8 +9,8 @@
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/graph/program.hpp"
 
 namespace troupe::bench {

@@ -5,7 +5,7 @@
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
-#include "troupe/ops/gather.hpp"
+#include "troupe/ops/library/gather.hpp"
 
 namespace troupe::bench {
 

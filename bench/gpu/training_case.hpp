@@ -5,7 +5,7 @@
 
 #include "troupe/bench/gpu/large_models.hpp"
 #include "troupe/ops/data/dataset.hpp"
-#include "troupe/strategies/training/training_graph.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 
 namespace troupe::bench {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <memory>
 
-#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 
 /// Scales gradients down to a largest length, on their way from a worker to a shard. In a block of gradients the first

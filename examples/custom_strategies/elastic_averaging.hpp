@@ -5,7 +5,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/shard/replica_parameters.hpp"
 #include "troupe/strategies/sharded_strategy.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 
 struct ElasticOptions {
   std::int64_t period = 4;  ///< steps between two meetings with the centre

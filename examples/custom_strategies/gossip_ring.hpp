@@ -3,7 +3,7 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/shard/replica_parameters.hpp"
 #include "troupe/strategies/sharded_strategy.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 
 /// The parameters of one replica on a ring: after every step they become the mean of its own and its predecessor's.
 class GossipNode final : public troupe::ReplicaParameters {

@@ -10,7 +10,7 @@
 #include "clipped_gradients.hpp"
 #include "elastic_averaging.hpp"
 #include "gossip_ring.hpp"
-#include "troupe/actors/run/default_devices.hpp"
+#include "troupe/actors/system/default_devices.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/training/trainer.hpp"

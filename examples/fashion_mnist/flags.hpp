@@ -11,7 +11,7 @@
 #include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/strategies/server_places.hpp"
 #include "troupe/strategies/sharded_strategy.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe::examples {
 

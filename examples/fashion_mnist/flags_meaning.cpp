@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "troupe/actors/run/default_devices.hpp"
-#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/actors/system/default_devices.hpp"
+#include "troupe/actors/system/thread_pinning.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/central_storage.hpp"

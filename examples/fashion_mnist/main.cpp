@@ -10,7 +10,7 @@
 
 #include "troupe/actors/plan/plan_memory.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
-#include "troupe/actors/run/trace.hpp"
+#include "troupe/actors/system/trace.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/examples/fashion_mnist/processes.hpp"
 #include "troupe/examples/models.hpp"

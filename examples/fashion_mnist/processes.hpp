@@ -4,7 +4,7 @@
 
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/ops/data/dataset.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe::examples {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "troupe/ops/core/device.hpp"
-#include "troupe/ops/core/kernel_table.hpp"
+#include "troupe/ops/graph/kernel_table.hpp"
 #include "troupe/ops/core/stream.hpp"
 
 namespace troupe {

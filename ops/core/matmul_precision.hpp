@@ -8,7 +8,7 @@ namespace troupe {
 
 /// How GPUs multiply in products and convolutions; sums are float32 in any case, and so is all that is kept from step
 /// to step. TF32 keeps 10 of the 23 bits of the factors' fractions. With a 16-bit float the factors and what lies
-/// between products, activations and their gradients, are 16-bit: see compute_in in ops/graph/passes.hpp; products that
+/// between products, activations and their gradients, are 16-bit: see compute_in in ops/passes/passes.hpp; products that
 /// stay float32 use TF32. CPUs always compute in float32.
 enum class MatmulPrecision { float32, tf32, bfloat16, float16 };
 

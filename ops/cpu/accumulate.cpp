@@ -2,7 +2,7 @@
 
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/update.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe::cpu {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "troupe/ops/cpu/update.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe::cpu {
 

@@ -6,7 +6,7 @@
 #include "troupe/ops/cpu/exp.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe::cpu {
 

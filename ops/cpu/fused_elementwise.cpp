@@ -1,4 +1,4 @@
-#include "troupe/ops/fused_elementwise.hpp"
+#include "troupe/ops/fused/fused_elementwise.hpp"
 
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"

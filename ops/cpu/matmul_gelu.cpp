@@ -1,5 +1,5 @@
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/matmul_then_gelu.hpp"
+#include "troupe/ops/fused/matmul_then_gelu.hpp"
 
 namespace troupe::cpu {
 

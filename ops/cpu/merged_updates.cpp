@@ -1,4 +1,4 @@
-#include "troupe/ops/nn/merged_updates.hpp"
+#include "troupe/ops/fused/merged_updates.hpp"
 
 #include <vector>
 

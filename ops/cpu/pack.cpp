@@ -2,7 +2,7 @@
 
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/reshape.hpp"
 
 namespace troupe::cpu {
 

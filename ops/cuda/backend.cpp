@@ -4,8 +4,8 @@
 
 #include "troupe/ops/core/built_in_backends.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/cuda/cuda_stream.hpp"
-#include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/device/cuda_stream.hpp"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe {
 

@@ -9,7 +9,7 @@
 #include "troupe/ops/graph/attributes.hpp"
 #include "troupe/ops/graph/op.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/nn/initializer.hpp"
+#include "troupe/ops/core/initializer.hpp"
 
 namespace troupe {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "troupe/ops/average_pool.hpp"
-#include "troupe/ops/conv2d.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/average_pool.hpp"
+#include "troupe/ops/library/conv2d.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/graph/graph.hpp"
-#include "troupe/ops/max_pool.hpp"
+#include "troupe/ops/library/max_pool.hpp"
 #include "troupe/ops/nn/model.hpp"
 
 namespace troupe {

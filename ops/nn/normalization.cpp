@@ -1,10 +1,10 @@
 #include "troupe/ops/nn/normalization.hpp"
 
-#include "troupe/ops/batch_norm.hpp"
+#include "troupe/ops/library/batch_norm.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/dropout.hpp"
-#include "troupe/ops/norm.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/dropout.hpp"
+#include "troupe/ops/library/norm.hpp"
+#include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 

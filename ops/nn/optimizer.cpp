@@ -2,7 +2,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/math.hpp"
+#include "troupe/ops/library/math.hpp"
 
 namespace troupe {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "troupe/ops/compare.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 
 namespace troupe {
 

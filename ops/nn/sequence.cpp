@@ -1,15 +1,15 @@
 #include "troupe/ops/nn/sequence.hpp"
 
-#include "troupe/ops/activation.hpp"
-#include "troupe/ops/attention.hpp"
-#include "troupe/ops/compare.hpp"
+#include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/attention.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/gather.hpp"
-#include "troupe/ops/lstm.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/slice.hpp"
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/lstm.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/slice.hpp"
 
 namespace troupe {
 

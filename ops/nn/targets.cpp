@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/reduce.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/transport/communicator.hpp"
 
 namespace troupe {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"

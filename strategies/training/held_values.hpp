@@ -4,8 +4,8 @@
 #include <span>
 
 #include "troupe/actors/plan/plan_fwd.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/actors/run/store_parts.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/actors/store/store_parts.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/transport/communicator.hpp"
 

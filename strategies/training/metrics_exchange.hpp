@@ -10,7 +10,7 @@
 #include "troupe/actors/shard/staleness.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/transport/bytes.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 #include "troupe/transport/link_reader.hpp"
 
 namespace troupe {

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/end_run.hpp"
-#include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/messages/end_run.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #include "troupe/strategies/training/shared_data.hpp"
 
 #include "troupe/ops/core/hash.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 

@@ -9,7 +9,7 @@
 #include "troupe/strategies/training/held_values.hpp"
 #include "troupe/strategies/training/job_news.hpp"
 #include "troupe/strategies/training/shared_data.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 

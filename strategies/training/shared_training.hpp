@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "troupe/actors/run/store_parts.hpp"
+#include "troupe/actors/store/store_parts.hpp"
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/transport/failure.hpp"
 

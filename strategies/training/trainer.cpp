@@ -4,18 +4,18 @@
 #include <cstring>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/function_task.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/task/function_task.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/strategies/training/batch_source.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/job_news.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
 #include "troupe/strategies/training/worker_fit.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 #include "troupe/strategies/training/worker_fit.hpp"
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "troupe/strategies/training/job_news.hpp"
 #include "troupe/strategies/training/training_run.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 

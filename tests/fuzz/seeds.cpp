@@ -3,11 +3,11 @@
 #include <array>
 
 #include "troupe/actors/calls/call_frames.hpp"
-#include "troupe/actors/run/run_frames.hpp"
+#include "troupe/actors/control/run_frames.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/strategies/training/job_news.hpp"
 #include "troupe/tests/fuzz/frames.hpp"
-#include "troupe/transport/cluster/answer.hpp"
+#include "troupe/transport/membership/answer.hpp"
 #include "troupe/transport/linked/rank_state.hpp"
 
 namespace troupe::fuzz {

@@ -1,4 +1,4 @@
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/tests/catch.hpp"
 

@@ -9,7 +9,7 @@
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/strategies/gradient_hook.hpp"
+#include "troupe/strategies/step/gradient_hook.hpp"
 #include "troupe/tests/catch.hpp"
 
 namespace troupe::testing {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "troupe/ops/data/dataset.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/gather.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/nn/model.hpp"
 #include "troupe/ops/nn/sequence.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/slice.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/slice.hpp"
 
 namespace troupe::testing {
 

@@ -1,4 +1,4 @@
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/cuda/cuda_stream.hpp"
+#include "troupe/ops/cuda/device/cuda_stream.hpp"
 #include "troupe/transport/device/check_parts.hpp"
 #include "troupe/transport/device/launched_work.hpp"
 #include "troupe/transport/nccl/nccl_ranks.hpp"

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "troupe/ops/cuda/shared_library.hpp"
+#include "troupe/ops/cuda/device/shared_library.hpp"
 
 namespace troupe::nccl {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/cuda/check.hpp"
+#include "troupe/ops/cuda/device/check.hpp"
 #include "troupe/transport/device/launched_work.hpp"
 
 namespace troupe::nccl {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "troupe/transport/nccl/nccl_library.hpp"
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 namespace troupe::nccl {
 

@@ -2,7 +2,7 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/mirrored.hpp"

@@ -2,7 +2,7 @@
 
 #include "troupe/actors/plan/conductor.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/segment_layout.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"

@@ -2,10 +2,10 @@
 #include <future>
 
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/run/port_actor.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/run/port_actor.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"

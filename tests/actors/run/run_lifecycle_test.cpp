@@ -4,7 +4,7 @@
 #include <caf/event_based_actor.hpp>
 #include <future>
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"

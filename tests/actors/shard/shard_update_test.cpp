@@ -1,8 +1,8 @@
 #include "troupe/actors/shard/shard_update.hpp"
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 #include "troupe/tests/catch.hpp"
 
 using namespace troupe;

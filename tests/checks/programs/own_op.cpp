@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "troupe/ops/graph/function_kernel.hpp"
-#include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"

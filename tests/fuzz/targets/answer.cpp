@@ -1,4 +1,4 @@
-#include "troupe/transport/cluster/answer.hpp"
+#include "troupe/transport/membership/answer.hpp"
 
 #include "troupe/tests/fuzz/targets.hpp"
 

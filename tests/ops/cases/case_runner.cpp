@@ -5,13 +5,13 @@
 #include <cstring>
 #include <random>
 
-#include "troupe/ops/compare.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/half.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/gradient.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/reduce.hpp"
 
 namespace troupe::ops_test {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "troupe/ops/compare.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/graph/kernel.hpp"

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "troupe/ops/compare.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

@@ -1,6 +1,6 @@
-#include "troupe/ops/add_n.hpp"
-#include "troupe/ops/compare.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/add_n.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

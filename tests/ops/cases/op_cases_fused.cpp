@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "troupe/ops/fused_elementwise.hpp"
+#include "troupe/ops/fused/fused_elementwise.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 // Ops that do what several others do on elements.

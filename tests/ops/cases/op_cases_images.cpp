@@ -1,11 +1,11 @@
 #include <array>
 
-#include "troupe/ops/average_pool.hpp"
-#include "troupe/ops/conv2d.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/passes.hpp"
-#include "troupe/ops/max_pool.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/average_pool.hpp"
+#include "troupe/ops/library/conv2d.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/library/max_pool.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "troupe/ops/gather.hpp"
-#include "troupe/ops/load_rows.hpp"
-#include "troupe/ops/top_k.hpp"
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/fused/load_rows.hpp"
+#include "troupe/ops/library/top_k.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

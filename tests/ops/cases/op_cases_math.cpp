@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "troupe/ops/activation.hpp"
-#include "troupe/ops/math.hpp"
+#include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/math.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

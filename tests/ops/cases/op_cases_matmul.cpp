@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/passes.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/orthonormalize.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/orthonormalize.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "troupe/ops/slice.hpp"
-#include "troupe/ops/transpose.hpp"
+#include "troupe/ops/library/slice.hpp"
+#include "troupe/ops/library/transpose.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

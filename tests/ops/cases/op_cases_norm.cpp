@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "troupe/ops/batch_norm.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/passes.hpp"
-#include "troupe/ops/norm.hpp"
+#include "troupe/ops/library/batch_norm.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/library/norm.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "troupe/ops/attention.hpp"
+#include "troupe/ops/library/attention.hpp"
 #include "troupe/ops/core/random.hpp"
-#include "troupe/ops/dropout.hpp"
-#include "troupe/ops/lstm.hpp"
+#include "troupe/ops/library/dropout.hpp"
+#include "troupe/ops/library/lstm.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

@@ -1,4 +1,4 @@
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

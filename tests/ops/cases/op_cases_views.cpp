@@ -1,5 +1,5 @@
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

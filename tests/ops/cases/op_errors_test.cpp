@@ -1,12 +1,12 @@
 #include <limits>
 #include <set>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/misuses.hpp"

@@ -4,11 +4,11 @@
 #include <numeric>
 
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/ops/support.hpp"
 
 namespace troupe::ops_test {

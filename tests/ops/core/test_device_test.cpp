@@ -9,10 +9,10 @@
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/graph/hash.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/ops/support.hpp"

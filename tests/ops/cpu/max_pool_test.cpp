@@ -1,11 +1,11 @@
-#include "troupe/ops/max_pool.hpp"
+#include "troupe/ops/library/max_pool.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "troupe/ops/graph/gradient.hpp"
-#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/passes/gradient.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/tests/catch.hpp"

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
 
 namespace troupe::ops_test {

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "troupe/ops/conv2d.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/max_pool.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/library/conv2d.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/fused/finite.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/max_pool.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/softmax.hpp"
 
 namespace troupe::ops_test {
 

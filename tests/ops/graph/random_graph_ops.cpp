@@ -4,17 +4,17 @@
 #include <cmath>
 #include <numeric>
 
-#include "troupe/ops/activation.hpp"
-#include "troupe/ops/attention.hpp"
-#include "troupe/ops/compare.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/gather.hpp"
-#include "troupe/ops/math.hpp"
-#include "troupe/ops/norm.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/slice.hpp"
-#include "troupe/ops/top_k.hpp"
-#include "troupe/ops/transpose.hpp"
+#include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/attention.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/math.hpp"
+#include "troupe/ops/library/norm.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/slice.hpp"
+#include "troupe/ops/library/top_k.hpp"
+#include "troupe/ops/library/transpose.hpp"
 #include "troupe/tests/ops/cases/reference.hpp"
 #include "troupe/tests/ops/graph/random_graph.hpp"
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "troupe/ops/core/random.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 

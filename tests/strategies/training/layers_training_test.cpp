@@ -3,7 +3,7 @@
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/nn/normalization.hpp"
 #include "troupe/ops/nn/sequence.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;

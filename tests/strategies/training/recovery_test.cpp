@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "troupe/actors/run/op_task.hpp"
+#include "troupe/actors/task/op_task.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/strategies/mirrored.hpp"

@@ -8,7 +8,7 @@
 
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/reserved_port.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe::testing {
 

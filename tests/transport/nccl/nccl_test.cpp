@@ -11,7 +11,7 @@
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/transport/device_groups.hpp"
 #include "troupe/tests/transport/groups.hpp"
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -1,0 +1,282 @@
+#include "troupe/actors/control/run_coordinator.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::chrono::seconds kCloseLimit{10};
+
+FailurePtr failure_of_process(int process, const std::string& what) {
+  return std::make_shared<Failure>(Failure{.rank = process,
+                                           .actor = "process " + std::to_string(process),
+                                           .kind = FailureKind::part_died,
+                                           .what = "[plan] process " + std::to_string(process) + " " + what});
+}
+
+FailurePtr left_early(int process) {
+  return failure_of_process(process, "has given up the plan");
+}
+
+FailurePtr other_run(int process, const RunInfo& theirs, const RunInfo& ours) {
+  const auto text = [](const RunInfo& run) {
+    return "epoch " + std::to_string(run.epoch) + ", batch " + std::to_string(run.first_batch) + ", step " +
+           std::to_string(run.first_step) +
+           (run.max_steps == kLastStep ? "" : ", " + std::to_string(run.max_steps) + " steps");
+  };
+  return failure_of_process(process, "starts a run at " + text(theirs) + ", but process 0 at " + text(ours));
+}
+
+}  // namespace
+
+int RunCoordinator::join(Post post, bool has_sources) {
+  std::lock_guard lock(mutex_);
+  parts_.push_back({std::move(post), has_sources});
+  return static_cast<int>(parts_.size()) - 1;
+}
+
+int RunCoordinator::join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process,
+                                Attendance attendance) {
+  std::lock_guard lock(mutex_);
+  Part part{std::move(post), has_sources};
+  part.process = process;
+  part.attendance = attendance;
+  part.post_end = std::move(post_end);
+  parts_.push_back(std::move(part));
+  return static_cast<int>(parts_.size()) - 1;
+}
+
+void RunCoordinator::leave(int part) {
+  std::lock_guard lock(mutex_);
+  parts_[part].post = nullptr;
+}
+
+RunCoordinator::Handling::~Handling() {
+  const bool over = std::exchange(coordinator_.over_, false);
+  lock_.unlock();
+  if (const auto error = coordinator_.orders_.say_all())
+    coordinator_.give_up(std::make_shared<Failure>(
+        Failure{.actor = "run control", .kind = FailureKind::part_died, .what = "[run] " + text_of(error)}));
+  if (over) coordinator_.outcome_.call_back();
+}
+
+void RunCoordinator::post(const RunOrder& order, bool sources_only) {
+  const bool to_all = std::holds_alternative<AbortRun>(order);
+  for (const auto& part : parts_)
+    if (part.post && (part.in_run || to_all) && (part.has_sources || !sources_only))
+      orders_.add([post = part.post, order] { post(order); });
+}
+
+void RunCoordinator::await_reports() {
+  for (auto& part : parts_) part.reported = false;
+}
+
+bool RunCoordinator::all_reported(bool sources_only) const {
+  return std::ranges::all_of(
+      parts_, [&](const Part& part) { return part.reported || !part.in_run || (sources_only && !part.has_sources); });
+}
+
+void RunCoordinator::start(const RunInfo& run) {
+  if (run.first_step < 0 || run.max_steps < 0 || run.first_batch < 0)
+    throw Error("plan", "a run cannot have " + std::to_string(run.max_steps) + " steps from step " +
+                            std::to_string(run.first_step) + ", batch " + std::to_string(run.first_batch) + " on");
+  const Handling handling(*this);
+  outcome_.begin();
+  order_ = {order_.run + 1, run};
+  preparing_ = true;
+  order_posted_ = false;
+  started_ = stop_wanted_ = stopped_ = pausing_ = drained_ = false;
+  end_step_ = kLastStep;
+  furthest_step_ = run.first_step;
+  for (auto& part : parts_) part.finished = part.in_run = false;
+  prepare_if_ready();
+}
+
+void RunCoordinator::wired(int part) {
+  const Handling handling(*this);
+  parts_[part].wired = true;
+  prepare_if_ready();
+}
+
+void RunCoordinator::asked(int part, const RunInfo& run) {
+  const Handling handling(*this);
+  parts_[part].asked = run;
+  prepare_if_ready();
+}
+
+void RunCoordinator::owner_left(int part) {
+  const Handling handling(*this);
+  parts_[part].left = true;
+  prepare_if_ready();
+  if (outcome_.running()) fail(left_early(*parts_[part].process));
+}
+
+void RunCoordinator::lose(int part) {
+  const Handling handling(*this);
+  parts_[part].lost = true;
+  parts_[part].in_run = false;
+  parts_[part].post = nullptr;
+  parts_[part].post_end = nullptr;
+  if (!outcome_.running()) return;
+  prepare_if_ready();
+  start_if_prepared();
+  finish_if_drained();
+}
+
+/// Whether all parts that must be in the run are wired, and their owners have started it.
+bool RunCoordinator::all_ready() {
+  bool ready = true;
+  for (const auto& part : parts_) {
+    if (part.lost || part.attendance == Attendance::late_comer) continue;
+    const bool needed = part.attendance == Attendance::needed;
+    if (needed && part.left) {
+      fail(left_early(*part.process));
+      return false;
+    }
+    if (needed && part.asked && *part.asked != order_.info) {
+      fail(other_run(*part.process, *part.asked, order_.info));
+      return false;
+    }
+    ready = ready && part.wired && (!part.process || part.asked);
+  }
+  return ready;
+}
+
+/// Those that are in the run which is about to begin.
+void RunCoordinator::choose_parts() {
+  for (auto& part : parts_) {
+    part.in_run = !part.lost && part.wired && (!part.process || part.asked);
+    if (part.in_run && part.attendance == Attendance::late_comer) part.attendance = Attendance::expected;
+  }
+  order_.absent = absent_parts();
+}
+
+/// A process that has come back has several parts, the last of which counts.
+std::vector<int> RunCoordinator::absent_parts() const {
+  std::set<int> absent;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const auto process = parts_[i].process.value_or(static_cast<int>(i));
+    absent.erase(process);
+    if (!parts_[i].in_run) absent.insert(process);
+  }
+  return {absent.begin(), absent.end()};
+}
+
+void RunCoordinator::prepare_if_ready() {
+  if (!outcome_.running() || !preparing_ || order_posted_ || !all_ready()) return;
+  order_posted_ = true;
+  choose_parts();
+  await_reports();
+  post(order_);
+}
+
+void RunCoordinator::prepared(int part, std::int64_t end_step) {
+  const Handling handling(*this);
+  if (!outcome_.running() || !preparing_) return;
+  end_step_ = std::min(end_step_, end_step);
+  parts_[part].reported = true;
+  start_if_prepared();
+}
+
+void RunCoordinator::start_if_prepared() {
+  if (!preparing_ || !order_posted_ || !all_reported()) return;
+  preparing_ = false;
+  started_ = true;
+  // Stopped before it began: the sources end without a step.
+  if (stop_wanted_) end_step_ = order_.info.first_step;
+  post(StartSources{end_step_}, true);
+}
+
+void RunCoordinator::stop() {
+  const Handling handling(*this);
+  if (!outcome_.running()) return;
+  stopped_ = true;
+  pause_sources();
+}
+
+void RunCoordinator::pause_sources() {
+  stop_wanted_ = true;
+  if (!started_ || pausing_) return;
+  pausing_ = true;
+  await_reports();
+  post(PauseSources{order_.run}, true);
+}
+
+void RunCoordinator::paused(int part, std::uint64_t run, std::int64_t next_step) {
+  const Handling handling(*this);
+  // An answer may come after the end of the run it was asked for.
+  if (!outcome_.running() || run != order_.run || !pausing_) return;
+  furthest_step_ = std::max(furthest_step_, next_step);
+  parts_[part].reported = true;
+  if (all_reported(true)) post(RunUntil{furthest_step_}, true);
+}
+
+void RunCoordinator::failed(const FailurePtr& failure) {
+  const Handling handling(*this);
+  if (!outcome_.running()) return;
+  if (!failure_) failure_ = failure;
+  outcome_.note(failure);
+  pause_sources();
+}
+
+void RunCoordinator::finished(int part) {
+  const Handling handling(*this);
+  if (!outcome_.running()) return;
+  parts_[part].finished = true;
+  finish_if_drained();
+}
+
+void RunCoordinator::finish_if_drained() {
+  if (!order_posted_ || !std::ranges::all_of(parts_, [](const Part& part) { return part.finished || !part.in_run; }))
+    return;
+  drained_ = true;
+  finish(failure_ ? Phase::failed : Phase::done);
+}
+
+void RunCoordinator::give_up(const FailurePtr& failure) {
+  const Handling handling(*this);
+  if (outcome_.settled()) return;
+  if (outcome_.running()) return fail(failure);
+  outcome_.forbid_runs(failure);
+  post(AbortRun{failure});
+  // An owner elsewhere may have started the next run.
+  post_end({Phase::failed, failure});
+}
+
+std::vector<int> RunCoordinator::absent() const {
+  std::lock_guard lock(mutex_);
+  return absent_parts();
+}
+
+void RunCoordinator::fail(const FailurePtr& failure) {
+  if (!failure_) failure_ = failure;
+  post(AbortRun{failure_});
+  finish(Phase::failed);
+}
+
+void RunCoordinator::finish(Phase phase) {
+  const RunEnd end{phase, failure_, drained_, stopped_};
+  over_ = outcome_.end(end);
+  post_end(end);
+}
+
+void RunCoordinator::post_end(const RunEnd& end) {
+  for (auto& part : parts_) {
+    // Who is late waits for the next run, unless there will be none.
+    if (!part.in_run && part.attendance == Attendance::late_comer && end.phase == Phase::done) continue;
+    part.asked.reset();
+    if (part.post_end) orders_.add([post = part.post_end, end] { post(end); });
+  }
+}
+
+void RunCoordinator::close() {
+  outcome_.close();
+  orders_.wait_until_said(kCloseLimit);
+}
+
+}  // namespace troupe

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "troupe/actors/load/order_queue.hpp"
+#include "troupe/actors/control/run_control.hpp"
+
+namespace troupe {
+
+/// The run control of all parts of a plan, in the process of the first.
+class RunCoordinator final : public RunControl {
+ public:
+  int join(Post post, bool has_sources) override;
+  void leave(int part) override;
+
+  void start(const RunInfo& run) override;
+  void stop() override;
+  void give_up(const FailurePtr& failure) override;
+  void close() override;
+  std::vector<int> absent() const override;
+
+  void wired(int part) override;
+  void prepared(int part, std::int64_t end_step) override;
+  void paused(int part, std::uint64_t run, std::int64_t next_step) override;
+  void finished(int part) override;
+  void failed(const FailurePtr& failure) override;
+
+  // What parts of other processes need.
+
+  /// How a part of another process takes part in runs.
+  enum class Attendance {
+    needed,      ///< no run begins before its owner has started the same, or goes on without it
+    expected,    ///< expendable: no run begins before its owner has asked for one, unless it is lost
+    late_comer,  ///< expendable, and has come while runs go on: from the next run on
+  };
+  /// As join(), for a part of another process, whose owner starts its runs himself. `post_end` is called like `post`
+  /// when a run is over.
+  int join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process,
+                  Attendance attendance);
+  /// The owner over there has started a run.
+  void asked(int part, const RunInfo& run);
+  /// The owner over there has gone: no run can go on, or follow.
+  void owner_left(int part);
+  /// An expendable part is lost: runs go on without it.
+  void lose(int part);
+
+ private:
+  struct Part {
+    Post post;
+    bool has_sources = false;
+    bool wired = false;
+    bool reported = false;  // to the order that is being carried out
+    bool finished = false;  // the run
+    bool lost = false;
+    bool in_run = false;
+    // Of a part of another process.
+    std::optional<int> process = {};
+    Attendance attendance = Attendance::needed;
+    std::function<void(const RunEnd&)> post_end = {};
+    std::optional<RunInfo> asked = {};
+    bool left = false;
+  };
+  /// The lock under which one report or order is handled; what follows from it is posted when the lock is released.
+  class Handling {
+   public:
+    explicit Handling(RunCoordinator& coordinator) : coordinator_(coordinator), lock_(coordinator.mutex_) {}
+    ~Handling();
+
+   private:
+    RunCoordinator& coordinator_;
+    std::unique_lock<std::mutex> lock_;
+  };
+  bool all_reported(bool sources_only = false) const;
+  bool all_ready();
+  void choose_parts();
+  std::vector<int> absent_parts() const;
+  void await_reports();
+  void post(const RunOrder& order, bool sources_only = false);
+  void post_end(const RunEnd& end);
+  void prepare_if_ready();
+  void start_if_prepared();
+  void finish_if_drained();
+  void pause_sources();
+  void fail(const FailurePtr& failure);
+  void finish(Phase phase);
+
+  mutable std::mutex mutex_;
+  OrderQueue orders_;
+  std::vector<Part> parts_;
+  FailurePtr failure_;
+  PrepareRun order_;
+  bool preparing_ = false, order_posted_ = false;
+  bool started_ = false;
+  bool stop_wanted_ = false;
+  bool stopped_ = false;
+  bool pausing_ = false;
+  bool over_ = false;  // and nobody was called back yet
+  bool drained_ = false;
+  std::int64_t end_step_ = 0;
+  std::int64_t furthest_step_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+#include "troupe/actors/segment/task_registry.hpp"
+
+#include <map>
+#include <mutex>
+
+#include "troupe/actors/collective/collective_tasks.hpp"
+#include "troupe/actors/collective/device_collective_tasks.hpp"
+#include "troupe/actors/load/loader.hpp"
+#include "troupe/actors/task/op_task.hpp"
+#include "troupe/actors/load/row_loader.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, TaskFactory> factories{
+      {"op", make_op_task},
+      {"loader", make_loader_task},
+      {"load_rows", make_row_loader_task},
+      {"all_reduce", make_collective_task},
+      {"all_gather", make_collective_task},
+      {"begin_all_gather", make_begin_all_gather_task},
+      {"begin_all_reduce", make_begin_all_reduce_task},
+      {"device_all_reduce", make_device_collective_task},
+      {"device_all_gather", make_device_collective_task},
+      {"begin_device_all_reduce", make_begin_device_all_reduce_task},
+      {"begin_device_all_gather", make_begin_device_all_gather_task},
+  };
+};
+
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+}  // namespace
+
+void register_task(const std::string& kind, TaskFactory factory) {
+  auto& [mutex, factories] = registry();
+  std::lock_guard lock(mutex);
+  if (!factories.try_emplace(kind, std::move(factory)).second)
+    throw Error("plan", "there is a task of kind '" + kind + "' already");
+}
+
+TaskFactory find_task(const std::string& kind) {
+  auto& [mutex, factories] = registry();
+  std::lock_guard lock(mutex);
+  const auto found = factories.find(kind);
+  if (found == factories.end()) throw Error("plan", "there is no task of kind '" + kind + "'");
+  return found->second;
+}
+
+}  // namespace troupe

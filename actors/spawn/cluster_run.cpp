@@ -1,0 +1,136 @@
+#include "troupe/actors/spawn/cluster_run.hpp"
+
+#include <algorithm>
+
+#include "troupe/actors/plan/plan_text.hpp"
+#include "troupe/actors/control/run_follower.hpp"
+#include "troupe/actors/spawn/wiring.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+ClusterRun::ClusterRun(std::shared_ptr<Cluster> cluster, const Plan& plan, std::optional<std::uint64_t> generation)
+    : cluster_(std::move(cluster)), plan_(plan), generation_(generation ? *generation : cluster_->next_generation()) {
+  if (plan.processes() > cluster_->size())
+    throw Error("plan", "has parts for " + std::to_string(plan.processes()) + " processes, but the job has " +
+                            std::to_string(cluster_->size()));
+  if (!generation) agree_on_plan();
+  for (const int process : plan.expendable) returns_[process] = cluster_->returns(process);
+  if (process() == 0) {
+    control_all_parts();
+  } else {
+    auto follower = std::make_shared<RunFollower>(cluster_->control_link(0, name("control")));
+    follower->listen();
+    control_ = std::move(follower);
+  }
+  on_lost_ = cluster_->on_lost([weak = std::weak_ptr(control_)](const FailurePtr& failure) {
+    if (const auto control = weak.lock()) control->give_up(failure);
+  });
+}
+
+ClusterRun::~ClusterRun() {
+  stop_replacing_links();
+  control_->close();
+}
+
+void ClusterRun::stop_replacing_links() {
+  if (!watch_) return;
+  std::lock_guard lock(watch_->mutex);
+  watch_->run = nullptr;
+}
+
+void ClusterRun::agree_on_plan() const {
+  const auto lost = cluster_->expendable();
+  for (const auto& actor : plan_.actors) {
+    const auto process = actor.place.process;
+    if (lost.contains(process) && std::ranges::find(plan_.expendable, process) == plan_.expendable.end())
+      throw Error("plan", "'" + actor.name + "' is in process " + std::to_string(process) +
+                              ", which may be lost, but the plan cannot do without it");
+  }
+  cluster_->agree("plan " + std::to_string(generation_), hash_of(plan_), [this] { return to_text(plan_); });
+}
+
+bool ClusterRun::has_sources(int process) const {
+  return std::ranges::any_of(plan_.actors, [&](const PlanActor& actor) {
+    return actor.place.process == process && actor.pacing == Pacing::source;
+  });
+}
+
+void ClusterRun::control_all_parts() {
+  using Attendance = RunCoordinator::Attendance;
+  coordinator_ = std::make_shared<RunCoordinator>();
+  const auto expendable = cluster_->expendable();
+  for (int other = 1; other < cluster_->size(); ++other) {
+    // An expendable process takes part only in plans that have actors there.
+    if (expendable.contains(other) && !returns_.contains(other)) continue;
+    auto link = cluster_->control_link(other, name("control"));
+    remote_parts_.push_back(
+        std::make_unique<RemotePart>(coordinator_, std::move(link), other, has_sources(other),
+                                     expendable.contains(other) ? Attendance::expected : Attendance::needed));
+  }
+  control_ = coordinator_;
+}
+
+void ClusterRun::replace_links_with(std::function<void(int process, std::shared_ptr<Link> link)> replace) {
+  replace_ = std::move(replace);
+  watch_ = std::make_shared<Watch>();
+  watch_->run = this;
+  on_returned_ = cluster_->on_returned([watch = watch_](int process) {
+    std::lock_guard lock(watch->mutex);
+    if (watch->run != nullptr) watch->run->note_returned(process);
+  });
+  std::lock_guard lock(watch_->mutex);
+  for (const int process : plan_.expendable) note_returned(process);
+}
+
+void ClusterRun::note_returned(int process) {
+  const auto known = returns_.find(process);
+  const auto returns = cluster_->returns(process);
+  if (known == returns_.end() || known->second == returns) return;
+  known->second = returns;
+  const Wiring wiring(plan_, this->process());
+  for (const auto& node : wiring.nodes())
+    if (node.peer == process) replace_(process, cluster_->data_link(process, name("edges")));
+  if (!coordinator_) return;
+  remote_parts_.push_back(std::make_unique<RemotePart>(coordinator_, cluster_->control_link(process, name("control")),
+                                                       process, has_sources(process),
+                                                       RunCoordinator::Attendance::late_comer));
+}
+
+std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {
+  std::map<int, std::shared_ptr<Link>> links;
+  const Wiring wiring(plan_, process());
+  for (const auto& node : wiring.nodes())
+    if (node.peer != kNone) links[node.peer] = cluster_->data_link(node.peer, name("edges"));
+  return links;
+}
+
+void ClusterRun::add_communicators(SpawnContext& context) const {
+  for (const auto& named : plan_.communicators) {
+    if (std::ranges::find(named.processes, process()) == named.processes.end()) continue;
+    if (!named.devices.empty()) {
+      if (context.device_communicators.contains(named.name)) continue;
+      context.device_communicators[named.name] = make_device_communicator(named, process(), meeting_of(named.name));
+    } else if (!context.communicators.contains(named.name)) {
+      context.communicators[named.name] = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
+    }
+  }
+}
+
+Meeting ClusterRun::meeting_of(const std::string& communicator) const {
+  const auto make_across = [this, communicator](const std::string& part, const std::vector<int>& processes) {
+    return rank_among(communicator + part, processes);
+  };
+  const auto check = [this] {
+    if (const auto why = cluster_->lost()) throw Aborted(why);
+  };
+  return {make_across, [this](int process) { return cluster_->machine(process); }, check};
+}
+
+std::shared_ptr<Communicator> ClusterRun::rank_among(const std::string& communicator,
+                                                     const std::vector<int>& processes) const {
+  const auto group = cluster_->communicator(name(communicator), processes);
+  return *std::ranges::find_if(group, [](const auto& rank) { return rank != nullptr; });
+}
+
+}  // namespace troupe

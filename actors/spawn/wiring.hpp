@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/messages/messages.hpp"
+
+namespace troupe {
+
+/// Who is spawned for one part of a plan, a process, and how their ports are numbered: its executors, and for every
+/// other part with which it shares edges a stand-in that takes the place of all actors there. Both sides of such an
+/// edge number it alike, since both see the whole plan.
+class Wiring {
+ public:
+  /// One of the actors of the part: an executor with its segments, or the stand-in for the part `peer`.
+  struct Node {
+    std::string name;
+    std::vector<std::int32_t> segments = {};
+    int peer = kNone;
+    /// The part `peer` may be lost.
+    bool expendable = false;
+    std::vector<EdgeId> inputs = {};
+    /// kNone for an output of an external actor that nobody reads.
+    std::vector<EdgeId> outputs = {};
+  };
+
+  Wiring(const Plan& plan, int process);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  /// What each node is told, if these are their actors.
+  std::vector<Wire> wires(const std::vector<caf::actor>& actors) const;
+
+ private:
+  struct End {
+    std::size_t node;
+    std::uint32_t number;
+    std::string name;
+    bool on_host = true;
+  };
+  /// The processes at both ends of an edge.
+  struct Crossing {
+    int producer = kNone;
+    std::vector<int> consumers;
+  };
+
+  void add_executors(int process);
+  void add_stand_ins(int process);
+  std::map<EdgeId, Crossing> crossings() const;
+  void add_input(std::size_t node, EdgeId edge, const std::string& name, bool on_host);
+  void add_output(std::size_t node, EdgeId edge, const std::string& name);
+  InputWire input_wire(EdgeId id, const std::vector<caf::actor>& actors) const;
+  OutputWire output_wire(EdgeId id, const std::vector<caf::actor>& actors) const;
+
+  const Plan& plan_;
+  std::vector<Node> nodes_;
+  std::map<EdgeId, std::vector<End>> consumers_;
+  std::map<EdgeId, End> producers_;
+};
+
+}  // namespace troupe

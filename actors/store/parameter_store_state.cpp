@@ -1,0 +1,189 @@
+#include "troupe/actors/store/parameter_store_state.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// A reader that is in the middle of a prediction when a run begins.
+constexpr std::chrono::seconds kAccessLimit{10};
+
+std::string describe(const ParameterRef& ref) {
+  return "'" + ref.name + "' of replica " + std::to_string(ref.replica);
+}
+
+}  // namespace
+
+bool ParameterStore::Copy::is_being_updated() const {
+  return counter->writing() || std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->writing(); });
+}
+
+bool ParameterStore::Copy::may_be_written_some_day() const {
+  return counter->abandoned() ||
+         std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->abandoned(); });
+}
+
+void ParameterStore::Copy::begin_apart() const {
+  for (const auto& [rows, updates] : of_rows) updates->reset(counter->updates());
+}
+
+void ParameterStore::Copy::end_apart() const {
+  auto most = counter->updates();
+  for (const auto& [rows, updates] : of_rows) most = std::max(most, updates->updates());
+  if (!of_rows.empty()) counter->reset(most);
+}
+
+const ParameterStore::Copy& ParameterStore::State::find(const ParameterRef& ref) const {
+  const auto parameter = parameters.find(ref.name);
+  if (parameter != parameters.end()) {
+    const auto copy = parameter->second.copies.find(ref.replica);
+    if (copy != parameter->second.copies.end()) return copy->second;
+  }
+  std::string names;
+  for (const auto& [name, known] : parameters) names += (names.empty() ? "; there are '" : ", '") + name + "'";
+  throw Error("store", "there is no parameter " + describe(ref) +
+                           (names.empty() ? "; a plan makes them when it is spawned" : names));
+}
+
+ParameterStore::Copy& ParameterStore::State::find(const ParameterRef& ref) {
+  return const_cast<Copy&>(std::as_const(*this).find(ref));
+}
+
+const ParameterStore::Copy* ParameterStore::State::newest_whole(const Parameter& parameter) const {
+  const Copy* newest = nullptr;
+  for (const auto& [replica, copy] : parameter.copies)
+    if (copy.broken.empty() && (newest == nullptr || copy.counter->updates() > newest->counter->updates()))
+      newest = &copy;
+  return newest;
+}
+
+void ParameterStore::State::drop_misfit_state(const PlanParameter& wanted) {
+  const auto known = parameters.find(wanted.ref.name);
+  if (known == parameters.end() || !wanted.per_replica || !known->second.own || known->second.info == wanted.info)
+    return;
+  for (const auto& [replica, copy] : known->second.copies) check_free({wanted.ref.name, replica}, true);
+  parameters.erase(known);
+}
+
+namespace {
+
+Tensor memory_for(const PlanParameter& wanted) {
+  try {
+    return Tensor(wanted.info.shape, wanted.info.dtype, wanted.device);
+  } catch (const Error& error) {
+    throw Error("store", "parameter '" + wanted.ref.name + "': " + error.what());
+  }
+}
+
+}  // namespace
+
+Tensor ParameterStore::State::first_value(const PlanParameter& wanted, const Parameter& known) {
+  auto tensor = memory_for(wanted);
+  const auto start = start_values.find(wanted.ref.name);
+  if (const auto* newest = newest_whole(known)) {
+    copy_and_wait(newest->tensor, tensor);
+  } else if (start != start_values.end()) {
+    const auto& value = start->second.value;
+    if (!(value.shape() == wanted.info.shape) || value.dtype() != wanted.info.dtype)
+      throw Error("store", "parameter '" + wanted.ref.name + "' is " + to_string(wanted.info) + ", but was set to " +
+                               to_string(value));
+    copy_and_wait(value, tensor);
+  } else {
+    const auto value = tensor.host_accessible() ? tensor : Tensor(wanted.info.shape, wanted.info.dtype);
+    fill(value, wanted.ref.name, wanted.initializer);
+    if (!value.same_as(tensor)) copy_and_wait(value, tensor);
+  }
+  return tensor;
+}
+
+ParameterStore::Version ParameterStore::State::version_to_recover(const std::string& name,
+                                                                  const Parameter& parameter) const {
+  if (!parameter.own) {
+    const auto* newest = newest_whole(parameter);
+    return {newest->counter->updates(), newest->tensor};
+  }
+  Version anew{0, Tensor(parameter.info.shape, parameter.info.dtype)};
+  fill(anew.value, name, *parameter.own);
+  return anew;
+}
+
+void ParameterStore::State::fill(const Tensor& value, const std::string& name, const Initializer& initializer) const {
+  const auto stream = std::find(trained.begin(), trained.end(), name) - trained.begin();
+  initializer.fill(value, seed, static_cast<std::uint64_t>(stream));
+}
+
+void ParameterStore::State::check_free(const ParameterRef& ref, bool to_write) const {
+  const auto& copy = find(ref);
+  if (!copy.writer.empty())
+    throw Error("store",
+                "parameter " + describe(ref) + " is being written by " + copy.writer + "; wait for the end of its run");
+  if (to_write && copy.readers + copy.accesses > 0)
+    throw Error("store", "parameter " + describe(ref) + " is being read by a run");
+}
+
+void ParameterStore::State::check_whole(const ParameterRef& ref) const {
+  if (!find(ref).broken.empty()) throw Error("store", describe_broken());
+}
+
+void ParameterStore::State::wait_for_accesses(std::unique_lock<std::mutex>& lock,
+                                              const std::vector<ParameterRef>& refs) const {
+  access_over.wait_for(lock, kAccessLimit, [&] {
+    return std::ranges::all_of(refs, [&](const ParameterRef& ref) { return find(ref).accesses == 0; });
+  });
+}
+
+void ParameterStore::State::restore_all(std::unique_lock<std::mutex>& lock, const std::string& name,
+                                        Parameter& parameter, const Version& version) {
+  std::vector<ParameterRef> refs;
+  for (const auto& [replica, copy] : parameter.copies) refs.push_back({name, replica});
+  wait_for_accesses(lock, refs);
+  for (const auto& ref : refs) check_free(ref, true);
+  ++changes;
+  for (auto& [replica, copy] : parameter.copies) restore(copy, parameter.info, version);
+}
+
+void ParameterStore::State::restore(Copy& copy, const TensorInfo& info, const Version& version) {
+  if (copy.abandoned) {
+    copy.tensor = Tensor(info.shape, info.dtype, copy.tensor.device());
+    copy.counter = std::make_shared<UpdateCounter>();
+    copy.of_rows.clear();
+    copy.abandoned = false;
+  }
+  copy_and_wait(version.value, copy.tensor);
+  copy.counter->reset(version.updates);
+  copy.broken.clear();
+}
+
+void ParameterStore::State::refresh(const ParameterRef& ref) {
+  auto& copy = find(ref);
+  const auto* newest = newest_whole(parameters.at(ref.name));
+  if (newest == nullptr || newest->counter->updates() == copy.counter->updates()) return;
+  // Another run that writes the newest copy leaves it at a step boundary only when it ends.
+  if (!newest->writer.empty()) return;
+  copy_and_wait(newest->tensor, copy.tensor);
+  copy.counter->reset(newest->counter->updates());
+}
+
+std::string ParameterStore::State::describe_broken() const {
+  std::map<int, std::string> reasons;
+  bool recoverable = true;
+  for (const auto& [name, parameter] : parameters) {
+    for (const auto& [replica, copy] : parameter.copies)
+      if (!copy.broken.empty()) reasons[replica] = copy.broken;
+    recoverable = recoverable && (parameter.own || newest_whole(parameter) != nullptr);
+  }
+  std::string text;
+  for (const auto& [replica, reason] : reasons)
+    text += (text.empty() ? "" : "; ") + std::string("the parameters of replica ") + std::to_string(replica) +
+            " may be half-written: " + reason;
+  if (text.empty()) return text;
+  return text + (recoverable ? "; recover() goes on from the newest whole replica, or set them from a checkpoint"
+                             : "; no replica is whole, so set them from a checkpoint");
+}
+
+}  // namespace troupe

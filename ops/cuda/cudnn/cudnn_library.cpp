@@ -1,0 +1,90 @@
+#include "troupe/ops/cuda/cudnn/cudnn_library.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/cuda/device/check.hpp"
+#include "troupe/ops/cuda/device/shared_library.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+CudnnLibrary load() {
+  const SharedLibrary library("cuDNN", {"libcudnn.so.9", "libcudnn.so"});
+  CudnnLibrary functions;
+  TROUPE_CUDA_FUNCTION(library, functions.create, cudnnCreate);
+  TROUPE_CUDA_FUNCTION(library, functions.set_stream, cudnnSetStream);
+  TROUPE_CUDA_FUNCTION(library, functions.status_text, cudnnGetErrorString);
+  TROUPE_CUDA_FUNCTION(library, functions.descriptor_create, cudnnBackendCreateDescriptor);
+  TROUPE_CUDA_FUNCTION(library, functions.descriptor_destroy, cudnnBackendDestroyDescriptor);
+  TROUPE_CUDA_FUNCTION(library, functions.descriptor_set, cudnnBackendSetAttribute);
+  TROUPE_CUDA_FUNCTION(library, functions.descriptor_get, cudnnBackendGetAttribute);
+  TROUPE_CUDA_FUNCTION(library, functions.descriptor_finalize, cudnnBackendFinalize);
+  TROUPE_CUDA_FUNCTION(library, functions.execute, cudnnBackendExecute);
+  return functions;
+}
+
+}  // namespace
+
+const CudnnLibrary& cudnn_library() {
+  static const CudnnLibrary kLibrary = load();
+  return kLibrary;
+}
+
+void check_cudnn(cudnnStatus_t status, std::string_view what) {
+  if (status != CUDNN_STATUS_SUCCESS)
+    throw Error("cudnn", std::string(what) + ": " + cudnn_library().status_text(status));
+}
+
+CudnnHandle& cudnn_handle() {
+  static auto& mutex = *new std::mutex;
+  static auto& handles = *new std::map<int, CudnnHandle>;
+  int device = 0;
+  check(cudaGetDevice(&device), "asking for the current device");
+  std::lock_guard lock(mutex);
+  auto& handle = handles[device];
+  if (handle.handle == nullptr) check_cudnn(cudnn_library().create(&handle.handle), "making a handle");
+  return handle;
+}
+
+CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
+  cudnnBackendDescriptor_t made = nullptr;
+  check_cudnn(cudnn_library().descriptor_create(type, &made), "making a descriptor");
+  descriptor_.reset(made);
+}
+
+void CudnnDescriptor::set_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
+                              const void* values) {
+  check_cudnn(cudnn_library().descriptor_set(get(), name, type, count, values),
+              "setting attribute " + std::to_string(static_cast<int>(name)));
+}
+
+void CudnnDescriptor::finalize() {
+  check_cudnn(cudnn_library().descriptor_finalize(get()), "finalizing a descriptor");
+}
+
+std::int64_t CudnnDescriptor::count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const {
+  std::int64_t count = 0;
+  check_cudnn(cudnn_library().descriptor_get(get(), name, type, 0, &count, nullptr),
+              "asking for attribute " + std::to_string(static_cast<int>(name)));
+  return count;
+}
+
+std::size_t CudnnDescriptor::get_some(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                                      std::size_t most, void* values) const {
+  std::int64_t count = 0;
+  check_cudnn(cudnn_library().descriptor_get(get(), name, type, static_cast<std::int64_t>(most), &count, values),
+              "asking for attribute " + std::to_string(static_cast<int>(name)));
+  return std::min(most, static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+}
+
+std::int64_t CudnnDescriptor::integer(cudnnBackendAttributeName_t name) const {
+  std::vector<std::int64_t> value(1, 0);
+  get_all(name, CUDNN_TYPE_INT64, value);
+  return value.empty() ? 0 : value[0];
+}
+
+}  // namespace troupe::cuda

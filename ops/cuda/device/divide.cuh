@@ -1,0 +1,39 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "troupe/ops/cuda/device/launch.cuh"
+
+namespace troupe::cuda {
+
+/// Division by a number that is fixed before the launch. Of numbers below 2^31 it is one multiplication: Granlund and
+/// Montgomery, "Division by invariant integers using multiplication" (PLDI 1994), figure 4.1.
+class Divisor {
+ public:
+  Divisor() = default;
+  /// For dividing numbers below `bound`. `divisor` is not 0.
+  Divisor(std::int64_t divisor, std::int64_t bound) : divisor_(divisor) {
+    if (bound > kNarrow || divisor > kNarrow) return;
+    const auto d = static_cast<std::uint64_t>(divisor);
+    shift_ = static_cast<int>(std::bit_width(d - 1));
+    multiplier_ = static_cast<std::uint32_t>((((std::uint64_t{1} << shift_) - d) << 32U) / d + 1);
+  }
+
+  __device__ std::int64_t divisor() const { return divisor_; }
+  /// n / divisor.
+  __device__ std::int64_t quotient(std::int64_t n) const {
+    if (multiplier_ == 0) return n / divisor_;
+    const auto narrow = static_cast<std::uint32_t>(n);
+    return (__umulhi(narrow, multiplier_) + narrow) >> shift_;
+  }
+
+ private:
+  static constexpr std::int64_t kNarrow = std::int64_t{1} << 31;
+
+  std::int64_t divisor_ = 1;
+  std::uint32_t multiplier_ = 0;  // 0: too wide
+  int shift_ = 0;
+};
+
+}  // namespace troupe::cuda

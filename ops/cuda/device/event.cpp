@@ -1,0 +1,123 @@
+#include "troupe/ops/cuda/device/event.hpp"
+
+#include <cstdlib>
+#include <thread>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// So long a thread that waits looks without a pause, then it rests between looks.
+constexpr std::chrono::microseconds kBusy{50}, kRest{20};
+
+/// No callback takes longer, unless it waits for a kernel that does not end.
+constexpr std::chrono::seconds kLongestCallback{1};
+
+/// Nothing may be asked of CUDA while the process unloads it. Whoever has an event has used CUDA, so what is registered
+/// here runs before what CUDA has registered.
+EventPoller& made_poller() {
+  std::atexit([] { event_poller().end(kLongestCallback); });
+  return *new EventPoller;
+}
+
+}  // namespace
+
+cudaEvent_t EventPool::take() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      auto* event = spare_.back();
+      spare_.pop_back();
+      return event;
+    }
+  }
+  const CurrentDevice current(device_);
+  cudaEvent_t event = nullptr;
+  const auto flags = times_ == Times::with ? cudaEventDefault : cudaEventDisableTiming;
+  check(cudaEventCreateWithFlags(&event, flags), "making an event");
+  return event;
+}
+
+void EventPool::give_back(cudaEvent_t event) noexcept {
+  std::lock_guard lock(mutex_);
+  try {
+    spare_.push_back(event);
+  } catch (const std::bad_alloc&) {
+    (void)cudaEventDestroy(event);
+  }
+}
+
+CudaEvent::CudaEvent(EventPool& pool, cudaStream_t stream, std::shared_ptr<const InvalidValueNote> note)
+    : pool_(pool), note_(std::move(note)), event_(pool.take()) {
+  const auto status = cudaEventRecord(event_, stream);
+  if (status == cudaSuccess) return;
+  pool_.give_back(event_);
+  check(status, "recording an event");
+}
+
+CudaEvent::~CudaEvent() {
+  pool_.give_back(event_);
+}
+
+/// Asking is no fault of the next call.
+cudaError_t CudaEvent::query() const {
+  const OutsideCapture outside;
+  const auto status = cudaEventQuery(event_);
+  if (status != cudaSuccess) (void)cudaGetLastError();
+  return status;
+}
+
+bool CudaEvent::done() const {
+  const auto status = query();
+  // What is recorded while capturing is not done as long as that lasts. The error of a fault is for error().
+  return status != cudaErrorNotReady && status != cudaErrorCapturedEvent;
+}
+
+std::exception_ptr CudaEvent::error() const {
+  try {
+    if (const auto status = query(); status != cudaSuccess && status != cudaErrorNotReady) {
+      throw Error("cuda", "a kernel failed, one of the last ops launched (" + pool_.recent_ops().names() +
+                              "): " + text_of(status));
+    }
+    note_->check();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+bool CudaEvent::wait_for(std::chrono::nanoseconds limit) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (!done()) {
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited >= limit) return false;
+    if (waited > kBusy) std::this_thread::sleep_for(kRest);
+  }
+  return true;
+}
+
+void CudaEvent::notify(std::function<void()> callback) {
+  if (done()) return callback();
+  // The poller holds the event until then.
+  event_poller().watch(shared_from_this(), std::move(callback));
+}
+
+std::optional<std::chrono::nanoseconds> CudaEvent::time_since(const State& earlier) const {
+  const auto* before = dynamic_cast<const CudaEvent*>(&earlier);
+  const CurrentDevice current(pool_.device());
+  float milliseconds = 0.0F;
+  if (before == nullptr || cudaEventElapsedTime(&milliseconds, before->event_, event_) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return std::nullopt;
+  }
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
+}
+
+EventPoller& event_poller() {
+  static auto& poller = made_poller();
+  return poller;
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "troupe/ops/core/shape.hpp"
+#include "troupe/ops/cuda/device/divide.cuh"
+
+namespace troupe::cuda {
+
+/// An axis of a walk: how long it is, and how far apart its elements are in each of kOperands arrays.
+template <int kOperands>
+struct WalkAxis {
+  std::int64_t size;
+  std::array<std::int64_t, kOperands> strides;
+};
+
+/// Where the elements of a row-major walk lie in kOperands arrays.
+template <int kOperands>
+class Walk {
+ public:
+  Walk() = default;
+  /// The axes, outermost first; neighbours that advance alike are merged.
+  explicit Walk(const std::vector<WalkAxis<kOperands>>& axes) {
+    std::vector<WalkAxis<kOperands>> merged;
+    for (const auto& axis : axes) {
+      if (axis.size == 1) continue;
+      if (!merged.empty() && is_continued(merged.back(), axis))
+        merged.back() = {merged.back().size * axis.size, axis.strides};
+      else
+        merged.push_back(axis);
+    }
+    for (const auto& axis : merged) elements_ *= axis.size;
+    axes_ = static_cast<int>(merged.size());
+    for (int i = 0; i < axes_; ++i) {
+      const auto& axis = merged[static_cast<std::size_t>(i)];
+      if (axis.size > 0) sizes_[i] = Divisor(axis.size, elements_);
+      for (int k = 0; k < kOperands; ++k) strides_[k][i] = axis.strides[static_cast<std::size_t>(k)];
+    }
+  }
+
+  __host__ __device__ std::int64_t elements() const { return elements_; }
+
+  /// Where element i of the walk lies in each array.
+  __device__ void find(std::int64_t i, std::int64_t (&at)[kOperands]) const {
+    for (int k = 0; k < kOperands; ++k) at[k] = 0;
+    for (int axis = axes_ - 1; axis >= 0; --axis) {
+      // What is left at the outermost axis is the place along it.
+      const auto outer = axis > 0 ? sizes_[axis].quotient(i) : 0;
+      const auto place = i - outer * sizes_[axis].divisor();
+      for (int k = 0; k < kOperands; ++k) at[k] += place * strides_[k][axis];
+      i = outer;
+    }
+  }
+  /// As above, in the first array.
+  __device__ std::int64_t find(std::int64_t i) const {
+    std::int64_t at[kOperands];
+    find(i, at);
+    return at[0];
+  }
+
+ private:
+  static bool is_continued(const WalkAxis<kOperands>& outer, const WalkAxis<kOperands>& inner) {
+    for (std::size_t k = 0; k < kOperands; ++k)
+      if (outer.strides[k] != inner.strides[k] * inner.size) return false;
+    return true;
+  }
+
+  int axes_ = 0;
+  std::int64_t elements_ = 1;
+  Divisor sizes_[Shape::kMaxRank];
+  std::int64_t strides_[kOperands][Shape::kMaxRank] = {};
+};
+
+}  // namespace troupe::cuda

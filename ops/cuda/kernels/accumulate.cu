@@ -1,0 +1,103 @@
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/kernels/update.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// The address of an op's flag, which is its input number `at` if it has that many; else null.
+const float* flag_at(Inputs in, std::size_t at) {
+  return in.size() > at ? floats(in[at]) : nullptr;
+}
+
+struct Assign {
+  const float* flag;
+  const float* x;
+  float* state;
+  __device__ void operator()(std::int64_t i) const {
+    if (goes_ahead(flag)) state[i] = x[i];
+  }
+};
+
+struct CountSteps {
+  std::int64_t steps;
+  const float* flag;
+  const BatchInfo* info;
+  BatchInfo* info_of_update;
+  float* last;
+  __device__ void operator()(std::int64_t) const {
+    auto found = *info;
+    *last = found.step % steps == steps - 1 && goes_ahead(flag) ? 1.0F : 0.0F;
+    found.step /= steps;
+    *info_of_update = found;
+  }
+};
+
+// What the update before left is dropped in its first step, also if the gradient of that is not used.
+struct Accumulate {
+  std::int64_t steps;
+  const float* flag;
+  const BatchInfo* info;
+  const float* gradient;
+  float* sum;
+  float part;
+  __device__ void operator()(std::int64_t i) const {
+    const float before = info->step % steps == 0 ? 0.0F : sum[i];
+    sum[i] = goes_ahead(flag) ? before + part * gradient[i] : before;
+  }
+};
+
+struct Average {
+  const float* flag;
+  const float* begun;
+  const float* x;
+  float* average;
+  float keep, add;
+  __device__ void operator()(std::int64_t i) const {
+    if (goes_ahead(flag)) average[i] = *begun == 0.0F ? x[i] : keep * average[i] + add * x[i];
+  }
+};
+struct Begin {
+  const float* flag;
+  float* begun;
+  __device__ void operator()(std::int64_t) const {
+    if (goes_ahead(flag)) *begun = 1.0F;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_assign(const OpCall& call) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(), Assign{flag_at(in, 2), floats(in[1]), mutable_floats(out[0])});
+  });
+}
+
+std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
+  return cuda_kernel(call, [steps = call.attributes.integer("steps")](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, 1,
+             CountSteps{steps, flag_at(in, 1), batch_info_of(in[0]), mutable_data_of<BatchInfo>(out[0]),
+                        mutable_floats(out[1])});
+  });
+}
+
+std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
+  return cuda_kernel(call, [steps = call.attributes.integer("steps")](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(),
+             Accumulate{steps, flag_at(in, 3), batch_info_of(in[2]), floats(in[1]), mutable_floats(out[0]),
+                        1.0F / static_cast<float>(steps)});
+  });
+}
+
+std::unique_ptr<Kernel> make_average(const OpCall& call) {
+  const auto decay = call.attributes.number("decay");
+  const auto keep = static_cast<float>(decay), add = static_cast<float>(1.0 - decay);
+  return cuda_kernel(call, [keep, add](const Launch& where, Inputs in, Outputs out) {
+    const auto* flag = flag_at(in, 3);
+    auto* begun = mutable_floats(out[1]);
+    for_each(where, out[0].elements(), Average{flag, begun, floats(in[2]), mutable_floats(out[0]), keep, add});
+    for_each(where, 1, Begin{flag, begun});
+  });
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,80 @@
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/device/half.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// Inputs of one launch.
+constexpr std::size_t kInputsOfLaunch = 64;
+
+__device__ inline float add(float a, float b) {
+  return a + b;
+}
+__device__ inline std::int32_t add(std::int32_t a, std::int32_t b) {
+  return a + b;
+}
+__device__ inline std::int64_t add(std::int64_t a, std::int64_t b) {
+  return a + b;
+}
+template <class Half>
+__device__ Half add(Half a, Half b) {
+  Half sum;
+  from_float(to_float(a) + to_float(b), sum);
+  return sum;
+}
+
+/// The output may be the place of an input: every element is read by the thread that writes it.
+template <class T>
+struct AddInputs {
+  const T* x[kInputsOfLaunch];
+  int count;
+  T* y;
+  __device__ void operator()(std::int64_t i) const {
+    T sum = x[0][i];
+    for (int input = 1; input < count; ++input) sum = add(sum, x[input][i]);
+    y[i] = sum;
+  }
+};
+
+/// Sums of more inputs than one launch takes are continued: in scratch memory, because the output may be the place of
+/// an input that is yet to be read.
+template <class T>
+std::unique_ptr<Kernel> sum_kernel(const OpCall& call) {
+  const bool continued = call.inputs.size() > kInputsOfLaunch;
+  const auto bytes = continued ? static_cast<std::size_t>(call.outputs[0].shape.elements()) * sizeof(T) : 0;
+  return cuda_kernel(
+      call,
+      [](const Launch& where, Inputs in, Outputs out) {
+        AddInputs<T> sum{};
+        for (std::size_t next = 0; next < in.size();) {
+          sum.count = 0;
+          if (next > 0) sum.x[sum.count++] = reinterpret_cast<const T*>(where.scratch);
+          while (next < in.size() && sum.count < static_cast<int>(kInputsOfLaunch))
+            sum.x[sum.count++] = data_of<T>(in[next++]);
+          sum.y = next < in.size() ? reinterpret_cast<T*>(where.scratch) : mutable_data_of<T>(out[0]);
+          for_each(where, out[0].elements(), sum);
+        }
+      },
+      bytes);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_add_n(const OpCall& call) {
+  switch (call.inputs[0].dtype) {
+    case DType::int32:
+      return sum_kernel<std::int32_t>(call);
+    case DType::int64:
+      return sum_kernel<std::int64_t>(call);
+    case DType::float16:
+      return sum_kernel<HalfBits>(call);
+    case DType::bfloat16:
+      return sum_kernel<BFloatBits>(call);
+    default:
+      return sum_kernel<float>(call);
+  }
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+
+namespace troupe::cuda {
+
+/// A batch info that lies on the device: only kernels may look into it.
+inline const BatchInfo* batch_info_of(const Tensor& tensor) {
+  static_assert(sizeof(BatchInfo) == 4 * sizeof(std::int64_t));
+  return data_of<BatchInfo>(tensor);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,182 @@
+#include "troupe/ops/cuda/kernels/batch_info.cuh"
+#include "troupe/ops/cuda/kernels/channels.cuh"
+#include "troupe/ops/cuda/kernels/column_sums.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+__device__ float inverse_deviation(float variance, float epsilon) {
+  return 1.0F / sqrtf(variance + epsilon);
+}
+
+/// The distances from the centre, and their squares.
+struct SquareTerms {
+  std::int64_t channels;
+  const float* x;
+  const float* centre;
+  __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
+    const float distance = x[row * channels + c] - centre[c];
+    numbers[0] = distance;
+    numbers[1] = distance * distance;
+  }
+};
+
+/// dy, and what it makes with the distance from the mean.
+struct ProductTerms {
+  std::int64_t channels;
+  const float* dy;
+  const float* x;
+  const float* mean;
+  __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
+    const float d = dy[row * channels + c];
+    numbers[0] = d;
+    numbers[1] = d * (x[row * channels + c] - mean[c]);
+  }
+};
+struct StoreProducts {
+  std::int64_t channels;
+  float epsilon;
+  const float* variance;
+  float* sums;
+  __device__ void operator()(std::int64_t c, const float (&found)[2]) const {
+    sums[c] = found[0];
+    sums[channels + c] = found[1] * inverse_deviation(variance[c], epsilon);
+  }
+};
+
+struct Moments {
+  std::int64_t channels, elements;
+  const BatchInfo* info;
+  const float* sums;
+  const float* centre;
+  float* mean;
+  float* variance;
+  float* counted;
+  __device__ void operator()(std::int64_t c) const {
+    const auto found = info->global_rows * elements;
+    const auto count = static_cast<double>(found > 1 ? found : 1);
+    const double distance = sums[c] / count;
+    const double square = sums[channels + c] / count - distance * distance;
+    mean[c] = static_cast<float>(centre[c] + distance);
+    variance[c] = static_cast<float>(square < 0.0 ? 0.0 : square);
+    if (c == 0) *counted = static_cast<float>(count);
+  }
+};
+
+/// `residual` may be null.
+struct Normalize {
+  float epsilon;
+  bool relu;
+  const float* x;
+  const float* mean;
+  const float* variance;
+  const float* scale;
+  const float* bias;
+  const float* residual;
+  float* y;
+
+  struct Channel {
+    float factor, shift;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    const float factor = inverse_deviation(variance[c], epsilon) * scale[c];
+    return {factor, bias[c] - mean[c] * factor};
+  }
+  __device__ void element(const Channel& of, std::int64_t i) const {
+    float found = x[i] * of.factor + of.shift;
+    if (residual != nullptr) found += residual[i];
+    y[i] = relu && found < 0.0F ? 0.0F : found;
+  }
+};
+
+// dx = scale / deviation (dy - mean of dy - z mean of dy z), where z is the normalised x. Without `sums` the means are
+// 0.
+struct NormalizeGrad {
+  std::int64_t channels;
+  float epsilon;
+  const float* dy;
+  const float* x;
+  const float* mean;
+  const float* variance;
+  const float* scale;
+  const float* count;
+  const float* sums;
+  float* dx;
+
+  struct Channel {
+    float mean, factor, along, shift;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    const float deviation = inverse_deviation(variance[c], epsilon), factor = scale[c] * deviation;
+    if (sums == nullptr) return {mean[c], factor, 0.0F, 0.0F};
+    return {mean[c], factor, factor * deviation * sums[channels + c] / *count, factor * sums[c] / *count};
+  }
+  __device__ void element(const Channel& of, std::int64_t i) const {
+    dx[i] = dy[i] * of.factor - (x[i] - of.mean) * of.along - of.shift;
+  }
+};
+
+float epsilon_of(const OpCall& call) {
+  return static_cast<float>(call.attributes.number("epsilon"));
+}
+
+ColumnSums<2> sums_of(const Shape& shape) {
+  return {shape.elements() / shape.back(0), shape.back(0)};
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
+  const auto sums = sums_of(call.inputs[0].shape);
+  return cuda_kernel(
+      call,
+      [sums, channels = call.inputs[0].shape.back(0)](const Launch& where, Inputs in, Outputs out) {
+        sums.run(where, where.scratch, SquareTerms{channels, floats(in[0]), floats(in[1])},
+                 StoreColumn<2>{mutable_floats(out[0]), channels});
+      },
+      sums.scratch_bytes());
+}
+
+std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
+  return cuda_kernel(call, [channels = call.inputs[1].shape[0], elements = call.attributes.integer("elements")](
+                               const Launch& where, Inputs in, Outputs out) {
+    for_each(where, channels,
+             Moments{channels, elements, batch_info_of(in[2]), floats(in[0]), floats(in[1]), mutable_floats(out[0]),
+                     mutable_floats(out[1]), mutable_floats(out[2])});
+  });
+}
+
+std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
+  return cuda_kernel(call, [channels = call.inputs[0].shape.back(0), epsilon = epsilon_of(call),
+                            relu = call.attributes.flag("relu")](const Launch& where, Inputs in, Outputs out) {
+    for_each_by_channel(where, in[0].elements(), channels,
+                        Normalize{epsilon, relu, floats(in[0]), floats(in[1]), floats(in[2]), floats(in[3]),
+                                  floats(in[4]), in.size() == 7 ? floats(in[6]) : nullptr, mutable_floats(out[0])});
+  });
+}
+
+std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
+  const auto sums = sums_of(call.inputs[1].shape);
+  return cuda_kernel(
+      call,
+      [sums, channels = call.inputs[1].shape.back(0), epsilon = epsilon_of(call)](const Launch& where, Inputs in,
+                                                                                  Outputs out) {
+        sums.run(where, where.scratch, ProductTerms{channels, floats(in[0]), floats(in[1]), floats(in[2])},
+                 StoreProducts{channels, epsilon, floats(in[3]), mutable_floats(out[0])});
+      },
+      sums.scratch_bytes());
+}
+
+std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
+  return cuda_kernel(call, [channels = call.inputs[1].shape.back(0), epsilon = epsilon_of(call)](
+                               const Launch& where, Inputs in, Outputs out) {
+    for_each_by_channel(
+        where, in[0].elements(), channels,
+        NormalizeGrad{channels, epsilon, floats(in[0]), floats(in[1]), floats(in[2]), floats(in[3]), floats(in[4]),
+                      floats(in[5]), in.size() == 7 ? floats(in[6]) : nullptr, mutable_floats(out[0])});
+  });
+}
+
+}  // namespace troupe::cuda

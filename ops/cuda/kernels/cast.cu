@@ -1,0 +1,92 @@
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/device/elements.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// The nearest whole number that T holds; 0 of a NaN. The limits as floats: the upper one may be rounded up, beyond the
+/// range.
+template <class T>
+__device__ T whole_number(float x) {
+  constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+  if (!(x == x)) return 0;
+  if (x <= static_cast<float>(kLeast)) return kLeast;
+  if (x >= static_cast<float>(kMost)) return kMost;
+  return static_cast<T>(x);
+}
+
+/// As above, of a whole number.
+template <class T>
+__device__ T whole_number(std::int64_t x) {
+  constexpr std::int64_t kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+  return static_cast<T>(x < kLeast ? kLeast : (x > kMost ? kMost : x));
+}
+
+/// A number as another type: see cast in ops/library/compare.hpp.
+template <class To, class From>
+__device__ To cast_number(From x) {
+  if constexpr (kIsHalf<From>) {
+    return cast_number<To>(to_float(x));
+  } else if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (kIsHalf<To>) {
+    To half;
+    from_float(static_cast<float>(x), half);
+    return half;
+  } else if constexpr (std::is_same_v<To, float>) {
+    return static_cast<float>(x);
+  } else if constexpr (std::is_same_v<From, float>) {
+    return whole_number<To>(x);
+  } else {
+    return whole_number<To>(static_cast<std::int64_t>(x));
+  }
+}
+
+template <class To, class From>
+struct Cast {
+  const From* x;
+  To* y;
+  __device__ void operator()(std::int64_t i) const { y[i] = cast_number<To>(x[i]); }
+};
+
+/// Calls f with a null pointer to the type of a dtype in device code.
+template <class F>
+std::unique_ptr<Kernel> with_type(DType dtype, F f) {
+  switch (dtype) {
+    case DType::int32:
+      return f(static_cast<std::int32_t*>(nullptr));
+    case DType::int64:
+      return f(static_cast<std::int64_t*>(nullptr));
+    case DType::uint8:
+      return f(static_cast<std::uint8_t*>(nullptr));
+    case DType::float16:
+      return f(static_cast<HalfBits*>(nullptr));
+    case DType::bfloat16:
+      return f(static_cast<BFloatBits*>(nullptr));
+    default:
+      return f(static_cast<float*>(nullptr));
+  }
+}
+
+template <class To, class From>
+std::unique_ptr<Kernel> cast_kernel(const OpCall& call, To*, From*) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(), Cast<To, From>{data_of<From>(in[0]), mutable_data_of<To>(out[0])});
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_cast(const OpCall& call) {
+  return with_type(call.inputs[0].dtype, [&](auto* from) {
+    return with_type(call.outputs[0].dtype, [&](auto* to) { return cast_kernel(call, to, from); });
+  });
+}
+
+}  // namespace troupe::cuda

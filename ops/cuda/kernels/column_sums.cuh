@@ -1,0 +1,168 @@
+#pragma once
+
+#include <algorithm>
+
+#include "troupe/ops/cuda/device/block_sum.cuh"
+#include "troupe/ops/cuda/device/elements.cuh"
+
+namespace troupe::cuda {
+
+/// How the blocks of a grid share a matrix [rows, columns]: blockIdx.x counts groups of `lanes` columns, a power of two
+/// up to 32; blockIdx.y counts groups of `rows_of_block` rows.
+struct ColumnTiles {
+  std::int64_t rows, columns, rows_of_block;
+  int lanes;
+};
+
+/// Rows of which a thread loads the terms together: Terms::kRowsAtOnce if there is that.
+template <class Terms>
+inline constexpr int kRowsAtOnce = 4;
+template <class Terms>
+requires requires {
+  Terms::kRowsAtOnce;
+}
+inline constexpr int kRowsAtOnce<Terms> = Terms::kRowsAtOnce;
+
+/// Takes in kRows rows, each `side` behind the other. Terms that also store something do so in terms.keep(row, column,
+/// numbers), once all of these rows have been loaded: loads do not wait for stores then, nor read what they store.
+template <int kRows, int kSums, class Terms, class Combine>
+__device__ void take_rows(const Terms& terms, Combine combine, std::int64_t row, int side, std::int64_t column,
+                          float (&found)[kSums]) {
+  float numbers[kRows][kSums];
+  for (int i = 0; i < kRows; ++i) terms(row + i * side, column, numbers[i]);
+  if constexpr (requires { terms.keep(row, column, numbers[0]); })
+    for (int i = 0; i < kRows; ++i) terms.keep(row + i * side, column, numbers[i]);
+  for (int i = 0; i < kRows; ++i)
+    for (int k = 0; k < kSums; ++k) found[k] = combine(found[k], numbers[i][k]);
+}
+
+/// terms(row, column, numbers) sets kSums numbers of an element; finish(group of rows, column, results) takes them
+/// combined over the rows of a block.
+template <int kSums, class Combine, class Terms, class Finish>
+__global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms terms, Finish finish) {
+  __shared__ float results[kSums][kBlock];
+  const Combine combine{};
+  const int thread = static_cast<int>(threadIdx.x), side = kBlock / tiles.lanes;
+  const auto column = static_cast<std::int64_t>(blockIdx.x) * tiles.lanes + thread % tiles.lanes;
+  const auto begin = static_cast<std::int64_t>(blockIdx.y) * tiles.rows_of_block;
+  const auto end = begin + tiles.rows_of_block < tiles.rows ? begin + tiles.rows_of_block : tiles.rows;
+  float found[kSums];
+  for (int k = 0; k < kSums; ++k) found[k] = Combine::kNone;
+  if (column < tiles.columns) {
+    auto row = begin + thread / tiles.lanes;
+    // Several at a time, so that their loads wait together.
+    constexpr int kMany = kRowsAtOnce<Terms>;
+    for (; row + (kMany - 1) * side < end; row += kMany * side)
+      take_rows<kMany>(terms, combine, row, side, column, found);
+    for (; row + 3 * side < end; row += 4 * side) take_rows<4>(terms, combine, row, side, column, found);
+    for (; row < end; row += side) take_rows<1>(terms, combine, row, side, column, found);
+  }
+  for (int k = 0; k < kSums; ++k) results[k][thread] = found[k];
+  for (int half = side / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (thread < half * tiles.lanes)
+      for (int k = 0; k < kSums; ++k)
+        results[k][thread] = combine(results[k][thread], results[k][thread + half * tiles.lanes]);
+  }
+  for (int k = 0; k < kSums; ++k) found[k] = results[k][thread];
+  if (thread < tiles.lanes && column < tiles.columns) finish(static_cast<std::int64_t>(blockIdx.y), column, found);
+}
+
+/// What the blocks of one group of rows found, between the stages: numbers [groups, kSums, columns].
+template <int kSums>
+struct ColumnParts {
+  float* numbers;
+  std::int64_t columns;
+
+  __device__ float& at(std::int64_t group, int k, std::int64_t column) const {
+    return numbers[(group * kSums + k) * columns + column];
+  }
+  /// As the finish of the first stage.
+  __device__ void operator()(std::int64_t group, std::int64_t column, const float (&found)[kSums]) const {
+    for (int k = 0; k < kSums; ++k) at(group, k, column) = found[k];
+  }
+};
+/// As the terms of the second.
+template <int kSums>
+struct ColumnPartTerms {
+  ColumnParts<kSums> parts;
+  __device__ void operator()(std::int64_t group, std::int64_t column, float (&numbers)[kSums]) const {
+    for (int k = 0; k < kSums; ++k) numbers[k] = parts.at(group, k, column);
+  }
+};
+template <int kSums, class Finish>
+struct ColumnFinish {
+  Finish finish;
+  __device__ void operator()(std::int64_t, std::int64_t column, const float (&found)[kSums]) const {
+    finish(column, found);
+  }
+};
+
+/// Combines kSums numbers of every element of a matrix [rows, columns] over its rows, for each column, always in the
+/// same order. A tall matrix takes two stages.
+template <int kSums = 1, class Combine = Sum>
+class ColumnSums {
+ public:
+  ColumnSums(std::int64_t rows, std::int64_t columns) : rows_(rows), columns_(columns) {
+    constexpr std::int64_t kBlocksWanted = 264, kRowsOfThread = 16;
+    // Of few rows blocks take few columns, as many as memory gives at once: more blocks share the work, in one stage.
+    constexpr int kFewLanes = 8;
+    const int most_lanes = rows <= kRowsOfThread * (kBlock / kFewLanes) ? kFewLanes : kWarp;
+    while (lanes_ < most_lanes && lanes_ < columns) lanes_ *= 2;
+    const auto side = kBlock / lanes_;
+    const auto groups = std::min((rows + kRowsOfThread * side - 1) / (kRowsOfThread * side),
+                                 std::max<std::int64_t>(1, kBlocksWanted / column_blocks()));
+    rows_of_block_ = std::max<std::int64_t>(1, (rows + groups - 1) / std::max<std::int64_t>(1, groups));
+    groups_ = std::max<std::int64_t>(1, (rows + rows_of_block_ - 1) / rows_of_block_);
+  }
+
+  std::size_t scratch_bytes() const {
+    return groups_ == 1 ? 0 : static_cast<std::size_t>(groups_ * kSums * columns_) * sizeof(float);
+  }
+
+  /// On the device, terms(row, column, numbers) sets the float numbers[kSums] of an element, and finish(column, found)
+  /// takes the combined ones of a column. `scratch` has scratch_bytes() bytes.
+  template <class Terms, class Finish>
+  void run(const Launch& where, std::byte* scratch, const Terms& terms, const Finish& finish) const {
+    const ColumnFinish<kSums, Finish> last{finish};
+    const ColumnParts<kSums> parts{reinterpret_cast<float*>(scratch), columns_};
+    if (groups_ == 1) return stage(where, {rows_, columns_, rows_, lanes_}, 1, terms, last);
+    stage(where, {rows_, columns_, rows_of_block_, lanes_}, groups_, terms, parts);
+    stage(where, {groups_, columns_, groups_, lanes_}, 1, ColumnPartTerms<kSums>{parts}, last);
+  }
+
+ private:
+  std::int64_t column_blocks() const { return (columns_ + lanes_ - 1) / lanes_; }
+
+  template <class Terms, class Finish>
+  void stage(const Launch& where, const ColumnTiles& tiles, std::int64_t groups, const Terms& terms,
+             const Finish& finish) const {
+    const dim3 grid(static_cast<unsigned>(column_blocks()), static_cast<unsigned>(groups));
+    launch(where, grid, kBlock, column_kernel<kSums, Combine, Terms, Finish>, tiles, terms, finish);
+  }
+
+  std::int64_t rows_, columns_, rows_of_block_ = 1, groups_ = 1;
+  int lanes_ = 1;
+};
+
+/// The terms of a row-major matrix: its elements.
+template <class T>
+struct ElementTerms {
+  static constexpr int kRowsAtOnce = 16;
+  const T* x;
+  std::int64_t columns;
+  __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[1]) const {
+    numbers[0] = load(x, row * columns + column);
+  }
+};
+/// Stores what was found: y[k, column].
+template <int kSums = 1>
+struct StoreColumn {
+  float* y;
+  std::int64_t columns;
+  __device__ void operator()(std::int64_t column, const float (&found)[kSums]) const {
+    for (int k = 0; k < kSums; ++k) y[k * columns + column] = found[k];
+  }
+};
+
+}  // namespace troupe::cuda

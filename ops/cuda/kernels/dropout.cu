@@ -1,0 +1,63 @@
+#include "troupe/ops/cuda/kernels/batch_info.cuh"
+#include "troupe/ops/cuda/device/divide.cuh"
+#include "troupe/ops/cuda/device/elements.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/device/philox.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+constexpr std::int64_t kBlocks = 16;  // of four numbers
+constexpr double kNumbers = 0x1.0p24;
+constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
+
+/// Element 64 i + 16 w + b of a row is decided by word w of block 16 i + b. Kept are those of at least `least`.
+template <class T>
+struct DropBlock {
+  std::uint64_t seed;
+  std::uint32_t stream, least;
+  float factor;
+  std::int64_t width;
+  Divisor blocks_of_row;
+  const BatchInfo* info;
+  const T* x;
+  T* y;
+
+  __device__ void operator()(std::int64_t i) const {
+    const auto row = blocks_of_row.quotient(i), block = i - row * blocks_of_row.divisor();
+    const auto bits =
+        philox(seed, {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(info->first_row + row),
+                       static_cast<std::uint32_t>(info->step), stream}});
+    const auto first = block / kBlocks * (4 * kBlocks) + block % kBlocks;
+    for (int w = 0; w < 4; ++w) {
+      const auto column = first + w * kBlocks;
+      if (column >= width) return;
+      const auto at = row * width + column;
+      store(y, at, (bits.words[w] >> 8U) >= least ? load(x, at) * factor : 0.0F);
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
+  const auto least = static_cast<std::uint32_t>(call.attributes.number("rate") * kNumbers);
+  const auto factor = static_cast<float>(kNumbers / (kNumbers - least));
+  // Initialisers and shuffling use the seed as it is.
+  const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed")) ^ kDropoutKey;
+  const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
+  const auto rows = call.inputs[0].shape[0], width = call.inputs[0].shape.row_elements();
+  const auto blocks_of_row = (width + 4 * kBlocks - 1) / (4 * kBlocks) * kBlocks, blocks = rows * blocks_of_row;
+  const Divisor divisor(blocks_of_row, blocks);
+  return with_float_type(call.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    return cuda_kernel(call, [=](const Launch& where, Inputs in, Outputs out) {
+      for_each(where, blocks,
+               DropBlock<T>{seed, stream, least, factor, width, divisor, batch_info_of(in[1]), data_of<T>(in[0]),
+                            mutable_data_of<T>(out[0])});
+    });
+  });
+}
+
+}  // namespace troupe::cuda

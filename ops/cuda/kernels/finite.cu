@@ -1,0 +1,84 @@
+#include "troupe/ops/cuda/device/functions.cuh"
+#include "troupe/ops/cuda/device/functors.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/kernels/map.cuh"
+#include "troupe/ops/cuda/kernels/tensor_list.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+struct SetOne {
+  float* y;
+  __device__ void operator()(std::int64_t) const { *y = 1.0F; }
+};
+
+/// Looks at a part of the tensor with its number blockIdx.y, and sets the result to 0 if an element is not finite.
+__global__ void __launch_bounds__(kBlock) find_not_finite_kernel(TensorList list, float* finite) {
+  const auto* x = list.data[blockIdx.y];
+  const auto n = list.elements[blockIdx.y];
+  int found = 0;
+  for (auto i = first_element(); i < n; i += element_stride()) found |= is_finite(x[i]) ? 0 : 1;
+  if (__syncthreads_or(found) != 0 && threadIdx.x == 0) atomicExch(finite, 0.0F);
+}
+
+/// As above, where one block looks at everything: 1, or 0 if an element is not finite.
+__global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, unsigned tensors, float* finite) {
+  int found = 0;
+  for (unsigned tensor = 0; tensor < tensors; ++tensor)
+    for (auto i = first_element(); i < list.elements[tensor]; i += kBlock)
+      found |= is_finite(list.data[tensor][i]) ? 0 : 1;
+  found = __syncthreads_or(found);
+  if (threadIdx.x == 0) *finite = found != 0 ? 0.0F : 1.0F;
+}
+
+/// Whether one block is enough.
+bool are_few(std::span<const TensorInfo> tensors) {
+  constexpr std::int64_t kFewElements = 4 * kBlock;
+  std::int64_t elements = 0;
+  for (const auto& tensor : tensors) elements += tensor.shape.elements();
+  return tensors.size() <= TensorList::kMost && elements <= kFewElements;
+}
+
+struct CheckFinite {
+  InvalidReport invalid;
+  __device__ float operator()(float x) const {
+    if (!is_finite(x)) invalid.not_finite(x);
+    return x;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_all_finite(const OpCall& call) {
+  return cuda_kernel(call, [blocks = blocks_for_each(call.inputs), few = are_few(call.inputs)](const Launch& where,
+                                                                                               Inputs in, Outputs out) {
+    auto* finite = mutable_floats(out[0]);
+    if (!few) for_each(where, 1, SetOne{finite});
+    for_each_list(in, [&](const TensorList& list, unsigned tensors, unsigned) {
+      if (few)
+        launch(where, 1, kBlock, are_finite_kernel, list, tensors, finite);
+      else
+        launch(where, dim3(blocks, tensors), kBlock, find_not_finite_kernel, list, finite);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_at_least(const OpCall& call) {
+  return map_one(call, AtLeast{static_cast<float>(call.attributes.number("threshold"))});
+}
+
+std::unique_ptr<Kernel> make_check_finite(const OpCall& call) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(), MapOne<CheckFinite>{{where.invalid}, floats(in[0]), mutable_floats(out[0])});
+  });
+}
+
+std::unique_ptr<Kernel> make_control_dependency(const OpCall& call) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    check(cudaMemcpyAsync(out[0].address(), in[0].address(), in[0].bytes(), cudaMemcpyDeviceToDevice, where.stream),
+          "control_dependency");
+  });
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,201 @@
+#include <memory>
+
+#include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/ops/core/memory_pool.hpp"
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/device/functions.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/product/product.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+struct Sizes {
+  std::int64_t rows, times, size;
+
+  /// Where the states of a row at a time lie in [B, T + 1, H], and its gates in [B, T, 4 H].
+  __device__ std::int64_t state(std::int64_t row, std::int64_t time) const { return (row * (times + 1) + time) * size; }
+  __device__ std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
+  std::int64_t count() const { return rows * size; }
+};
+
+std::size_t float_bytes(std::int64_t count) {
+  return MemoryPool::rounded(static_cast<std::size_t>(count) * sizeof(float));
+}
+
+/// The states before the first time.
+struct FirstStates {
+  Sizes s;
+  const float *hidden, *cell;
+  float *states, *cells, *compact;
+
+  __device__ void operator()(std::int64_t i) const {
+    const auto row = i / s.size, unit = i % s.size;
+    states[s.state(row, 0) + unit] = compact[i] = hidden[i];
+    cells[s.state(row, 0) + unit] = cell[i];
+  }
+};
+
+/// One time, for one unit of one row: its gates before their activations come from the inputs and the states before.
+struct TimeStep {
+  Sizes s;
+  std::int64_t time;
+  const float *inputs, *recurrent;
+  float *states, *cells, *gates, *compact;
+
+  __device__ void operator()(std::int64_t i) const {
+    const auto row = i / s.size, unit = i % s.size;
+    const auto at = s.gates(row, time) + unit;
+    const auto sum = [&](int gate) {
+      return inputs[at + gate * s.size] + recurrent[4 * row * s.size + gate * s.size + unit];
+    };
+    const float in = sigmoid_of(sum(0)), forget = sigmoid_of(sum(1)), proposed = tanhf(sum(2)),
+                out = sigmoid_of(sum(3));
+    gates[at] = in;
+    gates[at + s.size] = forget;
+    gates[at + 2 * s.size] = proposed;
+    gates[at + 3 * s.size] = out;
+    const float cell = forget * cells[s.state(row, time) + unit] + in * proposed;
+    cells[s.state(row, time + 1) + unit] = cell;
+    states[s.state(row, time + 1) + unit] = compact[i] = out * tanhf(cell);
+  }
+};
+
+/// The states of one time lie far apart in the outputs: the product reads and writes compact copies.
+class Lstm {
+ public:
+  explicit Lstm(const OpCall& call)
+      : s_{call.inputs[0].shape[0], call.inputs[0].shape[1], call.inputs[1].shape[0]}, product_(shape_of(s_)) {}
+
+  std::size_t scratch_bytes() const {
+    return float_bytes(s_.count()) + float_bytes(4 * s_.count()) + product_.workspace_bytes();
+  }
+
+  void run(const Launch& where, Inputs in, Outputs out) const {
+    auto* hidden = reinterpret_cast<float*>(where.scratch);
+    auto* recurrent = reinterpret_cast<float*>(where.scratch + float_bytes(s_.count()));
+    auto* workspace = where.scratch + float_bytes(s_.count()) + float_bytes(4 * s_.count());
+    auto *states = mutable_floats(out[0]), *cells = mutable_floats(out[1]);
+    for_each(where, s_.count(), FirstStates{s_, floats(in[2]), floats(in[3]), states, cells, hidden});
+    for (std::int64_t time = 0; time < s_.times; ++time) {
+      product_.run(where.stream, hidden, floats(in[1]), nullptr, recurrent, workspace);
+      for_each(where, s_.count(),
+               TimeStep{s_, time, floats(in[0]), recurrent, states, cells, mutable_floats(out[2]), hidden});
+    }
+  }
+
+ private:
+  static ProductShape shape_of(const Sizes& s) {
+    ProductShape shape;
+    shape.m = s.rows;
+    shape.n = 4 * s.size;
+    shape.k = s.size;
+    shape.tf32 = may_use_tf32();
+    return shape;
+  }
+
+  Sizes s_;
+  Product product_;
+};
+
+/// What comes from the times after the last one.
+struct LastGradients {
+  const float* dcell_given;
+  float *dcell, *dhidden;
+  __device__ void operator()(std::int64_t i) const {
+    dcell[i] = dcell_given[i];
+    dhidden[i] = 0.0F;
+  }
+};
+
+/// The gradient of one time: `dcell` comes from the time after it and goes to the time before it.
+struct StepGrad {
+  Sizes s;
+  std::int64_t time;
+  const float *dstates, *dhidden, *cells, *gates;
+  float *dcell, *dgates, *compact;
+
+  __device__ void operator()(std::int64_t i) const {
+    const auto row = i / s.size, unit = i % s.size;
+    const auto at = s.gates(row, time) + unit, next = s.state(row, time + 1) + unit;
+    const float in = gates[at], forget = gates[at + s.size];
+    const float proposed = gates[at + 2 * s.size], out = gates[at + 3 * s.size];
+    const float dh = dstates[next] + dhidden[i];
+    const float t = tanhf(cells[next]);
+    const float dc = dcell[i] + dh * out * (1.0F - t * t);
+    store(row, at, unit, 0, dc * proposed * (in * (1.0F - in)));
+    store(row, at, unit, 1, dc * cells[s.state(row, time) + unit] * (forget * (1.0F - forget)));
+    store(row, at, unit, 2, dc * in * (1.0F - proposed * proposed));
+    store(row, at, unit, 3, dh * t * (out * (1.0F - out)));
+    dcell[i] = dc * forget;
+  }
+
+ private:
+  __device__ void store(std::int64_t row, std::int64_t at, std::int64_t unit, int gate, float number) const {
+    dgates[at + gate * s.size] = compact[(4 * row + gate) * s.size + unit] = number;
+  }
+};
+
+struct AddFirstState {
+  Sizes s;
+  const float* dstates;
+  float* dhidden;
+  __device__ void operator()(std::int64_t i) const { dhidden[i] += dstates[s.state(i / s.size, 0) + i % s.size]; }
+};
+
+// Inputs: the gradients of the states and of the last cell, weights, cells, gates after their activations.
+class LstmGrad {
+ public:
+  explicit LstmGrad(const OpCall& call)
+      : s_{call.inputs[4].shape[0], call.inputs[4].shape[1], call.inputs[2].shape[0]}, product_(shape_of(s_)) {}
+
+  std::size_t scratch_bytes() const { return float_bytes(4 * s_.count()) + product_.workspace_bytes(); }
+
+  void run(const Launch& where, Inputs in, Outputs out) const {
+    auto* compact = reinterpret_cast<float*>(where.scratch);
+    auto* workspace = where.scratch + float_bytes(4 * s_.count());
+    auto *dhidden = mutable_floats(out[1]), *dcell = mutable_floats(out[2]);
+    for_each(where, s_.count(), LastGradients{floats(in[1]), dcell, dhidden});
+    for (std::int64_t time = s_.times; time-- > 0;) {
+      for_each(where, s_.count(),
+               StepGrad{s_, time, floats(in[0]), dhidden, floats(in[3]), floats(in[4]), dcell, mutable_floats(out[0]),
+                        compact});
+      product_.run(where.stream, compact, floats(in[2]), nullptr, dhidden, workspace);
+    }
+    for_each(where, s_.count(), AddFirstState{s_, floats(in[0]), dhidden});
+  }
+
+ private:
+  static ProductShape shape_of(const Sizes& s) {
+    ProductShape shape;
+    shape.m = s.rows;
+    shape.n = s.size;
+    shape.k = 4 * s.size;
+    shape.transpose_b = true;
+    shape.tf32 = may_use_tf32();
+    return shape;
+  }
+
+  Sizes s_;
+  Product product_;
+};
+
+template <class Direction>
+std::unique_ptr<Kernel> make_direction(const OpCall& call) {
+  const auto direction = std::make_shared<const Direction>(call);
+  return cuda_kernel(
+      call, [direction](const Launch& where, Inputs in, Outputs out) { direction->run(where, in, out); },
+      direction->scratch_bytes());
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_lstm(const OpCall& call) {
+  return make_direction<Lstm>(call);
+}
+std::unique_ptr<Kernel> make_lstm_grad(const OpCall& call) {
+  return make_direction<LstmGrad>(call);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <algorithm>
+
+#include "troupe/ops/cuda/kernels/update.cuh"
+#include "troupe/ops/fused/merged_updates.hpp"
+
+namespace troupe::cuda {
+
+/// Elements of a tensor that one block updates at a time: so many for each of its threads, whose loads wait together.
+inline constexpr int kElementsOfThread = 4;
+inline constexpr std::int64_t kChunk = kElementsOfThread * kBlock;
+
+/// Up to kMost tensors as an argument of a kernel.
+template <int kStored, std::size_t kMost>
+struct UpdatedTensors {
+  UpdatedTensor<kStored> tensors[kMost];
+  std::int64_t elements[kMost];
+  /// Chunks of the tensors before each, and of all.
+  std::int64_t first_chunk[kMost + 1];
+};
+
+/// Updates one chunk, of whose elements `i` is the first one of this thread, and n the first that is not there.
+template <class Rule>
+__device__ inline void update_chunk(const UpdatedTensor<Rule::kStored>& tensor, std::int64_t i, std::int64_t n,
+                                    const typename Rule::Step& step, const Rule& rule) {
+  float gradients[kElementsOfThread], stored[kElementsOfThread][Rule::kStored];
+  for (int j = 0; j < kElementsOfThread; ++j) {
+    const auto at = i + j * kBlock;
+    if (at >= n) continue;
+    gradients[j] = tensor.gradient[at];
+    for (int k = 0; k < Rule::kStored; ++k) stored[j][k] = tensor.stored[k][at];
+  }
+  for (int j = 0; j < kElementsOfThread; ++j) {
+    const auto at = i + j * kBlock;
+    if (at >= n) continue;
+    rule.update(step, gradients[j], stored[j]);
+    for (int k = 0; k < Rule::kStored; ++k) tensor.stored[k][at] = stored[j][k];
+  }
+}
+
+/// Updates all elements of `count` tensors. Blocks take chunks of all tensors in turn.
+template <std::size_t kMost, class Rule>
+__global__ void __launch_bounds__(kBlock)
+    update_kernel(UpdatedTensors<Rule::kStored, kMost> list, int count, const float* flag, Rule rule) {
+  __shared__ typename Rule::Step shared;
+  if (!goes_ahead(flag)) return;
+  if (threadIdx.x == 0) shared = rule.step();
+  __syncthreads();
+  const auto step = shared;
+  // A place in a list of one tensor is a constant, so that the list need not be copied to memory.
+  const auto chunks = list.first_chunk[kMost > 1 ? count : 1];
+  int number = 0;
+  for (std::int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+    if constexpr (kMost > 1)
+      while (chunk >= list.first_chunk[number + 1]) ++number;
+    const auto first = (chunk - list.first_chunk[number]) * kChunk + threadIdx.x;
+    update_chunk(list.tensors[number], first, list.elements[number], step, rule);
+  }
+}
+
+/// Launches the updates of one parameter or several: of all elements, for kMost parameters at a time, or of the rows of
+/// a row-sparse one whose gradient is not zero.
+class UpdateLaunch {
+ public:
+  UpdateLaunch(const OpCall& call, bool numbered)
+      : update_(merged_op_of(*call.op) != nullptr ? MergedUpdate{1, call.outputs.size()}
+                                                  : merged_update(*call.op, call.attributes, call.inputs.size())),
+        shared_(call, numbered, update_.first_shared() - 1),
+        row_sparse_(call.attributes.has(kRowSparse)) {}
+
+  /// What the parameters share.
+  const UpdateCall& shared() const { return shared_; }
+
+  template <class Rule>
+  void run(const Launch& where, Inputs in, Outputs out, const Rule& rule) const {
+    if (row_sparse_) return update_rows(where, in, out, rule);
+    if (update_.parameters == 1) return update_some<1>(where, in, out, rule, 0);
+    for (std::size_t first = 0; first < update_.parameters; first += kMost)
+      update_some<kMost>(where, in, out, rule, first);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+
+  template <std::size_t kTensors, class Rule>
+  void update_some(const Launch& where, Inputs in, Outputs out, const Rule& rule, std::size_t first) const {
+    UpdatedTensors<Rule::kStored, kTensors> list{};
+    const auto count = std::min(kTensors, update_.parameters - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto stored = update_.first_stored(first + i);
+      list.tensors[i] = UpdatedTensor<Rule::kStored>::of(out, stored, in[update_.gradient(first + i)]);
+      list.elements[i] = out[stored].elements();
+      list.first_chunk[i + 1] = list.first_chunk[i] + (list.elements[i] + kChunk - 1) / kChunk;
+    }
+    launch(where, blocks_for(list.first_chunk[count], 1), kBlock, update_kernel<kTensors, Rule>, list,
+           static_cast<int>(count), shared_.flag(in), rule);
+  }
+
+  template <class Rule>
+  void update_rows(const Launch& where, Inputs in, Outputs out, const Rule& rule) const {
+    constexpr std::int64_t kWide = 1024;
+    const auto rows = in[0].shape()[0], width = in[0].shape().row_elements();
+    const auto tensor = UpdatedTensor<Rule::kStored>::of(out, 0, in[update_.gradient(0)]);
+    const int threads = width < kWide ? kWarp : kBlock;
+    auto* const kernel = width < kWide ? update_rows_kernel<kWarp, Rule> : update_rows_kernel<kBlock, Rule>;
+    launch(where, blocks_for(rows * threads), kBlock, kernel, rows, width, shared_.flag(in), tensor, rule);
+  }
+
+  MergedUpdate update_;
+  UpdateCall shared_;
+  bool row_sparse_;
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,114 @@
+#include "troupe/ops/cuda/kernels/batch_info.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/kernels/reduction.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+ReductionPlan plan_of(const OpCall& call) {
+  return {call.inputs[0].shape, call.attributes.list("axes")};
+}
+
+struct StoreMean {
+  float* y;
+  float count;
+  __device__ void operator()(std::int64_t i, float sum) const { y[i] = sum / count; }
+};
+
+template <class Combine, class T = float>
+std::unique_ptr<Kernel> make_reduction(const OpCall& call) {
+  const auto plan = plan_of(call);
+  return cuda_kernel(
+      call,
+      [plan](const Launch& where, Inputs in, Outputs out) {
+        reduce<Combine>(where, plan, LoadElement<T>{plan.walks(), data_of<T>(in[0])},
+                        StoreNumber{mutable_floats(out[0])});
+      },
+      plan.scratch_bytes());
+}
+
+/// The squared distance from the mean of the result.
+struct LoadSquare {
+  LoadElement<> element;
+  const float* means;
+  __device__ float operator()(std::int64_t result, std::int64_t term) const {
+    const float distance = element(result, term) - means[result];
+    return distance * distance;
+  }
+};
+
+struct StoreBatchMean {
+  const BatchInfo* info;
+  float* y;
+  __device__ void operator()(std::int64_t, float sum) const { *y = sum / static_cast<float>(info->global_rows); }
+};
+
+struct SpreadMean {
+  const BatchInfo* info;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(std::int64_t i) const { dx[i] = *dy / static_cast<float>(info->global_rows); }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_reduce_sum(const OpCall& call) {
+  return with_float_type(call.inputs[0].dtype,
+                         [&](auto element) { return make_reduction<Sum, decltype(element)>(call); });
+}
+std::unique_ptr<Kernel> make_reduce_max(const OpCall& call) {
+  return make_reduction<Largest>(call);
+}
+std::unique_ptr<Kernel> make_reduce_min(const OpCall& call) {
+  return make_reduction<Smallest>(call);
+}
+
+std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
+  const auto plan = plan_of(call);
+  return with_float_type(call.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    return cuda_kernel(
+        call,
+        [plan](const Launch& where, Inputs in, Outputs out) {
+          reduce<Sum>(where, plan, LoadElement<T>{plan.walks(), data_of<T>(in[0])},
+                      StoreMean{mutable_floats(out[0]), static_cast<float>(plan.sizes().terms)});
+        },
+        plan.scratch_bytes());
+  });
+}
+
+// The means are kept behind what the reductions use.
+std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
+  const auto plan = plan_of(call);
+  const auto means_bytes = static_cast<std::size_t>(plan.sizes().results) * sizeof(float);
+  return cuda_kernel(
+      call,
+      [plan](const Launch& where, Inputs in, Outputs out) {
+        auto* means = reinterpret_cast<float*>(where.scratch + plan.scratch_bytes());
+        const auto count = static_cast<float>(plan.sizes().terms);
+        const LoadElement<> element{plan.walks(), floats(in[0])};
+        reduce<Sum>(where, plan, element, StoreMean{means, count});
+        reduce<Sum>(where, plan, LoadSquare{element, means}, StoreMean{mutable_floats(out[0]), count});
+      },
+      plan.scratch_bytes() + means_bytes);
+}
+
+std::unique_ptr<Kernel> make_batch_mean(const OpCall& call) {
+  const ReductionPlan plan(call.inputs[0].shape, {0});
+  return cuda_kernel(
+      call,
+      [plan](const Launch& where, Inputs in, Outputs out) {
+        reduce<Sum>(where, plan, LoadElement<>{plan.walks(), floats(in[0])},
+                    StoreBatchMean{batch_info_of(in[1]), mutable_floats(out[0])});
+      },
+      plan.scratch_bytes());
+}
+
+std::unique_ptr<Kernel> make_batch_mean_grad(const OpCall& call) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(), SpreadMean{batch_info_of(in[1]), floats(in[0]), mutable_floats(out[0])});
+  });
+}
+
+}  // namespace troupe::cuda

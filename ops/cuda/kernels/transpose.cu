@@ -1,0 +1,119 @@
+#include <algorithm>
+
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/device/walk.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+constexpr int kTile = 32;
+
+/// The axes of the result, outermost first, with their strides in the input and in the result; neighbours that advance
+/// alike merged. Axes of one element do not count.
+std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
+  const auto& from = call.inputs[0].shape;
+  const auto& order = call.attributes.list("order");
+  std::vector<std::int64_t> strides(from.rank(), 1);
+  for (std::size_t axis = from.rank(); axis-- > 1;) strides[axis - 1] = strides[axis] * from[axis];
+  std::vector<WalkAxis<2>> axes;
+  for (const auto axis : order) {
+    const auto size = from[static_cast<std::size_t>(axis)], stride = strides[static_cast<std::size_t>(axis)];
+    if (size == 1) continue;
+    if (!axes.empty() && axes.back().strides[0] == stride * size)
+      axes.back() = {axes.back().size * size, {stride, 0}};
+    else
+      axes.push_back({size, {stride, 0}});
+  }
+  std::int64_t stride = 1;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); stride *= axis->size, ++axis) axis->strides[1] = stride;
+  return axes;
+}
+
+template <class T>
+struct CopyElement {
+  Walk<2> walk;
+  const T* x;
+  T* y;
+  __device__ void operator()(std::int64_t i) const {
+    std::int64_t at[2];
+    walk.find(i, at);
+    y[at[1]] = x[at[0]];
+  }
+};
+
+/// Matrices x [rows, columns] and y [columns, rows], whose rows are so far apart; `others` has where they begin.
+struct Matrices {
+  std::int64_t rows, columns, x_stride, y_stride, row_tiles;
+  Walk<2> others;
+};
+
+/// blockIdx.x counts tiles, blockIdx.y matrices. In the tile rows are padded against conflicts of memory banks.
+template <class T>
+__global__ void __launch_bounds__(kBlock) transpose_kernel(Matrices m, const T* x, T* y) {
+  __shared__ T tile[kTile][kTile + 1];
+  const int across = static_cast<int>(threadIdx.x) % kTile, down = static_cast<int>(threadIdx.x) / kTile;
+  const auto column_tile = blockIdx.x / m.row_tiles;
+  const auto row = (blockIdx.x - column_tile * m.row_tiles) * kTile, column = column_tile * kTile;
+  for (std::int64_t matrix = blockIdx.y; matrix < m.others.elements(); matrix += gridDim.y) {
+    std::int64_t at[2];
+    m.others.find(matrix, at);
+    for (int i = down; i < kTile; i += kBlock / kTile)
+      if (row + i < m.rows && column + across < m.columns)
+        tile[i][across] = x[at[0] + (row + i) * m.x_stride + column + across];
+    __syncthreads();
+    for (int i = down; i < kTile; i += kBlock / kTile)
+      if (column + i < m.columns && row + across < m.rows)
+        y[at[1] + (column + i) * m.y_stride + row + across] = tile[across][i];
+    __syncthreads();
+  }
+}
+
+template <class T>
+std::unique_ptr<Kernel> make_copy(const OpCall& call, const std::vector<WalkAxis<2>>& axes) {
+  return cuda_kernel(call, [walk = Walk<2>(axes)](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, walk.elements(), CopyElement<T>{walk, data_of<T>(in[0]), mutable_data_of<T>(out[0])});
+  });
+}
+
+template <class T>
+std::unique_ptr<Kernel> make_tiled(const OpCall& call, std::vector<WalkAxis<2>> axes) {
+  const auto inner = std::find_if(axes.begin(), axes.end(), [](const auto& axis) { return axis.strides[0] == 1; });
+  const auto columns = *inner, rows = axes.back();
+  axes.pop_back();
+  axes.erase(inner);
+  const auto tiles = [](std::int64_t n) { return (n + kTile - 1) / kTile; };
+  const Matrices matrices{rows.size,          columns.size,     rows.strides[0],
+                          columns.strides[1], tiles(rows.size), Walk<2>(axes)};
+  constexpr std::int64_t kMostOfGrid = 65535;
+  const dim3 grid(static_cast<unsigned>(matrices.row_tiles * tiles(columns.size)),
+                  static_cast<unsigned>(std::min(matrices.others.elements(), kMostOfGrid)));
+  return cuda_kernel(call, [matrices, grid](const Launch& where, Inputs in, Outputs out) {
+    launch(where, grid, kBlock, transpose_kernel<T>, matrices, data_of<T>(in[0]), mutable_data_of<T>(out[0]));
+  });
+}
+
+template <class T>
+std::unique_ptr<Kernel> make_for(const OpCall& call) {
+  const auto axes = axes_of(call);
+  const bool keeps_runs = axes.empty() || axes.back().strides[0] == 1;
+  return keeps_runs ? make_copy<T>(call, axes) : make_tiled<T>(call, axes);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_transpose(const OpCall& call) {
+  switch (size_of(call.inputs[0].dtype)) {
+    case 1:
+      return make_for<std::uint8_t>(call);
+    case 2:
+      return make_for<std::uint16_t>(call);
+    case 4:
+      return make_for<std::uint32_t>(call);
+    default:
+      return make_for<std::uint64_t>(call);
+  }
+}
+
+}  // namespace troupe::cuda

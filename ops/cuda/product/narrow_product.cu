@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "troupe/ops/core/memory_pool.hpp"
+#include "troupe/ops/cuda/product/narrow_product.cuh"
+#include "troupe/ops/cuda/product/narrow_product.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// Terms that a block sums at least, if there are so many, and parts at most.
+constexpr std::int64_t kLeastTerms = 256, kMostParts = 64;
+/// Blocks that a launch needs at most.
+constexpr std::int64_t kBlocksOfLaunch = 528;
+
+/// The number of columns that kernels are made for.
+std::int64_t padded(std::int64_t columns) {
+  std::int64_t size = 4;
+  while (size < columns) size *= 2;
+  return size;
+}
+
+std::int64_t divided_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace
+
+NarrowProduct::Kind NarrowProduct::kind_of(const ProductShape& shape) {
+  // Beyond that cuBLASLt is surely faster.
+  constexpr double kMostWork = 1 << 28;
+  if (!shape.is_plain() || shape.multiplications() > kMostWork) return Kind::none;
+  if (shape.transpose_a) {
+    const bool fits = shape.n <= kMostColumns && !shape.transpose_b && shape.epilogue == Epilogue::none;
+    return fits ? Kind::many_terms : Kind::none;
+  }
+  if (shape.n <= kMostColumns && shape.k * (padded(shape.n) + 1) <= kNarrowShared) return Kind::few_columns;
+  return shape.k <= kMostColumns ? Kind::few_terms : Kind::none;
+}
+
+bool NarrowProduct::suits(const ProductShape& shape) {
+  return kind_of(shape) != Kind::none;
+}
+
+bool NarrowProduct::is_surely_faster(const ProductShape& shape) {
+  constexpr double kLittleWork = 1 << 23;
+  return suits(shape) && shape.multiplications() <= kLittleWork;
+}
+
+NarrowProduct::NarrowProduct(const ProductShape& shape)
+    : kind_(kind_of(shape)),
+      dtype_(shape.dtype),
+      result_(shape.result),
+      m_(shape.m),
+      n_(shape.n),
+      k_(shape.k),
+      transpose_b_(shape.transpose_b),
+      relu_(shape.epilogue == Epilogue::relu || shape.epilogue == Epilogue::relu_bias) {
+  if (kind_ != Kind::many_terms) return;
+  terms_of_block_ = std::max(kLeastTerms, divided_up(k_, kMostParts));
+  parts_ = divided_up(k_, terms_of_block_);
+}
+
+std::size_t NarrowProduct::scratch_bytes() const {
+  return parts_ == 1 ? 0 : MemoryPool::rounded(static_cast<std::size_t>(parts_ * m_ * n_) * sizeof(float));
+}
+
+template <int kColumns, class T, class R>
+void NarrowProduct::run_padded(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const {
+  const NarrowFactor<T> factor{b, k_, n_, transpose_b_};
+  if (kind_ == Kind::few_columns) {
+    const auto blocks = std::min(divided_up(m_, kBlock / kWarp), kBlocksOfLaunch);
+    launch(where, static_cast<unsigned>(blocks), kBlock, few_columns_kernel<kColumns, T, R>, m_, a, factor, finish, y);
+  } else if (kind_ == Kind::few_terms) {
+    const auto columns = divided_up(n_, kTermColumns);
+    const auto rows = std::clamp<std::int64_t>(kBlocksOfLaunch / columns, 1, divided_up(m_, kTermRows));
+    launch(where, dim3(static_cast<unsigned>(columns), static_cast<unsigned>(rows)), kBlock,
+           few_terms_kernel<kColumns, T, R>, m_, a, factor, finish, y);
+  } else {
+    const dim3 grid(static_cast<unsigned>(divided_up(m_, kPartRows)), static_cast<unsigned>(parts_));
+    if (parts_ == 1) {
+      launch(where, grid, kBlock, many_terms_kernel<kColumns, T, R>, m_, terms_of_block_, a, factor, y);
+      return;
+    }
+    auto* parts = reinterpret_cast<float*>(where.scratch);
+    launch(where, grid, kBlock, many_terms_kernel<kColumns, T, float>, m_, terms_of_block_, a, factor, parts);
+    for_each(where, m_ * n_, SumParts<R>{parts, m_ * n_, parts_, y});
+  }
+}
+
+template <class T, class R>
+void NarrowProduct::run_typed(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const {
+  switch (padded(kind_ == Kind::few_terms ? k_ : n_)) {
+    case 4:
+      return run_padded<4>(where, a, b, finish, y);
+    case 8:
+      return run_padded<8>(where, a, b, finish, y);
+    case 16:
+      return run_padded<16>(where, a, b, finish, y);
+    default:
+      return run_padded<32>(where, a, b, finish, y);
+  }
+}
+
+void NarrowProduct::run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
+                        const void* relu_result) const {
+  with_float_type(dtype_, [&](auto element) {
+    using T = decltype(element);
+    const auto run_to = [&](auto result) {
+      using R = decltype(result);
+      const NarrowFinish<R> finish{static_cast<const R*>(bias), relu_, static_cast<const R*>(relu_result)};
+      run_typed(where, static_cast<const T*>(a), static_cast<const T*>(b), finish, static_cast<R*>(y));
+    };
+    if (result_ == dtype_)
+      run_to(T());
+    else
+      run_to(float());
+  });
+}
+
+}  // namespace troupe::cuda

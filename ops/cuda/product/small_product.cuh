@@ -1,0 +1,159 @@
+#pragma once
+
+#include "troupe/ops/cuda/device/lanes.cuh"
+#include "troupe/ops/cuda/product/narrow_product.cuh"
+
+namespace troupe::cuda {
+
+/// Rows and columns of y that a block of small_product_kernel computes. Each warp computes all of them over terms of
+/// its own, four at a time; a thread has two rows and four columns.
+inline constexpr int kSmallTile = 16, kSmallTerms = 4, kSmallRows = 2, kSmallColumns = 4;
+inline constexpr int kSmallWarps = kBlock / kWarp;
+
+/// y [m, n] = a b, where a is [m, k] or transposed [k, m], b is [k, n] or transposed [n, k]. All are multiples of four.
+struct SmallSizes {
+  std::int64_t m, n, k;
+};
+
+/// How factors lie in memory. Aligned ones are loaded several elements at a time.
+template <bool kTransposedA, bool kTransposedB, bool kAligned>
+struct SmallLayout {
+  static constexpr bool transposed_a = kTransposedA, transposed_b = kTransposedB;
+
+  static __device__ Lanes<float, 4> lanes_at(const float* numbers) {
+    if constexpr (kAligned) {
+      return *reinterpret_cast<const Lanes<float, 4>*>(numbers);
+    } else {
+      Lanes<float, 4> lanes;
+      for (int i = 0; i < 4; ++i) lanes.elements[i] = numbers[i];
+      return lanes;
+    }
+  }
+};
+
+/// The lines of a factor, rows of a or columns of b, that a block needs, over a chunk of kChunk terms. On their way to
+/// shared memory they are in the registers of all threads. kLinesNext says that the lines of a term lie next to each
+/// other, else it is the terms of a line.
+template <class Layout, bool kLinesNext, int kChunk>
+class SmallLines {
+ public:
+  /// Lines that a thread multiplies: kOwn of them, for each of so many groups of threads.
+  template <int kOwn>
+  static __device__ int own_line(int group, int i) {
+    // So that the banks of shared memory take turns.
+    return kLinesNext ? group * kOwn + i : group + i * (kSmallTile / kOwn);
+  }
+
+  /// Begins to load from term `first` on, of a factor that has `lines` lines of `terms` terms.
+  __device__ void load_chunk(const float* factor, std::int64_t lines, std::int64_t terms, std::int64_t first_line,
+                             std::int64_t first) {
+    for (int i = 0; i < kLoads; ++i) {
+      const auto [line, term] = place(i);
+      const auto from_line = first_line + line < lines ? first_line + line : 0;
+      if (first + term >= terms)
+        lanes_[i] = {};
+      else
+        lanes_[i] = Layout::lanes_at(
+            factor + (kLinesNext ? (first + term) * lines + from_line : from_line * terms + first + term));
+    }
+  }
+  __device__ void store_chunk(float* shared) const {
+    for (int i = 0; i < kLoads; ++i) {
+      const auto [line, term] = place(i);
+      *lanes_of<float, 4>(shared + address(line, term)) = lanes_[i];
+    }
+  }
+  /// Four terms of the calling thread's lines.
+  template <int kOwn>
+  static __device__ void take(const float* shared, int group, int term, float (&taken)[kOwn][kSmallTerms]) {
+    if constexpr (kLinesNext) {
+      for (int k = 0; k < kSmallTerms; ++k) {
+        const auto of_term = *lanes_of<float, kOwn>(shared + address(own_line<kOwn>(group, 0), term + k));
+        for (int i = 0; i < kOwn; ++i) taken[i][k] = of_term.elements[i];
+      }
+    } else {
+      for (int i = 0; i < kOwn; ++i) {
+        const auto of_line = *lanes_of<float, kSmallTerms>(shared + address(own_line<kOwn>(group, i), term));
+        for (int k = 0; k < kSmallTerms; ++k) taken[i][k] = of_line.elements[k];
+      }
+    }
+  }
+
+  /// What a chunk takes of shared memory.
+  static constexpr int kPitch = (kLinesNext ? kSmallTile : kChunk) + 4;
+  static constexpr int kPlaces = (kLinesNext ? kChunk : kSmallTile) * kPitch;
+
+ private:
+  static constexpr int kLoads = kSmallTile * kChunk / 4 / kBlock;
+  struct Place {
+    int line, term;
+  };
+
+  static __device__ Place place(int i) {
+    const int number = static_cast<int>(threadIdx.x) + i * kBlock;
+    constexpr int kAcross = (kLinesNext ? kSmallTile : kChunk) / 4;
+    const int along = number % kAcross * 4, other = number / kAcross;
+    return kLinesNext ? Place{along, other} : Place{other, along};
+  }
+  static __device__ int address(int line, int term) { return kLinesNext ? term * kPitch + line : line * kPitch + term; }
+
+  Lanes<float, 4> lanes_[kLoads];
+};
+
+template <class Layout, int kChunk>
+__global__ void __launch_bounds__(kBlock)
+    small_product_kernel(SmallSizes sizes, const float* a, const float* b, NarrowFinish<float> finish, float* y) {
+  using Rows = SmallLines<Layout, Layout::transposed_a, kChunk>;
+  using Columns = SmallLines<Layout, !Layout::transposed_b, kChunk>;
+  constexpr int kFound = kSmallWarps * kSmallTile * kSmallTile;
+  static_assert(kFound <= Rows::kPlaces + Columns::kPlaces);
+  // Of both factors, and in the end what the warps have found.
+  __shared__ Lanes<float, 4> memory[(Rows::kPlaces + Columns::kPlaces) / 4];
+  auto* const shared = reinterpret_cast<float*>(memory);
+  auto* const shared_columns = shared + Rows::kPlaces;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
+  const auto first_row = static_cast<std::int64_t>(blockIdx.y) * kSmallTile,
+             first_column = static_cast<std::int64_t>(blockIdx.x) * kSmallTile;
+  Rows rows;
+  Columns columns;
+  rows.load_chunk(a, sizes.m, sizes.k, first_row, 0);
+  columns.load_chunk(b, sizes.n, sizes.k, first_column, 0);
+  const int of_row = thread / kSmallTile, of_column = thread % kSmallTile;
+  const bool is_inside = first_row + of_row < sizes.m && first_column + of_column < sizes.n;
+  const auto place = is_inside ? (first_row + of_row) * sizes.n + first_column + of_column : 0;
+  const bool passes = finish.passes(place);
+  constexpr int kAcross = kSmallTile / kSmallColumns;
+  const int row_group = lane / kAcross, column_group = lane % kAcross;
+  float sums[kSmallRows][kSmallColumns] = {};
+  for (std::int64_t first = 0; first < sizes.k; first += kChunk) {
+    rows.store_chunk(shared);
+    columns.store_chunk(shared_columns);
+    __syncthreads();
+    // While these are multiplied.
+    if (first + kChunk < sizes.k) {
+      rows.load_chunk(a, sizes.m, sizes.k, first_row, first + kChunk);
+      columns.load_chunk(b, sizes.n, sizes.k, first_column, first + kChunk);
+    }
+    const auto left = sizes.k - first;
+    for (int term = warp * kSmallTerms; term < kChunk && term < left; term += kSmallWarps * kSmallTerms) {
+      float of_rows[kSmallRows][kSmallTerms], of_columns[kSmallColumns][kSmallTerms];
+      Rows::take(shared, row_group, term, of_rows);
+      Columns::take(shared_columns, column_group, term, of_columns);
+      for (int k = 0; k < kSmallTerms; ++k)
+        for (int i = 0; i < kSmallRows; ++i)
+          for (int j = 0; j < kSmallColumns; ++j) sums[i][j] = fmaf(of_rows[i][k], of_columns[j][k], sums[i][j]);
+    }
+    __syncthreads();
+  }
+  for (int i = 0; i < kSmallRows; ++i)
+    for (int j = 0; j < kSmallColumns; ++j)
+      shared[(warp * kSmallTile + Rows::template own_line<kSmallRows>(row_group, i)) * kSmallTile +
+             Columns::template own_line<kSmallColumns>(column_group, j)] = sums[i][j];
+  __syncthreads();
+  float sum = 0.0F;
+  for (int other = 0; other < kSmallWarps; ++other)
+    sum += shared[(other * kSmallTile + of_row) * kSmallTile + of_column];
+  if (is_inside) y[place] = finish(sum, first_column + of_column, passes);
+}
+
+}  // namespace troupe::cuda

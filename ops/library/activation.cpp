@@ -1,0 +1,58 @@
+#include "troupe/ops/library/activation.hpp"
+
+#include "troupe/ops/library/elementwise.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// The gradient from dy and the result.
+template <const OpDef& op>
+std::vector<Value> from_output(const OpGradient& g) {
+  return {g.builder.apply_one(op, {g.dys[0], g.outputs[0]})};
+}
+
+/// The gradient from dy and the input.
+template <const OpDef& op>
+std::vector<Value> from_input(const OpGradient& g) {
+  return {g.builder.apply_one(op, {g.dys[0], g.inputs[0]})};
+}
+
+std::vector<Value> grad_softplus(const OpGradient& g) {
+  return {mul(g.dys[0], sigmoid(g.inputs[0]))};
+}
+
+}  // namespace
+
+const OpDef kTanhGrad{.name = "tanh_grad", .infer = infer_like_both_inputs};
+const OpDef kSigmoidGrad{.name = "sigmoid_grad", .infer = infer_like_both_inputs};
+const OpDef kGeluGrad{.name = "gelu_grad", .infer = infer_like_both_inputs};
+const OpDef kGeluTanhGrad{.name = "gelu_tanh_grad", .infer = infer_like_both_inputs};
+const OpDef kSiluGrad{.name = "silu_grad", .infer = infer_like_both_inputs};
+const OpDef kTanh{.name = "tanh", .infer = infer_like_input, .gradient = from_output<kTanhGrad>};
+const OpDef kSigmoid{.name = "sigmoid", .infer = infer_like_input, .gradient = from_output<kSigmoidGrad>};
+const OpDef kGelu{.name = "gelu", .infer = infer_like_input, .gradient = from_input<kGeluGrad>};
+const OpDef kGeluTanh{.name = "gelu_tanh", .infer = infer_like_input, .gradient = from_input<kGeluTanhGrad>};
+const OpDef kSilu{.name = "silu", .infer = infer_like_input, .gradient = from_input<kSiluGrad>};
+const OpDef kSoftplus{.name = "softplus", .infer = infer_like_input, .gradient = grad_softplus};
+
+Value tanh(Value x) {
+  return x.builder().apply_one(kTanh, {x});
+}
+Value sigmoid(Value x) {
+  return x.builder().apply_one(kSigmoid, {x});
+}
+Value gelu(Value x) {
+  return x.builder().apply_one(kGelu, {x});
+}
+Value gelu_tanh(Value x) {
+  return x.builder().apply_one(kGeluTanh, {x});
+}
+Value silu(Value x) {
+  return x.builder().apply_one(kSilu, {x});
+}
+Value softplus(Value x) {
+  return x.builder().apply_one(kSoftplus, {x});
+}
+
+}  // namespace troupe

@@ -1,0 +1,105 @@
+#include "troupe/ops/library/elementwise.hpp"
+
+#include "troupe/ops/library/broadcast.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+
+namespace troupe {
+
+namespace {
+
+std::vector<TensorInfo> infer_binary(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  inputs.expect_float(0);
+  inputs.expect_dtype(1, inputs[0].dtype);
+  return {{broadcast_shape(inputs), inputs[0].dtype}};
+}
+
+std::vector<Value> grad_add(const OpGradient& g) {
+  return {reduce_to(g.dys[0], g.inputs[0]), reduce_to(g.dys[0], g.inputs[1])};
+}
+std::vector<Value> grad_sub(const OpGradient& g) {
+  return {reduce_to(g.dys[0], g.inputs[0]), reduce_to(scale(g.dys[0], -1.0), g.inputs[1])};
+}
+std::vector<Value> grad_mul(const OpGradient& g) {
+  return {reduce_to(mul(g.dys[0], g.inputs[1]), g.inputs[0]), reduce_to(mul(g.dys[0], g.inputs[0]), g.inputs[1])};
+}
+std::vector<Value> grad_div(const OpGradient& g) {
+  const auto by_a = div(g.dys[0], g.inputs[1]);
+  return {reduce_to(by_a, g.inputs[0]), reduce_to(scale(mul(by_a, g.outputs[0]), -1.0), g.inputs[1])};
+}
+std::vector<Value> grad_scale(const OpGradient& g) {
+  return {scale(g.dys[0], g.attributes.number("factor"))};
+}
+std::vector<Value> grad_relu(const OpGradient& g) {
+  return {g.builder.apply_one(kReluGrad, {g.dys[0], g.outputs[0]})};
+}
+
+}  // namespace
+
+const OpDef kAdd{.name = "add", .infer = infer_binary, .gradient = grad_add};
+const OpDef kSub{.name = "sub", .infer = infer_binary, .gradient = grad_sub};
+const OpDef kMul{.name = "mul", .infer = infer_binary, .gradient = grad_mul};
+const OpDef kDiv{.name = "div", .infer = infer_binary, .gradient = grad_div};
+const OpDef kScale{.name = "scale", .infer = infer_like_input, .gradient = grad_scale};
+const OpDef kRelu{.name = "relu", .infer = infer_like_input, .gradient = grad_relu};
+const OpDef kReluGrad{.name = "relu_grad", .infer = infer_like_both_inputs};
+
+Value add(Value a, Value b) {
+  return a.builder().apply_one(kAdd, {a, b});
+}
+Value sub(Value a, Value b) {
+  return a.builder().apply_one(kSub, {a, b});
+}
+Value mul(Value a, Value b) {
+  return a.builder().apply_one(kMul, {a, b});
+}
+Value div(Value a, Value b) {
+  return a.builder().apply_one(kDiv, {a, b});
+}
+Value scale(Value x, double factor) {
+  return x.builder().apply_one(kScale, {x}, {{"factor", factor}});
+}
+
+namespace {
+
+/// A constant of the dtype of x.
+Value number_like(Value x, double value) {
+  return cast_to(x.builder().constant(Tensor::scalar(static_cast<float>(value))), x.dtype());
+}
+
+}  // namespace
+
+Value operator+(Value a, double b) {
+  return add(a, number_like(a, b));
+}
+Value operator+(double a, Value b) {
+  return b + a;
+}
+Value operator-(Value a, double b) {
+  return sub(a, number_like(a, b));
+}
+Value operator-(double a, Value b) {
+  return sub(number_like(b, a), b);
+}
+Value operator*(Value a, double b) {
+  return scale(a, b);
+}
+Value operator*(double a, Value b) {
+  return scale(b, a);
+}
+Value operator/(Value a, double b) {
+  return scale(a, 1.0 / b);
+}
+Value operator/(double a, Value b) {
+  return div(number_like(b, a), b);
+}
+Value operator-(Value x) {
+  return scale(x, -1.0);
+}
+
+Value relu(Value x) {
+  return x.builder().apply_one(kRelu, {x});
+}
+
+}  // namespace troupe

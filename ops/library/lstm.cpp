@@ -1,0 +1,74 @@
+#include "troupe/ops/library/lstm.hpp"
+
+#include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/slice.hpp"
+
+namespace troupe {
+
+namespace {
+
+// Made by lstm() only, which lets the cell of the last time be read: the gradients of the others are not used.
+// Outputs: the hidden states before and after every time [B, T + 1, H], likewise the cells, and the gates after their
+// activations [B, T, 4 H].
+std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
+  inputs.expect_count(4, 4);
+  for (std::size_t i = 0; i < 4; ++i) inputs.expect_dtype(i, DType::float32);
+  inputs.expect_rank(0, 3);
+  inputs.expect_rank(1, 2);
+  const auto& gates = inputs.shape(0);
+  const auto size = inputs.shape(1)[0];
+  if (size < 1 || inputs.shape(1)[1] != 4 * size) inputs.refuse("the weights must be [H, 4 H]");
+  if (gates[2] != 4 * size || gates[1] < 1) inputs.refuse("the gates must be [B, T, 4 H]");
+  for (std::size_t i = 2; i < 4; ++i) inputs.expect_info(i, {Shape{gates[0], size}, DType::float32}, "a state");
+  const TensorInfo states{Shape{gates[0], gates[1] + 1, size}, DType::float32};
+  return {states, states, inputs[0]};
+}
+
+// Inputs: the gradients of the hidden states and of the last cell [B, H], weights, cells, gates after their
+// activations. Outputs: the gradients of the gates before them, of the first hidden state and the first cell.
+std::vector<TensorInfo> infer_lstm_grad(const OpInputs& inputs) {
+  inputs.expect_count(5, 5);
+  return {inputs[4], inputs[1], inputs[1]};
+}
+
+std::vector<Value> grad_lstm(const OpGradient& g) {
+  const auto states = g.outputs[0].shape();
+  const auto times = states[1] - 1;
+  if (g.dys[2].valid()) throw Error("lstm", "the gates after their activations cannot be differentiated");
+  const auto zeros = [&](const Shape& ones, Value like) {
+    return broadcast_to(g.builder.constant(Tensor(ones, DType::float32)), like);
+  };
+  const auto dh = g.dys[0].valid() ? g.dys[0] : zeros({1, 1, 1}, g.outputs[0]);
+  const auto dc =
+      g.dys[1].valid() ? reshape(slice(g.dys[1], 1, times, 1), {states[0], states[2]}) : zeros({1, 1}, g.inputs[3]);
+  const std::vector<Value> inputs{dh, dc, g.inputs[1], g.outputs[1], g.outputs[2]};
+  const auto found = g.builder.apply(kLstmGrad, inputs);
+  const auto before = slice(g.outputs[0], 1, 0, times);
+  return {found[0], outer_sum(before, found[0]), found[1], found[2]};
+}
+
+std::int64_t products_of_lstm(const OpCall& call) {
+  return call.inputs[0].shape.elements() * call.inputs[1].shape[0];
+}
+std::int64_t products_of_lstm_grad(const OpCall& call) {
+  return call.outputs[0].shape.elements() * call.inputs[2].shape[0];
+}
+
+}  // namespace
+
+const OpDef kLstm{.name = "lstm", .infer = infer_lstm, .gradient = grad_lstm, .multiply_adds = products_of_lstm};
+const OpDef kLstmGrad{.name = "lstm_grad", .infer = infer_lstm_grad, .multiply_adds = products_of_lstm_grad};
+
+LstmOutputs lstm(Value gates, Value weights, Value hidden, Value cell) {
+  const std::vector<Value> inputs{gates, weights, hidden, cell};
+  const auto states = gates.builder().apply(kLstm, inputs);
+  const auto rows = hidden.shape();
+  const auto times = gates.shape()[1];
+  const auto last = [&](Value of_all) { return reshape(slice(of_all, 1, times, 1), rows); };
+  return {slice(states[0], 1, 1, times), last(states[0]), last(states[1])};
+}
+
+}  // namespace troupe

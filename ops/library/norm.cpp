@@ -1,0 +1,62 @@
+#include "troupe/ops/library/norm.hpp"
+
+namespace troupe {
+
+namespace {
+
+// Inputs: x [..., C], scale [C], and for layer_norm shift [C]. Attribute epsilon. Outputs: y, and what the gradient
+// needs of every row: for layer_norm its mean and 1 / deviation, for rms_norm 1 / root mean square.
+std::vector<TensorInfo> infer_norm(const OpInputs& inputs, std::size_t count) {
+  inputs.expect_count(count, count);
+  inputs.expect_dtype(0, DType::float32);
+  const auto& x = inputs.shape(0);
+  if (x.rank() < 1 || x.back(0) == kBatch || x.back(0) < 1) inputs.refuse("needs a last axis that is not the batch");
+  for (std::size_t i = 1; i < count; ++i)
+    inputs.expect_info(i, {Shape{x.back(0)}, DType::float32}, i == 1 ? "the scale" : "the shift");
+  if (!(inputs.attributes.number("epsilon") >= 0.0)) inputs.refuse("epsilon must not be negative");
+  const TensorInfo of_rows{Shape(x.sizes().first(x.rank() - 1)), DType::float32};
+  std::vector<TensorInfo> outputs{inputs[0], of_rows};
+  if (count == 3) outputs.push_back(of_rows);
+  return outputs;
+}
+
+std::vector<TensorInfo> infer_layer_norm(const OpInputs& inputs) {
+  return infer_norm(inputs, 3);
+}
+std::vector<TensorInfo> infer_rms_norm(const OpInputs& inputs) {
+  return infer_norm(inputs, 2);
+}
+
+// Inputs: dy, x, scale, and the further outputs of the norm. Outputs: the gradients of its inputs.
+std::vector<TensorInfo> infer_layer_norm_grad(const OpInputs& inputs) {
+  inputs.expect_count(5, 5);
+  return {inputs[1], inputs[2], inputs[2]};
+}
+std::vector<TensorInfo> infer_rms_norm_grad(const OpInputs& inputs) {
+  inputs.expect_count(4, 4);
+  return {inputs[1], inputs[2]};
+}
+
+std::vector<Value> grad_norm(const OpGradient& g) {
+  std::vector<Value> inputs{g.dys[0], g.inputs[0], g.inputs[1]};
+  inputs.insert(inputs.end(), g.outputs.begin() + 1, g.outputs.end());
+  return g.builder.apply(g.inputs.size() == 3 ? kLayerNormGrad : kRmsNormGrad, inputs);
+}
+
+}  // namespace
+
+const OpDef kLayerNorm{.name = "layer_norm", .infer = infer_layer_norm, .gradient = grad_norm};
+const OpDef kLayerNormGrad{.name = "layer_norm_grad", .infer = infer_layer_norm_grad};
+const OpDef kRmsNorm{.name = "rms_norm", .infer = infer_rms_norm, .gradient = grad_norm};
+const OpDef kRmsNormGrad{.name = "rms_norm_grad", .infer = infer_rms_norm_grad};
+
+Value layer_norm(Value x, Value scale, Value shift, double epsilon) {
+  const std::vector<Value> inputs{x, scale, shift};
+  return x.builder().apply(kLayerNorm, inputs, {{"epsilon", epsilon}}).at(0);
+}
+Value rms_norm(Value x, Value scale, double epsilon) {
+  const std::vector<Value> inputs{x, scale};
+  return x.builder().apply(kRmsNorm, inputs, {{"epsilon", epsilon}}).at(0);
+}
+
+}  // namespace troupe

@@ -1,0 +1,174 @@
+#include "troupe/ops/library/reduce.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/library/broadcast.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/reshape.hpp"
+
+namespace troupe {
+
+namespace {
+
+bool contains(const std::vector<std::int64_t>& axes, std::size_t axis) {
+  return std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
+}
+
+// Sums and the like are float32, whatever the input is.
+std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
+  inputs.expect_count(1, 1);
+  inputs.expect_float(0);
+  const auto& axes = inputs.attributes.list("axes");
+  const auto& shape = inputs.shape(0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] < 0 || axes[i] >= static_cast<std::int64_t>(shape.rank()))
+      inputs.refuse("there is no axis " + std::to_string(axes[i]));
+    if (std::find(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(i), axes[i]) !=
+        axes.begin() + static_cast<std::ptrdiff_t>(i))
+      inputs.refuse("axis " + std::to_string(axes[i]) + " is given twice");
+  }
+  std::vector<std::int64_t> kept;
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis)
+    if (!contains(axes, axis)) kept.push_back(shape[axis]);
+  return {{Shape(kept), DType::float32}};
+}
+
+std::vector<TensorInfo> infer_reduce_mean(const OpInputs& inputs) {
+  auto result = infer_reduce(inputs);
+  for (auto axis : inputs.attributes.list("axes")) {
+    const auto size = inputs.shape(0)[static_cast<std::size_t>(axis)];
+    if (size == kBatch) inputs.refuse("use batch_mean for a mean over the batch");
+    if (size == 0) inputs.refuse("there is no mean over an axis of size 0");
+  }
+  return result;
+}
+
+/// dy with size-1 axes where the reduced ones were, stretched to the shape of the input.
+Value stretch_back(const OpGradient& g) {
+  const auto& shape = g.inputs[0].shape();
+  const auto& axes = g.attributes.list("axes");
+  std::vector<std::int64_t> sizes(shape.sizes().begin(), shape.sizes().end());
+  for (auto axis : axes) sizes[static_cast<std::size_t>(axis)] = 1;
+  const Shape with_ones(sizes);
+  auto dy = g.dys[0].shape() == with_ones ? g.dys[0] : reshape(g.dys[0], with_ones);
+  return g.builder.apply_one(kBroadcastTo, {dy, g.inputs[0]});
+}
+
+std::vector<Value> grad_reduce_sum(const OpGradient& g) {
+  return {stretch_back(g)};
+}
+
+double elements_reduced(const OpGradient& g) {
+  double count = 1.0;
+  for (auto axis : g.attributes.list("axes"))
+    count *= static_cast<double>(g.inputs[0].shape()[static_cast<std::size_t>(axis)]);
+  return count;
+}
+
+std::vector<Value> grad_reduce_mean(const OpGradient& g) {
+  return {scale(stretch_back(g), 1.0 / elements_reduced(g))};
+}
+
+/// Max, min and variance of parts of a batch do not add up to that of the batch.
+std::vector<TensorInfo> infer_within_rows(const OpInputs& inputs) {
+  inputs.expect_count(1, 1);
+  inputs.expect_dtype(0, DType::float32);
+  auto result = infer_reduce(inputs);
+  for (auto axis : inputs.attributes.list("axes")) {
+    const auto size = inputs.shape(0)[static_cast<std::size_t>(axis)];
+    if (size == kBatch) inputs.refuse("cannot reduce over the batch: its parts are on other replicas");
+    if (size == 0) inputs.refuse("there is nothing to reduce along an axis of size 0");
+  }
+  return result;
+}
+
+/// y of a reduction stretched to the shape of its input.
+Value stretched(const OpGradient& g, Value y) {
+  const std::vector<Value> dys{y};
+  return stretch_back({g.builder, g.attributes, g.inputs, g.outputs, dys});
+}
+
+/// dy in equal parts to all elements that are the extreme one.
+std::vector<Value> grad_extreme(const OpGradient& g) {
+  const auto chosen = cast(equal(g.inputs[0], stretched(g, g.outputs[0])), DType::float32);
+  const auto count = reduce_sum(chosen, g.attributes.list("axes"));
+  return {mul(chosen, stretched(g, div(g.dys[0], count)))};
+}
+
+std::vector<Value> grad_variance(const OpGradient& g) {
+  const auto mean = reduce_mean(g.inputs[0], g.attributes.list("axes"));
+  const auto deviation = sub(g.inputs[0], stretched(g, mean));
+  return {mul(deviation, stretched(g, scale(g.dys[0], 2.0 / elements_reduced(g))))};
+}
+
+std::vector<TensorInfo> infer_broadcast_to(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  inputs.expect_float(0);
+  inputs.expect_rank(0, inputs.shape(1).rank());
+  for (std::size_t axis = 0; axis < inputs.shape(1).rank(); ++axis)
+    if (inputs.shape(0)[axis] != 1 && inputs.shape(0)[axis] != inputs.shape(1)[axis])
+      inputs.refuse("the first does not broadcast to the second");
+  return {{inputs.shape(1), inputs[0].dtype}};
+}
+
+std::vector<Value> grad_broadcast_to(const OpGradient& g) {
+  return {reduce_to(g.dys[0], g.inputs[0]), Value()};
+}
+
+std::vector<TensorInfo> infer_batch_mean(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  if (!(inputs[0] == TensorInfo{Shape{kBatch}, DType::float32})) inputs.refuse("needs one float32 per row");
+  inputs.expect_batch_info(1);
+  return {{Shape{}, DType::float32}};
+}
+
+std::vector<Value> grad_batch_mean(const OpGradient& g) {
+  return {g.builder.apply_one(kBatchMeanGrad, {g.dys[0], g.inputs[1], g.inputs[0]}), Value()};
+}
+
+std::vector<TensorInfo> infer_batch_mean_grad(const OpInputs& inputs) {
+  inputs.expect_count(3, 3);
+  inputs.expect_batch_info(1);
+  return {inputs[2]};
+}
+
+Value reduce(const OpDef& op, Value x, std::span<const std::int64_t> axes) {
+  return x.builder().apply_one(op, {x}, {{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())}});
+}
+
+}  // namespace
+
+const OpDef kReduceSum{.name = "reduce_sum", .infer = infer_reduce, .gradient = grad_reduce_sum};
+const OpDef kReduceMean{.name = "reduce_mean", .infer = infer_reduce_mean, .gradient = grad_reduce_mean};
+const OpDef kReduceMax{.name = "reduce_max", .infer = infer_within_rows, .gradient = grad_extreme};
+const OpDef kReduceMin{.name = "reduce_min", .infer = infer_within_rows, .gradient = grad_extreme};
+const OpDef kReduceVariance{.name = "reduce_variance", .infer = infer_within_rows, .gradient = grad_variance};
+const OpDef kBroadcastTo{.name = "broadcast_to", .infer = infer_broadcast_to, .gradient = grad_broadcast_to};
+const OpDef kBatchMean{.name = "batch_mean", .infer = infer_batch_mean, .gradient = grad_batch_mean};
+const OpDef kBatchMeanGrad{.name = "batch_mean_grad", .infer = infer_batch_mean_grad};
+
+Value reduce_sum(Value x, std::span<const std::int64_t> axes) {
+  return reduce(kReduceSum, x, axes);
+}
+Value reduce_mean(Value x, std::span<const std::int64_t> axes) {
+  return reduce(kReduceMean, x, axes);
+}
+Value reduce_max(Value x, std::span<const std::int64_t> axes) {
+  return reduce(kReduceMax, x, axes);
+}
+Value reduce_min(Value x, std::span<const std::int64_t> axes) {
+  return reduce(kReduceMin, x, axes);
+}
+Value reduce_variance(Value x, std::span<const std::int64_t> axes) {
+  return reduce(kReduceVariance, x, axes);
+}
+Value broadcast_to(Value x, Value like) {
+  return x.builder().apply_one(kBroadcastTo, {x, like});
+}
+Value batch_mean(Value x, Value batch_info) {
+  return x.builder().apply_one(kBatchMean, {x, batch_info});
+}
+
+}  // namespace troupe

@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <vector>
+
+#include "troupe/ops/passes/overwrites.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/readers.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Of more classes the logits would be read from memory three times, where the log probabilities are read once.
+constexpr std::int64_t kMostClasses = 1024;
+
+class LogitsPass {
+ public:
+  explicit LogitsPass(const Graph& graph) : graph_(graph), readers_(graph), overwrites_(graph) {}
+
+  Graph run() {
+    Rewrite rewrite(graph_);
+    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
+      if (takes_logits(i))
+        copy_with_logits(rewrite, node(i));
+      else if (!is_replaced(node(i)))
+        rewrite.copy(node(i));
+    }
+    return std::move(rewrite).finish();
+  }
+
+ private:
+  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+
+  bool takes_logits(int i) const {
+    if (!node(i).is(kSoftmaxCrossEntropyGrad)) return false;
+    const auto& log_probabilities = graph_.values()[static_cast<std::size_t>(node(i).inputs[1])];
+    const auto forward = log_probabilities.node;
+    return node(forward).is(kSoftmaxCrossEntropy) && log_probabilities.output == 1 &&
+           log_probabilities.info.shape.back(0) <= kMostClasses &&
+           overwrites_.same_at(node(forward).inputs[0], forward, i);
+  }
+
+  /// Whether a node is the gradient of a mean that only such ops read. They divide by the number of rows themselves,
+  /// since that node would wait for the loss, which it reads for its shape.
+  bool is_replaced(const Node& node) const {
+    if (!node.is(kBatchMeanGrad) || readers_.is_output(node.outputs[0])) return false;
+    const auto& readers = readers_.of(node.outputs[0]);
+    return !readers.empty() && std::ranges::all_of(readers, [&](int reader) { return takes_logits(reader); });
+  }
+
+  void copy_with_logits(Rewrite& rewrite, const Node& node) const {
+    const auto& dloss = graph_.producer(node.inputs[0]);
+    const bool of_mean = is_replaced(dloss);
+    std::vector inputs{rewrite.mapped(of_mean ? dloss.inputs[0] : node.inputs[0]),
+                       rewrite.mapped(graph_.producer(node.inputs[1]).inputs[0]), rewrite.mapped(node.inputs[2])};
+    if (of_mean) inputs.push_back(rewrite.mapped(dloss.inputs[1]));
+    auto changed = node;
+    changed.op = &kSoftmaxCrossEntropyLogitsGrad;
+    rewrite.map(node.outputs[0], rewrite.builder().copy(changed, inputs)[0]);
+  }
+
+  const Graph& graph_;
+  Readers readers_;
+  Overwrites overwrites_;
+};
+
+}  // namespace
+
+Graph cross_entropy_of_logits(const Graph& graph) {
+  return LogitsPass(graph).run();
+}
+
+}  // namespace troupe

@@ -1,0 +1,124 @@
+#include <algorithm>
+
+#include "troupe/ops/fused/fused_elementwise.hpp"
+#include "troupe/ops/passes/overwrites.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/readers.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Nodes that become one, in the order of the graph; the last one gives the result.
+struct Group {
+  std::vector<int> members;
+  std::vector<ValueId> inputs;
+};
+
+class ElementwiseFuser {
+ public:
+  explicit ElementwiseFuser(const Graph& graph)
+      : graph_(graph), readers_(graph), overwrites_(graph), group_of_(graph.nodes().size(), -1) {
+    // From the end, so that a group is known before what could become part of it.
+    for (auto i = static_cast<int>(graph.nodes().size()); i-- > 0;)
+      if (can_be_step(node(i))) place(i);
+  }
+
+  Graph run() {
+    Rewrite rewrite(graph_);
+    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
+      const auto number = group_of_[static_cast<std::size_t>(i)];
+      if (number < 0 || groups_[static_cast<std::size_t>(number)].members.size() == 1)
+        rewrite.copy(node(i));
+      else if (groups_[static_cast<std::size_t>(number)].members.back() == i)
+        copy_fused(rewrite, groups_[static_cast<std::size_t>(number)]);
+    }
+    return std::move(rewrite).finish();
+  }
+
+ private:
+  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+  const Shape& result_shape(int i) const { return graph_.info(node(i).outputs[0]).shape; }
+
+  bool can_be_step(const Node& candidate) const {
+    if (!formula_op_of(*candidate.op)) return false;
+    return std::ranges::all_of(candidate.inputs, [&](ValueId input) {
+      return repeats_along(graph_.info(input).shape, graph_.info(candidate.outputs[0]).shape);
+    });
+  }
+
+  /// Makes a node part of the group that alone reads it, or begins one.
+  void place(int i) {
+    const auto number = group_reading(i);
+    if (number >= 0 && add(groups_[static_cast<std::size_t>(number)], i)) {
+      group_of_[static_cast<std::size_t>(i)] = number;
+      return;
+    }
+    group_of_[static_cast<std::size_t>(i)] = static_cast<int>(groups_.size());
+    groups_.push_back({{i}, {}});
+    for (auto input : node(i).inputs) add_input(groups_.back().inputs, input);
+  }
+
+  /// The group whose members are the only readers of a node, or -1.
+  int group_reading(int i) const {
+    const auto value = node(i).outputs[0];
+    const auto& readers = readers_.of(value);
+    if (readers.empty() || readers_.is_output(value)) return -1;
+    const auto group = [&](int reader) { return group_of_[static_cast<std::size_t>(reader)]; };
+    const auto number = group(readers[0]);
+    return std::ranges::all_of(readers, [&](int reader) { return group(reader) == number; }) ? number : -1;
+  }
+
+  static void add_input(std::vector<ValueId>& inputs, ValueId input) {
+    if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
+  }
+
+  /// Adds a node to a group unless that makes it too large, or the node would read something else there.
+  bool add(Group& group, int i) const {
+    if (group.members.size() == Formula::kMostSteps || !(result_shape(i) == result_shape(group.members.back())))
+      return false;
+    auto inputs = group.inputs;
+    std::erase(inputs, node(i).outputs[0]);
+    for (auto input : node(i).inputs) {
+      if (!overwrites_.same_at(input, i, group.members.back())) return false;
+      add_input(inputs, input);
+    }
+    if (inputs.size() > Formula::kMostInputs) return false;
+    group.members.insert(group.members.begin(), i);
+    group.inputs = std::move(inputs);
+    return true;
+  }
+
+  void copy_fused(Rewrite& rewrite, const Group& group) const {
+    std::vector<ValueId> values = group.inputs;
+    const auto number_of = [&](ValueId value) {
+      return static_cast<std::int32_t>(std::ranges::find(values, value) - values.begin());
+    };
+    Formula formula;
+    for (auto member : group.members) {
+      auto step = step_of(node(member));
+      const auto& inputs = node(member).inputs;
+      step.operands = {number_of(inputs.front()), number_of(inputs.back())};
+      formula.steps.push_back(step);
+      values.push_back(node(member).outputs[0]);
+    }
+    Node fused = node(group.members.back());
+    fused.op = &kFusedElementwise;
+    rewrite.copy(fused, group.inputs, formula.attributes(), fused.outputs);
+  }
+
+  const Graph& graph_;
+  Readers readers_;
+  Overwrites overwrites_;
+  std::vector<Group> groups_;
+  std::vector<int> group_of_;
+};
+
+}  // namespace
+
+Graph fuse_elementwise(const Graph& graph) {
+  return ElementwiseFuser(graph).run();
+}
+
+}  // namespace troupe

@@ -1,0 +1,100 @@
+#include "troupe/ops/passes/gradient.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// For every value of the graph whether it depends on one of `roots`.
+std::vector<bool> dependents(const Graph& graph, std::span<const Value> roots) {
+  std::vector<bool> depends(graph.values().size(), false);
+  for (const auto& root : roots) depends[root.id()] = true;
+  for (const auto& node : graph.nodes()) {
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return depends[input]; })) continue;
+    for (auto output : node.outputs) depends[output] = true;
+  }
+  return depends;
+}
+
+class Backward {
+ public:
+  Backward(Value y, std::span<const Value> wrt)
+      : builder_(y.builder()), depends_(dependents(builder_.graph(), wrt)), gradients_(depends_.size()) {
+    gradients_[y.id()] = builder_.constant(Tensor::scalar(1.0F));
+  }
+
+  void run(int last_node) {
+    for (int i = last_node; i >= 0; --i) visit(builder_.graph().nodes()[i]);
+  }
+
+  Value of(Value value) {
+    auto gradient = gradients_[value.id()];
+    if (gradient.valid()) return gradient;
+    const auto dtype = is_float(value.dtype()) ? value.dtype() : DType::float32;
+    if (!value.shape().has_batch()) return builder_.constant(Tensor(value.shape(), dtype));
+    // A constant has no symbolic size, but can be stretched to one.
+    const std::vector<std::int64_t> ones(value.shape().rank(), 1);
+    return builder_.apply_one(kBroadcastTo, {builder_.constant(Tensor(Shape(ones), dtype)), value});
+  }
+
+ private:
+  // By value: adding nodes moves those of the graph.
+  void visit(Node node) {
+    std::vector<Value> dys;
+    for (auto output : node.outputs) dys.push_back(gradients_[output]);
+    const bool reached = std::any_of(dys.begin(), dys.end(), [](const Value& dy) { return dy.valid(); });
+    const bool wanted =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return depends_[input]; });
+    if (!reached || !wanted) return;
+    if (node.op->gradient == nullptr) throw Error("gradient", "op '" + node.name + "' has no gradient");
+    std::vector<Value> inputs, outputs;
+    for (auto id : node.inputs) inputs.push_back(builder_.value(id));
+    for (auto id : node.outputs) outputs.push_back(builder_.value(id));
+    GraphBuilder::Scope scope(builder_, "grad");
+    const auto dxs = node.op->gradient({builder_, node.attributes, inputs, outputs, dys});
+    for (std::size_t i = 0; i < dxs.size(); ++i)
+      if (dxs[i].valid() && depends_[node.inputs[i]]) accumulate(node.inputs[i], dxs[i]);
+  }
+
+  // Sums over the batch give float32 gradients of 16-bit values, too.
+  void accumulate(ValueId value, Value gradient) {
+    gradient = cast_to(gradient, builder_.graph().info(value).dtype);
+    auto& sum = gradients_[value];
+    sum = sum.valid() ? add(sum, gradient) : gradient;
+  }
+
+  GraphBuilder& builder_;
+  std::vector<bool> depends_;
+  std::vector<Value> gradients_;
+};
+
+}  // namespace
+
+std::vector<Value> gradients(Value y, std::span<const Value> wrt) {
+  if (!(y.info() == TensorInfo{Shape{}, DType::float32}))
+    throw Error("gradient", "needs a float32 scalar, not " + to_string(y.info()));
+  const auto last_node = y.builder().graph().values()[y.id()].node;
+  Backward backward(y, wrt);
+  backward.run(last_node);
+  std::vector<Value> result;
+  for (const auto& value : wrt) result.push_back(backward.of(value));
+  return result;
+}
+
+Graph gradient(Graph graph, const std::string& loss) {
+  GraphBuilder builder(std::move(graph));
+  std::vector<Value> parameters;
+  for (auto id : builder.graph().sources(kParameter))
+    if (builder.graph().producer(id).trainable) parameters.push_back(builder.value(id));
+  const auto found = gradients(builder.value(builder.graph().output(loss)), parameters);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    builder.output("gradient/" + builder.graph().producer(parameters[i].id()).name, found[i]);
+  return std::move(builder).build();
+}
+
+}  // namespace troupe

@@ -1,0 +1,126 @@
+#include <algorithm>
+
+#include "troupe/ops/passes/overwrites.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/readers.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/fused/merged_updates.hpp"
+
+namespace troupe {
+
+namespace {
+
+std::span<const ValueId> stored_of(const Node& update) {
+  return std::span(update.inputs).first(update.outputs.size());
+}
+/// What stands behind the gradient.
+std::span<const ValueId> shared_of(const Node& update) {
+  return std::span(update.inputs).subspan(update.outputs.size() + 1);
+}
+
+/// For each node the last collective that it waits for, -1 if it waits for none: they end in their order.
+std::vector<int> last_collectives(const Graph& graph) {
+  std::vector<int> last;
+  for (const auto& node : graph.nodes()) {
+    auto latest = node.op->kind == OpKind::collective ? static_cast<int>(last.size()) : -1;
+    for (auto input : node.inputs)
+      latest = std::max(latest, last[static_cast<std::size_t>(graph.values()[static_cast<std::size_t>(input)].node)]);
+    last.push_back(latest);
+  }
+  return last;
+}
+
+class UpdateMerger {
+ public:
+  explicit UpdateMerger(const Graph& graph)
+      : graph_(graph),
+        readers_(graph),
+        overwrites_(graph),
+        last_collective_(last_collectives(graph)),
+        group_of_(graph.nodes().size(), kNoGroup) {
+    for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
+      if (can_be_merged(node(i))) add(i);
+  }
+
+  Graph run() {
+    Rewrite rewrite(graph_);
+    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
+      const auto number = group_of_[static_cast<std::size_t>(i)];
+      if (number == kNoGroup || groups_[number].size() == 1)
+        rewrite.copy(node(i));
+      else if (groups_[number].back() == i)
+        copy_merged(rewrite, groups_[number]);
+    }
+    return std::move(rewrite).finish();
+  }
+
+ private:
+  static constexpr auto kNoGroup = static_cast<std::size_t>(-1);
+
+  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+
+  /// If nothing reads what it makes, nor does it read what another update makes of a parameter.
+  bool can_be_merged(const Node& update) const {
+    if (merged_op_of(*update.op) == nullptr || update.attributes.has(kRowSparse)) return false;
+    const auto unread = [&](ValueId value) { return readers_.of(value).empty() && !readers_.is_output(value); };
+    const auto unchanged = [&](ValueId value) { return overwrites_.overwritten_by(value) < 0; };
+    return std::ranges::all_of(update.outputs, unread) &&
+           std::all_of(update.inputs.begin() + static_cast<std::ptrdiff_t>(update.outputs.size()), update.inputs.end(),
+                       unchanged);
+  }
+
+  /// Whether nothing from the last member of a group to an update behind it reads what the members overwrite.
+  bool can_wait(std::size_t group, int update) const {
+    for (int i = groups_[group].back() + 1; i < update; ++i)
+      for (auto input : node(i).inputs) {
+        const auto overwriter = overwrites_.overwritten_by(input);
+        if (overwriter >= 0 && overwriter < i && group_of_[static_cast<std::size_t>(overwriter)] == group) return false;
+      }
+    return true;
+  }
+
+  bool belong_together(int a, int b) const {
+    return node(a).is(*node(b).op) && node(a).attributes == node(b).attributes &&
+           last_collective_[static_cast<std::size_t>(a)] == last_collective_[static_cast<std::size_t>(b)] &&
+           std::ranges::equal(shared_of(node(a)), shared_of(node(b)));
+  }
+
+  void add(int update) {
+    std::size_t group = 0;
+    while (group < groups_.size() && !(belong_together(groups_[group].front(), update) && can_wait(group, update)))
+      ++group;
+    if (group == groups_.size()) groups_.emplace_back();
+    groups_[group].push_back(update);
+    group_of_[static_cast<std::size_t>(update)] = group;
+  }
+
+  void copy_merged(Rewrite& rewrite, const std::vector<int>& group) const {
+    Node merged = node(group.front());
+    merged.op = merged_op_of(*merged.op);
+    std::vector<ValueId> inputs, outputs;
+    for (auto member : group) {
+      const auto stored = stored_of(node(member));
+      inputs.insert(inputs.end(), stored.begin(), stored.end());
+      outputs.insert(outputs.end(), node(member).outputs.begin(), node(member).outputs.end());
+    }
+    for (auto member : group) inputs.push_back(node(member).inputs[node(member).outputs.size()]);
+    const auto shared = shared_of(node(group.front()));
+    inputs.insert(inputs.end(), shared.begin(), shared.end());
+    rewrite.copy(merged, inputs, merged.attributes, outputs);
+  }
+
+  const Graph& graph_;
+  Readers readers_;
+  Overwrites overwrites_;
+  std::vector<int> last_collective_;  // by node
+  std::vector<std::vector<int>> groups_;
+  std::vector<std::size_t> group_of_;
+};
+
+}  // namespace
+
+Graph merge_updates(const Graph& graph) {
+  return UpdateMerger(graph).run();
+}
+
+}  // namespace troupe

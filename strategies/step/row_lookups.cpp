@@ -1,0 +1,163 @@
+#include "troupe/strategies/step/row_lookups.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/slice.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// For every value of the graph whether a parameter has gone into it.
+std::vector<bool> made_of_parameters(const Graph& graph) {
+  std::vector<bool> made(graph.values().size(), false);
+  for (const auto& node : graph.nodes()) {
+    const bool of_parameters = node.is(kParameter) || std::ranges::any_of(node.inputs, [&](ValueId input) {
+                                 return made[static_cast<std::size_t>(input)];
+                               });
+    for (const auto output : node.outputs) made[static_cast<std::size_t>(output)] = of_parameters;
+  }
+  return made;
+}
+
+/// The nodes that look up rows of the parameter, in graph order.
+std::vector<const Node*> lookups_in(const Graph& graph, ValueId parameter) {
+  const auto readers = graph.readers();
+  std::vector<const Node*> lookups;
+  for (const auto reader : readers[static_cast<std::size_t>(parameter)])
+    lookups.push_back(&graph.nodes()[static_cast<std::size_t>(reader)]);
+  return lookups;
+}
+
+ValueId parameter_named(const Graph& graph, const std::string& name) {
+  const auto all = graph.sources(kParameter);
+  return *std::ranges::find_if(all, [&](ValueId id) { return graph.producer(id).name == name; });
+}
+
+/// Indices as a batch of rows of them.
+Shape per_row(const Shape& indices) {
+  return {kBatch, indices.row_elements()};
+}
+
+bool is_view(const Graph& graph, ValueId value) {
+  return graph.producer(value).op->kind == OpKind::view;
+}
+
+/// What one lookup reads, if there is no other and it is no view; else those of all, one behind the other.
+RowLookup lookup_of(const Graph& graph, ValueId parameter, const std::vector<const Node*>& lookups) {
+  RowLookup made{graph.info(parameter), graph.info(lookups.front()->inputs[1]), {}};
+  std::int64_t all = 0;
+  for (const auto* lookup : lookups) {
+    made.columns.push_back(graph.info(lookup->inputs[1]).shape.row_elements());
+    all += made.columns.back();
+  }
+  if (lookups.size() > 1 || is_view(graph, lookups.front()->inputs[1])) made.indices.shape = Shape{kBatch, all};
+  return made;
+}
+
+class Finder {
+ public:
+  explicit Finder(const Graph& graph) : graph_(graph), made_of_parameters_(made_of_parameters(graph)) {}
+
+  bool is_looked_up(ValueId parameter) const {
+    if (!GraphBuilder::is_row_sparse(graph_.producer(parameter))) return false;
+    const auto lookups = lookups_in(graph_, parameter);
+    const auto is_output = [&](const NamedValue& named) { return named.value == parameter; };
+    return !lookups.empty() && std::ranges::none_of(graph_.outputs(), is_output) &&
+           std::ranges::all_of(lookups, [&](const Node* node) {
+             return node->is(kGather) && node->inputs[1] != parameter && fits(*node, *lookups.front());
+           });
+  }
+
+ private:
+  bool fits(const Node& lookup, const Node& first) const {
+    const auto& indices = graph_.info(lookup.inputs[1]);
+    return indices.shape.has_batch() && indices.shape.row_elements() > 0 &&
+           indices.dtype == graph_.info(first.inputs[1]).dtype &&
+           !made_of_parameters_[static_cast<std::size_t>(lookup.inputs[1])];
+  }
+
+  const Graph& graph_;
+  std::vector<bool> made_of_parameters_;
+};
+
+/// The indices of all lookups of a parameter, in a value that is no view.
+Value indices_of_all(GraphBuilder& builder, const std::vector<const Node*>& lookups) {
+  const auto first = lookups.front()->inputs[1];
+  if (lookups.size() == 1 && !is_view(builder.graph(), first)) return builder.value(first);
+  std::vector<Value> parts;
+  for (const auto* lookup : lookups) {
+    const auto indices = builder.value(lookup->inputs[1]);
+    parts.push_back(reshape(indices, per_row(indices.shape())));
+  }
+  return concat(parts, 1);
+}
+
+/// Puts values of the rows in place of each lookup.
+void replace_lookups(Rewrite& rewrite, const Graph& graph, const LookedUpParameter& looked_up, Value rows) {
+  const auto lookups = lookups_in(graph, parameter_named(graph, looked_up.name));
+  const auto only = lookups.front()->outputs[0];
+  if (lookups.size() == 1 && rows.info() == graph.info(only)) return rewrite.map(only, rows);
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
+    const auto& shape = graph.info(lookups[i]->outputs[0]).shape;
+    const auto count = looked_up.lookup.columns[i];
+    rewrite.map(lookups[i]->outputs[0], reshape(slice(rows, 1, begin, count), shape));
+    begin += count;
+  }
+}
+
+}  // namespace
+
+namespace names {
+
+std::string indices_of(const std::string& parameter) {
+  return "indices/" + parameter;
+}
+std::string rows_of(const std::string& parameter) {
+  return "rows/" + parameter;
+}
+
+}  // namespace names
+
+std::vector<LookedUpParameter> find_lookups(const Graph& forward, const Optimizer& optimizer) {
+  const Finder finder(forward);
+  std::vector<LookedUpParameter> found;
+  for (const auto id : forward.sources(kParameter)) {
+    const auto& node = forward.producer(id);
+    if (!optimizer.trains(node.name) || !finder.is_looked_up(id)) continue;
+    found.push_back({node.name, node.initializer, lookup_of(forward, id, lookups_in(forward, id))});
+  }
+  return found;
+}
+
+Graph index_graph(const Graph& forward, const std::vector<LookedUpParameter>& looked_up) {
+  GraphBuilder builder(without_outputs(forward));
+  for (const auto& [name, initializer, lookup] : looked_up)
+    builder.output(names::indices_of(name),
+                   indices_of_all(builder, lookups_in(forward, parameter_named(forward, name))));
+  return eliminate_dead_code(std::move(builder).build());
+}
+
+Graph with_rows_as_inputs(const Graph& forward, const std::vector<LookedUpParameter>& looked_up) {
+  Rewrite rewrite(forward);
+  std::vector<ValueId> dropped;
+  for (const auto& parameter : looked_up) {
+    const auto id = parameter_named(forward, parameter.name);
+    const auto rows = parameter.lookup.rows();
+    replace_lookups(rewrite, forward, parameter,
+                    rewrite.builder().input(names::rows_of(parameter.name), rows.shape, rows.dtype));
+    dropped.push_back(id);
+    for (const auto* lookup : lookups_in(forward, id)) dropped.push_back(lookup->outputs[0]);
+  }
+  for (const auto& node : forward.nodes())
+    if (std::ranges::find(dropped, node.outputs[0]) == dropped.end()) rewrite.copy(node);
+  return std::move(rewrite).finish();
+}
+
+}  // namespace troupe

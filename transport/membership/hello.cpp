@@ -1,0 +1,103 @@
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/bytes.hpp"
+#include "troupe/transport/membership/member_bytes.hpp"
+#include "troupe/transport/membership/rendezvous.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x48505254;  // "TRPH"
+constexpr std::uint16_t kVersion = 2;
+constexpr std::size_t kNameLimit = 256;
+constexpr std::size_t kValueLimit = 4'096;
+constexpr std::uint32_t kMostEntries = 256;
+
+void write(ByteWriter& writer, const EndpointAddress& address) {
+  for (const auto* text : {&address.tcp, &address.ipc, &address.identity, &address.host})
+    writer.put_text(*text, kNameLimit);
+  writer.put(address.pid);
+  writer.put(address.probe_address);
+  writer.put(address.probe_value);
+}
+
+EndpointAddress read_address(ByteReader& reader) {
+  EndpointAddress address;
+  for (auto* text : {&address.tcp, &address.ipc, &address.identity, &address.host}) *text = reader.get_text(kNameLimit);
+  address.pid = reader.get<std::int64_t>();
+  address.probe_address = reader.get<std::uint64_t>();
+  address.probe_value = reader.get<std::uint64_t>();
+  return address;
+}
+
+}  // namespace
+
+void write(ByteWriter& writer, const Member& member) {
+  write(writer, member.control);
+  write(writer, member.data);
+  writer.put(static_cast<std::uint8_t>(member.role));
+}
+
+Member read_member(ByteReader& reader) {
+  Member member;
+  member.control = read_address(reader);
+  member.data = read_address(reader);
+  const auto role = reader.get<std::uint8_t>();
+  if (role > static_cast<std::uint8_t>(ProcessRole::evaluator))
+    throw Error("rendezvous", "a process has the unknown role " + std::to_string(role));
+  member.role = static_cast<ProcessRole>(role);
+  return member;
+}
+
+std::vector<std::byte> encode(const Hello& hello) {
+  ByteWriter writer;
+  writer.put(kMagic);
+  writer.put(kVersion);
+  writer.put_text(hello.run_id, kNameLimit);
+  writer.put(static_cast<std::int32_t>(hello.rank));
+  writer.put(static_cast<std::int32_t>(hello.world_size));
+  writer.put(static_cast<std::uint32_t>(hello.agreement.size()));
+  for (const auto& [name, value] : hello.agreement) {
+    writer.put_text(name, kNameLimit);
+    writer.put_text(value, kValueLimit);
+  }
+  write(writer, hello.self);
+  return std::move(writer).take();
+}
+
+Hello decode_hello(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes, "hello");
+  if (reader.get<std::uint32_t>() != kMagic) throw Error("hello", "it does not begin with the magic number");
+  const auto version = reader.get<std::uint16_t>();
+  if (version != kVersion)
+    throw Error("hello", "version " + std::to_string(version) + " of the protocol is not " + std::to_string(kVersion));
+  Hello hello;
+  hello.run_id = reader.get_text(kNameLimit);
+  hello.rank = reader.get<std::int32_t>();
+  hello.world_size = reader.get<std::int32_t>();
+  const auto entries = reader.get<std::uint32_t>();
+  if (entries > kMostEntries) throw Error("hello", std::to_string(entries) + " entries are too many");
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    auto name = reader.get_text(kNameLimit);
+    hello.agreement.emplace_back(std::move(name), reader.get_text(kValueLimit));
+  }
+  hello.self = read_member(reader);
+  if (!reader.at_end()) throw Error("hello", "bytes follow its end");
+  return hello;
+}
+
+std::string difference(const Agreement& mine, int my_rank, const Agreement& theirs, int their_rank) {
+  const auto on = [](int rank) { return " on rank " + std::to_string(rank); };
+  for (std::size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i) {
+    if (i >= mine.size()) return "'" + theirs[i].first + "' is known only" + on(their_rank);
+    if (i >= theirs.size()) return "'" + mine[i].first + "' is known only" + on(my_rank);
+    const auto& [name, value] = mine[i];
+    if (name != theirs[i].first)
+      return "'" + name + "'" + on(my_rank) + " is '" + theirs[i].first + "'" + on(their_rank);
+    if (value != theirs[i].second)
+      return name + " is " + theirs[i].second + on(their_rank) + " but " + value + on(my_rank);
+  }
+  return {};
+}
+
+}  // namespace troupe
