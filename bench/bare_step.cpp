@@ -6,8 +6,8 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
-#include "troupe/actors/caf/spin_pause.hpp"
-#include "troupe/actors/system/thread_pinning.hpp"
+#include "troupe/actors/threads/spin_pause.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/library/reshape.hpp"

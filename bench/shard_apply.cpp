@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "troupe/actors/system/thread_pinning.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/strategies/step/split_training.hpp"

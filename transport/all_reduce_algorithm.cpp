@@ -3,8 +3,6 @@
 #include <array>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/mpi/mpi_communicator.hpp"
-#include "troupe/transport/nccl/nccl_group.hpp"
 
 namespace troupe {
 
@@ -22,11 +20,6 @@ AllReduceAlgorithm all_reduce_algorithm_of(const std::string& name) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<AllReduceAlgorithm>(i);
   throw Error("all_reduce", "'" + name + "' is not an algorithm: there are direct, ring, hierarchy, mpi and nccl");
-}
-
-bool is_available(AllReduceAlgorithm algorithm) {
-  if (algorithm == AllReduceAlgorithm::mpi) return has_mpi();
-  return algorithm != AllReduceAlgorithm::nccl || has_nccl();
 }
 
 }  // namespace troupe

@@ -27,7 +27,5 @@ enum class AllReduceAlgorithm : std::uint8_t {
 std::string to_string(AllReduceAlgorithm algorithm);
 /// Throws Error if there is none of that name.
 AllReduceAlgorithm all_reduce_algorithm_of(const std::string& name);
-/// Whether this build has it: mpi, if it was configured with TROUPE_MPI; nccl, if NCCL was there, and can be loaded.
-bool is_available(AllReduceAlgorithm algorithm);
 
 }  // namespace troupe

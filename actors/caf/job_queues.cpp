@@ -1,6 +1,6 @@
 #include "troupe/actors/caf/job_queues.hpp"
 
-#include "troupe/actors/caf/spin_pause.hpp"
+#include "troupe/actors/threads/spin_pause.hpp"
 
 namespace troupe {
 

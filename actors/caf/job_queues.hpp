@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "troupe/actors/caf/busy_threads.hpp"
+#include "troupe/actors/threads/busy_threads.hpp"
 
 namespace troupe {
 

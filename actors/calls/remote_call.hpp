@@ -44,14 +44,6 @@ class RemoteCall {
 /// has gone: what it refers to must live as long as the runtime.
 using CallFunctions = std::map<std::string, std::function<std::vector<Tensor>(RemoteCall& call)>>;
 
-/// What came of an execution.
-struct CallResult {
-  std::vector<Tensor> outputs;
-  std::vector<VariableUpdate> updates;
-  /// Of the function; empty if it has none.
-  std::string error;
-};
-
 /// Executes a call. Does not throw.
 CallResult execute(const CallFunctions& functions, const std::string& function, std::int64_t token,
                    std::span<const Tensor> inputs, const ReadVariable& read);

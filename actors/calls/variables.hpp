@@ -6,15 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/messages/call_result.hpp"
 #include "troupe/ops/core/tensor.hpp"
 
 namespace troupe {
-
-/// What is added to a variable.
-struct VariableUpdate {
-  std::string name;
-  Tensor delta;
-};
 
 /// Named float32 tensors that calls read, and add to. Thread-safe.
 class Variables {

@@ -65,6 +65,13 @@ void BeginCollectiveTask::skip(const FailurePtr& failure) {
   for (const auto& rank : ranks_) rank.communicator->leave(failure);
 }
 
+const std::shared_ptr<BegunCollective>& SpawnContext::begun(const std::string& communicator, std::int64_t index,
+                                                            std::int64_t rank) {
+  auto& entry = begun_[{communicator, index, rank}];
+  if (!entry) entry = std::make_shared<BegunCollective>();
+  return entry;
+}
+
 std::unique_ptr<Task> make_collective_task(const PlanActor& actor, SpawnContext& context) {
   const auto& attributes = actor.task.attributes;
   return std::make_unique<CollectiveTask>(

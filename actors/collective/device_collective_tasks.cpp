@@ -61,6 +61,13 @@ void BeginDeviceCollectiveTask::skip(const FailurePtr& failure) {
   communicator_->leave(failure);
 }
 
+const std::shared_ptr<BegunDeviceCollective>& SpawnContext::begun_on_device(const std::string& communicator,
+                                                                            std::int64_t index, std::int64_t rank) {
+  auto& entry = begun_on_device_[{communicator, index, rank}];
+  if (!entry) entry = std::make_shared<BegunDeviceCollective>();
+  return entry;
+}
+
 std::unique_ptr<Task> make_device_collective_task(const PlanActor& actor, SpawnContext& context) {
   const auto& attributes = actor.task.attributes;
   return std::make_unique<DeviceCollectiveTask>(

@@ -3,7 +3,7 @@
 #include <memory>
 #include <mutex>
 
-#include "troupe/actors/system/one_at_a_time.hpp"
+#include "troupe/actors/threads/one_at_a_time.hpp"
 #include "troupe/actors/control/run_control.hpp"
 #include "troupe/transport/link.hpp"
 

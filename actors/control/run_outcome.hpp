@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "troupe/actors/messages/messages.hpp"
-#include "troupe/actors/system/over_callback.hpp"
+#include "troupe/actors/threads/over_callback.hpp"
 
 namespace troupe {
 

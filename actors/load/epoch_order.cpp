@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-#include "troupe/actors/system/thread_pinning.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 
 namespace troupe {
 

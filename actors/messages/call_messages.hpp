@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/calls/remote_call.hpp"
+#include "troupe/actors/messages/call_result.hpp"
 
 namespace troupe {
 

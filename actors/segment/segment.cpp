@@ -1,4 +1,5 @@
 #include "troupe/actors/segment/segment.hpp"
+#include "troupe/actors/segment/task_registry.hpp"
 
 #include <algorithm>
 
@@ -70,7 +71,7 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnCont
     const auto inputs = static_cast<std::uint32_t>(actor.inputs.size());
     const auto outputs = static_cast<std::uint32_t>(actor.outputs.size());
     tasks_.push_back(
-        {context.make_task(actor), &actor, argument, inputs, outputs, layout_.tasks[tasks_.size()].sends, {}});
+        {make_task(actor, context), &actor, argument, inputs, outputs, layout_.tasks[tasks_.size()].sends, {}});
     argument += inputs + outputs;
     auto& task = *tasks_.back().task;
     if (task.is_source() != (actor.pacing == Pacing::source))

@@ -4,7 +4,7 @@
 #include <caf/message_handler.hpp>
 
 #include "troupe/actors/caf/mail.hpp"
-#include "troupe/actors/system/thread_pinning.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 
 namespace troupe {
 

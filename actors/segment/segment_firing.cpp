@@ -2,7 +2,7 @@
 
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/segment/segment_actor.hpp"
-#include "troupe/actors/caf/spin_pause.hpp"
+#include "troupe/actors/threads/spin_pause.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/failure.hpp"

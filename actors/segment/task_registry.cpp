@@ -54,4 +54,10 @@ TaskFactory find_task(const std::string& kind) {
   return found->second;
 }
 
+std::unique_ptr<Task> make_task(const PlanActor& actor, SpawnContext& context) {
+  if (actor.make_task) return actor.make_task(actor, context);
+  const auto own = context.tasks.find(actor.task.kind);
+  return own != context.tasks.end() ? own->second(actor, context) : find_task(actor.task.kind)(actor, context);
+}
+
 }  // namespace troupe

@@ -12,4 +12,8 @@ void register_task(const std::string& kind, TaskFactory factory);
 /// Throws Error if there is no task of that kind.
 TaskFactory find_task(const std::string& kind);
 
+/// The task of an actor: of the actor itself, of the context, or the registered one of its kind, in this order. Throws
+/// Error if there is none.
+std::unique_ptr<Task> make_task(const PlanActor& actor, SpawnContext& context);
+
 }  // namespace troupe

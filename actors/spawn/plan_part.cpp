@@ -8,7 +8,7 @@
 #include "troupe/actors/spawn/link_actor.hpp"
 #include "troupe/actors/segment/segment_actor.hpp"
 #include "troupe/actors/control/supervisor.hpp"
-#include "troupe/actors/system/thread_pinning.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/ops/core/error.hpp"
 

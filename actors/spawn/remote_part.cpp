@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "troupe/actors/system/one_at_a_time.hpp"
+#include "troupe/actors/threads/one_at_a_time.hpp"
 #include "troupe/actors/control/run_frames.hpp"
 
 namespace troupe {

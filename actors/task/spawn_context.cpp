@@ -1,7 +1,5 @@
 #include "troupe/actors/task/spawn_context.hpp"
 
-#include "troupe/actors/task/task.hpp"
-#include "troupe/actors/segment/task_registry.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -26,26 +24,6 @@ const std::shared_ptr<DeviceCommunicator>& SpawnContext::device_communicator(con
   if (found == device_communicators.end())
     throw Error("spawn", "there is no communicator '" + name + "' between devices");
   return found->second;
-}
-
-std::unique_ptr<Task> SpawnContext::make_task(const PlanActor& actor) {
-  if (actor.make_task) return actor.make_task(actor, *this);
-  const auto own = tasks.find(actor.task.kind);
-  return own != tasks.end() ? own->second(actor, *this) : find_task(actor.task.kind)(actor, *this);
-}
-
-const std::shared_ptr<BegunCollective>& SpawnContext::begun(const std::string& communicator, std::int64_t index,
-                                                            std::int64_t rank) {
-  auto& entry = begun_[{communicator, index, rank}];
-  if (!entry) entry = std::make_shared<BegunCollective>();
-  return entry;
-}
-
-const std::shared_ptr<BegunDeviceCollective>& SpawnContext::begun_on_device(const std::string& communicator,
-                                                                            std::int64_t index, std::int64_t rank) {
-  auto& entry = begun_on_device_[{communicator, index, rank}];
-  if (!entry) entry = std::make_shared<BegunDeviceCollective>();
-  return entry;
 }
 
 }  // namespace troupe

@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/collective/collective_tasks.hpp"
 #include "troupe/actors/store/device_arrays.hpp"
-#include "troupe/actors/collective/device_collective_tasks.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/transport/communicator.hpp"
+#include "troupe/transport/device_communicator.hpp"
 
 namespace troupe {
 
+struct BegunCollective;
+struct BegunDeviceCollective;
 class Recording;
 class ShardLog;
 
@@ -45,7 +46,6 @@ class SpawnContext {
   const Dataset& source(const std::string& name) const;
   const std::shared_ptr<Communicator>& communicator(const std::string& name, std::int64_t rank) const;
   const std::shared_ptr<DeviceCommunicator>& device_communicator(const std::string& name) const;
-  std::unique_ptr<Task> make_task(const PlanActor& actor);
 
   /// The state that the conductor and a rank's actor share for one collective.
   const std::shared_ptr<BegunCollective>& begun(const std::string& communicator, std::int64_t index, std::int64_t rank);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actors/system/default_devices.hpp"
-#include "troupe/actors/system/thread_pinning.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/central_storage.hpp"

@@ -5,7 +5,6 @@
 
 #include "troupe/ops/core/built_in_backends.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/graph/kernel.hpp"
 
 namespace troupe {
 
@@ -44,22 +43,6 @@ Backend& found(Backend* backend, const std::string& what) {
 }
 
 }  // namespace
-
-void Backend::expect_kernel(const OpCall& call, Device device) const {
-  const auto found = kernels_.find(*call.op);
-  if (!found) throw Error(call.op->name, "has no kernel for " + to_string(device));
-  if (found->takes_16_bits) return;
-  for (const auto* operands : {&call.inputs, &call.outputs})
-    for (const auto& info : *operands)
-      if (is_16_bit(info.dtype))
-        throw Error(call.op->name, "has no kernel of " + std::string(name_of(info.dtype)) + " for " +
-                                       std::string(name_of(device.type)));
-}
-
-std::unique_ptr<Kernel> Backend::make_kernel(const OpCall& call, Device device) {
-  Backend::expect_kernel(call, device);
-  return kernels_.find(*call.op)->factory(call);
-}
 
 Backend& backend_of(DeviceType type) {
   return found(backends().find(type), std::string(name_of(type)));

@@ -4,10 +4,11 @@
 #include <memory>
 
 #include "troupe/ops/core/device.hpp"
-#include "troupe/ops/graph/kernel_table.hpp"
 #include "troupe/ops/core/stream.hpp"
 
 namespace troupe {
+
+class KernelTable;
 
 /// Everything specific to one kind of device: its memory, streams and kernels. All other code goes through it.
 /// Thread-safe.
@@ -30,17 +31,8 @@ class Backend {
   /// Blocks until all work that was launched on any stream of the device is complete.
   virtual void synchronize(Device device) = 0;
 
-  /// See expect_kernel in ops/graph/kernel.hpp. Overridden with make_kernel, if kernels are made of more than the
-  /// table.
-  virtual void expect_kernel(const OpCall& call, Device device) const;
-  /// Prepares an op; see make_kernel in ops/graph/kernel.hpp.
-  virtual std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
-  /// The kernels for these devices.
-  KernelTable& kernels() { return kernels_; }
-  const KernelTable& kernels() const { return kernels_; }
-
- private:
-  KernelTable kernels_;
+  /// The kernels for these devices; see ops/graph/kernel_table.hpp.
+  virtual KernelTable& kernels() = 0;
 };
 
 /// The backend of a kind of device. Throws Error if there is none.

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/graph/op.hpp"
+#include "troupe/ops/core/tensor_info.hpp"
 
 namespace troupe {
 

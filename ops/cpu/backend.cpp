@@ -29,7 +29,7 @@ class CpuStream final : public Stream {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend() { cpu::add_kernels(kernels()); }
+  CpuBackend() { cpu::add_kernels(kernels_); }
 
   bool host_accessible() const override { return true; }
   // They are threads.
@@ -47,10 +47,14 @@ class CpuBackend final : public Backend {
   }
   void synchronize(Device) override {}
 
+  KernelTable& kernels() override { return kernels_; }
+
  private:
   static void expect_valid(Device device) {
     if (device.index < 0) throw Error("device", "there is no " + to_string(device));
   }
+
+  KernelTable kernels_;
 };
 
 }  // namespace

@@ -14,10 +14,20 @@ namespace {
 using cuda::CurrentDevice;
 using cuda::device_state;
 
+/// Makes kernels with their device current, since preparing a kernel may measure on the device.
+class CudaKernels final : public KernelTable {
+ public:
+  CudaKernels() { cuda::add_kernels(*this); }
+
+  std::unique_ptr<Kernel> make(const OpCall& call, Device device) override {
+    (void)device_state(device);
+    const CurrentDevice current(device.index);
+    return KernelTable::make(call, device);
+  }
+};
+
 class CudaBackend final : public Backend {
  public:
-  CudaBackend() { cuda::add_kernels(kernels()); }
-
   bool host_accessible() const override { return false; }
   int device_count() const override { return cuda::device_count(); }
 
@@ -51,12 +61,10 @@ class CudaBackend final : public Backend {
     for (const auto& event : device_state(device).work_so_far()) event.wait();
   }
 
-  std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) override {
-    (void)device_state(device);
-    // Preparing may measure on the device.
-    const CurrentDevice current(device.index);
-    return Backend::make_kernel(call, device);
-  }
+  KernelTable& kernels() override { return kernels_; }
+
+ private:
+  CudaKernels kernels_;
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 // makes this op, not users.
 
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/fused/row_product.hpp"
+#include "troupe/ops/library/row_product.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/fused/row_product.hpp"
+#include "troupe/ops/library/row_product.hpp"
 
 namespace troupe {
 

@@ -8,11 +8,11 @@
 namespace troupe {
 
 std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) {
-  return backend_of(device).make_kernel(call, device);
+  return backend_of(device).kernels().make(call, device);
 }
 
 void expect_kernel(const OpCall& call, Device device) {
-  backend_of(device).expect_kernel(call, device);
+  backend_of(device).kernels().expect(call, device);
 }
 
 void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory, bool takes_16_bits) {

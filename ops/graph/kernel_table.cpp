@@ -14,8 +14,24 @@ void KernelTable::add(const OpDef& op, RegisteredKernel kernel) {
 
 std::optional<RegisteredKernel> KernelTable::find(const OpDef& op) const {
   std::lock_guard lock(mutex_);
-  const auto found = kernels_.find(&op);
-  return found == kernels_.end() ? std::nullopt : std::optional(found->second);
+  const auto entry = kernels_.find(&op);
+  return entry == kernels_.end() ? std::nullopt : std::optional(entry->second);
+}
+
+void KernelTable::expect(const OpCall& call, Device device) const {
+  const auto kernel = find(*call.op);
+  if (!kernel) throw Error(call.op->name, "has no kernel for " + to_string(device));
+  if (kernel->takes_16_bits) return;
+  for (const auto* operands : {&call.inputs, &call.outputs})
+    for (const auto& info : *operands)
+      if (is_16_bit(info.dtype))
+        throw Error(call.op->name, "has no kernel of " + std::string(name_of(info.dtype)) + " for " +
+                                       std::string(name_of(device.type)));
+}
+
+std::unique_ptr<Kernel> KernelTable::make(const OpCall& call, Device device) {
+  KernelTable::expect(call, device);
+  return find(*call.op)->factory(call);
 }
 
 }  // namespace troupe

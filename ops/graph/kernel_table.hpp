@@ -6,6 +6,8 @@
 #include <mutex>
 #include <optional>
 
+#include "troupe/ops/core/device.hpp"
+
 namespace troupe {
 
 struct OpDef;
@@ -15,20 +17,26 @@ class Kernel;
 /// Prepares a kernel for a call with concrete shapes. Called on any thread.
 using KernelFactory = std::function<std::unique_ptr<Kernel>(const OpCall& call)>;
 
-/// How the kernels of an op are made on one kind of device.
+/// The kernels of an op on one kind of device.
 struct RegisteredKernel {
   KernelFactory factory;
-  /// Off: a call with 16-bit floats must not reach the factory, whose kernels would read them as something else.
+  /// False: calls with 16-bit floats are refused, since the kernels would read them as float32.
   bool takes_16_bits = false;
 };
 
-/// The kernel of every op on one kind of device. Thread-safe.
+/// The kernels of every op on one kind of device. Thread-safe.
 class KernelTable {
  public:
+  virtual ~KernelTable() = default;
+
   /// `op` must live as long as the table. Throws Error if it has a kernel already.
   void add(const OpDef& op, RegisteredKernel kernel);
-  /// What was added for an op, if anything.
   std::optional<RegisteredKernel> find(const OpDef& op) const;
+
+  /// See expect_kernel in ops/graph/kernel.hpp. A table with other kernels than the added ones overrides both functions.
+  virtual void expect(const OpCall& call, Device device) const;
+  /// See make_kernel in ops/graph/kernel.hpp.
+  virtual std::unique_ptr<Kernel> make(const OpCall& call, Device device);
 
  private:
   mutable std::mutex mutex_;

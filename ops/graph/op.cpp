@@ -4,10 +4,6 @@
 
 namespace troupe {
 
-std::string to_string(const TensorInfo& info) {
-  return std::string(name_of(info.dtype)) + to_string(info.shape);
-}
-
 void OpInputs::refuse(std::string_view what) const {
   std::string text(what);
   for (std::size_t i = 0; i < infos.size(); ++i) text += (i == 0 ? ": " : ", ") + to_string(infos[i]);

@@ -7,25 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/ops/core/dtype.hpp"
-#include "troupe/ops/core/shape.hpp"
+#include "troupe/ops/core/tensor_info.hpp"
 #include "troupe/ops/graph/attributes.hpp"
 
 namespace troupe {
 
 class GraphBuilder;
 class Value;
-
-/// Shape and dtype of a value; the leading size may be symbolic.
-struct TensorInfo {
-  Shape shape;
-  DType dtype = DType::float32;
-
-  bool operator==(const TensorInfo&) const = default;
-};
-
-/// `float32[B, 10]`.
-std::string to_string(const TensorInfo& info);
 
 /// Arguments of a shape rule.
 struct OpInputs {

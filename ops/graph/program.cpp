@@ -6,7 +6,7 @@
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/memory_plan.hpp"
-#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/core/tensor_info.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/reduce.hpp"
-#include "troupe/ops/fused/row_product.hpp"
+#include "troupe/ops/library/row_product.hpp"
 
 namespace troupe {
 

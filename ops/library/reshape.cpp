@@ -6,8 +6,6 @@ namespace troupe {
 
 namespace {
 
-constexpr std::int64_t kPackAlignment = 16;
-
 std::vector<TensorInfo> infer_reshape(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const Shape target(inputs.attributes.list("shape"));
@@ -84,15 +82,6 @@ Value view_at(Value x, std::int64_t offset, const Shape& shape) {
 Value pack(std::span<const Value> values) {
   if (values.empty()) throw Error("pack", "nothing to pack");
   return values[0].builder().apply(kPack, values).at(0);
-}
-
-std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos) {
-  std::vector<std::int64_t> offsets{0};
-  for (const auto& info : infos) {
-    const auto padded = (info.shape.elements() + kPackAlignment - 1) / kPackAlignment * kPackAlignment;
-    offsets.push_back(offsets.back() + padded);
-  }
-  return offsets;
 }
 
 Value all_reduce(Value x) {

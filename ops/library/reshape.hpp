@@ -18,8 +18,6 @@ Value view_at(Value x, std::int64_t offset, const Shape& shape);
 /// One flat block that holds all `values` (float32, none derived from the batch), each at a multiple of 16 elements. It
 /// passes no gradient on.
 Value pack(std::span<const Value> values);
-/// Where value i of a pack of these begins, in elements; the last entry is the size of the block.
-std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos);
 
 /// The sum of x over all replicas, in place of x. Only a communicator can run it.
 Value all_reduce(Value x);

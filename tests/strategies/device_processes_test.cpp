@@ -7,7 +7,7 @@
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 #include "troupe/transport/nccl/nccl_group.hpp"
 
 using namespace troupe;

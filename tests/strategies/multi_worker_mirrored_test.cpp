@@ -4,7 +4,7 @@
 
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

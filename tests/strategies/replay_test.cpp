@@ -8,7 +8,7 @@
 #include "troupe/strategies/server_places.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

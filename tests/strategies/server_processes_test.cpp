@@ -13,7 +13,7 @@
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/row_sparse_model.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -169,6 +169,20 @@ class TestKernel final : public Kernel {
   std::shared_ptr<Kernel> kernel_;
 };
 
+/// Runs the CPU kernel of an op that has none of its own here.
+class TestKernels final : public KernelTable {
+ public:
+  void expect(const OpCall& call, Device) const override {
+    if (!find(*call.op)) troupe::expect_kernel(call, Device{});
+  }
+
+  std::unique_ptr<Kernel> make(const OpCall& call, Device device) override {
+    expect_valid(device);
+    if (find(*call.op)) return KernelTable::make(call, device);
+    return std::make_unique<TestKernel>(std::string(call.op->name), troupe::make_kernel(call, Device{}));
+  }
+};
+
 class TestBackend final : public Backend {
  public:
   bool host_accessible() const override { return false; }
@@ -191,15 +205,10 @@ class TestBackend final : public Backend {
     for (const auto& event : queue().record_all(&device)) event.state()->wait_for(std::chrono::hours(1));
   }
 
-  void expect_kernel(const OpCall& call, Device) const override {
-    if (!kernels().find(*call.op)) troupe::expect_kernel(call, Device{});
-  }
+  KernelTable& kernels() override { return kernels_; }
 
-  std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) override {
-    expect_valid(device);
-    if (kernels().find(*call.op)) return Backend::make_kernel(call, device);
-    return std::make_unique<TestKernel>(std::string(call.op->name), troupe::make_kernel(call, Device{}));
-  }
+ private:
+  TestKernels kernels_;
 };
 
 }  // namespace

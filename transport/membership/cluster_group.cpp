@@ -6,6 +6,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 #include "troupe/transport/mpi/mpi_communicator.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 namespace troupe {
 
@@ -131,6 +132,11 @@ Group make_mpi_group(const GroupSurroundings& around, const std::string& name, c
 }
 
 }  // namespace
+
+bool is_available(AllReduceAlgorithm algorithm) {
+  if (algorithm == AllReduceAlgorithm::mpi) return has_mpi();
+  return algorithm != AllReduceAlgorithm::nccl || has_nccl();
+}
 
 std::vector<std::shared_ptr<Communicator>> make_cluster_group(const GroupSurroundings& around, const std::string& name,
                                                               const std::vector<int>& processes,

@@ -10,6 +10,9 @@
 
 namespace troupe {
 
+/// True if this build has the algorithm: mpi needs TROUPE_MPI, nccl needs NCCL at build time and a library to load.
+bool is_available(AllReduceAlgorithm algorithm);
+
 /// What a process knows of those among which it makes communicators.
 struct GroupSurroundings {
   int process = 0, world_size = 1;

@@ -1,7 +1,7 @@
 #include "troupe/actors/system/runtime.hpp"
 
 #include "troupe/actors/system/default_devices.hpp"
-#include "troupe/actors/system/thread_pinning.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 

@@ -8,7 +8,7 @@
 #include "troupe/tests/expect.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 #include "troupe/transport/membership/agreement.hpp"
 
 using namespace troupe;

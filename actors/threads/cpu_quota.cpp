@@ -1,4 +1,4 @@
-#include "troupe/actors/system/cpu_quota.hpp"
+#include "troupe/actors/threads/cpu_quota.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "troupe/actors/system/one_at_a_time.hpp"
+#include "troupe/actors/threads/one_at_a_time.hpp"
 
 #include <algorithm>
 #include <functional>

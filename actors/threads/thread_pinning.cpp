@@ -1,10 +1,10 @@
-#include "troupe/actors/system/thread_pinning.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 
 #include <sched.h>
 
 #include <vector>
 
-#include "troupe/actors/system/cpu_quota.hpp"
+#include "troupe/actors/threads/cpu_quota.hpp"
 
 namespace troupe {
 

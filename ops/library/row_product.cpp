@@ -1,4 +1,4 @@
-#include "troupe/ops/fused/row_product.hpp"
+#include "troupe/ops/library/row_product.hpp"
 
 #include <numeric>
 
