@@ -6,9 +6,10 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 # Headers of the floors; those of the backends inside them are not for users.
 foreach(floor ops transport actors strategies)
   install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${floor}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development
-          FILES_MATCHING PATTERN "*.hpp" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE
           PATTERN zeromq EXCLUDE PATTERN mpi EXCLUDE PATTERN nccl EXCLUDE PATTERN device EXCLUDE PATTERN hierarchy EXCLUDE)
 endforeach()
+install(FILES transport/nccl/nccl_group.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/transport/nccl COMPONENT development)
 install(FILES "${troupe_version_header}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development)
 install(TARGETS troupe EXPORT troupe_targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development

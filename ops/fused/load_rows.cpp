@@ -21,7 +21,7 @@ std::vector<TensorInfo> infer_load_rows(const OpInputs& inputs) {
 
 }  // namespace
 
-const OpDef kLoadRows{.name = "load_rows", .infer = infer_load_rows};
+const OpDef kLoadRows{.name = "load_rows", .infer = infer_load_rows, .half = HalfKernels::all};
 
 Value load_rows(Value data, Value numbers) {
   return data.builder().apply_one(kLoadRows, {data, numbers});

@@ -36,9 +36,9 @@ std::vector<TensorInfo> infer_matmul_gelu_tanh_grad(const OpInputs& inputs) {
 }  // namespace
 
 const OpDef kMatmulGeluTanh{
-    .name = "matmul_gelu_tanh", .infer = infer_matmul_gelu_tanh, .multiply_adds = multiply_adds_of_row_product};
+    .name = "matmul_gelu_tanh", .infer = infer_matmul_gelu_tanh, .multiply_adds = multiply_adds_of_row_product, .half = HalfKernels::gpu};
 const OpDef kMatmulGeluTanhGrad{.name = "matmul_gelu_tanh_grad",
                                 .infer = infer_matmul_gelu_tanh_grad,
-                                .multiply_adds = multiply_adds_of_row_product};
+                                .multiply_adds = multiply_adds_of_row_product, .half = HalfKernels::gpu};
 
 }  // namespace troupe

@@ -14,6 +14,6 @@ std::vector<TensorInfo> infer_relu_grad_bias(const OpInputs& inputs) {
 
 }  // namespace
 
-const OpDef kReluGradBias{.name = "relu_grad_bias", .infer = infer_relu_grad_bias};
+const OpDef kReluGradBias{.name = "relu_grad_bias", .infer = infer_relu_grad_bias, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
 
 }  // namespace troupe

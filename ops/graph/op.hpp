@@ -63,6 +63,18 @@ enum class OpKind {
   collective,  ///< done by a communicator, not by a kernel
 };
 
+/// The backends in which the kernels of an op take 16-bit floats.
+enum class HalfKernels { none, gpu, all };
+
+/// The part of an op in a graph that is computed in 16-bit floats; see compute_in (ops/passes/passes.hpp).
+enum class HalfRole {
+  none,                 ///< takes and gives float32
+  product,              ///< takes 16 bits for speed
+  follows,              ///< takes 16 bits if all its inputs that derive from the batch have them
+  activation_gradient,  ///< follows the inputs behind the first, which the activation has read or given
+  reads,                ///< takes any float and gives float32
+};
+
 /// The declaration of an op: everything about it but its kernels.
 struct OpDef {
   std::string_view name;
@@ -78,6 +90,10 @@ struct OpDef {
   /// Multiplications with an addition in a call whose shapes are concrete, for ops that do far more of them than they
   /// touch elements. Null: others.
   std::int64_t (*multiply_adds)(const OpCall& call) = nullptr;
+  HalfKernels half = HalfKernels::none;
+  /// Losses and metrics consist of exponentials, logarithms, sigmoids and comparisons, for which 16 bits are too few, so
+  /// these ops have no role though their kernels take 16 bits.
+  HalfRole role = HalfRole::none;
 };
 
 /// Registers an op under its name, so that find_op knows it; builders do not need that. `op` must live until the
@@ -85,7 +101,7 @@ struct OpDef {
 void register_op(const OpDef& op);
 /// The registered op of that name. Throws Error if there is none. Thread-safe.
 const OpDef& find_op(std::string_view name);
-/// The ops of the library, in the order of the table (op_table.cpp); they are registered from the start.
+/// The ops of the library in the order of op_list.def. They are registered from the start.
 std::span<const OpDef* const> built_in_ops();
 
 }  // namespace troupe

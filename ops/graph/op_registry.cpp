@@ -2,11 +2,15 @@
 #include <mutex>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/graph/op.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
 namespace {
+
+std::vector<TensorInfo> infer_nothing(const OpInputs& inputs) {
+  inputs.refuse("is made by GraphBuilder, not applied");
+}
 
 class OpRegistry {
  public:
@@ -38,6 +42,19 @@ OpRegistry& registry() {
 }
 
 }  // namespace
+
+const OpDef kInput{.name = "input", .kind = OpKind::source, .infer = infer_nothing};
+const OpDef kParameter{.name = "parameter", .kind = OpKind::source, .infer = infer_nothing};
+const OpDef kConstant{.name = "constant", .kind = OpKind::source, .infer = infer_nothing};
+
+std::span<const OpDef* const> built_in_ops() {
+  static constexpr const OpDef* kOps[] = {
+#define TROUPE_OP(op, factory) &op,
+#define TROUPE_OP_WITHOUT_KERNEL(op) &op,
+#include "troupe/ops/graph/op_list.def"
+  };
+  return kOps;
+}
 
 void register_op(const OpDef& op) {
   registry().add(op);

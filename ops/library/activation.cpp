@@ -24,17 +24,17 @@ std::vector<Value> grad_softplus(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kTanhGrad{.name = "tanh_grad", .infer = infer_like_both_inputs};
-const OpDef kSigmoidGrad{.name = "sigmoid_grad", .infer = infer_like_both_inputs};
-const OpDef kGeluGrad{.name = "gelu_grad", .infer = infer_like_both_inputs};
-const OpDef kGeluTanhGrad{.name = "gelu_tanh_grad", .infer = infer_like_both_inputs};
-const OpDef kSiluGrad{.name = "silu_grad", .infer = infer_like_both_inputs};
-const OpDef kTanh{.name = "tanh", .infer = infer_like_input, .gradient = from_output<kTanhGrad>};
-const OpDef kSigmoid{.name = "sigmoid", .infer = infer_like_input, .gradient = from_output<kSigmoidGrad>};
-const OpDef kGelu{.name = "gelu", .infer = infer_like_input, .gradient = from_input<kGeluGrad>};
-const OpDef kGeluTanh{.name = "gelu_tanh", .infer = infer_like_input, .gradient = from_input<kGeluTanhGrad>};
-const OpDef kSilu{.name = "silu", .infer = infer_like_input, .gradient = from_input<kSiluGrad>};
-const OpDef kSoftplus{.name = "softplus", .infer = infer_like_input, .gradient = grad_softplus};
+const OpDef kTanhGrad{.name = "tanh_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
+const OpDef kSigmoidGrad{.name = "sigmoid_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu};
+const OpDef kGeluGrad{.name = "gelu_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
+const OpDef kGeluTanhGrad{.name = "gelu_tanh_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
+const OpDef kSiluGrad{.name = "silu_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
+const OpDef kTanh{.name = "tanh", .infer = infer_like_input, .gradient = from_output<kTanhGrad>, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kSigmoid{.name = "sigmoid", .infer = infer_like_input, .gradient = from_output<kSigmoidGrad>, .half = HalfKernels::gpu};
+const OpDef kGelu{.name = "gelu", .infer = infer_like_input, .gradient = from_input<kGeluGrad>, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kGeluTanh{.name = "gelu_tanh", .infer = infer_like_input, .gradient = from_input<kGeluTanhGrad>, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kSilu{.name = "silu", .infer = infer_like_input, .gradient = from_input<kSiluGrad>, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kSoftplus{.name = "softplus", .infer = infer_like_input, .gradient = grad_softplus, .half = HalfKernels::gpu};
 
 Value tanh(Value x) {
   return x.builder().apply_one(kTanh, {x});

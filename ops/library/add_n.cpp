@@ -20,7 +20,7 @@ std::vector<Value> grad_add_n(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kAddN{.name = "add_n", .infer = infer_add_n, .gradient = grad_add_n};
+const OpDef kAddN{.name = "add_n", .infer = infer_add_n, .gradient = grad_add_n, .half = HalfKernels::all};
 
 Value add_n(std::span<const Value> values) {
   if (values.empty()) throw Error("add_n", "needs at least one value");

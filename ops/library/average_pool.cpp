@@ -29,8 +29,8 @@ std::vector<Value> grad_average_pool(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kAveragePool{.name = "average_pool", .infer = infer_average_pool, .gradient = grad_average_pool};
-const OpDef kAveragePoolGrad{.name = "average_pool_grad", .infer = infer_average_pool_grad};
+const OpDef kAveragePool{.name = "average_pool", .infer = infer_average_pool, .gradient = grad_average_pool, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kAveragePoolGrad{.name = "average_pool_grad", .infer = infer_average_pool_grad, .half = HalfKernels::gpu, .role = HalfRole::follows};
 
 Value average_pool(Value x, AveragePoolOptions options) {
   return x.builder().apply_one(

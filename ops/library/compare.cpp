@@ -53,7 +53,7 @@ const OpDef kNotEqual{.name = "not_equal", .infer = infer_comparison};
 const OpDef kLess{.name = "less", .infer = infer_comparison};
 const OpDef kLessEqual{.name = "less_equal", .infer = infer_comparison};
 const OpDef kWhere{.name = "where", .infer = infer_where, .gradient = grad_where};
-const OpDef kCast{.name = "cast", .infer = infer_cast, .gradient = grad_cast};
+const OpDef kCast{.name = "cast", .infer = infer_cast, .gradient = grad_cast, .half = HalfKernels::all};
 
 Value equal(Value a, Value b) {
   return a.builder().apply_one(kEqual, {a, b});

@@ -102,11 +102,11 @@ std::int64_t products_of_grad_weights(const OpCall& call) {
 }  // namespace
 
 const OpDef kConv2d{
-    .name = "conv2d", .infer = infer_conv2d, .gradient = grad_conv2d, .multiply_adds = products_of_conv2d};
+    .name = "conv2d", .infer = infer_conv2d, .gradient = grad_conv2d, .multiply_adds = products_of_conv2d, .half = HalfKernels::gpu, .role = HalfRole::product};
 const OpDef kConv2dGradData{
-    .name = "conv2d_grad_data", .infer = infer_grad_data, .multiply_adds = products_of_grad_data};
+    .name = "conv2d_grad_data", .infer = infer_grad_data, .multiply_adds = products_of_grad_data, .half = HalfKernels::gpu, .role = HalfRole::product};
 const OpDef kConv2dGradWeights{
-    .name = "conv2d_grad_weights", .infer = infer_grad_weights, .multiply_adds = products_of_grad_weights};
+    .name = "conv2d_grad_weights", .infer = infer_grad_weights, .multiply_adds = products_of_grad_weights, .half = HalfKernels::gpu, .role = HalfRole::product};
 
 Value conv2d(Value x, Value weights, Conv2dOptions options) {
   return x.builder().apply_one(kConv2d, {x, weights}, attributes_of(options));

@@ -37,13 +37,13 @@ std::vector<Value> grad_relu(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kAdd{.name = "add", .infer = infer_binary, .gradient = grad_add};
-const OpDef kSub{.name = "sub", .infer = infer_binary, .gradient = grad_sub};
-const OpDef kMul{.name = "mul", .infer = infer_binary, .gradient = grad_mul};
-const OpDef kDiv{.name = "div", .infer = infer_binary, .gradient = grad_div};
-const OpDef kScale{.name = "scale", .infer = infer_like_input, .gradient = grad_scale};
-const OpDef kRelu{.name = "relu", .infer = infer_like_input, .gradient = grad_relu};
-const OpDef kReluGrad{.name = "relu_grad", .infer = infer_like_both_inputs};
+const OpDef kAdd{.name = "add", .infer = infer_binary, .gradient = grad_add, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kSub{.name = "sub", .infer = infer_binary, .gradient = grad_sub, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kMul{.name = "mul", .infer = infer_binary, .gradient = grad_mul, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kDiv{.name = "div", .infer = infer_binary, .gradient = grad_div, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kScale{.name = "scale", .infer = infer_like_input, .gradient = grad_scale, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kRelu{.name = "relu", .infer = infer_like_input, .gradient = grad_relu, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kReluGrad{.name = "relu_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
 
 Value add(Value a, Value b) {
   return a.builder().apply_one(kAdd, {a, b});

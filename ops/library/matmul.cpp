@@ -111,12 +111,12 @@ std::vector<Value> grad_outer_sum(const OpGradient& g) {
 }  // namespace
 
 const OpDef kMatmul{
-    .name = "matmul", .infer = infer_matmul, .gradient = grad_matmul, .multiply_adds = products_of_matmul};
+    .name = "matmul", .infer = infer_matmul, .gradient = grad_matmul, .multiply_adds = products_of_matmul, .half = HalfKernels::gpu, .role = HalfRole::product};
 
 const OpDef kOuterSum{
     .name = "outer_sum", .infer = infer_outer_sum, .gradient = grad_outer_sum, .multiply_adds = [](const OpCall& call) {
       return call.inputs[0].shape.elements() * call.inputs[1].shape.back(0);
-    }};
+    }, .half = HalfKernels::gpu, .role = HalfRole::product};
 
 Value matmul(Value a, Value b, MatmulOptions options) {
   return a.builder().apply_one(kMatmul, {a, b}, attributes_of(options.transpose_a, options.transpose_b));

@@ -32,8 +32,8 @@ std::vector<Value> grad_max_pool(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kMaxPool{.name = "max_pool", .infer = infer_max_pool, .gradient = grad_max_pool};
-const OpDef kMaxPoolGrad{.name = "max_pool_grad", .infer = infer_max_pool_grad};
+const OpDef kMaxPool{.name = "max_pool", .infer = infer_max_pool, .gradient = grad_max_pool, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kMaxPoolGrad{.name = "max_pool_grad", .infer = infer_max_pool_grad, .half = HalfKernels::gpu, .role = HalfRole::follows};
 
 Value max_pool(Value x, MaxPoolOptions options) {
   return x.builder().apply_one(kMaxPool, {x},

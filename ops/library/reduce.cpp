@@ -140,12 +140,12 @@ Value reduce(const OpDef& op, Value x, std::span<const std::int64_t> axes) {
 
 }  // namespace
 
-const OpDef kReduceSum{.name = "reduce_sum", .infer = infer_reduce, .gradient = grad_reduce_sum};
-const OpDef kReduceMean{.name = "reduce_mean", .infer = infer_reduce_mean, .gradient = grad_reduce_mean};
+const OpDef kReduceSum{.name = "reduce_sum", .infer = infer_reduce, .gradient = grad_reduce_sum, .half = HalfKernels::gpu, .role = HalfRole::reads};
+const OpDef kReduceMean{.name = "reduce_mean", .infer = infer_reduce_mean, .gradient = grad_reduce_mean, .half = HalfKernels::gpu, .role = HalfRole::reads};
 const OpDef kReduceMax{.name = "reduce_max", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceMin{.name = "reduce_min", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceVariance{.name = "reduce_variance", .infer = infer_within_rows, .gradient = grad_variance};
-const OpDef kBroadcastTo{.name = "broadcast_to", .infer = infer_broadcast_to, .gradient = grad_broadcast_to};
+const OpDef kBroadcastTo{.name = "broadcast_to", .infer = infer_broadcast_to, .gradient = grad_broadcast_to, .half = HalfKernels::all};
 const OpDef kBatchMean{.name = "batch_mean", .infer = infer_batch_mean, .gradient = grad_batch_mean};
 const OpDef kBatchMeanGrad{.name = "batch_mean_grad", .infer = infer_batch_mean_grad};
 

@@ -154,9 +154,9 @@ std::int64_t from_the_front(const char* op, Value x, std::int64_t axis) {
 
 }  // namespace
 
-const OpDef kSlice{.name = "slice", .infer = infer_slice, .gradient = grad_slice};
+const OpDef kSlice{.name = "slice", .infer = infer_slice, .gradient = grad_slice, .half = HalfKernels::all, .role = HalfRole::follows};
 const OpDef kPad{.name = "pad", .infer = infer_pad, .gradient = grad_pad, .accepts_empty = true};
-const OpDef kConcat{.name = "concat", .infer = infer_concat, .gradient = grad_concat, .accepts_empty = true};
+const OpDef kConcat{.name = "concat", .infer = infer_concat, .gradient = grad_concat, .accepts_empty = true, .half = HalfKernels::all, .role = HalfRole::follows};
 const OpDef kSliceRows{.name = "slice_rows", .infer = infer_slice_rows, .gradient = grad_slice_rows};
 const OpDef kSliceRowsGrad{.name = "slice_rows_grad", .infer = infer_slice_rows_grad};
 const OpDef kRowsOfPart{.name = "rows_of_part", .infer = infer_rows_of_part, .gradient = grad_rows_of_part};

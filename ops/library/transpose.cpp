@@ -30,7 +30,7 @@ std::vector<Value> grad_transpose(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kTranspose{.name = "transpose", .infer = infer_transpose, .gradient = grad_transpose};
+const OpDef kTranspose{.name = "transpose", .infer = infer_transpose, .gradient = grad_transpose, .half = HalfKernels::all, .role = HalfRole::follows};
 
 Value transpose(Value x, const std::vector<std::int64_t>& order) {
   return x.builder().apply_one(kTranspose, {x}, {{"order", order}});

@@ -3,7 +3,6 @@
 #include <span>
 
 #include "troupe/ops/library/compare.hpp"
-#include "troupe/ops/fused/fused_elementwise.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/readers.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
@@ -13,38 +12,8 @@ namespace troupe {
 
 namespace {
 
-/// What an op does with 16-bit floats.
-enum class Role {
-  float32,  ///< takes and gives float32
-  factors,  ///< takes 16 bits for the sake of speed
-  follows,  ///< takes what it is given, if all of it is alike
-  reads,    ///< takes anything, and gives float32
-};
-
-bool is_one_of(const OpDef& op, std::span<const OpDef* const> ops) {
-  return std::ranges::find(ops, &op) != ops.end();
-}
-
-Role role_of(const OpDef& op) {
-  static constexpr const OpDef* kFactors[] = {&kMatmul, &kOuterSum, &kConv2d, &kConv2dGradData, &kConv2dGradWeights};
-  static constexpr const OpDef* kFollow[] = {
-      &kReluGradBias, &kFusedElementwise, &kMaxPool,   &kMaxPoolGrad, &kAveragePool, &kAveragePoolGrad,
-      &kDropout,      &kReshape,          &kTranspose, &kSlice,       &kConcat};
-  static constexpr const OpDef* kRead[] = {&kReduceSum, &kReduceMean};
-  // Losses and metrics are made of these, and 16 bits would be too few: near 1 for a sigmoid, in range for an
-  // exponential, near the threshold of a comparison.
-  static constexpr const OpDef* kSensitive[] = {&kExp,      &kLog,     &kSqrt,        &kRsqrt,  &kPow,
-                                                &kSoftplus, &kSigmoid, &kSigmoidGrad, &kAtLeast};
-  if (is_one_of(op, kFactors)) return Role::factors;
-  if (is_one_of(op, kSensitive)) return Role::float32;
-  if (is_one_of(op, kFollow) || formula_op_of(op)) return Role::follows;
-  return is_one_of(op, kRead) ? Role::reads : Role::float32;
-}
-
-bool is_activation_gradient(const OpDef& op) {
-  static constexpr const OpDef* kGradients[] = {&kReluGrad,     &kReluGradBias, &kTanhGrad, &kGeluGrad,
-                                                &kGeluTanhGrad, &kSiluGrad,     &kAbsGrad,  &kClipGrad};
-  return is_one_of(op, kGradients);
+bool follows_inputs(HalfRole role) {
+  return role == HalfRole::follows || role == HalfRole::activation_gradient;
 }
 
 class Narrowing {
@@ -71,9 +40,9 @@ class Narrowing {
   void visit(const Node& node) {
     if (node.op->kind == OpKind::source) return rewrite_.copy(node);
     if (node.is(kCast)) return visit_cast(node);
-    const auto role = role_of(*node.op);
-    const bool narrow = role == Role::factors ? is_of_batch(node) : role == Role::follows && follows(node);
-    if (role == Role::reads)
+    const auto role = node.op->role;
+    const bool narrow = role == HalfRole::product ? is_of_batch(node) : follows_inputs(role) && follows(node);
+    if (role == HalfRole::reads)
       copy(node, node.attributes, [&](ValueId input) { return rewrite_.mapped(input).dtype(); });
     else if (narrow)
       copy_narrow(node);
@@ -92,7 +61,7 @@ class Narrowing {
   /// gave is enough.
   bool follows(const Node& node) const {
     bool found = false;
-    for (const auto input : std::span(node.inputs).subspan(is_activation_gradient(*node.op) ? 1 : 0)) {
+    for (const auto input : std::span(node.inputs).subspan(node.op->role == HalfRole::activation_gradient ? 1 : 0)) {
       if (!is_float32(input) || !has_batch(input)) continue;
       if (!is_narrow(input)) return false;
       found = true;
@@ -120,9 +89,9 @@ class Narrowing {
 
   /// Whether a node reads a value as float32, whatever the value is: also to meet another that is float32 already.
   bool reads_float32(const Node& reader, ValueId value) const {
-    const auto role = role_of(*reader.op);
-    if (role == Role::factors || is_activation_gradient(*reader.op)) return false;
-    if (role != Role::follows) return true;
+    const auto role = reader.op->role;
+    if (role == HalfRole::product || role == HalfRole::activation_gradient) return false;
+    if (role != HalfRole::follows) return true;
     return std::ranges::any_of(reader.inputs, [&](ValueId other) {
       const bool is_there = graph_.values()[other].node < graph_.values()[value].node;
       return is_there && is_float32(other) && has_batch(other) && !is_narrow(other);
