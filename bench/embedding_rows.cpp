@@ -11,8 +11,8 @@
 #include <iostream>
 
 #include "troupe/ops/core/random.hpp"
-#include "troupe/ops/nn/sequence.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/nn/sequence.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/transport/membership/cluster.hpp"

@@ -12,8 +12,8 @@
 #include <zmq.hpp>
 
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/transport/membership/cluster.hpp"
 #include "troupe/transport/link_reader.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 

@@ -16,8 +16,8 @@
 #include "troupe/examples/text_models.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/passes/passes.hpp"
 
 namespace {
 

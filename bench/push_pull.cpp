@@ -10,15 +10,15 @@
 #include <iostream>
 
 #include "troupe/actors/plan/grain.hpp"
+#include "troupe/actors/shard/block_shard.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
-#include "troupe/actors/spawn/spawned_plan.hpp"
-#include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/strategies/step/trained_parameter.hpp"
-#include "troupe/transport/membership/cluster.hpp"
 #include "troupe/transport/link_reader.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/strategies/step/split_training.hpp"
 

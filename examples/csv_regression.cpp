@@ -7,9 +7,9 @@
 #include "troupe/examples/device_flags.hpp"
 #include "troupe/examples/loss_file.hpp"
 #include "troupe/ops/data/csv_file.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/ops/nn/normalization.hpp"
-#include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 

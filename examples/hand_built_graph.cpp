@@ -4,13 +4,13 @@
 #include <cstdio>
 #include <iostream>
 
-#include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/passes/gradient.hpp"
-#include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/gradient.hpp"
+#include "troupe/ops/passes/passes.hpp"
 
 using namespace troupe;
 

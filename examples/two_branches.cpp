@@ -6,8 +6,8 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/task/function_task.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
 

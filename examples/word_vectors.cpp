@@ -10,9 +10,9 @@
 
 #include "troupe/examples/text_training.hpp"
 #include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/nn/sequence.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/nn/sequence.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 

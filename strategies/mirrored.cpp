@@ -3,9 +3,9 @@
 #include "troupe/actors/plan/conductor.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/one_device.hpp"
 

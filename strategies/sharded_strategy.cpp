@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/load/row_loader.hpp"
+#include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/shard/batch_dispatcher.hpp"
 #include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/ops/core/error.hpp"

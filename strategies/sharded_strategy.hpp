@@ -7,8 +7,8 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/shard/shard.hpp"
 #include "troupe/strategies/partitioner.hpp"
-#include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/step/split_training.hpp"
+#include "troupe/strategies/strategy.hpp"
 
 namespace troupe {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/load/batch_feeder.hpp"
 #include "troupe/actors/load/loader.hpp"
 #include "troupe/actors/load/row_loader.hpp"
+#include "troupe/actors/plan/lower.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"

@@ -2,8 +2,8 @@
 
 #include <variant>
 
-#include "troupe/actors/messages/messages.hpp"
 #include "troupe/actors/control/run_outcome.hpp"
+#include "troupe/actors/messages/messages.hpp"
 
 namespace troupe {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "troupe/actors/load/order_queue.hpp"
 #include "troupe/actors/control/run_control.hpp"
+#include "troupe/actors/load/order_queue.hpp"
 
 namespace troupe {
 

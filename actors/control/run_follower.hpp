@@ -3,8 +3,8 @@
 #include <memory>
 #include <mutex>
 
-#include "troupe/actors/threads/one_at_a_time.hpp"
 #include "troupe/actors/control/run_control.hpp"
+#include "troupe/actors/threads/one_at_a_time.hpp"
 #include "troupe/transport/link.hpp"
 
 namespace troupe {

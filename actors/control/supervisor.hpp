@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "troupe/actors/messages/messages.hpp"
 #include "troupe/actors/control/run_control.hpp"
+#include "troupe/actors/messages/messages.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
 namespace troupe {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "troupe/actors/task/spawn_context.hpp"
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/load/epoch_order.hpp"
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/task/task.hpp"
 #include "troupe/ops/data/dataset.hpp"
 

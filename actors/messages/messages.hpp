@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "troupe/actors/messages/call_messages.hpp"
-#include "troupe/actors/store/held_parameters.hpp"
 #include "troupe/actors/messages/run_status.hpp"
+#include "troupe/actors/store/held_parameters.hpp"
 #include "troupe/actors/task/task.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"

@@ -11,8 +11,8 @@
 #include "troupe/actors/plan/parameter_ref.hpp"
 #include "troupe/actors/plan/place.hpp"
 #include "troupe/actors/plan/plan_fwd.hpp"
-#include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/core/initializer.hpp"
+#include "troupe/ops/graph/kernel.hpp"
 #include "troupe/transport/all_reduce_algorithm.hpp"
 
 namespace troupe {

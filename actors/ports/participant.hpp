@@ -5,9 +5,9 @@
 #include <string>
 
 #include "troupe/actors/messages/end_run.hpp"
-#include "troupe/actors/store/held_parameters.hpp"
-#include "troupe/actors/ports/ports.hpp"
 #include "troupe/actors/messages/run_status.hpp"
+#include "troupe/actors/ports/ports.hpp"
+#include "troupe/actors/store/held_parameters.hpp"
 
 namespace troupe {
 

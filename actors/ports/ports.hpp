@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/ports/input_queue.hpp"
 #include "troupe/actors/messages/messages.hpp"
+#include "troupe/actors/ports/input_queue.hpp"
 #include "troupe/actors/ports/output_slots.hpp"
 
 namespace troupe {

@@ -1,8 +1,8 @@
 #include "troupe/actors/segment/segment.hpp"
-#include "troupe/actors/segment/task_registry.hpp"
 
 #include <algorithm>
 
+#include "troupe/actors/segment/task_registry.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 

@@ -7,17 +7,17 @@
 #include <span>
 #include <vector>
 
+#include "troupe/actors/collective/launch_dependencies.hpp"
+#include "troupe/actors/load/uploads.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
-#include "troupe/actors/segment/captured_stretches.hpp"
-#include "troupe/actors/system/device_trace.hpp"
-#include "troupe/actors/collective/launch_dependencies.hpp"
 #include "troupe/actors/ports/ports.hpp"
+#include "troupe/actors/segment/captured_stretches.hpp"
 #include "troupe/actors/segment/segment_streams.hpp"
+#include "troupe/actors/store/update_counter.hpp"
+#include "troupe/actors/system/device_trace.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/actors/task/task.hpp"
-#include "troupe/actors/store/update_counter.hpp"
-#include "troupe/actors/load/uploads.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/graph/rows_cache.hpp"
 

@@ -3,11 +3,11 @@
 #include <memory>
 #include <vector>
 
-#include "troupe/actors/threads/busy_threads.hpp"
 #include "troupe/actors/ports/participant.hpp"
-#include "troupe/actors/threads/ready_queue.hpp"
 #include "troupe/actors/segment/segment.hpp"
 #include "troupe/actors/system/trace.hpp"
+#include "troupe/actors/threads/busy_threads.hpp"
+#include "troupe/actors/threads/ready_queue.hpp"
 
 namespace troupe {
 

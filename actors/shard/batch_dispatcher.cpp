@@ -6,8 +6,8 @@
 
 #include "troupe/actors/task/function_task.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 

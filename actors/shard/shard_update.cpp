@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/collective/device_groups.hpp"
-#include "troupe/actors/spawn/remote_part.hpp"
 #include "troupe/actors/control/run_control.hpp"
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/spawn/remote_part.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 

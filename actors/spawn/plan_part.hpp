@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "troupe/actors/control/run_control.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/store/lease.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
-#include "troupe/actors/control/run_control.hpp"
 #include "troupe/actors/system/runtime.hpp"
-#include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/actors/system/trace.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/transport/link.hpp"
 
 namespace troupe {

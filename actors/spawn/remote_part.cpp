@@ -2,8 +2,8 @@
 
 #include <atomic>
 
-#include "troupe/actors/threads/one_at_a_time.hpp"
 #include "troupe/actors/control/run_frames.hpp"
+#include "troupe/actors/threads/one_at_a_time.hpp"
 
 namespace troupe {
 

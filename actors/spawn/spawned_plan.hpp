@@ -10,9 +10,9 @@
 #include "troupe/actors/caf/fwd.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/system/runtime.hpp"
+#include "troupe/actors/system/trace.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/actors/task/task.hpp"
-#include "troupe/actors/system/trace.hpp"
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {

@@ -3,8 +3,8 @@
 #include <map>
 #include <vector>
 
-#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/messages/messages.hpp"
+#include "troupe/actors/plan/plan.hpp"
 
 namespace troupe {
 

@@ -11,8 +11,8 @@
 
 #include "troupe/actors/caf/register_messages.hpp"
 #include "troupe/actors/caf/scheduler.hpp"
-#include "troupe/actors/system/default_devices.hpp"
 #include "troupe/actors/messages/messages.hpp"
+#include "troupe/actors/system/default_devices.hpp"
 #include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"

@@ -8,10 +8,10 @@
 
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/core/batch_info.hpp"
-#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/passes/passes.hpp"
 
 namespace troupe::bench {
 

@@ -10,11 +10,11 @@
 #include "troupe/bench/gpu/commands.hpp"
 #include "troupe/bench/gpu/training.hpp"
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/ops/nn/loss.hpp"
-#include "troupe/ops/library/softmax.hpp"
 
 namespace troupe::bench {
 

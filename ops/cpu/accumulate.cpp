@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/update.hpp"
-#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe::cpu {
 

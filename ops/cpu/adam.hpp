@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "troupe/ops/cpu/update.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/cpu/update.hpp"
 
 namespace troupe::cpu {
 

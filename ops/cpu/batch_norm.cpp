@@ -2,9 +2,9 @@
 #include <cmath>
 #include <vector>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe::cpu {
 

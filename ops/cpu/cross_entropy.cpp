@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/exp.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe::cpu {
 

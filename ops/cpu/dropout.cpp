@@ -1,6 +1,6 @@
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe::cpu {
 

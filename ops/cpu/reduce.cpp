@@ -4,10 +4,10 @@
 #include <limits>
 #include <vector>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe::cpu {
 

@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "troupe/ops/core/initializer.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/graph/attributes.hpp"
 #include "troupe/ops/graph/op.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/core/initializer.hpp"
 
 namespace troupe {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "troupe/ops/core/device.hpp"
-#include "troupe/ops/graph/kernel_table.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
+#include "troupe/ops/graph/kernel_table.hpp"
 #include "troupe/ops/graph/op.hpp"
 
 namespace troupe {

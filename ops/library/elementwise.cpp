@@ -1,8 +1,8 @@
 #include "troupe/ops/library/elementwise.hpp"
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/broadcast.hpp"
 #include "troupe/ops/library/compare.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

@@ -1,8 +1,8 @@
 #include "troupe/ops/library/matmul.hpp"
 
-#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/row_product.hpp"
 

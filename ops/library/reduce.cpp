@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/broadcast.hpp"
 #include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {

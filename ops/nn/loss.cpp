@@ -2,15 +2,15 @@
 
 #include <map>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/compare.hpp"
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/math.hpp"
-#include "troupe/ops/nn/targets.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/softmax.hpp"
+#include "troupe/ops/nn/targets.hpp"
 
 namespace troupe {
 

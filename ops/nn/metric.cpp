@@ -1,15 +1,15 @@
 #include "troupe/ops/nn/metric.hpp"
 
-#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/matmul.hpp"
-#include "troupe/ops/nn/targets.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/softmax.hpp"
 #include "troupe/ops/library/top_k.hpp"
+#include "troupe/ops/nn/targets.hpp"
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 #include "troupe/ops/nn/normalization.hpp"
 
-#include "troupe/ops/library/batch_norm.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/batch_norm.hpp"
 #include "troupe/ops/library/dropout.hpp"
 #include "troupe/ops/library/norm.hpp"
 #include "troupe/ops/library/reshape.hpp"

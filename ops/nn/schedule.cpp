@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 
 namespace troupe {

@@ -1,9 +1,9 @@
 #include "troupe/ops/nn/sequence.hpp"
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/attention.hpp"
 #include "troupe/ops/library/compare.hpp"
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/lstm.hpp"
 #include "troupe/ops/library/matmul.hpp"

@@ -3,10 +3,10 @@
 #include <span>
 
 #include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/readers.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
-#include "troupe/ops/library/matmul.hpp"
 
 namespace troupe {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 
 namespace troupe {

@@ -1,10 +1,10 @@
 #include <algorithm>
 
+#include "troupe/ops/fused/merged_updates.hpp"
 #include "troupe/ops/passes/overwrites.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/readers.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
-#include "troupe/ops/fused/merged_updates.hpp"
 
 namespace troupe {
 

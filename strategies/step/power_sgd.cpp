@@ -1,7 +1,7 @@
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/orthonormalize.hpp"
 #include "troupe/ops/library/reduce.hpp"

@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/fused/finite.hpp"
-#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/strategies/step/training_graph.hpp"
 
 namespace troupe {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/passes/passes.hpp"
-#include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
 
 namespace troupe {
 

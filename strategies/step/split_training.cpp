@@ -5,14 +5,14 @@
 
 #include "troupe/actors/shard/row_shard.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
-#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/passes/passes.hpp"
-#include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
 #include "troupe/strategies/step/replica_gradients.hpp"
 
 namespace troupe {

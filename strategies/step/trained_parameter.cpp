@@ -5,8 +5,8 @@
 #include "troupe/actors/shard/shard_update.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/strategies/step/replica_gradients.hpp"
 
 namespace troupe {

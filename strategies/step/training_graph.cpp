@@ -1,10 +1,10 @@
 #include "troupe/strategies/step/training_graph.hpp"
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/strategies/step/replica_gradients.hpp"
 
 namespace troupe {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/shard/recording.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/training/training_run.hpp"

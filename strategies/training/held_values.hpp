@@ -4,9 +4,9 @@
 #include <span>
 
 #include "troupe/actors/plan/plan_fwd.hpp"
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/store/store_parts.hpp"
-#include "troupe/actors/shard/recording.hpp"
 #include "troupe/transport/communicator.hpp"
 
 namespace troupe {

@@ -10,8 +10,8 @@
 #include "troupe/actors/shard/staleness.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/transport/bytes.hpp"
-#include "troupe/transport/membership/cluster.hpp"
 #include "troupe/transport/link_reader.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 

@@ -6,11 +6,11 @@
 #include <optional>
 #include <utility>
 
-#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/messages/end_run.hpp"
+#include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/task/function_task.hpp"
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan_fwd.hpp"
-#include "troupe/actors/task/task.hpp"
 #include "troupe/actors/shard/shard_log.hpp"
+#include "troupe/actors/task/task.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/strategies/training/metrics_exchange.hpp"
 #include "troupe/strategies/training/step_order.hpp"
-#include "troupe/strategies/step/training_graph.hpp"
 
 namespace troupe {
 

@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/task/function_task.hpp"
-#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/actors/shard/recording.hpp"
-#include "troupe/ops/core/error.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/job_news.hpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/system/runtime.hpp"
 #include "troupe/actors/store/store_parts.hpp"
+#include "troupe/actors/system/runtime.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/metrics.hpp"

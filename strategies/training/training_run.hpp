@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/shard/staleness.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 
 namespace troupe {

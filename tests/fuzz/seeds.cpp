@@ -7,8 +7,8 @@
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/strategies/training/job_news.hpp"
 #include "troupe/tests/fuzz/frames.hpp"
-#include "troupe/transport/membership/answer.hpp"
 #include "troupe/transport/linked/rank_state.hpp"
+#include "troupe/transport/membership/answer.hpp"
 
 namespace troupe::fuzz {
 

@@ -6,8 +6,8 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/task/function_task.hpp"
 #include "troupe/actors/system/runtime.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/strategy.hpp"

@@ -6,10 +6,10 @@
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
-#include "troupe/ops/nn/model.hpp"
-#include "troupe/ops/nn/sequence.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"
+#include "troupe/ops/nn/model.hpp"
+#include "troupe/ops/nn/sequence.hpp"
 
 namespace troupe::testing {
 

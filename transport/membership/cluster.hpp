@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "troupe/transport/all_reduce_algorithm.hpp"
-#include "troupe/transport/job/job.hpp"
-#include "troupe/transport/membership/rendezvous.hpp"
 #include "troupe/transport/communicator.hpp"
+#include "troupe/transport/job/job.hpp"
 #include "troupe/transport/link.hpp"
+#include "troupe/transport/membership/rendezvous.hpp"
 
 namespace troupe {
 

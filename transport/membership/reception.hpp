@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "troupe/transport/membership/rendezvous.hpp"
 #include "troupe/transport/lobby.hpp"
+#include "troupe/transport/membership/rendezvous.hpp"
 
 namespace troupe {
 

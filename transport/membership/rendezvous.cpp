@@ -4,8 +4,8 @@
 #include <set>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/membership/answer.hpp"
 #include "troupe/transport/lobby.hpp"
+#include "troupe/transport/membership/answer.hpp"
 
 namespace troupe {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/transport/job/job.hpp"
 #include "troupe/transport/endpoint.hpp"
+#include "troupe/transport/job/job.hpp"
 
 namespace troupe {
 

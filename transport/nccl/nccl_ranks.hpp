@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "troupe/transport/nccl/nccl_library.hpp"
 #include "troupe/transport/nccl/nccl_group.hpp"
+#include "troupe/transport/nccl/nccl_library.hpp"
 
 namespace troupe::nccl {
 

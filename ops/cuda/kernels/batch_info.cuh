@@ -1,7 +1,7 @@
 #pragma once
 
-#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 
 namespace troupe::cuda {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/cudnn/convolution.hpp"
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/kernels/column_sums.cuh"
 
 namespace troupe::cuda {
 

@@ -1,5 +1,5 @@
-#include "troupe/ops/cuda/kernels/broadcast.cuh"
 #include "troupe/ops/cuda/device/functors.cuh"
+#include "troupe/ops/cuda/kernels/broadcast.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/map.cuh"
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "troupe/ops/cuda/device/block_sum.cuh"
-#include "troupe/ops/cuda/kernels/convolution.cuh"
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/device/elements.cuh"
+#include "troupe/ops/cuda/kernels/convolution.cuh"
 
 namespace troupe::cuda {
 

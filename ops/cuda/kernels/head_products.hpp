@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
+#include "troupe/ops/cuda/device/walk.cuh"
 #include "troupe/ops/cuda/kernels/attention.cuh"
 #include "troupe/ops/cuda/product/product.hpp"
-#include "troupe/ops/cuda/device/walk.cuh"
 
 namespace troupe::cuda {
 

@@ -4,10 +4,10 @@
 
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/core/memory_pool.hpp"
-#include "troupe/ops/cuda/kernels/bias_gradient.cuh"
 #include "troupe/ops/cuda/cudnn/convolution_library.hpp"
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/device/elements.cuh"
+#include "troupe/ops/cuda/kernels/bias_gradient.cuh"
 #include "troupe/ops/cuda/kernels/matrix_transpose.cuh"
 
 namespace troupe::cuda {

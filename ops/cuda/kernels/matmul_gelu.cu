@@ -2,15 +2,15 @@
 #include <string>
 #include <vector>
 
-#include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/device/functors.cuh"
+#include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/map.cuh"
 #include "troupe/ops/cuda/product/matmul.hpp"
 #include "troupe/ops/cuda/product/narrow_product.hpp"
 #include "troupe/ops/cuda/product/product_timing.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/fused/matmul_then_gelu.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe::cuda {
 

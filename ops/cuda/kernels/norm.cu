@@ -1,5 +1,5 @@
-#include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/rows.cuh"
 

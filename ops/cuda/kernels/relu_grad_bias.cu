@@ -1,6 +1,6 @@
-#include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/device/elements.cuh"
+#include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {

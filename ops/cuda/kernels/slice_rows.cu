@@ -1,5 +1,5 @@
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
 #include "troupe/ops/cuda/device/divide.cuh"
+#include "troupe/ops/cuda/kernels/batch_info.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {

@@ -1,5 +1,5 @@
-#include "troupe/ops/cuda/kernels/axis.cuh"
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/kernels/axis.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/order.cuh"
 #include "troupe/ops/cuda/kernels/rows.cuh"

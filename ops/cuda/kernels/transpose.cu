@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
-#include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/device/walk.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {
 

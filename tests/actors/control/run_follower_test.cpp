@@ -2,8 +2,8 @@
 
 #include "troupe/actors/control/run_follower.hpp"
 
-#include "troupe/actors/spawn/remote_part.hpp"
 #include "troupe/actors/control/run_frames.hpp"
+#include "troupe/actors/spawn/remote_part.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 

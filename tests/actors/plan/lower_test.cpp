@@ -6,8 +6,8 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
-#include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "troupe/actors/spawn/spawned_plan.hpp"
-#include "troupe/ops/core/random.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/random.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/test_plans.hpp"

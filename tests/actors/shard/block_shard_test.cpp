@@ -1,8 +1,8 @@
 #include "troupe/actors/shard/block_shard.hpp"
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/strategies/step/split_training.hpp"
 #include "troupe/tests/catch.hpp"

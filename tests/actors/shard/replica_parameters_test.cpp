@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
-#include "troupe/ops/core/error.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/step/split_training.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"

@@ -1,9 +1,9 @@
 // Users' actors that hold parameters of the store.
 
 #include "troupe/actors/plan/plan_text.hpp"
-#include "troupe/actors/store/lease.hpp"
 #include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/store/lease.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <random>
 
-#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/half.hpp"
-#include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 
 namespace troupe::ops_test {
 

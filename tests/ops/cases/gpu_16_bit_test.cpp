@@ -6,11 +6,11 @@
 #include <set>
 #include <vector>
 
-#include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/compare.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/check_case.hpp"

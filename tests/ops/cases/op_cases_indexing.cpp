@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
-#include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/fused/load_rows.hpp"
+#include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/top_k.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 

@@ -2,8 +2,8 @@
 
 #include "troupe/ops/library/batch_norm.hpp"
 #include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/library/norm.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "troupe/ops/library/attention.hpp"
 #include "troupe/ops/core/random.hpp"
+#include "troupe/ops/library/attention.hpp"
 #include "troupe/ops/library/dropout.hpp"
 #include "troupe/ops/library/lstm.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"

@@ -1,9 +1,9 @@
 #include <limits>
 #include <set>
 
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/softmax.hpp"

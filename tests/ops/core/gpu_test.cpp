@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/ops/support.hpp"
 

@@ -9,9 +9,9 @@
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/graph/hash.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"

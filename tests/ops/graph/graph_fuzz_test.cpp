@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "troupe/ops/passes/gradient.hpp"
-#include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/passes/gradient.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"

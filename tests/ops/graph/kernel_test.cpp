@@ -3,11 +3,11 @@
 #include <thread>
 
 #include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 

@@ -4,9 +4,9 @@
 
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
-#include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/library/conv2d.hpp"
 #include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/max_pool.hpp"
 #include "troupe/ops/library/reduce.hpp"

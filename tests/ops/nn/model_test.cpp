@@ -1,8 +1,8 @@
 #include "troupe/ops/nn/model.hpp"
 
 #include "troupe/ops/core/batch_info.hpp"
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/nn/loss.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"

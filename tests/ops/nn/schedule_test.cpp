@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 

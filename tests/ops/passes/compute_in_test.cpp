@@ -1,18 +1,18 @@
 #include <algorithm>
 
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/conv2d.hpp"
 #include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/fused/finite.hpp"
-#include "troupe/ops/passes/gradient.hpp"
-#include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/max_pool.hpp"
-#include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/softmax.hpp"
+#include "troupe/ops/nn/optimizer.hpp"
+#include "troupe/ops/passes/gradient.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/catch.hpp"
 
 namespace troupe {

@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/passes/passes.hpp"
-#include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/nn/optimizer.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "troupe/ops/library/conv2d.hpp"
-#include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/conv2d.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/max_pool.hpp"
-#include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/nn/optimizer.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/cases/array.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"
