@@ -58,7 +58,7 @@ std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// A number as another type: see cast in ops/library/compare.hpp.
+/// A number as another type: see cast in ops/library/cast.hpp.
 template <class To, class From>
 To cast_number(From x) {
   if constexpr (kIsHalf<From>) return cast_number<To>(static_cast<float>(x));

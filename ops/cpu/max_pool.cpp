@@ -3,7 +3,7 @@
 
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/library/max_pool.hpp"
+#include "troupe/ops/library/pool.hpp"
 
 namespace troupe::cpu {
 

@@ -9,6 +9,7 @@ namespace troupe {
 
 namespace {
 
+/// An op of formulas, and the names of its attributes in the order of FormulaStep::numbers.
 struct Entry {
   FormulaOp formula_op;
   const OpDef* op;
@@ -51,16 +52,16 @@ const Entry& entry_of(FormulaOp op) {
   return *std::ranges::find(kEntries, op, &Entry::formula_op);
 }
 
+// The attribute with the steps of a formula, kStepWords integers each: op, two operands, the bits of two numbers.
 constexpr const char* kSteps = "steps";
-// Of a step in the attribute: op, operands, and the bits of its numbers.
 constexpr std::size_t kStepWords = 5;
 
-/// Shape and dtype of a step's result, which must be those of the last one's.
+/// Shape and dtype of the result of a step. `values` are those of the inputs and of the steps before it.
 TensorInfo infer_step(const OpInputs& inputs, const FormulaStep& step, const std::vector<TensorInfo>& values) {
   std::vector<TensorInfo> operands;
   for (const auto operand : step.operands) {
     if (operand < 0 || static_cast<std::size_t>(operand) >= values.size())
-      inputs.refuse("a step has an operand " + std::to_string(operand) + ", which is not there yet");
+      inputs.refuse("a step has an operand " + std::to_string(operand) + ", which no input or earlier step gives");
     operands.push_back(values[static_cast<std::size_t>(operand)]);
   }
   if (!step.has_two_operands()) operands.pop_back();
@@ -85,7 +86,8 @@ std::vector<TensorInfo> infer_fused(const OpInputs& inputs) {
 
 }  // namespace
 
-const OpDef kFusedElementwise{.name = "fused_elementwise", .infer = infer_fused, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kFusedElementwise{
+    .name = "fused_elementwise", .infer = infer_fused, .half = HalfKernels::gpu, .role = HalfRole::follows};
 
 std::optional<FormulaOp> formula_op_of(const OpDef& op) {
   const auto entry = std::ranges::find(kEntries, &op, &Entry::op);
@@ -101,11 +103,11 @@ bool FormulaStep::has_two_operands() const {
 }
 
 Attributes FormulaStep::attributes() const {
-  Attributes found;
+  Attributes attributes;
   const auto& names = entry_of(op).attributes;
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] != nullptr) found = found.with(names[i], static_cast<double>(numbers[i]));
-  return found;
+    if (names[i] != nullptr) attributes = attributes.with(names[i], static_cast<double>(numbers[i]));
+  return attributes;
 }
 
 FormulaStep step_of(const Node& node) {
@@ -130,11 +132,13 @@ Attributes Formula::attributes() const {
 Formula Formula::from(const Attributes& attributes) {
   const auto& words = attributes.list(kSteps);
   if (words.empty() || words.size() % kStepWords != 0 || words.size() > kStepWords * kMostSteps)
-    throw Error(kFusedElementwise.name, "has " + std::to_string(words.size()) + " words in the place of some steps");
+    throw Error(kFusedElementwise.name, "the attribute 'steps' has " + std::to_string(words.size()) +
+                                            " numbers, which are not those of 1 to " + std::to_string(kMostSteps) +
+                                            " steps");
   Formula formula;
   for (auto word = words.begin(); word != words.end(); word += kStepWords) {
     if (word[0] < 0 || word[0] >= static_cast<std::int64_t>(kEntries.size()))
-      throw Error(kFusedElementwise.name, "has no op " + std::to_string(word[0]) + " for its steps");
+      throw Error(kFusedElementwise.name, "no op of formulas has the number " + std::to_string(word[0]));
     const auto number = [](std::int64_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits)); };
     formula.steps.push_back({static_cast<FormulaOp>(word[0]),
                              {static_cast<std::int32_t>(word[1]), static_cast<std::int32_t>(word[2])},

@@ -9,7 +9,10 @@
 
 namespace troupe {
 
-/// The element-wise ops that a formula may have.
+// The op `fused_elementwise` computes a formula of several element-wise ops. A pass (fuse_elementwise) makes it, not
+// users.
+
+/// The element-wise ops of formulas.
 enum class FormulaOp : std::uint8_t {
   add,
   sub,
@@ -41,40 +44,43 @@ enum class FormulaOp : std::uint8_t {
   at_least,
 };
 
-/// That of an op, if there is one, and back.
+/// The number of an op in formulas; nothing if formulas cannot have it.
 std::optional<FormulaOp> formula_op_of(const OpDef& op);
+/// The op with a number in formulas.
 const OpDef& op_of(FormulaOp op);
 
-/// One op on elements, each an input or the result of an earlier step.
+/// One op of a formula.
 struct FormulaStep {
   FormulaOp op = FormulaOp::add;
-  /// Number k is input k or, beyond the inputs, the result of a step. An op on one element has its operand twice.
+  /// An operand is the number of an input or, counted on from the inputs, of an earlier step. An op with one operand
+  /// has it twice.
   std::array<std::int32_t, 2> operands{};
-  /// The attributes of the op, rounded as its kernels round them.
+  /// The attributes of the op in float32, as its kernels round them.
   std::array<float, 2> numbers{};
 
   bool has_two_operands() const;
-  /// The attributes that a node of this op would have.
+  /// The attributes of a node of this op.
   Attributes attributes() const;
 };
 
-/// How every element of a result is computed from elements of the inputs: the last step gives it. The op
-/// `fused_elementwise` has it as its attribute; each input has the shape of the result, or of its last axes (and then
-/// repeats).
+/// The computation of one element of a result from elements of the inputs. The last step gives the element. Each input
+/// has the shape of the result or of its last axes, along which it repeats.
 struct Formula {
   static constexpr std::size_t kMostInputs = 8, kMostSteps = 16;
 
   std::vector<FormulaStep> steps;
 
+  /// The attributes of a fused_elementwise node.
   Attributes attributes() const;
-  /// Throws Error if the attributes are not those of some formula.
+  /// Throws Error if the attributes do not describe a formula.
   static Formula from(const Attributes& attributes);
 };
 
-/// A step for a node of an op of formulas, without its operands.
+/// The step for a node whose op formulas can have. Its operands are not set.
 FormulaStep step_of(const Node& node);
 
-/// Whether a value can be an input of a formula with results of that shape.
+/// True if a value can be an input of a formula with results of the shape `result`: `input` is equal to its last axes,
+/// up to leading axes of size 1.
 bool repeats_along(const Shape& input, const Shape& result);
 
 }  // namespace troupe

@@ -8,7 +8,7 @@ std::vector<TensorInfo> infer_load_rows(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   const auto& data = inputs[0];
   if (data.shape.rank() == 0 || data.shape.has_batch() || data.shape[0] == 0)
-    inputs.refuse("needs data [N, ...] that do not derive from the batch");
+    inputs.refuse("needs data [N, ...] that does not derive from the batch");
   inputs.expect_dtype(1, DType::int32);
   inputs.expect_rank(1, 1);
   const bool scaled = inputs.attributes.has("scale");

@@ -1,18 +1,18 @@
-// A product in training, and what a relu makes of it as a gradient, for devices on which one kernel may do both. A pass
-// makes this op, not users.
+// A product fused with the gradient of a relu, for devices on which one kernel computes both. A pass
+// (fuse_relu_products) makes this op, not users.
 
+#include "troupe/ops/fused/row_product.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/library/row_product.hpp"
 
 namespace troupe {
 
 namespace {
 
-// Inputs: those of a matmul without a bias, whose result is the gradient of what a relu made, and the relu's result.
-// Output: the gradient of what the relu got.
+// Inputs: the two factors of a product that is the gradient of the result of a relu, and that result. Attributes: the
+// attributes of a matmul. Output: the gradient of the input of the relu.
 std::vector<TensorInfo> infer_matmul_relu_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
-  if (inputs.attributes.flag("relu")) inputs.refuse("has a relu before");
+  if (inputs.attributes.flag("relu")) inputs.refuse("the product has a relu already");
   const auto dx = infer_row_product(inputs, 2);
   if (dx.dtype != DType::float32) inputs.refuse("needs float32");
   inputs.expect_info(2, dx, "the relu's result");

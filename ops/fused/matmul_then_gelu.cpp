@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/library/row_product.hpp"
+#include "troupe/ops/library/reduce.hpp"
 
 namespace troupe {
 
@@ -17,7 +17,7 @@ class MatmulThenGelu final : public Kernel {
 
   std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
-    // Where the product is not kept, the gelu works in place.
+    // Without a second output the gelu overwrites the product in place.
     const auto product = outputs.last(1);
     product_->run(context, inputs, product);
     gelu_->run(context, product, outputs.first(1));

@@ -10,11 +10,13 @@ namespace troupe {
 
 namespace {
 
+/// An update op and the op that merges several of it.
 struct Form {
   const OpDef* single;
   const OpDef* merged;
-  /// Whether the number of the update, a batch info, stands behind the learning rate.
+  /// True if the batch info with the number of the update follows the learning rate.
   bool numbered;
+  /// Number of inputs for a parameter and its states.
   std::size_t (*stored)(const Attributes& attributes);
 };
 
@@ -27,24 +29,24 @@ constexpr std::array kForms{
 
 const Form& form_of(const OpDef& merged) {
   const auto form = std::ranges::find(kForms, &merged, &Form::merged);
-  if (form == kForms.end()) throw Error(merged.name, "is not an update of several parameters");
+  if (form == kForms.end()) throw Error(merged.name, "is not an op that updates several parameters");
   return *form;
 }
 
-/// Parameters of that many inputs; none if they are not those of a whole number of parameters. The last input may be a
-/// flag.
+/// The number of parameters that an op with `inputs` inputs updates; 0 if the inputs are not those of a whole number of
+/// parameters. One more shared input than the attributes ask for is the flag that guards the update.
 std::size_t parameters_of(const Form& form, const Attributes& attributes, std::size_t inputs) {
   const std::size_t shared = 1 + (form.numbered ? 1 : 0) + (attributes.flag("clipped") ? 1 : 0);
-  const auto of_each = form.stored(attributes) + 1;
-  if (inputs < shared || (inputs - shared) % of_each > 1) return 0;
-  return (inputs - shared) / of_each;
+  const auto per_parameter = form.stored(attributes) + 1;
+  if (inputs < shared || (inputs - shared) % per_parameter > 1) return 0;
+  return (inputs - shared) / per_parameter;
 }
 
 std::vector<TensorInfo> infer_merged(const OpInputs& inputs, const OpDef& merged) {
   const auto& form = form_of(merged);
   const MergedUpdate update{parameters_of(form, inputs.attributes, inputs.size()), form.stored(inputs.attributes)};
   if (update.parameters == 0) inputs.refuse("needs the same number of states and one gradient for every parameter");
-  if (inputs.attributes.has(kRowSparse)) inputs.refuse("does not update some rows of a parameter alone");
+  if (inputs.attributes.has(kRowSparse)) inputs.refuse("cannot update row-sparse parameters");
   std::vector<TensorInfo> outputs;
   for (std::size_t i = 0; i < update.parameters; ++i) {
     const auto& info = inputs[update.first_stored(i)];
@@ -87,7 +89,8 @@ const OpDef& single_op_of(const OpDef& merged) {
 MergedUpdate merged_update(const OpDef& merged, const Attributes& attributes, std::size_t inputs) {
   const auto& form = form_of(merged);
   const auto parameters = parameters_of(form, attributes, inputs);
-  if (parameters == 0) throw Error(merged.name, std::to_string(inputs) + " inputs are not those of some parameters");
+  if (parameters == 0)
+    throw Error(merged.name, std::to_string(inputs) + " inputs are not those of a whole number of parameters");
   return {parameters, form.stored(attributes)};
 }
 

@@ -6,13 +6,13 @@ namespace troupe {
 
 namespace {
 
-/// The gradient from dy and the result.
+/// The gradient rule of an activation whose gradient op takes dy and the result.
 template <const OpDef& op>
 std::vector<Value> from_output(const OpGradient& g) {
   return {g.builder.apply_one(op, {g.dys[0], g.outputs[0]})};
 }
 
-/// The gradient from dy and the input.
+/// The gradient rule of an activation whose gradient op takes dy and the input.
 template <const OpDef& op>
 std::vector<Value> from_input(const OpGradient& g) {
   return {g.builder.apply_one(op, {g.dys[0], g.inputs[0]})};
@@ -24,17 +24,47 @@ std::vector<Value> grad_softplus(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kTanhGrad{.name = "tanh_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
+const OpDef kTanhGrad{.name = "tanh_grad",
+                      .infer = infer_like_both_inputs,
+                      .half = HalfKernels::gpu,
+                      .role = HalfRole::activation_gradient};
 const OpDef kSigmoidGrad{.name = "sigmoid_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu};
-const OpDef kGeluGrad{.name = "gelu_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
-const OpDef kGeluTanhGrad{.name = "gelu_tanh_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
-const OpDef kSiluGrad{.name = "silu_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
-const OpDef kTanh{.name = "tanh", .infer = infer_like_input, .gradient = from_output<kTanhGrad>, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kSigmoid{.name = "sigmoid", .infer = infer_like_input, .gradient = from_output<kSigmoidGrad>, .half = HalfKernels::gpu};
-const OpDef kGelu{.name = "gelu", .infer = infer_like_input, .gradient = from_input<kGeluGrad>, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kGeluTanh{.name = "gelu_tanh", .infer = infer_like_input, .gradient = from_input<kGeluTanhGrad>, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kSilu{.name = "silu", .infer = infer_like_input, .gradient = from_input<kSiluGrad>, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kSoftplus{.name = "softplus", .infer = infer_like_input, .gradient = grad_softplus, .half = HalfKernels::gpu};
+const OpDef kGeluGrad{.name = "gelu_grad",
+                      .infer = infer_like_both_inputs,
+                      .half = HalfKernels::gpu,
+                      .role = HalfRole::activation_gradient};
+const OpDef kGeluTanhGrad{.name = "gelu_tanh_grad",
+                          .infer = infer_like_both_inputs,
+                          .half = HalfKernels::gpu,
+                          .role = HalfRole::activation_gradient};
+const OpDef kSiluGrad{.name = "silu_grad",
+                      .infer = infer_like_both_inputs,
+                      .half = HalfKernels::gpu,
+                      .role = HalfRole::activation_gradient};
+const OpDef kTanh{.name = "tanh",
+                  .infer = infer_like_input,
+                  .gradient = from_output<kTanhGrad>,
+                  .half = HalfKernels::gpu,
+                  .role = HalfRole::follows};
+const OpDef kSigmoid{
+    .name = "sigmoid", .infer = infer_like_input, .gradient = from_output<kSigmoidGrad>, .half = HalfKernels::gpu};
+const OpDef kGelu{.name = "gelu",
+                  .infer = infer_like_input,
+                  .gradient = from_input<kGeluGrad>,
+                  .half = HalfKernels::gpu,
+                  .role = HalfRole::follows};
+const OpDef kGeluTanh{.name = "gelu_tanh",
+                      .infer = infer_like_input,
+                      .gradient = from_input<kGeluTanhGrad>,
+                      .half = HalfKernels::gpu,
+                      .role = HalfRole::follows};
+const OpDef kSilu{.name = "silu",
+                  .infer = infer_like_input,
+                  .gradient = from_input<kSiluGrad>,
+                  .half = HalfKernels::gpu,
+                  .role = HalfRole::follows};
+const OpDef kSoftplus{
+    .name = "softplus", .infer = infer_like_input, .gradient = grad_softplus, .half = HalfKernels::gpu};
 
 Value tanh(Value x) {
   return x.builder().apply_one(kTanh, {x});

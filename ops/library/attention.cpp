@@ -6,8 +6,8 @@ namespace troupe {
 
 namespace {
 
-// Inputs: queries, keys, values, and optionally a mask. Attributes: heads, causal. Outputs: the result, and for every
-// row, head and query the logarithm of the sum of the exponentials of its scores, for the gradient.
+// Inputs: queries, keys, values, and optionally a mask. Attributes: heads, causal. Outputs: the result, and for the
+// gradient the logarithm of the sum of the exponentials of the scores [B, heads, T].
 std::vector<TensorInfo> infer_attention(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -19,11 +19,12 @@ std::vector<TensorInfo> infer_attention(const OpInputs& inputs) {
   const auto& v = inputs.shape(2);
   const auto heads = inputs.attributes.integer("heads");
   if (heads < 1 || q[2] % heads != 0 || v[2] % heads != 0 || q[2] == 0)
-    inputs.refuse("the last axes do not hold " + std::to_string(heads) + " heads");
+    inputs.refuse("the last axes do not divide into " + std::to_string(heads) + " heads");
   if (q[2] != k[2]) inputs.refuse("queries and keys differ in size");
   if (q[0] != k[0] || k[0] != v[0]) inputs.refuse("queries, keys and values differ in rows");
   if (k[1] != v[1]) inputs.refuse("needs one value for each key");
-  if (inputs.attributes.flag("causal") && q[1] != k[1]) inputs.refuse("a causal one needs as many queries as keys");
+  if (inputs.attributes.flag("causal") && q[1] != k[1])
+    inputs.refuse("causal attention needs as many queries as keys");
   if (inputs.size() == 4) {
     inputs.expect_dtype(3, DType::uint8);
     if (!(inputs.shape(3) == Shape{q[1], k[1]}) && !(inputs.shape(3) == Shape{q[0], q[1], k[1]}))
@@ -32,7 +33,8 @@ std::vector<TensorInfo> infer_attention(const OpInputs& inputs) {
   return {{Shape{q[0], q[1], v[2]}, DType::float32}, {Shape{q[0], heads, q[1]}, DType::float32}};
 }
 
-// Inputs: dy, the inputs and the outputs of attention. Outputs: the gradients of queries, keys and values.
+// Inputs: dy, queries, keys, values, the two outputs of attention, and optionally the mask. Outputs: the gradients of
+// queries, keys and values.
 std::vector<TensorInfo> infer_attention_grad(const OpInputs& inputs) {
   inputs.expect_count(6, 7);
   return {inputs[1], inputs[2], inputs[3]};
@@ -44,13 +46,13 @@ std::vector<Value> grad_attention(const OpGradient& g) {
   return g.builder.apply(kAttentionGrad, inputs, g.attributes);
 }
 
-std::int64_t products_of_attention(const OpCall& call) {
+std::int64_t multiply_adds_of_attention(const OpCall& call) {
   const auto& k = call.inputs[1].shape;
   return call.inputs[0].shape.elements() * k[1] + call.outputs[0].shape.elements() * k[1];
 }
 
-// The forward products once more, and two for each of them.
-std::int64_t products_of_attention_grad(const OpCall& call) {
+// The scores are computed again, and each of the two forward products has two products in its gradient.
+std::int64_t multiply_adds_of_attention_grad(const OpCall& call) {
   const auto& k = call.inputs[2].shape;
   return 3 * call.inputs[1].shape.elements() * k[1] + 2 * call.inputs[0].shape.elements() * k[1];
 }
@@ -61,10 +63,12 @@ Value apply_attention(std::span<const Value> inputs, AttentionOptions options) {
 
 }  // namespace
 
-const OpDef kAttention{
-    .name = "attention", .infer = infer_attention, .gradient = grad_attention, .multiply_adds = products_of_attention};
+const OpDef kAttention{.name = "attention",
+                       .infer = infer_attention,
+                       .gradient = grad_attention,
+                       .multiply_adds = multiply_adds_of_attention};
 const OpDef kAttentionGrad{
-    .name = "attention_grad", .infer = infer_attention_grad, .multiply_adds = products_of_attention_grad};
+    .name = "attention_grad", .infer = infer_attention_grad, .multiply_adds = multiply_adds_of_attention_grad};
 
 Value attention(Value queries, Value keys, Value values, AttentionOptions options) {
   return apply_attention(std::vector<Value>{queries, keys, values}, options);

@@ -7,6 +7,7 @@ namespace troupe {
 
 namespace {
 
+/// The number of channels of input x [B, ..., C]. Refuses inputs of another form.
 std::int64_t expect_channels(const OpInputs& inputs, std::size_t x) {
   inputs.expect_dtype(x, DType::float32);
   const auto& shape = inputs.shape(x);
@@ -18,11 +19,11 @@ std::int64_t expect_channels(const OpInputs& inputs, std::size_t x) {
 std::vector<TensorInfo> infer_batch_sums(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   const auto channels = expect_channels(inputs, 0);
-  inputs.expect_info(1, {Shape{channels}, DType::float32}, "the centre");
+  inputs.expect_info(1, {Shape{channels}, DType::float32}, "the center");
   return {{Shape{2, channels}, DType::float32}};
 }
 
-// Inputs: sums, centre, batch info. Attribute: elements of a channel per row.
+// Inputs: sums, center, batch info. Attribute: elements, those of a channel in one row. Outputs: mean, variance, count.
 std::vector<TensorInfo> infer_batch_moments(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   inputs.expect_rank(1, 1);
@@ -32,25 +33,26 @@ std::vector<TensorInfo> infer_batch_moments(const OpInputs& inputs) {
   return {inputs[1], inputs[1], {Shape{}, DType::float32}};
 }
 
-// Inputs: x, mean, variance, scale, shift, count, and optionally a residual, which is added. Attributes: epsilon,
-// of_batch, all_reduced, relu (at the end).
+// Inputs: x, mean, variance, scale, shift, count, and optionally a residual, which is added to the result. Attributes:
+// epsilon, of_batch, all_reduced, relu (applied last).
 std::vector<TensorInfo> infer_batch_norm(const OpInputs& inputs) {
   inputs.expect_count(6, 7);
-  const TensorInfo of_channels{Shape{expect_channels(inputs, 0)}, DType::float32};
-  for (std::size_t i = 1; i < 5; ++i) inputs.expect_info(i, of_channels, "what every channel has");
+  const TensorInfo per_channel{Shape{expect_channels(inputs, 0)}, DType::float32};
+  for (std::size_t i = 1; i < 5; ++i) inputs.expect_info(i, per_channel, "mean, variance, scale and shift");
   inputs.expect_info(5, {Shape{}, DType::float32}, "the count");
   if (!(inputs.attributes.number("epsilon") >= 0.0)) inputs.refuse("epsilon must not be negative");
   if (inputs.size() == 7) inputs.expect_info(6, inputs[0], "the residual");
   return {inputs[0]};
 }
 
-// Inputs: dy, x, mean, variance. Attribute: epsilon. Output: [2, C], the sums of dy and of dy times the normalised x.
+// Inputs: dy, x, mean, variance. Attribute: epsilon. Output: [2, C], the sums of dy and of dy times the normalized x.
 std::vector<TensorInfo> infer_batch_norm_grad_sums(const OpInputs& inputs) {
   inputs.expect_count(4, 4);
   return {{Shape{2, expect_channels(inputs, 1)}, DType::float32}};
 }
 
-// Inputs: dy, x, mean, variance, scale, count and, of a batch, the sums of all replicas.
+// Inputs: dy, x, mean, variance, scale, count and, with the attribute of_batch, the sums of kBatchNormGradSums over all
+// replicas. Output: dx.
 std::vector<TensorInfo> infer_batch_norm_grad(const OpInputs& inputs) {
   inputs.expect_count(6, 7);
   return {inputs[1]};
@@ -62,7 +64,7 @@ std::vector<Value> grad_batch_norm(const OpGradient& g) {
   const auto channels = g.inputs[1].shape();
   const auto sums = g.builder.apply_one(kBatchNormGradSums, {dy, g.inputs[0], g.inputs[1], g.inputs[2]}, g.attributes);
   std::vector<Value> inputs{dy, g.inputs[0], g.inputs[1], g.inputs[2], g.inputs[3], g.inputs[5]};
-  // A copy is reduced, since that is done in place.
+  // all_reduce overwrites its input, and the sums of this replica are the gradients of scale and shift.
   if (g.attributes.flag("of_batch"))
     inputs.push_back(g.attributes.flag("all_reduced") ? all_reduce(troupe::scale(sums, 1.0)) : sums);
   const auto dx = g.builder.apply(kBatchNormGrad, inputs, g.attributes)[0];
@@ -80,18 +82,18 @@ const OpDef kBatchNorm{.name = "batch_norm", .infer = infer_batch_norm, .gradien
 const OpDef kBatchNormGradSums{.name = "batch_norm_grad_sums", .infer = infer_batch_norm_grad_sums};
 const OpDef kBatchNormGrad{.name = "batch_norm_grad", .infer = infer_batch_norm_grad};
 
-Value batch_sums(Value x, Value centre) {
-  return x.builder().apply_one(kBatchSums, {x, centre});
+Value batch_sums(Value x, Value center) {
+  return x.builder().apply_one(kBatchSums, {x, center});
 }
 
-BatchMoments batch_moments(Value sums, Value centre, Value like, Value batch_info) {
-  const auto channels = centre.shape().elements();
+BatchMoments batch_moments(Value sums, Value center, Value like, Value batch_info) {
+  const auto channels = center.shape().elements();
   if (channels < 1 || like.shape().rank() < 2 || like.shape().back(0) != channels)
-    throw Error("batch_moments", to_string(like.info()) + " does not have the channels of " + to_string(centre.info()));
-  const std::vector<Value> inputs{sums, centre, batch_info};
-  const auto found =
+    throw Error("batch_moments", to_string(like.info()) + " does not have the channels of " + to_string(center.info()));
+  const std::vector<Value> inputs{sums, center, batch_info};
+  const auto moments =
       sums.builder().apply(kBatchMoments, inputs, {{"elements", like.shape().row_elements() / channels}});
-  return {found[0], found[1], found[2]};
+  return {moments[0], moments[1], moments[2]};
 }
 
 Value batch_norm(Value x, BatchMoments moments, Value scale, Value shift, BatchNormOptions options) {

@@ -9,6 +9,7 @@ namespace troupe {
 
 namespace {
 
+/// The size of one axis of the result, where two operands have the sizes a and b.
 std::int64_t broadcast_size(const OpInputs& inputs, std::int64_t a, std::int64_t b) {
   if (a == b || b == 1) return a;
   if (a == 1) return b;
@@ -32,16 +33,15 @@ Shape broadcast_shape(const OpInputs& inputs) {
 }
 
 Value reduce_to(Value dy, Value x) {
-  const Shape target = x.shape();
-  if (dy.shape() == target) return dy;
-  std::vector<std::int64_t> axes;
-  const Shape from = dy.shape();
-  const auto missing = from.rank() - target.rank();
-  for (std::size_t axis = 0; axis < from.rank(); ++axis) {
-    if (axis < missing || (target[axis - missing] == 1 && from[axis] != 1))
-      axes.push_back(static_cast<std::int64_t>(axis));
+  const Shape target = x.shape(), stretched = dy.shape();
+  if (stretched == target) return dy;
+  std::vector<std::int64_t> repeated_axes;
+  const auto missing = stretched.rank() - target.rank();
+  for (std::size_t axis = 0; axis < stretched.rank(); ++axis) {
+    if (axis < missing || (target[axis - missing] == 1 && stretched[axis] != 1))
+      repeated_axes.push_back(static_cast<std::int64_t>(axis));
   }
-  auto sum = axes.empty() ? dy : reduce_sum(dy, axes);
+  const auto sum = repeated_axes.empty() ? dy : reduce_sum(dy, repeated_axes);
   return sum.shape() == target ? sum : reshape(sum, target);
 }
 

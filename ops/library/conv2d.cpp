@@ -9,6 +9,7 @@ namespace troupe {
 
 namespace {
 
+/// The size of one axis of the result.
 std::int64_t output_size(const OpInputs& inputs, std::int64_t size, std::int64_t kernel_size) {
   const auto padded = size + 2 * inputs.attributes.integer("padding");
   if (kernel_size < 1 || padded < kernel_size) inputs.refuse("the kernel is larger than the padded image");
@@ -20,7 +21,7 @@ void expect_geometry(const OpInputs& inputs) {
   if (inputs.attributes.integer("padding") < 0) inputs.refuse("the padding must not be negative");
 }
 
-// Attributes: stride, padding, groups, relu. Inputs: x, weights and optionally a bias.
+// Inputs: x, weights and optionally a bias. Attributes: stride, padding, groups, relu (applied last).
 std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   expect_geometry(inputs);
@@ -33,7 +34,7 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   const auto groups = inputs.attributes.integer("groups");
   if (groups < 1 || x[3] % groups != 0 || w[3] % groups != 0)
     inputs.refuse("the channels do not divide into " + std::to_string(groups) + " groups");
-  if (x[3] / groups != w[2]) inputs.refuse("the channels differ");
+  if (x[3] / groups != w[2]) inputs.refuse("images and weights differ in channels per group");
   if (w.has_batch()) inputs.refuse("the weights cannot derive from the batch");
   if (w.elements() == 0) inputs.refuse("the weights are empty");
   if (inputs.size() == 3) inputs.expect_info(2, {Shape{w[3]}, dtype}, "the bias");
@@ -46,14 +47,14 @@ void expect_two_floats(const OpInputs& inputs) {
   inputs.expect_dtype(1, inputs[0].dtype);
 }
 
-// Inputs: dy, weights. The attribute shape is that of x.
+// Inputs: dy, weights. The attribute `shape` is the shape of x.
 std::vector<TensorInfo> infer_grad_data(const OpInputs& inputs) {
   expect_two_floats(inputs);
   return {{Shape(inputs.attributes.list("shape")), inputs[0].dtype}};
 }
 
-// Inputs: x, dy. The attribute shape is that of the weights. Outputs: their gradient, and the bias's if there is one:
-// sums over the batch, in float32 whatever the inputs are.
+// Inputs: x, dy. The attribute `shape` is the shape of the weights. Outputs: the gradient of the weights and, with the
+// attribute `bias`, of the bias. They are sums over the batch, float32 for every dtype of the inputs.
 std::vector<TensorInfo> infer_grad_weights(const OpInputs& inputs) {
   expect_two_floats(inputs);
   const Shape weights(inputs.attributes.list("shape"));
@@ -71,10 +72,10 @@ std::vector<Value> grad_conv2d(const OpGradient& g) {
                             {"groups", g.attributes.integer("groups")}};
   auto dx = g.builder.apply_one(kConv2dGradData, {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
   const std::vector<Value> inputs{g.inputs[0], dy};
-  auto weights = g.builder.apply(kConv2dGradWeights, inputs,
-                                 geometry.with("shape", g.inputs[1].shape().list()).with("bias", has_bias));
+  auto dweights = g.builder.apply(kConv2dGradWeights, inputs,
+                                  geometry.with("shape", g.inputs[1].shape().list()).with("bias", has_bias));
   std::vector<Value> gradients{dx};
-  gradients.insert(gradients.end(), weights.begin(), weights.end());
+  gradients.insert(gradients.end(), dweights.begin(), dweights.end());
   return gradients;
 }
 
@@ -82,31 +83,41 @@ Attributes attributes_of(Conv2dOptions options) {
   return {{"stride", options.stride}, {"padding", options.padding}, {"groups", options.groups}, {"relu", false}};
 }
 
-/// Every element of y or dy meets the weights of its channel.
-std::int64_t products(const Shape& y, const Shape& weights) {
+/// Every element of y (or dy) meets all weights of its channel.
+std::int64_t multiply_adds_of_convolution(const Shape& y, const Shape& weights) {
   return y.elements() * (weights.elements() / std::max<std::int64_t>(1, weights[3]));
 }
 
-std::int64_t products_of_conv2d(const OpCall& call) {
-  return products(call.outputs[0].shape, call.inputs[1].shape);
+std::int64_t multiply_adds_of_conv2d(const OpCall& call) {
+  return multiply_adds_of_convolution(call.outputs[0].shape, call.inputs[1].shape);
 }
 
-std::int64_t products_of_grad_data(const OpCall& call) {
-  return products(call.inputs[0].shape, call.inputs[1].shape);
+std::int64_t multiply_adds_of_grad_data(const OpCall& call) {
+  return multiply_adds_of_convolution(call.inputs[0].shape, call.inputs[1].shape);
 }
 
-std::int64_t products_of_grad_weights(const OpCall& call) {
-  return products(call.inputs[1].shape, call.outputs[0].shape);
+std::int64_t multiply_adds_of_grad_weights(const OpCall& call) {
+  return multiply_adds_of_convolution(call.inputs[1].shape, call.outputs[0].shape);
 }
 
 }  // namespace
 
-const OpDef kConv2d{
-    .name = "conv2d", .infer = infer_conv2d, .gradient = grad_conv2d, .multiply_adds = products_of_conv2d, .half = HalfKernels::gpu, .role = HalfRole::product};
-const OpDef kConv2dGradData{
-    .name = "conv2d_grad_data", .infer = infer_grad_data, .multiply_adds = products_of_grad_data, .half = HalfKernels::gpu, .role = HalfRole::product};
-const OpDef kConv2dGradWeights{
-    .name = "conv2d_grad_weights", .infer = infer_grad_weights, .multiply_adds = products_of_grad_weights, .half = HalfKernels::gpu, .role = HalfRole::product};
+const OpDef kConv2d{.name = "conv2d",
+                    .infer = infer_conv2d,
+                    .gradient = grad_conv2d,
+                    .multiply_adds = multiply_adds_of_conv2d,
+                    .half = HalfKernels::gpu,
+                    .role = HalfRole::product};
+const OpDef kConv2dGradData{.name = "conv2d_grad_data",
+                            .infer = infer_grad_data,
+                            .multiply_adds = multiply_adds_of_grad_data,
+                            .half = HalfKernels::gpu,
+                            .role = HalfRole::product};
+const OpDef kConv2dGradWeights{.name = "conv2d_grad_weights",
+                               .infer = infer_grad_weights,
+                               .multiply_adds = multiply_adds_of_grad_weights,
+                               .half = HalfKernels::gpu,
+                               .role = HalfRole::product};
 
 Value conv2d(Value x, Value weights, Conv2dOptions options) {
   return x.builder().apply_one(kConv2d, {x, weights}, attributes_of(options));

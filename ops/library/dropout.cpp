@@ -16,14 +16,18 @@ std::vector<TensorInfo> infer_dropout(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-// The same elements of dy are dropped.
+// The gradient is dropout of dy with the attributes of the forward op, so it drops the same elements.
 std::vector<Value> grad_dropout(const OpGradient& g) {
   return {g.builder.apply_one(kDropout, {g.dys[0], g.inputs[1]}, g.attributes), Value()};
 }
 
 }  // namespace
 
-const OpDef kDropout{.name = "dropout", .infer = infer_dropout, .gradient = grad_dropout, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kDropout{.name = "dropout",
+                     .infer = infer_dropout,
+                     .gradient = grad_dropout,
+                     .half = HalfKernels::gpu,
+                     .role = HalfRole::follows};
 
 Value dropout(Value x, double rate, std::uint64_t seed, std::int64_t stream, Value batch_info) {
   return x.builder().apply_one(kDropout, {x, batch_info},

@@ -1,8 +1,7 @@
 #include "troupe/ops/library/elementwise.hpp"
 
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/broadcast.hpp"
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 
 namespace troupe {
 
@@ -13,6 +12,21 @@ std::vector<TensorInfo> infer_binary(const OpInputs& inputs) {
   inputs.expect_float(0);
   inputs.expect_dtype(1, inputs[0].dtype);
   return {{broadcast_shape(inputs), inputs[0].dtype}};
+}
+
+std::vector<TensorInfo> infer_add_n(const OpInputs& inputs) {
+  if (inputs.size() == 0) inputs.refuse("needs at least one value");
+  if (inputs[0].dtype == DType::uint8) inputs.refuse("there is no sum of uint8");
+  for (std::size_t i = 1; i < inputs.size(); ++i) inputs.expect_info(i, inputs[0], "input " + std::to_string(i));
+  return {inputs[0]};
+}
+
+std::vector<TensorInfo> infer_where(const OpInputs& inputs) {
+  inputs.expect_count(3, 3);
+  inputs.expect_dtype(0, DType::uint8);
+  inputs.expect_dtype(1, DType::float32);
+  inputs.expect_dtype(2, DType::float32);
+  return {{broadcast_shape(inputs), DType::float32}};
 }
 
 std::vector<Value> grad_add(const OpGradient& g) {
@@ -31,19 +45,63 @@ std::vector<Value> grad_div(const OpGradient& g) {
 std::vector<Value> grad_scale(const OpGradient& g) {
   return {scale(g.dys[0], g.attributes.number("factor"))};
 }
+std::vector<Value> grad_add_n(const OpGradient& g) {
+  const bool differentiable = is_float(g.outputs[0].dtype());
+  return std::vector<Value>(g.inputs.size(), differentiable ? g.dys[0] : Value());
+}
+std::vector<Value> grad_where(const OpGradient& g) {
+  const auto dy = g.dys[0];
+  const auto zero = g.builder.constant(Tensor::scalar(0.0F));
+  return {Value(), reduce_to(where(g.inputs[0], dy, zero), g.inputs[1]),
+          reduce_to(where(g.inputs[0], zero, dy), g.inputs[2])};
+}
 std::vector<Value> grad_relu(const OpGradient& g) {
   return {g.builder.apply_one(kReluGrad, {g.dys[0], g.outputs[0]})};
 }
 
+/// A constant of the dtype of x.
+Value number_like(Value x, double number) {
+  return cast_to(x.builder().constant(Tensor::scalar(static_cast<float>(number))), x.dtype());
+}
+
 }  // namespace
 
-const OpDef kAdd{.name = "add", .infer = infer_binary, .gradient = grad_add, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kSub{.name = "sub", .infer = infer_binary, .gradient = grad_sub, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kMul{.name = "mul", .infer = infer_binary, .gradient = grad_mul, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kDiv{.name = "div", .infer = infer_binary, .gradient = grad_div, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kScale{.name = "scale", .infer = infer_like_input, .gradient = grad_scale, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kRelu{.name = "relu", .infer = infer_like_input, .gradient = grad_relu, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kReluGrad{.name = "relu_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
+const OpDef kAdd{.name = "add",
+                 .infer = infer_binary,
+                 .gradient = grad_add,
+                 .half = HalfKernels::gpu,
+                 .role = HalfRole::follows};
+const OpDef kSub{.name = "sub",
+                 .infer = infer_binary,
+                 .gradient = grad_sub,
+                 .half = HalfKernels::gpu,
+                 .role = HalfRole::follows};
+const OpDef kMul{.name = "mul",
+                 .infer = infer_binary,
+                 .gradient = grad_mul,
+                 .half = HalfKernels::gpu,
+                 .role = HalfRole::follows};
+const OpDef kDiv{.name = "div",
+                 .infer = infer_binary,
+                 .gradient = grad_div,
+                 .half = HalfKernels::gpu,
+                 .role = HalfRole::follows};
+const OpDef kScale{.name = "scale",
+                   .infer = infer_like_input,
+                   .gradient = grad_scale,
+                   .half = HalfKernels::gpu,
+                   .role = HalfRole::follows};
+const OpDef kAddN{.name = "add_n", .infer = infer_add_n, .gradient = grad_add_n, .half = HalfKernels::all};
+const OpDef kWhere{.name = "where", .infer = infer_where, .gradient = grad_where};
+const OpDef kRelu{.name = "relu",
+                  .infer = infer_like_input,
+                  .gradient = grad_relu,
+                  .half = HalfKernels::gpu,
+                  .role = HalfRole::follows};
+const OpDef kReluGrad{.name = "relu_grad",
+                      .infer = infer_like_both_inputs,
+                      .half = HalfKernels::gpu,
+                      .role = HalfRole::activation_gradient};
 
 Value add(Value a, Value b) {
   return a.builder().apply_one(kAdd, {a, b});
@@ -60,15 +118,16 @@ Value div(Value a, Value b) {
 Value scale(Value x, double factor) {
   return x.builder().apply_one(kScale, {x}, {{"factor", factor}});
 }
-
-namespace {
-
-/// A constant of the dtype of x.
-Value number_like(Value x, double value) {
-  return cast_to(x.builder().constant(Tensor::scalar(static_cast<float>(value))), x.dtype());
+Value add_n(std::span<const Value> values) {
+  if (values.empty()) throw Error("add_n", "needs at least one value");
+  return values[0].builder().apply(kAddN, values).at(0);
 }
-
-}  // namespace
+Value where(Value condition, Value a, Value b) {
+  return a.builder().apply_one(kWhere, {condition, a, b});
+}
+Value relu(Value x) {
+  return x.builder().apply_one(kRelu, {x});
+}
 
 Value operator+(Value a, double b) {
   return add(a, number_like(a, b));
@@ -96,10 +155,6 @@ Value operator/(double a, Value b) {
 }
 Value operator-(Value x) {
   return scale(x, -1.0);
-}
-
-Value relu(Value x) {
-  return x.builder().apply_one(kRelu, {x});
 }
 
 }  // namespace troupe

@@ -10,9 +10,10 @@ namespace troupe {
 
 namespace {
 
-// Made by lstm() only, which lets the cell of the last time be read: the gradients of the others are not used.
-// Outputs: the hidden states before and after every time [B, T + 1, H], likewise the cells, and the gates after their
-// activations [B, T, 4 H].
+// Inputs: gates, weights, first hidden state, first cell. Outputs: the hidden states before and after every time
+// [B, T + 1, H], the cells before and after every time [B, T + 1, H], and the gates after their activations
+// [B, T, 4 H]. The gradient rule uses only the gradient of the last cell: lstm(), which alone adds this op, exposes no
+// other.
 std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
   inputs.expect_count(4, 4);
   for (std::size_t i = 0; i < 4; ++i) inputs.expect_dtype(i, DType::float32);
@@ -28,7 +29,8 @@ std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
 }
 
 // Inputs: the gradients of the hidden states and of the last cell [B, H], weights, cells, gates after their
-// activations. Outputs: the gradients of the gates before them, of the first hidden state and the first cell.
+// activations. Outputs: the gradients of the gates before their activations, of the first hidden state and of the first
+// cell.
 std::vector<TensorInfo> infer_lstm_grad(const OpInputs& inputs) {
   inputs.expect_count(5, 5);
   return {inputs[4], inputs[1], inputs[1]};
@@ -45,29 +47,30 @@ std::vector<Value> grad_lstm(const OpGradient& g) {
   const auto dc =
       g.dys[1].valid() ? reshape(slice(g.dys[1], 1, times, 1), {states[0], states[2]}) : zeros({1, 1}, g.inputs[3]);
   const std::vector<Value> inputs{dh, dc, g.inputs[1], g.outputs[1], g.outputs[2]};
-  const auto found = g.builder.apply(kLstmGrad, inputs);
-  const auto before = slice(g.outputs[0], 1, 0, times);
-  return {found[0], outer_sum(before, found[0]), found[1], found[2]};
+  const auto gradients = g.builder.apply(kLstmGrad, inputs);
+  const auto dgates = gradients[0];
+  const auto hidden_before = slice(g.outputs[0], 1, 0, times);
+  return {dgates, outer_sum(hidden_before, dgates), gradients[1], gradients[2]};
 }
 
-std::int64_t products_of_lstm(const OpCall& call) {
+std::int64_t multiply_adds_of_lstm(const OpCall& call) {
   return call.inputs[0].shape.elements() * call.inputs[1].shape[0];
 }
-std::int64_t products_of_lstm_grad(const OpCall& call) {
+std::int64_t multiply_adds_of_lstm_grad(const OpCall& call) {
   return call.outputs[0].shape.elements() * call.inputs[2].shape[0];
 }
 
 }  // namespace
 
-const OpDef kLstm{.name = "lstm", .infer = infer_lstm, .gradient = grad_lstm, .multiply_adds = products_of_lstm};
-const OpDef kLstmGrad{.name = "lstm_grad", .infer = infer_lstm_grad, .multiply_adds = products_of_lstm_grad};
+const OpDef kLstm{.name = "lstm", .infer = infer_lstm, .gradient = grad_lstm, .multiply_adds = multiply_adds_of_lstm};
+const OpDef kLstmGrad{.name = "lstm_grad", .infer = infer_lstm_grad, .multiply_adds = multiply_adds_of_lstm_grad};
 
 LstmOutputs lstm(Value gates, Value weights, Value hidden, Value cell) {
   const std::vector<Value> inputs{gates, weights, hidden, cell};
   const auto states = gates.builder().apply(kLstm, inputs);
-  const auto rows = hidden.shape();
+  const auto state_shape = hidden.shape();
   const auto times = gates.shape()[1];
-  const auto last = [&](Value of_all) { return reshape(slice(of_all, 1, times, 1), rows); };
+  const auto last = [&](Value all_times) { return reshape(slice(all_times, 1, times, 1), state_shape); };
   return {slice(states[0], 1, 1, times), last(states[0]), last(states[1])};
 }
 

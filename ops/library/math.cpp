@@ -43,11 +43,25 @@ const OpDef kExp{.name = "exp", .infer = infer_like_input, .gradient = grad_exp,
 const OpDef kLog{.name = "log", .infer = infer_like_input, .gradient = grad_log, .half = HalfKernels::gpu};
 const OpDef kSqrt{.name = "sqrt", .infer = infer_like_input, .gradient = grad_sqrt, .half = HalfKernels::gpu};
 const OpDef kRsqrt{.name = "rsqrt", .infer = infer_like_input, .gradient = grad_rsqrt, .half = HalfKernels::gpu};
-const OpDef kAbs{.name = "abs", .infer = infer_like_input, .gradient = grad_abs, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kAbsGrad{.name = "abs_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
+const OpDef kAbs{.name = "abs",
+                 .infer = infer_like_input,
+                 .gradient = grad_abs,
+                 .half = HalfKernels::gpu,
+                 .role = HalfRole::follows};
+const OpDef kAbsGrad{.name = "abs_grad",
+                     .infer = infer_like_both_inputs,
+                     .half = HalfKernels::gpu,
+                     .role = HalfRole::activation_gradient};
 const OpDef kPow{.name = "pow", .infer = infer_like_input, .gradient = grad_pow, .half = HalfKernels::gpu};
-const OpDef kClip{.name = "clip", .infer = infer_clip, .gradient = grad_clip, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kClipGrad{.name = "clip_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu, .role = HalfRole::activation_gradient};
+const OpDef kClip{.name = "clip",
+                  .infer = infer_clip,
+                  .gradient = grad_clip,
+                  .half = HalfKernels::gpu,
+                  .role = HalfRole::follows};
+const OpDef kClipGrad{.name = "clip_grad",
+                      .infer = infer_like_both_inputs,
+                      .half = HalfKernels::gpu,
+                      .role = HalfRole::activation_gradient};
 
 Value exp(Value x) {
   return x.builder().apply_one(kExp, {x});

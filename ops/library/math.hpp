@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-// Functions of one float32 value, element by element. Where a function has no value the result is that of the C++
+// Functions of one value of floats, element by element. Outside the domain of a function the result is that of the C++
 // standard library: a NaN or an infinity.
 
 Value exp(Value x);
@@ -15,13 +15,14 @@ Value sqrt(Value x);
 Value rsqrt(Value x);
 /// |x|. The gradient at 0 is 0.
 Value abs(Value x);
+/// -x.
 inline Value neg(Value x) {
   return x.builder().apply_one(kScale, {x}, {{"factor", -1.0}});
 }
 /// x to a constant power.
 Value pow(Value x, double exponent);
-/// The nearest number in [least, most]. The gradient is that of x within the limits, the limits included, and 0 beyond.
-/// Throws Error if least > most.
+/// The number in [least, most] that is nearest to x. The gradient is passed on where x lies in [least, most], and is 0
+/// elsewhere. Throws Error if least > most.
 Value clip(Value x, double least, double most);
 
 }  // namespace troupe

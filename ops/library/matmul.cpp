@@ -2,9 +2,8 @@
 
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/reduce.hpp"
-#include "troupe/ops/library/row_product.hpp"
 
 namespace troupe {
 
@@ -25,7 +24,7 @@ void expect_leading_axes(const OpInputs& inputs) {
   if (has_leading_axes(b) && (a.rank() != b.rank() || !(leading_axes(a) == leading_axes(b))))
     inputs.refuse("the leading axes differ");
   if (has_leading_axes(a) && !has_leading_axes(b) && inputs.attributes.flag("transpose_a"))
-    inputs.refuse("rows with leading axes cannot be transposed");
+    inputs.refuse("a with leading axes cannot be transposed if b has none");
 }
 
 void expect_factors(const OpInputs& inputs) {
@@ -33,8 +32,8 @@ void expect_factors(const OpInputs& inputs) {
   inputs.expect_dtype(1, inputs[0].dtype);
 }
 
-// Attributes: transpose_a, transpose_b, relu (the activation is part of the op), and perhaps kFloat32Result. Inputs: a,
-// b and optionally a bias, of the dtype of the result.
+// Inputs: a, b and optionally a bias of the dtype of the result. Attributes: transpose_a, transpose_b, relu (applied
+// last), and optionally kFloat32Result.
 std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   expect_factors(inputs);
@@ -48,7 +47,7 @@ std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   if (k != inputs.shape(1).back(tb ? 0 : 1)) inputs.refuse("inner sizes differ");
   if (n == kBatch) inputs.refuse("the batch must be the first axis of the result");
   if (inputs.size() == 3) inputs.expect_info(2, {Shape{n}, dtype}, "the bias");
-  if (inputs.size() == 3 && k == 0) inputs.refuse("needs at least one column for each bias");
+  if (inputs.size() == 3 && k == 0) inputs.refuse("a product with a bias needs an inner size of at least 1");
   auto sizes = inputs.shape(0).list();
   sizes[sizes.size() - 2] = m;
   sizes.back() = n;
@@ -59,7 +58,7 @@ Attributes attributes_of(bool transpose_a, bool transpose_b) {
   return {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"relu", false}};
 }
 
-/// The gradient of weights that all rows of x were multiplied by.
+/// The gradient of the one matrix that has multiplied all rows of x. `transposed` is the attribute transpose_b.
 Value grad_weights(Value x, Value dy, bool transposed) {
   if (!has_leading_axes(x.shape()))
     return transposed ? matmul(dy, x, {.transpose_a = true}) : matmul(x, dy, {.transpose_a = true});
@@ -86,11 +85,11 @@ std::vector<Value> grad_matmul(const OpGradient& g) {
   return gradients;
 }
 
-std::int64_t products_of_matmul(const OpCall& call) {
+std::int64_t multiply_adds_of_matmul(const OpCall& call) {
   return call.inputs[0].shape.elements() * call.outputs[0].shape.back(0);
 }
 
-// The result is a sum over all leading axes, in float32 whatever the inputs are.
+// The result is a sum over all leading axes, float32 for every dtype of the inputs.
 std::vector<TensorInfo> infer_outer_sum(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   expect_factors(inputs);
@@ -108,15 +107,24 @@ std::vector<Value> grad_outer_sum(const OpGradient& g) {
   return {matmul(g.inputs[1], dy, {.transpose_b = true}), matmul(g.inputs[0], dy)};
 }
 
+std::int64_t multiply_adds_of_outer_sum(const OpCall& call) {
+  return call.inputs[0].shape.elements() * call.inputs[1].shape.back(0);
+}
+
 }  // namespace
 
-const OpDef kMatmul{
-    .name = "matmul", .infer = infer_matmul, .gradient = grad_matmul, .multiply_adds = products_of_matmul, .half = HalfKernels::gpu, .role = HalfRole::product};
-
-const OpDef kOuterSum{
-    .name = "outer_sum", .infer = infer_outer_sum, .gradient = grad_outer_sum, .multiply_adds = [](const OpCall& call) {
-      return call.inputs[0].shape.elements() * call.inputs[1].shape.back(0);
-    }, .half = HalfKernels::gpu, .role = HalfRole::product};
+const OpDef kMatmul{.name = "matmul",
+                    .infer = infer_matmul,
+                    .gradient = grad_matmul,
+                    .multiply_adds = multiply_adds_of_matmul,
+                    .half = HalfKernels::gpu,
+                    .role = HalfRole::product};
+const OpDef kOuterSum{.name = "outer_sum",
+                      .infer = infer_outer_sum,
+                      .gradient = grad_outer_sum,
+                      .multiply_adds = multiply_adds_of_outer_sum,
+                      .half = HalfKernels::gpu,
+                      .role = HalfRole::product};
 
 Value matmul(Value a, Value b, MatmulOptions options) {
   return a.builder().apply_one(kMatmul, {a, b}, attributes_of(options.transpose_a, options.transpose_b));

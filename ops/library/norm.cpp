@@ -4,8 +4,8 @@ namespace troupe {
 
 namespace {
 
-// Inputs: x [..., C], scale [C], and for layer_norm shift [C]. Attribute epsilon. Outputs: y, and what the gradient
-// needs of every row: for layer_norm its mean and 1 / deviation, for rms_norm 1 / root mean square.
+// Inputs: x [..., C], scale [C], and for layer_norm shift [C]. Attribute: epsilon. Outputs: y, and for the gradient the
+// statistics of every row: mean and 1 / deviation in layer_norm, 1 / root mean square in rms_norm.
 std::vector<TensorInfo> infer_norm(const OpInputs& inputs, std::size_t count) {
   inputs.expect_count(count, count);
   inputs.expect_dtype(0, DType::float32);
@@ -14,9 +14,9 @@ std::vector<TensorInfo> infer_norm(const OpInputs& inputs, std::size_t count) {
   for (std::size_t i = 1; i < count; ++i)
     inputs.expect_info(i, {Shape{x.back(0)}, DType::float32}, i == 1 ? "the scale" : "the shift");
   if (!(inputs.attributes.number("epsilon") >= 0.0)) inputs.refuse("epsilon must not be negative");
-  const TensorInfo of_rows{Shape(x.sizes().first(x.rank() - 1)), DType::float32};
-  std::vector<TensorInfo> outputs{inputs[0], of_rows};
-  if (count == 3) outputs.push_back(of_rows);
+  const TensorInfo per_row{Shape(x.sizes().first(x.rank() - 1)), DType::float32};
+  std::vector<TensorInfo> outputs{inputs[0], per_row};
+  if (count == 3) outputs.push_back(per_row);
   return outputs;
 }
 
@@ -27,7 +27,7 @@ std::vector<TensorInfo> infer_rms_norm(const OpInputs& inputs) {
   return infer_norm(inputs, 2);
 }
 
-// Inputs: dy, x, scale, and the further outputs of the norm. Outputs: the gradients of its inputs.
+// Inputs: dy, x, scale, and the statistics of the rows. Outputs: the gradients of the inputs of the norm.
 std::vector<TensorInfo> infer_layer_norm_grad(const OpInputs& inputs) {
   inputs.expect_count(5, 5);
   return {inputs[1], inputs[2], inputs[2]};

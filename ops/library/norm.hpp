@@ -4,12 +4,14 @@
 
 namespace troupe {
 
-/// (x - mean) / sqrt(variance + epsilon) * scale + shift, with mean and variance over the last axis: Ba, Kiros and
-/// Hinton, "Layer normalization" (2016). x is [..., C], scale and shift are [C], all float32.
+// Normalization over the last axis of x [..., C], which must not be the batch. `scale` and `shift` are [C]. All values
+// are float32.
+
+/// (x - mean) / sqrt(variance + epsilon) * scale + shift: Ba, Kiros and Hinton, "Layer normalization" (2016).
 Value layer_norm(Value x, Value scale, Value shift, double epsilon = 1e-5);
 
-/// x / sqrt(mean of x squared + epsilon) * scale over the last axis: Zhang and Sennrich, "Root mean square layer
-/// normalization" (NeurIPS 2019).
+/// x / sqrt(mean of x squared + epsilon) * scale: Zhang and Sennrich, "Root mean square layer normalization" (NeurIPS
+/// 2019).
 Value rms_norm(Value x, Value scale, double epsilon = 1e-5);
 
 }  // namespace troupe

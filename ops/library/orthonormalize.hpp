@@ -4,8 +4,9 @@
 
 namespace troupe {
 
-/// The columns of a matrix float32 [m, n], each made orthogonal to those before it and of length 1, by the modified
-/// Gram-Schmidt process. A column of which next to nothing is left becomes zero. It passes no gradient on.
+/// The modified Gram-Schmidt process: the columns of a matrix float32 [m, n] are made orthogonal to each other, first
+/// column first, and of length 1. A column that depends on earlier ones, up to rounding, becomes zero. It passes no
+/// gradient on.
 Value orthonormalize(Value x);
 
 }  // namespace troupe

@@ -1,9 +1,11 @@
 #include "troupe/ops/library/reduce.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/broadcast.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reshape.hpp"
@@ -16,7 +18,7 @@ bool contains(const std::vector<std::int64_t>& axes, std::size_t axis) {
   return std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
 }
 
-// Sums and the like are float32, whatever the input is.
+// The result is float32 for every dtype of the input.
 std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_float(0);
@@ -35,29 +37,31 @@ std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
   return {{Shape(kept), DType::float32}};
 }
 
-std::vector<TensorInfo> infer_reduce_mean(const OpInputs& inputs) {
-  auto result = infer_reduce(inputs);
+/// Refuses a reduction over the batch, whose parts lie on other replicas, and over no elements.
+void expect_elements_of_row(const OpInputs& inputs, std::string_view batch_error) {
   for (auto axis : inputs.attributes.list("axes")) {
     const auto size = inputs.shape(0)[static_cast<std::size_t>(axis)];
-    if (size == kBatch) inputs.refuse("use batch_mean for a mean over the batch");
-    if (size == 0) inputs.refuse("there is no mean over an axis of size 0");
+    if (size == kBatch) inputs.refuse(batch_error);
+    if (size == 0) inputs.refuse("there is nothing to reduce along an axis of size 0");
   }
+}
+
+std::vector<TensorInfo> infer_reduce_mean(const OpInputs& inputs) {
+  auto result = infer_reduce(inputs);
+  expect_elements_of_row(inputs, "use batch_mean for a mean over the batch");
   return result;
 }
 
-/// dy with size-1 axes where the reduced ones were, stretched to the shape of the input.
-Value stretch_back(const OpGradient& g) {
-  const auto& shape = g.inputs[0].shape();
-  const auto& axes = g.attributes.list("axes");
-  std::vector<std::int64_t> sizes(shape.sizes().begin(), shape.sizes().end());
-  for (auto axis : axes) sizes[static_cast<std::size_t>(axis)] = 1;
+/// A value of the shape of the result, repeated along the reduced axes to the shape of the input.
+Value stretched(const OpGradient& g, Value y) {
+  auto sizes = g.inputs[0].shape().list();
+  for (auto axis : g.attributes.list("axes")) sizes[static_cast<std::size_t>(axis)] = 1;
   const Shape with_ones(sizes);
-  auto dy = g.dys[0].shape() == with_ones ? g.dys[0] : reshape(g.dys[0], with_ones);
-  return g.builder.apply_one(kBroadcastTo, {dy, g.inputs[0]});
+  return broadcast_to(y.shape() == with_ones ? y : reshape(y, with_ones), g.inputs[0]);
 }
 
 std::vector<Value> grad_reduce_sum(const OpGradient& g) {
-  return {stretch_back(g)};
+  return {stretched(g, g.dys[0])};
 }
 
 double elements_reduced(const OpGradient& g) {
@@ -68,33 +72,23 @@ double elements_reduced(const OpGradient& g) {
 }
 
 std::vector<Value> grad_reduce_mean(const OpGradient& g) {
-  return {scale(stretch_back(g), 1.0 / elements_reduced(g))};
+  return {scale(stretched(g, g.dys[0]), 1.0 / elements_reduced(g))};
 }
 
-/// Max, min and variance of parts of a batch do not add up to that of the batch.
+// Maximum, minimum and variance of a batch do not follow from those of its parts.
 std::vector<TensorInfo> infer_within_rows(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_dtype(0, DType::float32);
   auto result = infer_reduce(inputs);
-  for (auto axis : inputs.attributes.list("axes")) {
-    const auto size = inputs.shape(0)[static_cast<std::size_t>(axis)];
-    if (size == kBatch) inputs.refuse("cannot reduce over the batch: its parts are on other replicas");
-    if (size == 0) inputs.refuse("there is nothing to reduce along an axis of size 0");
-  }
+  expect_elements_of_row(inputs, "cannot reduce over the batch: its parts are on other replicas");
   return result;
 }
 
-/// y of a reduction stretched to the shape of its input.
-Value stretched(const OpGradient& g, Value y) {
-  const std::vector<Value> dys{y};
-  return stretch_back({g.builder, g.attributes, g.inputs, g.outputs, dys});
-}
-
-/// dy in equal parts to all elements that are the extreme one.
+/// The gradient rule of maximum and minimum: dy is shared equally by all elements that equal the result.
 std::vector<Value> grad_extreme(const OpGradient& g) {
-  const auto chosen = cast(equal(g.inputs[0], stretched(g, g.outputs[0])), DType::float32);
-  const auto count = reduce_sum(chosen, g.attributes.list("axes"));
-  return {mul(chosen, stretched(g, div(g.dys[0], count)))};
+  const auto is_extreme = cast(equal(g.inputs[0], stretched(g, g.outputs[0])), DType::float32);
+  const auto count = reduce_sum(is_extreme, g.attributes.list("axes"));
+  return {mul(is_extreme, stretched(g, div(g.dys[0], count)))};
 }
 
 std::vector<Value> grad_variance(const OpGradient& g) {
@@ -109,7 +103,7 @@ std::vector<TensorInfo> infer_broadcast_to(const OpInputs& inputs) {
   inputs.expect_rank(0, inputs.shape(1).rank());
   for (std::size_t axis = 0; axis < inputs.shape(1).rank(); ++axis)
     if (inputs.shape(0)[axis] != 1 && inputs.shape(0)[axis] != inputs.shape(1)[axis])
-      inputs.refuse("the first does not broadcast to the second");
+      inputs.refuse("input 0 cannot be repeated to the shape of input 1");
   return {{inputs.shape(1), inputs[0].dtype}};
 }
 
@@ -140,12 +134,23 @@ Value reduce(const OpDef& op, Value x, std::span<const std::int64_t> axes) {
 
 }  // namespace
 
-const OpDef kReduceSum{.name = "reduce_sum", .infer = infer_reduce, .gradient = grad_reduce_sum, .half = HalfKernels::gpu, .role = HalfRole::reads};
-const OpDef kReduceMean{.name = "reduce_mean", .infer = infer_reduce_mean, .gradient = grad_reduce_mean, .half = HalfKernels::gpu, .role = HalfRole::reads};
+const OpDef kReduceSum{.name = "reduce_sum",
+                       .infer = infer_reduce,
+                       .gradient = grad_reduce_sum,
+                       .half = HalfKernels::gpu,
+                       .role = HalfRole::reads};
+const OpDef kReduceMean{.name = "reduce_mean",
+                        .infer = infer_reduce_mean,
+                        .gradient = grad_reduce_mean,
+                        .half = HalfKernels::gpu,
+                        .role = HalfRole::reads};
 const OpDef kReduceMax{.name = "reduce_max", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceMin{.name = "reduce_min", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceVariance{.name = "reduce_variance", .infer = infer_within_rows, .gradient = grad_variance};
-const OpDef kBroadcastTo{.name = "broadcast_to", .infer = infer_broadcast_to, .gradient = grad_broadcast_to, .half = HalfKernels::all};
+const OpDef kBroadcastTo{.name = "broadcast_to",
+                         .infer = infer_broadcast_to,
+                         .gradient = grad_broadcast_to,
+                         .half = HalfKernels::all};
 const OpDef kBatchMean{.name = "batch_mean", .infer = infer_batch_mean, .gradient = grad_batch_mean};
 const OpDef kBatchMeanGrad{.name = "batch_mean_grad", .infer = infer_batch_mean_grad};
 
@@ -163,6 +168,11 @@ Value reduce_min(Value x, std::span<const std::int64_t> axes) {
 }
 Value reduce_variance(Value x, std::span<const std::int64_t> axes) {
   return reduce(kReduceVariance, x, axes);
+}
+std::vector<std::int64_t> axes_of_rows(const Shape& shape) {
+  std::vector<std::int64_t> axes(shape.rank() - 1);
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
 }
 Value broadcast_to(Value x, Value like) {
   return x.builder().apply_one(kBroadcastTo, {x, like});

@@ -58,11 +58,14 @@ std::vector<TensorInfo> infer_all_gather(const OpInputs& inputs) {
 
 }  // namespace
 
-const OpDef kReshape{.name = "reshape", .kind = OpKind::view, .infer = infer_reshape, .gradient = grad_reshape, .role = HalfRole::follows};
+const OpDef kReshape{.name = "reshape",
+                     .kind = OpKind::view,
+                     .infer = infer_reshape,
+                     .gradient = grad_reshape,
+                     .role = HalfRole::follows};
 const OpDef kViewAt{.name = "view_at", .kind = OpKind::view, .infer = infer_view_at};
 const OpDef kPack{.name = "pack", .kind = OpKind::pack, .infer = infer_pack, .accepts_empty = true};
 const OpDef kAllReduce{.name = "all_reduce", .kind = OpKind::collective, .infer = infer_all_reduce};
-
 const OpDef kAllGather{.name = "all_gather", .kind = OpKind::collective, .infer = infer_all_gather};
 
 Value reshape(Value x, const Shape& shape) {

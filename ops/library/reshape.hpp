@@ -4,25 +4,27 @@
 
 namespace troupe {
 
-/// The same elements under another shape: a view, nothing is copied. The shape of a batch-derived value keeps the
-/// symbolic leading size.
+// Views, which copy nothing; blocks of several values; and collectives, which a communicator runs.
+
+/// A view of the same elements under another shape. The shape of a value that derives from the batch keeps the symbolic
+/// leading size.
 Value reshape(Value x, const Shape& shape);
 
-/// [B, d1, d2, ...] as [B, d1 * d2 * ...]: a view.
+/// A view of [B, d1, d2, ...] as [B, d1 * d2 * ...].
 Value flatten(Value x);
 
-/// `shape.elements()` elements of x from element `offset` on, row-major: a view. x must not derive from the batch. It
+/// A view of `shape.elements()` elements of x from element `offset` on, row-major. x must not derive from the batch. It
 /// passes no gradient on.
 Value view_at(Value x, std::int64_t offset, const Shape& shape);
 
-/// One flat block that holds all `values` (float32, none derived from the batch), each at a multiple of 16 elements. It
-/// passes no gradient on.
+/// One flat block that holds all `values`, each from a multiple of 16 elements on. They are float32 and do not derive
+/// from the batch. It passes no gradient on. pack_offsets (ops/core/tensor_info.hpp) gives the offsets.
 Value pack(std::span<const Value> values);
 
-/// The sum of x over all replicas, in place of x. Only a communicator can run it.
+/// The sum of x over all replicas, in place of x. x must not derive from the batch. Only a communicator can run it.
 Value all_reduce(Value x);
 
-/// x (any dtype, not derived from the batch) of all replicas, of which there are so many: [replicas, shape of x...].
+/// x of each of `replicas` replicas: [replicas, shape of x...]. x has any dtype and must not derive from the batch.
 /// Only a communicator can run it.
 Value all_gather(Value x, std::int64_t replicas);
 

@@ -12,7 +12,10 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-// Attributes: begin and size by axis; at the batch axis 0 and kBatch.
+// Limit of paddings and row numbers, so that their sums do not overflow.
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
+
+// Attributes: begin and size, lists by axis. At the batch axis they are 0 and kBatch.
 std::vector<TensorInfo> infer_slice(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const auto& shape = inputs.shape(0);
@@ -38,7 +41,7 @@ std::vector<Value> grad_slice(const OpGradient& g) {
   return {pad(g.dys[0], begin, after)};
 }
 
-/// True for a number that is one of the dtype, as far as kernels pad in it.
+/// True if kernels can pad a tensor of the dtype with `value`.
 bool holds(DType dtype, double value) {
   const auto is_integer_in = [value](double least, double most) {
     return value >= least && value <= most && value == std::floor(value);
@@ -57,7 +60,7 @@ bool holds(DType dtype, double value) {
   }
 }
 
-// Attributes: before and after by axis, value.
+// Attributes: before and after, lists by axis, and value.
 std::vector<TensorInfo> infer_pad(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const auto& shape = inputs.shape(0);
@@ -69,9 +72,8 @@ std::vector<TensorInfo> infer_pad(const OpInputs& inputs) {
     inputs.refuse("the dtype does not hold the value " + std::to_string(inputs.attributes.number("value")));
   auto sizes = shape.list();
   for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 40;
     if (before[axis] < 0 || after[axis] < 0) inputs.refuse("the padding must not be negative");
-    if (before[axis] > kMost || after[axis] > kMost) inputs.refuse("the padding is too large");
+    if (before[axis] > kMaxSize || after[axis] > kMaxSize) inputs.refuse("the padding is too large");
     if (shape[axis] == kBatch && before[axis] + after[axis] != 0) inputs.refuse("the batch axis cannot be padded");
     sizes[axis] += before[axis] + after[axis];
   }
@@ -90,7 +92,8 @@ std::vector<TensorInfo> infer_concat(const OpInputs& inputs) {
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     auto other = inputs.shape(i).list();
     if (inputs.shape(i).has_batch() && axis == 0) inputs.refuse("the axis must not be the batch");
-    if (inputs[i].dtype != inputs[0].dtype || other.size() != sizes.size()) inputs.refuse("the values differ in kind");
+    if (inputs[i].dtype != inputs[0].dtype || other.size() != sizes.size())
+      inputs.refuse("the values differ in dtype or number of axes");
     sizes[axis] += other[axis];
     other[axis] = sizes[axis];
     if (other != sizes) inputs.refuse("only the sizes of axis " + std::to_string(axis) + " may differ");
@@ -110,14 +113,13 @@ std::vector<TensorInfo> infer_slice_rows(const OpInputs& inputs) {
   inputs.expect_dtype(0, DType::float32);
   inputs.expect_batch_info(1);
   if (!inputs.shape(0).has_batch()) inputs.refuse("needs a value that derives from the batch");
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
   const auto begin = inputs.attributes.integer("begin"), size = inputs.attributes.integer("size");
-  if (begin < 0 || size < 0 || begin > kMost || size > kMost)
+  if (begin < 0 || size < 0 || begin > kMaxSize || size > kMaxSize)
     inputs.refuse("begin and size must not be negative, nor larger than any batch");
-  return {{inputs.shape(0).with_rows(inputs.attributes.integer("size")), DType::float32}};
+  return {{inputs.shape(0).with_rows(size), DType::float32}};
 }
 
-// Inputs: dy [size, ...], the batch info, and x, for its rows.
+// Inputs: dy [size, ...], the batch info, and x, which gives the number of rows.
 std::vector<TensorInfo> infer_slice_rows_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   inputs.expect_batch_info(1);
@@ -145,6 +147,7 @@ std::vector<Value> grad_rows_of_part(const OpGradient& g) {
   return {slice_rows(g.dys[0], 0, g.inputs[0].shape()[0], g.inputs[2]), Value(), Value()};
 }
 
+/// The axis counted from the first one. Throws Error if x does not have it.
 std::int64_t from_the_front(const char* op, Value x, std::int64_t axis) {
   const auto rank = static_cast<std::int64_t>(x.shape().rank());
   if (axis < -rank || axis >= rank)
@@ -154,9 +157,18 @@ std::int64_t from_the_front(const char* op, Value x, std::int64_t axis) {
 
 }  // namespace
 
-const OpDef kSlice{.name = "slice", .infer = infer_slice, .gradient = grad_slice, .half = HalfKernels::all, .role = HalfRole::follows};
+const OpDef kSlice{.name = "slice",
+                   .infer = infer_slice,
+                   .gradient = grad_slice,
+                   .half = HalfKernels::all,
+                   .role = HalfRole::follows};
 const OpDef kPad{.name = "pad", .infer = infer_pad, .gradient = grad_pad, .accepts_empty = true};
-const OpDef kConcat{.name = "concat", .infer = infer_concat, .gradient = grad_concat, .accepts_empty = true, .half = HalfKernels::all, .role = HalfRole::follows};
+const OpDef kConcat{.name = "concat",
+                    .infer = infer_concat,
+                    .gradient = grad_concat,
+                    .accepts_empty = true,
+                    .half = HalfKernels::all,
+                    .role = HalfRole::follows};
 const OpDef kSliceRows{.name = "slice_rows", .infer = infer_slice_rows, .gradient = grad_slice_rows};
 const OpDef kSliceRowsGrad{.name = "slice_rows_grad", .infer = infer_slice_rows_grad};
 const OpDef kRowsOfPart{.name = "rows_of_part", .infer = infer_rows_of_part, .gradient = grad_rows_of_part};

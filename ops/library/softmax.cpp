@@ -36,7 +36,7 @@ void expect_logits(const OpInputs& inputs) {
   if (logits.back(0) < 1) inputs.refuse("needs at least one class");
 }
 
-// Attributes: smoothing, and optionally ignored.
+// Inputs: logits, labels. Attributes: smoothing, and optionally ignored. Outputs: losses, log probabilities.
 std::vector<TensorInfo> infer_cross_entropy(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   expect_logits(inputs);
@@ -51,8 +51,8 @@ std::vector<TensorInfo> infer_cross_entropy_grad(const OpInputs& inputs) {
   return {inputs[1]};
 }
 
-// Inputs: dloss, logits, labels. With a batch info behind them dloss is one number, the gradient of the mean of all
-// losses of the batch.
+// Inputs: dloss, logits, labels, and optionally the batch info. With it dloss is one number, the gradient of the mean
+// of all losses of the batch.
 std::vector<TensorInfo> infer_cross_entropy_logits_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   inputs.expect_dtype(1, DType::float32);
@@ -67,8 +67,8 @@ std::vector<Value> grad_cross_entropy(const OpGradient& g) {
   if (g.dys[0].valid())
     dx = g.builder.apply_one(kSoftmaxCrossEntropyGrad, {g.dys[0], g.outputs[1], g.inputs[1]}, g.attributes);
   if (g.dys[1].valid()) {
-    const auto more = g.builder.apply_one(kLogSoftmaxGrad, {g.dys[1], g.outputs[1]});
-    dx = dx.valid() ? add(dx, more) : more;
+    const auto from_log_probabilities = g.builder.apply_one(kLogSoftmaxGrad, {g.dys[1], g.outputs[1]});
+    dx = dx.valid() ? add(dx, from_log_probabilities) : from_log_probabilities;
   }
   return {dx, Value()};
 }
@@ -82,7 +82,7 @@ std::vector<TensorInfo> infer_soft_cross_entropy(const OpInputs& inputs) {
   return {{Shape(logits.sizes().first(logits.rank() - 1)), DType::float32}, inputs[0]};
 }
 
-// Inputs: dloss, log probabilities, probabilities.
+// Inputs: dloss, the log probabilities of the logits, the target probabilities.
 std::vector<TensorInfo> infer_soft_cross_entropy_grad(const OpInputs& inputs) {
   inputs.expect_count(3, 3);
   return {inputs[1]};

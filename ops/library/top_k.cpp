@@ -4,13 +4,16 @@ namespace troupe {
 
 namespace {
 
+void expect_int32_indices(const OpInputs& inputs, std::int64_t size) {
+  if (size >= std::int64_t{1} << 31) inputs.refuse("indices of 2^31 elements or more do not fit int32");
+}
+
 std::vector<TensorInfo> infer_argmax(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_dtype(0, DType::float32);
   const auto axis = axis_of(inputs);
   if (inputs.shape(0)[axis] == 0) inputs.refuse("there is no largest of 0 elements");
-  if (inputs.shape(0)[axis] >= std::int64_t{1} << 31)
-    inputs.refuse("indices of 2^31 elements or more do not fit int32");
+  expect_int32_indices(inputs, inputs.shape(0)[axis]);
   auto sizes = inputs.shape(0).list();
   sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(axis));
   return {{Shape(sizes), DType::int32}};
@@ -22,14 +25,14 @@ std::vector<TensorInfo> infer_top_k(const OpInputs& inputs) {
   const auto& shape = inputs.shape(0);
   const auto k = inputs.attributes.integer("k");
   if (shape.rank() == 0 || shape.back(0) == kBatch) inputs.refuse("needs a last axis that is not the batch");
-  if (shape.back(0) >= std::int64_t{1} << 31) inputs.refuse("indices of 2^31 elements or more do not fit int32");
+  expect_int32_indices(inputs, shape.back(0));
   if (k < 1 || k > shape.back(0)) inputs.refuse("k must be 1 to the size of the last axis, not " + std::to_string(k));
   auto sizes = shape.list();
   sizes.back() = k;
   return {{Shape(sizes), DType::float32}, {Shape(sizes), DType::int32}};
 }
 
-// Inputs: dy and the indices. The attribute size is that of the last axis of x.
+// Inputs: dy and the indices. The attribute `size` is the size of the last axis of x.
 std::vector<TensorInfo> infer_top_k_grad(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   auto sizes = inputs.shape(0).list();
@@ -48,7 +51,7 @@ std::vector<TensorInfo> infer_cumulative_sum(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-// The gradient of an element are the sums from the other end.
+// The gradient is the cumulative sum from the other end of the axis.
 std::vector<Value> grad_cumulative_sum(const OpGradient& g) {
   return {
       g.builder.apply_one(kCumulativeSum, {g.dys[0]}, g.attributes.with("from_end", !g.attributes.flag("from_end")))};
@@ -65,8 +68,8 @@ Value argmax(Value x, std::int64_t axis) {
   return x.builder().apply_one(kArgmax, {x}, {{"axis", axis}});
 }
 TopK top_k(Value x, std::int64_t k) {
-  const auto found = x.builder().apply(kTopK, std::span(&x, 1), {{"k", k}});
-  return {found[0], found[1]};
+  const auto outputs = x.builder().apply(kTopK, std::span(&x, 1), {{"k", k}});
+  return {outputs[0], outputs[1]};
 }
 Value cumulative_sum(Value x, std::int64_t axis) {
   return x.builder().apply_one(kCumulativeSum, {x}, {{"axis", axis}, {"from_end", false}});

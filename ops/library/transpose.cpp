@@ -24,13 +24,18 @@ std::vector<TensorInfo> infer_transpose(const OpInputs& inputs) {
 std::vector<Value> grad_transpose(const OpGradient& g) {
   const auto& order = g.attributes.list("order");
   std::vector<std::int64_t> inverse(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) inverse[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   return {transpose(g.dys[0], inverse)};
 }
 
 }  // namespace
 
-const OpDef kTranspose{.name = "transpose", .infer = infer_transpose, .gradient = grad_transpose, .half = HalfKernels::all, .role = HalfRole::follows};
+const OpDef kTranspose{.name = "transpose",
+                       .infer = infer_transpose,
+                       .gradient = grad_transpose,
+                       .half = HalfKernels::all,
+                       .role = HalfRole::follows};
 
 Value transpose(Value x, const std::vector<std::int64_t>& order) {
   return x.builder().apply_one(kTranspose, {x}, {{"order", order}});

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "troupe/ops/graph/graph.hpp"
-#include "troupe/ops/library/average_pool.hpp"
 #include "troupe/ops/library/conv2d.hpp"
 #include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/library/max_pool.hpp"
+#include "troupe/ops/library/pool.hpp"
 #include "troupe/ops/nn/model.hpp"
 
 namespace troupe {

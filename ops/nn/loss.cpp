@@ -4,6 +4,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/math.hpp"

@@ -1,6 +1,7 @@
 #include "troupe/ops/nn/metric.hpp"
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"

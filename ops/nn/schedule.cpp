@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 
 namespace troupe {

@@ -4,6 +4,7 @@
 #include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/library/attention.hpp"
 #include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/lstm.hpp"
 #include "troupe/ops/library/matmul.hpp"

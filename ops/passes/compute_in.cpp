@@ -2,7 +2,7 @@
 #include <map>
 #include <span>
 
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/readers.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 
 namespace troupe {

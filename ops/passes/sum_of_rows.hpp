@@ -2,20 +2,17 @@
 
 #include <algorithm>
 
-#include "troupe/ops/graph/graph.hpp"
+#include "troupe/ops/library/reduce.hpp"
 
 namespace troupe {
 
-/// Whether a node adds up its input over all axes but the last.
+/// True if a node adds up the rows of its input: a sum over all axes but the last, of which there is at least one.
 inline bool is_sum_of_rows(const Graph& graph, const Node& node) {
   if (!node.is(kReduceSum)) return false;
   auto axes = node.attributes.list("axes");
   std::ranges::sort(axes);
-  const auto rank = graph.info(node.inputs[0]).shape.rank();
-  if (rank < 2 || axes.size() + 1 != rank) return false;
-  for (std::size_t i = 0; i < axes.size(); ++i)
-    if (axes[i] != static_cast<std::int64_t>(i)) return false;
-  return true;
+  const auto& shape = graph.info(node.inputs[0]).shape;
+  return shape.rank() >= 2 && axes == axes_of_rows(shape);
 }
 
 }  // namespace troupe

@@ -8,7 +8,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
 #include "troupe/ops/library/math.hpp"

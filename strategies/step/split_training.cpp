@@ -7,7 +7,7 @@
 #include "troupe/actors/shard/shard_update.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"

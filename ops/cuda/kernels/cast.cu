@@ -28,7 +28,7 @@ __device__ T whole_number(std::int64_t x) {
   return static_cast<T>(x < kLeast ? kLeast : (x > kMost ? kMost : x));
 }
 
-/// A number as another type: see cast in ops/library/compare.hpp.
+/// A number as another type: see cast in ops/library/cast.hpp.
 template <class To, class From>
 __device__ To cast_number(From x) {
   if constexpr (kIsHalf<From>) {

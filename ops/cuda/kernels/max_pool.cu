@@ -1,4 +1,4 @@
-#include "troupe/ops/library/max_pool.hpp"
+#include "troupe/ops/library/pool.hpp"
 
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels/kernels.hpp"

@@ -8,7 +8,7 @@
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/passes/gradient.hpp"

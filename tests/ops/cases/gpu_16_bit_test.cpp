@@ -10,7 +10,7 @@
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/check_case.hpp"

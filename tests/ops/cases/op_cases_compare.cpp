@@ -1,6 +1,8 @@
 #include <cmath>
 
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

@@ -1,5 +1,4 @@
-#include "troupe/ops/library/add_n.hpp"
-#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 

@@ -1,9 +1,8 @@
 #include <array>
 
-#include "troupe/ops/library/average_pool.hpp"
 #include "troupe/ops/library/conv2d.hpp"
 #include "troupe/ops/library/elementwise.hpp"
-#include "troupe/ops/library/max_pool.hpp"
+#include "troupe/ops/library/pool.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"

@@ -1,4 +1,4 @@
-#include "troupe/ops/library/max_pool.hpp"
+#include "troupe/ops/library/pool.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
-#include "troupe/ops/library/max_pool.hpp"
+#include "troupe/ops/library/pool.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 

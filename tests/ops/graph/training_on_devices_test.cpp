@@ -10,7 +10,7 @@
 #include "troupe/ops/library/conv2d.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
-#include "troupe/ops/library/max_pool.hpp"
+#include "troupe/ops/library/pool.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/softmax.hpp"
