@@ -10,6 +10,7 @@ namespace troupe {
 
 namespace {
 
+/// The backend of every device type, if there is one. Thread-safe.
 class Backends {
  public:
   Backends() {
@@ -19,7 +20,7 @@ class Backends {
 
   Backend* find(DeviceType type) const { return backends_[static_cast<std::size_t>(type)].load(); }
 
-  /// False if the kind has a backend.
+  /// Returns false if the type has a backend already.
   bool add(DeviceType type, std::unique_ptr<Backend> backend) {
     Backend* none = nullptr;
     const bool added = backends_[static_cast<std::size_t>(type)].compare_exchange_strong(none, backend.get());
@@ -31,26 +32,28 @@ class Backends {
   std::array<std::atomic<Backend*>, kDeviceTypes> backends_{};
 };
 
-/// Never destroyed: tensors may be dropped after main has returned.
+/// The table is never destroyed, because tensors may be dropped after main has returned.
 Backends& backends() {
   static auto& table = *new Backends;
   return table;
 }
 
-Backend& found(Backend* backend, const std::string& what) {
-  if (backend == nullptr) throw Error("device", "this build has no backend for " + what);
-  return *backend;
+[[noreturn]] void refuse_missing_backend(const std::string& device) {
+  throw Error("device", "this build has no backend for " + device);
 }
 
 }  // namespace
 
 Backend& backend_of(DeviceType type) {
-  return found(backends().find(type), std::string(name_of(type)));
+  auto* backend = backends().find(type);
+  if (backend == nullptr) refuse_missing_backend(std::string(name_of(type)));
+  return *backend;
 }
 
 Backend& backend_of(Device device) {
   auto* backend = backends().find(device.type);
-  return backend != nullptr ? *backend : found(backend, to_string(device));
+  if (backend == nullptr) refuse_missing_backend(to_string(device));
+  return *backend;
 }
 
 int device_count(DeviceType type) {

@@ -6,10 +6,9 @@
 
 namespace troupe {
 
-/// Element type of a tensor. GPUs compute in the 16-bit floats, too; on CPUs they can be moved, cast and summed.
+/// Element type of a tensor. GPUs compute in the 16-bit floats; CPUs only move, cast and sum them.
 enum class DType : std::uint8_t { float32, int32, int64, uint8, float16, bfloat16 };
 
-/// Whether it is one of the 16-bit floats.
 constexpr bool is_16_bit(DType dtype) {
   return dtype == DType::float16 || dtype == DType::bfloat16;
 }
@@ -39,6 +38,7 @@ constexpr std::string_view name_of(DType dtype) {
   return kNames[static_cast<std::size_t>(dtype)];
 }
 
+/// The dtype of a C++ type as DTypeOf<T>::value. half.hpp adds the 16-bit floats.
 template <class T>
 struct DTypeOf;
 template <>

@@ -13,8 +13,8 @@ void ByteSequence::add(std::string_view text) {
 }
 
 void ByteSequence::add(double number) {
-  const double value = number == 0.0 ? 0.0 : number;
-  add_bytes(&value, sizeof(value));
+  const double unsigned_zero = number == 0.0 ? 0.0 : number;
+  add_bytes(&unsigned_zero, sizeof(unsigned_zero));
 }
 
 void ByteSequence::add_integer(std::int64_t number) {

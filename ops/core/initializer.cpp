@@ -10,6 +10,7 @@ namespace troupe {
 
 namespace {
 
+/// The limit of an initializer of uniform numbers.
 double limit_of(const Initializer& initializer, const Shape& shape) {
   const auto kind = initializer.kind;
   if (kind == Initializer::Kind::uniform) return initializer.value;
@@ -24,7 +25,7 @@ double limit_of(const Initializer& initializer, const Shape& shape) {
 
 /// The i-th normal number of a stream, from two uniform ones.
 double normal_number(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) {
-  const auto first = 1.0 - static_cast<double>(uniform(seed, stream, 2 * i));  // not 0
+  const auto first = 1.0 - static_cast<double>(uniform(seed, stream, 2 * i));  // in (0, 1], so it has a logarithm
   const auto second = static_cast<double>(uniform(seed, stream, 2 * i + 1));
   return std::sqrt(-2.0 * std::log(first)) * std::cos(2.0 * std::numbers::pi * second);
 }

@@ -6,12 +6,12 @@
 
 namespace troupe {
 
-/// How a parameter is initialised. The bits depend on (seed, stream, shape) only, never on the device or the replica.
+/// The initial values of a parameter. The bits depend on (seed, stream, shape) alone, not on the device or the replica.
 struct Initializer {
   enum class Kind { constant, glorot_uniform, he_uniform, fan_in_uniform, uniform, normal };
 
   Kind kind = Kind::constant;
-  double value = 0.0;
+  double value = 0.0;  ///< the constant, the limit of `uniform`, or the standard deviation of `normal`
 
   static Initializer zeros() { return {}; }
   static Initializer constant(double value) { return {Kind::constant, value}; }
@@ -20,18 +20,17 @@ struct Initializer {
   static Initializer glorot_uniform() { return {Kind::glorot_uniform, 0.0}; }
   /// Uniform in +-sqrt(6 / fan in): He, Zhang, Ren and Sun, "Delving deep into rectifiers" (ICCV 2015).
   static Initializer he_uniform() { return {Kind::he_uniform, 0.0}; }
-
-  /// Uniform in +-sqrt(1 / fan in), the default of PyTorch's layers: smaller than the two above. At usual rates,
-  /// training then does not amplify last-bit differences.
+  /// Uniform in +-sqrt(1 / fan in), the default of PyTorch's layers. The numbers are smaller than those of Glorot and
+  /// He, so that training at usual rates does not amplify differences in the last bits.
   static Initializer fan_in_uniform() { return {Kind::fan_in_uniform, 0.0}; }
-
   /// Uniform in +-limit.
   static Initializer uniform(double limit) { return {Kind::uniform, limit}; }
-  /// Normal with mean 0: Box and Muller's method.
+  /// Normal with mean 0, by the method of Box and Muller.
   static Initializer normal(double deviation) { return {Kind::normal, deviation}; }
 
-  /// Fills a float32 tensor. The last axis counts the outputs, the one before it the inputs; axes before those are the
-  /// kernel of a convolution and multiply both. `stream` distinguishes the parameters of a model.
+  /// Fills a float32 tensor in host memory. The last axis counts the outputs and the axis before it the inputs; further
+  /// axes are the kernel of a convolution and multiply both fans. Every parameter of a model has a stream of its own.
+  /// Throws Error if the fans need two axes and the tensor has fewer.
   void fill(const Tensor& tensor, std::uint64_t seed, std::uint64_t stream) const;
 
   bool operator==(const Initializer&) const = default;

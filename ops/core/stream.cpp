@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::chrono::minutes kSyncLimit{10};
 
+/// The state of an event that is done and has failed.
 class FailedEvent final : public Event::State {
  public:
   explicit FailedEvent(std::exception_ptr error) : error_(std::move(error)) {}

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-/// Throws Error if the bytes cannot be counted.
+/// The bytes of a tensor. Throws Error if their number does not fit 64 bits.
 std::size_t bytes_of(const Shape& shape, DType dtype) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::size_t>(shape.elements()), size_of(dtype), &bytes))
@@ -77,8 +77,7 @@ void Tensor::fill_view(Body& view, const Shape& shape, DType dtype, std::size_t 
   view.capacity -= byte_offset;
 }
 
-/// The tensor, if this is its only handle.
-Tensor::Body* Tensor::only_handle_of() const {
+Tensor::Body* Tensor::exclusive_body() const {
   return is_only_handle(body_) ? const_cast<Body*>(body_.get()) : nullptr;
 }
 
@@ -88,14 +87,14 @@ Tensor Tensor::rows(std::int64_t first, std::int64_t count) const {
 }
 
 void Tensor::view_into(Tensor& view, const Shape& shape, DType dtype, std::size_t byte_offset) const {
-  if (auto* body = view.only_handle_of(); body != nullptr && body != body_.get())
+  if (auto* body = view.exclusive_body(); body != nullptr && body != body_.get())
     fill_view(*body, shape, dtype, byte_offset);
   else
     view = this->view(shape, dtype, byte_offset);
 }
 
 void Tensor::release_view() {
-  auto* body = only_handle_of();
+  auto* body = exclusive_body();
   if (body == nullptr)
     body_ = nullptr;
   else
@@ -105,7 +104,7 @@ void Tensor::release_view() {
 Tensor Tensor::to(Device device) const {
   Tensor moved(shape(), dtype(), device);
   backend_of(this->device()).synchronize(this->device());
-  // The host's own side of a copy needs no stream: the device's does it.
+  // The stream belongs to the side that the host cannot access, if there is one.
   const auto stream_device = host_accessible() ? device : this->device();
   const auto stream = backend_of(stream_device).make_stream(stream_device);
   copy(*stream, *this, moved);

@@ -18,10 +18,11 @@ struct TensorInfo {
   bool operator==(const TensorInfo&) const = default;
 };
 
-/// `float32[B, 10]`.
+/// A text such as `float32[B, 10]`.
 std::string to_string(const TensorInfo& info);
 
-/// The offset of each float32 tensor in a block that packs them, in elements. The last entry is the size of the block.
+/// The offsets of float32 tensors in a block that packs them, in elements, each a multiple of 16. One more entry at the
+/// end is the size of the block.
 std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos);
 
 }  // namespace troupe

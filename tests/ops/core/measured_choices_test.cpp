@@ -53,7 +53,7 @@ TEST_CASE("candidates that cannot be used are passed over; if there is no other,
   const auto only_last = [](std::size_t i) { return i == 2 ? std::optional(9.0) : std::nullopt; };
   CHECK(choices.choose("key", kThree, only_last) == 2);
   const auto none = [](std::size_t) { return std::optional<double>(); };
-  CHECK(contains(error_of([&] { choices.choose("k=1", kThree, none); }), "none of 3 ways can be used for k=1"));
+  CHECK(contains(error_of([&] { choices.choose("k=1", kThree, none); }), "none of 3 candidates can be used for k=1"));
 }
 
 TEST_CASE("where nothing can be measured it is the first candidate, for this process alone", "[choices]") {
