@@ -45,9 +45,9 @@ const std::vector<std::int64_t>& Attributes::list(const std::string& name) const
 
 Attributes Attributes::with(const std::string& name, Attribute value) const {
   Attributes changed = *this;
-  for (auto& [key, old] : changed.entries_) {
+  for (auto& [key, old_value] : changed.entries_) {
     if (key != name) continue;
-    old = std::move(value);
+    old_value = std::move(value);
     return changed;
   }
   changed.entries_.emplace_back(name, std::move(value));
@@ -56,6 +56,7 @@ Attributes Attributes::with(const std::string& name, Attribute value) const {
 
 namespace {
 
+/// Prints an attribute of any type.
 struct Printer {
   std::ostream& out;
   void operator()(bool value) const { out << (value ? "true" : "false"); }

@@ -20,10 +20,10 @@ bool Graph::has_output(std::string_view name) const {
 }
 
 std::vector<ValueId> Graph::sources(const OpDef& op) const {
-  std::vector<ValueId> found;
+  std::vector<ValueId> values;
   for (const auto& node : nodes_)
-    if (node.is(op)) found.push_back(node.outputs[0]);
-  return found;
+    if (node.is(op)) values.push_back(node.outputs[0]);
+  return values;
 }
 
 ValueId Graph::root_of(ValueId value) const {
@@ -47,7 +47,7 @@ TensorInfo Value::info() const {
   return builder().graph().info(id_);
 }
 
-/// The names of a builder's nodes, and the last number that was put behind each.
+/// The names of all nodes, and for a name that is taken the last number that was put after it.
 struct GraphBuilder::Names {
   std::unordered_set<std::string> taken;
   std::unordered_map<std::string, int> last_number;
@@ -104,7 +104,7 @@ Value GraphBuilder::parameter(const std::string& name, const Shape& shape, Initi
 
 Value GraphBuilder::row_sparse_parameter(const std::string& name, const Shape& shape, Initializer initializer) {
   if (shape.rank() == 0 || shape.has_batch())
-    throw Error("graph", "row-sparse parameter '" + name + "' needs rows, and not those of the batch");
+    throw Error("graph", "row-sparse parameter '" + name + "' needs a shape [N, ...] without the batch");
   Node node{.op = &kParameter, .name = scope_ + name, .initializer = std::move(initializer), .trainable = true};
   node.attributes = node.attributes.with(kRowSparse, true);
   return add_source(std::move(node), {shape, DType::float32});
@@ -146,7 +146,8 @@ Value GraphBuilder::batch_info() {
     if (graph_.producer(id).name != kBatchInfo) continue;
     if (!(graph_.info(id) == info))
       throw Error("graph", "the input '" + std::string(kBatchInfo) + "' is " + to_string(graph_.info(id)) +
-                               ", but the name is that of the batch info, " + to_string(info));
+                               ", but this name belongs to the batch info, " + to_string(info) +
+                               ": give the input another name");
     return value(id);
   }
   return input(kBatchInfo, info.shape, info.dtype);
@@ -157,15 +158,14 @@ Value GraphBuilder::constant(Tensor tensor) {
   return add_source({.op = &kConstant, .name = unique_name(scope_ + "constant"), .constant = std::move(tensor)}, info);
 }
 
-/// Two updates of one parameter would leave the result to the schedule.
 void GraphBuilder::expect_updatable(const Node& node, std::size_t outputs) const {
   for (std::size_t i = 0; i < outputs; ++i) {
     const auto& target = graph_.producer(node.inputs[i]);
     if (!target.is(kParameter)) throw Error(node.op->name, "updates '" + target.name + "', which is not a parameter");
     for (const auto& other : graph_.nodes_) {
       if (other.op->kind != OpKind::update) continue;
-      const auto end = other.inputs.begin() + static_cast<std::ptrdiff_t>(other.outputs.size());
-      if (std::find(other.inputs.begin(), end, node.inputs[i]) != end)
+      const auto targets = std::span(other.inputs).first(other.outputs.size());
+      if (std::ranges::find(targets, node.inputs[i]) != targets.end())
         throw Error(node.op->name, "updates '" + target.name + "', which '" + other.name + "' updates already");
     }
   }

@@ -9,7 +9,7 @@ void KernelTable::add(const OpDef& op, RegisteredKernel kernel) {
   if (!kernel.factory) throw Error(op.name, "was given a kernel factory that is empty");
   std::lock_guard lock(mutex_);
   if (!kernels_.try_emplace(&op, std::move(kernel)).second)
-    throw Error(op.name, "has a kernel for this kind of device already");
+    throw Error(op.name, "has a kernel for this device type already");
 }
 
 std::optional<RegisteredKernel> KernelTable::find(const OpDef& op) const {

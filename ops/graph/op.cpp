@@ -4,14 +4,15 @@
 
 namespace troupe {
 
-void OpInputs::refuse(std::string_view what) const {
-  std::string text(what);
+void OpInputs::refuse(std::string_view message) const {
+  std::string text(message);
   for (std::size_t i = 0; i < infos.size(); ++i) text += (i == 0 ? ": " : ", ") + to_string(infos[i]);
   throw Error(op, text);
 }
 
-void OpInputs::expect_count(std::size_t least, std::size_t most) const {
-  if (infos.size() < least || infos.size() > most) refuse("wrong number of inputs");
+void OpInputs::expect_count(std::size_t min, std::size_t max) const {
+  if (infos.size() >= min && infos.size() <= max) return;
+  refuse("needs " + std::to_string(min) + (max == min ? "" : " to " + std::to_string(max)) + " inputs");
 }
 
 void OpInputs::expect_dtype(std::size_t i, DType dtype) const {
@@ -22,8 +23,8 @@ void OpInputs::expect_float(std::size_t i) const {
   if (!is_float(infos[i].dtype)) refuse("input " + std::to_string(i) + " must be float32, float16 or bfloat16");
 }
 
-void OpInputs::expect_info(std::size_t i, const TensorInfo& info, std::string_view what) const {
-  if (!(infos[i] == info)) refuse(std::string(what) + " must be " + to_string(info));
+void OpInputs::expect_info(std::size_t i, const TensorInfo& info, std::string_view name) const {
+  if (!(infos[i] == info)) refuse(std::string(name) + " must be " + to_string(info));
 }
 
 void OpInputs::expect_batch_info(std::size_t i) const {

@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-// Every op of the library. The file that defines an op holds its shape and gradient rules.
+// The declarations of all ops of the library. The source file that defines an op holds its shape and gradient rules.
 #define TROUPE_OP(op, factory) extern const OpDef op;
 #define TROUPE_OP_WITHOUT_KERNEL(op) extern const OpDef op;
 #include "troupe/ops/graph/op_list.def"

@@ -8,10 +8,12 @@ namespace troupe {
 
 namespace {
 
+/// The shape rule of sources, which only the functions of GraphBuilder can add.
 std::vector<TensorInfo> infer_nothing(const OpInputs& inputs) {
-  inputs.refuse("is made by GraphBuilder, not applied");
+  inputs.refuse("cannot be applied; GraphBuilder has a function that adds it");
 }
 
+/// The registered ops by name. Thread-safe.
 class OpRegistry {
  public:
   OpRegistry() {

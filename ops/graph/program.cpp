@@ -56,7 +56,7 @@ void Program::make_steps() {
 
 namespace {
 
-/// Describes a node to the memory plan. A pack has its parts in place only if each is the whole of its block.
+/// Describes a node for the memory plan. The parts of a pack can be computed in place only if each is a whole block.
 MemoryStep memory_step(const Graph& graph, const Node& node, std::int64_t rows) {
   MemoryStep step;
   step.outputs.assign(node.outputs.begin(), node.outputs.end());
@@ -114,7 +114,6 @@ void Program::unbind(const std::string& name) {
   forget_views();
 }
 
-/// The value of an input or a parameter.
 ValueId Program::source(const std::string& name) const {
   for (const auto& node : graph_.nodes())
     if (node.op->kind == OpKind::source && node.name == name) return node.outputs[0];
@@ -144,7 +143,6 @@ void Program::wire() {
   wired_ = true;
 }
 
-/// Results that may refer to memory bound earlier.
 void Program::forget_views() {
   for (const auto& named : graph_.outputs()) {
     const auto kind = graph_.producer(named.value).op->kind;
@@ -152,7 +150,6 @@ void Program::forget_views() {
   }
 }
 
-/// Nothing refers to what was bound before.
 void Program::unwire() {
   for (auto& step : steps_) {
     step.inputs.clear();

@@ -14,18 +14,18 @@ Graph fuse_backward_epilogues(const Graph& graph) {
     std::vector<ValueId> sums;
     if (node.is(kReluGrad))
       for (auto reader : readers[node.outputs[0]]) {
-        const auto& sum = graph.nodes()[static_cast<std::size_t>(reader)];
+        const auto& sum = graph.nodes()[reader];
         if (!is_sum_of_rows(graph, sum)) continue;
-        absorbed[static_cast<std::size_t>(reader)] = true;
+        absorbed[reader] = true;
         sums.push_back(sum.outputs[0]);
       }
     if (sums.empty()) {
       rewrite.copy(node);
       continue;
     }
-    Node both = node;
-    both.op = &kReluGradBias;
-    rewrite.copy(both, node.inputs, node.attributes, std::vector{node.outputs[0], sums[0]});
+    Node fused = node;
+    fused.op = &kReluGradBias;
+    rewrite.copy(fused, node.inputs, node.attributes, std::vector{node.outputs[0], sums[0]});
     for (auto sum : sums) rewrite.map(sum, rewrite.mapped(sums[0]));
   }
   return std::move(rewrite).finish();

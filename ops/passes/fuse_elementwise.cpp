@@ -10,17 +10,18 @@ namespace troupe {
 
 namespace {
 
-/// Nodes that become one, in the order of the graph; the last one gives the result.
+/// Nodes that are fused into one, in the order of the graph. The last one gives the result.
 struct Group {
   std::vector<int> members;
   std::vector<ValueId> inputs;
 };
 
+/// The pass fuse_elementwise.
 class ElementwiseFuser {
  public:
   explicit ElementwiseFuser(const Graph& graph)
       : graph_(graph), readers_(graph), overwrites_(graph), group_of_(graph.nodes().size(), -1) {
-    // From the end, so that a group is known before what could become part of it.
+    // The order is from last to first, so that a node comes after all of its readers.
     for (auto i = static_cast<int>(graph.nodes().size()); i-- > 0;)
       if (can_be_step(node(i))) place(i);
   }
@@ -28,17 +29,17 @@ class ElementwiseFuser {
   Graph run() {
     Rewrite rewrite(graph_);
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
-      const auto number = group_of_[static_cast<std::size_t>(i)];
-      if (number < 0 || groups_[static_cast<std::size_t>(number)].members.size() == 1)
+      const auto number = group_of_[i];
+      if (number < 0 || groups_[number].members.size() == 1)
         rewrite.copy(node(i));
-      else if (groups_[static_cast<std::size_t>(number)].members.back() == i)
-        copy_fused(rewrite, groups_[static_cast<std::size_t>(number)]);
+      else if (groups_[number].members.back() == i)
+        copy_fused(rewrite, groups_[number]);
     }
     return std::move(rewrite).finish();
   }
 
  private:
-  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+  const Node& node(int i) const { return graph_.nodes()[i]; }
   const Shape& result_shape(int i) const { return graph_.info(node(i).outputs[0]).shape; }
 
   bool can_be_step(const Node& candidate) const {
@@ -48,14 +49,14 @@ class ElementwiseFuser {
     });
   }
 
-  /// Makes a node part of the group that alone reads it, or begins one.
+  /// Adds node i to the group that alone reads it, or begins a new group.
   void place(int i) {
     const auto number = group_reading(i);
-    if (number >= 0 && add(groups_[static_cast<std::size_t>(number)], i)) {
-      group_of_[static_cast<std::size_t>(i)] = number;
+    if (number >= 0 && add(groups_[number], i)) {
+      group_of_[i] = number;
       return;
     }
-    group_of_[static_cast<std::size_t>(i)] = static_cast<int>(groups_.size());
+    group_of_[i] = static_cast<int>(groups_.size());
     groups_.push_back({{i}, {}});
     for (auto input : node(i).inputs) add_input(groups_.back().inputs, input);
   }
@@ -65,7 +66,7 @@ class ElementwiseFuser {
     const auto value = node(i).outputs[0];
     const auto& readers = readers_.of(value);
     if (readers.empty() || readers_.is_output(value)) return -1;
-    const auto group = [&](int reader) { return group_of_[static_cast<std::size_t>(reader)]; };
+    const auto group = [&](int reader) { return group_of_[reader]; };
     const auto number = group(readers[0]);
     return std::ranges::all_of(readers, [&](int reader) { return group(reader) == number; }) ? number : -1;
   }
@@ -74,7 +75,8 @@ class ElementwiseFuser {
     if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
   }
 
-  /// Adds a node to a group unless that makes it too large, or the node would read something else there.
+  /// Adds node i to a group. Returns false if its result has another shape, the formula would become too large, or an
+  /// update would change an input before the place of the group.
   bool add(Group& group, int i) const {
     if (group.members.size() == Formula::kMostSteps || !(result_shape(i) == result_shape(group.members.back())))
       return false;
@@ -112,7 +114,7 @@ class ElementwiseFuser {
   Readers readers_;
   Overwrites overwrites_;
   std::vector<Group> groups_;
-  std::vector<int> group_of_;
+  std::vector<int> group_of_;  // by node, the number of its group or -1
 };
 
 }  // namespace

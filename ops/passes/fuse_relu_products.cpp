@@ -8,6 +8,7 @@ namespace troupe {
 
 namespace {
 
+/// The pass fuse_relu_products.
 class ReluProductFuser {
  public:
   explicit ReluProductFuser(const Graph& graph)
@@ -17,48 +18,45 @@ class ReluProductFuser {
 
   Graph run() {
     Rewrite rewrite(graph_);
-    for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
       if (absorbed_[i]) continue;
       if (product_of_[i] >= 0)
-        copy_with_product(rewrite, i);
+        copy_fused(rewrite, node(i), node(product_of_[i]));
       else
-        rewrite.copy(graph_.nodes()[i]);
+        rewrite.copy(node(i));
     }
     return std::move(rewrite).finish();
   }
 
  private:
-  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+  const Node& node(int i) const { return graph_.nodes()[i]; }
   int producer_of(ValueId value) const { return graph_.values()[value].node; }
 
   bool is_float32_product(int i) const {
     const auto is_float32 = [&](ValueId value) { return graph_.info(value).dtype == DType::float32; };
-    return products_.is_product(i, false) && is_float32(node(i).inputs[0]) && is_float32(node(i).outputs[0]);
+    return products_.is_product(i) && is_float32(node(i).inputs[0]) && is_float32(node(i).outputs[0]);
   }
 
+  /// Fuses node i, if it is the gradient of a relu, with the product before it.
   void find(int i) {
     if (!node(i).is(kReluGrad)) return;
     const auto product = producer_of(node(i).inputs[0]);
     if (!is_float32_product(product) || !products_.can_move_to(product, i)) return;
-    product_of_[static_cast<std::size_t>(i)] = product;
-    absorbed_[static_cast<std::size_t>(product)] = true;
+    product_of_[i] = product;
+    absorbed_[product] = true;
   }
 
-  void copy_with_product(Rewrite& rewrite, std::size_t i) {
-    const auto& gradient = graph_.nodes()[i];
-    const auto& product = node(product_of_[i]);
-    std::vector<Value> inputs;
-    for (const auto value : product.inputs) inputs.push_back(rewrite.mapped(value));
-    inputs.push_back(rewrite.mapped(gradient.inputs[1]));
-    auto changed = gradient;
-    changed.op = &kMatmulReluGrad;
-    changed.attributes = product.attributes;
-    rewrite.map(gradient.outputs[0], rewrite.builder().copy(changed, inputs)[0]);
+  static void copy_fused(Rewrite& rewrite, const Node& gradient, const Node& product) {
+    auto fused = gradient;
+    fused.op = &kMatmulReluGrad;
+    auto inputs = product.inputs;
+    inputs.push_back(gradient.inputs[1]);
+    rewrite.copy(fused, inputs, product.attributes, gradient.outputs);
   }
 
   const Graph& graph_;
   RowProducts products_;
-  std::vector<int> product_of_;  // of the gradient of a relu: the product that becomes part of it, or -1
+  std::vector<int> product_of_;  // by gradient of a relu, the product that is fused with it; -1 for other nodes
   std::vector<bool> absorbed_;
 };
 

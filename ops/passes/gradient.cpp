@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// For every value of the graph whether it depends on one of `roots`.
+/// For every value of the graph: true if it depends on one of `roots`.
 std::vector<bool> dependents(const Graph& graph, std::span<const Value> roots) {
   std::vector<bool> depends(graph.values().size(), false);
   for (const auto& root : roots) depends[root.id()] = true;
@@ -21,6 +21,7 @@ std::vector<bool> dependents(const Graph& graph, std::span<const Value> roots) {
   return depends;
 }
 
+/// The backward pass from y to the values `wrt`.
 class Backward {
  public:
   Backward(Value y, std::span<const Value> wrt)
@@ -28,29 +29,31 @@ class Backward {
     gradients_[y.id()] = builder_.constant(Tensor::scalar(1.0F));
   }
 
+  /// Visits the nodes from `last_node`, which produces y, to the first.
   void run(int last_node) {
     for (int i = last_node; i >= 0; --i) visit(builder_.graph().nodes()[i]);
   }
 
+  /// The gradient with respect to a value; zeros if y does not depend on it.
   Value of(Value value) {
     auto gradient = gradients_[value.id()];
     if (gradient.valid()) return gradient;
     const auto dtype = is_float(value.dtype()) ? value.dtype() : DType::float32;
     if (!value.shape().has_batch()) return builder_.constant(Tensor(value.shape(), dtype));
-    // A constant has no symbolic size, but can be stretched to one.
+    // A constant has no symbolic size, but broadcast_to can repeat it along the batch.
     const std::vector<std::int64_t> ones(value.shape().rank(), 1);
     return builder_.apply_one(kBroadcastTo, {builder_.constant(Tensor(Shape(ones), dtype)), value});
   }
 
  private:
-  // By value: adding nodes moves those of the graph.
+  // The node is a copy, because adding nodes to the graph moves its nodes.
   void visit(Node node) {
     std::vector<Value> dys;
     for (auto output : node.outputs) dys.push_back(gradients_[output]);
     const bool reached = std::any_of(dys.begin(), dys.end(), [](const Value& dy) { return dy.valid(); });
-    const bool wanted =
+    const bool depends =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return depends_[input]; });
-    if (!reached || !wanted) return;
+    if (!reached || !depends) return;
     if (node.op->gradient == nullptr) throw Error("gradient", "op '" + node.name + "' has no gradient");
     std::vector<Value> inputs, outputs;
     for (auto id : node.inputs) inputs.push_back(builder_.value(id));
@@ -61,7 +64,7 @@ class Backward {
       if (dxs[i].valid() && depends_[node.inputs[i]]) accumulate(node.inputs[i], dxs[i]);
   }
 
-  // Sums over the batch give float32 gradients of 16-bit values, too.
+  // The gradient is cast, because sums over the batch give float32 gradients even of 16-bit values.
   void accumulate(ValueId value, Value gradient) {
     gradient = cast_to(gradient, builder_.graph().info(value).dtype);
     auto& sum = gradients_[value];
@@ -69,8 +72,8 @@ class Backward {
   }
 
   GraphBuilder& builder_;
-  std::vector<bool> depends_;
-  std::vector<Value> gradients_;
+  std::vector<bool> depends_;     // by value: true if it depends on one of `wrt`
+  std::vector<Value> gradients_;  // by value, the sum of the contributions so far; invalid if there are none
 };
 
 }  // namespace
@@ -91,9 +94,9 @@ Graph gradient(Graph graph, const std::string& loss) {
   std::vector<Value> parameters;
   for (auto id : builder.graph().sources(kParameter))
     if (builder.graph().producer(id).trainable) parameters.push_back(builder.value(id));
-  const auto found = gradients(builder.value(builder.graph().output(loss)), parameters);
-  for (std::size_t i = 0; i < found.size(); ++i)
-    builder.output("gradient/" + builder.graph().producer(parameters[i].id()).name, found[i]);
+  const auto parameter_gradients = gradients(builder.value(builder.graph().output(loss)), parameters);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    builder.output("gradient/" + builder.graph().producer(parameters[i].id()).name, parameter_gradients[i]);
   return std::move(builder).build();
 }
 

@@ -10,26 +10,31 @@ namespace troupe {
 
 namespace {
 
+// The inputs of an update are its parameter and states, the gradient, and inputs that other updates may share, such as
+// the learning rate.
+
 std::span<const ValueId> stored_of(const Node& update) {
   return std::span(update.inputs).first(update.outputs.size());
 }
-/// What stands behind the gradient.
+ValueId gradient_of(const Node& update) {
+  return update.inputs[update.outputs.size()];
+}
 std::span<const ValueId> shared_of(const Node& update) {
   return std::span(update.inputs).subspan(update.outputs.size() + 1);
 }
 
-/// For each node the last collective that it waits for, -1 if it waits for none: they end in their order.
+/// By node, the last collective that it waits for; -1 if it waits for none. Collectives complete in graph order.
 std::vector<int> last_collectives(const Graph& graph) {
-  std::vector<int> last;
+  std::vector<int> last_collective;
   for (const auto& node : graph.nodes()) {
-    auto latest = node.op->kind == OpKind::collective ? static_cast<int>(last.size()) : -1;
-    for (auto input : node.inputs)
-      latest = std::max(latest, last[static_cast<std::size_t>(graph.values()[static_cast<std::size_t>(input)].node)]);
-    last.push_back(latest);
+    auto last = node.op->kind == OpKind::collective ? static_cast<int>(last_collective.size()) : -1;
+    for (auto input : node.inputs) last = std::max(last, last_collective[graph.values()[input].node]);
+    last_collective.push_back(last);
   }
-  return last;
+  return last_collective;
 }
 
+/// The pass merge_updates. A merged update takes the place of its last member.
 class UpdateMerger {
  public:
   explicit UpdateMerger(const Graph& graph)
@@ -45,7 +50,7 @@ class UpdateMerger {
   Graph run() {
     Rewrite rewrite(graph_);
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
-      const auto number = group_of_[static_cast<std::size_t>(i)];
+      const auto number = group_of_[i];
       if (number == kNoGroup || groups_[number].size() == 1)
         rewrite.copy(node(i));
       else if (groups_[number].back() == i)
@@ -57,9 +62,9 @@ class UpdateMerger {
  private:
   static constexpr auto kNoGroup = static_cast<std::size_t>(-1);
 
-  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
+  const Node& node(int i) const { return graph_.nodes()[i]; }
 
-  /// If nothing reads what it makes, nor does it read what another update makes of a parameter.
+  /// True if nothing reads the new values of the update, and no update changes its gradient and shared inputs.
   bool can_be_merged(const Node& update) const {
     if (merged_op_of(*update.op) == nullptr || update.attributes.has(kRowSparse)) return false;
     const auto unread = [&](ValueId value) { return readers_.of(value).empty() && !readers_.is_output(value); };
@@ -69,29 +74,30 @@ class UpdateMerger {
                        unchanged);
   }
 
-  /// Whether nothing from the last member of a group to an update behind it reads what the members overwrite.
+  /// True if no node between the last member of a group and a later update reads a value that a member overwrites.
   bool can_wait(std::size_t group, int update) const {
     for (int i = groups_[group].back() + 1; i < update; ++i)
       for (auto input : node(i).inputs) {
         const auto overwriter = overwrites_.overwritten_by(input);
-        if (overwriter >= 0 && overwriter < i && group_of_[static_cast<std::size_t>(overwriter)] == group) return false;
+        if (overwriter >= 0 && overwriter < i && group_of_[overwriter] == group) return false;
       }
     return true;
   }
 
   bool belong_together(int a, int b) const {
     return node(a).is(*node(b).op) && node(a).attributes == node(b).attributes &&
-           last_collective_[static_cast<std::size_t>(a)] == last_collective_[static_cast<std::size_t>(b)] &&
+           last_collective_[a] == last_collective_[b] &&
            std::ranges::equal(shared_of(node(a)), shared_of(node(b)));
   }
 
+  /// Adds an update to the first group that it fits, or begins a new group.
   void add(int update) {
     std::size_t group = 0;
     while (group < groups_.size() && !(belong_together(groups_[group].front(), update) && can_wait(group, update)))
       ++group;
     if (group == groups_.size()) groups_.emplace_back();
     groups_[group].push_back(update);
-    group_of_[static_cast<std::size_t>(update)] = group;
+    group_of_[update] = group;
   }
 
   void copy_merged(Rewrite& rewrite, const std::vector<int>& group) const {
@@ -103,7 +109,7 @@ class UpdateMerger {
       inputs.insert(inputs.end(), stored.begin(), stored.end());
       outputs.insert(outputs.end(), node(member).outputs.begin(), node(member).outputs.end());
     }
-    for (auto member : group) inputs.push_back(node(member).inputs[node(member).outputs.size()]);
+    for (auto member : group) inputs.push_back(gradient_of(node(member)));
     const auto shared = shared_of(node(group.front()));
     inputs.insert(inputs.end(), shared.begin(), shared.end());
     rewrite.copy(merged, inputs, merged.attributes, outputs);
@@ -113,8 +119,8 @@ class UpdateMerger {
   Readers readers_;
   Overwrites overwrites_;
   std::vector<int> last_collective_;  // by node
-  std::vector<std::vector<int>> groups_;
-  std::vector<std::size_t> group_of_;
+  std::vector<std::vector<int>> groups_;  // their members in graph order
+  std::vector<std::size_t> group_of_;     // by node, the number of its group or kNoGroup
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Knows when updates overwrite parameters. The graph must outlive it.
+/// The updates of a graph that overwrite each value. The graph must outlive the object.
 class Overwrites {
  public:
   explicit Overwrites(const Graph& graph) : graph_(graph), overwritten_by_(graph.values().size(), -1) {
@@ -17,9 +17,9 @@ class Overwrites {
           overwritten_by_[graph.root_of(nodes[i].inputs[k])] = static_cast<int>(i);
   }
 
-  /// The update that overwrites the memory of a value, or -1.
+  /// The node that updates the memory of a value; -1 if there is none.
   int overwritten_by(ValueId value) const { return overwritten_by_[graph_.root_of(value)]; }
-  /// Whether a node that stands at `from` reads the same there as at a later place `to`.
+  /// True if node `from` reads the same value after a move to the place of the later node `to`.
   bool same_at(ValueId value, int from, int to) const {
     const auto update = overwritten_by(value);
     return update <= from || update > to;
@@ -27,7 +27,7 @@ class Overwrites {
 
  private:
   const Graph& graph_;
-  std::vector<int> overwritten_by_;
+  std::vector<int> overwritten_by_;  // node by value that owns its memory
 };
 
 }  // namespace troupe

@@ -7,18 +7,17 @@
 
 namespace troupe {
 
-/// Finds values with a single reader. The graph must outlive it.
+/// The nodes of a graph that read each value. The graph must outlive the object.
 class Readers {
  public:
   explicit Readers(const Graph& graph) : graph_(graph), readers_(graph.readers()) {}
 
-  /// The nodes that read a value, in graph order; a node as often as it does.
+  /// The nodes that read a value, in graph order; a node that reads it twice comes twice.
   const std::vector<int>& of(ValueId value) const { return readers_[value]; }
   bool is_output(ValueId value) const {
-    const auto& outputs = graph_.outputs();
-    return std::any_of(outputs.begin(), outputs.end(), [&](const auto& named) { return named.value == value; });
+    return std::ranges::any_of(graph_.outputs(), [&](const NamedValue& named) { return named.value == value; });
   }
-  /// The index of the only reader of a value, or -1 if there are more or the value is an output of the graph.
+  /// The only reader of a value; -1 if it has none or several, or is an output of the graph.
   int only_reader(ValueId value) const {
     return readers_[value].size() == 1 && !is_output(value) ? readers_[value][0] : -1;
   }

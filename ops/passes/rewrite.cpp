@@ -6,7 +6,7 @@ namespace troupe {
 
 Value Rewrite::mapped(ValueId old) const {
   if (!map_[old].valid())
-    throw Error("rewrite", "a value of node '" + old_.producer(old).name + "' was dropped but is read");
+    throw Error("rewrite", "a value of node '" + old_.producer(old).name + "' was dropped, but another node reads it");
   return map_[old];
 }
 

@@ -4,24 +4,26 @@
 
 namespace troupe {
 
-/// Builds one graph from another, node by node: a pass visits the nodes of the old graph in order and copies, drops or
-/// replaces each. Values of the old graph are looked up by `mapped`.
+/// Builds a new graph from an old one. A pass visits the nodes of the old graph in order and copies, drops or replaces
+/// each. The old graph must outlive the object.
 class Rewrite {
  public:
   explicit Rewrite(const Graph& old) : old_(old), map_(old.values().size()) {}
 
-  /// The new value in place of an old one.
+  /// The new value for an old one. Throws Error if the old value has none.
   Value mapped(ValueId old) const;
-  /// Uses `replacement` in place of an old value from now on.
+  /// Sets the new value for an old one.
   void map(ValueId old, Value replacement) { map_[old] = replacement; }
-  /// Copies the node with its inputs mapped, with changed attributes if given.
+  /// Copies a node of the old graph, and maps its outputs.
   void copy(const Node& node);
-  /// For nodes that the old graph does not have.
-  GraphBuilder& builder() { return builder_; }
+  /// Adds a copy of `node` with the new values for `old_inputs` and other attributes. Its outputs become the new values
+  /// for `old_outputs`.
   void copy(const Node& node, std::span<const ValueId> old_inputs, const Attributes& attributes,
             std::span<const ValueId> old_outputs);
+  /// The builder of the new graph, for nodes without a counterpart in the old graph.
+  GraphBuilder& builder() { return builder_; }
 
-  /// The new graph, with the outputs of the old one.
+  /// The new graph with the outputs of the old one.
   Graph finish() &&;
   Graph finish_without_outputs() &&;
 

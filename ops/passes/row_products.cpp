@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-bool RowProducts::is_product(int i, bool relu) const {
-  return node(i).is(kMatmul) && !node(i).attributes.flag("transpose_a") && node(i).attributes.flag("relu") == relu &&
+bool RowProducts::is_product(int i) const {
+  return node(i).is(kMatmul) && !node(i).attributes.flag("transpose_a") && !node(i).attributes.flag("relu") &&
          graph_.info(node(i).inputs[1]).shape.rank() == 2;
 }
 
