@@ -7,7 +7,7 @@ namespace troupe::ops_test::reference {
 
 namespace {
 
-/// x minus the logarithm of the sum of exp(x), along the last axis.
+/// x - log(sum(exp(x))) along the last axis.
 Array log_softmax(const Array& x) {
   Array y(x.sizes);
   const auto width = static_cast<std::size_t>(x.sizes.back());
