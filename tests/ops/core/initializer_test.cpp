@@ -39,7 +39,7 @@ TEST_CASE("a constant fills every element", "[initializer]") {
 
 TEST_CASE("Glorot's limit comes from both fans", "[initializer]") {
   check_spread(filled(Initializer::glorot_uniform(), {100, 50}), std::sqrt(6.0 / 150.0));
-  // A window multiplies both.
+  // The window of a convolution multiplies both fans.
   check_spread(filled(Initializer::glorot_uniform(), {3, 3, 16, 32}), std::sqrt(6.0 / (9.0 * 48.0)));
 }
 

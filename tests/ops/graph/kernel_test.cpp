@@ -82,7 +82,7 @@ TEST_CASE("kernels may be registered and made by several threads", "[kernel]") {
   CHECK(refused == 3 * 64);
 }
 
-TEST_CASE("the multiply-adds of a call are those of the loops that define the op", "[kernel]") {
+TEST_CASE("multiply-adds are counted as in the loops that define the op", "[kernel]") {
   const auto count = [](const OpDef& op, const std::vector<Shape>& inputs, const Shape& output) {
     OpCall call{&op, {}, {}, {{output}}};
     for (const auto& shape : inputs) call.inputs.push_back({shape});

@@ -1,4 +1,4 @@
-// The steps of random programs that compute functions, move elements, normalise, select and attend.
+// The steps of random programs that compute functions, move elements, normalize, select and attend.
 
 #include <algorithm>
 #include <cmath>
@@ -22,21 +22,18 @@ namespace troupe::ops_test {
 
 namespace {
 
+/// A function of one number, as an op and in double precision.
 struct Function {
   Value (*op)(Value);
   double (*compute)(double);
 };
 
-double sigmoid_of(double x) {
-  return 1.0 / (1.0 + std::exp(-x));
-}
-
 const Function kFunctions[] = {
     {tanh, std::tanh},
-    {sigmoid, sigmoid_of},
+    {sigmoid, reference::sigmoid},
     {gelu, [](double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }},
     {gelu_tanh, reference::gelu_tanh},
-    {silu, [](double x) { return x * sigmoid_of(x); }},
+    {silu, [](double x) { return x * reference::sigmoid(x); }},
     {softplus, [](double x) { return std::log1p(std::exp(x)); }},
     {exp, std::exp},
     {abs, [](double x) { return std::abs(x); }},
@@ -79,7 +76,7 @@ void RandomGraph::add_moving() {
   const auto width = shape.back(0), last = static_cast<std::int64_t>(shape.rank()) - 1;
   auto sizes = shape.list();
   const auto kind = below(4);
-  // Each as the place in the row of x that a place in the row of the result comes from; negative: 0.
+  // `from` maps an index in the row of the result to the index in the row of x that it comes from, or to -1 for a 0.
   std::function<std::int64_t(std::int64_t)> from;
   std::function<Value(const std::vector<Value>&)> build;
   if (kind == 0) {
@@ -138,7 +135,7 @@ void RandomGraph::add_norm() {
   const auto shape = shape_of(x);
   if (!differentiable_item(x) || shape.rank() < 2 || shape.back(0) < 2) return;
   const auto factor = add_source({shape.back(0)}, true);
-  // A large epsilon, so that rows of equal numbers are not a division by almost nothing.
+  // With a large epsilon rows of small numbers are not divided by almost zero.
   constexpr double kEpsilon = 0.25;
   add_step({.inputs = {x, factor},
             .build = [](const auto& v) { return rms_norm(v[0], v[1], kEpsilon); },
@@ -205,7 +202,7 @@ void RandomGraph::add_selection() {
            shape);
 }
 
-/// A table looked up by random numbers, and attention of the result to itself.
+/// Adds the lookup of rows of a table by random indices, and self-attention of the rows.
 void RandomGraph::add_attention() {
   constexpr std::int64_t kRows = 4, kTimes = 3, kWidth = 2;
   const auto table = add_source({kRows, kWidth}, true);

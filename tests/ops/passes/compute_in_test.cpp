@@ -57,15 +57,15 @@ DType result_dtype(const Graph& graph, const Node& node) {
 }
 
 std::vector<const Node*> nodes_of(const Graph& graph, const OpDef& op) {
-  std::vector<const Node*> found;
+  std::vector<const Node*> nodes;
   for (const auto& node : graph.nodes())
-    if (node.is(op)) found.push_back(&node);
-  return found;
+    if (node.is(op)) nodes.push_back(&node);
+  return nodes;
 }
 
 }  // namespace
 
-TEST_CASE("products and what lies between them get 16 bits, all else stays float32", "[compute_in]") {
+TEST_CASE("products and the values between them get 16 bits, all else stays float32", "[compute_in]") {
   const auto graph = compute_in(training_graph(), kNarrow);
   for (const auto* op : {&kMatmul, &kConv2d, &kConv2dGradWeights}) {
     CHECK_FALSE(nodes_of(graph, *op).empty());
@@ -85,7 +85,7 @@ TEST_CASE("products and what lies between them get 16 bits, all else stays float
   for (const auto& named : graph.outputs()) CHECK(graph.info(named.value).dtype == DType::float32);
 }
 
-TEST_CASE("sums over the batch and what is read as float32 alone come out of products in float32", "[compute_in]") {
+TEST_CASE("products give sums over the batch, and results read only in float32, in float32", "[compute_in]") {
   const auto graph = compute_in(training_graph(), kNarrow);
   int wide = 0, narrow = 0;
   for (const auto* product : nodes_of(graph, kMatmul)) {
@@ -95,7 +95,7 @@ TEST_CASE("sums over the batch and what is read as float32 alone come out of pro
     if (product->inputs.size() == 3) CHECK(input_dtype(graph, *product, 2) == result_dtype(graph, *product));
     ++(is_wide ? wide : narrow);
   }
-  // The logits and two gradients of weights; the hidden layer and two gradients of activations.
+  // Wide are the logits and two gradients of weights; narrow are the hidden layer and two gradients of activations.
   CHECK(wide == 3);
   CHECK(narrow == 3);
 }
@@ -110,11 +110,11 @@ TEST_CASE("every value is cast once, and nothing is cast back and forth", "[comp
   }
   std::ranges::sort(sources);
   CHECK(std::ranges::adjacent_find(sources) == sources.end());
-  // The images, all parameters but the bias of the logits, and the gradient of the logits.
+  // The casts are those of the images, of all parameters but the bias of the logits, and of the gradient of the logits.
   CHECK(casts.size() == 1 + 5 + 1);
 }
 
-TEST_CASE("ops on elements follow what they read of the batch", "[compute_in]") {
+TEST_CASE("element-wise ops follow their inputs that derive from the batch", "[compute_in]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {kBatch, 4}), weights = parameter(builder, "weights", {4, 4});
   const auto apart = relu(scale(x, 2.0));
@@ -123,7 +123,7 @@ TEST_CASE("ops on elements follow what they read of the batch", "[compute_in]") 
   const auto alike = add(mul(product, product), parameter(builder, "shift", {4}));
   builder.output("mixed", mixed);
   builder.output("alike", matmul(alike, weights));
-  // The gradient of an activation goes to products, wherever it comes from.
+  // The gradient of an activation is narrow for every dy, because products read it.
   builder.output("gradient",
                  matmul(builder.apply_one(kReluGrad, {builder.input("dy", {kBatch, 4}), product}), weights));
   const auto graph = compute_in(std::move(builder).build(), kNarrow);
@@ -136,7 +136,7 @@ TEST_CASE("ops on elements follow what they read of the batch", "[compute_in]") 
   CHECK(result_dtype(graph, *sums[1]) == kNarrow);
 }
 
-TEST_CASE("a loss of ops on elements stays float32, as do the numbers that it is made of", "[compute_in]") {
+TEST_CASE("a loss of element-wise ops stays float32, as do the values that it is computed from", "[compute_in]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {kBatch, 4}), targets = builder.input("targets", {kBatch, 4});
   const auto logits = matmul(x, parameter(builder, "weights", {4, 4}));
@@ -148,7 +148,7 @@ TEST_CASE("a loss of ops on elements stays float32, as do the numbers that it is
   CHECK(result_dtype(graph, *nodes_of(graph, kSoftplus)[0]) == DType::float32);
 }
 
-TEST_CASE("what is compared with a threshold is float32, as is what else reads it", "[compute_in]") {
+TEST_CASE("a value that is compared with a threshold stays float32", "[compute_in]") {
   GraphBuilder builder;
   const auto logits = matmul(builder.input("x", {kBatch, 4}), parameter(builder, "weights", {4, 4}));
   builder.output("loss", softmax_cross_entropy(logits, builder.input("labels", {kBatch}, DType::int32)).loss);
@@ -166,7 +166,7 @@ TEST_CASE("products of parameters or gradients alone keep their bits", "[compute
   CHECK(nodes_of(graph, kCast).empty());
 }
 
-TEST_CASE("a parameter is cast again for what reads it after its update", "[compute_in]") {
+TEST_CASE("a parameter is cast again for readers after its update", "[compute_in]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {kBatch, 4}), weights = parameter(builder, "weights", {4, 4});
   builder.output("before", matmul(x, weights));
@@ -180,7 +180,7 @@ TEST_CASE("a parameter is cast again for what reads it after its update", "[comp
   CHECK(graph.producer(products[1]->inputs[1]).inputs[0] == graph.producer(products[0]->inputs[1]).inputs[0]);
 }
 
-TEST_CASE("a cast of the graph's own to what a value is already vanishes", "[compute_in]") {
+TEST_CASE("a cast in the graph to the dtype that a value has already vanishes", "[compute_in]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {kBatch, 4}), weights = parameter(builder, "weights", {4, 4});
   const auto hidden = relu(matmul(x, weights));

@@ -15,7 +15,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// A layer with a gelu, in training from the gradient that the next layer's product makes.
+/// The input x of a gelu, from a product, and the gradient dy of its result, from the product of the next layer.
 struct GeluProducts {
   Value x, dy;
 
@@ -41,7 +41,7 @@ void gelu_products(GraphBuilder& b) {
 
 }  // namespace
 
-TEST_CASE("products before and behind a gelu become one with it", "[passes][test device]") {
+TEST_CASE("a gelu and its gradient are fused with the products before them", "[passes][test device]") {
   const Ops expected{"matmul_gelu_tanh", "matmul_gelu_tanh_grad", "mul"};
   check_pass(fuse_gelu_products, gelu_products, expected);
   check_pass(fuse_gelu_products, gelu_products, expected, testing::test_device());
@@ -54,7 +54,7 @@ TEST_CASE("products before and behind a gelu become one with it", "[passes][test
   check_pass(fuse_gelu_products, no_sum, {"matmul_gelu_tanh", "matmul_gelu_tanh_grad"});
 }
 
-TEST_CASE("products stay apart from a gelu where that would change what is read", "[passes]") {
+TEST_CASE("a product with another reader, or an update before the gradient of the gelu, is not fused", "[passes]") {
   const auto read_twice = [](GraphBuilder& b) {
     const GeluProducts products(b);
     products.outputs(b);
@@ -71,7 +71,7 @@ TEST_CASE("products stay apart from a gelu where that would change what is read"
              {"matmul_gelu_tanh", "matmul", "learning_rate", "sgd_update", "gelu_tanh_grad"});
 }
 
-TEST_CASE("a gelu of something else, and its gradient, stay", "[passes]") {
+TEST_CASE("a gelu of another value than a product, and its gradient, are not fused", "[passes]") {
   const auto after_relu = [](GraphBuilder& b) {
     const auto x = b.input("x", {kBatch, 8});
     b.output("y", gelu_tanh(relu(matmul(x, b.input("w", {8, 8})))));
@@ -85,7 +85,7 @@ TEST_CASE("a gelu of something else, and its gradient, stay", "[passes]") {
   check_pass(fuse_gelu_products, of_input, {"matmul", "gelu_tanh_grad"});
 }
 
-TEST_CASE("a product with two gelus, and one whose result goes to a gelu's gradient as well", "[passes]") {
+TEST_CASE("a product is fused with one of two gelus that read it, and with a gelu rather than a gradient", "[passes]") {
   const auto two = [](GraphBuilder& b) {
     const GeluProducts products(b);
     b.output("one", gelu_tanh(products.x));
@@ -101,7 +101,7 @@ TEST_CASE("a product with two gelus, and one whose result goes to a gelu's gradi
   check_pass(fuse_gelu_products, both, {"matmul_gelu_tanh", "matmul_gelu_tanh", "gelu_tanh_grad"});
 }
 
-TEST_CASE("in a step of training a gelu is part of the products around it where they are rounded", "[passes]") {
+TEST_CASE("a training step fuses gelus with products that are rounded to TF32 or 16 bits", "[passes]") {
   const auto step = [](GraphBuilder& b) {
     const auto x = b.input("x", {kBatch, 2, 4});
     const std::vector parameters{b.parameter("w1", {4, 8}, Initializer::uniform(1.0)),

@@ -27,7 +27,7 @@ std::vector<double> run(const Graph& graph, const std::vector<float>& x, const s
   return to_array(program.output(output)).data;
 }
 
-/// The derivative of f(x) for a vector x, f building a scalar.
+/// The derivative of the scalar that f builds of a vector x.
 std::vector<double> derivative(Value (*f)(Value), const std::vector<float>& x) {
   GraphBuilder builder;
   const auto input = builder.input("x", {static_cast<std::int64_t>(x.size())});
@@ -42,7 +42,7 @@ Value sum(Value x) {
 }  // namespace
 
 TEST_CASE("a value that is read several times collects its gradients", "[gradient]") {
-  // x^3 + 2 x
+  // f is the sum of x^3 + 2 x.
   const auto f = [](Value x) { return sum(add(mul(mul(x, x), x), scale(x, 2.0))); };
   CHECK(derivative(f, {2.0F, -1.0F}) == std::vector<double>{14.0, 5.0});
 }
@@ -56,23 +56,23 @@ TEST_CASE("a value that the result does not depend on gets zeros", "[gradient]")
   const auto x = builder.input("x", {kBatch});
   const auto unread = builder.parameter("w", {2, 2}, Initializer::zeros());
   const auto read_elsewhere = scale(x, 2.0);
-  const auto found = gradients(sum(relu(x)), std::vector{unread, read_elsewhere, x});
-  builder.output("dw", found[0]);
-  builder.output("dz", found[1]);
-  builder.output("dx", found[2]);
+  const auto dxs = gradients(sum(relu(x)), std::vector{unread, read_elsewhere, x});
+  builder.output("dw", dxs[0]);
+  builder.output("dz", dxs[1]);
+  builder.output("dx", dxs[2]);
   const auto graph = std::move(builder).build();
   CHECK(run(graph, {1.0F, -1.0F, 3.0F}, "dw") == std::vector<double>(4, 0.0));
   CHECK(run(graph, {1.0F, -1.0F, 3.0F}, "dz") == std::vector<double>(3, 0.0));
   CHECK(run(graph, {1.0F, -1.0F, 3.0F}, "dx") == std::vector<double>{1.0, 0.0, 1.0});
 }
 
-TEST_CASE("a gradient may be taken of an intermediate value and of what it depends on", "[gradient]") {
+TEST_CASE("gradients may be taken with respect to an intermediate value and the values it depends on", "[gradient]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {2});
   const auto y = scale(x, 3.0);
-  const auto found = gradients(sum(mul(y, y)), std::vector{y, x});
-  builder.output("dy", found[0]);
-  builder.output("dx", found[1]);
+  const auto dxs = gradients(sum(mul(y, y)), std::vector{y, x});
+  builder.output("dy", dxs[0]);
+  builder.output("dx", dxs[1]);
   const auto graph = std::move(builder).build();
   CHECK(run(graph, {1.0F, 2.0F}, "dy") == std::vector<double>{6.0, 12.0});
   CHECK(run(graph, {1.0F, 2.0F}, "dx") == std::vector<double>{18.0, 36.0});
@@ -99,7 +99,7 @@ TEST_CASE("only a float32 scalar has a gradient", "[gradient]") {
   CHECK(contains(error_of([&] { gradients(x, std::vector{x}); }), "float32[B, 3]"));
 }
 
-TEST_CASE("an op on the way without a gradient is named", "[gradient]") {
+TEST_CASE("an op without a gradient between y and x is named", "[gradient]") {
   GraphBuilder builder;
   const auto x = builder.input("x", {4});
   const auto y = sum(view_at(x, 1, {2}));
@@ -116,7 +116,8 @@ TEST_CASE("a loss and its log probabilities add up their gradients", "[gradient]
   Program program(std::move(builder).build(), 0);
   program.bind("x", Tensor({1, 3}, DType::float32));
   program.run();
-  // The loss gives p - 1 at the label and p elsewhere; the sum of all log probabilities 1 - 3 p, which is 0 here.
+  // The loss contributes p - 1 at the label and p elsewhere. The sum of all log probabilities contributes 1 - 3 p,
+  // which is 0 here.
   const auto dx = program.output("dx").data<float>();
   CHECK(dx[0] == Approx(1.0 / 3.0));
   CHECK(dx[1] == Approx(-2.0 / 3.0));

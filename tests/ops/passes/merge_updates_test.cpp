@@ -14,7 +14,8 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// Parameters `p0`, ... of these shapes with their gradients as inputs, the last one row-sparse if wanted.
+/// Updates of parameters `p0`, `p1`, ... of these shapes, whose gradients are inputs. With `with_row_sparse` the last
+/// parameter is row-sparse.
 Graph update_graph(const Optimizer& optimizer, const std::vector<Shape>& shapes, bool with_row_sparse = false) {
   GraphBuilder builder;
   std::vector<Value> parameters, gradients;
@@ -57,7 +58,7 @@ void check_bits(Device device) {
 
 }  // namespace
 
-TEST_CASE("updates that share what they read become one", "[passes]") {
+TEST_CASE("updates that share their inputs become one", "[passes]") {
   const auto plain = merge_updates(update_graph(Sgd{}, {{3}, {4, 5}, {}}));
   CHECK(ops_of(plain) == Ops{"learning_rate", "sgd_updates"});
   CHECK(plain.nodes().back().name == "optimizer.sgd_update");
@@ -84,7 +85,7 @@ TEST_CASE("updates whose gradients come from different sums stay apart", "[passe
     return std::ranges::count(ops_with(optimizer), "sgd_updates");
   };
   CHECK(count_merged(Sgd{.lr = 0.1}) == 2);
-  // Clipping waits for all of them.
+  // Clipping waits for all gradients.
   CHECK(count_merged(Sgd{.lr = 0.1, .clip_norm = 1.0}) == 1);
 }
 
@@ -108,7 +109,7 @@ TEST_CASE("an update alone, of another kind, or row-sparse stays as it is", "[pa
   CHECK(ops_of(sparse) == Ops{"learning_rate", "sgd_updates", "sgd_update"});
 }
 
-TEST_CASE("an update does not wait for others behind a reader of its parameter", "[passes]") {
+TEST_CASE("an update is not merged with later ones past a reader of its parameter", "[passes]") {
   GraphBuilder builder;
   const Attributes attributes{{"momentum", 0.0}, {"nesterov", false}, {"weight_decay", 0.0}, {"clipped", false}};
   const auto rate = builder.input("rate", {});
@@ -121,9 +122,9 @@ TEST_CASE("an update does not wait for others behind a reader of its parameter",
   };
   update(0, gradient);
   update(1, gradient);
-  // This reads `a` as it is after its update.
+  // The gradient of `c` reads `a` after the update of `a`.
   update(2, scale(parameters[0], 2.0));
-  // The gradient is a parameter that is updated itself.
+  // The gradient of `d` is the parameter `e`, which has an update.
   update(3, parameters[4]);
   builder.output("new", update(4, gradient));
   const auto before = std::move(builder).build();

@@ -20,7 +20,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// dx and the gradient of the bias of a layer with a relu, whose result is an input.
+/// The backward pass of a relu and the bias before it: dx, and sums of dx over all axes but the last.
 void relu_layer(GraphBuilder& b) {
   const auto dx = b.apply_one(kReluGrad, {b.input("dy", {kBatch, 2, 5}), b.input("y", {kBatch, 2, 5})});
   b.output("dx", mul(dx, b.input("w", {5})));
@@ -28,7 +28,7 @@ void relu_layer(GraphBuilder& b) {
   b.output("db again", reduce_sum(dx, Axes{1, 0}));
 }
 
-/// dx and the gradient of the bias of a layer whose relu is part of its product, from those of the layer behind it.
+/// The result y of a product with a bias and a relu, and the gradient dy of y, from the product of the next layer.
 struct ReluProducts {
   Value y, dy;
 
@@ -52,7 +52,7 @@ void relu_products(GraphBuilder& b) {
   ReluProducts(b).outputs(b);
 }
 
-/// The gradient of a cross-entropy, through a product.
+/// A classifier, the sum of its losses and the gradient of its weights.
 void classifier(GraphBuilder& b) {
   const auto weights = b.parameter("w", {4, 3}, Initializer::uniform(1.0));
   const auto logits = matmul(b.input("x", {kBatch, 4}), weights);
@@ -62,7 +62,7 @@ void classifier(GraphBuilder& b) {
   b.output("dw", gradients(sum, std::vector{weights})[0]);
 }
 
-/// The same of a mean over the batch.
+/// A classifier, the mean of its losses over the batch and the gradient of its weights.
 void mean_of_classifier(GraphBuilder& b) {
   const auto weights = b.parameter("w", {4, 3}, Initializer::uniform(1.0));
   const auto logits = matmul(b.input("x", {kBatch, 4}), weights);
@@ -72,14 +72,14 @@ void mean_of_classifier(GraphBuilder& b) {
   b.output("dw", gradients(mean, std::vector{weights})[0]);
 }
 
-/// What reads x + 1 twice; everything else has one reader.
+/// A formula in which x + 1 has two readers, and all other values one.
 void tree(GraphBuilder& b) {
   const auto x = b.input("x", {kBatch, 6}), y = b.input("y", {kBatch, 6});
   const auto shifted = x + 1.0;
   b.output("z", gelu(shifted * b.input("row", {6})) - clip(shifted, -0.5, 0.5) * abs(scale(y, -3.0)));
 }
 
-/// Every op of formulas, each behind the others.
+/// All ops of formulas, one after the other.
 void all_ops(GraphBuilder& b) {
   const auto x = b.input("x", {kBatch, 6}), y = b.input("y", {kBatch, 6});
   const auto gradient = [&](const OpDef& op, Value dy) { return b.apply_one(op, {dy, y}); };
@@ -107,14 +107,14 @@ TEST_CASE("a relu's gradient with other sums stays", "[passes]") {
   check_pass(fuse_backward_epilogues, others, {"relu_grad", "reduce_sum", "reduce_sum", "relu_grad", "reduce_sum"});
 }
 
-TEST_CASE("a product becomes one with the gradient of the relu behind it", "[passes]") {
+TEST_CASE("the gradient of a relu is fused with the product before it", "[passes]") {
   check_pass(fuse_relu_products, relu_products, {"matmul", "matmul_relu_grad", "reduce_sum"});
-  // The product that the relu is part of may have any form.
+  // The product with the relu may have any form.
   const auto transposed = [](GraphBuilder& b) { ReluProducts(b, true).outputs(b); };
   check_pass(fuse_relu_products, transposed, {"matmul", "matmul_relu_grad", "reduce_sum"});
 }
 
-TEST_CASE("products stay apart from a relu's gradient where that would change what is read", "[passes]") {
+TEST_CASE("a product with another reader, or an update before the gradient of the relu, is not fused", "[passes]") {
   const auto read_twice = [](GraphBuilder& b) {
     const ReluProducts products(b);
     products.outputs(b);
@@ -154,7 +154,7 @@ TEST_CASE("the gradient of a cross-entropy need not wait for the loss", "[passes
     b.output("dx", gradients(loss, std::vector{logits})[0]);
   };
   CHECK(ops_of(cross_entropy_of_logits(graph_of(many_classes))) == ops_of(graph_of(many_classes)));
-  // The gradient is that of the logits before their update.
+  // The gradient belongs to the logits before their update.
   const auto update_between = [](GraphBuilder& b) {
     const auto logits = b.parameter("x", {4, 3}, Initializer::uniform(1.0));
     const auto loss = reduce_sum(softmax_cross_entropy(logits, b.input("labels", {4}, DType::int32)).loss, Axes{0});
@@ -164,7 +164,7 @@ TEST_CASE("the gradient of a cross-entropy need not wait for the loss", "[passes
   check_pass(cross_entropy_of_logits, update_between, ops_of(graph_of(update_between)));
 }
 
-TEST_CASE("element-wise ops become one where nothing else reads what lies between", "[passes]") {
+TEST_CASE("element-wise ops become one if nothing else reads the values between them", "[passes]") {
   check_pass(fuse_elementwise, tree, {"fused_elementwise"});
   const auto read_twice = [](GraphBuilder& b) {
     const auto x = b.input("x", {kBatch, 6}), y = exp(scale(x, 2.0));
@@ -207,7 +207,7 @@ TEST_CASE("a formula has no more steps and inputs than it may", "[passes]") {
   check_pass(fuse_elementwise, many_inputs, {"fused_elementwise", "fused_elementwise", "fused_elementwise"});
 }
 
-TEST_CASE("an op that reads a parameter before its update does not move behind it", "[passes]") {
+TEST_CASE("an op that reads a parameter before its update does not move past the update", "[passes]") {
   const auto update_between = [](GraphBuilder& b) {
     const auto a = b.parameter("a", {3}, Initializer::zeros());
     const auto doubled = scale(a, 2.0);

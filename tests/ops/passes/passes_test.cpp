@@ -29,7 +29,7 @@ Graph graph_of(BuildValue build) {
   return std::move(builder).build();
 }
 
-/// The gradients of the sum of squares of `y` by all inputs, and `y` itself, for 3 rows.
+/// For 3 rows, the output `y` and the gradients of the sum of its squares with respect to all inputs.
 std::vector<Tensor> results_of(const Graph& graph) {
   GraphBuilder builder(graph);
   const auto y = builder.value(graph.output("y"));
@@ -37,20 +37,20 @@ std::vector<Tensor> results_of(const Graph& graph) {
   for (std::size_t axis = 0; axis < y.shape().rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
   std::vector<Value> inputs;
   for (auto id : graph.sources(kInput)) inputs.push_back(builder.value(id));
-  const auto found = gradients(reduce_sum(mul(y, y), axes), inputs);
-  for (std::size_t i = 0; i < found.size(); ++i) builder.output("d" + std::to_string(i), found[i]);
-  const auto whole = std::move(builder).build();
-  Program program(whole, 3);
+  const auto dxs = gradients(reduce_sum(mul(y, y), axes), inputs);
+  for (std::size_t i = 0; i < dxs.size(); ++i) builder.output("d" + std::to_string(i), dxs[i]);
+  const auto with_gradients = std::move(builder).build();
+  Program program(with_gradients, 3);
   int number = 0;
-  for (auto id : whole.sources(kInput)) {
-    Array array(whole.info(id).shape.with_rows(3).list());
-    // Numbers of both signs with many equals among them.
+  for (auto id : with_gradients.sources(kInput)) {
+    Array array(with_gradients.info(id).shape.with_rows(3).list());
+    // The numbers have both signs, and many of them are equal.
     for (auto& element : array.data) element = ((number += 7) % 23 - 11) / 8.0;
-    program.bind(whole.producer(id).name, to_tensor(array, DType::float32));
+    program.bind(with_gradients.producer(id).name, to_tensor(array, DType::float32));
   }
   program.run();
   std::vector<Tensor> results;
-  for (const auto& named : whole.outputs()) results.push_back(program.output(named.name).clone());
+  for (const auto& named : with_gradients.outputs()) results.push_back(program.output(named.name).clone());
   return results;
 }
 
@@ -58,7 +58,7 @@ bool close(const Tensor& a, const Tensor& b) {
   return distance(to_array(a), to_array(b)) < 1e-5;
 }
 
-/// Checks that a pass leaves these ops, and leaves values and gradients as they were.
+/// Checks that the graph after a pass has the expected ops, and the same results and gradients by `same`.
 void check_pass(Graph (*pass)(const Graph&), BuildValue build, const Ops& expected,
                 bool (*same)(const Tensor&, const Tensor&)) {
   const auto before = graph_of(build);
@@ -135,7 +135,7 @@ TEST_CASE("a sum that is not a bias is not fused", "[passes]") {
   check_pass(fuse_bias_and_activation, second_bias, {"matmul", "add", "relu"}, same_bits);
 }
 
-TEST_CASE("a bias that is computed late is there when the product needs it", "[passes]") {
+TEST_CASE("a fused product comes after a bias that is computed late", "[passes]") {
   const auto late = [](GraphBuilder& b) {
     const auto product = matmul(b.input("x", {kBatch, 5}), b.input("w", {5, 4}));
     return relu(add(product, scale(b.input("b", {4}), 2.0)));
