@@ -23,8 +23,7 @@ std::vector<TensorInfo> infer_attention(const OpInputs& inputs) {
   if (q[2] != k[2]) inputs.refuse("queries and keys differ in size");
   if (q[0] != k[0] || k[0] != v[0]) inputs.refuse("queries, keys and values differ in rows");
   if (k[1] != v[1]) inputs.refuse("needs one value for each key");
-  if (inputs.attributes.flag("causal") && q[1] != k[1])
-    inputs.refuse("causal attention needs as many queries as keys");
+  if (inputs.attributes.flag("causal") && q[1] != k[1]) inputs.refuse("causal attention needs as many queries as keys");
   if (inputs.size() == 4) {
     inputs.expect_dtype(3, DType::uint8);
     if (!(inputs.shape(3) == Shape{q[1], k[1]}) && !(inputs.shape(3) == Shape{q[0], q[1], k[1]}))

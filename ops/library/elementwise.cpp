@@ -66,26 +66,14 @@ Value number_like(Value x, double number) {
 
 }  // namespace
 
-const OpDef kAdd{.name = "add",
-                 .infer = infer_binary,
-                 .gradient = grad_add,
-                 .half = HalfKernels::gpu,
-                 .role = HalfRole::follows};
-const OpDef kSub{.name = "sub",
-                 .infer = infer_binary,
-                 .gradient = grad_sub,
-                 .half = HalfKernels::gpu,
-                 .role = HalfRole::follows};
-const OpDef kMul{.name = "mul",
-                 .infer = infer_binary,
-                 .gradient = grad_mul,
-                 .half = HalfKernels::gpu,
-                 .role = HalfRole::follows};
-const OpDef kDiv{.name = "div",
-                 .infer = infer_binary,
-                 .gradient = grad_div,
-                 .half = HalfKernels::gpu,
-                 .role = HalfRole::follows};
+const OpDef kAdd{
+    .name = "add", .infer = infer_binary, .gradient = grad_add, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kSub{
+    .name = "sub", .infer = infer_binary, .gradient = grad_sub, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kMul{
+    .name = "mul", .infer = infer_binary, .gradient = grad_mul, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kDiv{
+    .name = "div", .infer = infer_binary, .gradient = grad_div, .half = HalfKernels::gpu, .role = HalfRole::follows};
 const OpDef kScale{.name = "scale",
                    .infer = infer_like_input,
                    .gradient = grad_scale,

@@ -53,11 +53,8 @@ const OpDef kAbsGrad{.name = "abs_grad",
                      .half = HalfKernels::gpu,
                      .role = HalfRole::activation_gradient};
 const OpDef kPow{.name = "pow", .infer = infer_like_input, .gradient = grad_pow, .half = HalfKernels::gpu};
-const OpDef kClip{.name = "clip",
-                  .infer = infer_clip,
-                  .gradient = grad_clip,
-                  .half = HalfKernels::gpu,
-                  .role = HalfRole::follows};
+const OpDef kClip{
+    .name = "clip", .infer = infer_clip, .gradient = grad_clip, .half = HalfKernels::gpu, .role = HalfRole::follows};
 const OpDef kClipGrad{.name = "clip_grad",
                       .infer = infer_like_both_inputs,
                       .half = HalfKernels::gpu,

@@ -147,10 +147,8 @@ const OpDef kReduceMean{.name = "reduce_mean",
 const OpDef kReduceMax{.name = "reduce_max", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceMin{.name = "reduce_min", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceVariance{.name = "reduce_variance", .infer = infer_within_rows, .gradient = grad_variance};
-const OpDef kBroadcastTo{.name = "broadcast_to",
-                         .infer = infer_broadcast_to,
-                         .gradient = grad_broadcast_to,
-                         .half = HalfKernels::all};
+const OpDef kBroadcastTo{
+    .name = "broadcast_to", .infer = infer_broadcast_to, .gradient = grad_broadcast_to, .half = HalfKernels::all};
 const OpDef kBatchMean{.name = "batch_mean", .infer = infer_batch_mean, .gradient = grad_batch_mean};
 const OpDef kBatchMeanGrad{.name = "batch_mean_grad", .infer = infer_batch_mean_grad};
 

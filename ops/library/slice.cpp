@@ -157,11 +157,8 @@ std::int64_t from_the_front(const char* op, Value x, std::int64_t axis) {
 
 }  // namespace
 
-const OpDef kSlice{.name = "slice",
-                   .infer = infer_slice,
-                   .gradient = grad_slice,
-                   .half = HalfKernels::all,
-                   .role = HalfRole::follows};
+const OpDef kSlice{
+    .name = "slice", .infer = infer_slice, .gradient = grad_slice, .half = HalfKernels::all, .role = HalfRole::follows};
 const OpDef kPad{.name = "pad", .infer = infer_pad, .gradient = grad_pad, .accepts_empty = true};
 const OpDef kConcat{.name = "concat",
                     .infer = infer_concat,

@@ -86,8 +86,7 @@ class UpdateMerger {
 
   bool belong_together(int a, int b) const {
     return node(a).is(*node(b).op) && node(a).attributes == node(b).attributes &&
-           last_collective_[a] == last_collective_[b] &&
-           std::ranges::equal(shared_of(node(a)), shared_of(node(b)));
+           last_collective_[a] == last_collective_[b] && std::ranges::equal(shared_of(node(a)), shared_of(node(b)));
   }
 
   /// Adds an update to the first group that it fits, or begins a new group.
@@ -118,7 +117,7 @@ class UpdateMerger {
   const Graph& graph_;
   Readers readers_;
   Overwrites overwrites_;
-  std::vector<int> last_collective_;  // by node
+  std::vector<int> last_collective_;      // by node
   std::vector<std::vector<int>> groups_;  // their members in graph order
   std::vector<std::size_t> group_of_;     // by node, the number of its group or kNoGroup
 };

@@ -251,8 +251,7 @@ Graph RandomGraph::graph() const {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const auto y = values[static_cast<std::size_t>(outputs_[i])];
     builder.output("y" + std::to_string(i), y);
-    if (differentiable_item(outputs_[i]))
-      loss = loss + reduce_sum(y * y, all_axes(y.shape()));
+    if (differentiable_item(outputs_[i])) loss = loss + reduce_sum(y * y, all_axes(y.shape()));
   }
   builder.output("loss", loss);
   return std::move(builder).build();
