@@ -111,6 +111,14 @@ std::int64_t multiply_adds_of_outer_sum(const OpCall& call) {
   return call.inputs[0].shape.elements() * call.inputs[1].shape.back(0);
 }
 
+std::vector<TensorInfo> infer_orthonormalize(const OpInputs& inputs) {
+  inputs.expect_count(1, 1);
+  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_rank(0, 2);
+  if (inputs.shape(0).has_batch()) inputs.refuse("needs a matrix that does not derive from the batch");
+  return {inputs[0]};
+}
+
 }  // namespace
 
 const OpDef kMatmul{.name = "matmul",
@@ -125,6 +133,7 @@ const OpDef kOuterSum{.name = "outer_sum",
                       .multiply_adds = multiply_adds_of_outer_sum,
                       .half = HalfKernels::gpu,
                       .role = HalfRole::product};
+const OpDef kOrthonormalize{.name = "orthonormalize", .infer = infer_orthonormalize};
 
 Value matmul(Value a, Value b, MatmulOptions options) {
   return a.builder().apply_one(kMatmul, {a, b}, attributes_of(options.transpose_a, options.transpose_b));
@@ -132,6 +141,10 @@ Value matmul(Value a, Value b, MatmulOptions options) {
 
 Value outer_sum(Value a, Value b) {
   return a.builder().apply_one(kOuterSum, {a, b});
+}
+
+Value orthonormalize(Value x) {
+  return x.builder().apply_one(kOrthonormalize, {x});
 }
 
 Value linear(Value x, Value weights, Value bias) {

@@ -3,7 +3,6 @@
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
-#include "troupe/ops/library/orthonormalize.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/slice.hpp"

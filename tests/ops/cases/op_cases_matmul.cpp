@@ -3,7 +3,6 @@
 
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/matmul.hpp"
-#include "troupe/ops/library/orthonormalize.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"

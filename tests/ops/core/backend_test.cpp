@@ -77,6 +77,7 @@ TEST_CASE("a device type has one backend", "[backend]") {
     std::shared_ptr<std::byte> allocate_pinned(std::size_t) override { return nullptr; }
     std::unique_ptr<Stream> make_stream(Device) override { return nullptr; }
     void synchronize(Device) override {}
+    KernelTable& kernels() override { return backend_of(kCpu).kernels(); }
   };
   CHECK(contains(error_of([] { register_backend(DeviceType::cpu, std::make_unique<Second>()); }), "cpu has a backend"));
   CHECK(backend_of(kCpu).allocate(kCpu, 4) != nullptr);
