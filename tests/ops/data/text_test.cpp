@@ -30,7 +30,7 @@ TEST_CASE("a text file is read whole, gzipped or plain", "[text]") {
   CHECK(contains(error_of([] { read_text("/nowhere.txt"); }), "[text] '/nowhere.txt' does not exist"));
 }
 
-TEST_CASE("a sequence is cut into windows, each with the one behind it", "[text]") {
+TEST_CASE("a sequence is cut into windows, each with the next one", "[text]") {
   const auto sequence = Tensor::from<std::int32_t>({8}, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
   const auto data = windows_of(sequence, 3);
   REQUIRE(data.rows() == 2);

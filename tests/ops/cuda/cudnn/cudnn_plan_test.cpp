@@ -14,7 +14,7 @@ namespace {
 
 using Kind = ConvolutionTask::Kind;
 
-/// An H200, as cuDNN describes one.
+/// The description of an H200 by cuDNN.
 constexpr std::string_view kH200 =
     R"({"name": "NVIDIA H200", "deviceName": "NVIDIA H200", "deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0,
 "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, "multiProcessorCount": 132, "warpSize": 32,
@@ -23,7 +23,7 @@ constexpr std::string_view kH200 =
 "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
 "smClockRateKHz": 1980000, "memClockRateKHz": 3201000, "l2CacheSize": 62914560, "totalGlobalMem": 150754820096})";
 
-/// Empty if there is no cuDNN here, or one that needs a GPU to plan.
+/// The properties of an H200. Nothing if cuDNN is missing or needs a GPU to plan.
 std::optional<CudnnDescriptor> described_gpu() {
   try {
     CudnnDescriptor properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
@@ -49,7 +49,7 @@ struct Precision {
   bool tf32;
 };
 
-/// Every proposal for a task, prepared; what is listed twice would be measured twice.
+/// All proposals for a task, prepared.
 std::vector<CudnnPlan> plans_for(const ConvolutionTask& task, const CudnnDescriptor& gpu) {
   INFO(task.key());
   const CudnnGraph graph(task, {.properties = &gpu});
@@ -84,7 +84,7 @@ TEST_CASE("cuDNN has plans for convolutions, fused with a bias and a relu, and f
     }
 }
 
-TEST_CASE("what cuDNN does not convolve is refused") {
+TEST_CASE("convolutions without a plan of cuDNN are refused") {
   const auto gpu = described_gpu();
   if (!gpu) return;
   ConvolutionTask task{.kind = Kind::forward, .shape = convolution(2, 6, 3, 4, 3, 1, 0, 1)};
