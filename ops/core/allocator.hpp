@@ -50,7 +50,7 @@ class Allocator {
   std::atomic<std::size_t> peak_{0};
 };
 
-/// The allocator of all CPU tensors of this process. It outlives the last of them.
+/// The allocator of all CPU tensors of this process. It outlives the last tensor.
 const std::shared_ptr<Allocator>& cpu_allocator();
 
 /// Memory for a CPU tensor, released by its last handle. Use Contents::any for memory that is overwritten completely.

@@ -31,6 +31,7 @@ class EventPoller {
   bool end(std::chrono::nanoseconds limit);
 
  private:
+  /// An event and the callbacks that wait for it.
   struct Watched {
     std::shared_ptr<Event::State> event;
     std::vector<std::function<void()>> callbacks;

@@ -9,6 +9,7 @@ namespace troupe {
 
 namespace {
 
+/// Computes the product and then the gelu.
 class MatmulThenGelu final : public Kernel {
  public:
   MatmulThenGelu(const OpCall& call, const GeluKernels& kernels)
@@ -27,6 +28,7 @@ class MatmulThenGelu final : public Kernel {
   std::unique_ptr<Kernel> product_, gelu_;
 };
 
+/// Computes the product dy, the gradient of the gelu in place of it, and optionally the sum of the rows.
 class MatmulThenGeluGrad final : public Kernel {
  public:
   MatmulThenGeluGrad(const OpCall& call, const GeluKernels& kernels) {

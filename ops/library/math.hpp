@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-// Functions of one value of floats, element by element. Outside the domain of a function the result is that of the C++
+// Functions of floats, element by element. Outside the domain of a function the result is that of the C++
 // standard library: a NaN or an infinity.
 
 Value exp(Value x);

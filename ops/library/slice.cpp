@@ -15,7 +15,7 @@ using List = std::vector<std::int64_t>;
 // Limit of paddings and row numbers, so that their sums do not overflow.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
 
-// Attributes: begin and size, lists by axis. At the batch axis they are 0 and kBatch.
+// Attributes: the lists begin and size, by axis. At the batch axis they hold 0 and kBatch.
 std::vector<TensorInfo> infer_slice(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const auto& shape = inputs.shape(0);
@@ -60,7 +60,7 @@ bool holds(DType dtype, double value) {
   }
 }
 
-// Attributes: before and after, lists by axis, and value.
+// Attributes: the lists before and after, by axis, and value.
 std::vector<TensorInfo> infer_pad(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   const auto& shape = inputs.shape(0);

@@ -14,7 +14,7 @@ Value slice(Value x, std::int64_t axis, std::int64_t begin, std::int64_t size);
 
 /// Consecutive parts of one axis. The sizes add up to the size of the axis.
 std::vector<Value> split(Value x, std::int64_t axis, const std::vector<std::int64_t>& sizes);
-/// `parts` equal parts.
+/// Consecutive parts of one axis, `parts` of equal size.
 std::vector<Value> split(Value x, std::int64_t axis, std::int64_t parts);
 
 /// x with before[i] elements of `value` before axis i and after[i] after it; both are 0 at the batch axis. The dtype is

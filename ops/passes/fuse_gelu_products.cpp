@@ -48,7 +48,7 @@ class GeluProductFuser {
   /// Leaves out node i, which becomes part of another one.
   void absorb(int i) { absorbed_[i] = true; }
 
-  /// Fuses a gelu into the product before it, unless another gelu is part of that product already.
+  /// Fuses a gelu into the product that computes its input, unless another gelu is part of that product already.
   void find_forward(int gelu) {
     const auto product = producer_of(node(gelu).inputs[0]);
     if (!products_.is_product(product) || gelu_of_[product] != kNoNode) return;
@@ -56,7 +56,7 @@ class GeluProductFuser {
     absorb(gelu);
   }
 
-  /// Fuses the gradient of a gelu with the product before it and the sums of its rows.
+  /// Fuses the gradient of a gelu with the product that computes its dy and with the sums of its rows.
   void find_backward(int gradient) {
     const auto product = producer_of(node(gradient).inputs[0]), forward = producer_of(node(gradient).inputs[1]);
     if (gelu_of_[forward] == kNoNode) return;

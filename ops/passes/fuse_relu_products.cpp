@@ -37,7 +37,7 @@ class ReluProductFuser {
     return products_.is_product(i) && is_float32(node(i).inputs[0]) && is_float32(node(i).outputs[0]);
   }
 
-  /// Fuses node i, if it is the gradient of a relu, with the product before it.
+  /// Fuses node i, if it is the gradient of a relu, with the product that computes its dy.
   void find(int i) {
     if (!node(i).is(kReluGrad)) return;
     const auto product = producer_of(node(i).inputs[0]);

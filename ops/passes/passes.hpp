@@ -31,9 +31,9 @@ Graph optimize_forward(const Graph& graph);
 /// gradients are still being summed.
 Graph merge_updates(const Graph& graph);
 
-/// Fuses the gradient of a relu with the float32 product before it, if nothing else reads the product. The sum of the
-/// gradient, which is the gradient of a bias, stays an op of its own, so that other readers of the gradient do not wait
-/// for it.
+/// Fuses the gradient of a relu with the float32 product that computes its dy, if nothing else reads the product. The
+/// sum of the gradient, which is the gradient of a bias, stays a separate op, so that other readers of the gradient do
+/// not wait for it.
 Graph fuse_relu_products(const Graph& graph);
 
 /// Fuses the gradient of a relu with its sum over all axes but the last, the gradient of a bias. It comes after
@@ -44,8 +44,8 @@ Graph fuse_backward_epilogues(const Graph& graph);
 /// logits instead of the log probabilities, to the same bits. The gradient then does not wait for the loss.
 Graph cross_entropy_of_logits(const Graph& graph);
 
-/// Fuses a gelu_tanh into the product before it, and the gradient of that gelu_tanh, with its sum over the rows, into
-/// the product before it, if nothing else reads that product.
+/// Fuses a gelu_tanh into the product that computes its input. Then fuses the gradient of that gelu_tanh, with its sum
+/// over the rows, into the product that computes its dy, if nothing else reads that product.
 Graph fuse_gelu_products(const Graph& graph);
 
 /// Fuses element-wise ops on values of one shape into one op, if nothing else reads the values between them.

@@ -23,7 +23,7 @@ enum class Draw {
   labels,          ///< int32 below `number`
   wide_labels,     ///< int64 below `number`
   mask,            ///< uint8, 0 or 1
-  batch_info,      ///< int64[4]: rows, 2 rows + 3 global rows, first row 1, step `number`
+  batch_info,      ///< int64[4]: the rows, 2 rows + 3 as global rows, 1 as first row, `number` as step
 };
 
 /// An input of a case.

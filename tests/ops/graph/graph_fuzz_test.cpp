@@ -40,7 +40,8 @@ Graph with_gradients(const RandomGraph& random, const Graph& graph) {
   return std::move(builder).build();
 }
 
-/// All results of a graph, computed twice. Between the runs all inner memory is filled with NaN.
+/// The results of a graph from two runs. Between the runs all inner memory is filled with NaN (see
+/// CaseResult::repeats).
 CaseResult run(const RandomGraph& random, const Graph& graph, Device device) {
   return run_case(graph, "", random.sources(), {}, random.rows(), device);
 }
