@@ -49,6 +49,7 @@ Reference softmax();
 Reference softmax_cross_entropy();
 /// Without a gradient.
 Reference log_softmax();
+Reference logsumexp();
 Reference count_correct();
 
 struct SgdOptions {
