@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// What an actor does in a training step.
+/// The part of an actor in a training step.
 enum class BoxRole { source, op, update, collective, conductor, sink, external };
 
 /// The role of an actor. An external actor that writes parameters is an update.
@@ -30,7 +30,7 @@ struct PictureArrow {
   int edges = 0;
   std::int32_t initial_tokens = 0;
   std::int32_t capacity = 1;  // the largest of an edge
-  std::size_t bytes = 0;      // of a message of every edge
+  std::size_t bytes = 0;      // one message of every edge
 };
 
 /// A plan as boxes and arrows, for to_dot.
