@@ -12,8 +12,7 @@ namespace troupe {
 namespace {
 
 /// By BoxRole.
-constexpr const char* kRoleNames[] = {"source",    "op",   "update",        "collective",
-                                      "conductor", "sink", "external actor"};
+constexpr const char* kRoleNames[] = {"source", "op", "update", "collective", "conductor", "sink", "external actor"};
 constexpr const char* kColors[] = {"#cfe8cf", "#dbe7f7", "#fbe0c3", "#e6d9f2", "#d3bfe8", "#e5e7eb", "#f8d7dd"};
 
 constexpr const char* kHead = R"(digraph plan {

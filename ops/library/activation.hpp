@@ -13,7 +13,7 @@ Value sigmoid(Value x);
 /// "Gaussian error linear units" (2016).
 Value gelu(Value x);
 /// gelu by the approximation with tanh in the same paper, as in GPT-2: up to 5e-4 away from it. On GPUs it may become
-/// part of the product before it: see docs/gpus.md.
+/// part of the product before it: see docs/gpu_steps.md.
 Value gelu_tanh(Value x);
 /// x sigmoid(x), also called swish.
 Value silu(Value x);
