@@ -3,9 +3,9 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 
-# Headers of the floors; those of the backends inside them are not for users.
-foreach(floor ops transport actors strategies)
-  install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${floor}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development
+# Headers of the layers, without the headers of backends, which are not for users.
+foreach(layer ops transport actors strategies)
+  install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${layer}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development
           FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE
           PATTERN zeromq EXCLUDE PATTERN mpi EXCLUDE PATTERN nccl EXCLUDE PATTERN device EXCLUDE PATTERN hierarchy EXCLUDE)
 endforeach()

@@ -65,23 +65,4 @@ std::string to_text(const Plan& plan) {
   return out.str();
 }
 
-std::string to_dot(const Plan& plan) {
-  std::ostringstream out;
-  out << "digraph plan {\n  node [shape=box];\n";
-  for (std::size_t i = 0; i < plan.segments.size(); ++i) {
-    const auto& segment = plan.segments[i];
-    out << "  subgraph cluster_" << i << " { label=\"" << segment.name << "\";";
-    for (auto actor : segment.actors) out << " a" << actor << ";";
-    out << " }\n";
-  }
-  for (std::size_t i = 0; i < plan.actors.size(); ++i)
-    out << "  a" << i << " [label=\"" << plan.actors[i].name << "\\n" << to_string(plan.actors[i].place) << "\"];\n";
-  for (const auto& edge : plan.edges)
-    for (const auto& consumer : edge.consumers)
-      out << "  a" << edge.producer << " -> a" << consumer.actor << " [label=\"" << edge.initial_tokens << "/"
-          << edge.capacity << "\"];\n";
-  out << "}\n";
-  return out.str();
-}
-
 }  // namespace troupe

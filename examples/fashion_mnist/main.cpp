@@ -8,6 +8,7 @@
 #include <optional>
 #include <sstream>
 
+#include "troupe/actors/plan/plan_dot.hpp"
 #include "troupe/actors/plan/plan_memory.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/actors/system/trace.hpp"

@@ -13,7 +13,7 @@ Value sigmoid(Value x);
 /// "Gaussian error linear units" (2016).
 Value gelu(Value x);
 /// The tanh approximation of gelu by Hendrycks and Gimpel, as in GPT-2: within 5e-4 of gelu. On GPUs it may be fused
-/// into the product before it: see docs/gpus.md.
+/// into the product before it: see docs/gpu_steps.md.
 Value gelu_tanh(Value x);
 /// x sigmoid(x), also called swish.
 Value silu(Value x);

@@ -1,3 +1,4 @@
+#include "troupe/ops/library/logsumexp.hpp"
 #include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
@@ -11,6 +12,10 @@ std::string draw_name(Draw draw) {
 
 Values softmax_of(const Values& x) {
   return {softmax(x[0])};
+}
+
+Values logsumexp_of(const Values& x) {
+  return {logsumexp(x[0])};
 }
 
 Values cross_entropy_of(const Values& x) {
@@ -114,9 +119,12 @@ OpCase count_ignored_case() {
 std::vector<OpCase> softmax_cases() {
   std::vector<OpCase> cases;
   for (const auto draw : {Draw::uniform, Draw::large}) {
-    for (const auto& shape : {Shape{kBatch, 10}, Shape{kBatch, 1}, Shape{4, 3, 17}, Shape{5}, Shape{kBatch, 2, 33}})
+    for (const auto& shape : {Shape{kBatch, 10}, Shape{kBatch, 1}, Shape{4, 3, 17}, Shape{5}, Shape{kBatch, 2, 33}}) {
       cases.push_back(
           {"softmax " + to_string(shape) + draw_name(draw), {{shape, draw}}, softmax_of, reference::softmax()});
+      cases.push_back(
+          {"logsumexp " + to_string(shape) + draw_name(draw), {{shape, draw}}, logsumexp_of, reference::logsumexp()});
+    }
     for (const std::int64_t classes : {1, 2, 10, 37})
       cases.push_back({"softmax_cross_entropy of " + std::to_string(classes) + " classes" + draw_name(draw),
                        {{{kBatch, classes}, draw}, labels(classes)},

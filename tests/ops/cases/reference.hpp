@@ -51,6 +51,7 @@ Reference softmax();
 Reference softmax_cross_entropy();
 /// It has no gradient.
 Reference log_softmax();
+Reference logsumexp();
 Reference count_correct();
 
 struct SgdOptions {

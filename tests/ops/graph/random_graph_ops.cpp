@@ -9,6 +9,7 @@
 #include "troupe/ops/library/compare.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/logsumexp.hpp"
 #include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/norm.hpp"
 #include "troupe/ops/library/reduce.hpp"
@@ -50,6 +51,27 @@ const Function kFunctions[] = {
 void for_each_row(const Array& x, const std::function<void(std::size_t begin, std::size_t width)>& f) {
   const auto width = static_cast<std::size_t>(x.sizes.back());
   for (std::size_t begin = 0; begin < x.data.size(); begin += width) f(begin, width);
+}
+
+/// A number for every row, without the last axis.
+Array reduced_rows(const Array& x, double (*reduce)(const double* row, std::size_t width)) {
+  Array y(Sizes(x.sizes.begin(), x.sizes.end() - 1));
+  std::size_t row = 0;
+  for_each_row(x, [&](auto begin, auto width) { y.data[row++] = reduce(x.data.data() + begin, width); });
+  return y;
+}
+
+double variance_of(const double* row, std::size_t width) {
+  double mean = 0.0, squares = 0.0;
+  for (std::size_t i = 0; i < width; ++i) mean += row[i] / static_cast<double>(width);
+  for (std::size_t i = 0; i < width; ++i) squares += (row[i] - mean) * (row[i] - mean);
+  return squares / static_cast<double>(width);
+}
+
+double logsumexp_of(const double* row, std::size_t width) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < width; ++i) sum += std::exp(row[i]);
+  return std::log(sum);
 }
 
 }  // namespace
@@ -157,27 +179,17 @@ void RandomGraph::add_selection() {
   const auto x = any_item();
   const auto shape = shape_of(x);
   if (!differentiable_item(x) || shape.rank() < 2 || shape.back(0) < 2) return;
-  if (below(2) == 0) {
+  const auto kind = below(3);
+  if (kind < 2) {
     auto sizes = shape.list();
     sizes.pop_back();
     const std::vector<std::int64_t> axes{static_cast<std::int64_t>(shape.rank()) - 1};
-    add_step({.inputs = {x},
-              .build = [axes](const auto& v) { return reduce_variance(v[0], axes); },
-              .compute =
-                  [](const Arrays& in) {
-                    Array y(Sizes(in[0].sizes.begin(), in[0].sizes.end() - 1));
-                    std::size_t row = 0;
-                    for_each_row(in[0], [&](auto begin, auto width) {
-                      double mean = 0.0, squares = 0.0;
-                      for (std::size_t i = 0; i < width; ++i)
-                        mean += in[0].data[begin + i] / static_cast<double>(width);
-                      for (std::size_t i = 0; i < width; ++i)
-                        squares += (in[0].data[begin + i] - mean) * (in[0].data[begin + i] - mean);
-                      y.data[row++] = squares / static_cast<double>(width);
-                    });
-                    return y;
-                  }},
-             Shape(sizes));
+    const auto build = [=](const std::vector<Value>& v) {
+      return kind == 0 ? reduce_variance(v[0], axes) : logsumexp(v[0]);
+    };
+    const auto reduce = kind == 0 ? variance_of : logsumexp_of;
+    const auto compute = [=](const Arrays& in) { return reduced_rows(in[0], reduce); };
+    add_step({.inputs = {x}, .build = build, .compute = compute}, Shape(sizes));
     return;
   }
   const auto build = [](const std::vector<Value>& v) {

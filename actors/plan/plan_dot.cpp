@@ -1,0 +1,160 @@
+#include "troupe/actors/plan/plan_dot.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <map>
+#include <sstream>
+
+#include "troupe/actors/plan/plan_picture.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// By BoxRole.
+constexpr const char* kRoleNames[] = {"source", "op", "update", "collective", "conductor", "sink", "external actor"};
+constexpr const char* kColors[] = {"#cfe8cf", "#dbe7f7", "#fbe0c3", "#e6d9f2", "#d3bfe8", "#e5e7eb", "#f8d7dd"};
+
+constexpr const char* kHead = R"(digraph plan {
+  rankdir=LR;
+  newrank=true;
+  node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=11, color="#6b7280"];
+  edge [fontname="Helvetica", fontsize=9, color="#6b7280"];
+)";
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') result += '\\';
+    result += letter;
+  }
+  return result;
+}
+
+std::string bytes_text(std::size_t bytes) {
+  constexpr std::size_t kKibi = 1024;
+  if (bytes < kKibi) return std::to_string(bytes) + " B";
+  const bool is_large = bytes >= kKibi * kKibi;
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1)
+      << static_cast<double>(bytes) / static_cast<double>(is_large ? kKibi * kKibi : kKibi)
+      << (is_large ? " MiB" : " KiB");
+  return out.str();
+}
+
+/// A dot for every token, or one dot and their number.
+std::string dots(std::int32_t tokens) {
+  constexpr std::int32_t kMostDots = 3;
+  const std::string dot = "\u25cf";
+  if (tokens > kMostDots) return dot + "\u00d7" + std::to_string(tokens);
+  std::string text;
+  for (std::int32_t i = 0; i < tokens; ++i) text += dot;
+  return text;
+}
+
+/// `● 4 edges, 1.2 KiB`.
+std::string label_of(const PictureArrow& arrow) {
+  auto label = dots(arrow.initial_tokens);
+  const char* separator = label.empty() ? "" : " ";
+  const auto add = [&](const std::string& part) {
+    label += separator + part;
+    separator = ", ";
+  };
+  if (arrow.edges > 1) add(std::to_string(arrow.edges) + " edges");
+  if (arrow.bytes > 0) add(bytes_text(arrow.bytes));
+  if (arrow.edges == 1 && arrow.capacity > 1) add(std::to_string(arrow.capacity) + " slots");
+  return label;
+}
+
+class DotWriter {
+ public:
+  DotWriter(const Plan& plan, const DotOptions& options)
+      : plan_(plan), picture_(picture_of(plan, options)), numbered_(options.numbered) {}
+
+  std::string write() {
+    out_ << kHead;
+    write_lanes();
+    write_rank([&](const PictureBox& box) { return has(box, BoxRole::source) && !has(box, BoxRole::update); });
+    write_rank([&](const PictureBox& box) { return has(box, BoxRole::update); });
+    for (std::size_t i = 0; i < picture_.arrows.size(); ++i) write_arrow(i);
+    out_ << "}\n";
+    return out_.str();
+  }
+
+ private:
+  const PlanActor& actor(ActorId id) const { return plan_.actors[static_cast<std::size_t>(id)]; }
+
+  std::ptrdiff_t count(const PictureBox& box, BoxRole role) const {
+    return std::ranges::count_if(box.actors, [&](ActorId id) { return role_of(actor(id)) == role; });
+  }
+  bool has(const PictureBox& box, BoxRole role) const { return count(box, role) > 0; }
+
+  /// A segment with an update is an update, another with an op is an op.
+  BoxRole role_of_box(const PictureBox& box) const {
+    if (has(box, BoxRole::update)) return BoxRole::update;
+    return has(box, BoxRole::op) ? BoxRole::op : role_of(actor(box.actors.front()));
+  }
+
+  /// `1 source, 22 ops, 1 sink`.
+  std::string contents(const PictureBox& box) const {
+    std::string text;
+    for (std::size_t role = 0; role < std::size(kRoleNames); ++role) {
+      const auto actors = count(box, static_cast<BoxRole>(role));
+      if (actors == 0) continue;
+      text += (text.empty() ? "" : ", ") + std::to_string(actors) + " " + kRoleNames[role] + (actors > 1 ? "s" : "");
+    }
+    return text;
+  }
+
+  void write_lanes() {
+    std::map<std::int32_t, std::vector<std::size_t>> lanes;
+    for (std::size_t i = 0; i < picture_.boxes.size(); ++i) lanes[picture_.boxes[i].lane].push_back(i);
+    for (const auto& [lane, boxes] : lanes) {
+      const bool is_framed = lane != kNone;
+      if (is_framed)
+        out_ << "  subgraph cluster_" << lane << " {\n    label=\"replica " << lane
+             << "\"; style=rounded; color=\"#9ca3af\"; fontname=\"Helvetica\"; fontsize=11;\n";
+      for (const auto i : boxes) write_box(i, is_framed ? "    " : "  ");
+      if (is_framed) out_ << "  }\n";
+    }
+  }
+
+  void write_box(std::size_t i, const char* indent) {
+    const auto& box = picture_.boxes[i];
+    out_ << indent << "b" << i << " [label=\"" << escaped(box.name) << "\\n";
+    if (box.actors.size() > 1) out_ << contents(box) << "\\n";
+    out_ << to_string(actor(box.actors.front()).place) << "\", fillcolor=\""
+         << kColors[static_cast<std::size_t>(role_of_box(box))] << "\"];\n";
+  }
+
+  /// Puts the chosen boxes below each other.
+  template <class Choose>
+  void write_rank(Choose choose) {
+    std::string names;
+    for (std::size_t i = 0; i < picture_.boxes.size(); ++i)
+      if (choose(picture_.boxes[i])) names += " b" + std::to_string(i) + ";";
+    if (!names.empty()) out_ << "  { rank=same;" << names << " }\n";
+  }
+
+  /// An arrow with tokens leads back: it does not count for the order from left to right.
+  void write_arrow(std::size_t i) {
+    const auto& arrow = picture_.arrows[i];
+    const auto number = numbered_ ? std::to_string(i + 1) + ": " : std::string();
+    out_ << "  b" << arrow.from << " -> b" << arrow.to << " [label=\"" << number << label_of(arrow) << "\""
+         << (arrow.initial_tokens > 0 ? ", constraint=false" : "") << (arrow.bytes == 0 ? ", style=dashed" : "")
+         << "];\n";
+  }
+
+  const Plan& plan_;
+  PlanPicture picture_;
+  bool numbered_;
+  std::ostringstream out_;
+};
+
+}  // namespace
+
+std::string to_dot(const Plan& plan, const DotOptions& options) {
+  return DotWriter(plan, options).write();
+}
+
+}  // namespace troupe
