@@ -6,9 +6,9 @@
 
 namespace troupe {
 
-/// Every actor with its edges, capacities and tokens, then the segments: one line each.
+/// The plan as text: every actor with its edges, capacities and tokens, then the segments, one line each.
 std::string to_text(const Plan& plan);
-/// For Graphviz, segments as clusters. An edge is labelled tokens/capacity.
+/// The plan for Graphviz, with segments as clusters. An edge is labeled tokens/capacity.
 std::string to_dot(const Plan& plan);
 
 }  // namespace troupe

@@ -15,7 +15,7 @@ struct SegmentOutput {
   std::optional<ParameterRef> parameter;
   /// The port whose tensor the output is, in place.
   std::int32_t alias_port = kNone;
-  /// Where in that tensor the output begins, in bytes.
+  /// The offset of the output in that tensor, in bytes.
   std::size_t alias_offset = 0;
 
   /// True if a slot is the parameter's own memory.

@@ -79,7 +79,7 @@ class LayoutBuilder {
     for (const auto& [key, block] : blocks_) key_of_block_[block] = key;
   }
 
-  /// Where an output of an actor of the segment lies.
+  /// The place of an output of an actor of the segment.
   ArgumentPlace place_of(OutputKey key, std::size_t byte_offset, const TensorInfo& info) const {
     const auto& output = plan_.actors[key.first].outputs[key.second];
     if (output.parameter) return {ArgumentPlace::Kind::parameter, 0, byte_offset, info, output.parameter, {}};

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// Where an argument of a task lies.
+/// The memory in which an argument of a task lies.
 struct ArgumentPlace {
   enum class Kind {
     arena,      ///< in the memory that the segment's inner values share

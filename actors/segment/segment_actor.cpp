@@ -253,7 +253,7 @@ void SegmentActor::finish(std::uint32_t number) {
 
 void SegmentActor::end(SegmentState& segment) {
   segment.ended = true;
-  segment.firing.end();
+  segment.firing.end_run();
   report_if_finished(segment);
 }
 

@@ -19,6 +19,7 @@ SegmentFiring::SegmentFiring(std::unique_ptr<Segment> segment, const SegmentPort
       slots_(ports.outputs()),
       is_kept_(ports.inputs()),
       kept_(ports.outputs()),
+      max_rows_(segment_->plan().max_rows),
       task_count_(segment_->tasks().count()) {
   for (std::uint32_t i = 0; i < ports.outputs(); ++i) {
     const auto& output = segment_->layout().outputs[i];
@@ -102,7 +103,7 @@ bool SegmentFiring::begin() {
       if (next) common = next;
     });
   }
-  rows_ = common.value_or(segment_->plan().max_rows);
+  rows_ = common.value_or(max_rows_);
   return has_more || failure_;
 }
 

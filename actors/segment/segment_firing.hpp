@@ -59,7 +59,7 @@ class SegmentFiring {
   /// Begins the run for all tasks. Returns the step before which it ends, if a source knows.
   std::int64_t begin_tasks(const RunInfo& run, const std::function<void()>& wake);
   /// Ends the run of the segment: tells its consumers, and returns all tensors at its inputs.
-  void end() { ports_.end(); }
+  void end_run() { ports_.end(); }
   /// The end of all work that was launched in this run.
   const Event& last_work() { return segment_->memory().last_work(); }
   /// Reports an error of the work that was launched in this run. To be called once last_work() is done.
@@ -109,6 +109,7 @@ class SegmentFiring {
   std::vector<std::vector<Arrival>> kept_;  // by output in place and slot: the input whose tensor is there
   std::int64_t step_ = 0;
   std::int64_t rows_ = 0;
+  std::int64_t max_rows_;
   std::size_t task_count_;
   std::size_t task_ = 0;
   bool in_progress_ = false;

@@ -41,7 +41,7 @@ class SegmentMemory {
   const Tensor& arena() const { return arena_; }
   /// The slots of an output, with room for the plan's maximum number of rows. Empty handles for an output in place.
   const std::vector<Tensor>& slots(std::int32_t output) const { return slots_[output]; }
-  /// Scratch memory of at least so many bytes, for the kernels of all tasks.
+  /// Scratch memory of at least `bytes`, for the kernels of all tasks.
   std::byte* scratch(std::size_t bytes);
   /// A parameter of the store, as tasks read it here.
   virtual const Tensor& parameter(const ParameterRef& ref) = 0;

@@ -38,8 +38,8 @@ class SegmentProgram {
   /// The port whose tensors determine the number of rows of a firing, or kNone.
   std::int32_t batch_port() const { return batch_port_; }
 
-  /// Begins a firing. Allocates the first time a number of rows is seen. Throws Error if the plan has no room for so
-  /// many rows.
+  /// Begins a firing. Allocates the first time a number of rows is seen. Throws Error if the plan has no room for the
+  /// rows.
   void start(std::int64_t rows, std::int64_t step);
   /// Binds the tensor that has arrived at a port. Throws Error if an external actor sent a tensor that contradicts the
   /// plan.

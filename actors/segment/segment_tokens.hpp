@@ -19,7 +19,7 @@ class SegmentTokens {
   /// Plan, layout and memory outlive this.
   SegmentTokens(const Plan& plan, const SegmentLayout& layout, ParameterStore& store, SegmentMemory& memory);
 
-  /// A slot of an output is about to be sent with so many rows. The slot of an output that carries copies of a
+  /// A slot of an output is about to be sent with `rows` rows. The slot of an output that carries copies of a
   /// parameter gets its value.
   void note_sent(std::int32_t output, std::uint32_t slot, std::int64_t rows);
   /// The tensor of a slot as it was sent last, or as the output starts.
