@@ -91,7 +91,7 @@ class SpawnedPlan {
   /// the run goes on without it.
   void lose(int part);
 
-  /// What every actor waits for.
+  /// A line for every actor that says for what it waits.
   std::string describe();
   /// The actors of a part, for tests that kill them: executors in the order of the plan, then proxies; the supervisor.
   const std::vector<caf::actor>& actors(int part) const;

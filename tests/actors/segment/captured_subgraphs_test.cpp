@@ -30,7 +30,7 @@ class Copies {
     launched_ += end - first;
     return {resource_};
   }
-  /// What the captured work holds besides this.
+  /// Handles to the resource that the captured work holds.
   std::int64_t resource_uses() const { return resource_.use_count() - 1; }
   /// A firing as a segment makes it.
   void fire(CapturedSubgraphs& subgraphs, const CapturedSubgraphs::Key& key) {
