@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::chrono::seconds kCloseLimit{10};
 
-FailurePtr failure_of_process(int process, const std::string& what) {
+FailurePtr failure_of_process(int process, const std::string& event) {
   return std::make_shared<Failure>(Failure{.rank = process,
                                            .actor = "process " + std::to_string(process),
                                            .kind = FailureKind::part_died,
-                                           .what = "[plan] process " + std::to_string(process) + " " + what});
+                                           .what = "[plan] process " + std::to_string(process) + " " + event});
 }
 
 FailurePtr left_early(int process) {
