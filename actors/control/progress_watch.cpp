@@ -10,7 +10,7 @@ void ProgressWatch::begin(const std::vector<const ExecutorStatus*>& statuses) {
 }
 
 std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limit, Clock::time_point now) {
-  // While an actor waits for the world outside, so may all others.
+  // While an actor waits for an event outside the plan, all others may wait for that actor.
   const bool waits_outside = std::ranges::any_of(executors_, [](const Progress& executor) {
     return executor.status->waits_outside.load(std::memory_order_relaxed);
   });
@@ -28,7 +28,7 @@ std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limi
     any_moved = any_moved || moved;
     if (stalled == nullptr && status->watched.load(std::memory_order_relaxed) && !finished && !moved) stalled = status;
   }
-  // No executor is watched and none moves: the run has stalled before it began.
+  // The run has stalled before it began if no executor is watched and none moves.
   if (stalled == nullptr && !any_moved && !executors_.empty()) stalled = executors_.front().status;
   return stalled == nullptr ? std::nullopt : std::optional(stalled->name);
 }

@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Looks, from outside the actors' threads, for one that makes no progress: completes no firing although its run is not
-/// over. Actors are looked at one by one, so that a live one does not hide a dead one.
+/// Finds, from outside the actors' threads, an executor that makes no progress: it completes no firing although its run
+/// is not over. Each executor is watched by itself, so that a live one does not hide a dead one.
 class ProgressWatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,7 +22,7 @@ class ProgressWatch {
   std::optional<std::string> stalled(std::chrono::milliseconds limit, Clock::time_point now = Clock::now());
 
  private:
-  /// The progress of an executor at the last call that found progress; no time before the first call.
+  /// The progress of an executor at the last call that saw any; no time before the first call.
   struct Progress {
     const ExecutorStatus* status;
     std::uint64_t firings = 0;

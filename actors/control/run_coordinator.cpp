@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::chrono::seconds kCloseLimit{10};
 
-FailurePtr failure_of_process(int process, const std::string& what) {
+FailurePtr failure_of_process(int process, const std::string& event) {
   return std::make_shared<Failure>(Failure{.rank = process,
                                            .actor = "process " + std::to_string(process),
                                            .kind = FailureKind::part_died,
-                                           .what = "[plan] process " + std::to_string(process) + " " + what});
+                                           .what = "[plan] process " + std::to_string(process) + " " + event});
 }
 
 FailurePtr left_early(int process) {
@@ -128,7 +128,7 @@ void RunCoordinator::lose(int part) {
   finish_if_drained();
 }
 
-/// Whether all parts that must be in the run are wired, and their owners have started it.
+/// True if all parts that must be in the run are wired, and their owners have started it.
 bool RunCoordinator::all_ready() {
   bool ready = true;
   for (const auto& part : parts_) {
@@ -147,7 +147,7 @@ bool RunCoordinator::all_ready() {
   return ready;
 }
 
-/// Those that are in the run which is about to begin.
+/// Chooses the parts of the run that is about to begin.
 void RunCoordinator::choose_parts() {
   for (auto& part : parts_) {
     part.in_run = !part.lost && part.wired && (!part.process || part.asked);
@@ -156,7 +156,7 @@ void RunCoordinator::choose_parts() {
   order_.absent = absent_parts();
 }
 
-/// A process that has come back has several parts, the last of which counts.
+/// The processes without a part in the run. A process that has come back has several parts, the last of which counts.
 std::vector<int> RunCoordinator::absent_parts() const {
   std::set<int> absent;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -187,7 +187,7 @@ void RunCoordinator::start_if_prepared() {
   if (!preparing_ || !order_posted_ || !all_reported()) return;
   preparing_ = false;
   started_ = true;
-  // Stopped before it began: the sources end without a step.
+  // The sources of a run that was stopped before it began end without a step.
   if (stop_wanted_) end_step_ = order_.info.first_step;
   post(StartSources{end_step_}, true);
 }
@@ -209,7 +209,7 @@ void RunCoordinator::pause_sources() {
 
 void RunCoordinator::paused(int part, std::uint64_t run, std::int64_t next_step) {
   const Handling handling(*this);
-  // An answer may come after the end of the run it was asked for.
+  // A report may come after the end of its run.
   if (!outcome_.running() || run != order_.run || !pausing_) return;
   furthest_step_ = std::max(furthest_step_, next_step);
   parts_[part].reported = true;
@@ -244,7 +244,7 @@ void RunCoordinator::give_up(const FailurePtr& failure) {
   if (outcome_.running()) return fail(failure);
   outcome_.forbid_runs(failure);
   post(AbortRun{failure});
-  // An owner elsewhere may have started the next run.
+  // The owner of a part in another process may have started the next run.
   post_end({Phase::failed, failure});
 }
 
@@ -267,7 +267,7 @@ void RunCoordinator::finish(Phase phase) {
 
 void RunCoordinator::post_end(const RunEnd& end) {
   for (auto& part : parts_) {
-    // Who is late waits for the next run, unless there will be none.
+    // A late comer waits for the next run, unless there will be none.
     if (!part.in_run && part.attendance == Attendance::late_comer && end.phase == Phase::done) continue;
     part.asked.reset();
     if (part.post_end) orders_.add([post = part.post_end, end] { post(end); });

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// The run control of all parts of a plan, in the process of the first.
+/// The run control of all parts of a plan, in rank 0.
 class RunCoordinator final : public RunControl {
  public:
   int join(Post post, bool has_sources) override;
@@ -28,21 +28,21 @@ class RunCoordinator final : public RunControl {
   void finished(int part) override;
   void failed(const FailurePtr& failure) override;
 
-  // What parts of other processes need.
+  // ---- Parts of other processes
 
-  /// How a part of another process takes part in runs.
+  /// The way in which a part of another process takes part in runs.
   enum class Attendance {
-    needed,      ///< no run begins before its owner has started the same, or goes on without it
-    expected,    ///< expendable: no run begins before its owner has asked for one, unless it is lost
-    late_comer,  ///< expendable, and has come while runs go on: from the next run on
+    needed,      ///< no run begins before its owner has started the same run, or goes on without it
+    expected,    ///< expendable: no run begins before its owner has asked for one, unless the part is lost
+    late_comer,  ///< expendable, and came while a run was in progress: takes part from the next run on
   };
-  /// As join(), for a part of another process, whose owner starts its runs himself. `post_end` is called like `post`
-  /// when a run is over.
+  /// A part of another process joins, whose own owner starts its runs. Returns its number. `post_end` is called like
+  /// `post` when a run is over.
   int join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process,
                   Attendance attendance);
-  /// The owner over there has started a run.
+  /// The part's owner has started a run in its process.
   void asked(int part, const RunInfo& run);
-  /// The owner over there has gone: no run can go on, or follow.
+  /// The part's owner has left: no run can go on, or follow.
   void owner_left(int part);
   /// An expendable part is lost: runs go on without it.
   void lose(int part);
@@ -52,18 +52,18 @@ class RunCoordinator final : public RunControl {
     Post post;
     bool has_sources = false;
     bool wired = false;
-    bool reported = false;  // to the order that is being carried out
-    bool finished = false;  // the run
+    bool reported = false;  // it has reported on the order that is being carried out
+    bool finished = false;  // it has finished the run
     bool lost = false;
     bool in_run = false;
-    // Of a part of another process.
+    // Only for a part of another process:
     std::optional<int> process = {};
     Attendance attendance = Attendance::needed;
     std::function<void(const RunEnd&)> post_end = {};
     std::optional<RunInfo> asked = {};
     bool left = false;
   };
-  /// The lock under which one report or order is handled; what follows from it is posted when the lock is released.
+  /// The lock under which one report or order is handled. The orders that follow are posted once the lock is released.
   class Handling {
    public:
     explicit Handling(RunCoordinator& coordinator) : coordinator_(coordinator), lock_(coordinator.mutex_) {}
@@ -97,7 +97,7 @@ class RunCoordinator final : public RunControl {
   bool stop_wanted_ = false;
   bool stopped_ = false;
   bool pausing_ = false;
-  bool over_ = false;  // and nobody was called back yet
+  bool over_ = false;  // a run is over, and the callback has not been called yet
   bool drained_ = false;
   std::int64_t end_step_ = 0;
   std::int64_t furthest_step_ = 0;

@@ -30,7 +30,7 @@ void RunFollower::post(const RunOrder& order) {
 void RunFollower::start(const RunInfo& run) {
   outcome_.begin();
   link_->send(frame_of(RunWord::asked, run));
-  // The coordinator may have gone before.
+  // The coordinator may have left before.
   receive();
 }
 

@@ -9,12 +9,12 @@
 
 namespace troupe {
 
-/// The run control of a process that has not the first part of a plan: passes on what its part reports to the
-/// coordinator over a link, and the coordinator's orders to its part.
+/// The run control of every process but rank 0: passes the reports of its part to the coordinator over a link, and the
+/// coordinator's orders to its part.
 class RunFollower final : public RunControl, public std::enable_shared_from_this<RunFollower> {
  public:
   explicit RunFollower(std::shared_ptr<Link> link) : link_(std::move(link)) {}
-  /// To be called once it is held by a shared_ptr.
+  /// Begins to receive. To be called once this is held by a shared_ptr.
   void listen();
 
   int join(Post post, bool has_sources) override;
@@ -40,7 +40,7 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   void end(const RunEnd& end);
 
   const std::shared_ptr<Link> link_;
-  OneAtATime receiving_;  // whoever is told of the end may start the next run
+  OneAtATime receiving_;  // a callback at the end of a run may start the next run
   std::mutex mutex_;
   Post post_;
 };

@@ -42,7 +42,7 @@ PrepareRun prepare_of(const IncomingFrame& frame) {
   return order;
 }
 
-/// What a RunEnd has besides its failure.
+/// The flags of a RunEnd.
 enum EndFlags : std::int32_t { kFailed = 1, kDrained = 2, kStopped = 4 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// What the run controls of two processes tell each other, in FrameHeader::edge. The orders come first, in the order of
+/// The messages between the run controls of two processes, in FrameHeader::edge. The orders come first, in the order of
 /// RunOrder.
 enum class RunWord : std::int32_t {
   prepare,
@@ -15,7 +15,7 @@ enum class RunWord : std::int32_t {
   run_until,
   abort,
   over,  ///< the run has ended
-  // From the parts and owners elsewhere.
+  // From the parts and owners of other processes:
   asked,  ///< the owner has started a run
   wired,
   prepared,
@@ -24,7 +24,7 @@ enum class RunWord : std::int32_t {
   failed,
   stop,
   give_up,
-  left,  ///< the owner has gone
+  left,  ///< the owner has left
 };
 
 Frame frame_of(const RunOrder& order);
@@ -33,9 +33,9 @@ Frame frame_of(RunWord word, std::int64_t step = 0, std::uint64_t run = 0);
 Frame frame_of(RunWord word, const RunInfo& run);
 Frame frame_of(RunWord word, const FailurePtr& failure);
 
-/// What a frame says. Throws Error if it is none of these words.
+/// The word of a frame. Throws Error if it is none of these words.
 RunWord word_of(const IncomingFrame& frame);
-/// The content of a frame with the right word. Throw Error if it is damaged.
+/// The content of a frame with the right word. All throw Error if the frame is damaged.
 RunOrder order_of(const IncomingFrame& frame);
 RunEnd end_of(const IncomingFrame& frame);
 RunInfo run_of(const IncomingFrame& frame);

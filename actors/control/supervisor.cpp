@@ -32,7 +32,7 @@ Supervisor::Supervisor(caf::actor_config& config, std::vector<SupervisedActor> a
       std::visit([&](const auto& message) { post(self, message); }, order);
   };
   part_ = control_->join(pass_order, sources() > 0);
-  // Whatever ends the supervisor, the other parts must not wait for this one.
+  // The other parts must not wait for this one, whatever ends the supervisor.
   attach_functor([control = control_, part = part_, process](const caf::error& reason) {
     control->leave(part);
     if (reason == caf::exit_reason::user_shutdown) return;

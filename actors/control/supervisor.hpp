@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// An actor of the plan as its supervisor knows it.
+/// An actor of the plan, for its supervisor.
 struct SupervisedActor {
   caf::actor actor;
   std::string name;
@@ -20,9 +20,9 @@ struct SupervisedActor {
   Wire wire;
 };
 
-/// Watches over the actors of one part of a plan: wires them, passes on the orders of the run control, and reports what
-/// all of them have done. It gives the run up when one of them dies, and they go when it goes. `abort` frees whatever
-/// waits for other processes.
+/// Supervises the actors of one part of a plan: wires them, passes on the orders of the run control, and reports when
+/// all of them have carried one out. It gives the run up when an actor dies, and the actors end when it ends. `abort`
+/// frees every wait for other processes.
 class Supervisor : public caf::event_based_actor {
  public:
   Supervisor(caf::actor_config& config, std::vector<SupervisedActor> actors, std::shared_ptr<RunControl> control,

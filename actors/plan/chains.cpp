@@ -13,8 +13,8 @@ namespace troupe {
 
 namespace {
 
-// What takes no more than a few microseconds. To hand that to another worker takes as long: its messages, and its
-// operands, which come out of another core's cache.
+// Limits of an op that takes a few microseconds at most. Handing it to another worker takes as long: messages are sent,
+// and its operands come out of another core's cache.
 constexpr std::size_t kSmallBytes = std::size_t{128} << 10;
 constexpr std::int64_t kSmallMultiplyAdds = std::int64_t{256} << 10;
 
@@ -66,10 +66,11 @@ class ChainCover {
  private:
   struct Chain {
     std::vector<ActorId> members;
-    ActorId tail = kNone;  // the last one that is not small
+    ActorId tail = kNone;  // the last member that is not small
   };
 
-  /// As the dependencies order them, but small ones as early as can be: nobody shall wait for them behind a large one.
+  /// Orders the actors as the dependencies do, with small ones as early as possible: no actor waits for a small one
+  /// behind a large one.
   void sort(const Dependencies& dependencies) {
     const auto& order = dependencies.order();
     std::vector<int> waits(plan_.actors.size(), 0), position(plan_.actors.size(), 0);
@@ -104,7 +105,7 @@ class ChainCover {
     return all;
   }
 
-  /// The chain that the actor goes on with, or kNone if it begins one.
+  /// The chain that the actor continues, or kNone if it begins one.
   std::int32_t chain_for(ActorId actor) const {
     for (auto before : previous_[actor]) {
       const auto group = grouping_.group[before];
@@ -115,8 +116,9 @@ class ChainCover {
 
   bool may_join(ActorId actor, std::int32_t group) const {
     const auto& chain = chains_[group];
-    const auto &own = plan_.actors[actor], &other = plan_.actors[chain.members.front()];
-    if (!can_contract(own) || !can_contract(other) || own.place != other.place || own.replica != other.replica)
+    const auto &candidate = plan_.actors[actor], &head = plan_.actors[chain.members.front()];
+    if (!can_contract(candidate) || !can_contract(head) || candidate.place != head.place ||
+        candidate.replica != head.replica)
       return false;
     if (!small_[actor] && chain.tail != kNone && !reachability_->reaches(chain.tail, actor)) return false;
     return std::ranges::all_of(previous_[actor], [&](ActorId before) {
@@ -124,7 +126,7 @@ class ChainCover {
     });
   }
 
-  /// Whether an actor has fired before another may: the other follows it, or one that its chain fires later.
+  /// True if `actor` has fired before `before` may fire: `before` follows it, or follows a later member of its chain.
   bool is_over(ActorId actor, ActorId before) const {
     const auto& members = chains_[grouping_.group[actor]].members;
     return std::any_of(std::ranges::find(members, actor), members.end(),
@@ -135,7 +137,7 @@ class ChainCover {
   std::vector<bool> small_;
   Grouping grouping_;
   std::unique_ptr<Reachability> reachability_;
-  Lists previous_;  // who directly comes before an actor
+  Lists previous_;  // by actor: the actors directly before it
   std::vector<Chain> chains_;
 };
 

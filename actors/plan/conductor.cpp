@@ -16,14 +16,14 @@ std::string at_process(const std::string& name, int process) {
   return process == 0 ? name : name + " of process " + std::to_string(process);
 }
 
-/// Whether tensors stay on the devices.
+/// True if tensors stay on the devices.
 bool sum_on_devices(const std::vector<Place>& ranks, AllReduceAlgorithm all_reduce) {
   const bool are_alike = std::ranges::all_of(ranks, [&](const Place& place) {
     return !is_host(place.device) && place.device.type == ranks.front().device.type;
   });
   const bool are_together =
       std::ranges::all_of(ranks, [&](const Place& place) { return place.process == ranks.front().process; });
-  // What else there is for several processes works on memory of the host.
+  // The other algorithms for several processes work on memory of the host.
   return are_alike &&
          (are_together || all_reduce == AllReduceAlgorithm::hierarchy || all_reduce == AllReduceAlgorithm::nccl);
 }
@@ -111,8 +111,8 @@ ActorId Conductor::add_conductor(std::size_t index, int process) {
 }
 
 void Conductor::connect_ring(const std::vector<ActorId>& conductors) {
-  // One after the other, and the first of a step after the last of the step before. Two slots there: an actor that
-  // follows itself fires while it still holds the old token.
+  // Conductors fire one after the other, and the first of a step after the last of the step before. The edge back has
+  // two slots, since an actor that follows itself fires while it still holds the old token.
   for (std::size_t index = 0; index < conductors.size(); ++index) {
     const bool last = index + 1 == conductors.size();
     const auto next = conductors[last ? 0 : index + 1];

@@ -21,7 +21,7 @@ bool feeds_collective(const Plan& plan, const PlanActor& actor) {
   return false;
 }
 
-/// The output of a consumer that is this input in place, if somebody reads it.
+/// The output of a consumer that is this input in place; null if there is none or no actor reads it.
 const PlanOutput* alias_of(const Plan& plan, const PlanConsumer& consumer) {
   const auto& outputs = plan.actors[consumer.actor].outputs;
   const auto alias = std::find_if(outputs.begin(), outputs.end(), [&](const PlanOutput& output) {
@@ -30,14 +30,14 @@ const PlanOutput* alias_of(const Plan& plan, const PlanConsumer& consumer) {
   return alias == outputs.end() ? nullptr : &*alias;
 }
 
-void collect_returners(const Plan& plan, const PlanEdge& edge, std::vector<ActorId>& found, std::size_t depth) {
+void collect_returners(const Plan& plan, const PlanEdge& edge, std::vector<ActorId>& returners, std::size_t depth) {
   for (const auto& consumer : edge.consumers) {
     const auto* alias = alias_of(plan, consumer);
-    // A chain of actors in place is as long as there are edges at most; a cycle of them is refused elsewhere.
+    // A chain of actors in place has at most as many actors as there are edges. A cycle of them is refused elsewhere.
     if (alias == nullptr || depth == plan.edges.size())
-      found.push_back(consumer.actor);
+      returners.push_back(consumer.actor);
     else
-      collect_returners(plan, plan.edges[alias->edge], found, depth + 1);
+      collect_returners(plan, plan.edges[alias->edge], returners, depth + 1);
   }
 }
 
@@ -59,8 +59,8 @@ Dependencies::Dependencies(const Plan& plan) {
   for (std::size_t id = 0; id < plan.edges.size(); ++id) {
     const auto& edge = plan.edges[id];
     const auto edge_id = static_cast<EdgeId>(id);
-    // An actor that reads the parameter it updates needs no message for it. Without a token it would wait for what it
-    // has yet to send.
+    // An actor that reads the parameter it updates needs no message for it. Without a token it would wait for a tensor
+    // that it has yet to send.
     const auto to_itself = [&](ActorId actor) {
       return actor == edge.producer && edge.initial_tokens > 0 && read_inside(plan, edge);
     };
@@ -82,12 +82,13 @@ void Dependencies::sort(const Plan& plan) {
   std::vector<std::vector<ActorId>> later(plan.actors.size());
   std::vector<int> waits(plan.actors.size(), 0);
   for (const auto& dependency : within_step_) {
-    // One actor that waits for itself is a matter of slots, not of order: the liveness check sees to it.
+    // An actor that waits for itself needs a slot, not an order. The liveness check finds it.
     if (dependency.from == dependency.to) continue;
     later[dependency.from].push_back(dependency.to);
     ++waits[dependency.to];
   }
-  // The order in which actors were added, but what a collective waits for as early as can be.
+  // Actors keep the order in which they were added, except that actors for which a collective waits come as early as
+  // possible.
   using Priority = std::pair<bool, ActorId>;
   std::priority_queue<Priority, std::vector<Priority>, std::greater<>> ready;
   const auto release = [&](ActorId actor) { ready.emplace(!feeds_collective(plan, plan.actors[actor]), actor); };

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// Where an actor runs: a device of one of the processes that share a plan. Several replicas may share a place.
+/// The place where an actor runs: a device of one of the processes that share a plan. Several replicas may share a
+/// place.
 struct Place {
   int process = 0;
   Device device;

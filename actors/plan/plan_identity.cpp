@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// Writes everything that makes a plan what it is, each list with its length.
+/// Writes everything that identifies a plan, each list with its length.
 class PlanWriter {
  public:
   explicit PlanWriter(ByteSequence& to) : to_(to) {}

@@ -7,8 +7,8 @@ namespace troupe {
 namespace {
 
 const char* name_of(ActorRole role) {
-  constexpr const char* kNames[] = {"op", "source", "sink", "collective", "conductor", "external"};
-  return kNames[static_cast<std::size_t>(role)];
+  constexpr const char* kRoleNames[] = {"op", "source", "sink", "collective", "conductor", "external"};
+  return kRoleNames[static_cast<std::size_t>(role)];
 }
 
 void write_actor(std::ostream& out, const Plan& plan, const PlanActor& actor) {

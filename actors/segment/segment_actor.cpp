@@ -4,6 +4,7 @@
 #include <caf/message_handler.hpp>
 
 #include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/threads/spin_pause.hpp"
 #include "troupe/actors/threads/thread_pinning.hpp"
 
 namespace troupe {
@@ -11,25 +12,21 @@ namespace troupe {
 SegmentActor::SegmentActor(caf::actor_config& config, ExecutorSetup setup)
     : Participant(config), setup_(std::move(setup)) {
   status_ = setup_.status;
-  if (!is_host(setup_.plan->segments[setup_.segments[0]].place.device)) ports_.on_device();
-  SegmentStreams streams(*setup_.plan, setup_.segments);
+  const auto& plan = setup_.plan;
+  if (!is_host(plan->segments[setup_.segments[0]].place.device)) ports_.on_device();
+  SegmentStreams streams(*plan, setup_.segments);
+  segments_.reserve(setup_.segments.size());
   for (auto index : setup_.segments) {
+    auto segment = std::make_unique<Segment>(plan, index, setup_.shared_buffers, streams, *setup_.context);
+    const auto& layout = segment->layout();
+    const auto inputs = static_cast<std::uint32_t>(layout.ports.size());
+    const auto outputs = static_cast<std::uint32_t>(layout.outputs.size());
+    const SegmentPorts ports(ports_, static_cast<std::uint32_t>(segment_of_input_.size()), inputs,
+                             static_cast<std::uint32_t>(segment_of_output_.size()), outputs);
     const auto number = static_cast<std::uint32_t>(segments_.size());
-    SegmentState segment;
-    segment.work = std::make_unique<Segment>(*setup_.plan, setup_.plan->segments[index], setup_.shared_buffers, streams,
-                                             *setup_.context);
-    const auto& layout = segment.work->layout();
-    segment.first_input = static_cast<std::uint32_t>(segment_of_input_.size());
-    segment.first_output = static_cast<std::uint32_t>(segment_of_output_.size());
-    segment.current.resize(layout.ports.size());
-    segment.current_slot.resize(layout.outputs.size());
-    segment.kept.resize(layout.outputs.size());
-    for (std::size_t i = 0; i < layout.outputs.size(); ++i)
-      if (layout.outputs[i].alias_port != kNone)
-        segment.kept[i].resize(setup_.plan->edges[layout.outputs[i].edge].capacity);
-    segment_of_input_.resize(segment_of_input_.size() + layout.ports.size(), number);
-    segment_of_output_.resize(segment_of_output_.size() + layout.outputs.size(), number);
-    segments_.push_back(std::move(segment));
+    segment_of_input_.resize(segment_of_input_.size() + inputs, number);
+    segment_of_output_.resize(segment_of_output_.size() + outputs, number);
+    segments_.emplace_back(SegmentFiring(std::move(segment), ports, *this, status_));
   }
   ready_.reserve(segments_.size());
   setup_.shared_buffers.clear();
@@ -43,8 +40,8 @@ caf::message_handler SegmentActor::own_handlers() {
         work();
       },
       [this](const Advance& advance) {
-        if (advance.segment < segments_.size() && segments_[advance.segment].state == State::pending)
-          run_tasks(advance.segment);
+        if (advance.segment < segments_.size() && segments_[advance.segment].phase == Phase::pending)
+          run(advance.segment);
         else if (advance.segment < segments_.size() && segments_[advance.segment].ended)
           report_if_finished(segments_[advance.segment]);
         work();
@@ -52,73 +49,47 @@ caf::message_handler SegmentActor::own_handlers() {
   };
 }
 
-// ---- orders of the supervisor
+std::function<void()> SegmentActor::advance_later(std::uint32_t number) {
+  return [address = address(), number] {
+    if (auto self = caf::actor_cast<caf::actor>(address)) post(self, Advance{number});
+  };
+}
+
+// ---- Orders of the supervisor
 
 void SegmentActor::on_wired() {
   if (setup_.core >= 0) pin_this_thread(setup_.core);
-  for (auto& segment : segments_) {
-    segment.is_source = !segment.work->sources().empty();
-    if (setup_.trace) segment.work->trace_device(setup_.trace);
-  }
+  if (setup_.trace)
+    for (auto& segment : segments_) segment.firing.trace(setup_.trace);
 }
 
 std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
   first_step_ = order.info.first_step;
   end_step_ = end_of(order.info);
   sources_open_ = false;
-  // Tokens first: those of one segment may be what another waits for.
   for (auto& segment : segments_) {
-    segment.failure = nullptr;
-    segment.fired = 0;
+    segment.firing.reset(first_step_);
     segment.ended = segment.finished = false;
-    // Until prepare_segment() has counted them: a token that arrives here must make nothing ready.
-    segment.blockers = segment.inputs() + segment.outputs() + 1;
+    // Until blockers are counted below: a token that arrives here makes no segment ready.
+    segment.blockers = segment.firing.ports().inputs() + segment.firing.ports().outputs() + 1;
   }
-  for (auto& segment : segments_) {
-    guard(segment, 0, [&] {
-      segment.work->refresh_tokens();
-      send_tokens(segment);
-    });
-  }
+  // Tokens first: another segment may wait for them.
+  for (auto& segment : segments_) segment.firing.send_tokens();
   auto end_step = kLastStep;
-  for (std::uint32_t number = 0; number < segments_.size(); ++number)
-    end_step = std::min(end_step, prepare_segment(number, order.info));
+  for (std::uint32_t number = 0; number < segments_.size(); ++number) {
+    auto& segment = segments_[number];
+    segment.blockers = segment.firing.ports().blockers();
+    end_step = std::min(end_step, segment.firing.begin_tasks(order.info, advance_later(number)));
+  }
   return end_step;
-}
-
-std::int64_t SegmentActor::prepare_segment(std::uint32_t number, const RunInfo& run) {
-  auto& segment = segments_[number];
-  segment.blockers = 0;
-  for (std::uint32_t i = 0; i < segment.inputs(); ++i)
-    if (!ports_.has(segment.first_input + i)) ++segment.blockers;
-  for (std::uint32_t i = 0; i < segment.outputs(); ++i)
-    if (!ports_.has_free(segment.first_output + i)) ++segment.blockers;
-  auto end_step = kLastStep;
-  const auto wake = [address = address(), number] {
-    if (auto self = caf::actor_cast<caf::actor>(address)) post(self, Advance{number});
-  };
-  for (std::size_t i = 0; i < segment.work->task_count(); ++i)
-    guard(segment, i, [&] { end_step = std::min(end_step, segment.work->begin_task(i, run, wake)); });
-  return segment.failure ? first_step_ : end_step;
-}
-
-void SegmentActor::send_tokens(SegmentState& segment) {
-  for (std::uint32_t i = 0; i < segment.outputs(); ++i) {
-    const auto output = segment.first_output + i;
-    if (ports_.output_wire(output).initial_tokens == 0) continue;
-    ports_.send_tokens(output, first_step_,
-                       [&](std::uint32_t slot) { return segment.work->token(static_cast<std::int32_t>(i), slot); });
-  }
 }
 
 std::int64_t SegmentActor::on_pause() {
   sources_open_ = false;
   auto next_step = first_step_;
-  for (const auto& segment : segments_) {
-    if (!segment.is_source) continue;
-    const bool in_firing = segment.task > 0 || segment.state == State::running || segment.state == State::pending;
-    next_step = std::max(next_step, step_of(segment) + (in_firing ? 1 : 0));
-  }
+  for (const auto& segment : segments_)
+    if (segment.is_source)
+      next_step = std::max(next_step, segment.firing.step() + (segment.firing.in_progress() ? 1 : 0));
   return next_step;
 }
 
@@ -127,8 +98,8 @@ void SegmentActor::on_run_until(std::int64_t end_step) {
   sources_open_ = true;
   for (std::uint32_t number = 0; number < segments_.size(); ++number) {
     auto& segment = segments_[number];
-    if (!segment.is_source || segment.ended || segment.state != State::idle) continue;
-    if (step_of(segment) >= end_step_)
+    if (!segment.is_source || segment.ended || segment.phase != Phase::idle) continue;
+    if (segment.firing.step() >= end_step_)
       end(segment);
     else if (segment.blockers == 0)
       make_ready(number);
@@ -137,23 +108,25 @@ void SegmentActor::on_run_until(std::int64_t end_step) {
 
 void SegmentActor::on_stop() {
   for (auto& segment : segments_)
-    if (!segment.finished) segment.work->abandon_work();
+    if (!segment.finished) segment.firing.abandon_work();
   segments_.clear();
   ready_.clear();
   setup_.busy_thread = nullptr;
 }
 
-// ---- what the ports tell
-
-void SegmentActor::unblock(std::uint32_t number) {
-  auto& segment = segments_[number];
-  if (--segment.blockers == 0) make_ready(number);
+void SegmentActor::describe(StallReport& report) {
+  std::vector<std::string> lines;
+  for (const auto& segment : segments_)
+    lines.push_back("'" + segment.firing.name() + "' (step " + std::to_string(segment.firing.step()) + ") " +
+                    (is_wired() ? segment.waits_for(sources_open_) : "is not wired yet"));
+  report.add(status_->name, lines);
 }
+
+// ---- Changes of the ports
 
 void SegmentActor::on_arrival(std::uint32_t input) {
   const auto number = segment_of_input_[input];
-  auto& segment = segments_[number];
-  if (segment.ended)
+  if (segments_[number].ended)
     ports_.drain(input);
   else if (ports_.waiting(input) == 1)
     unblock(number);
@@ -162,12 +135,7 @@ void SegmentActor::on_arrival(std::uint32_t input) {
 void SegmentActor::on_free(std::uint32_t output, std::uint32_t slot) {
   const auto number = segment_of_output_[output];
   auto& segment = segments_[number];
-  const auto index = output - segment.first_output;
-  if (!segment.kept[index].empty()) {
-    const auto port = static_cast<std::uint32_t>(segment.work->layout().outputs[index].alias_port);
-    ports_.give_back(segment.first_input + port, segment.kept[index][slot],
-                     segment.work->after(ports_.take_last_uses(output, slot)));
-  }
+  segment.firing.return_kept(segment.firing.ports().local_output(output), slot);
   if (segment.ended)
     report_if_finished(segment);
   else if (ports_.free_slots(output) == 1)
@@ -179,15 +147,151 @@ void SegmentActor::on_ended(std::uint32_t input) {
   if (!ending_) end_drained();
 }
 
-/// One that ends tells the next: in turn, not one within the other, as deep as a chain of segments is long.
+// ---- The ready queue
+
+void SegmentActor::unblock(std::uint32_t number) {
+  if (--segments_[number].blockers == 0) make_ready(number);
+}
+
+void SegmentActor::make_ready(std::uint32_t number) {
+  auto& segment = segments_[number];
+  if (!segment.may_fire(sources_open_)) return;
+  segment.phase = Phase::queued;
+  ready_.push(number);
+}
+
+void SegmentActor::work() {
+  if (working_) return;
+  working_ = true;
+  while (!ready_.empty()) {
+    const auto number = ready_.pop();
+    const auto& segment = segments_[number];
+    if (segment.firing.in_progress())
+      run(number);
+    else
+      fire(number);
+    if (ready_.empty()) break;
+    // Incoming mail resumes work(). A source that could fire for ever sends itself Continue, unless no other actor
+    // waits for its thread.
+    if (!mailbox().empty()) break;
+    if (setup_.busy_thread == nullptr && segment.is_source && !segment.firing.in_progress()) {
+      if (!continuing_) tell(*this, this, Continue{});
+      continuing_ = true;
+      break;
+    }
+  }
+  working_ = false;
+  if (ready_.empty() && setup_.busy_poll.count() > 0) poll_mailbox();
+}
+
+void SegmentActor::poll_mailbox() {
+  if (has_finished()) return;
+  const auto until = std::chrono::steady_clock::now() + setup_.busy_poll;
+  do {
+    for (int i = 0; i < 64 && mailbox().empty(); ++i) spin_pause();
+  } while (mailbox().empty() && std::chrono::steady_clock::now() < until);
+}
+
+// ---- Firings
+
+void SegmentActor::fire(std::uint32_t number) {
+  auto& segment = segments_[number];
+  auto& firing = segment.firing;
+  if (segment.is_source && !sources_open_) {
+    segment.phase = Phase::idle;
+    return;
+  }
+  segment.phase = Phase::running;
+  note_step(firing.step());
+  if (!begin(firing)) {
+    segment.phase = Phase::idle;
+    return end(segment);
+  }
+  segment.blockers += firing.take();
+  firing.bind();
+  run(number);
+}
+
+/// Begins a firing. False: the segment is a source whose data or steps are at their end.
+bool SegmentActor::begin(SegmentFiring& firing) {
+  if (firing.is_source() && firing.step() >= end_step_) return false;
+  const bool has_more = firing.begin();
+  // A source that has failed gets no further step.
+  if (firing.is_source() && firing.failure()) end_step_ = firing.step() + 1;
+  return has_more;
+}
+
+void SegmentActor::run(std::uint32_t number) {
+  auto& segment = segments_[number];
+  segment.phase = Phase::running;
+  while (!segment.firing.all_run()) {
+    if (!segment.firing.run_next()) {
+      segment.phase = Phase::pending;
+      return;
+    }
+    if (!segment.firing.all_run() && segments_.size() > 1 && (!ready_.empty() || !mailbox().empty())) {
+      segment.phase = Phase::queued;
+      ready_.push(number);
+      return;
+    }
+  }
+  finish(number);
+}
+
+void SegmentActor::finish(std::uint32_t number) {
+  auto& segment = segments_[number];
+  segment.phase = Phase::idle;
+  segment.firing.finish();
+  // A slot that was returned to this very segment may have made it ready.
+  if (segment.phase != Phase::idle) return;
+  if (segment.is_source && sources_open_ && segment.firing.step() >= end_step_) return end(segment);
+  end_if_drained(segment);
+  if (segment.blockers == 0) make_ready(number);
+}
+
+// ---- The end of a run
+
+void SegmentActor::end(SegmentState& segment) {
+  segment.ended = true;
+  segment.firing.end_run();
+  report_if_finished(segment);
+}
+
+void SegmentActor::end_if_drained(SegmentState& segment) {
+  if (segment.firing.ports().drained()) end(segment);
+}
+
+/// Ends the segments that are drained, one after the other. A segment that ends tells the next one, so a nested call
+/// for each would be as deep as a chain of segments is long.
 void SegmentActor::end_drained() {
   ending_ = true;
   while (!may_be_drained_.empty()) {
     auto& segment = segments_[may_be_drained_.back()];
     may_be_drained_.pop_back();
-    if (segment.state == State::idle && !segment.ended) end_if_drained(segment);
+    if (segment.phase == Phase::idle && !segment.ended) end_if_drained(segment);
   }
   ending_ = false;
+}
+
+void SegmentActor::report_if_finished(SegmentState& segment) {
+  if (segment.finished || !segment.firing.ports().at_rest() || !is_work_complete(segment)) return;
+  segment.finished = true;
+  if (has_finished()) report_finished();
+}
+
+/// True if the devices have done the work of the segment's run, which is over only then.
+bool SegmentActor::is_work_complete(SegmentState& segment) {
+  const auto& last = segment.firing.last_work();
+  if (!last.done()) {
+    last.notify(advance_later(static_cast<std::uint32_t>(&segment - segments_.data())));
+    return false;
+  }
+  segment.firing.report_failed_work();
+  return true;
+}
+
+bool SegmentActor::has_finished() const {
+  return std::ranges::all_of(segments_, &SegmentState::finished);
 }
 
 }  // namespace troupe

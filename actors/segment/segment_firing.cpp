@@ -1,218 +1,233 @@
-#include <algorithm>
+#include "troupe/actors/segment/segment_firing.hpp"
 
-#include "troupe/actors/caf/mail.hpp"
-#include "troupe/actors/segment/segment_actor.hpp"
-#include "troupe/actors/threads/spin_pause.hpp"
+#include <algorithm>
+#include <utility>
+
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
-bool SegmentActor::may_fire(const SegmentState& segment) const {
-  return segment.state == State::idle && !segment.ended && (!segment.is_source || sources_open_);
-}
-
-void SegmentActor::make_ready(std::uint32_t segment) {
-  if (!may_fire(segments_[segment])) return;
-  segments_[segment].state = State::queued;
-  ready_.push(segment);
-}
-
-void SegmentActor::work() {
-  if (working_) return;
-  working_ = true;
-  while (!ready_.empty()) {
-    const auto segment = ready_.pop();
-    if (segments_[segment].task > 0)
-      run_tasks(segment);
-    else
-      fire(segment);
-    if (ready_.empty()) break;
-    // Incoming mail resumes work(); a source that could fire for ever sends itself Continue, unless nobody else waits
-    // for its thread.
-    if (!mailbox().empty()) break;
-    if (setup_.busy_thread == nullptr && segments_[segment].is_source && segments_[segment].task == 0) {
-      if (!continuing_) tell(*this, this, Continue{});
-      continuing_ = true;
-      break;
-    }
+SegmentFiring::SegmentFiring(std::unique_ptr<Segment> segment, const SegmentPorts& ports, FiringListener& listener,
+                             std::shared_ptr<ExecutorStatus> status)
+    : segment_(std::move(segment)),
+      ports_(ports),
+      listener_(listener),
+      status_(std::move(status)),
+      inputs_(ports.inputs()),
+      slots_(ports.outputs()),
+      is_kept_(ports.inputs()),
+      kept_(ports.outputs()),
+      max_rows_(segment_->plan().max_rows),
+      task_count_(segment_->tasks().count()) {
+  for (std::uint32_t i = 0; i < ports.outputs(); ++i) {
+    const auto& output = segment_->layout().outputs[i];
+    if (output.alias_port == kNone) continue;
+    is_kept_[static_cast<std::size_t>(output.alias_port)] = true;
+    kept_[i].resize(static_cast<std::size_t>(segment_->plan().edges[output.edge].capacity));
   }
-  working_ = false;
-  if (ready_.empty() && setup_.busy_poll.count() > 0) poll_mailbox();
 }
 
-void SegmentActor::fire(std::uint32_t number) {
-  auto& segment = segments_[number];
-  if (segment.is_source && !sources_open_) {
-    segment.state = State::idle;
-    return;
+/// Calls a function that runs code of a task. Its exception becomes the failure of this step.
+template <class Function>
+void SegmentFiring::guard(std::size_t task, Function function) {
+  try {
+    function();
+  } catch (...) {
+    fail(task, std::current_exception());
   }
-  segment.state = State::running;
-  note_step(step_of(segment));
-  if (begin_firing(segment)) run_tasks(number);
 }
 
-bool SegmentActor::take_rows(SegmentState& segment, std::int64_t& rows) {
-  if (!segment.is_source) return true;
-  if (step_of(segment) >= end_step_) return false;
-  bool more = true;
+void SegmentFiring::fail(std::size_t task, const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const EndRun& end) {
+    return listener_.on_end_run(end);
+  } catch (const Aborted& aborted) {
+    failure_ = aborted.failure();
+    listener_.on_aborted(failure_);
+  } catch (...) {
+    // A device may report a fault of earlier work at any later call.
+    const auto fault = segment_->memory().stream().fault();
+    const auto& actor = *segment_->tasks()[task].actor;
+    failure_ = listener_.on_task_failed(
+        {.replica = actor.replica, .actor = actor.name, .step = step_, .what = text_of(fault ? fault : error)});
+  }
+}
+
+// ---- Runs
+
+void SegmentFiring::reset(std::int64_t first_step) {
+  failure_ = nullptr;
+  step_ = first_step;
+}
+
+void SegmentFiring::send_tokens() {
+  guard(0, [&] {
+    segment_->begin_run();
+    for (std::uint32_t i = 0; i < ports_.outputs(); ++i)
+      if (ports_.output_wire(i).initial_tokens > 0)
+        ports_.send_tokens(i, step_,
+                           [&](std::uint32_t slot) { return segment_->token(static_cast<std::int32_t>(i), slot); });
+  });
+}
+
+std::int64_t SegmentFiring::begin_tasks(const RunInfo& run, const std::function<void()>& wake) {
+  auto end_step = kLastStep;
+  for (std::size_t i = 0; i < task_count_; ++i)
+    guard(i, [&] { end_step = std::min(end_step, segment_->tasks().begin(i, run, wake)); });
+  return failure_ ? step_ : end_step;
+}
+
+void SegmentFiring::report_failed_work() {
+  const auto error = last_work().error();
+  if (!error) return;
+  segment_->tasks().mark_failed();
+  if (failure_) return;
+  failure_ = listener_.on_task_failed(
+      {.replica = segment_->tasks()[0].actor->replica, .actor = name(), .step = step_ - 1, .what = text_of(error)});
+}
+
+// ---- One firing
+
+bool SegmentFiring::begin() {
+  bool has_more = true;
   std::optional<std::int64_t> common;
-  for (auto source : segment.work->sources()) {
-    guard(segment, source, [&] {
-      const auto next = segment.work->next_rows(source);
-      more = more && next.has_value();
+  for (auto source : segment_->tasks().sources()) {
+    guard(source, [&] {
+      const auto next = segment_->tasks()[source].task->next_rows();
+      has_more = has_more && next.has_value();
       if (next && common && *next != *common)
-        throw Error(segment.work->name(),
-                    "its sources give " + std::to_string(*common) + " and " + std::to_string(*next) + " rows");
+        throw Error(name(), "its sources give " + std::to_string(*common) + " and " + std::to_string(*next) + " rows");
       if (next) common = next;
     });
   }
-  rows = common.value_or(rows);
-  if (segment.failure) end_step_ = step_of(segment) + 1;
-  return more || segment.failure;
+  rows_ = common.value_or(max_rows_);
+  return has_more || failure_;
 }
 
-bool SegmentActor::begin_firing(SegmentState& segment) {
-  auto rows = setup_.plan->max_rows;
-  if (!take_rows(segment, rows)) {
-    segment.state = State::idle;
-    end(segment);
-    return false;
+std::uint32_t SegmentFiring::take() {
+  std::uint32_t blockers = 0;
+  auto& memory = segment_->memory();
+  for (std::uint32_t i = 0; i < ports_.inputs(); ++i) {
+    auto& arrival = inputs_[i] = ports_.take(i);
+    if (arrival.ready.state() != nullptr) memory.wait_for_input(arrival.ready, arrival.tensor);
+    if (!ports_.has(i)) ++blockers;
+    if (arrival.failure && !failure_) failure_ = arrival.failure;
   }
-  for (std::uint32_t i = 0; i < segment.inputs(); ++i) {
-    auto& arrival = segment.current[i] = ports_.take(segment.first_input + i);
-    if (arrival.ready.state() != nullptr) segment.work->wait_for_input(arrival.ready, arrival.tensor);
-    if (!ports_.has(segment.first_input + i)) ++segment.blockers;
-    if (arrival.failure && !segment.failure) segment.failure = arrival.failure;
+  for (std::uint32_t i = 0; i < ports_.outputs(); ++i) {
+    slots_[i] = ports_.take_slot(i);
+    for (const auto& use : ports_.take_last_uses(i, slots_[i])) memory.stream().wait(use);
+    if (!ports_.has_free(i)) ++blockers;
   }
-  for (std::uint32_t i = 0; i < segment.outputs(); ++i) {
-    segment.current_slot[i] = ports_.take_slot(segment.first_output + i);
-    for (const auto& use : ports_.take_last_uses(segment.first_output + i, segment.current_slot[i]))
-      segment.work->wait(use);
-    if (!ports_.has_free(segment.first_output + i)) ++segment.blockers;
-  }
-  const auto batch_port = segment.work->batch_port();
-  if (batch_port != kNone && segment.current[batch_port].tensor) rows = segment.current[batch_port].tensor.shape()[0];
-  bind_firing(segment, rows);
-  return true;
+  const auto batch_port = segment_->program().batch_port();
+  if (batch_port != kNone && inputs_[batch_port].tensor) rows_ = inputs_[batch_port].tensor.shape()[0];
+  in_progress_ = true;
+  return blockers;
 }
 
-/// Throws Error if somebody still holds the tensor that is about to be written.
-void SegmentActor::check_surrendered([[maybe_unused]] const SegmentState& segment,
-                                     [[maybe_unused]] std::uint32_t index) const {
+/// Throws Error if a consumer still holds the tensor that is about to be written.
+void SegmentFiring::check_surrendered([[maybe_unused]] std::uint32_t output) const {
 #ifdef TROUPE_CHECKS
-  const auto& edge = setup_.plan->edges[segment.work->layout().outputs[index].edge];
+  const auto& plan = segment_->plan();
+  const auto& edge = plan.edges[segment_->layout().outputs[output].edge];
   const auto works_later = [&](ActorId actor) {
-    return !backend_of(setup_.plan->actors[actor].place.device).host_accessible();
+    return !backend_of(plan.actors[actor].place.device).host_accessible();
   };
   // A device returns a slot, with an event, while work that it has launched still holds the tensor.
-  if (works_later(edge.producer) || std::any_of(edge.consumers.begin(), edge.consumers.end(),
-                                                [&](const auto& consumer) { return works_later(consumer.actor); }))
+  if (works_later(edge.producer) ||
+      std::ranges::any_of(edge.consumers, [&](const auto& consumer) { return works_later(consumer.actor); }))
     return;
-  if (segment.work->handles_outside(static_cast<std::int32_t>(index), segment.current_slot[index]) > 0)
-    throw Error("credit", "a consumer of '" + ports_.output_wire(segment.first_output + index).edge +
-                              "' returned a slot but still holds its tensor");
+  if (segment_->program().handles_outside(static_cast<std::int32_t>(output), slots_[output]) > 0)
+    throw Error("credit",
+                "a consumer of '" + ports_.output_wire(output).edge + "' returned a slot but still holds its tensor");
 #endif
 }
 
-void SegmentActor::bind_firing(SegmentState& segment, std::int64_t rows) {
-  guard(segment, 0, [&] {
-    segment.work->start(rows, step_of(segment));
-    for (std::uint32_t i = 0; i < segment.inputs(); ++i)
-      if (segment.current[i].tensor) segment.work->set_input(static_cast<std::int32_t>(i), segment.current[i].tensor);
-    for (std::uint32_t i = 0; i < segment.outputs(); ++i) {
-      if (!segment.failure) check_surrendered(segment, i);
-      segment.work->set_output(static_cast<std::int32_t>(i), segment.current_slot[i]);
+void SegmentFiring::bind() {
+  guard(0, [&] {
+    auto& program = segment_->program();
+    program.start(rows_, step_);
+    for (std::uint32_t i = 0; i < ports_.inputs(); ++i)
+      if (inputs_[i].tensor) program.set_input(static_cast<std::int32_t>(i), inputs_[i].tensor);
+    for (std::uint32_t i = 0; i < ports_.outputs(); ++i) {
+      if (!failure_) check_surrendered(i);
+      program.set_output(static_cast<std::int32_t>(i), slots_[i]);
     }
   });
 }
 
-void SegmentActor::send_output(SegmentState& segment, std::uint32_t index) {
-  const auto slot = segment.current_slot[index];
-  const auto alias_port = segment.work->layout().outputs[index].alias_port;
-  SentTensor sent;
-  if (!segment.failure)
-    sent = segment.work->sent_tensor(static_cast<std::int32_t>(index), slot,
-                                     alias_port == kNone ? Tensor() : segment.current[alias_port].tensor);
-  if (alias_port != kNone) segment.kept[index][slot] = std::move(segment.current[alias_port]);
-  ports_.send(segment.first_output + index, slot, step_of(segment), sent, segment.failure);
+bool SegmentFiring::run_next() {
+  const auto end = trace_ && !failure_ ? run_traced() : run_some();
+  is_waiting_ = end == task_;
+  for (; task_ < end; ++task_)
+    for (auto output : segment_->tasks()[task_].sends) send_output(static_cast<std::uint32_t>(output));
+  return !is_waiting_;
 }
 
-bool SegmentActor::is_kept(const SegmentState& segment, std::uint32_t input) const {
-  const auto& outputs = segment.work->layout().outputs;
-  return std::any_of(outputs.begin(), outputs.end(), [&](const SegmentOutput& output) {
-    return output.alias_port == static_cast<std::int32_t>(input);
-  });
+std::size_t SegmentFiring::run_traced() {
+  trace_->begin();
+  const auto end = run_some();
+  trace_->end(task_, std::max(end, task_ + 1), step_);
+  return end;
 }
 
-void SegmentActor::finish_firing(std::uint32_t number) {
-  auto& segment = segments_[number];
-  segment.work->finish();
-  // Before the slots are returned, which may tell this very segment what it waits for.
-  segment.task = 0;
-  segment.state = State::idle;
-  ++segment.fired;
-  for (std::uint32_t i = 0; i < segment.inputs(); ++i)
-    if (!is_kept(segment, i))
-      ports_.give_back(segment.first_input + i, segment.current[i],
-                       segment.work->last_use(static_cast<std::int32_t>(i)));
-  if (segment.state != State::idle) return;
-  if (segment.is_source && sources_open_ && step_of(segment) >= end_step_) return end(segment);
-  end_if_drained(segment);
-  if (segment.blockers == 0) make_ready(number);
+/// Runs the next task or captured subgraph. Returns the number of the task after it; the number of the next task if
+/// that is not complete.
+std::size_t SegmentFiring::run_some() {
+  if (!is_waiting_ && !failure_)
+    if (const auto end = run_captured(); end > task_) return end;
+  return run_task(is_waiting_) ? task_ + 1 : task_;
 }
 
-void SegmentActor::end_if_drained(SegmentState& segment) {
-  for (std::uint32_t i = 0; i < segment.inputs() && !segment.ended; ++i)
-    if (ports_.drained(segment.first_input + i)) end(segment);
+std::size_t SegmentFiring::run_captured() {
+  auto end = task_;
+  guard(task_, [&] { end = segment_->program().run_captured(task_); });
+  for (auto task = task_; task < end; ++task) status_->count_firing();
+  return end;
 }
 
-void SegmentActor::end(SegmentState& segment) {
-  segment.ended = true;
-  for (std::uint32_t i = 0; i < segment.outputs(); ++i) ports_.end(segment.first_output + i);
-  for (std::uint32_t i = 0; i < segment.inputs(); ++i) ports_.drain(segment.first_input + i);
-  report_if_finished(segment);
-}
-
-bool SegmentActor::has_finished() const {
-  return std::all_of(segments_.begin(), segments_.end(), [](const SegmentState& s) { return s.finished; });
-}
-
-/// A run is over only when the devices have done its work.
-bool SegmentActor::is_work_complete(SegmentState& segment) {
-  const auto& last = segment.work->last_work();
-  if (!last.done()) {
-    last.notify([address = address(), number = static_cast<std::uint32_t>(&segment - segments_.data())] {
-      if (auto self = caf::actor_cast<caf::actor>(address)) post(self, Advance{number});
-    });
-    return false;
+bool SegmentFiring::run_task(bool continued) {
+  if (failure_) {
+    guard(task_, [&] { segment_->program().skip_task(task_, failure_); });
+    return true;
   }
-  const auto error = last.error();
-  if (error) segment.work->mark_failed();
-  if (error && !segment.failure)
-    segment.failure = on_work_failed({.replica = segment.work->replica(0),
-                                      .actor = segment.work->name(),
-                                      .step = step_of(segment) - 1,
-                                      .what = text_of(error)});
-  return true;
+  status_->running.store(&segment_->tasks()[task_].actor->name, std::memory_order_relaxed);
+  bool complete = true;
+  guard(task_, [&] { complete = segment_->program().run_task(task_, continued); });
+  status_->running.store(nullptr, std::memory_order_relaxed);
+  if (complete) status_->count_firing();
+  return complete;
 }
 
-void SegmentActor::report_if_finished(SegmentState& segment) {
-  if (segment.finished) return;
-  for (std::uint32_t i = 0; i < segment.outputs(); ++i)
-    if (!ports_.at_rest(segment.first_output + i)) return;
-  if (!is_work_complete(segment)) return;
-  segment.finished = true;
-  if (has_finished()) report_finished();
+void SegmentFiring::send_output(std::uint32_t output) {
+  const auto slot = slots_[output];
+  const auto alias_port = segment_->layout().outputs[output].alias_port;
+  SentTensor sent;
+  if (!failure_)
+    sent = segment_->sent_tensor(static_cast<std::int32_t>(output), slot,
+                                 alias_port == kNone ? Tensor() : inputs_[alias_port].tensor);
+  if (alias_port != kNone) kept_[output][slot] = std::move(inputs_[alias_port]);
+  ports_.send(output, slot, step_, sent, failure_);
 }
 
-void SegmentActor::poll_mailbox() {
-  if (has_finished()) return;
-  const auto until = std::chrono::steady_clock::now() + setup_.busy_poll;
-  do {
-    for (int i = 0; i < 64 && mailbox().empty(); ++i) spin_pause();
-  } while (mailbox().empty() && std::chrono::steady_clock::now() < until);
+void SegmentFiring::finish() {
+  segment_->program().finish();
+  // Before inputs are returned: a returned slot may make this very segment ready.
+  task_ = 0;
+  in_progress_ = false;
+  ++step_;
+  for (std::uint32_t i = 0; i < ports_.inputs(); ++i)
+    if (!is_kept_[i]) ports_.give_back(i, inputs_[i], segment_->memory().last_use(static_cast<std::int32_t>(i)));
+}
+
+void SegmentFiring::return_kept(std::uint32_t output, std::uint32_t slot) {
+  const auto alias_port = segment_->layout().outputs[output].alias_port;
+  if (alias_port == kNone) return;
+  auto& stream = segment_->memory().stream();
+  for (const auto& use : ports_.take_last_uses(output, slot)) stream.wait(use);
+  ports_.give_back(static_cast<std::uint32_t>(alias_port), kept_[output][slot], stream.record());
 }
 
 }  // namespace troupe

@@ -10,20 +10,20 @@
 
 namespace troupe {
 
-/// The streams on which the segments of one executor launch their work: one each, or the one that the plan lets several
-/// share. Used on one thread at a time.
+/// The streams on which the segments of one executor launch their work. A segment has a stream of its own, or shares
+/// one with other segments if the plan says so. Used on one thread at a time.
 class SegmentStreams {
  public:
-  /// For segments of the plan with these numbers, all of one executor.
+  /// `segments` are the numbers, in the plan, of the executor's segments.
   SegmentStreams(const Plan& plan, std::span<const std::int32_t> segments);
 
   std::shared_ptr<Stream> of(const PlanSegment& segment);
-  /// Whether two actors launch their work on one stream that segments share: what one launches after the other is done
-  /// after it, without an event.
+  /// True if two actors launch their work on one stream that segments share. The order of launches is then the order of
+  /// the work, without an event.
   bool share(ActorId a, ActorId b) const;
 
  private:
-  std::unordered_map<ActorId, std::int32_t> number_of_;  // by actor, of those that share
+  std::unordered_map<ActorId, std::int32_t> number_of_;  // by actor: the stream that its segment shares
   std::map<std::int32_t, std::shared_ptr<Stream>> shared_;
 };
 

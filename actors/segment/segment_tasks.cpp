@@ -1,101 +1,77 @@
-// How a segment actor runs the tasks of a firing: one by one or captured, traced or not.
+#include "troupe/actors/segment/segment_tasks.hpp"
 
-#include <algorithm>
-
-#include "troupe/actors/segment/segment_actor.hpp"
+#include "troupe/actors/segment/task_registry.hpp"
+#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
-void SegmentActor::fail(SegmentState& segment, std::size_t task, const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const EndRun& end) {
-    return report_end(end);
-  } catch (const Aborted& aborted) {
-    segment.failure = aborted.failure();
-  } catch (...) {
-    auto& work = *segment.work;
-    segment.failure = std::make_shared<Failure>(Failure{.rank = rank(),
-                                                        .replica = work.replica(task),
-                                                        .actor = work.task_name(task),
-                                                        .step = step_of(segment),
-                                                        .what = text_of(work.cause_of(error))});
-  }
-  report_failure(segment.failure);
+namespace {
+
+void expect_task_for(const PlanActor& actor, const Task& task) {
+  if (task.is_source() != (actor.pacing == Pacing::source))
+    throw Error("plan", "'" + actor.name + "' " +
+                            (task.is_source() ? "has the task of a source but does not decide when the run ends"
+                                              : "is a source but its task is not"));
+  if (!task.runs_on_device() && !backend_of(actor.place.device).host_accessible())
+    throw Error("plan", "'" + actor.name + "' runs on the host, but its place is " + to_string(actor.place) +
+                            "; place it on " + to_string(host_side(actor.place)));
 }
 
-void SegmentActor::run_tasks(std::uint32_t number) {
-  auto& segment = segments_[number];
-  const auto count = segment.work->task_count();
-  while (segment.task < count) {
-    const auto end = run_some(segment);
-    if (end == segment.task) {
-      segment.state = State::pending;
-      return;
-    }
-    for (; segment.task < end; ++segment.task)
-      for (auto output : segment.work->sends_after(segment.task))
-        send_output(segment, static_cast<std::uint32_t>(output));
-    if (segment.task < count && segments_.size() > 1 && (!ready_.empty() || !mailbox().empty())) {
-      segment.state = State::queued;
-      ready_.push(number);
-      return;
-    }
-  }
-  finish_firing(number);
+}  // namespace
+
+SegmentTasks::SegmentTasks(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout,
+                           SpawnContext& context) {
+  for (std::size_t i = 0; i < segment.actors.size(); ++i) add(plan.actors[segment.actors[i]], layout.tasks[i], context);
 }
 
-/// Runs what comes next. Returns the number of the task after it: that of the next task if it is not complete.
-std::size_t SegmentActor::run_some(SegmentState& segment) {
-  if (!setup_.trace || segment.failure) return run_untraced(segment);
-  auto* device = segment.work->device_trace();
-  if (device != nullptr) device->begin();
-  const auto begin = Trace::Clock::now();
-  const auto end = run_untraced(segment);
-  trace_tasks(segment, std::max(end, segment.task + 1), begin);
-  return end;
+void SegmentTasks::add(const PlanActor& actor, const TaskLayout& layout, SpawnContext& context) {
+  std::uint32_t first_argument = 0;
+  if (!entries_.empty())
+    first_argument = entries_.back().first_argument + entries_.back().inputs + entries_.back().outputs;
+  auto task = make_task(actor, context);
+  expect_task_for(actor, *task);
+  reads_any_device_ = reads_any_device_ || task->reads_any_device();
+  if (task->is_source()) sources_.push_back(entries_.size());
+  auto& entry = entries_.emplace_back();
+  entry.task = std::move(task);
+  entry.actor = &actor;
+  entry.first_argument = first_argument;
+  entry.inputs = static_cast<std::uint32_t>(actor.inputs.size());
+  entry.outputs = static_cast<std::uint32_t>(actor.outputs.size());
+  entry.sends = layout.sends;
+  for (const auto& output : actor.outputs)
+    if (output.parameter) entry.updates.push_back(context.store->counter(*output.parameter));
 }
 
-std::size_t SegmentActor::run_untraced(SegmentState& segment) {
-  const bool continued = segment.state == State::pending;
-  segment.state = State::running;
-  if (!continued && !segment.failure)
-    if (const auto end = run_captured(segment); end > segment.task) return end;
-  return run_task(segment, continued) ? segment.task + 1 : segment.task;
+std::int64_t SegmentTasks::begin(std::size_t i, const RunInfo& run, const std::function<void()>& wake) const {
+  auto& task = *entries_[i].task;
+  task.begin(run, wake);
+  const auto steps = task.is_source() ? task.steps_left() : std::nullopt;
+  return steps && *steps < kLastStep - run.first_step ? run.first_step + *steps : kLastStep;
 }
 
-std::size_t SegmentActor::run_captured(SegmentState& segment) {
-  auto end = segment.task;
-  guard(segment, segment.task, [&] { end = segment.work->run_captured(segment.task); });
-  for (auto task = segment.task; task < end; ++task) status_->count_firing();
-  return end;
+void SegmentTasks::prepare(std::int64_t rows) const {
+  for (const auto& entry : entries_) entry.task->prepare(rows);
 }
 
-bool SegmentActor::run_task(SegmentState& segment, bool continued) {
-  if (segment.failure) {
-    guard(segment, segment.task, [&] { segment.work->skip_task(segment.task, segment.failure); });
-    return true;
-  }
-  status_->running.store(&segment.work->task_name(segment.task), std::memory_order_relaxed);
-  bool complete = true;
-  guard(segment, segment.task, [&] { complete = segment.work->run_task(segment.task, continued); });
-  status_->running.store(nullptr, std::memory_order_relaxed);
-  if (complete) status_->count_firing();
-  return complete;
+ScratchAreas SegmentTasks::place_scratch(Device device) {
+  std::vector<std::size_t> bytes;
+  for (const auto& entry : entries_) bytes.push_back(entry.task->scratch_bytes());
+  const auto areas = ScratchAreas::on(device, bytes);
+  std::size_t users = 0;
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (bytes[i] > 0) entries_[i].scratch_offset = users++ % areas.count * areas.bytes;
+  return areas;
 }
 
-void SegmentActor::trace_tasks(const SegmentState& segment, std::size_t end, Trace::Clock::time_point begin) {
-  const auto& actor = setup_.plan->actors[segment.work->layout().tasks[segment.task].actor];
-  const auto name = end == segment.task + 1 ? actor.name : actor.name + " to " + segment.work->task_name(end - 1);
-  const auto device = to_string(actor.place.device);
-  Trace::Event event{name, device, actor.replica, step_of(segment), begin, Trace::Clock::now()};
-  if (auto* on_device = segment.work->device_trace(); on_device != nullptr) {
-    on_device->end(event);
-    event.device = "host of " + device;
-  }
-  setup_.trace->add(std::move(event));
+void SegmentTasks::mark_failed() const {
+  for (const auto& entry : entries_) entry.begin_update();
+}
+
+void SegmentTasks::abandon_updates() const {
+  for (const auto& entry : entries_)
+    for (const auto& counter : entry.updates) counter->abandon();
 }
 
 }  // namespace troupe

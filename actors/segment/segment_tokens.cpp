@@ -1,55 +1,52 @@
-#include "troupe/actors/segment/segment.hpp"
-#include "troupe/ops/core/backend.hpp"
+#include "troupe/actors/segment/segment_tokens.hpp"
 
 namespace troupe {
 
-void Segment::find_token_parameters(const Plan& plan) {
-  for (const auto& output : layout_.outputs) {
-    auto& token = token_parameters_.emplace_back();
-    if (output.parameter && plan.edges[output.edge].initial_tokens > 0)
-      token.counter = store_->counter(*output.parameter);
+SegmentTokens::SegmentTokens(const Plan& plan, const SegmentLayout& layout, ParameterStore& store,
+                             SegmentMemory& memory)
+    : memory_(memory) {
+  for (const auto& outgoing : layout.outputs) {
+    auto& output = outputs_.emplace_back();
+    output.edge = &plan.edges[outgoing.edge];
+    if (outgoing.parameter && !outgoing.is_parameter(*output.edge)) output.copied_parameter = &*outgoing.parameter;
+    if (outgoing.parameter && output.edge->initial_tokens > 0) output.counter = store.counter(*outgoing.parameter);
+    output.sent_rows.assign(static_cast<std::size_t>(output.edge->capacity), plan.max_rows);
   }
 }
 
-/// Remembers which version of its parameter an output has sent last.
-void Segment::note_version(std::int32_t output) {
-  auto& token = token_parameters_[output];
-  if (token.counter != nullptr) token.version = token.counter->updates();
+void SegmentTokens::note_version(Output& output) {
+  if (output.counter != nullptr) output.sent_version = output.counter->updates();
 }
 
-void Segment::copy_parameter(std::int32_t output, std::uint32_t slot) {
-  copy(*stream_, parameter(*layout_.outputs[output].parameter), slots_[output][slot]);
-}
-
-SentTensor Segment::token(std::int32_t output, std::uint32_t slot) {
-  // Before the first firing: the parameter as it is in the store, or zeros.
-  if (!has_fired_ && copies_parameter_[output]) copy_parameter(output, slot);
-  if (!has_fired_) note_version(output);
-  const auto shape = output_infos_[output].shape.with_rows(sent_rows_[output][slot]);
-  return sent(output, slot, slots_[output][slot].view(shape));
-}
-
-/// Whoever updates them does so between the runs in which they are read here.
-void Segment::refresh_parameter_copies() {
-  for (const auto& [ref, copied] : parameter_copies_) copy_and_wait(store_->borrowed(ref), copied);
-}
-
-void Segment::refresh_tokens() {
-  refresh_parameter_copies();
-  for (std::size_t output = 0; output < token_parameters_.size(); ++output) {
-    const auto& token = token_parameters_[output];
-    if (token.version == kNothingSent || token.version == token.counter->updates()) continue;
-    refresh_slots(static_cast<std::int32_t>(output));
-  }
-}
-
-void Segment::refresh_slots(std::int32_t output) {
+void SegmentTokens::note_sent(std::int32_t number, std::uint32_t slot, std::int64_t rows) {
+  auto& output = outputs_[number];
+  has_sent_ = true;
+  if (output.copied_parameter != nullptr) memory_.copy_parameter(*output.copied_parameter, number, slot);
   note_version(output);
-  for (std::uint32_t slot = 0; slot < slots_[output].size(); ++slot) {
-    if (copies_parameter_[output]) copy_parameter(output, slot);
-    if (own_memory_ && !host_slots_[output].empty()) copy(*stream_, slots_[output][slot], host_slots_[output][slot]);
+  output.sent_rows[slot] = rows;
+}
+
+SentTensor SegmentTokens::token(std::int32_t number, std::uint32_t slot) {
+  auto& output = outputs_[number];
+  if (!has_sent_) {
+    if (output.copied_parameter != nullptr) memory_.copy_parameter(*output.copied_parameter, number, slot);
+    note_version(output);
   }
-  if (own_memory_) stream_->record().wait();
+  const auto shape = output.edge->info.shape.with_rows(output.sent_rows[slot]);
+  return memory_.send(number, slot, memory_.slots(number)[slot].view(shape));
+}
+
+void SegmentTokens::refresh() {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    auto& output = outputs_[i];
+    if (output.sent_version == kNothingSent || output.sent_version == output.counter->updates()) continue;
+    note_version(output);
+    const auto number = static_cast<std::int32_t>(i);
+    if (output.copied_parameter != nullptr)
+      for (std::uint32_t slot = 0; slot < output.sent_rows.size(); ++slot)
+        memory_.copy_parameter(*output.copied_parameter, number, slot);
+    memory_.publish_slots(number);
+  }
 }
 
 }  // namespace troupe

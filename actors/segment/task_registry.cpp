@@ -49,15 +49,16 @@ void register_task(const std::string& kind, TaskFactory factory) {
 TaskFactory find_task(const std::string& kind) {
   auto& [mutex, factories] = registry();
   std::lock_guard lock(mutex);
-  const auto found = factories.find(kind);
-  if (found == factories.end()) throw Error("plan", "there is no task of kind '" + kind + "'");
-  return found->second;
+  const auto entry = factories.find(kind);
+  if (entry == factories.end()) throw Error("plan", "there is no task of kind '" + kind + "'");
+  return entry->second;
 }
 
 std::unique_ptr<Task> make_task(const PlanActor& actor, SpawnContext& context) {
   if (actor.make_task) return actor.make_task(actor, context);
-  const auto own = context.tasks.find(actor.task.kind);
-  return own != context.tasks.end() ? own->second(actor, context) : find_task(actor.task.kind)(actor, context);
+  const auto in_context = context.tasks.find(actor.task.kind);
+  const auto factory = in_context != context.tasks.end() ? in_context->second : find_task(actor.task.kind);
+  return factory(actor, context);
 }
 
 }  // namespace troupe

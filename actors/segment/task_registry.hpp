@@ -6,13 +6,13 @@
 
 namespace troupe {
 
-/// Makes tasks of a kind known to all plans of the process. Thread-safe. Throws Error if the kind is taken.
+/// Registers tasks of a kind for all plans of the process. Thread-safe. Throws Error if the kind is taken.
 void register_task(const std::string& kind, TaskFactory factory);
 
-/// Throws Error if there is no task of that kind.
+/// The registered tasks of a kind. Throws Error if there are none. Thread-safe.
 TaskFactory find_task(const std::string& kind);
 
-/// The task of an actor: of the actor itself, of the context, or the registered one of its kind, in this order. Throws
+/// Makes the task of an actor by the factory of the actor itself, else of the context, else of the registry. Throws
 /// Error if there is none.
 std::unique_ptr<Task> make_task(const PlanActor& actor, SpawnContext& context);
 

@@ -9,13 +9,17 @@
 
 namespace troupe {
 
-ClusterRun::ClusterRun(std::shared_ptr<Cluster> cluster, const Plan& plan, std::optional<std::uint64_t> generation)
-    : cluster_(std::move(cluster)), plan_(plan), generation_(generation ? *generation : cluster_->next_generation()) {
-  if (plan.processes() > cluster_->size())
-    throw Error("plan", "has parts for " + std::to_string(plan.processes()) + " processes, but the job has " +
+ClusterRun::ClusterRun(std::shared_ptr<Cluster> cluster, const CheckedPlan& plan,
+                       std::optional<std::uint64_t> generation)
+    : cluster_(std::move(cluster)),
+      plan_(plan),
+      peers_(Wiring(plan, process()).peers()),
+      generation_(generation ? *generation : cluster_->next_generation()) {
+  if (plan->processes() > cluster_->size())
+    throw Error("plan", "has parts for " + std::to_string(plan->processes()) + " processes, but the job has " +
                             std::to_string(cluster_->size()));
   if (!generation) agree_on_plan();
-  for (const int process : plan.expendable) returns_[process] = cluster_->returns(process);
+  for (const int process : plan->expendable) returns_[process] = cluster_->returns(process);
   if (process() == 0) {
     control_all_parts();
   } else {
@@ -41,17 +45,17 @@ void ClusterRun::stop_replacing_links() {
 
 void ClusterRun::agree_on_plan() const {
   const auto lost = cluster_->expendable();
-  for (const auto& actor : plan_.actors) {
+  for (const auto& actor : plan_->actors) {
     const auto process = actor.place.process;
-    if (lost.contains(process) && std::ranges::find(plan_.expendable, process) == plan_.expendable.end())
+    if (lost.contains(process) && std::ranges::find(plan_->expendable, process) == plan_->expendable.end())
       throw Error("plan", "'" + actor.name + "' is in process " + std::to_string(process) +
                               ", which may be lost, but the plan cannot do without it");
   }
-  cluster_->agree("plan " + std::to_string(generation_), hash_of(plan_), [this] { return to_text(plan_); });
+  cluster_->agree("plan " + std::to_string(generation_), hash_of(*plan_), [this] { return to_text(*plan_); });
 }
 
 bool ClusterRun::has_sources(int process) const {
-  return std::ranges::any_of(plan_.actors, [&](const PlanActor& actor) {
+  return std::ranges::any_of(plan_->actors, [&](const PlanActor& actor) {
     return actor.place.process == process && actor.pacing == Pacing::source;
   });
 }
@@ -80,17 +84,16 @@ void ClusterRun::replace_links_with(std::function<void(int process, std::shared_
     if (watch->run != nullptr) watch->run->note_returned(process);
   });
   std::lock_guard lock(watch_->mutex);
-  for (const int process : plan_.expendable) note_returned(process);
+  for (const int process : plan_->expendable) note_returned(process);
 }
 
 void ClusterRun::note_returned(int process) {
-  const auto known = returns_.find(process);
+  const auto noted = returns_.find(process);
   const auto returns = cluster_->returns(process);
-  if (known == returns_.end() || known->second == returns) return;
-  known->second = returns;
-  const Wiring wiring(plan_, this->process());
-  for (const auto& node : wiring.nodes())
-    if (node.peer == process) replace_(process, cluster_->data_link(process, name("edges")));
+  if (noted == returns_.end() || noted->second == returns) return;
+  noted->second = returns;
+  if (std::ranges::find(peers_, process) != peers_.end())
+    replace_(process, cluster_->data_link(process, name("edges")));
   if (!coordinator_) return;
   remote_parts_.push_back(std::make_unique<RemotePart>(coordinator_, cluster_->control_link(process, name("control")),
                                                        process, has_sources(process),
@@ -99,14 +102,12 @@ void ClusterRun::note_returned(int process) {
 
 std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {
   std::map<int, std::shared_ptr<Link>> links;
-  const Wiring wiring(plan_, process());
-  for (const auto& node : wiring.nodes())
-    if (node.peer != kNone) links[node.peer] = cluster_->data_link(node.peer, name("edges"));
+  for (const int peer : peers_) links[peer] = cluster_->data_link(peer, name("edges"));
   return links;
 }
 
 void ClusterRun::add_communicators(SpawnContext& context) const {
-  for (const auto& named : plan_.communicators) {
+  for (const auto& named : plan_->communicators) {
     if (std::ranges::find(named.processes, process()) == named.processes.end()) continue;
     if (!named.devices.empty()) {
       if (context.device_communicators.contains(named.name)) continue;

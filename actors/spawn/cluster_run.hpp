@@ -9,20 +9,20 @@
 
 #include "troupe/actors/collective/device_groups.hpp"
 #include "troupe/actors/control/run_control.hpp"
-#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/checked_plan.hpp"
 #include "troupe/actors/spawn/remote_part.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 
-/// What one process needs of a cluster to run its part of a plan: the control of the run, which lives in process 0, the
-/// links of edges, and the communicators.
+/// The parts of a cluster with which one process runs its part of a plan: the control of the run, which lives in rank
+/// 0, the links of edges, and the communicators.
 class ClusterRun {
  public:
-  /// Returns when all processes that are not expendable have come with the same plan. Throws Error if they differ. In
-  /// an expendable process `generation` is that of the plan in process 0, perhaps one whose runs are under way.
-  ClusterRun(std::shared_ptr<Cluster> cluster, const Plan& plan, std::optional<std::uint64_t> generation = {});
+  /// Returns when all processes that are not expendable have come with the same plan. Throws Error if the plans differ.
+  /// In an expendable process `generation` is the generation of the plan in rank 0, whose runs may be under way.
+  ClusterRun(std::shared_ptr<Cluster> cluster, const CheckedPlan& plan, std::optional<std::uint64_t> generation = {});
   ~ClusterRun();
   ClusterRun(const ClusterRun&) = delete;
   ClusterRun& operator=(const ClusterRun&) = delete;
@@ -30,22 +30,22 @@ class ClusterRun {
   int process() const { return cluster_->rank(); }
   std::uint64_t generation() const { return generation_; }
   const std::shared_ptr<RunControl>& control() const { return control_; }
-  /// This process's end of the link to each other one with which it shares edges.
+  /// This process's end of the link to every other process with which it shares edges.
   std::map<int, std::shared_ptr<Link>> links() const;
-  /// From now on `replace` is given the links to processes that have come back, on any thread, as long as this lives.
+  /// Calls `replace` with the link to a process that has come back, from now on, on any thread, as long as this lives.
   void replace_links_with(std::function<void(int process, std::shared_ptr<Link> link)> replace);
   void stop_replacing_links();
-  /// Those of the plan, where the context has none. May block until the other processes do the same.
+  /// Adds the communicators of the plan that the context lacks. May block until the other processes do the same.
   void add_communicators(SpawnContext& context) const;
 
  private:
-  /// What somebody who calls back may find gone.
+  /// The run, for callbacks that may come when it is gone.
   struct Watch {
     std::mutex mutex;
-    ClusterRun* run;
+    ClusterRun* run;  // null once the run is gone
   };
 
-  std::string name(const std::string& what) const { return "plan " + std::to_string(generation_) + "/" + what; }
+  std::string name(const std::string& part) const { return "plan " + std::to_string(generation_) + "/" + part; }
   /// This process's rank of a communicator with one rank for each of some processes.
   std::shared_ptr<Communicator> rank_among(const std::string& communicator, const std::vector<int>& processes) const;
   Meeting meeting_of(const std::string& communicator) const;
@@ -55,12 +55,13 @@ class ClusterRun {
   void note_returned(int process);
 
   std::shared_ptr<Cluster> cluster_;
-  const Plan& plan_;
+  CheckedPlan plan_;
+  std::vector<int> peers_;  // processes with which this one shares edges
   std::uint64_t generation_;
   std::shared_ptr<RunControl> control_;
   std::vector<std::unique_ptr<RemotePart>> remote_parts_;
-  std::shared_ptr<RunCoordinator> coordinator_;  // in process 0
-  std::map<int, int> returns_;                   // of expendable processes, when their links were made
+  std::shared_ptr<RunCoordinator> coordinator_;  // in rank 0
+  std::map<int, int> returns_;                   // by expendable process: its returns when its links were made
   std::function<void(int, std::shared_ptr<Link>)> replace_;
   std::shared_ptr<Watch> watch_;
   std::shared_ptr<const Cluster::OnLost> on_lost_;

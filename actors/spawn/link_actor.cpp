@@ -13,9 +13,9 @@ namespace troupe {
 
 namespace {
 
-// In FrameHeader::step of a credit that was returned.
+/// FrameHeader::step of a credit whose tensor was refused.
 constexpr std::int64_t kRefused = 1;
-/// Bytes of a payload that takes longer to read than others should wait.
+/// Bytes of a payload from which on reading it takes longer than other actors should wait.
 constexpr std::size_t kLarge = std::size_t{256} << 10;
 
 class LinkActor final : public Participant {
@@ -28,11 +28,11 @@ class LinkActor final : public Participant {
 
   const char* name() const override { return "troupe.link"; }
 
-  /// After a large tensor others have a turn: whoever got it uses it before the next one is read.
+  /// Pauses after a large tensor, so that its consumers use it before the next one is read.
   resume_result resume(ExecutionUnit* unit, std::size_t messages) override {
     for (std::size_t i = 0; i < messages; ++i) {
       const auto result = Participant::resume(unit, 1);
-      // Without mail another thread may have this actor already.
+      // An actor without mail may already run on another thread.
       if (result != resume_later) return result;
       if (pauses_) break;
     }
@@ -54,11 +54,11 @@ class LinkActor final : public Participant {
       do_without_peer();
     else if (next_link_)
       take_peer_back();
-    // Tokens may have come before this order.
+    // Tokens may have arrived before this order.
     for (std::uint32_t input = 0; input < ports_.inputs(); ++input) on_arrival(input);
-    // It may have been lost after the order was given.
+    // The peer may have been lost after the order was given.
     if (peer_is_lost_) end_all_outputs();
-    // Slots that are on their way are waited for by those who sent or hold them.
+    // The actors that sent or hold a slot wait for it, so the proxy itself has finished.
     report_finished();
     return kLastStep;
   }
@@ -85,7 +85,7 @@ class LinkActor final : public Participant {
     report.add(name_in_plan(), {text + "has nothing to pass on"});
   }
 
-  // ---- from the actors of this part to the other part
+  // ---- From the actors of this part to the other part
 
   void on_arrival(std::uint32_t input) override {
     if (peer_is_lost_) return ports_.drain(input);
@@ -101,7 +101,7 @@ class LinkActor final : public Participant {
         frame.payload = arrival.tensor;
         frame.guard = guard_;
       }
-      // Until the other part returns it, the producer must not write to it.
+      // The producer must not write to the tensor until the other part returns it.
       sent_[{input, arrival.slot}] = std::move(arrival);
       send_frame(frame);
     }
@@ -123,15 +123,15 @@ class LinkActor final : public Participant {
     return {type, edge, static_cast<std::int32_t>(slot), 0, ports_.generation(), static_cast<std::int64_t>(run_), step};
   }
 
-  /// What is used first goes first: earlier steps, and within a step the edges in the order of the plan, which lists
-  /// producers before consumers.
+  /// The tensor that is used first goes first: earlier steps come first, and within a step the edges in the order of
+  /// the plan, which lists producers before consumers.
   static std::int64_t priority_of(EdgeId edge, std::int64_t step) { return (step << 20) + edge; }
 
   void send_frame(const Frame& frame) {
     if (link_ && !link_->send(frame)) link_failed();
   }
 
-  // ---- from the other part to the actors of this one
+  // ---- From the other part to the actors of this part
 
   void work() override {
     if (pauses_) return;
@@ -141,7 +141,7 @@ class LinkActor final : public Participant {
       try {
         if (frame->header.generation == ports_.generation()) handle(*frame);
       } catch (const PayloadWithdrawn&) {
-        // The other part is going, and its end of the link with it.
+        // The other part is leaving, and its end of the link with it.
       }
       if (frame->payload->bytes() >= kLarge) {
         pauses_ = true;
@@ -153,7 +153,8 @@ class LinkActor final : public Participant {
 
   void go_on_later() { post(caf::actor_cast<caf::actor>(this), caf::tick_atom_v); }
 
-  /// After a large tensor, which takes long to read: what its consumers have sent meanwhile goes first, once.
+  /// Continues after a large tensor, which takes long to read. Mail that came meanwhile, such as the tensors that its
+  /// consumers have sent, goes first, once.
   void read_on() {
     if (!mailbox().empty() && !std::exchange(lets_pass_, true)) return go_on_later();
     pauses_ = lets_pass_ = false;
@@ -200,9 +201,9 @@ class LinkActor final : public Participant {
   std::uint32_t output_at(EdgeId edge) const { return number_of(output_of_, edge); }
 
   static std::uint32_t number_of(const std::map<EdgeId, std::uint32_t>& numbers, EdgeId edge) {
-    const auto found = numbers.find(edge);
-    if (found == numbers.end()) throw Error("link", "edge " + std::to_string(edge) + " does not cross this link");
-    return found->second;
+    const auto entry = numbers.find(edge);
+    if (entry == numbers.end()) throw Error("link", "edge " + std::to_string(edge) + " does not cross this link");
+    return entry->second;
   }
 
   static Stamp stamp_of(const FrameHeader& header) {
@@ -213,7 +214,7 @@ class LinkActor final : public Participant {
     const auto cause = link_->failure();
     link_.reset();
     if (node_.expendable) return do_without_peer();
-    // A part that goes in order says so to the run control; its run may have ended a moment before this one's.
+    // A part that leaves in order tells the run control; its run may have ended a moment before the run here.
     if (!cause || cause->kind == FailureKind::aborted) return;
     const auto process = "process " + std::to_string(node_.peer);
     lose_peer(std::make_shared<Failure>(Failure{.rank = node_.peer,
@@ -223,7 +224,7 @@ class LinkActor final : public Participant {
                                                 .cause = cause}));
   }
 
-  /// The consumers over there hold nothing any more, and those here get nothing more.
+  /// Goes on without the other part: its consumers hold nothing any more, and consumers here get nothing more.
   void do_without_peer() {
     peer_is_lost_ = true;
     link_.reset();
@@ -248,10 +249,10 @@ class LinkActor final : public Participant {
 
   Wiring::Node node_;
   std::shared_ptr<Link> link_, next_link_;
-  /// Payloads may be read where they are as long as this actor holds their slots.
+  /// Lets the other part read payloads in this process's memory as long as this actor holds their slots.
   std::shared_ptr<PayloadGuard> guard_ = std::make_shared<PayloadGuard>();
   std::map<std::uint32_t, std::int64_t> last_priority_;  // by input
-  std::map<std::uint32_t, std::uint64_t> ended_;         // by output: the last run in which it has ended
+  std::map<std::uint32_t, std::uint64_t> ended_;         // by output: the last run in which it ended
   bool peer_is_lost_ = false;
   bool pauses_ = false, lets_pass_ = false;
   std::map<EdgeId, std::uint32_t> input_of_, output_of_;

@@ -8,10 +8,10 @@
 
 namespace troupe {
 
-/// Spawns the stand-in for all actors of another part of the plan: a consumer of the edges that lead there and the
-/// producer of those that come from there. Its counterpart at the other end of the link does the same the other way
-/// round, so credits work as between neighbours: a slot that was sent over the link is free only when the consumers
-/// over there have returned it, and what arrives lies in separate buffers, one per slot.
+/// Spawns the proxy for all actors of another part of the plan: the consumer of the edges that lead there and the
+/// producer of the edges that come from there. The proxy at the other end of the link does the reverse, so credits work
+/// as between neighbors. A slot that was sent over the link is free only when the consumers in the other part have
+/// returned it, and tensors that arrive lie in separate buffers, one for each slot.
 caf::actor spawn_link_actor(caf::actor_system& system, const Wiring::Node& node, std::shared_ptr<Link> link);
 
 }  // namespace troupe

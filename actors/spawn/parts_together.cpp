@@ -11,8 +11,8 @@ namespace troupe {
 
 namespace {
 
-/// Runs a function for each of some parts at the same time, because they wait for each other. Throws what the first
-/// that fails throws; `check`, which they call meanwhile, ends the others.
+/// Runs a function for every part at the same time, because the parts wait for each other. Throws the exception of the
+/// first part that fails; `check`, which the functions call meanwhile, ends the others.
 template <class Make>
 void make_together(std::size_t count, const Make& make) {
   std::mutex mutex;
@@ -37,14 +37,14 @@ void make_together(std::size_t count, const Make& make) {
 
 void make_device_communicators(const PlanCommunicator& named, std::vector<PartSetup>& parts) {
   const auto processes = processes_of(named);
-  const auto known = [&](std::size_t i) -> auto& {
+  const auto communicator_of = [&](std::size_t i) -> auto& {
     return parts[static_cast<std::size_t>(processes[i])].context.device_communicators[named.name];
   };
-  if (known(0)) return;
+  if (communicator_of(0)) return;
   const auto across = make_local_group(static_cast<int>(processes.size()));
   make_together(processes.size(), [&](std::size_t i, const std::function<void()>& check) {
     const auto rank = [&, i](const std::string&, const std::vector<int>&) { return across[i]; };
-    known(i) = make_device_communicator(named, processes[i], {.make_across = rank, .check = check});
+    communicator_of(i) = make_device_communicator(named, processes[i], {.make_across = rank, .check = check});
   });
 }
 

@@ -9,11 +9,12 @@
 
 namespace troupe {
 
-// What joins the parts of a plan that are all in this process; ClusterRun is its counterpart for parts elsewhere.
+// Communicators and links between parts of a plan that are all in this process. ClusterRun is the counterpart for parts
+// in other processes.
 
-/// Communicators that no context names are made here: all ranks live in this process.
+/// Makes the communicators that no context names. All ranks live in this process.
 void make_communicators(const Plan& plan, std::vector<PartSetup>& parts);
-/// A link between every two parts: links[a][b] is a's end of the link to b.
+/// Makes a link between every two parts: links[a][b] is a's end of the link to b.
 std::vector<std::map<int, std::shared_ptr<Link>>> make_links(int parts);
 
 }  // namespace troupe

@@ -125,7 +125,7 @@ std::vector<HeldTensor> PlanPart::held_by(const std::vector<std::int32_t>& segme
 }
 
 void PlanPart::spawn() {
-  const Wiring wiring(*together_.plan, process_);
+  const Wiring wiring(together_.plan, process_);
   try {
     const auto shared_buffers = allocate_shared_buffers();
     for (const auto& node : wiring.nodes()) {
@@ -133,7 +133,7 @@ void PlanPart::spawn() {
       statuses_.back()->name = node.name;
       actors_.push_back(node.peer == kNone ? spawn_executor(node.segments, statuses_.back(), shared_buffers)
                                            : spawn_link_actor(runtime_.system(), node, links_.at(node.peer)));
-      if (node.peer != kNone) stand_ins_[node.peer] = actors_.back();
+      if (node.peer != kNone) proxies_[node.peer] = actors_.back();
     }
   } catch (...) {
     for (const auto& actor : actors_) post(actor, Stop{});
@@ -158,13 +158,13 @@ void PlanPart::spawn() {
   };
   for (const auto& [name, group] : context_->device_communicators)
     group->on_failed([control = std::weak_ptr(together_.control)](const FailurePtr& failure) {
-      if (const auto known = control.lock()) known->give_up(failure);
+      if (const auto alive = control.lock()) alive->give_up(failure);
     });
   supervisor_ = runtime_.system().spawn<Supervisor>(std::move(supervised), together_.control, rank(), abort);
 }
 
 void PlanPart::replace_link(int process, std::shared_ptr<Link> link) const {
-  post(stand_ins_.at(process), LinkReplaced{std::move(link)});
+  post(proxies_.at(process), LinkReplaced{std::move(link)});
 }
 
 PlanPart::~PlanPart() {
@@ -180,7 +180,7 @@ void PlanPart::order_stop() {
 
 std::vector<std::string> PlanPart::wait_until_gone(std::chrono::milliseconds limit) {
   const auto actors = std::exchange(actors_, {});
-  stand_ins_.clear();
+  proxies_.clear();
   std::set<caf::actor_addr> left;
   caf::scoped_actor self(runtime_.system());
   for (const auto& actor : actors) {

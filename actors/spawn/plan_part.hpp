@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "troupe/actors/control/run_control.hpp"
-#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/checked_plan.hpp"
 #include "troupe/actors/store/lease.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/system/runtime.hpp"
@@ -17,19 +17,19 @@
 
 namespace troupe {
 
-/// What the parts of one spawning of a plan share.
+/// The parts of one spawning of a plan share this.
 struct SpawnedTogether {
-  std::shared_ptr<const Plan> plan;
+  CheckedPlan plan;
   std::shared_ptr<RunControl> control;
   std::uint64_t generation = 0;
   std::shared_ptr<Trace> trace;
 };
 
-/// The actors of one process of a plan: the executors of its segments, the stand-ins for other processes, and their
+/// The actors of one process of a plan: the executors of its segments, the proxies for other processes, and their
 /// supervisor.
 class PlanPart {
  public:
-  /// `links` holds this part's end of the link to each other part with which it shares edges, by process.
+  /// `links` holds, by process, this part's end of the link to every other part with which it shares edges.
   PlanPart(const Runtime& runtime, SpawnedTogether together, int process, SpawnContext context,
            std::map<int, std::shared_ptr<Link>> links);
   PlanPart(const PlanPart&) = delete;
@@ -37,8 +37,8 @@ class PlanPart {
   /// Ends the actors if order_stop() has not been called.
   ~PlanPart();
 
-  /// Borrows what the part reads and writes from its store. Throws Error like ParameterStore::borrow, or if somebody
-  /// replaced a parameter since the part was spawned.
+  /// Borrows the parameters that the part reads and writes from its store. Throws Error like ParameterStore::borrow, or
+  /// if a parameter was replaced since the part was spawned.
   Lease borrow() const;
 
   const Runtime& runtime() const { return runtime_; }
@@ -46,12 +46,13 @@ class PlanPart {
   const std::vector<caf::actor>& actors() const { return actors_; }
   const caf::actor& supervisor() const { return supervisor_; }
 
-  /// A process has come back: its stand-in gets the new link.
+  /// Gives the proxy of a process that has come back its new link.
   void replace_link(int process, std::shared_ptr<Link> link) const;
 
   /// Orders all actors to stop. They go when their handlers have returned.
   void order_stop();
-  /// Waits for them. Returns what those that have not gone within the limit are busy with; they are left behind.
+  /// Waits for the end of all actors. Returns the names of those that have not ended within the limit, and of the tasks
+  /// that keep them busy; they are left behind.
   std::vector<std::string> wait_until_gone(std::chrono::milliseconds limit);
 
  private:
@@ -70,9 +71,9 @@ class PlanPart {
   std::shared_ptr<SpawnContext> context_;
   std::map<int, std::shared_ptr<Link>> links_;
   std::vector<std::pair<ParameterRef, Tensor>> read_, written_;
-  std::vector<ParameterRef> held_;  // to write, by users' actors
+  std::vector<ParameterRef> held_;  // parameters that external actors write
   std::vector<caf::actor> actors_;
-  std::map<int, caf::actor> stand_ins_;  // by process
+  std::map<int, caf::actor> proxies_;  // by process
   std::vector<std::shared_ptr<ExecutorStatus>> statuses_;
   caf::actor supervisor_;
 };

@@ -72,7 +72,7 @@ struct RemotePart::State {
       case RunWord::stop:
         return coordinator->stop();
       case RunWord::give_up:
-        // Whatever it is that one part cannot go on with, the others can.
+        // The other parts can go on, whatever stops an expendable one.
         if (expendable()) return lose_part();
         return coordinator->give_up(failure_of(frame));
       case RunWord::left:
@@ -92,7 +92,7 @@ RemotePart::RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_
   state_->process = process;
   state_->has_sources = has_sources;
   state_->attendance = attendance;
-  // Who comes late joins when it says something: nobody waits for it.
+  // A late comer joins with its first message, since no run waits for it.
   if (attendance != RunCoordinator::Attendance::late_comer) state_->join();
   state_->link->on_ready([weak = std::weak_ptr(state_)] {
     if (const auto state = weak.lock()) state->receive();

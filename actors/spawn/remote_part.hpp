@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// A part of another process, at the coordinator: passes orders on to it, and its reports to the coordinator. Its
-/// counterpart there is a RunFollower. Runs go on without a part that is expendable, and gone.
+/// The coordinator's side of a part in another process: passes orders on to the part, and its reports to the
+/// coordinator. The counterpart in that process is a RunFollower. Runs go on without an expendable part that is gone.
 class RemotePart {
  public:
   RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources,

@@ -9,8 +9,6 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/control/progress_watch.hpp"
 #include "troupe/actors/control/run_coordinator.hpp"
-#include "troupe/actors/plan/check_plan.hpp"
-#include "troupe/actors/plan/liveness.hpp"
 #include "troupe/actors/spawn/cluster_run.hpp"
 #include "troupe/actors/spawn/parts_together.hpp"
 #include "troupe/actors/spawn/plan_part.hpp"
@@ -34,23 +32,18 @@ std::vector<PartSetup> one_part(const Runtime& runtime, SpawnContext context) {
   return parts;
 }
 
-/// Throws Error if the plan is malformed, or could deadlock.
-std::shared_ptr<const Plan> checked(Plan plan) {
-  check_plan(plan);
-  check_liveness(plan);
-  return std::make_shared<const Plan>(std::move(plan));
-}
-
 }  // namespace
 
 struct SpawnedPlan::State {
-  std::shared_ptr<const Plan> plan;
+  explicit State(CheckedPlan spawned) : plan(std::move(spawned)) {}
+
+  CheckedPlan plan;
   std::shared_ptr<RunControl> control;
-  /// The same, if all parts are in this process.
+  /// The same object as `control` if all parts are in this process, else null.
   std::shared_ptr<RunCoordinator> coordinator;
   std::set<int> lost;
   std::uint64_t generation = 0;
-  /// What connects this process with the others, if there are any.
+  /// The connection to the other processes; null if there are none.
   std::unique_ptr<ClusterRun> cluster;
   std::vector<std::unique_ptr<PlanPart>> parts;
   std::vector<Lease> leases;
@@ -66,12 +59,11 @@ struct SpawnedPlan::State {
   }
 };
 
-SpawnedPlan::SpawnedPlan(const Runtime& runtime, Plan plan, SpawnContext context, std::shared_ptr<Trace> trace)
+SpawnedPlan::SpawnedPlan(const Runtime& runtime, CheckedPlan plan, SpawnContext context, std::shared_ptr<Trace> trace)
     : SpawnedPlan(one_part(runtime, std::move(context)), std::move(plan), std::move(trace)) {}
 
-SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_ptr<Trace> trace)
-    : state_(std::make_unique<State>()) {
-  state_->plan = checked(std::move(plan));
+SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, CheckedPlan plan, std::shared_ptr<Trace> trace)
+    : state_(std::make_unique<State>(std::move(plan))) {
   const auto processes = state_->plan->processes();
   if (processes > static_cast<int>(parts.size()))
     throw Error("plan", "has parts for " + std::to_string(processes) + " processes, but only " +
@@ -88,11 +80,10 @@ SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, Plan plan, std::shared_pt
   }
 }
 
-SpawnedPlan::SpawnedPlan(PartSetup part, Plan plan, std::shared_ptr<Cluster> cluster, std::shared_ptr<Trace> trace,
-                         std::optional<std::uint64_t> generation)
-    : state_(std::make_unique<State>()) {
-  state_->plan = checked(std::move(plan));
-  state_->cluster = std::make_unique<ClusterRun>(std::move(cluster), *state_->plan, generation);
+SpawnedPlan::SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Cluster> cluster,
+                         std::shared_ptr<Trace> trace, std::optional<std::uint64_t> generation)
+    : state_(std::make_unique<State>(std::move(plan))) {
+  state_->cluster = std::make_unique<ClusterRun>(std::move(cluster), state_->plan, generation);
   state_->control = state_->cluster->control();
   state_->generation = state_->cluster->generation();
   state_->cluster->add_communicators(part.context);
@@ -112,7 +103,7 @@ SpawnedPlan::~SpawnedPlan() {
   if (state_->under_test()) {
     run_all();
   } else if (on_own_thread() && !state_->leases.empty()) {
-    // Waiting would keep the actors from going.
+    // Waiting here would keep the actors from going.
     stuck.push_back("its own thread");
   } else if (!on_own_thread()) {
     for (const auto& part : state_->parts) {
@@ -131,7 +122,8 @@ bool SpawnedPlan::on_own_thread() const {
                      [](const auto& part) { return part->runtime().on_own_thread(); });
 }
 
-/// A replica that has parameters in several parts is broken if the parts have made different numbers of updates.
+/// Returns the leases of a run that has not ended cleanly. A replica that has parameters in several parts is broken if
+/// the parts have made different numbers of updates.
 void SpawnedPlan::end_dirty() {
   std::map<int, std::set<std::int64_t>> updates;
   for (const auto& lease : state_->leases)
@@ -189,7 +181,7 @@ FailurePtr SpawnedPlan::failure() const {
   return state_->control->failure();
 }
 
-/// Returns what the run has borrowed once it has ended and nobody can write any more.
+/// Returns the leases of a run once it has ended and no actor can write any more.
 void SpawnedPlan::settle() {
   if (state_->leases.empty() || !state_->control->drained()) return;
   if (state_->control->failure()) return end_dirty();
@@ -211,7 +203,7 @@ void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
     give_up("[watchdog] no progress of '" + *stalled + "' for " + std::to_string(limit.count()) + " ms:" + describe());
 }
 
-/// Lets one actor of one part handle its mail, which is drawn from the seed of the first. False if none has any.
+/// Lets one actor of one part, drawn from the seed of the first part, handle its mail. False if no actor has mail.
 bool SpawnedPlan::run_one() {
   auto& parts = state_->parts;
   const auto first = parts.front()->runtime().draw(parts.size());
@@ -246,7 +238,7 @@ void SpawnedPlan::wait(const WaitOptions& options) {
     wait_for_end(options);
     if (options.on_interval) options.on_interval();
   } catch (...) {
-    // What the callback threw is the caller's to know; the replicas end at the same step all the same.
+    // The replicas end at the same step before the exception of the callback is passed on.
     stop();
     wait_for_end({.stall_limit = options.stall_limit, .interval = options.interval, .on_interval = {}});
     throw;

@@ -6,9 +6,16 @@
 
 namespace troupe {
 
-Wiring::Wiring(const Plan& plan, int process) : plan_(plan) {
+Wiring::Wiring(const CheckedPlan& plan, int process) : plan_(plan) {
   add_executors(process);
-  add_stand_ins(process);
+  add_proxies(process);
+}
+
+std::vector<int> Wiring::peers() const {
+  std::vector<int> peers;
+  for (const auto& node : nodes_)
+    if (node.peer != kNone) peers.push_back(node.peer);
+  return peers;
 }
 
 void Wiring::add_input(std::size_t node, EdgeId edge, const std::string& name, bool on_host) {
@@ -25,8 +32,8 @@ void Wiring::add_output(std::size_t node, EdgeId edge, const std::string& name) 
 
 void Wiring::add_executors(int process) {
   std::map<std::int32_t, std::size_t> node_of;
-  for (std::size_t i = 0; i < plan_.segments.size(); ++i) {
-    const auto& segment = plan_.segments[i];
+  for (std::size_t i = 0; i < plan_->segments.size(); ++i) {
+    const auto& segment = plan_->segments[i];
     if (segment.place.process != process) continue;
     const auto [at, is_new] = node_of.try_emplace(segment.executor, nodes_.size());
     if (is_new) nodes_.push_back({segment.name});
@@ -36,8 +43,8 @@ void Wiring::add_executors(int process) {
   }
   for (std::size_t number = 0; number < nodes_.size(); ++number) {
     for (auto index : nodes_[number].segments) {
-      const auto& segment = plan_.segments[index];
-      const auto layout = lay_out(plan_, segment);
+      const auto& segment = plan_->segments[index];
+      const auto& layout = plan_.layout(index);
       for (auto edge : layout.ports) add_input(number, edge, segment.name, is_host(segment.place.device));
       for (const auto& output : layout.outputs) add_output(number, output.edge, segment.name);
     }
@@ -46,22 +53,22 @@ void Wiring::add_executors(int process) {
 
 std::map<EdgeId, Wiring::Crossing> Wiring::crossings() const {
   std::map<EdgeId, Crossing> crossings;
-  for (const auto& segment : plan_.segments) {
-    const auto layout = lay_out(plan_, segment);
-    for (const auto& output : layout.outputs)
-      if (output.edge != kNone) crossings[output.edge].producer = segment.place.process;
-    for (auto edge : layout.ports) crossings[edge].consumers.push_back(segment.place.process);
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan_->segments.size()); ++i) {
+    const auto process = plan_->segments[i].place.process;
+    for (const auto& output : plan_.layout(i).outputs)
+      if (output.edge != kNone) crossings[output.edge].producer = process;
+    for (auto edge : plan_.layout(i).ports) crossings[edge].consumers.push_back(process);
   }
   return crossings;
 }
 
-void Wiring::add_stand_ins(int process) {
-  if (plan_.processes() == 1) return;
+void Wiring::add_proxies(int process) {
+  if (plan_->processes() == 1) return;
   std::map<int, std::size_t> node_of;
-  const auto stand_in = [&](int peer) {
+  const auto proxy_of = [&](int peer) {
     const auto [at, is_new] = node_of.try_emplace(peer, nodes_.size());
     if (is_new) {
-      const bool expendable = std::ranges::find(plan_.expendable, peer) != plan_.expendable.end();
+      const bool expendable = std::ranges::find(plan_->expendable, peer) != plan_->expendable.end();
       nodes_.push_back({"link to process " + std::to_string(peer), {}, peer, expendable});
     }
     return at->second;
@@ -73,10 +80,10 @@ void Wiring::add_stand_ins(int process) {
     for (auto consumer : consumers) {
       if (consumer == crossing.producer) continue;
       if (crossing.producer == process) {
-        const auto node = stand_in(consumer);
+        const auto node = proxy_of(consumer);
         add_input(node, edge, nodes_[node].name, true);
       } else if (consumer == process) {
-        const auto node = stand_in(crossing.producer);
+        const auto node = proxy_of(crossing.producer);
         add_output(node, edge, nodes_[node].name);
       }
     }
@@ -84,19 +91,19 @@ void Wiring::add_stand_ins(int process) {
 }
 
 InputWire Wiring::input_wire(EdgeId id, const std::vector<caf::actor>& actors) const {
-  const auto& edge = plan_.edges[id];
+  const auto& edge = plan_->edges[id];
   const auto& producer = producers_.at(id);
   return {{actors[producer.node], producer.number, 0},
           static_cast<std::uint32_t>(edge.capacity),
           static_cast<std::uint32_t>(edge.initial_tokens),
           edge.name,
           producer.name,
-          plan_.actors[edge.producer].replica};
+          plan_->actors[edge.producer].replica};
 }
 
 OutputWire Wiring::output_wire(EdgeId id, const std::vector<caf::actor>& actors) const {
   if (id == kNone) return {};
-  const auto& edge = plan_.edges[id];
+  const auto& edge = plan_->edges[id];
   OutputWire wire{.capacity = static_cast<std::uint32_t>(edge.capacity),
                   .initial_tokens = static_cast<std::uint32_t>(edge.initial_tokens),
                   .edge = edge.name,

@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "troupe/actors/messages/messages.hpp"
-#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/checked_plan.hpp"
 
 namespace troupe {
 
-/// Who is spawned for one part of a plan, a process, and how their ports are numbered: its executors, and for every
-/// other part with which it shares edges a stand-in that takes the place of all actors there. Both sides of such an
-/// edge number it alike, since both see the whole plan.
+/// The actors that are spawned for one part of a plan, a process, and the numbers of their ports: its executors, and
+/// for every other part with which it shares edges a proxy in place of all actors there. Both sides number the edges
+/// that cross alike, since both see the whole plan.
 class Wiring {
  public:
-  /// One of the actors of the part: an executor with its segments, or the stand-in for the part `peer`.
+  /// One actor of the part: an executor with its segments, or the proxy for the part `peer`.
   struct Node {
     std::string name;
     std::vector<std::int32_t> segments = {};
@@ -21,14 +21,16 @@ class Wiring {
     /// The part `peer` may be lost.
     bool expendable = false;
     std::vector<EdgeId> inputs = {};
-    /// kNone for an output of an external actor that nobody reads.
+    /// kNone for an output of an external actor that no actor reads.
     std::vector<EdgeId> outputs = {};
   };
 
-  Wiring(const Plan& plan, int process);
+  Wiring(const CheckedPlan& plan, int process);
 
   const std::vector<Node>& nodes() const { return nodes_; }
-  /// What each node is told, if these are their actors.
+  /// The parts with which this part shares edges.
+  std::vector<int> peers() const;
+  /// The wires of every node, if `actors` are their actors.
   std::vector<Wire> wires(const std::vector<caf::actor>& actors) const;
 
  private:
@@ -45,14 +47,14 @@ class Wiring {
   };
 
   void add_executors(int process);
-  void add_stand_ins(int process);
+  void add_proxies(int process);
   std::map<EdgeId, Crossing> crossings() const;
   void add_input(std::size_t node, EdgeId edge, const std::string& name, bool on_host);
   void add_output(std::size_t node, EdgeId edge, const std::string& name);
   InputWire input_wire(EdgeId id, const std::vector<caf::actor>& actors) const;
   OutputWire output_wire(EdgeId id, const std::vector<caf::actor>& actors) const;
 
-  const Plan& plan_;
+  CheckedPlan plan_;
   std::vector<Node> nodes_;
   std::map<EdgeId, std::vector<End>> consumers_;
   std::map<EdgeId, End> producers_;

@@ -105,7 +105,7 @@ TEST_CASE("a run that is given up is over at once for all parts, with the failur
   CHECK(run.control.phase() == RunCoordinator::Phase::failed);
   CHECK_FALSE(run.control.drained());
   for (int part : {0, 1}) CHECK(run.last<AbortRun>(part).failure->actor == "first");
-  // What comes late changes nothing.
+  // Late reports change nothing.
   run.control.finished(0);
   run.control.finished(1);
   CHECK_FALSE(run.control.drained());

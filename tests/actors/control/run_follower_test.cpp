@@ -185,7 +185,7 @@ TEST_CASE("a link between run controls that breaks at any frame ends the run on 
   LinkFaults faults{.seed = static_cast<std::uint64_t>(frame)};
   (flips ? faults.flip_bit_at : faults.break_at) = frame;
   TwoProcesses two(faults);
-  // What an owner cannot start any more has failed before.
+  // A run that an owner cannot start any more has failed before.
   const auto start = [](RunControl& control) {
     try {
       control.start({});

@@ -10,7 +10,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What check_plan says to a chain of three actors, source, op and sink, that was changed after it was grouped.
+/// The error of check_plan for a chain of three actors, source, op and sink, that was changed after it was grouped.
 std::string refusal(const std::function<void(Plan&)>& change) {
   std::vector<float> record;
   auto plan = split(chain_plan(1, 5, record));

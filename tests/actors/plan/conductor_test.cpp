@@ -15,7 +15,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What the sinks of a rank wrote down: the sums of its two collectives.
+/// The record of the sinks of a rank: the sums of its two collectives.
 using Sums = std::array<std::vector<float>, 2>;
 
 /// Every rank has two tensors a step, step + 10 rank + index, which are reduced; sinks write down the sums.

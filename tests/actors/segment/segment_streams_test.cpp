@@ -38,7 +38,7 @@ Plan chain_on_device(int ops, std::int64_t steps, std::vector<float>& record) {
   return split(plan);
 }
 
-/// Events that were recorded or waited for in a run of so many steps.
+/// Events that were recorded or waited for in a run.
 std::size_t events_of_run(int ops, std::int64_t steps, bool share) {
   std::vector<float> record;
   auto plan = chain_on_device(ops, steps, record);

@@ -157,7 +157,7 @@ TEST_CASE("an actor that is killed at a random moment ends the run of all parts 
     const auto victim = uniform_below(actors.size(), seed, 3, 1);
     caf::anon_send_exit(actors[victim], caf::exit_reason::kill);
     CHECK_THROWS_WITH(spawned.wait(), Contains("died"));
-    // When a stand-in dies, the part at the other end may notice first.
+    // The part at the other end may be the first to notice the death of a proxy.
     const auto& failure = *spawned.failure();
     if (failure.kind == FailureKind::actor_died)
       CHECK(failure.actor == spawned.actor_name(part, victim));

@@ -1,4 +1,4 @@
-#include "troupe/actors/segment/captured_stretches.hpp"
+#include "troupe/actors/segment/captured_subgraphs.hpp"
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -25,23 +25,23 @@ class Copies {
   float result() const { return places_.back().to(Device{}).data<float>()[0]; }
   Stream& stream() { return *stream_; }
 
-  CapturedStretches::Resources launch(std::size_t first, std::size_t end) {
+  CapturedSubgraphs::Resources launch(std::size_t first, std::size_t end) {
     for (auto i = first; i < end; ++i) copy(*stream_, places_[i], places_[i + 1]);
     launched_ += end - first;
     return {resource_};
   }
-  /// What the captured work holds besides this.
+  /// Handles to the resource that the captured work holds.
   std::int64_t resource_uses() const { return resource_.use_count() - 1; }
   /// A firing as a segment makes it.
-  void fire(CapturedStretches& stretches, const CapturedStretches::Key& key) {
-    stretches.start(key);
+  void fire(CapturedSubgraphs& subgraphs, const CapturedSubgraphs::Key& key) {
+    subgraphs.start(key);
     for (std::size_t task = 0; task < kTasks;) {
       const auto end =
-          stretches.launch(task, *stream_, [this](std::size_t first, std::size_t last) { return launch(first, last); });
+          subgraphs.launch(task, *stream_, [this](std::size_t first, std::size_t last) { return launch(first, last); });
       if (end == task) launch(task, task + 1);
       task = end == task ? task + 1 : end;
     }
-    stretches.finish();
+    subgraphs.finish();
     stream_->record().wait();
   }
   std::size_t launched() const { return launched_; }
@@ -57,108 +57,108 @@ class Copies {
 
 TEST_CASE("a firing that failed does not count, also before it started") {
   Copies copies;
-  CapturedStretches stretches({4, 4, 4, 4});
-  stretches.abandon();
-  stretches.finish();
-  stretches.start({1});
-  stretches.abandon();
-  stretches.finish();
+  CapturedSubgraphs subgraphs({4, 4, 4, 4});
+  subgraphs.abandon();
+  subgraphs.finish();
+  subgraphs.start({1});
+  subgraphs.abandon();
+  subgraphs.finish();
   copies.set(3.0F);
-  copies.fire(stretches, {1});
+  copies.fire(subgraphs, {1});
   CHECK(copies.launched() == Copies::kTasks);
-  CHECK(stretches.launches() == 0);
-  copies.fire(stretches, {1});
-  CHECK(stretches.launches() == 1);
+  CHECK(subgraphs.launches() == 0);
+  copies.fire(subgraphs, {1});
+  CHECK(subgraphs.launches() == 1);
   CHECK(copies.result() == 3.0F);
 }
 
 TEST_CASE("the first firing of a key runs task by task, the second is captured, the rest are launched") {
   Copies copies;
-  CapturedStretches stretches({4, 4, 4, 4});
+  CapturedSubgraphs subgraphs({4, 4, 4, 4});
   for (int firing = 0; firing < 5; ++firing) {
     copies.set(static_cast<float>(firing + 1));
-    copies.fire(stretches, {1, 2});
+    copies.fire(subgraphs, {1, 2});
     CHECK(copies.result() == static_cast<float>(firing + 1));
-    CHECK(stretches.launches() == firing);
+    CHECK(subgraphs.launches() == firing);
   }
   CHECK(copies.launched() == 2 * Copies::kTasks);
-  copies.fire(stretches, {1, 3});
-  CHECK(stretches.launches() == 4);
+  copies.fire(subgraphs, {1, 3});
+  CHECK(subgraphs.launches() == 4);
   CHECK(copies.launched() == 3 * Copies::kTasks);
 }
 
-TEST_CASE("a stretch ends where it is cut, and a task alone is not captured") {
+TEST_CASE("a subgraph ends where it is cut, and a task alone is not captured") {
   Copies copies;
-  CapturedStretches stretches({3, 3, 3, 4});
+  CapturedSubgraphs subgraphs({3, 3, 3, 4});
   for (int firing = 0; firing < 3; ++firing) {
     copies.set(static_cast<float>(firing));
-    copies.fire(stretches, {});
+    copies.fire(subgraphs, {});
     CHECK(copies.result() == static_cast<float>(firing));
   }
-  CHECK(stretches.launches() == 2);
+  CHECK(subgraphs.launches() == 2);
   CHECK(copies.launched() == 4 + 4 + 1);
 }
 
 TEST_CASE("the key that was not used for longest makes way") {
   Copies copies;
-  CapturedStretches stretches({4, 4, 4, 4});
-  for (std::uintptr_t key = 0; key <= CapturedStretches::kMostKeys; ++key) copies.fire(stretches, {key});
-  copies.fire(stretches, {1});
-  CHECK(stretches.launches() == 1);
-  copies.fire(stretches, {0});
-  CHECK(stretches.launches() == 1);
+  CapturedSubgraphs subgraphs({4, 4, 4, 4});
+  for (std::uintptr_t key = 0; key <= CapturedSubgraphs::kMostKeys; ++key) copies.fire(subgraphs, {key});
+  copies.fire(subgraphs, {1});
+  CHECK(subgraphs.launches() == 1);
+  copies.fire(subgraphs, {0});
+  CHECK(subgraphs.launches() == 1);
 }
 
 TEST_CASE("a key that is used again stays, and one that came after it makes way") {
   Copies copies;
-  CapturedStretches stretches({4, 4, 4, 4});
-  for (std::uintptr_t key = 0; key < CapturedStretches::kMostKeys; ++key) copies.fire(stretches, {key});
-  copies.fire(stretches, {0});
-  copies.fire(stretches, {CapturedStretches::kMostKeys});
-  CHECK(stretches.launches() == 1);
-  copies.fire(stretches, {0});
-  CHECK(stretches.launches() == 2);
-  copies.fire(stretches, {1});
-  CHECK(stretches.launches() == 2);
+  CapturedSubgraphs subgraphs({4, 4, 4, 4});
+  for (std::uintptr_t key = 0; key < CapturedSubgraphs::kMostKeys; ++key) copies.fire(subgraphs, {key});
+  copies.fire(subgraphs, {0});
+  copies.fire(subgraphs, {CapturedSubgraphs::kMostKeys});
+  CHECK(subgraphs.launches() == 1);
+  copies.fire(subgraphs, {0});
+  CHECK(subgraphs.launches() == 2);
+  copies.fire(subgraphs, {1});
+  CHECK(subgraphs.launches() == 2);
 }
 
 TEST_CASE("captured work keeps what it needs until it makes way") {
   Copies copies;
-  CapturedStretches stretches({4, 4, 4, 4});
-  copies.fire(stretches, {0});
+  CapturedSubgraphs subgraphs({4, 4, 4, 4});
+  copies.fire(subgraphs, {0});
   CHECK(copies.resource_uses() == 0);
-  copies.fire(stretches, {0});
+  copies.fire(subgraphs, {0});
   CHECK(copies.resource_uses() == 1);
-  for (std::uintptr_t key = 1; key <= CapturedStretches::kMostKeys; ++key) copies.fire(stretches, {key});
+  for (std::uintptr_t key = 1; key <= CapturedSubgraphs::kMostKeys; ++key) copies.fire(subgraphs, {key});
   CHECK(copies.resource_uses() == 0);
 }
 
 TEST_CASE("what earlier work failed with is told, not that something cannot be captured") {
   Copies copies;
-  CapturedStretches stretches({4, 4, 4, 4});
-  copies.fire(stretches, {});
+  CapturedSubgraphs subgraphs({4, 4, 4, 4});
+  copies.fire(subgraphs, {});
   copies.stream().wait(failed_event(std::make_exception_ptr(Error("fragile", "a kernel failed"))));
   REQUIRE(copies.stream().record().state()->wait_for(patience()));
-  stretches.start({});
-  const auto refuse = [](std::size_t, std::size_t) -> CapturedStretches::Resources {
+  subgraphs.start({});
+  const auto refuse = [](std::size_t, std::size_t) -> CapturedSubgraphs::Resources {
     throw Error("innocent", "a kernel failed");
   };
-  CHECK_THROWS_WITH(stretches.launch(0, copies.stream(), refuse), "[fragile] a kernel failed");
+  CHECK_THROWS_WITH(subgraphs.launch(0, copies.stream(), refuse), "[fragile] a kernel failed");
 }
 
 TEST_CASE("what cannot be captured runs task by task, and its errors are those of the tasks") {
   Copies copies;
-  CapturedStretches stretches({4, 4, 4, 4});
+  CapturedSubgraphs subgraphs({4, 4, 4, 4});
   copies.set(1.0F);
-  copies.fire(stretches, {});
-  stretches.start({});
-  const auto refuse = [&](std::size_t, std::size_t) -> CapturedStretches::Resources {
+  copies.fire(subgraphs, {});
+  subgraphs.start({});
+  const auto refuse = [&](std::size_t, std::size_t) -> CapturedSubgraphs::Resources {
     (void)copies.stream().record();
     return {};
   };
-  CHECK(stretches.launch(0, copies.stream(), refuse) == 0);
+  CHECK(subgraphs.launch(0, copies.stream(), refuse) == 0);
   copies.set(2.0F);
-  copies.fire(stretches, {});
+  copies.fire(subgraphs, {});
   CHECK(copies.result() == 2.0F);
-  CHECK(stretches.launches() == 0);
+  CHECK(subgraphs.launches() == 0);
 }

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "troupe/ops/core/stream.hpp"
+
+namespace troupe {
+
+/// The captured subgraphs of a segment on a device. A subgraph is a run of tasks that is launched at once. Captured
+/// work works on the memory that it was captured with, so there is one capture for every constellation of addresses.
+/// These constellations come again, since places and slots are used in turn. Used on one thread at a time.
+class CapturedSubgraphs {
+ public:
+  /// Tells apart on which memory a firing works.
+  using Key = std::vector<std::uintptr_t>;
+  /// Objects that captured work needs, kept with it.
+  using Resources = std::vector<std::shared_ptr<const void>>;
+  /// Launches the tasks from `first` to before `end`, one by one.
+  using LaunchTasks = std::function<Resources(std::size_t first, std::size_t end)>;
+
+  /// `ends[i]` is the number of the task after the subgraph that begins with task i.
+  explicit CapturedSubgraphs(std::vector<std::size_t> ends) : ends_(std::move(ends)) {}
+
+  /// Begins a firing. The first firing of a key runs task by task, so that kernels can prepare themselves.
+  void start(const Key& key);
+  /// Launches the subgraph that begins with task `first`. A subgraph that is not captured yet is captured while
+  /// `launch_tasks` launches its tasks. Returns the number of the task after the subgraph; `first` if the tasks have to
+  /// run one by one.
+  std::size_t launch(std::size_t first, Stream& stream, const LaunchTasks& launch_tasks);
+  /// Ends a firing that has failed: nothing more of it is launched, and it does not count as a firing that has run.
+  void abandon() { current_.reset(); }
+  /// Ends a firing. Does nothing if the firing was abandoned, or failed before it could start.
+  void finish();
+
+  /// Launches of captured work so far.
+  std::int64_t launches() const { return launches_; }
+
+  /// Tasks of the smallest subgraph that is captured.
+  static constexpr std::size_t kFewest = 2;
+  /// Keys kept. The least recently used key makes way for a new one.
+  static constexpr std::size_t kMostKeys = 16;
+
+ private:
+  struct Subgraph {
+    std::shared_ptr<CapturedWork> work;  // null until it is captured
+    Resources resources;
+  };
+  struct Entry {
+    Key key;
+    std::uint64_t last_use = 0;
+    bool has_run = false;
+    std::vector<Subgraph> by_first;  // by the subgraph's first task
+  };
+
+  static Subgraph capture(Stream& stream, const std::function<Resources()>& launch_tasks);
+
+  std::vector<std::size_t> ends_;
+  std::vector<Entry> entries_;
+  std::optional<std::size_t> current_;  // entry of the firing in progress
+  std::uint64_t uses_ = 0;
+  std::int64_t launches_ = 0;
+  bool refused_ = false;  // a task cannot be captured
+};
+
+}  // namespace troupe

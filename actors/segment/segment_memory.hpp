@@ -1,0 +1,104 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/ports/ports.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/ops/core/stream.hpp"
+
+namespace troupe {
+
+/// The objects of which a segment's memory is made.
+struct SegmentMemorySetup {
+  const Plan& plan;
+  const PlanSegment& segment;
+  const SegmentLayout& layout;
+  /// The buffers that edges of the plan share. They outlive the memory.
+  std::span<const Tensor> shared_buffers;
+  std::shared_ptr<ParameterStore> store;
+  std::shared_ptr<Stream> stream;
+};
+
+/// The memory in which the tasks of one segment work: the arena of its inner values, the slots of its outputs, scratch
+/// memory, and the parameters and constants that it reads. HostMemory and DeviceMemory are the two kinds; nothing else
+/// asks where a segment runs. Used on one thread at a time.
+class SegmentMemory {
+ public:
+  virtual ~SegmentMemory() = default;
+  SegmentMemory(const SegmentMemory&) = delete;
+  SegmentMemory& operator=(const SegmentMemory&) = delete;
+
+  // ---- The arguments of tasks
+
+  /// The stream on which the segment's work is launched; segments of one executor may share it.
+  Stream& stream() const { return *stream_; }
+  const Tensor& arena() const { return arena_; }
+  /// The slots of an output, with room for the plan's maximum number of rows. Empty handles for an output in place.
+  const std::vector<Tensor>& slots(std::int32_t output) const { return slots_[output]; }
+  /// Scratch memory of at least `bytes`, for the kernels of all tasks.
+  std::byte* scratch(std::size_t bytes);
+  /// A parameter of the store, as tasks read it here.
+  virtual const Tensor& parameter(const ParameterRef& ref) = 0;
+  /// A constant of the plan, as tasks read it here.
+  virtual Tensor constant(const Tensor& value) = 0;
+  /// Launches a copy of the parameter into a slot.
+  void copy_parameter(const ParameterRef& ref, std::int32_t output, std::uint32_t slot);
+
+  // ---- A firing
+
+  /// Work launched from now on, and the copy of the tensor that has arrived, begin after the event.
+  virtual void wait_for_input(const Event& event, const Tensor& arrived);
+  /// The tensor that tasks read in place of one that has arrived at a port; valid until the next call. Throws Error if
+  /// an external actor sent a tensor that contradicts the plan.
+  virtual const Tensor& receive(std::int32_t port, const Tensor& arrived) = 0;
+  /// The message for a tensor in a slot of an output, for all its consumers.
+  virtual SentTensor send(std::int32_t output, std::uint32_t slot, const Tensor& tensor) = 0;
+  /// Ends a firing, whose work has been launched.
+  virtual void finish_firing() {}
+  /// The event after which a tensor that arrived at a port may be overwritten, once the firing is over. Done if the
+  /// order of the stream implies it.
+  const Event& last_use(std::int32_t port) const { return last_uses_[port]; }
+
+  // ---- Runs
+
+  /// Begins a run: parameters have the values of the store.
+  virtual void begin_run() { last_work_.reset(); }
+  /// Makes the slots of an output, which were written between runs, visible to all consumers.
+  virtual void publish_slots(std::int32_t /*output*/) {}
+  /// The end of all work that was launched in this run.
+  const Event& last_work();
+  /// True if launched work may still run, and write to memory, though no actor waits for it.
+  virtual bool is_busy() { return false; }
+
+ protected:
+  /// Allocates the arena. An error says for which values the memory was wanted.
+  explicit SegmentMemory(const SegmentMemorySetup& setup);
+
+  const std::string& name() const { return name_; }
+  ParameterStore& store() const { return *store_; }
+  /// Makes the slots of all outputs. Called by the constructors of both kinds.
+  void allocate_slots(const SegmentMemorySetup& setup);
+
+  std::vector<Event> last_uses_;  // by port
+
+ private:
+  /// Memory for a slot with the plan's maximum number of rows, of an edge whose producer is at `place`.
+  virtual Tensor make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const = 0;
+  Tensor own_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const;
+
+  std::string name_;
+  std::shared_ptr<ParameterStore> store_;
+  std::shared_ptr<Stream> stream_;
+  Tensor arena_;
+  Tensor scratch_;
+  std::vector<std::vector<Tensor>> slots_;  // by output and slot
+  std::optional<Event> last_work_;
+};
+
+}  // namespace troupe
