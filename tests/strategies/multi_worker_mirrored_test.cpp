@@ -190,7 +190,7 @@ TEST_CASE("processes with more replicas than others are told") {
     const MultiWorkerMirrored strategy(*cluster, cpu_devices(rank + 1));
   });
   for (const auto& end : ends)
-    CHECK_THAT(end, Contains("[multi_worker_mirrored]") && Contains("process 0 has 1 and process 1 has 2"));
+    CHECK_THAT(end, Contains("[multi_worker_mirrored]") && Contains("rank 0 has 1 and rank 1 has 2"));
 }
 
 TEST_CASE("processes that do not share go through all samples each") {

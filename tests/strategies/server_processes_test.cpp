@@ -139,10 +139,10 @@ TEST_CASE("parameters in parts, and rows that are looked up, over processes come
   const std::int64_t shards = GENERATE(1, 3);
   const Training training{sentence_model(Lookups::several, true), sentences(16)};
   const auto make = [shards](const ServerPlaces& places) {
-    auto strategy = std::make_unique<ParameterServer>(
-        places.workers, places.servers, ConsistencyRule::synchronous(static_cast<int>(places.workers.size())));
+    const auto rule = ConsistencyRule::synchronous(static_cast<int>(places.workers.size()));
+    const ServerOptions options{.sharding = {fixed_shards(shards), Placement::round_robin}};
+    auto strategy = std::make_unique<ParameterServer>(places.workers, places.servers, rule, options);
     strategy->set_forward_places(places.evaluators);
-    strategy->set_sharding({fixed_shards(shards), Placement::round_robin});
     return strategy;
   };
   const auto results = train_in_roles(roles, workers, servers, make, training);
