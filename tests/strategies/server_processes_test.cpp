@@ -267,7 +267,7 @@ TEST_CASE("a worker with another model is refused, and the others go on without 
     const Sequential other{Flatten{}, Dense{7, relu}, Dense{3}};
     fits[static_cast<std::size_t>(rank)] = job.take_part(rank, rank == 3 ? Model(other) : small_spec().model);
   });
-  CHECK_THAT(ends[3], Contains("[trainer] the plan differs from that of process 0: another model"));
+  CHECK_THAT(ends[3], Contains("[trainer] the plan differs from that of rank 0: another model"));
   for (const int rank : {0, 1, 2, 4}) {
     CHECK(ends[static_cast<std::size_t>(rank)] == "");
     CHECK(fits[static_cast<std::size_t>(rank)].steps == 18);
