@@ -31,9 +31,9 @@ class Strategy {
   /// Rows of a training step, for batches of `batch_rows` rows.
   std::int64_t step_rows(std::int64_t batch_rows) const;
 
-  /// Sets where evaluation and prediction run. Empty, the default: the strategy chooses.
+  /// Sets the places of evaluation and prediction. Empty, the default: the strategy chooses them.
   void set_forward_places(std::vector<Place> places) { forward_places_ = std::move(places); }
-  /// Where evaluation and prediction run: at the places that were set, otherwise at those of the replicas.
+  /// The places of evaluation and prediction: those that were set, otherwise those of the replicas.
   virtual std::vector<Place> forward_places() const { return forward_places_.empty() ? places_ : forward_places_; }
   /// Expendable processes: a run goes on without them if they are lost.
   virtual std::set<int> expendable() const { return {}; }

@@ -26,7 +26,7 @@ class CallBoard {
   std::int64_t schedule();
   /// Assigns waiting calls in their order, each to the worker with the fewest. Returns worker and call of each.
   std::vector<std::pair<int, std::int64_t>> assign();
-  /// A worker has completed a call. Returns true if the call was open, false if it had ended or was cancelled before.
+  /// A worker has completed a call. Returns true if the call was open, false if it had ended or was canceled before.
   bool complete(std::int64_t call);
   /// A call has failed. Cancels all open calls. Returns the failed call, then these; empty if the call was not open.
   std::vector<std::int64_t> fail(std::int64_t call);

@@ -27,7 +27,7 @@ struct PendingCall;
 /// The future result of a call.
 class RemoteValue {
  public:
-  /// Whether the call has ended: with a result, with an error, or cancelled.
+  /// Whether the call has ended: with a result, with an error, or canceled.
   bool is_ready() const;
 
  private:
@@ -60,7 +60,7 @@ class Coordinator {
   void join();
   /// Whether no call is open.
   bool done() const;
-  /// Waits for a call and returns its outputs. Throws its error, or Error if it was cancelled.
+  /// Waits for a call and returns its outputs. Throws its error, or Error if it was canceled.
   std::vector<Tensor> fetch(const RemoteValue& value);
   /// The current number of workers.
   int workers() const;

@@ -80,7 +80,7 @@ class CoordinatorActor final : public caf::event_based_actor {
     if (ended.empty()) return;
     const auto text = "'" + calls_.at(call)->function + "' failed: " + error;
     for (const auto other : ended)
-      calls_.extract(other).mapped()->end_with(other == call ? text : "cancelled, because " + text);
+      calls_.extract(other).mapped()->end_with(other == call ? text : "canceled, because " + text);
     note_ended(static_cast<std::int64_t>(ended.size()), text);
   }
 

@@ -43,9 +43,9 @@ class ReplicaParameters : public PortActor {
   /// Called when the next batch is known, before the replica gets its parameters. True: the step may begin. False: it
   /// is called again when a tensor arrives or a slot becomes free.
   virtual bool prepare_step() { return true; }
-  /// Called after step `step`, counted from the first of the run: takes and sends what it can. True: the exchange is
-  /// complete, and the next step begins with the parameters as they are. False: it is called again when a tensor
-  /// arrives or a slot becomes free.
+  /// Called after step `step`, counted from the first of the run, to exchange parameters. True: the exchange is
+  /// complete, and the next step begins with the current parameters. False: it is called again when a tensor arrives or
+  /// a slot becomes free.
   virtual bool exchange(std::int64_t step) = 0;
 
   /// A copy of the parameters that stays unchanged.

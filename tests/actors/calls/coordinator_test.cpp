@@ -77,7 +77,7 @@ TEST_CASE("the first error cancels what is not at its end, is thrown once, and t
     CHECK_NOTHROW(coordinator.join());
     CHECK_THROWS_WITH(coordinator.fetch(failed), "[coordinator] 'fail' failed: [fail] as it should");
     CHECK_THROWS_WITH(coordinator.fetch(others.back()),
-                      "[coordinator] cancelled, because 'fail' failed: [fail] as it should");
+                      "[coordinator] canceled, because 'fail' failed: [fail] as it should");
     coordinator.schedule("fail");
     while (!coordinator.done()) runtime.run_one();
     CHECK_THROWS_WITH(coordinator.schedule("double", {number(1.0F)}), Contains("'fail' failed"));
