@@ -56,8 +56,7 @@ LocalSgd::LocalSgd(std::vector<Place> workers, const std::vector<Place>& servers
     throw Error(kLocalSgd, "needs at least one local step, not " + std::to_string(options_.local_steps));
   if (server_options.gradient_actor)
     throw Error(kLocalSgd, "sends no gradients, so it has no use for an actor on their way");
-  if (server_options.hook != nullptr)
-    throw Error(kLocalSgd, "sends no gradients, so it has no use for a hook of them");
+  if (server_options.hook != nullptr) throw Error(kLocalSgd, "sends no gradients, so it has no use for a hook of them");
 }
 
 Plan LocalSgd::training_plan(const PlanRequest& request) const {

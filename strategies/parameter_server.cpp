@@ -26,7 +26,7 @@ ParameterServer::ParameterServer(std::vector<Place> workers, const std::vector<P
   rule_.check();
   if (rule_.workers != num_replicas_in_sync())
     throw Error(kParameterServer, "the rule is for " + std::to_string(rule_.workers) + " workers, but there are " +
-                           std::to_string(num_replicas_in_sync()));
+                                      std::to_string(num_replicas_in_sync()));
 }
 
 std::set<int> ParameterServer::expendable() const {

@@ -21,9 +21,7 @@ TensorInfo ReplicaParameters::block_info(const ReplicaUpdate& update) {
 }
 
 ReplicaParameters::ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update)
-    : PortActor(config),
-      parameters_in_store_(update.parameters_in_store),
-      update_(update.update, update.parameters) {}
+    : PortActor(config), parameters_in_store_(update.parameters_in_store), update_(update.update, update.parameters) {}
 
 void ReplicaParameters::on_run(const RunInfo&) {
   if (!update_.is_bound()) update_.bind(memory());

@@ -69,9 +69,7 @@ class Shard : public PortActor {
   /// The first input of the subclass.
   std::uint32_t further_inputs() const { return 2 * workers(); }
   /// The batch of the worker's oldest request, which must exist. The worker's gradients are of this batch.
-  const BatchInfo& batch(int worker) const {
-    return workers_[static_cast<std::size_t>(worker)].requests.front().batch;
-  }
+  const BatchInfo& batch(int worker) const { return workers_[static_cast<std::size_t>(worker)].requests.front().batch; }
   const Tensor& gradients(int worker) const { return workers_[static_cast<std::size_t>(worker)].gradients.tensor; }
   const ConsistencyRule& rule() const { return options_.rule; }
   const FailurePtr& failure() const { return failure_; }

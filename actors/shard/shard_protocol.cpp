@@ -10,8 +10,7 @@ namespace troupe {
 
 ShardProtocol::ShardProtocol(const ConsistencyRule& rule, Mode mode) : rule_(rule), mode_(mode) {
   rule_.check();
-  answers_in_order_ =
-      rule_.late == LateGradients::awaited && rule_.quorum == 1 && rule_.staleness < rule_.workers - 1;
+  answers_in_order_ = rule_.late == LateGradients::awaited && rule_.quorum == 1 && rule_.staleness < rule_.workers - 1;
 }
 
 void ShardProtocol::begin(std::int64_t version, std::int64_t first_number) {

@@ -105,8 +105,7 @@ class ElasticAveraging final : public troupe::Strategy {
     for (int replica = 0; replica < count; ++replica) {
       auto actor = troupe::external<ElasticReplica>("elastic@" + std::to_string(replica),
                                                     ElasticReplica::ports(update, replica + 1, {block}, {block}),
-                                                    update, options_.period,
-                                                    options_.pull / static_cast<float>(count));
+                                                    update, options_.period, options_.pull / static_cast<float>(count));
       actor.place = troupe::host_side(places().at(static_cast<std::size_t>(replica)));
       actor.replica = replica;
       const auto node = plan.add(std::move(actor));

@@ -125,8 +125,8 @@ std::unique_ptr<Strategy> Flags::make_with_servers(const Cluster* cluster) const
     with_servers =
         std::make_unique<LocalSgd>(at_workers, at_servers, LocalSgdOptions{.local_steps = local_steps}, options);
   if (strategy == "diloco")
-    with_servers = std::make_unique<DiLoCo>(at_workers, at_servers, local_steps, DiLoCo::kOuterLr, DiLoCo::kMomentum,
-                                            options);
+    with_servers =
+        std::make_unique<DiLoCo>(at_workers, at_servers, local_steps, DiLoCo::kOuterLr, DiLoCo::kMomentum, options);
   with_servers->set_forward_places(evaluators);
   return with_servers;
 }

@@ -62,8 +62,7 @@ WorkerOutputs add_worker(Plan& plan, const PlanRequest& request, const SplitTrai
     options.inputs[names::rows_of(step.looked_up[i].parameter.name)] = rows.at(i);
   for (std::size_t g = 0; g < step.groups.size(); ++g) add_views(options, step.groups[g], parameters.at(g));
   const auto& device = worker.place.device;
-  const auto graph =
-      is_host(device) ? step.worker : optimize_for_device(step.worker, dtype_of(matmul_precision()));
+  const auto graph = is_host(device) ? step.worker : optimize_for_device(step.worker, dtype_of(matmul_precision()));
   const auto graph_outputs = lower(plan, graph, options);
   add_sink(plan, request, graph_outputs, input.batch_info, worker);
   for (std::size_t g = 0; g < step.groups.size(); ++g)

@@ -26,8 +26,7 @@ JobStatus JobStatus::decode(std::span<const std::byte> bytes) {
   if (kind > static_cast<std::uint8_t>(Kind::evaluated))
     throw Error("trainer", "rank 0 sends a status message of the unknown kind " + std::to_string(kind));
   status.kind = static_cast<Kind>(kind);
-  for (auto* number : {&status.generation, &status.plan_hash, &status.data_hash})
-    *number = reader.get<std::uint64_t>();
+  for (auto* number : {&status.generation, &status.plan_hash, &status.data_hash}) *number = reader.get<std::uint64_t>();
   status.seconds = std::bit_cast<double>(reader.get<std::uint64_t>());
   auto& metrics = status.metrics;
   for (auto* number : {&status.steps, &status.rows, &metrics.steps, &metrics.skipped_steps, &metrics.rows})

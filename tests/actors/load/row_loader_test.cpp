@@ -154,8 +154,8 @@ TEST_CASE("a device without room for the data says how they stay on the host") {
     add_row_loader(plan, "data", data, fields, {numbers, 0}, 0, {0, test_device()});
     auto context = context_for(data);
     CHECK_THROWS_WITH(make_task(plan.actors.back(), context), Contains("[loader] field 'x' cannot be kept on test:0") &&
-                                                                 Contains("Dataset::keep_on_devices(0)") &&
-                                                                 Contains("out of memory"));
+                                                                  Contains("Dataset::keep_on_devices(0)") &&
+                                                                  Contains("out of memory"));
   }
   CHECK(test_device_bytes_in_use() == before);
 }

@@ -146,7 +146,8 @@ TEST_CASE("a training whose replicas keep something is recorded from its beginni
        replayed = small_trainer(runtime, strategy, {.seed = 3});
   const auto hash = fit(recorded, file.string(), "");
   CHECK(fit(replayed, "", file.string()) == hash);
-  CHECK_THROWS_WITH(fit(recorded, file.string(), ""), Contains("[record] replicas keep the part of gradients that they have not sent"));
+  CHECK_THROWS_WITH(fit(recorded, file.string(), ""),
+                    Contains("[record] replicas keep the part of gradients that they have not sent"));
   std::filesystem::remove(file);
 }
 
