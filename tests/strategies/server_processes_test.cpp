@@ -30,7 +30,7 @@ struct Result {
   double evaluated = 0.0;
 };
 
-/// What is trained.
+/// A model and its data.
 struct Training {
   Model model = small_spec().model;
   Dataset data = data_of_50();
@@ -56,7 +56,7 @@ MakeStrategy asynchronous() {
   };
 }
 
-/// What every process came to. `on_step` is called with the rank.
+/// Returns the results of all processes. `on_step` is called with the rank.
 std::vector<Result> train_in_roles(const Roles& roles, int workers, int servers, const MakeStrategy& make, Ends& ends,
                                    const std::function<void(int rank, const StepMetrics&)>& on_step = {},
                                    const Training& training = {}) {
@@ -92,7 +92,7 @@ std::vector<Result> train_in_roles(const Roles& roles, int workers, int servers,
     CHECK(result.evaluated == results.front().evaluated);
     CHECK(result.fit.steps == results.front().fit.steps);
     CHECK(result.fit.rows == results.front().fit.rows);
-    // Those that may be lost hold no parameters, and hear no more.
+    // Expendable processes hold no parameters, and get no results.
     if (result.outcome.hash.empty()) continue;
     CHECK(result.outcome.losses == results.front().outcome.losses);
     CHECK(result.fit.staleness == results.front().fit.staleness);

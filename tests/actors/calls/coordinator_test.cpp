@@ -179,7 +179,7 @@ TEST_CASE("workers in other processes, one of which goes and one of which comes 
   const auto ends = on_processes(3, [&](int rank) {
     const Runtime runtime({.workers = 1});
     if (rank == 2) {
-      // It dies with calls in its hands.
+      // The worker ends while it has calls.
       {
         const auto cluster = join_cluster(options_of(rank, 3, address));
         serve_calls(runtime, cluster, known, {.stop_requested = [&] { return executed > kCalls / 4; }});

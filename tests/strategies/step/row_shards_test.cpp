@@ -183,7 +183,7 @@ TEST_CASE("a number that is no row is refused by name, nobody waits for more, an
   words.mutable_data<std::int32_t>()[13] = 13;
   const auto data = Dataset::from_arrays({{"x", words}, {"y", labels}}).batch(8);
   const auto strategy = with_servers(ConsistencyRule::asynchronous(workers), 2, {fixed_shards(shards)});
-  // Whoever waited for more would wait for longer than the test may take.
+  // A wait for more would exceed the time limit of the test.
   Trainer trainer(runtime, strategy, sentence_model(Lookups::one, true), Sgd{.lr = 0.1}, SoftmaxCrossEntropy{},
                   {.seed = 5, .stall_limit = std::chrono::hours(1)});
   CHECK_THROWS_WITH(trainer.fit(data, {.epochs = 1}),
