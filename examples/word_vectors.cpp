@@ -158,9 +158,8 @@ std::unique_ptr<Strategy> strategy_of(const Flags& flags) {
   if (flags.strategy == "mirrored") return std::make_unique<Mirrored>(workers);
   const std::vector<Place> servers(static_cast<std::size_t>(flags.servers));
   const auto rule = ConsistencyRule::synchronous(static_cast<int>(workers.size()));
-  auto made = std::make_unique<ParameterServer>(workers, servers, rule);
-  made->set_sharding({partitioner_of(flags.partition, flags.servers), Placement::fewest_elements});
-  return made;
+  const ServerOptions options{.sharding = {partitioner_of(flags.partition, flags.servers), Placement::fewest_elements}};
+  return std::make_unique<ParameterServer>(workers, servers, rule, options);
 }
 
 void train(const Flags& flags) {

@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// Neighbouring values that fit into a bucket; a larger one fills a bucket alone.
+/// Groups neighboring values into buckets. A value larger than a bucket has one of its own.
 std::vector<std::vector<Value>> fill_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<std::vector<Value>> buckets;
   std::int64_t filled = 0;
@@ -30,7 +30,7 @@ std::vector<std::vector<Value>> fill_buckets(std::span<const Value> values, cons
   return buckets;
 }
 
-/// Values that are there only when every rank has all of them: a reduction that needs them all lies in between.
+/// The values behind a reduction that needs all of them: they are available when every rank has all values.
 std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::vector<Value>& sums) {
   auto arrived = sums[0].builder().constant(Tensor(Shape{1}, DType::float32));
   for (const auto& sum : sums) arrived = control_dependency(arrived, sum);
@@ -40,7 +40,7 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
   return committed;
 }
 
-/// The sum of verdicts, and of the gradients as the hook makes it.
+/// The sum of loss_is_finite, and the sums of the gradients that the hook makes.
 std::vector<Value> reduce_with_hook(std::span<const Value> values, const MirroredOptions& options,
                                     std::int64_t replicas) {
   std::vector<Value> reduced{all_reduce(scale(values[0], 1.0))};
@@ -76,10 +76,10 @@ Mirrored::Mirrored(std::vector<Place> places, MirroredOptions options)
 }
 
 Plan Mirrored::training_plan(const PlanRequest& request) const {
-  // A replica alone has nobody to sum with.
+  // A single replica has no sums.
   if (num_replicas_in_sync() == 1 && options_.hook == nullptr)
     return OneDevice(places().front()).training_plan(request);
-  auto plan = empty_plan(request);
+  auto plan = empty_plan(request, num_replicas_in_sync());
   const auto graph = training_graph(request.spec, request.data.fields(), [&](auto values) {
     return options_.hook ? reduce_with_hook(values, options_, num_replicas_in_sync())
                          : reduce_in_buckets(values, options_);
@@ -87,7 +87,7 @@ Plan Mirrored::training_plan(const PlanRequest& request) const {
   Conductor conductor(plan, "gradients", places(), options_.all_reduce);
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;
-    add_replica(plan, request, graph, replica, [&](Plan&, const Node& node) {
+    add_replica(plan, request, graph, replica_at(replica), [&](Plan&, const Node& node) {
       const auto& info = graph.info(node.outputs[0]);
       return node.is(kAllGather) ? conductor.add_all_gather(index++, replica, info)
                                  : conductor.add_all_reduce(index++, replica, info);

@@ -11,10 +11,10 @@ namespace troupe {
 
 namespace {
 
-/// For the other processes to make their strategy.
+// Limit of the wait for the other processes to construct the strategy.
 constexpr std::chrono::milliseconds kLimit{60'000};
 
-/// Null if there are no others.
+/// A communicator of all processes. Null if there is one process.
 std::shared_ptr<Communicator> meet(Cluster& cluster) {
   if (cluster.size() == 1) return nullptr;
   std::vector<int> all(static_cast<std::size_t>(cluster.size()));
@@ -23,7 +23,7 @@ std::shared_ptr<Communicator> meet(Cluster& cluster) {
   return cluster.communicator(name, all)[static_cast<std::size_t>(cluster.rank())];
 }
 
-/// The numbers of all processes, one after the other.
+/// The numbers of all processes, in the order of their ranks.
 std::vector<std::int64_t> gather(Communicator& processes, const std::vector<std::int64_t>& own) {
   const auto count = static_cast<std::int64_t>(own.size());
   const Tensor all(Shape{processes.size() * count}, DType::int64);
@@ -36,12 +36,12 @@ void expect_as_many(Communicator& processes, std::size_t replicas) {
   const auto counts = gather(processes, {static_cast<std::int64_t>(replicas)});
   for (std::size_t process = 0; process < counts.size(); ++process)
     if (counts[process] != counts[0])
-      throw Error("multi_worker_mirrored", "every process needs as many replicas as the others, but process 0 has " +
-                                               std::to_string(counts[0]) + " and process " + std::to_string(process) +
+      throw Error("multi_worker_mirrored", "every process needs as many replicas as the others, but rank 0 has " +
+                                               std::to_string(counts[0]) + " and rank " + std::to_string(process) +
                                                " has " + std::to_string(counts[process]));
 }
 
-/// Of all processes, each of which has as many.
+/// The devices of all processes, in the order of their ranks.
 std::vector<Device> devices_of_all(Communicator& processes, const std::vector<Device>& own) {
   expect_as_many(processes, own.size());
   std::vector<std::int64_t> numbers;

@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-/// Everything on one device.
+/// Trains on one device.
 class OneDevice final : public Strategy {
  public:
   explicit OneDevice(Device device = {}) : OneDevice(Place{0, device}) {}

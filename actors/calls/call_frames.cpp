@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t kNameLimit = 4'096, kErrorLimit = 65'536;
 constexpr const char* kPlace = "call";
 
-/// With room for what else there is.
+/// Throws Error if the tensors, with a reserve for the rest of a message, exceed kMostBytes.
 void expect_room(const ByteWriter& writer, std::span<const Tensor> tensors) {
-  constexpr std::size_t kRest = std::size_t{1} << 20;
-  auto bytes = writer.size() + kRest;
+  constexpr std::size_t kReserve = std::size_t{1} << 20;
+  auto bytes = writer.size() + kReserve;
   for (const auto& tensor : tensors) bytes += tensor.bytes();
   if (bytes > kMostBytes)
     throw Error(kPlace, "its tensors are more than the " + std::to_string(kMostBytes >> 20) + " MiB that can be sent");

@@ -8,10 +8,10 @@
 
 namespace troupe {
 
-/// What comes of a call that a worker executes; any thread.
+/// Called with the result of a call that a worker has executed, on any thread.
 using OnCallResult = std::function<void(std::int64_t call, CallResult result)>;
 
-/// Executes the calls that it is sent (CallOrdered) one after the other, in their order.
+/// Executes calls (CallOrdered) one after the other, in their order.
 class CallWorker final : public caf::event_based_actor {
  public:
   CallWorker(caf::actor_config& config, std::shared_ptr<const CallFunctions> functions, ReadVariable read,

@@ -20,38 +20,38 @@ namespace troupe {
 
 namespace {
 
-/// Deadlines this far ahead are still times.
+// Longer limits would overflow a time point.
 constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
 
 }  // namespace
 
 struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
-  State(const Runtime& on, CallFunctions known, CoordinatorOptions given)
-      : runtime(on),
-        functions(std::make_shared<const CallFunctions>(std::move(known))),
-        options(std::move(given)),
+  State(const Runtime& on_runtime, CallFunctions call_functions, CoordinatorOptions coordinator_options)
+      : runtime(on_runtime),
+        functions(std::make_shared<const CallFunctions>(std::move(call_functions))),
+        options(std::move(coordinator_options)),
         actor(spawn_coordinator(runtime.system(), options.in_flight, monitor, variables)) {}
 
   ~State() { post(actor, Stop{}); }
 
   void add_local_worker() {
-    const auto read = [known = variables](const std::string& name) { return known->read(name); };
+    const auto read = [from = variables](const std::string& name) { return from->read(name); };
     const auto on_result = [to = actor](std::int64_t call, CallResult result) {
       post(to, CallEnded{call, std::move(result)});
     };
-    // A function may take long, and must not keep other actors from a thread.
-    const bool in_turns = runtime.options().test_seed.has_value();
+    // A long function must not take a thread from other actors.
+    const bool on_scheduler = runtime.options().test_seed.has_value();
     auto& system = runtime.system();
-    const auto worker = in_turns ? system.spawn<CallWorker>(functions, read, on_result)
-                                 : system.spawn<CallWorker, caf::detached>(functions, read, on_result);
+    const auto worker = on_scheduler ? system.spawn<CallWorker>(functions, read, on_result)
+                                     : system.spawn<CallWorker, caf::detached>(functions, read, on_result);
     post(actor, WorkerJoined{next_worker++, caf::actor_cast<caf::actor>(worker)});
   }
 
   void add_process(int rank) {
     std::lock_guard lock(mutex);
     const auto returns = options.cluster->returns(rank);
-    const auto [known, is_new] = added.try_emplace(rank, returns);
-    if (closed || (!is_new && std::exchange(known->second, returns) == returns)) return;
+    const auto [entry, is_new] = added.try_emplace(rank, returns);
+    if (closed || (!is_new && std::exchange(entry->second, returns) == returns)) return;
     spawn_remote_worker(runtime.system(), next_worker++, options.cluster->data_link(rank, kCallLink), actor, variables);
   }
 
@@ -69,7 +69,7 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
   void wait_until(const std::function<bool()>& condition) {
     if (runtime.options().test_seed) {
       while (!condition())
-        if (!runtime.run_one()) throw Error("coordinator", "nobody has anything to do, but calls are open");
+        if (!runtime.run_one()) throw Error("coordinator", "no actor has work, but calls are open");
       return;
     }
     std::unique_lock lock(monitor->mutex);
@@ -79,7 +79,7 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
       lock.unlock();
       if (condition()) return;
       lock.lock();
-      // Perhaps what is waited for.
+      // A call has ended since the condition was checked.
       if (ended != monitor->ended) {
         deadline = std::chrono::steady_clock::now() + options.limit;
         continue;
@@ -107,7 +107,7 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
   caf::actor actor;
   std::mutex mutex;
   bool closed = false;
-  std::map<int, int> added;  // by rank, how often it had come back
+  std::map<int, int> added;  // by rank: its number of returns
   int next_worker = 0;
   std::shared_ptr<const Cluster::OnReturned> on_returned;
 };
@@ -121,7 +121,7 @@ Coordinator::Coordinator(const Runtime& runtime, CallFunctions functions, Coordi
   if (options.local_workers < 0 || options.local_workers + processes < 1)
     throw Error("coordinator", "needs at least one worker");
   if (options.cluster && options.cluster->rank() != 0)
-    throw Error("coordinator", "is for process 0; the others serve calls");
+    throw Error("coordinator", "is for rank 0; the others serve calls");
   if (options.limit <= std::chrono::milliseconds::zero()) throw Error("coordinator", "the limit must be above 0");
   (void)CallBoard(options.in_flight);
   options.limit = std::min(options.limit, kLongest);

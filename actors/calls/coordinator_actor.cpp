@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// Keeps the board, and sends calls to workers.
+/// Keeps the board, and sends calls to the workers.
 class CoordinatorActor final : public caf::event_based_actor {
  public:
   CoordinatorActor(caf::actor_config& config, int in_flight, std::shared_ptr<CallMonitor> monitor,
@@ -25,20 +25,20 @@ class CoordinatorActor final : public caf::event_based_actor {
   caf::behavior make_behavior() override {
     return {[this](const CallScheduled& scheduled) {
               calls_[board_.schedule()] = scheduled.call;
-              hand_out();
+              assign();
             },
             [this](CallEnded& ended) { take(ended.call, ended.result); },
             [this](const WorkerJoined& joined) {
               workers_[joined.worker] = joined.actor;
               board_.add_worker(joined.worker);
               note_workers();
-              hand_out();
+              assign();
             },
             [this](const WorkerLost& lost) {
               board_.lose_worker(lost.worker);
               workers_.erase(lost.worker);
               note_workers();
-              hand_out();
+              assign();
             },
             [this](const Stop&) { quit(); }};
   }
@@ -49,12 +49,12 @@ class CoordinatorActor final : public caf::event_based_actor {
   }
 
  private:
-  void hand_out() {
-    for (const auto& [worker, call] : board_.hand_out()) post(workers_.at(worker), CallOrdered{call, calls_.at(call)});
+  void assign() {
+    for (const auto& [worker, call] : board_.assign()) post(workers_.at(worker), CallOrdered{call, calls_.at(call)});
   }
 
   void take(std::int64_t call, CallResult& result) {
-    if (board_.is_open(call) && result.error.empty()) result.error = why_not(result.updates);
+    if (board_.is_open(call) && result.error.empty()) result.error = error_of(result.updates);
     if (!result.error.empty()) {
       fail(call, result.error);
     } else if (board_.complete(call)) {
@@ -62,11 +62,11 @@ class CoordinatorActor final : public caf::event_based_actor {
       calls_.extract(call).mapped()->end_with(std::move(result.outputs));
       note_ended(1, {});
     }
-    hand_out();
+    assign();
   }
 
-  /// Why these cannot be added; empty if they can.
-  std::string why_not(const std::vector<VariableUpdate>& updates) const {
+  /// The error of the first update that cannot be added. Empty if all can.
+  std::string error_of(const std::vector<VariableUpdate>& updates) const {
     try {
       for (const auto& update : updates) variables_->check(update);
       return {};
@@ -80,7 +80,7 @@ class CoordinatorActor final : public caf::event_based_actor {
     if (ended.empty()) return;
     const auto text = "'" + calls_.at(call)->function + "' failed: " + error;
     for (const auto other : ended)
-      calls_.extract(other).mapped()->end_with(other == call ? text : "cancelled, because " + text);
+      calls_.extract(other).mapped()->end_with(other == call ? text : "canceled, because " + text);
     note_ended(static_cast<std::int64_t>(ended.size()), text);
   }
 
@@ -101,7 +101,7 @@ class CoordinatorActor final : public caf::event_based_actor {
   CallBoard board_;
   std::shared_ptr<CallMonitor> monitor_;
   std::shared_ptr<Variables> variables_;
-  std::map<std::int64_t, std::shared_ptr<PendingCall>> calls_;  // that are open
+  std::map<std::int64_t, std::shared_ptr<PendingCall>> calls_;  // open calls
   std::map<int, caf::actor> workers_;
 };
 

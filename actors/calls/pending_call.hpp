@@ -9,13 +9,13 @@
 
 namespace troupe {
 
-/// A call that was scheduled, and in the end what came of it.
+/// A scheduled call, and its result once it has ended.
 struct PendingCall {
   std::string function;
   std::vector<Tensor> inputs;
 
   mutable std::mutex mutex;
-  // Either, once it has ended.
+  // One of these, once the call has ended.
   std::optional<std::vector<Tensor>> outputs;
   std::string error;
 
@@ -23,13 +23,13 @@ struct PendingCall {
     std::lock_guard lock(mutex);
     return !outputs && error.empty();
   }
-  void end_with(std::vector<Tensor> made) {
+  void end_with(std::vector<Tensor> result) {
     std::lock_guard lock(mutex);
-    outputs = std::move(made);
+    outputs = std::move(result);
   }
-  void end_with(const std::string& why) {
+  void end_with(const std::string& reason) {
     std::lock_guard lock(mutex);
-    error = why;
+    error = reason;
   }
 };
 

@@ -18,10 +18,10 @@ void RemoteCall::add(const std::string& name, const Tensor& delta) {
 CallResult execute(const CallFunctions& functions, const std::string& function, std::int64_t token,
                    std::span<const Tensor> inputs, const ReadVariable& read) {
   try {
-    const auto found = functions.find(function);
-    if (found == functions.end()) throw Error("coordinator", "a worker has no function '" + function + "'");
+    const auto entry = functions.find(function);
+    if (entry == functions.end()) throw Error("coordinator", "a worker has no function '" + function + "'");
     RemoteCall call(token, inputs, read);
-    auto outputs = found->second(call);
+    auto outputs = entry->second(call);
     for (const auto& output : outputs)
       if (!output) throw Error("coordinator", "'" + function + "' gave no tensor");
     return {std::move(outputs), call.updates(), {}};

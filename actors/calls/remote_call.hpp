@@ -11,23 +11,24 @@
 
 namespace troupe {
 
-/// How a call reads a variable: where it lies, or over a link. Throws Error if there is none, or it does not come.
+/// Reads a variable for a call, locally or over a link. Throws Error if there is no such variable, or no answer.
 using ReadVariable = std::function<Tensor(const std::string& name)>;
 
-/// One execution of a call, as its function sees it.
+/// One execution of a call, the argument of its function.
 class RemoteCall {
  public:
   RemoteCall(std::int64_t token, std::span<const Tensor> inputs, const ReadVariable& read)
       : token_(token), inputs_(inputs), read_(read) {}
 
   std::span<const Tensor> inputs() const { return inputs_; }
-  /// Throws Error if there is none of that number.
+  /// Input i. Throws Error if there is none of that number.
   const Tensor& input(std::size_t i) const;
-  /// The same in every execution of this call, and in no other call.
+  /// Identifies the call: the same in all its executions, and different in every other call.
   std::int64_t token() const { return token_; }
-  /// A variable as it is now.
+  /// The current value of a variable.
   Tensor read(const std::string& name) const { return read_(name); }
-  /// Adds to a variable when the call ends: once, however often it is executed. A tensor of a device is copied now.
+  /// Adds to a variable when the call ends: once, even if the call is executed several times. A tensor on a device is
+  /// copied at once.
   void add(const std::string& name, const Tensor& delta);
 
   const std::vector<VariableUpdate>& updates() const { return updates_; }
@@ -39,9 +40,9 @@ class RemoteCall {
   std::vector<VariableUpdate> updates_;
 };
 
-/// What calls execute, by name: the same in all processes. An exception is the call's error. A function may be executed
-/// again after the loss of a worker, so it changes nothing but variables. It may still be executed when the coordinator
-/// has gone: what it refers to must live as long as the runtime.
+/// The functions that calls execute, by name, equal in all processes. An exception is the call's error. A function may
+/// be executed again after the loss of a worker, so it must change only variables. It may still run when the
+/// coordinator has ended, so its references must live as long as the runtime.
 using CallFunctions = std::map<std::string, std::function<std::vector<Tensor>(RemoteCall& call)>>;
 
 /// Executes a call. Does not throw.

@@ -23,7 +23,7 @@ class RemoteWorker final : public caf::event_based_actor {
         variables_(std::move(variables)) {}
 
   caf::behavior make_behavior() override {
-    // From here, so that no loss can overtake it.
+    // Sent by this actor, so that WorkerLost cannot overtake it.
     post(coordinator_, WorkerJoined{worker_, caf::actor_cast<caf::actor>(this)});
     link_->on_ready([address = address()] {
       if (const auto self = caf::actor_cast<caf::actor>(address)) post(self, Continue{});
@@ -44,7 +44,7 @@ class RemoteWorker final : public caf::event_based_actor {
     if (!link_->send(call_frame(kind, number, payload))) quit();
   }
 
-  /// What cannot be sent is the call's error.
+  /// If the call cannot be encoded, that is its error.
   void send_call(const CallOrdered& order) {
     std::vector<std::byte> payload;
     try {
@@ -56,7 +56,7 @@ class RemoteWorker final : public caf::event_based_actor {
     send_frame(CallFrame::call, order.call, payload);
   }
 
-  /// A worker that sends something else than results and questions is as good as lost.
+  /// A worker that sends anything but results and reads is treated as lost.
   void receive() {
     try {
       while (auto frame = link_->receive()) take(*frame);
@@ -72,7 +72,7 @@ class RemoteWorker final : public caf::event_based_actor {
     if (frame.header.edge == static_cast<std::int32_t>(CallFrame::result))
       post(coordinator_, CallEnded{frame.header.step, decode_result(bytes)});
     else if (frame.header.edge != static_cast<std::int32_t>(CallFrame::read))
-      throw Error("coordinator", "a worker sent what it never sends");
+      throw Error("coordinator", "a worker sent a frame of an unknown kind");
     else
       send_frame(CallFrame::value, frame.header.step, encoded_value(decode_call(bytes).function));
   }

@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-/// Spawns the stand-in of a worker in another process: passes the calls that it is sent on over the link, tells
-/// `coordinator` what came of them, and answers what the worker asks about variables. When the link has ended it says
-/// that the worker is lost, and goes.
+/// Spawns the proxy of a worker in another process. It forwards calls over the link, sends the results to
+/// `coordinator`, and answers the worker's reads of variables. When the link has ended it reports the worker as lost,
+/// and ends.
 caf::actor spawn_remote_worker(caf::actor_system& system, int worker, std::shared_ptr<Link> link,
                                const caf::actor& coordinator, std::shared_ptr<const Variables> variables);
 

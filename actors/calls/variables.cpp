@@ -13,10 +13,10 @@ void Variables::create(const std::string& name, const Tensor& value) {
 }
 
 const Variables::Variable& Variables::find(const std::string& name) const {
-  const auto found = variables_.find(name);
-  if (found != variables_.end()) return found->second;
+  const auto entry = variables_.find(name);
+  if (entry != variables_.end()) return entry->second;
   std::string names;
-  for (const auto& [known, variable] : variables_) names += (names.empty() ? "; there are '" : ", '") + known + "'";
+  for (const auto& [other, variable] : variables_) names += (names.empty() ? "; there are '" : ", '") + other + "'";
   throw Error("variables", "there is no variable '" + name + "'" + names);
 }
 

@@ -11,18 +11,18 @@
 
 namespace troupe {
 
-/// Named float32 tensors that calls read, and add to. Thread-safe.
+/// Named float32 tensors that calls read and add to. Thread-safe.
 class Variables {
  public:
-  /// Throws Error if there is one of that name, or the value is not float32.
+  /// Throws Error if there is a variable of that name, or the value is not float32.
   void create(const std::string& name, const Tensor& value);
-  /// The value as it is now. Throws Error that lists the names if there is none.
+  /// The current value. Throws Error that lists the names if there is no such variable.
   Tensor read(const std::string& name) const;
-  /// Throws Error if there is no such variable, or the update has another shape or dtype; then nothing is changed.
+  /// Throws Error if there is no such variable, or the update has another shape or dtype.
   void check(const VariableUpdate& update) const;
-  /// All at once; each must have passed check().
+  /// Applies all updates at once. Each must have passed check().
   void add(const std::vector<VariableUpdate>& updates);
-  /// How many updates a variable has had.
+  /// The number of updates of a variable.
   std::int64_t updates_of(const std::string& name) const;
 
  private:

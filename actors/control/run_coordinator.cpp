@@ -59,7 +59,7 @@ void RunCoordinator::leave(int part) {
 RunCoordinator::Handling::~Handling() {
   const bool over = std::exchange(coordinator_.over_, false);
   lock_.unlock();
-  if (const auto error = coordinator_.orders_.say_all())
+  if (const auto error = coordinator_.orders_.run_all())
     coordinator_.give_up(std::make_shared<Failure>(
         Failure{.actor = "run control", .kind = FailureKind::part_died, .what = "[run] " + text_of(error)}));
   if (over) coordinator_.outcome_.call_back();
@@ -276,7 +276,7 @@ void RunCoordinator::post_end(const RunEnd& end) {
 
 void RunCoordinator::close() {
   outcome_.close();
-  orders_.wait_until_said(kCloseLimit);
+  orders_.wait_until_run(kCloseLimit);
 }
 
 }  // namespace troupe

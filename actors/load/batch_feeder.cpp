@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// Batches that the source may be ahead, and parts that wait for a replica.
+// Batches that the source may be ahead, and parts that wait for a replica.
 constexpr std::int32_t kAhead = 2;
 
 Tensor rows_from(const Tensor& batch, const BatchPart& part) {

@@ -8,12 +8,12 @@
 
 namespace troupe {
 
-/// Gives one replica its part of every batch that another actor makes, as a loader does of a data set. Inputs: fields
-/// of a batch, [rows, ...] with the same rows in each. Outputs: this replica's rows of them, then the batch info.
+/// Gives one replica its part of every batch that another actor makes, like a loader of a data set. Inputs: fields of a
+/// batch, [rows, ...], with the same number of rows. Outputs: this replica's rows of the fields, then the batch info.
 class BatchFeeder final : public PortActor {
  public:
   struct Options {
-    std::string source;  ///< who makes the batches, for errors
+    std::string source;  ///< the name of the actor that makes the batches, for errors
     std::int64_t most_rows;
     int replicas, replica;
   };
@@ -28,7 +28,7 @@ class BatchFeeder final : public PortActor {
   Options options_;
 };
 
-/// Adds the feeder of one replica to a plan. It reads those outputs of the actor `source`, which carry fields; its own
+/// Adds the feeder of one replica to a plan. `fields` are outputs of the actor `source`, which the feeder reads. Its
 /// outputs are the same fields, then the batch info.
 ActorId add_feeder(Plan& plan, ActorId source, const std::vector<std::int32_t>& fields, std::int64_t most_rows,
                    int replicas, int replica, const Place& place);

@@ -7,8 +7,8 @@
 namespace troupe {
 
 std::span<const std::int32_t> EpochOrder::of(std::int64_t epoch) {
-  const bool is_there = epoch_ && (epoch == *epoch_ || !data_.is_shuffled());
-  if (is_there) return order_;
+  const bool is_drawn = epoch_ && (epoch == *epoch_ || !data_.is_shuffled());
+  if (is_drawn) return order_;
   order_ = epoch_ && epoch == *epoch_ + 1 && next_.valid() ? next_.get() : data_.order(seed_, epoch);
   epoch_ = epoch;
   draw_ahead(epoch + 1);
@@ -19,12 +19,12 @@ void EpochOrder::draw_ahead(std::int64_t epoch) {
   if (!data_.is_shuffled() || data_.rows() > kMostDrawnAhead) return;
   try {
     next_ = std::async(std::launch::async, [this, epoch] {
-      // Not on the core of the thread that asked, which has its own work.
+      // The core of the calling thread has other work.
       unpin_this_thread();
       return data_.order(seed_, epoch);
     });
   } catch (const std::system_error&) {
-    // There is no thread for it: it is drawn when it is needed.
+    // Without a thread, the order is drawn when it is needed.
     next_ = {};
   }
 }

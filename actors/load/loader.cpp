@@ -14,10 +14,10 @@ void LoaderTask::begin(const RunInfo& run, std::function<void()>) {
 }
 
 ShardLayout::Share LoaderTask::share_of(std::int64_t batch) const {
-  const auto most = data_.batch_rows();
-  if (!data_.layout().whole()) return data_.layout().share(batch, most);
-  const auto first = batch * most;
-  const auto rows = std::min(most, data_.rows() - first);
+  const auto batch_rows = data_.batch_rows();
+  if (!data_.layout().whole()) return data_.layout().share(batch, batch_rows);
+  const auto first = batch * batch_rows;
+  const auto rows = std::min(batch_rows, data_.rows() - first);
   return {first, rows, 0, rows};
 }
 
@@ -46,7 +46,7 @@ void LoaderTask::load(std::span<const std::int32_t> samples, std::span<const Ten
 
 namespace {
 
-/// Of the replicas that share the data with this one, or its shard: how many there are, and which it is.
+/// The number of replicas that share the data, or the shard of the process, and the index of this replica among them.
 std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int replica, int process) {
   if (layout.whole()) return {replicas, replica};
   const int each = replicas / layout.shards();
@@ -56,9 +56,9 @@ std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int r
   return {each, replica % each};
 }
 
-/// What all loaders have in common; `given` says what their task gives before the batch info.
+/// Adds a loader with these outputs before the batch info. `content` has the attributes that describe them.
 ActorId add(Plan& plan, const std::string& source, const Dataset& data, const std::vector<TensorInfo>& outputs,
-            Attributes given, std::uint64_t seed, int replicas, int replica, const Place& place) {
+            Attributes content, std::uint64_t seed, int replicas, int replica, const Place& place) {
   PlanActor actor;
   actor.name = "loader@" + std::to_string(replica);
   actor.role = ActorRole::source;
@@ -70,7 +70,7 @@ ActorId add(Plan& plan, const std::string& source, const Dataset& data, const st
   const auto& layout = data.layout();
   const auto [sharers, number] = among_sharers(layout, replicas, replica, place.process);
   actor.task = {"loader", source,
-                given.with("replicas", std::int64_t{sharers})
+                content.with("replicas", std::int64_t{sharers})
                     .with("replica", std::int64_t{number})
                     .with("seed", static_cast<std::int64_t>(seed))
                     .with("rows", layout.whole() ? data.rows() : layout.rows()[static_cast<std::size_t>(place.process)])

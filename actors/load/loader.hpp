@@ -12,12 +12,12 @@
 
 namespace troupe {
 
-/// Loads one replica's part of every batch of an epoch, from the run's first batch on. Outputs: some fields of the data
-/// set, in the given order, or the indices of the samples, int32[B]; then the batch info.
+/// Loads one replica's part of every batch of an epoch, from the run's first batch on. Outputs: fields of the data set
+/// in the given order, or the indices of the samples, int32[B]; then the batch info.
 class LoaderTask final : public Task {
  public:
-  /// `fields` are numbers of fields of the data set, none of them where the samples are only numbered; the replicas are
-  /// those that share it, or its shard.
+  /// `fields` are indices of fields of the data set. Nothing: the outputs are the indices of the samples. `replicas`
+  /// share the data set, or its shard.
   LoaderTask(Dataset data, std::optional<std::vector<std::size_t>> fields, std::uint64_t seed, int replicas,
              int replica)
       : data_(std::move(data)),
@@ -46,25 +46,26 @@ class LoaderTask final : public Task {
   BatchPart part_;
 };
 
-/// Adds the loader of one replica to a plan. It reads what the spawn context has under the name `source`, which must be
-/// like `data`; its outputs are those fields, by name, then the batch info. With prefetch it is an actor that stays
-/// alone, whose outputs hold that many batches; without, it is contracted with the replica in the fused grain. Where
-/// the data lie in shards, process p has number p of them, and the same number of replicas as every other. Throws Error
-/// if there is no such field, or if the replicas do not fit the shards.
+/// Adds the loader of one replica to a plan. It reads the data set that the spawn context has under the name `source`,
+/// which must be like `data`. Its outputs are the fields of these names, then the batch info. With prefetch it is an
+/// actor of its own, whose outputs hold that many batches; without prefetch the fused grain contracts it with the
+/// replica. Data in shards: process p has shard p, and all processes have the same number of replicas. Throws Error if
+/// there is no such field, or if the replicas do not fit the shards.
 ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
                    std::uint64_t seed, int replicas, int replica, const Place& place);
 
-/// As above, of what gives the indices of the samples, int32[B], then the batch info.
+/// Adds the loader of one replica whose outputs are the indices of the samples, int32[B], then the batch info.
+/// Otherwise like add_loader().
 ActorId add_index_loader(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed, int replicas,
                          int replica, const Place& place);
 
-/// What a loader's output of indices carries.
+/// The info of a loader's output of indices.
 inline TensorInfo sample_indices_info() {
   return {Shape{kBatch}, DType::int32};
 }
 
-/// The fields of the data set that an actor of a plan loads, by the attribute `fields` of its task. Throws Error if it
-/// has others than the plan was made for.
+/// The fields of the data set that an actor of a plan loads, by the attribute `fields` of its task. Throws Error if the
+/// data set has other fields than the plan was made for.
 std::vector<std::size_t> fields_of(const PlanActor& actor, const Dataset& data);
 
 std::unique_ptr<Task> make_loader_task(const PlanActor& actor, SpawnContext& context);

@@ -10,23 +10,23 @@
 
 namespace troupe {
 
-/// What was decided under a lock and has to be said without it, in the order in which it was decided: saying it may
-/// call back, as a link does that breaks in send(). Thread-safe.
+/// Callbacks queued under a lock and run, in order, after it is released. A callback may call back into the owner of
+/// the lock, like a link that fails in send(). Thread-safe.
 class OrderQueue {
  public:
-  /// To be called under the lock of whoever decides; say_all() follows when that is released.
-  void add(std::function<void()> order);
-  /// Returns when everything that stood in the queue has been said, or when another call of it is about to. What an
-  /// order throws does not keep the others from being said; the first is returned.
-  std::exception_ptr say_all();
-  /// Waits until all has been said, at most for `limit`; not at all in a call from say_all().
-  void wait_until_said(std::chrono::milliseconds limit);
+  /// Adds a callback. Call it under the lock, and run_all() after the lock is released.
+  void add(std::function<void()> callback);
+  /// Runs all callbacks, unless another call is running them. An exception of a callback does not stop the others; the
+  /// first exception is returned.
+  std::exception_ptr run_all();
+  /// Waits until the queue is empty and no callback runs, at most for `limit`. Returns at once in a callback.
+  void wait_until_run(std::chrono::milliseconds limit);
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> orders_;
-  std::thread::id speaker_;
+  std::deque<std::function<void()>> callbacks_;
+  std::thread::id runner_;  // the thread in run_all()
 };
 
 }  // namespace troupe

@@ -13,7 +13,8 @@ namespace troupe {
 
 namespace {
 
-/// Only launches kernels, on memory that stays where it is: it is captured with what reads the batch.
+/// Only launches kernels, on memory whose address does not change, so it is captured together with the readers of the
+/// batch.
 class RowLoaderTask final : public Task {
  public:
   struct Field {
@@ -54,7 +55,7 @@ std::int64_t row_bytes(const Dataset::StoredField& stored) {
   return stored.rows.shape().row_elements() * static_cast<std::int64_t>(size_of(stored.rows.dtype()));
 }
 
-/// Of the samples that a process has.
+/// The number of samples that a process has.
 std::int64_t rows_in(const Dataset& data, int process) {
   const auto& shards = data.layout().rows();
   return shards.empty() ? data.rows() : shards[static_cast<std::size_t>(process)];
@@ -74,7 +75,7 @@ std::shared_ptr<const Tensor> kept_rows(DeviceArrays& arrays, const std::string&
 
 bool kept_on(Device device, const Dataset& data, std::span<const std::string> fields) {
   if (is_host(device) || fields.empty()) return false;
-  // All processes come to the same answer.
+  // The largest shard gives the same answer in all processes.
   const auto& shards = data.layout().rows();
   const auto rows = shards.empty() ? data.rows() : *std::ranges::max_element(shards);
   std::int64_t bytes = 0;

@@ -22,12 +22,12 @@ void Uploads::wait(const Event& event) {
 }
 
 Tensor Uploads::upload(std::int32_t port, const Tensor& tensor) {
-  auto& place = places_[turn_][port];
+  auto& place = places_[current_][port];
   const auto& info = infos_[port];
   if (!place) place = Tensor(info.shape.with_rows(max_rows_), info.dtype, device_);
   auto here = place.view(tensor.shape());
   if (tensor.bytes() == 0) return here;
-  if (!std::exchange(used_, true)) wait(free_[turn_]);
+  if (!std::exchange(used_, true)) wait(free_[current_]);
   copy(*stream_, tensor, here);
   uploaded_[port] = stream_->record();
   uploaded_[port].notify([tensor] {});
@@ -36,8 +36,8 @@ Tensor Uploads::upload(std::int32_t port, const Tensor& tensor) {
 
 void Uploads::finish(const Event& fired) {
   if (!std::exchange(used_, false)) return;
-  free_[turn_] = fired;
-  turn_ = (turn_ + 1) % kPlaces;
+  free_[current_] = fired;
+  current_ = (current_ + 1) % kPlaces;
 }
 
 }  // namespace troupe

@@ -13,7 +13,7 @@ namespace troupe {
 
 namespace {
 
-/// Batches that a worker has: the one that it computes, and the next.
+// Batches that a worker has: the current one and the next.
 constexpr std::int32_t kAhead = 2;
 
 TensorInfo samples_info() {
@@ -27,7 +27,7 @@ std::int64_t BatchDispatcher::batch_rows(const Dataset& data, int workers, Dispa
 }
 
 BatchDispatcher::BatchDispatcher(caf::actor_config& config, Dataset data, std::uint64_t seed, int workers,
-                                 Dispatch dispatch, DispatcherRecords records)
+                                 Dispatch dispatch, RunRecords records)
     : PortActor(config),
       data_(std::move(data)),
       seed_(seed),
@@ -42,7 +42,7 @@ void BatchDispatcher::on_run(const RunInfo& run) {
   first_step_ = run.first_step;
   first_batch_ = run.first_batch;
   next_.assign(dispatch_ == Dispatch::parts ? static_cast<std::size_t>(workers_) : 1, first_batch_);
-  tickets_ = 0;
+  sequence_numbers_ = 0;
   sent_.clear();
   refused_.clear();
   lost_.clear();
@@ -50,24 +50,22 @@ void BatchDispatcher::on_run(const RunInfo& run) {
 }
 
 void BatchDispatcher::begin_recorded_run() {
-  const auto run = runs_++;
-  if (records_.record) records_.record->begin_run(name_in_plan());
+  const auto numbers = records_.begin_run(name_in_plan(), runs_++);
   if (!records_.replay) return;
   recorded_.assign(static_cast<std::size_t>(workers_), {});
   end_batch_ = first_batch_;
-  const auto numbers = records_.replay->of_run(name_in_plan(), run);
   for (std::size_t i = 0; i + 1 < numbers.size(); i += 2) {
     const auto [worker, batch] = std::pair(numbers[i], numbers[i + 1]);
     if (worker < 0 || worker >= workers_ || batch < 0 || batch >= batches_)
       throw Error("replay", "the recording gives batch " + std::to_string(batch) + " to worker " +
                                 std::to_string(worker) + ", of " + std::to_string(batches_) + " and " +
                                 std::to_string(workers_));
-    recorded_[static_cast<std::size_t>(worker)].emplace_back(batch, tickets_++);
+    recorded_[static_cast<std::size_t>(worker)].emplace_back(batch, sequence_numbers_++);
     end_batch_ = std::max(end_batch_, std::int64_t{batch} + 1);
   }
 }
 
-/// True when nothing more is to be sent.
+/// Returns true when all batches have been sent.
 bool BatchDispatcher::send_as_recorded() {
   bool all = true;
   for (int worker = 0; worker < workers_; ++worker) {
@@ -76,18 +74,18 @@ bool BatchDispatcher::send_as_recorded() {
       send_part(worker, next.front().first, {0, rows_of(next.front().first)}, first_step_ + next.front().second);
     all = all && next.empty();
   }
-  return all && (dispatch_ == Dispatch::who_is_free || sent_.empty());
+  return all && (dispatch_ == Dispatch::first_free || sent_.empty());
 }
 
 void BatchDispatcher::advance() {
   if (!is_open()) return;
   if (!(dispatch_ == Dispatch::parts ? send_parts() : send_to_free())) return;
-  if (records_.log) records_.log->note_end_step(first_step_ + last_batch() - first_batch_);
+  if (records_.log) records_.log->note_end_step(first_step_ + batch_limit() - first_batch_);
   end();
 }
 
-/// After the last one of this run.
-std::int64_t BatchDispatcher::last_batch() const {
+/// The batch after the last one of this run.
+std::int64_t BatchDispatcher::batch_limit() const {
   return records_.replay && dispatch_ != Dispatch::parts ? end_batch_
                                                          : std::min(batches_, end_step() - first_step_ + first_batch_);
 }
@@ -100,35 +98,35 @@ bool BatchDispatcher::has_room(int worker) const {
   return has_free(samples_of(worker)) && has_free(infos_of(worker));
 }
 
-/// True when all are sent.
+/// Returns true when all parts have been sent.
 bool BatchDispatcher::send_parts() {
-  const auto last = last_batch();
+  const auto limit = batch_limit();
   bool all = true;
   for (int worker = 0; worker < workers_; ++worker) {
     auto& next = next_[static_cast<std::size_t>(worker)];
-    for (; next < last && has_room(worker); ++next)
+    for (; next < limit && has_room(worker); ++next)
       send_part(worker, next, part_of_batch(rows_of(next), workers_, worker), first_step_ + next - first_batch_);
-    all = all && next >= last;
+    all = all && next >= limit;
   }
   return all;
 }
 
-/// True when nothing more is to be sent.
+/// Returns true when all batches have been sent.
 bool BatchDispatcher::send_to_free() {
   if (records_.replay) return send_as_recorded();
-  const auto last = last_batch();
+  const auto limit = batch_limit();
   auto& next = next_.front();
-  while (next < last || !refused_.empty()) {
+  while (next < limit || !refused_.empty()) {
     const auto worker = next_free();
     if (!worker) return false;
     const auto batch = refused_.empty() ? next++ : refused_.extract(refused_.begin()).value();
     if (records_.record) records_.record->note(name_in_plan(), std::array{*worker, static_cast<std::int32_t>(batch)});
-    send_part(*worker, batch, {0, rows_of(batch)}, first_step_ + tickets_++);
+    send_part(*worker, batch, {0, rows_of(batch)}, first_step_ + sequence_numbers_++);
   }
-  return dispatch_ == Dispatch::who_is_free || sent_.empty();
+  return dispatch_ == Dispatch::first_free || sent_.empty();
 }
 
-/// The next worker that has room, in turn. Throws Error if all are lost.
+/// The next worker with room, round robin. Throws Error if all workers are lost.
 std::optional<int> BatchDispatcher::next_free() {
   if (static_cast<int>(lost_.size()) == workers_) throw Error("dispatcher", "all workers are lost");
   for (int i = 1; i <= workers_; ++i) {
@@ -138,13 +136,13 @@ std::optional<int> BatchDispatcher::next_free() {
   return std::nullopt;
 }
 
-void BatchDispatcher::send_part(int worker, std::int64_t batch, BatchPart part, std::int64_t ticket) {
+void BatchDispatcher::send_part(int worker, std::int64_t batch, BatchPart part, std::int64_t sequence_number) {
   const Tensor samples(Shape{part.rows}, DType::int32), info(BatchInfo::info().shape, BatchInfo::info().dtype);
   const auto first = static_cast<std::size_t>(batch * batch_rows_ + part.first);
   if (part.rows > 0) std::memcpy(samples.mutable_raw(), &order_[first], samples.bytes());
   BatchInfo{part.rows, rows_of(batch), part.first, first_step_ + batch - first_batch_}.write(info);
-  send_output(samples_of(worker), samples, ticket);
-  sent_[{infos_of(worker), send_output(infos_of(worker), info, ticket)}] = batch;
+  send_output(samples_of(worker), samples, sequence_number);
+  sent_[{infos_of(worker), send_output(infos_of(worker), info, sequence_number)}] = batch;
 }
 
 void BatchDispatcher::on_slot_free(std::uint32_t output, std::uint32_t slot) {
@@ -175,9 +173,9 @@ ActorId add_dispatcher(Plan& plan, const std::string& source, const Dataset& dat
                  {"rows", data.rows()},
                  {"batch_rows", data.batch_rows()}}};
   actor.spawn_external = [=](caf::actor_system& system, SpawnContext& context) {
-    const auto& known = context.source(source);
-    return caf::actor_cast<caf::actor>(system.spawn<BatchDispatcher>(
-        known, seed, workers, dispatch, DispatcherRecords{context.shard_log, context.record, context.replay}));
+    const RunRecords records{context.shard_log, context.record, context.replay};
+    return caf::actor_cast<caf::actor>(
+        system.spawn<BatchDispatcher>(context.source(source), seed, workers, dispatch, records));
   };
   const auto dispatcher = plan.add(std::move(actor));
   for (std::int32_t output = 0; output < 2 * workers; ++output) plan.edge_of(dispatcher, output, kAhead);
@@ -198,9 +196,9 @@ ActorId add_gatherer(Plan& plan, const std::string& source, const Dataset& data,
   actor.alone = data.prefetched() > 0;
   actor.task = {"gather", source, {{"fields", std::vector<std::int64_t>(numbers.begin(), numbers.end())}}};
   actor.make_task = [source, numbers](const PlanActor&, SpawnContext& context) -> std::unique_ptr<Task> {
-    return std::make_unique<FunctionTask>([known = context.source(source), numbers](const Firing& firing) {
+    return std::make_unique<FunctionTask>([dataset = context.source(source), numbers](const Firing& firing) {
       const auto samples = firing.inputs[0].data<std::int32_t>();
-      for (std::size_t i = 0; i < numbers.size(); ++i) known.gather(samples, numbers[i], firing.outputs[i]);
+      for (std::size_t i = 0; i < numbers.size(); ++i) dataset.gather(samples, numbers[i], firing.outputs[i]);
     });
   };
   const auto gatherer = plan.add(std::move(actor));

@@ -1,6 +1,5 @@
 #include "troupe/actors/shard/block_shard.hpp"
 
-#include "troupe/actors/shard/update_identity.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/transport/rank_sum.hpp"
 
@@ -8,16 +7,17 @@ namespace troupe {
 
 namespace {
 
+// Smaller blocks are copied rather than applied as they are.
 constexpr std::size_t kCopiedBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-BlockShard::BlockShard(caf::actor_config& config, const ShardOptions& options, const BlockUpdate& what)
+BlockShard::BlockShard(caf::actor_config& config, const ShardOptions& options, const BlockUpdate& block)
     : Shard(config, options),
-      local_steps_(what.local_steps),
-      update_(what.update, what.parameters),
+      local_steps_(block.local_steps),
+      update_(block.update, block.parameters),
       answers_(static_cast<std::size_t>(options.rule.workers)) {
-  if (what.decode) decode_.emplace(*what.decode, 1);
+  if (block.decode) decode_.emplace(*block.decode, 1);
 }
 
 void BlockShard::begin_run() {
@@ -56,7 +56,7 @@ void BlockShard::drop_combined() {
   if (decode_) decode_->unbind(ShardUpdate::kSent);
 }
 
-/// The gradients of a worker, valid until those of another are asked for.
+/// The decoded gradients of a worker, valid until the next call.
 Tensor BlockShard::block_of(int worker) {
   if (!decode_) return gradients(worker);
   decode_->bind(ShardUpdate::kSent, gradients(worker));
@@ -64,25 +64,26 @@ Tensor BlockShard::block_of(int worker) {
   return decode_->output(ShardUpdate::kBlock);
 }
 
-/// Where copying the gradients would cost more than telling the kernels where they are.
+/// Whether a single worker's block is applied without a copy: for large blocks rebinding the kernels is cheaper.
 bool BlockShard::is_applied_as_it_is(const std::vector<int>& from) const {
   if (from.size() != 1 || rule().compensation > 0.0 || local_steps_) return false;
-  const auto& of = turn(from.front());
-  return of.rows == of.global_rows && update_.gradients().bytes() >= kCopiedBytes;
+  const auto& applied = batch(from.front());
+  return applied.rows == applied.global_rows && update_.gradients().bytes() >= kCopiedBytes;
 }
 
-/// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.
+/// Sums the gradients to those of the mean loss over all rows that took part. The gradients of a batch are already
+/// divided by its global rows.
 void BlockShard::sum(const std::vector<int>& from) {
   struct Rows {
-    std::int64_t own, global;
+    std::int64_t of_worker, global;
   };
   const auto rows_of = [&](int worker) {
-    if (!local_steps_) return Rows{turn(worker).rows, turn(worker).global_rows};
+    if (!local_steps_) return Rows{batch(worker).rows, batch(worker).global_rows};
     const auto rows = ShardUpdate::rows_of_change(gradients(worker));
     return Rows{rows, rows};
   };
   std::int64_t all = 0;
-  for (const int worker : from) all += rows_of(worker).own;
+  for (const int worker : from) all += rows_of(worker).of_worker;
   std::vector<Tensor> blocks;
   for (const int worker : from) {
     auto block = decode_ && from.size() > 1 ? block_of(worker).clone() : block_of(worker);
@@ -100,16 +101,16 @@ void BlockShard::sum(const std::vector<int>& from) {
 }
 
 ActorId add_block_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
-                        const BlockUpdate& what, int followers) {
-  const ShardUpdate update(what.update, what.parameters);
-  const auto spawn = [what](caf::actor_system& system, ShardOptions own) {
-    return caf::actor_cast<caf::actor>(system.spawn<BlockShard>(std::move(own), what));
+                        const BlockUpdate& block, int followers) {
+  const ShardUpdate update(block.update, block.parameters);
+  const auto spawn = [block](caf::actor_system& system, ShardOptions with_records) {
+    return caf::actor_cast<caf::actor>(system.spawn<BlockShard>(std::move(with_records), block));
   };
-  ShardPorts ports{update.gradient_block(), update.parameter_block(), {}, what.held};
-  PlanTask task{"shard", {}, {{"update", identity_of_update(what.update)}}};
-  if (what.decode) {
-    ports.gradients = what.decode->info(what.decode->sources(kInput).front());
-    task.attributes = task.attributes.with("decode", identity_of_update(*what.decode));
+  ShardPorts ports{update.gradient_block(), update.parameter_block(), {}, block.held};
+  PlanTask task{"shard", {}, {{"update", identity_of_update(block.update)}}};
+  if (block.decode) {
+    ports.gradients = block.decode->info(block.decode->sources(kInput).front());
+    task.attributes = task.attributes.with("decode", identity_of_update(*block.decode));
   }
   return add_shard(plan, name, place, options, ports, followers, spawn, std::move(task));
 }

@@ -10,23 +10,24 @@
 
 namespace troupe {
 
-/// What a shard has whose parameters travel in a block.
+/// The parameters of a BlockShard and their update.
 struct BlockUpdate {
-  /// The update, see ShardUpdate, and the parameters that travel, by their names there.
+  /// The update; see ShardUpdate.
   Graph update;
+  /// The names in the update of the parameters that travel.
   std::vector<std::string> parameters;
-  /// For each of the update's parameters and states, in the order of ShardUpdate::stored(), what it is in the store.
+  /// The copies in the store of the update's parameters and states, in the order of ShardUpdate::stored().
   std::vector<HeldParameter> held;
-  /// If given: makes gradients, the output ShardUpdate::kBlock, of what a worker sends, the input kSent.
+  /// Decodes gradients: makes the output ShardUpdate::kBlock from the input kSent, which a worker sends.
   std::optional<Graph> decode = {};
-  /// Workers make several steps of their own at a time; what comes from them says the rows.
+  /// A worker sends the change of several steps of its own, see ShardUpdate::change_since(), which has the rows.
   bool local_steps = false;
 };
 
 /// A shard of parameters that every worker needs whole. Gradients and parameters travel in the blocks of ShardUpdate.
 class BlockShard final : public Shard {
  public:
-  BlockShard(caf::actor_config& config, const ShardOptions& options, const BlockUpdate& what);
+  BlockShard(caf::actor_config& config, const ShardOptions& options, const BlockUpdate& block);
 
  private:
   void begin_run() override;
@@ -44,13 +45,13 @@ class BlockShard final : public Shard {
   const bool local_steps_;
   ShardUpdate update_;
   std::optional<Program> decode_;
-  Tensor as_it_is_;  // applied in place of the sum
+  Tensor as_it_is_;  // if set: the block that is applied in place of the sum
   ParameterBlocks blocks_;
-  std::vector<ParameterBlocks::Block> answers_;  // by worker, of which its gradients are
+  std::vector<ParameterBlocks::Block> answers_;  // by worker: the parameters from which its gradients are computed
 };
 
-/// Adds such a shard to a plan; see add_shard() of Shard.
+/// Adds a BlockShard to a plan; see add_shard().
 ActorId add_block_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
-                        const BlockUpdate& what, int followers);
+                        const BlockUpdate& block, int followers);
 
 }  // namespace troupe

@@ -29,7 +29,7 @@ ConsistencyRule ConsistencyRule::compensated(int workers, double compensation) {
 }
 
 void ConsistencyRule::check() const {
-  const auto refuse = [](const std::string& what) { throw Error("consistency", what); };
+  const auto refuse = [](const std::string& reason) { throw Error("consistency", reason); };
   if (workers < 1) refuse("needs at least one worker");
   if (quorum < 1) refuse("an update needs the gradient of at least one worker, not " + std::to_string(quorum));
   if (quorum > workers)

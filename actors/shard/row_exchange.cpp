@@ -18,7 +18,7 @@ void RowExchange::advance() {
   if (nothing_follows()) end();
 }
 
-/// The shards wait for the end of the gradients before they end, unless they fail.
+/// The end of a shard counts only between two steps: unless it fails, a shard ends after the gradients have ended.
 bool RowExchange::nothing_follows() const {
   if (waits_for_gradients_) return ended(kGradients);
   for (std::uint32_t i = 0; i < shards_.size(); ++i)
@@ -43,7 +43,7 @@ bool RowExchange::send_rows() {
     if (!failure) failure = parts.back().failure;
   }
   Tensor rows;
-  if (!failure) failure = guarded([&] { rows = rows_together(indices.tensor, parts); });
+  if (!failure) failure = guarded([&] { rows = join_rows(indices.tensor, parts); });
   if (failure)
     send_failure(kRows, failure, indices.step);
   else
@@ -53,7 +53,7 @@ bool RowExchange::send_rows() {
   return waits_for_gradients_ = true;
 }
 
-/// Of what fails the run is told.
+/// Reports any exception as a failure of the run.
 FailurePtr RowExchange::guarded(const std::function<void()>& work) {
   try {
     work();
@@ -65,7 +65,7 @@ FailurePtr RowExchange::guarded(const std::function<void()>& work) {
   }
 }
 
-Tensor RowExchange::rows_together(const Tensor& indices, std::span<const Arrival> parts) {
+Tensor RowExchange::join_rows(const Tensor& indices, std::span<const Arrival> parts) {
   owners_.clear();
   for (const auto index : read_indices(indices, lookup_.parameter.shape[0], name_in_plan()))
     owners_.push_back(shard_of(index));
@@ -97,7 +97,7 @@ bool RowExchange::send_gradients() {
   auto gradients = take(kGradients);
   std::vector<Tensor> parts;
   auto failure = gradients.failure;
-  if (!failure) failure = guarded([&] { parts = gradients_apart(gradients.tensor); });
+  if (!failure) failure = guarded([&] { parts = split_gradients(gradients.tensor); });
   for (std::uint32_t i = 0; i < shards_.size(); ++i) {
     if (failure)
       send_failure(kFirstGradients + i, failure, gradients.step);
@@ -109,16 +109,16 @@ bool RowExchange::send_gradients() {
   return true;
 }
 
-std::vector<Tensor> RowExchange::gradients_apart(const Tensor& gradients) const {
+std::vector<Tensor> RowExchange::split_gradients(const Tensor& gradients) const {
   lookup_.expect_filled(gradients, static_cast<std::int64_t>(owners_.size()), name_in_plan());
-  const auto verdict_at = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
+  const auto flag_offset = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
   std::vector<Tensor> parts;
   for (const auto count : rows_by_shard()) {
-    // Every part has a verdict.
+    // A part without gradients has one row too, for loss_is_finite.
     const auto rows = std::max<std::int64_t>(1, lookup_.filled_by(count));
     parts.emplace_back(lookup_.gradients().shape.with_rows(rows), DType::float32);
     std::ranges::fill(parts.back().mutable_data<float>(), 0.0F);
-    parts.back().mutable_data<float>()[verdict_at] = lookup_.verdict_of(gradients);
+    parts.back().mutable_data<float>()[flag_offset] = lookup_.loss_is_finite(gradients);
   }
   const auto* const from = gradients.data<float>().data();
   std::vector<std::int64_t> sent(shards_.size());

@@ -30,7 +30,7 @@ std::int64_t RowLookup::gradient_offset(std::int64_t n) const {
   return n * width() + row;
 }
 
-float RowLookup::verdict_of(const Tensor& gradients) const {
+float RowLookup::loss_is_finite(const Tensor& gradients) const {
   return gradients.elements() == 0 ? 0.0F
                                    : gradients.data<float>()[static_cast<std::size_t>(indices_per_row() * width())];
 }

@@ -3,31 +3,29 @@
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/actors/shard/update_identity.hpp"
 #include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 
 namespace {
 
-constexpr std::int64_t kChunkElements = 16384;
+constexpr std::int64_t kChunkElements = 16'384;
 
 }  // namespace
 
 std::int64_t RowShard::chunk_rows(const TensorInfo& parameter) {
-  const auto most =
-      std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, parameter.shape.row_elements()));
-  return std::min(most, parameter.shape[0]);
+  const auto row_elements = std::max<std::int64_t>(1, parameter.shape.row_elements());
+  return std::min(std::max<std::int64_t>(1, kChunkElements / row_elements), parameter.shape[0]);
 }
 
-RowShard::RowShard(caf::actor_config& config, const ShardOptions& options, const RowUpdate& what)
+RowShard::RowShard(caf::actor_config& config, const ShardOptions& options, const RowUpdate& table)
     : Shard(config, options),
-      what_(what),
-      update_(what.update, {what.parameter}),
+      table_(table),
+      update_(table.update, {table.parameter}),
       looked_up_(static_cast<std::size_t>(options.rule.workers)),
-      sums_(what.lookup.width()) {
-  for (std::size_t i = 0; i < what.lookup.columns.size(); ++i)
-    lookup_of_column_.insert(lookup_of_column_.end(), static_cast<std::size_t>(what.lookup.columns[i]),
+      sums_(table.lookup.width()) {
+  for (std::size_t i = 0; i < table.lookup.columns.size(); ++i)
+    lookup_of_column_.insert(lookup_of_column_.end(), static_cast<std::size_t>(table.lookup.columns[i]),
                              static_cast<std::int32_t>(i));
   for (const auto& stored : update_.stored()) chunk_.emplace_back(stored.info.shape, stored.info.dtype);
   const std::vector<TensorInfo> block{{Shape{}, DType::float32}, {chunk_.front().shape(), DType::float32}};
@@ -49,7 +47,7 @@ void RowShard::on_lost(int worker) {
 
 const float* RowShard::row_of_table(std::int64_t row) const {
   const auto& table = parameter(0);
-  return table.data<float>().data() + row * what_.lookup.width();
+  return table.data<float>().data() + row * table_.lookup.width();
 }
 
 void RowShard::take_indices(int worker) {
@@ -61,14 +59,14 @@ void RowShard::take_indices(int worker) {
   }
   std::vector<std::int64_t> indices;
   try {
-    indices = read_indices(arrival.tensor, what_.lookup.parameter.shape[0], what_.held.front().ref.name);
+    indices = read_indices(arrival.tensor, table_.lookup.parameter.shape[0], table_.held.front().ref.name);
   } catch (...) {
     fail_with_exception();
   }
   give_back(indices_of(worker), arrival);
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    const auto row = indices[i] - what_.rows().first;
-    if (row < 0 || row >= what_.rows().count) continue;
+    const auto row = indices[i] - table_.rows().first;
+    if (row < 0 || row >= table_.rows().count) continue;
     looked_up.rows.push_back(row);
     looked_up.lookups.push_back(lookup_of_column_[i % lookup_of_column_.size()]);
   }
@@ -84,7 +82,7 @@ void RowShard::send_answer(int worker, std::int64_t step) {
   if (failure()) return static_cast<void>(send_failure(static_cast<std::uint32_t>(worker), failure(), step));
   auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
   const auto rows = static_cast<std::int64_t>(looked_up.rows.size());
-  const auto& lookup = what_.lookup;
+  const auto& lookup = table_.lookup;
   looked_up.sent = Tensor(lookup.rows().shape.with_rows(lookup.filled_by(rows)), DType::float32);
   auto* to = looked_up.sent.mutable_data<float>().data();
   const auto width = lookup.width();
@@ -95,12 +93,12 @@ void RowShard::send_answer(int worker, std::int64_t step) {
 
 void RowShard::combine(const std::vector<int>& from) {
   sums_.clear();
-  verdict_ = 0.0F;
+  loss_is_finite_ = 0.0F;
   std::int64_t all_rows = 0;
-  for (const int worker : from) all_rows += turn(worker).rows;
+  for (const int worker : from) all_rows += batch(worker).rows;
   for (std::size_t i = 0; i < from.size(); ++i) {
     add_gradients(static_cast<std::int32_t>(i), from[i], all_rows);
-    verdict_ += what_.lookup.verdict_of(gradients(from[i]));
+    loss_is_finite_ += table_.lookup.loss_is_finite(gradients(from[i]));
   }
   sums_.sum();
   if (rule().compensation > 0.0 && !from.empty()) compensate(looked_up_[static_cast<std::size_t>(from.front())]);
@@ -112,26 +110,27 @@ void RowShard::apply(std::int64_t number) {
     update_rows(first, std::min(chunk, sums_.rows().size() - first), number);
 }
 
-/// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.
+/// Scales the gradients to those of the mean loss over all rows that took part. The gradients of a batch are already
+/// divided by its global rows.
 void RowShard::add_gradients(std::int32_t number, int worker, std::int64_t all_rows) {
-  const auto global_rows = turn(worker).global_rows;
+  const auto global_rows = batch(worker).global_rows;
   sums_.add_weight(all_rows > 0 ? static_cast<float>(global_rows) / static_cast<float>(all_rows) : 1.0F);
   const auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
-  what_.lookup.expect_filled(gradients(worker), static_cast<std::int64_t>(looked_up.rows.size()), name_in_plan());
+  table_.lookup.expect_filled(gradients(worker), static_cast<std::int64_t>(looked_up.rows.size()), name_in_plan());
   const auto* const values = gradients(worker).data<float>().data();
   for (std::size_t i = 0; i < looked_up.rows.size(); ++i)
     sums_.add({looked_up.rows[i], number, looked_up.lookups[i],
-               values + what_.lookup.gradient_offset(static_cast<std::int64_t>(i))});
+               values + table_.lookup.gradient_offset(static_cast<std::int64_t>(i))});
 }
 
-/// As ShardUpdate::compensate().
+/// Corrects the sums as ConsistencyRule::compensation says.
 void RowShard::compensate(const LookedUp& then) {
   const auto factor = static_cast<float>(rule().compensation);
-  const auto width = static_cast<std::size_t>(what_.lookup.width());
+  const auto width = static_cast<std::size_t>(table_.lookup.width());
   std::vector<bool> compensated(sums_.rows().size());
   for (std::size_t place = 0; place < then.rows.size(); ++place) {
-    const auto i =
-        static_cast<std::size_t>(std::ranges::lower_bound(sums_.rows(), then.rows[place]) - sums_.rows().begin());
+    const auto summed = std::ranges::lower_bound(sums_.rows(), then.rows[place]);
+    const auto i = static_cast<std::size_t>(summed - sums_.rows().begin());
     if (compensated[i]) continue;
     compensated[i] = true;
     auto* const gradient = sums_.gradient(i);
@@ -141,9 +140,10 @@ void RowShard::compensate(const LookedUp& then) {
   }
 }
 
-/// Brings rows together, updates them and puts them back; what is behind them has no gradient, and is not put anywhere.
+/// Copies rows into the chunk, updates the chunk, and copies the rows back. The rest of the chunk has no gradient, and
+/// is not copied.
 void RowShard::update_rows(std::size_t first, std::size_t count, std::int64_t number) {
-  const auto width = static_cast<std::size_t>(what_.lookup.width());
+  const auto width = static_cast<std::size_t>(table_.lookup.width());
   const auto& rows = sums_.rows();
   const auto row_at = [&](std::size_t stored, std::size_t i) {
     return parameter(stored).mutable_data<float>().data() + static_cast<std::size_t>(rows[first + i]) * width;
@@ -152,7 +152,7 @@ void RowShard::update_rows(std::size_t first, std::size_t count, std::int64_t nu
     for (std::size_t i = 0; i < count; ++i)
       std::copy_n(row_at(stored, i), width, chunk_[stored].mutable_data<float>().data() + i * width);
   const auto block = update_.gradients().mutable_data<float>();
-  block[0] = verdict_;
+  block[0] = loss_is_finite_;
   auto* const gradients = block.data() + gradient_offset_;
   std::copy_n(sums_.gradient(first), count * width, gradients);
   std::fill(gradients + count * width, block.data() + block.size(), 0.0F);
@@ -163,14 +163,14 @@ void RowShard::update_rows(std::size_t first, std::size_t count, std::int64_t nu
 }
 
 ActorId add_row_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
-                      const RowUpdate& what, int followers) {
-  const auto spawn = [what](caf::actor_system& system, ShardOptions own) {
-    return caf::actor_cast<caf::actor>(system.spawn<RowShard>(std::move(own), what));
+                      const RowUpdate& table, int followers) {
+  const auto spawn = [table](caf::actor_system& system, ShardOptions with_records) {
+    return caf::actor_cast<caf::actor>(system.spawn<RowShard>(std::move(with_records), table));
   };
-  const std::vector<TensorInfo> indices(static_cast<std::size_t>(options.rule.workers), what.lookup.indices);
-  const ShardPorts ports{what.lookup.gradients(), what.lookup.rows(), indices, what.held};
-  return add_shard(plan, name, place, options, ports, followers, spawn,
-                   {"row_shard", {}, {{"update", identity_of_update(what.update)}, {"columns", what.lookup.columns}}});
+  const std::vector<TensorInfo> indices(static_cast<std::size_t>(options.rule.workers), table.lookup.indices);
+  const ShardPorts ports{table.lookup.gradients(), table.lookup.rows(), indices, table.held};
+  PlanTask task{"row_shard", {}, {{"update", identity_of_update(table.update)}, {"columns", table.lookup.columns}}};
+  return add_shard(plan, name, place, options, ports, followers, spawn, std::move(task));
 }
 
 }  // namespace troupe

@@ -10,35 +10,37 @@
 
 namespace troupe {
 
-/// What a shard has of a parameter of which workers look up rows.
+/// The rows of a parameter that a RowShard has, and their update.
 struct RowUpdate {
   RowLookup lookup;
-  /// The update of `chunk` rows of the parameter, see ShardUpdate, and the parameter's name there. Every state has the
-  /// shape of the parameter, and the update of a row depends on that row alone.
+  /// The update of `chunk` rows of the parameter; see ShardUpdate. Every state has the shape of the parameter, and the
+  /// update of a row depends on that row alone.
   Graph update;
+  /// The parameter's name in the update.
   std::string parameter;
-  /// For the update's parameter and states, in the order of ShardUpdate::stored(), which rows of what in the store.
+  /// The rows in the store of the update's parameter and states, in the order of ShardUpdate::stored().
   std::vector<HeldParameter> held;
 
-  /// Of the parameter: those that the shard has.
+  /// The rows of the parameter that the shard has.
   RowRange rows() const { return held.front().rows.value(); }
 };
 
-/// A shard of a parameter of which every worker needs the rows that it looks up, and makes gradients of those alone;
-/// see RowLookup. Other rows keep their value and state. Further inputs: from each worker the indices.
+/// A shard of a parameter of which workers look up rows; see RowLookup. A worker gets the rows that it looks up, and
+/// sends gradients of these. Rows without a gradient keep their value and state. Further inputs: the indices, from each
+/// worker.
 class RowShard final : public Shard {
  public:
-  RowShard(caf::actor_config& config, const ShardOptions& options, const RowUpdate& what);
+  RowShard(caf::actor_config& config, const ShardOptions& options, const RowUpdate& table);
 
-  /// How many rows an update should have at once, so that it stays in a cache.
+  /// The rows that one update takes, few enough to stay in a cache.
   static std::int64_t chunk_rows(const TensorInfo& parameter);
 
  private:
-  /// What a worker looked up in its oldest turn.
+  /// The rows that a worker looked up for its oldest request.
   struct LookedUp {
-    std::vector<std::int64_t> rows;     // of this shard, counted from its first
-    std::vector<std::int32_t> lookups;  // by which of the model's lookups
-    Tensor sent;                        // the rows as they were
+    std::vector<std::int64_t> rows;     // counted from the first row of this shard
+    std::vector<std::int32_t> lookups;  // for each row, the number of the model's lookup
+    Tensor sent;                        // the values that were sent
   };
 
   void begin_run() override;
@@ -57,18 +59,18 @@ class RowShard final : public Shard {
   void update_rows(std::size_t first, std::size_t count, std::int64_t number);
   const float* row_of_table(std::int64_t row) const;
 
-  const RowUpdate what_;
-  std::vector<std::int32_t> lookup_of_column_;  // of a batch row's indices
+  const RowUpdate table_;
+  std::vector<std::int32_t> lookup_of_column_;  // by index of a batch row: the number of the lookup
   ShardUpdate update_;
-  std::vector<Tensor> chunk_;  // of the update's parameter and states
+  std::vector<Tensor> chunk_;  // the rows that one update takes, of the parameter and the states
   std::size_t gradient_offset_;
   std::vector<LookedUp> looked_up_;  // by worker
   RowSums sums_;
-  float verdict_ = 0.0F;
+  float loss_is_finite_ = 0.0F;  // 0, or negative
 };
 
-/// Adds such a shard to a plan; see add_shard() of Shard.
+/// Adds a RowShard to a plan; see add_shard().
 ActorId add_row_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
-                      const RowUpdate& what, int followers);
+                      const RowUpdate& table, int followers);
 
 }  // namespace troupe

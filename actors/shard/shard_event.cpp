@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-Tensor ShardEvent::encode(int workers_of_all) const {
-  const Tensor tensor(info(workers_of_all).shape, DType::int32);
+Tensor ShardEvent::encode(int all_workers) const {
+  const Tensor tensor(info(all_workers).shape, DType::int32);
   const auto numbers = tensor.mutable_data<std::int32_t>();
   std::ranges::fill(numbers, 0);
   numbers[0] = static_cast<std::int32_t>(kind);
@@ -20,7 +20,7 @@ ShardEvent ShardEvent::decode(const Tensor& tensor) {
   ShardEvent event{static_cast<Kind>(numbers[0])};
   for (std::size_t i = 1; i < numbers.size(); ++i)
     if (numbers[i] != 0) event.workers.push_back(static_cast<int>(i) - 1);
-  if (!event.is_whole()) throw Error("shard", "what the leading shard sent is no event");
+  if (!event.is_whole()) throw Error("shard", "the leading shard sent a tensor that is no event");
   return event;
 }
 

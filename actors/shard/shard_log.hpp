@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// What the shards of a plan, and who gives their workers batches, have done in this process. Thread-safe.
+/// Counts what the shards and the dispatcher of a plan do in this process. Thread-safe.
 class ShardLog {
  public:
   void note_applied(std::int64_t staleness) {
@@ -23,7 +23,7 @@ class ShardLog {
     return staleness_;
   }
 
-  /// The last run has had the steps before this one.
+  /// The last run consisted of the steps before `step`.
   void note_end_step(std::int64_t step) {
     std::lock_guard lock(mutex_);
     end_step_ = step;

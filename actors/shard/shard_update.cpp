@@ -5,34 +5,36 @@
 
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 
 namespace {
 
-// An update has no rows.
+// The graph of an update has no batch axis.
 constexpr std::int64_t kRows = 1;
-// In the padding behind the verdict.
+// Position of the rows of a change, in the padding behind loss_is_finite.
 constexpr std::size_t kRowsAt = 1;
 
 }  // namespace
 
 ShardUpdate::ShardUpdate(Graph update, const std::vector<std::string>& order)
     : batch_info_(BatchInfo::info().shape, BatchInfo::info().dtype), program_(update, kRows) {
-  std::vector<TensorInfo> infos, with_verdict{{Shape{}, DType::float32}};
+  std::vector<TensorInfo> infos, with_loss_is_finite{{Shape{}, DType::float32}};
   for (auto id : update.sources(kParameter)) stored_.push_back({update.producer(id).name, update.info(id)});
   for (const auto& name : order) {
-    const auto found = std::ranges::find(stored_, name, &Stored::name);
-    if (found == stored_.end()) throw Error("shard", "the update has no parameter '" + name + "'");
-    order_.push_back(static_cast<std::size_t>(found - stored_.begin()));
-    found->travels = true;
-    infos.push_back(found->info);
-    with_verdict.push_back(infos.back());
+    const auto parameter = std::ranges::find(stored_, name, &Stored::name);
+    if (parameter == stored_.end()) throw Error("shard", "the update has no parameter '" + name + "'");
+    order_.push_back(static_cast<std::size_t>(parameter - stored_.begin()));
+    parameter->travels = true;
+    infos.push_back(parameter->info);
+    with_loss_is_finite.push_back(infos.back());
     sizes_.push_back(infos.back().shape.elements());
   }
   parameter_offsets_ = pack_offsets(infos);
-  gradient_offsets_ = pack_offsets(with_verdict);
+  gradient_offsets_ = pack_offsets(with_loss_is_finite);
   gradients_ = Tensor(gradient_block().shape, gradient_block().dtype);
   program_.bind(kGradients, gradients_);
   program_.bind(GraphBuilder::kBatchInfo, batch_info_);
@@ -112,6 +114,12 @@ void ShardUpdate::apply(const Tensor& gradients, std::int64_t number) {
 void ShardUpdate::apply(std::int64_t number) {
   BatchInfo{0, 0, 0, number}.write(batch_info_);
   program_.run();
+}
+
+std::int64_t identity_of_update(const Graph& update) {
+  Hash hash;
+  hash.add(to_text(update));
+  return static_cast<std::int64_t>(hash.digest());
 }
 
 }  // namespace troupe

@@ -5,12 +5,12 @@
 
 namespace troupe {
 
-/// How old gradients were when they were applied: how many versions their parameters had moved on.
+/// Staleness of gradients when they were applied: the number of versions that the parameters had moved on.
 struct Staleness {
-  std::map<std::int64_t, std::int64_t> applied;  ///< gradients, by their staleness
-  std::int64_t dropped = 0;                      ///< gradients that came too late
+  std::map<std::int64_t, std::int64_t> applied;  ///< number of gradients, by staleness
+  std::int64_t dropped = 0;                      ///< number of gradients that came too late
 
-  /// Those of other shards, too.
+  /// Adds the counts of other shards.
   void add(const Staleness& other) {
     for (const auto& [staleness, gradients] : other.applied) applied[staleness] += gradients;
     dropped += other.dropped;

@@ -10,16 +10,16 @@
 
 namespace troupe {
 
-/// Copies of arrays on devices with memory of their own: one on each device for all who ask, for as long as somebody
-/// holds it. Nobody may write to an array of which there are copies. Thread-safe.
+/// Copies of arrays on devices with separate memory: one for each device, shared by all users, while any of them holds
+/// it. An array with copies must not be written to. Thread-safe.
 class DeviceArrays {
  public:
-  /// Blocks while it is copied. Throws Error if the device is out of memory.
+  /// Waits for the end of the copy. Throws Error if the device is out of memory.
   std::shared_ptr<const Tensor> copy_of(const Tensor& array, Device device);
 
  private:
   struct Copy {
-    Tensor array;  // so that no other array comes to lie there
+    Tensor array;  // keeps the address from being reused
     Tensor on_device;
   };
   struct View {

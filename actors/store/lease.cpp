@@ -50,7 +50,7 @@ void Lease::break_copies(const std::string& reason, bool abandoned, const std::s
     if (updates.size() > 1) broken.insert(replica);
   for (const auto& [ref, before, alone] : written_) {
     auto& copy = state.find(ref);
-    copy.abandoned = abandoned || copy.may_be_written_some_day();
+    copy.abandoned = abandoned || copy.may_still_be_written();
     if (!copy.is_being_updated() && !copy.abandoned) continue;
     copy.broken = reason;
     if (!alone) broken.insert(ref.replica);

@@ -12,8 +12,8 @@ namespace troupe {
 
 class ParameterStore;
 
-/// What a run has borrowed. If it is not given back clean, the copies it could write are checked: those of a replica
-/// whose updates are all at the same count are whole, the others are broken. Copies that users' actors hold are whole
+/// The copies that a run has borrowed. After a failed run the written copies are checked: the copies of a replica are
+/// whole if all have had the same number of updates, and broken otherwise. Copies that users' actors hold are whole
 /// unless an update of them has not ended.
 class Lease {
  public:
@@ -22,14 +22,14 @@ class Lease {
   Lease& operator=(Lease&& other) noexcept;
   ~Lease() { end_dirty("the run was given up"); }
 
-  /// The run has ended as it should.
+  /// The run has succeeded.
   void end_clean();
-  /// The run has failed; nobody writes any more. The copies of the replicas that are `torn`, between this store and
-  /// others, are broken in any case.
+  /// The run has failed, and no longer writes. The copies of `torn` replicas, whose updates differ between this store
+  /// and others, are broken in any case.
   void end_dirty(const std::string& reason, const std::set<int>& torn = {});
-  /// By replica, how often its copies were updated under this lease: one number if they are whole.
+  /// For each replica, the numbers of updates of its copies under this lease: a single number if they are whole.
   std::map<int, std::set<std::int64_t>> updates() const;
-  /// The run was given up and may still write some day.
+  /// The run was given up, and may still write.
   void abandon(const std::string& reason);
 
  private:
@@ -37,7 +37,7 @@ class Lease {
   struct Written {
     ParameterRef ref;
     std::int64_t updates_before;
-    bool alone;  // whole or broken whatever becomes of the others
+    bool alone;  // its number of updates may differ from the others'
   };
   std::map<int, std::set<std::int64_t>> updates_locked() const;
   void break_copies(const std::string& reason, bool abandoned, const std::set<int>& torn);

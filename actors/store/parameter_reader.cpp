@@ -12,7 +12,7 @@ ParameterReader::ParameterReader(std::shared_ptr<ParameterStore> store, std::vec
 
 void ParameterReader::enter() {
   std::lock_guard lock(store_->state_->mutex);
-  // Whoever writes counts as a change, so without one nobody writes now.
+  // The begin of a write is a change, so without a change there is no writer.
   if (seen_changes_ != store_->state_->changes) {
     for (const auto& ref : refs_) {
       store_->state_->check_free(ref, false);

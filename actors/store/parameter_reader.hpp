@@ -10,14 +10,14 @@
 
 namespace troupe {
 
-/// Borrows the same copies to read again and again, at little cost as long as nobody writes in between. It keeps the
-/// store alive. Not thread-safe; several readers of one store may be used at once.
+/// Borrows the same copies for reading again and again, at little cost if no run has written in between. Keeps the
+/// store alive. Not thread-safe, but several readers of one store may be used at once.
 class ParameterReader {
  public:
-  /// Throws Error if a copy is not in the store.
+  /// Throws Error if the store does not have a copy.
   ParameterReader(std::shared_ptr<ParameterStore> store, std::vector<ParameterRef> refs);
 
-  /// The copies are borrowed to read as long as it lives: no run can write to them.
+  /// While it lives the copies are borrowed for reading: no run can write to them.
   class Access {
    public:
     explicit Access(ParameterReader& reader) : reader_(reader) { reader_.enter(); }
@@ -29,13 +29,13 @@ class ParameterReader {
     ParameterReader& reader_;
   };
 
-  /// The copies, in the order of the references, as they were at the last access.
+  /// The copies at the last access, in the order of the references.
   std::span<const Tensor> tensors() const { return tensors_; }
-  /// Counts the accesses at which tensors() may have become others.
+  /// Counts the accesses at which tensors() may have changed.
   std::uint64_t version() const { return version_; }
 
  private:
-  /// Throws Error if a run writes to a copy, or one is broken. Copies that are behind are brought up to date.
+  /// Begins an access, and updates copies that are behind. Throws Error if a run writes to a copy, or one is broken.
   void enter();
   void leave();
 

@@ -29,31 +29,31 @@ void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
     if (parameter.trainable) state_->note_trained(parameter.ref.name);
 }
 
-void ParameterStore::add(const PlanParameter& wanted) {
+void ParameterStore::add(const PlanParameter& planned) {
   std::lock_guard lock(state_->mutex);
-  state_->drop_misfit_state(wanted);
-  const auto known = state_->parameters.find(wanted.ref.name);
-  if (known != state_->parameters.end() && !(known->second.info == wanted.info))
-    throw Error("store", "parameter '" + wanted.ref.name + "' is " + to_string(known->second.info) + ", not " +
-                             to_string(wanted.info));
-  if (known != state_->parameters.end() && known->second.copies.contains(wanted.ref.replica)) return;
-  if (known != state_->parameters.end()) {
-    for (const auto& [replica, copy] : known->second.copies) state_->check_free({wanted.ref.name, replica}, false);
-    if (state_->newest_whole(known->second) == nullptr) throw Error("store", state_->describe_broken());
+  state_->drop_misfit_state(planned);
+  const auto entry = state_->parameters.find(planned.ref.name);
+  if (entry != state_->parameters.end() && !(entry->second.info == planned.info))
+    throw Error("store", "parameter '" + planned.ref.name + "' is " + to_string(entry->second.info) + ", not " +
+                             to_string(planned.info));
+  if (entry != state_->parameters.end() && entry->second.copies.contains(planned.ref.replica)) return;
+  if (entry != state_->parameters.end()) {
+    for (const auto& [replica, copy] : entry->second.copies) state_->check_free({planned.ref.name, replica}, false);
+    if (state_->newest_whole(entry->second) == nullptr) throw Error("store", state_->describe_broken());
   }
-  Parameter fresh{wanted.info, wanted.trainable, {}};
-  if (wanted.per_replica) fresh.own = wanted.initializer;
-  auto& parameter = known != state_->parameters.end() ? known->second : fresh;
-  if (wanted.trainable) state_->note_trained(wanted.ref.name);
+  Parameter fresh{planned.info, planned.trainable, {}};
+  if (planned.per_replica) fresh.per_replica = planned.initializer;
+  auto& parameter = entry != state_->parameters.end() ? entry->second : fresh;
+  if (planned.trainable) state_->note_trained(planned.ref.name);
   Copy copy;
-  copy.tensor = state_->first_value(wanted, parameter);
+  copy.tensor = state_->first_value(planned, parameter);
   if (const auto* newest = state_->newest_whole(parameter)) copy.counter->reset(newest->counter->updates());
-  if (const auto start = state_->start_values.find(wanted.ref.name); start != state_->start_values.end()) {
+  if (const auto start = state_->start_values.find(planned.ref.name); start != state_->start_values.end()) {
     copy.counter->reset(start->second.updates);
     state_->start_values.erase(start);
   }
-  parameter.copies.emplace(wanted.ref.replica, std::move(copy));
-  if (known == state_->parameters.end()) state_->parameters.emplace(wanted.ref.name, std::move(fresh));
+  parameter.copies.emplace(planned.ref.replica, std::move(copy));
+  if (entry == state_->parameters.end()) state_->parameters.emplace(planned.ref.name, std::move(fresh));
 }
 
 std::vector<ParameterStore::Entry> ParameterStore::entries() const {
@@ -63,17 +63,17 @@ std::vector<ParameterStore::Entry> ParameterStore::entries() const {
     entries.push_back({name, parameter.info, parameter.trainable, static_cast<int>(parameter.copies.size())});
   };
   for (const auto& name : state_->trained)
-    if (const auto known = state_->parameters.find(name); known != state_->parameters.end()) add(name, known->second);
+    if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end()) add(name, entry->second);
   for (const auto& [name, parameter] : state_->parameters)
-    if (!parameter.trainable && !parameter.own) add(name, parameter);
+    if (!parameter.trainable && !parameter.per_replica) add(name, parameter);
   return entries;
 }
 
 Tensor ParameterStore::get(const std::string& name, int replica) const {
   std::lock_guard lock(state_->mutex);
-  const auto known = state_->parameters.find(name);
-  const bool first = replica == kFirst && known != state_->parameters.end() && !known->second.copies.empty();
-  const ParameterRef ref{name, first ? known->second.copies.begin()->first : std::max(replica, 0)};
+  const auto entry = state_->parameters.find(name);
+  const bool first = replica == kFirst && entry != state_->parameters.end() && !entry->second.copies.empty();
+  const ParameterRef ref{name, first ? entry->second.copies.begin()->first : std::max(replica, 0)};
   state_->check_free(ref, false);
   state_->check_whole(ref);
   return host_clone(state_->find(ref).tensor);
@@ -82,55 +82,55 @@ Tensor ParameterStore::get(const std::string& name, int replica) const {
 void ParameterStore::set(const std::string& name, const Tensor& value) {
   std::unique_lock lock(state_->mutex);
   if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
-  const auto known = state_->parameters.find(name);
-  if (known == state_->parameters.end()) {
+  const auto entry = state_->parameters.find(name);
+  if (entry == state_->parameters.end()) {
     state_->start_values[name] = {0, host_clone(value)};
     return;
   }
-  auto& [info, trainable, copies, own] = known->second;
+  auto& [info, trainable, copies, per_replica] = entry->second;
   if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
     throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
   std::int64_t newest = 0;
   for (const auto& [replica, copy] : copies) newest = std::max(newest, copy.counter->updates());
-  state_->restore_all(lock, name, known->second, {newest + 1, value});
+  state_->restore_all(lock, name, entry->second, {newest + 1, value});
 }
 
 std::optional<ParameterStore::Version> ParameterStore::newest(const std::string& name) const {
   std::lock_guard lock(state_->mutex);
-  const auto known = state_->parameters.find(name);
+  const auto entry = state_->parameters.find(name);
   const auto start = state_->start_values.find(name);
-  if (known == state_->parameters.end())
+  if (entry == state_->parameters.end())
     return start == state_->start_values.end() ? std::nullopt : std::optional(start->second);
-  for (const auto& [replica, copy] : known->second.copies) state_->check_free({name, replica}, false);
-  const auto* newest = state_->newest_whole(known->second);
+  for (const auto& [replica, copy] : entry->second.copies) state_->check_free({name, replica}, false);
+  const auto* newest = state_->newest_whole(entry->second);
   if (newest == nullptr) return std::nullopt;
   return Version{newest->counter->updates(), host_clone(newest->tensor)};
 }
 
 std::optional<std::int64_t> ParameterStore::newest_updates(const std::string& name) const {
   std::lock_guard lock(state_->mutex);
-  const auto known = state_->parameters.find(name);
+  const auto entry = state_->parameters.find(name);
   const auto start = state_->start_values.find(name);
-  if (known == state_->parameters.end())
+  if (entry == state_->parameters.end())
     return start == state_->start_values.end() ? std::nullopt : std::optional(start->second.updates);
-  const auto* newest = state_->newest_whole(known->second);
+  const auto* newest = state_->newest_whole(entry->second);
   return newest == nullptr ? std::nullopt : std::optional(newest->counter->updates());
 }
 
 void ParameterStore::adopt(const std::string& name, const Version& version) {
   std::unique_lock lock(state_->mutex);
-  const auto known = state_->parameters.find(name);
-  if (known == state_->parameters.end())
+  const auto entry = state_->parameters.find(name);
+  if (entry == state_->parameters.end())
     state_->start_values[name] = {version.updates, host_clone(version.value)};
   else
-    state_->restore_all(lock, name, known->second, version);
+    state_->restore_all(lock, name, entry->second, version);
 }
 
 std::vector<std::string> ParameterStore::names() const {
   std::lock_guard lock(state_->mutex);
   std::vector<std::string> names;
   for (const auto& [name, parameter] : state_->parameters)
-    if (!parameter.own) names.push_back(name);
+    if (!parameter.per_replica) names.push_back(name);
   for (const auto& [name, version] : state_->start_values) names.push_back(name);
   return names;
 }
@@ -157,7 +157,7 @@ void ParameterStore::set_position(const TrainingPosition& position) {
   state_->position = position;
 }
 
-/// That of a parameter which no plan has needed here.
+/// The start value of a parameter that no plan has needed here.
 std::optional<ParameterStore::Version> ParameterStore::start_value(const std::string& name) const {
   std::lock_guard lock(state_->mutex);
   const auto start = state_->start_values.find(name);
@@ -183,8 +183,8 @@ std::int64_t ParameterStore::trained_elements() const {
   std::lock_guard lock(state_->mutex);
   std::int64_t sum = 0;
   for (const auto& name : state_->trained)
-    if (const auto known = state_->parameters.find(name); known != state_->parameters.end())
-      sum += known->second.info.shape.elements();
+    if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end())
+      sum += entry->second.info.shape.elements();
   return sum;
 }
 
@@ -220,7 +220,8 @@ std::string ParameterStore::broken() const {
 void ParameterStore::recover() {
   std::unique_lock lock(state_->mutex);
   for (const auto& [name, parameter] : state_->parameters) {
-    if (!parameter.own && state_->newest_whole(parameter) == nullptr) throw Error("store", state_->describe_broken());
+    if (!parameter.per_replica && state_->newest_whole(parameter) == nullptr)
+      throw Error("store", state_->describe_broken());
     for (const auto& [replica, copy] : parameter.copies)
       if (!copy.broken.empty()) state_->check_free({name, replica}, true);
   }
@@ -229,7 +230,7 @@ void ParameterStore::recover() {
     const auto version = state_->version_to_recover(name, parameter);
     for (auto& [replica, copy] : parameter.copies) {
       if (copy.broken.empty()) continue;
-      // Whatever the failed run may still do, it does to the old tensor.
+      // The failed run may still write to the old tensor.
       copy.abandoned = true;
       state_->restore(copy, parameter.info, version);
     }

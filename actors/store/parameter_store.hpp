@@ -13,13 +13,13 @@
 
 namespace troupe {
 
-/// Where a training is: what the next step is, and which batch of which epoch it reads.
+/// The position of a training: the next step, and the batch and epoch that it reads.
 struct TrainingPosition {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
-  /// The data of an epoch that was left in the middle: its rows, the rows of a batch, and a hash of the shards, 0 if
-  /// there are none.
+  /// The data of an epoch that was stopped in the middle: its rows, the rows of a batch, and a hash of the shards, 0
+  /// without shards.
   std::int64_t rows = 0;
   std::int64_t batch_rows = 0;
   std::int64_t layout = 0;
@@ -30,12 +30,12 @@ struct TrainingPosition {
 class Lease;
 class UpdateCounter;
 
-/// Parameters and optimizer state, one copy per replica. It outlives plans, which borrow copies for the time of a run:
-/// to write (the plan works on the tensors in place; nobody else may use them meanwhile) or to read (together with
-/// other readers). Each copy counts its updates, so a copy that another plan has left behind is brought up to date when
-/// it is borrowed, and copies that a failed run may have left half-written are refused until recover() or set().
+/// Parameters and optimizer state, one copy per replica. The store outlives plans, which borrow copies for a run: to
+/// write (the plan works on the tensors in place, and is their only user) or to read (together with other readers).
+/// Each copy counts its updates. A copy that is behind another one is updated when it is borrowed. Copies that a failed
+/// run may have left half-written are refused until recover() or set().
 ///
-/// A copy lies on the device of its replica. Values are read at step boundaries only: while a run writes, reading
+/// A copy lies on the device of its replica. Values can be read only at step boundaries: while a run writes, reading
 /// throws Error. Thread-safe.
 class ParameterStore {
  public:
@@ -53,70 +53,70 @@ class ParameterStore {
 
   std::uint64_t seed() const;
 
-  /// Makes sure that a copy is there. It starts as another copy is, or as set() said, or as its initializer says. What
-  /// replicas have for themselves starts anew if it was there in another shape.
-  /// Throws Error if the parameter is there with another shape or dtype, is being written, or has no whole copy left.
+  /// Adds a copy unless the store has it. Its value is that of another copy, otherwise the one given to set(),
+  /// otherwise that of its initializer. A state that replicas have for themselves is initialized again if its shape has
+  /// changed. Throws Error if the store has the parameter with another shape or dtype, a run writes to it, or no copy
+  /// is whole.
   void add(const PlanParameter& parameter);
 
-  /// All that a plan trains, in its order, of which perhaps only some are added here: start values and hash() follow
-  /// from the order.
+  /// Notes the parameters that a plan trains, in its order. Perhaps only some of them are added here. Start values and
+  /// hash() depend on the order.
   void note_order(const std::vector<PlanParameter>& parameters);
-  /// Everything in the store, parameters first in the order in which they came, then optimizer state by name.
+  /// Everything in the store: first the trained parameters in the order of note_order(), then the rest by name.
   std::vector<Entry> entries() const;
-  /// In place of a replica: the lowest one that has a copy here, where others may live in other processes.
+  /// In place of a replica: the lowest replica with a copy in this process.
   static constexpr int kFirst = -1;
-  /// A copy in host memory, as it is now. Throws Error if it is not there, is being written, or is broken.
+  /// The value of a copy, in host memory. Throws Error if there is no such copy, a run writes to it, or it is broken.
   Tensor get(const std::string& name, int replica = kFirst) const;
-  /// Writes the value into all copies; for a parameter that is not there yet, the value with which it will start.
-  /// Broken copies are whole again. Throws Error if shape or dtype differ, or while a run uses it.
+  /// Writes the value into all copies, and makes broken copies whole. If the parameter is not in the store yet, it will
+  /// start with the value. Throws Error if shape or dtype differ, or while a run uses the parameter.
   void set(const std::string& name, const Tensor& value);
 
-  /// A value with the number of updates that it has had.
+  /// A value with its number of updates.
   struct Version {
     std::int64_t updates = 0;
     Tensor value;
   };
-  /// The newest whole copy in host memory, or what set() gave a parameter that is not there yet; nothing if there is
-  /// neither. Throws Error while a run writes to it.
+  /// The newest whole copy, in host memory, or the start value from set(). Nothing if there is neither. Throws Error
+  /// while a run writes to the parameter.
   std::optional<Version> newest(const std::string& name) const;
-  /// Its number of updates; nothing if there is no whole copy.
+  /// The number of updates of newest(). Nothing if there is no such version.
   std::optional<std::int64_t> newest_updates(const std::string& name) const;
   /// Like set(), with the number of updates of another store's value.
   void adopt(const std::string& name, const Version& version);
-  /// All names: of entries(), and of what was set but is not there yet. States that replicas have for themselves, see
+  /// The names of entries() and of all start values from set(). States that replicas have for themselves, see
   /// PlanParameter::per_replica, are in neither.
   std::vector<std::string> names() const;
-  /// Those that were set, and that no plan has asked for yet.
+  /// The names of the start values from set() that no plan has used yet.
   std::vector<std::string> unclaimed() const;
-  /// Drops such a value; does nothing if there is none of that name.
+  /// Drops such a start value, if there is one of that name.
   void forget(const std::string& name);
 
   TrainingPosition position() const;
   void set_position(const TrainingPosition& position);
 
-  /// Borrows copies for a run. Copies that are behind are brought up to date. Waits for a ParameterReader that is just
-  /// reading. Throws Error if another run uses them in a way that conflicts, or if they are broken. The lease must not
-  /// outlive the store.
-  /// Those of the written ones that are `alone` may be updated at another pace than the rest of their replica.
+  /// Borrows copies for a run, and updates copies that are behind. Waits for a ParameterReader that is reading. Copies
+  /// in `alone`, a part of the written ones, may be updated at another pace than the rest of their replica. Throws
+  /// Error if another run uses copies in a conflicting way, or if one is broken. The lease must not outlive the store.
   Lease borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written, const std::string& borrower,
                const std::vector<ParameterRef>& alone = {});
-  /// What is broken and why, for people; empty if nothing is.
+  /// A text that names the broken replicas and the reasons. Empty if no copy is broken.
   std::string broken() const;
-  /// Replaces broken copies by the newest whole copy of another replica; what a replica has for itself starts anew.
-  /// Throws Error if there is none.
+  /// Replaces broken copies by the newest whole copy of another replica. States that a replica has for itself are
+  /// initialized again. Throws Error if there is no whole copy.
   void recover();
 
-  /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica in order. Throws Error like get(); for kFirst,
-  /// of a parameter that no plan has needed here, what was set or adopted counts.
+  /// xxh3 (64 bits, hexadecimal) of all trained parameters of a replica, in order. For kFirst, a parameter that no plan
+  /// has needed here counts with its start value. Throws Error like get().
   std::string hash(int replica = kFirst) const;
-  /// Number of trained values.
+  /// Number of elements of all trained parameters.
   std::int64_t trained_elements() const;
 
-  /// For plans that hold a lease, or are about to: the tensor itself, and its counter.
+  /// The tensor of a copy and its counter, for plans that have or will have a lease.
   const Tensor& borrowed(const ParameterRef& ref) const;
   std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref) const;
-  /// The same of some rows, which count apart during a run; afterwards the copy has had as many updates as those of its
-  /// rows that have had most. Without rows: of all of them.
+  /// The tensor and the counter of some rows, or of all if `rows` is nothing. Rows count separately during a run. After
+  /// the run the count of the copy is the largest count of its rows.
   Tensor borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
   std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
 

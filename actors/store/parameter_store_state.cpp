@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// A reader that is in the middle of a prediction when a run begins.
+/// Limit of the wait for a reader that is in the middle of a prediction when a run begins.
 constexpr std::chrono::seconds kAccessLimit{10};
 
 std::string describe(const ParameterRef& ref) {
@@ -23,7 +23,7 @@ bool ParameterStore::Copy::is_being_updated() const {
   return counter->writing() || std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->writing(); });
 }
 
-bool ParameterStore::Copy::may_be_written_some_day() const {
+bool ParameterStore::Copy::may_still_be_written() const {
   return counter->abandoned() ||
          std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->abandoned(); });
 }
@@ -33,9 +33,9 @@ void ParameterStore::Copy::begin_apart() const {
 }
 
 void ParameterStore::Copy::end_apart() const {
-  auto most = counter->updates();
-  for (const auto& [rows, updates] : of_rows) most = std::max(most, updates->updates());
-  if (!of_rows.empty()) counter->reset(most);
+  auto largest = counter->updates();
+  for (const auto& [rows, updates] : of_rows) largest = std::max(largest, updates->updates());
+  if (!of_rows.empty()) counter->reset(largest);
 }
 
 const ParameterStore::Copy& ParameterStore::State::find(const ParameterRef& ref) const {
@@ -45,7 +45,7 @@ const ParameterStore::Copy& ParameterStore::State::find(const ParameterRef& ref)
     if (copy != parameter->second.copies.end()) return copy->second;
   }
   std::string names;
-  for (const auto& [name, known] : parameters) names += (names.empty() ? "; there are '" : ", '") + name + "'";
+  for (const auto& [name, other] : parameters) names += (names.empty() ? "; there are '" : ", '") + name + "'";
   throw Error("store", "there is no parameter " + describe(ref) +
                            (names.empty() ? "; a plan makes them when it is spawned" : names));
 }
@@ -62,40 +62,41 @@ const ParameterStore::Copy* ParameterStore::State::newest_whole(const Parameter&
   return newest;
 }
 
-void ParameterStore::State::drop_misfit_state(const PlanParameter& wanted) {
-  const auto known = parameters.find(wanted.ref.name);
-  if (known == parameters.end() || !wanted.per_replica || !known->second.own || known->second.info == wanted.info)
+void ParameterStore::State::drop_misfit_state(const PlanParameter& planned) {
+  const auto entry = parameters.find(planned.ref.name);
+  if (entry == parameters.end() || !planned.per_replica || !entry->second.per_replica ||
+      entry->second.info == planned.info)
     return;
-  for (const auto& [replica, copy] : known->second.copies) check_free({wanted.ref.name, replica}, true);
-  parameters.erase(known);
+  for (const auto& [replica, copy] : entry->second.copies) check_free({planned.ref.name, replica}, true);
+  parameters.erase(entry);
 }
 
 namespace {
 
-Tensor memory_for(const PlanParameter& wanted) {
+Tensor memory_for(const PlanParameter& planned) {
   try {
-    return Tensor(wanted.info.shape, wanted.info.dtype, wanted.device);
+    return Tensor(planned.info.shape, planned.info.dtype, planned.device);
   } catch (const Error& error) {
-    throw Error("store", "parameter '" + wanted.ref.name + "': " + error.what());
+    throw Error("store", "parameter '" + planned.ref.name + "': " + error.what());
   }
 }
 
 }  // namespace
 
-Tensor ParameterStore::State::first_value(const PlanParameter& wanted, const Parameter& known) {
-  auto tensor = memory_for(wanted);
-  const auto start = start_values.find(wanted.ref.name);
-  if (const auto* newest = newest_whole(known)) {
+Tensor ParameterStore::State::first_value(const PlanParameter& planned, const Parameter& parameter) {
+  auto tensor = memory_for(planned);
+  const auto start = start_values.find(planned.ref.name);
+  if (const auto* newest = newest_whole(parameter)) {
     copy_and_wait(newest->tensor, tensor);
   } else if (start != start_values.end()) {
     const auto& value = start->second.value;
-    if (!(value.shape() == wanted.info.shape) || value.dtype() != wanted.info.dtype)
-      throw Error("store", "parameter '" + wanted.ref.name + "' is " + to_string(wanted.info) + ", but was set to " +
+    if (!(value.shape() == planned.info.shape) || value.dtype() != planned.info.dtype)
+      throw Error("store", "parameter '" + planned.ref.name + "' is " + to_string(planned.info) + ", but was set to " +
                                to_string(value));
     copy_and_wait(value, tensor);
   } else {
-    const auto value = tensor.host_accessible() ? tensor : Tensor(wanted.info.shape, wanted.info.dtype);
-    fill(value, wanted.ref.name, wanted.initializer);
+    const auto value = tensor.host_accessible() ? tensor : Tensor(planned.info.shape, planned.info.dtype);
+    fill(value, planned.ref.name, planned.initializer);
     if (!value.same_as(tensor)) copy_and_wait(value, tensor);
   }
   return tensor;
@@ -103,13 +104,13 @@ Tensor ParameterStore::State::first_value(const PlanParameter& wanted, const Par
 
 ParameterStore::Version ParameterStore::State::version_to_recover(const std::string& name,
                                                                   const Parameter& parameter) const {
-  if (!parameter.own) {
+  if (!parameter.per_replica) {
     const auto* newest = newest_whole(parameter);
     return {newest->counter->updates(), newest->tensor};
   }
-  Version anew{0, Tensor(parameter.info.shape, parameter.info.dtype)};
-  fill(anew.value, name, *parameter.own);
-  return anew;
+  Version initial{0, Tensor(parameter.info.shape, parameter.info.dtype)};
+  fill(initial.value, name, *parameter.per_replica);
+  return initial;
 }
 
 void ParameterStore::State::fill(const Tensor& value, const std::string& name, const Initializer& initializer) const {
@@ -163,7 +164,7 @@ void ParameterStore::State::refresh(const ParameterRef& ref) {
   auto& copy = find(ref);
   const auto* newest = newest_whole(parameters.at(ref.name));
   if (newest == nullptr || newest->counter->updates() == copy.counter->updates()) return;
-  // Another run that writes the newest copy leaves it at a step boundary only when it ends.
+  // A run that writes the newest copy is at a step boundary only when it ends.
   if (!newest->writer.empty()) return;
   copy_and_wait(newest->tensor, copy.tensor);
   copy.counter->reset(newest->counter->updates());
@@ -175,7 +176,7 @@ std::string ParameterStore::State::describe_broken() const {
   for (const auto& [name, parameter] : parameters) {
     for (const auto& [replica, copy] : parameter.copies)
       if (!copy.broken.empty()) reasons[replica] = copy.broken;
-    recoverable = recoverable && (parameter.own || newest_whole(parameter) != nullptr);
+    recoverable = recoverable && (parameter.per_replica || newest_whole(parameter) != nullptr);
   }
   std::string text;
   for (const auto& [replica, reason] : reasons)

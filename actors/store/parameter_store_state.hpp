@@ -20,22 +20,22 @@ namespace troupe {
 
 struct ParameterStore::Copy {
   Tensor tensor;
-  // Shared with the plan, which may be left behind and count on some day.
+  // Shared with the plan: an abandoned plan may still count.
   std::shared_ptr<UpdateCounter> counter = std::make_shared<UpdateCounter>();
-  /// Of rows that actors update apart.
+  /// Counters of the rows that actors update separately.
   std::map<RowRange, std::shared_ptr<UpdateCounter>> of_rows = {};
   int readers = 0;
-  int accesses = 0;    // of ParameterReaders, which are short
-  std::string writer;  // who borrows it to write
-  std::string broken;  // why, if it is
-  /// An abandoned run may still write to the tensor some day.
+  int accesses = 0;    // of ParameterReaders
+  std::string writer;  // the run that borrows it to write, or empty
+  std::string broken;  // the reason if it is broken, or empty
+  /// An abandoned run may still write to the tensor.
   bool abandoned = false;
 
   bool is_being_updated() const;
-  bool may_be_written_some_day() const;
-  /// Counts the updates of rows from that of the whole copy on.
+  bool may_still_be_written() const;
+  /// Sets the counters of rows to the count of the whole copy.
   void begin_apart() const;
-  /// Counts them as updates of the whole copy.
+  /// Sets the count of the whole copy to the largest count of its rows.
   void end_apart() const;
 };
 
@@ -43,33 +43,34 @@ struct ParameterStore::Parameter {
   TensorInfo info;
   bool trainable = false;
   std::map<int, Copy> copies;  // by replica
-  /// Of what a replica has for itself: how it starts anew.
-  std::optional<Initializer> own = {};
+  /// The initializer of a state that every replica has for itself; see PlanParameter::per_replica.
+  std::optional<Initializer> per_replica = {};
 };
 
-/// What the store, its leases and its readers share. All functions but those that take the lock need it held.
+/// State that the store, its leases and its readers share. The caller holds the mutex; functions that may wait take the
+/// lock.
 struct ParameterStore::State {
   explicit State(std::uint64_t seed_of_all) : seed(seed_of_all) {}
 
   const Copy& find(const ParameterRef& ref) const;
   Copy& find(const ParameterRef& ref);
   const Copy* newest_whole(const Parameter& parameter) const;
-  /// Forgets what replicas have for themselves under that name, in another shape: the plan that wants it is laid out
-  /// another way. Throws Error while a run uses it.
-  void drop_misfit_state(const PlanParameter& wanted);
-  Tensor first_value(const PlanParameter& parameter, const Parameter& known);
+  /// Forgets the state of this name that replicas have for themselves if its shape differs: the plan has another
+  /// layout. Throws Error while a run uses it.
+  void drop_misfit_state(const PlanParameter& planned);
+  Tensor first_value(const PlanParameter& planned, const Parameter& parameter);
   void check_free(const ParameterRef& ref, bool to_write) const;
   void check_whole(const ParameterRef& ref) const;
-  /// Waits, for a limited time, until no ParameterReader is reading the copies.
+  /// Waits for a limited time until no ParameterReader reads the copies.
   void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
-  /// Writes a value into all copies, which nobody may use.
+  /// Writes a value into all copies. Throws Error while a run uses one.
   void restore_all(std::unique_lock<std::mutex>& lock, const std::string& name, Parameter& parameter,
                    const Version& version);
   static void restore(Copy& copy, const TensorInfo& info, const Version& version);
   void refresh(const ParameterRef& ref);
-  /// What broken copies become. There must be a whole one, or it is what a replica has for itself.
+  /// The value that replaces broken copies. There must be a whole copy, unless every replica has the state for itself.
   Version version_to_recover(const std::string& name, const Parameter& parameter) const;
-  /// Writes the value with which a parameter starts.
+  /// Writes the start value of a parameter.
   void fill(const Tensor& value, const std::string& name, const Initializer& initializer) const;
   std::string describe_broken() const;
 
@@ -80,11 +81,11 @@ struct ParameterStore::State {
   const std::uint64_t seed;
   mutable std::mutex mutex;
   mutable std::condition_variable access_over;
-  std::vector<std::string> trained;  // perhaps not all of them are there
+  std::vector<std::string> trained;  // names in order; the store may lack some of them
   std::map<std::string, Parameter> parameters;
   std::map<std::string, Version> start_values;
   TrainingPosition position;
-  /// Counts everything after which a copy may be another tensor, hold other elements, or be in use by a writer.
+  /// Counts the events after which a copy may be another tensor, hold other elements, or be in use by a writer.
   std::uint64_t changes = 1;
 };
 

@@ -9,13 +9,13 @@ namespace {
 std::set<std::string> names_of(const Stores& stores) {
   std::set<std::string> names;
   for (const auto& store : stores) {
-    const auto own = store->names();
-    names.insert(own.begin(), own.end());
+    const auto more = store->names();
+    names.insert(more.begin(), more.end());
   }
   return names;
 }
 
-/// The store that holds the newest value, or nullptr.
+/// The store with the newest value, or nullptr.
 const ParameterStore* newest_of(const Stores& stores, const std::string& name) {
   const ParameterStore* newest = nullptr;
   for (const auto& store : stores) {

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// Counts the updates of one copy of a parameter. Written by the one actor that updates it.
+/// Counts the updates of one copy of a parameter. Only the actor that updates the copy writes to the counter.
 class UpdateCounter {
  public:
   void begin_update() { writing_.store(true, std::memory_order_relaxed); }
@@ -13,17 +13,17 @@ class UpdateCounter {
     updates_.store(updates_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     writing_.store(false, std::memory_order_release);
   }
-  /// What was written belongs to the last update.
+  /// Ends a write that belongs to the last update.
   void finish_amendment() { writing_.store(false, std::memory_order_release); }
-  /// The copy was given a whole value that has had so many updates. While no run writes.
+  /// Sets the count after a whole value was written to the copy. Must not be called while a run writes.
   void reset(std::int64_t updates) {
     updates_.store(updates, std::memory_order_relaxed);
     writing_.store(false, std::memory_order_release);
   }
   std::int64_t updates() const { return updates_.load(std::memory_order_relaxed); }
-  /// An update has begun and not ended: the elements may be anything.
+  /// Whether an update has begun and not ended: the elements are undefined then.
   bool writing() const { return writing_.load(std::memory_order_acquire); }
-  /// Work that was launched may still write some day, though nobody waits for it.
+  /// Notes that launched work may still write although no run waits for it.
   void abandon() { abandoned_.store(true, std::memory_order_release); }
   bool abandoned() const { return abandoned_.load(std::memory_order_acquire); }
 

@@ -7,6 +7,8 @@
 #include "troupe/examples/device_flags.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
+#include "troupe/strategies/step/gradient_hook.hpp"
+#include "troupe/strategies/step/partitioner.hpp"
 #include "troupe/transport/membership/cluster_group.hpp"
 
 namespace troupe::examples {

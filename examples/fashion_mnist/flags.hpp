@@ -10,7 +10,7 @@
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/strategies/server_places.hpp"
-#include "troupe/strategies/sharded_strategy.hpp"
+#include "troupe/strategies/strategy.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe::examples {
@@ -81,7 +81,7 @@ struct Flags {
   Device device_of(int replica) const;
   ConsistencyRule rule(int workers_in_all) const;
   ServerPlaces server_places(const Cluster* cluster) const;
-  std::unique_ptr<ShardedStrategy> make_sharded(const Cluster* cluster) const;
+  std::unique_ptr<Strategy> make_with_servers(const Cluster* cluster) const;
 };
 
 /// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything

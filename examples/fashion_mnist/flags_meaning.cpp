@@ -111,25 +111,29 @@ ServerPlaces Flags::server_places(const Cluster* cluster) const {
   return troupe::server_places(*cluster, devices_of, servers);
 }
 
-std::unique_ptr<ShardedStrategy> Flags::make_sharded(const Cluster* cluster) const {
-  const auto at = server_places(cluster);
-  const auto count = static_cast<int>(at.workers.size());
-  std::unique_ptr<ShardedStrategy> made;
-  if (strategy == "central_storage") made = std::make_unique<CentralStorage>(at.workers, at.servers.front());
-  if (strategy == "parameter_server") made = std::make_unique<ParameterServer>(at.workers, at.servers, rule(count));
+std::unique_ptr<Strategy> Flags::make_with_servers(const Cluster* cluster) const {
+  const auto [at_workers, at_servers, evaluators] = server_places(cluster);
+  const auto partitioner = partitioner_of(partition, static_cast<std::int64_t>(at_servers.size()));
+  const ServerOptions options{.sharding = {partitioner, placement_of(placement)}, .hook = gradient_hook_of(hook)};
+  const auto count = static_cast<int>(at_workers.size());
+  std::unique_ptr<Strategy> with_servers;
+  if (strategy == "central_storage")
+    with_servers = std::make_unique<CentralStorage>(at_workers, at_servers.front(), options);
+  if (strategy == "parameter_server")
+    with_servers = std::make_unique<ParameterServer>(at_workers, at_servers, rule(count), options);
   if (strategy == "local_sgd")
-    made = std::make_unique<LocalSgd>(at.workers, at.servers, LocalSgdOptions{.local_steps = local_steps});
-  if (strategy == "diloco") made = std::make_unique<DiLoCo>(at.workers, at.servers, local_steps);
-  made->set_forward_places(at.evaluators);
-  made->set_gradient_hook(gradient_hook_of(hook));
-  made->set_sharding(
-      {partitioner_of(partition, static_cast<std::int64_t>(at.servers.size())), placement_of(placement)});
-  return made;
+    with_servers =
+        std::make_unique<LocalSgd>(at_workers, at_servers, LocalSgdOptions{.local_steps = local_steps}, options);
+  if (strategy == "diloco")
+    with_servers =
+        std::make_unique<DiLoCo>(at_workers, at_servers, local_steps, DiLoCo::kOuterLr, DiLoCo::kMomentum, options);
+  with_servers->set_forward_places(evaluators);
+  return with_servers;
 }
 
 std::unique_ptr<Strategy> Flags::make_strategy(Cluster* cluster) const {
   if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
-  if (has_servers()) return make_sharded(cluster);
+  if (has_servers()) return make_with_servers(cluster);
   MirroredOptions options;
   if (bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = bucket_bytes;
   options.all_reduce = all_reduce_algorithm_of(all_reduce);

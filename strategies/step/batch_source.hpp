@@ -10,14 +10,14 @@
 
 namespace troupe {
 
-/// An actor of one's own that makes the batches of a fit, in place of a data set: from a device, a simulation, another
+/// A user's actor that makes the batches of a fit, in place of a data set: from a device, a simulation, another
 /// machine. Each of its steps is a batch for all replicas together, which Troupe divides among them. The actor is a
-/// PortActor without inputs: it may wait for its data, learns epoch and first batch in on_run(), and ends an epoch by
-/// Next::end.
+/// PortActor without inputs. It may wait for its data, gets the epoch and the first batch in on_run(), and ends an
+/// epoch by Next::end.
 struct BatchSource {
-  /// What a batch has; output i of the actor carries field i, [rows, ...]. Fields that nobody reads are not sent.
+  /// The fields of a batch; output i of the actor carries field i, [rows, ...]. Fields without a reader are not sent.
   std::vector<Field> fields;
-  /// The most rows that a batch may have.
+  /// The largest number of rows of a batch.
   std::int64_t most_rows = 0;
   PlanActor actor;
 
@@ -26,8 +26,8 @@ struct BatchSource {
   Dataset description() const;
 };
 
-/// `batch_source<Camera>("camera", {{"image", {Shape{kBatch, 32, 32}}}}, 64, arguments...)`: an actor of the class for
-/// every fit, made with these arguments, which are copied.
+/// `batch_source<Camera>("camera", {{"image", {Shape{kBatch, 32, 32}}}}, 64, arguments...)` makes an actor of the class
+/// for every fit, with copies of these arguments.
 template <class Actor, class... Arguments>
 BatchSource batch_source(std::string name, std::vector<Field> fields, std::int64_t most_rows, Arguments... arguments) {
   ExternalPorts ports;

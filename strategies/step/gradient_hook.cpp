@@ -20,7 +20,7 @@ namespace troupe {
 
 namespace {
 
-/// Numbers of elements that float32 holds exactly.
+/// Largest size of a part: float32 holds indices below it exactly.
 constexpr std::int64_t kPart = std::int64_t{1} << 24;
 
 std::vector<Shape> shapes_of(std::span<const Value> values) {
@@ -41,7 +41,7 @@ Value flat(std::span<const Value> values) {
   return parts.size() == 1 ? parts.front() : concat(parts, 0);
 }
 
-/// The values one behind the other in a flat one.
+/// The values of these shapes that lie one behind the other in a flat one.
 std::vector<Value> unflattened(Value all, std::span<const Shape> shapes) {
   std::vector<Value> values;
   std::int64_t offset = 0;
@@ -52,12 +52,12 @@ std::vector<Value> unflattened(Value all, std::span<const Shape> shapes) {
   return values;
 }
 
-/// The next value of a state, unless the loss is not finite.
+/// Assigns the next value of a state, unless the loss is not finite.
 void assign(Value state, Value next, const GradientHook::Site& site) {
-  state.builder().apply_one(kAssign, {state, next, at_least(site.verdict, 0.0)});
+  state.builder().apply_one(kAssign, {state, next, at_least(site.loss_is_finite, 0.0)});
 }
 
-/// A stretch of a flat block from which elements are picked together.
+/// A range of a flat block from which elements are picked together.
 struct Part {
   std::int64_t offset, size, picked;
 };
@@ -116,14 +116,14 @@ std::shared_ptr<const GradientHook> gradient_hook_of(std::string_view text) {
   if (text == "none") return nullptr;
   if (text == "float16") return std::make_shared<HalfPrecision>(DType::float16);
   if (text == "bfloat16") return std::make_shared<HalfPrecision>(DType::bfloat16);
-  const auto whole = [&](auto number) {
+  const auto parsed = [&](auto number) {
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
     return error == std::errc() && end == rest.data() + rest.size() ? std::optional(number) : std::nullopt;
   };
   if (kind == "top_k")
-    if (const auto share = whole(double{})) return std::make_shared<TopKGradients>(*share);
+    if (const auto share = parsed(double{})) return std::make_shared<TopKGradients>(*share);
   if (kind == "power_sgd")
-    if (const auto rank = whole(std::int64_t{})) return std::make_shared<PowerSgd>(*rank);
+    if (const auto rank = parsed(std::int64_t{})) return std::make_shared<PowerSgd>(*rank);
   throw Error("gradient_hook",
               "'" + std::string(text) + "' is not one of none, float16, bfloat16, top_k:SHARE and power_sgd:RANK");
 }

@@ -11,40 +11,39 @@
 
 namespace troupe {
 
-/// What is done to gradients on their way from the backward pass to the update, so that less has to travel: ops, and so
-/// actors, on the edges of the gradients. Mirrored strategies ask for the sum over the replicas, bucket by bucket;
-/// strategies with servers let each worker encode, and the servers decode. A hook of one's own needs encode() and
-/// decode() only.
+/// Makes gradients smaller on their way from the backward pass to the update: adds ops, and so actors, to the edges of
+/// the gradients. Mirrored strategies call sum() for each bucket. With parameters on servers, each worker encodes and
+/// the servers decode. A user's hook needs encode() and decode() only.
 class GradientHook {
  public:
-  /// Where in a graph the gradients of a replica are.
+  /// A place in the graph of a replica at which gradients are encoded or summed.
   struct Site {
-    /// The same for all replicas, another one for every call: in front of the names of states.
+    /// Prefix of the names of states: the same on all replicas, different for every call.
     std::string name;
-    /// A scalar: 0, or below 0 where a loss is not finite: that of any replica whose gradients are summed, or that of
-    /// the replica which encodes. State must stay as it is then.
-    Value verdict;
-    /// Those whose gradients are summed.
+    /// A scalar: 0 if the loss is finite, below 0 otherwise. In sum(), the losses of all replicas count; in encode(),
+    /// the loss of the replica that encodes. States must not change if it is below 0.
+    Value loss_is_finite;
+    /// Number of replicas whose gradients are summed.
     std::int64_t replicas = 1;
   };
 
   virtual ~GradientHook() = default;
 
-  /// What a replica sends of its gradients, which are float32 of any shapes: one axis of any floating-point dtype. What
-  /// the receiver will not learn may be kept in states, see GraphBuilder::replica_state, and sent later.
+  /// Encodes the gradients of a replica, float32 of any shapes, in one axis of any floating-point dtype. The part that
+  /// the encoding omits may be kept in states, see GraphBuilder::replica_state, and sent later.
   virtual Value encode(std::span<const Value> gradients, const Site& site) const = 0;
-  /// The gradients, of these shapes, that a receiver makes of it.
+  /// Decodes gradients of these shapes.
   virtual std::vector<Value> decode(Value encoded, std::span<const Shape> shapes) const = 0;
-  /// The sums of the gradients of all replicas, on each of them the same. Unless overridden, all get what every one has
-  /// encoded, decode that, and add it in the order of the replicas.
+  /// The sums of the gradients over all replicas, the same on each replica. By default every replica gathers the
+  /// encodings of all, decodes them, and adds them in the order of the replicas.
   virtual std::vector<Value> sum(std::span<const Value> gradients, const Site& site) const;
 };
 
-/// Sends 16-bit numbers, and lets replicas sum these.
+/// Sends 16-bit numbers. Replicas sum in 16 bits.
 class HalfPrecision final : public GradientHook {
  public:
-  /// float16: 11 bits of precision, up to 65,504; what is larger becomes infinite. bfloat16: 8 bits, the range of
-  /// float32. Throws Error for others.
+  /// float16 has 11 bits of precision; numbers above 65,504 become infinite. bfloat16 has 8 bits and the range of
+  /// float32. Throws Error for other dtypes.
   explicit HalfPrecision(DType dtype = DType::bfloat16);
 
   Value encode(std::span<const Value> gradients, const Site& site) const override;
@@ -55,11 +54,11 @@ class HalfPrecision final : public GradientHook {
   DType dtype_;
 };
 
-/// Sends the largest elements alone, and keeps what is left for the next step (error feedback): Stich and others,
-/// "Sparsified SGD with memory" (NeurIPS 2018).
+/// Sends the elements with the largest magnitude, and adds the rest to the gradients of the next step (error feedback).
+/// Source: S. Stich et al., Sparsified SGD with memory, NeurIPS 2018.
 class TopKGradients final : public GradientHook {
  public:
-  /// The part of the elements that is sent, at least one of each bucket. Throws Error unless it is in (0, 1].
+  /// `share` of the elements of each bucket is sent, at least one. Throws Error unless it is in (0, 1].
   explicit TopKGradients(double share);
 
   Value encode(std::span<const Value> gradients, const Site& site) const override;
@@ -69,14 +68,14 @@ class TopKGradients final : public GradientHook {
   double share_;
 };
 
-/// Sends matrices as products of two thin ones, found by one step of power iteration from those of the step before, and
-/// keeps what is left for the next step: Vogels and others, "PowerSGD: practical low-rank gradient compression for
-/// distributed optimization" (NeurIPS 2019). Of a gradient with more than two axes all but the last are rows. What
-/// would not become smaller is sent as it is. Replicas that sum find the factors of the sum; workers of servers send
-/// factors of their own.
+/// Sends each matrix as a product of two thin factors, computed by one step of power iteration from the factors of the
+/// previous step, and adds the rest to the gradients of the next step. All axes of a gradient but the last are rows. A
+/// gradient that would not become smaller is sent unchanged. In sum(), the factors are those of the sum; workers of
+/// servers send factors of their own gradients. Source: T. Vogels et al., PowerSGD: practical low-rank gradient
+/// compression for distributed optimization, NeurIPS 2019.
 class PowerSgd final : public GradientHook {
  public:
-  /// Columns of the factors. Throws Error if there are none.
+  /// The factors have `rank` columns. Throws Error if it is below 1.
   explicit PowerSgd(std::int64_t rank);
 
   Value encode(std::span<const Value> gradients, const Site& site) const override;
@@ -87,7 +86,8 @@ class PowerSgd final : public GradientHook {
   std::int64_t rank_;
 };
 
-/// `none` (null), `float16`, `bfloat16`, `top_k:SHARE` or `power_sgd:RANK`. Throws Error for any other text.
+/// The hook that a text names: `none` (null), `float16`, `bfloat16`, `top_k:SHARE` or `power_sgd:RANK`. Throws Error
+/// for any other text.
 std::shared_ptr<const GradientHook> gradient_hook_of(std::string_view text);
 
 }  // namespace troupe

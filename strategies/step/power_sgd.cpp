@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// A gradient as a matrix, and the columns of its factors; none: it is sent as it is.
+/// A gradient as a matrix, and the columns of its factors. With rank 0 it is sent unchanged.
 struct Factored {
   std::int64_t rows, columns, rank;
 };
@@ -20,11 +20,11 @@ struct Factored {
 Factored factored(const Shape& shape, std::int64_t rank) {
   if (shape.rank() < 2 || shape.elements() == 0) return {shape.elements(), 1, 0};
   const auto columns = shape.back(0), rows = shape.elements() / columns;
-  // The factors are smaller than the matrix.
+  // The factors must be smaller than the matrix.
   return {rows, columns, rank <= (rows * columns - 1) / (rows + columns) ? rank : 0};
 }
 
-/// The numbers of the gradients that are factored, or of those that are not.
+/// Indices of the gradients that are factored, or of those that are not.
 std::vector<std::size_t> numbers_of(std::span<const Value> gradients, std::int64_t rank, bool are_factored) {
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < gradients.size(); ++i)
@@ -32,7 +32,7 @@ std::vector<std::size_t> numbers_of(std::span<const Value> gradients, std::int64
   return numbers;
 }
 
-/// A gradient with what is left from steps before, and the right factor of the step before.
+/// A gradient plus the rest of the previous steps, and the right factor of the previous step.
 struct Matrix {
   Value all, kept, right;
 
@@ -44,14 +44,15 @@ struct Matrix {
     all = add(reshape(gradient, Shape{rows, columns}), kept);
   }
 
-  /// What a replica adds to the factors of the sum.
+  /// The contributions of a replica to the factors of the sum.
   Value left_factor() const { return matmul(all, right); }
   Value right_factor(Value left) const { return matmul(all, left, {.transpose_a = true}); }
 
-  /// What this replica has sent by its part of the right factor is not left. A column of the left factor that is zero
-  /// would make the next one zero, for ever: the right one's stays as it was then.
+  /// Keeps the rest: the matrix without the product of the left factor and this replica's part of the right factor. A
+  /// column of the right factor stays unchanged if the column of the left factor is zero, which would otherwise remain
+  /// zero for ever.
   void keep(Value left, Value own_right, Value next_right, const GradientHook::Site& site) const {
-    const auto flag = at_least(site.verdict, 0.0);
+    const auto flag = at_least(site.loss_is_finite, 0.0);
     auto& builder = all.builder();
     builder.apply_one(kAssign, {kept, sub(all, matmul(left, own_right, {.transpose_b = true})), flag});
     const auto used = at_least(reduce_sum(mul(left, left), std::vector<std::int64_t>{0}), 0.5);
@@ -63,7 +64,7 @@ std::string name_at(const GradientHook::Site& site, std::size_t i) {
   return site.name + "/" + std::to_string(i);
 }
 
-/// Sums of values, which travel together.
+/// Sums of the values over the replicas, in one all_reduce.
 std::vector<Value> summed(const std::vector<Value>& values) {
   if (values.empty()) return {};
   std::vector<TensorInfo> infos;

@@ -23,7 +23,7 @@ std::vector<Value> trained_parameters(GraphBuilder& builder, const Optimizer& op
   return parameters;
 }
 
-/// Indices of gradients, the one that the backward pass makes first in front.
+/// Indices of the gradients in the order in which the backward pass makes them.
 std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   std::vector<std::size_t> order(gradient_of.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -31,8 +31,8 @@ std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
   return order;
 }
 
-Value verdict_on(Value loss) {
-  GraphBuilder::Scope scope(loss.builder(), "verdict");
+Value loss_flag(Value loss) {
+  GraphBuilder::Scope scope(loss.builder(), "loss_is_finite");
   return all_finite(loss) - 1.0;
 }
 
@@ -42,21 +42,21 @@ ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer
   const auto parameters = trained_parameters(forward, optimizer);
   if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
   const auto loss = forward.value(forward.graph().output(names::kLoss));
-  ReplicaGradients made{verdict_on(loss)};
+  ReplicaGradients replica{loss_flag(loss)};
   auto all = parameters;
   all.insert(all.end(), further.begin(), further.end());
   const auto gradient_of = gradients(loss, all);
   for (auto i : order_made(std::span(gradient_of).first(parameters.size()))) {
-    made.parameters.push_back(parameters[i]);
-    made.gradients.push_back(gradient_of[i]);
+    replica.parameters.push_back(parameters[i]);
+    replica.gradients.push_back(gradient_of[i]);
   }
-  made.further.assign(gradient_of.begin() + static_cast<std::ptrdiff_t>(parameters.size()), gradient_of.end());
-  return made;
+  replica.further.assign(gradient_of.begin() + static_cast<std::ptrdiff_t>(parameters.size()), gradient_of.end());
+  return replica;
 }
 
-Value all_agree(Value sum_of_verdicts) {
-  GraphBuilder::Scope scope(sum_of_verdicts.builder(), "verdict");
-  return at_least(sum_of_verdicts, 0.0);
+Value every_loss_is_finite(Value sum) {
+  GraphBuilder::Scope scope(sum.builder(), "loss_is_finite");
+  return at_least(sum, 0.0);
 }
 
 }  // namespace troupe

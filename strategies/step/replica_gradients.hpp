@@ -7,21 +7,23 @@
 
 namespace troupe {
 
-/// What the backward pass of one replica makes.
+/// The values that the backward pass of one replica makes.
 struct ReplicaGradients {
-  /// A scalar: 0, or -1 where the loss is not finite, so that the sum over replicas is 0 only if the loss of every
-  /// replica is finite.
-  Value verdict;
-  /// Those that are trained, and their gradients: the one that the backward pass makes first in front.
+  /// A scalar: 0 if the loss is finite, -1 otherwise. The sum over replicas is 0 only if the loss of every replica is
+  /// finite.
+  Value loss_is_finite;
+  /// The trained parameters and their gradients, in the order in which the backward pass makes these.
   std::vector<Value> parameters, gradients;
-  /// Those of further values that were asked for, in that order.
+  /// The gradients of the further values of add_gradients(), in their order.
   std::vector<Value> further;
 };
 
-/// Adds the gradients of the loss of a forward graph. Throws Error if nothing can be trained.
+/// Adds the gradients of the loss of a forward graph: of the trained parameters and of `further` values. Throws Error
+/// if there is nothing to train.
 ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further = {});
 
-/// The flag by which an update is made, from the sum of the replicas' verdicts.
-Value all_agree(Value sum_of_verdicts);
+/// The flag of an update, which is made only if the loss of every replica is finite. `sum` is the sum of loss_is_finite
+/// over the replicas.
+Value every_loss_is_finite(Value sum);
 
 }  // namespace troupe

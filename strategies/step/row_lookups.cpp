@@ -13,19 +13,19 @@ namespace troupe {
 
 namespace {
 
-/// For every value of the graph whether a parameter has gone into it.
-std::vector<bool> made_of_parameters(const Graph& graph) {
-  std::vector<bool> made(graph.values().size(), false);
+/// For every value of the graph, whether it depends on a parameter.
+std::vector<bool> depends_on_parameters(const Graph& graph) {
+  std::vector<bool> depends(graph.values().size(), false);
   for (const auto& node : graph.nodes()) {
-    const bool of_parameters = node.is(kParameter) || std::ranges::any_of(node.inputs, [&](ValueId input) {
-                                 return made[static_cast<std::size_t>(input)];
+    const bool on_parameters = node.is(kParameter) || std::ranges::any_of(node.inputs, [&](ValueId input) {
+                                 return depends[static_cast<std::size_t>(input)];
                                });
-    for (const auto output : node.outputs) made[static_cast<std::size_t>(output)] = of_parameters;
+    for (const auto output : node.outputs) depends[static_cast<std::size_t>(output)] = on_parameters;
   }
-  return made;
+  return depends;
 }
 
-/// The nodes that look up rows of the parameter, in graph order.
+/// The nodes that read the parameter, in graph order.
 std::vector<const Node*> lookups_in(const Graph& graph, ValueId parameter) {
   const auto readers = graph.readers();
   std::vector<const Node*> lookups;
@@ -39,7 +39,7 @@ ValueId parameter_named(const Graph& graph, const std::string& name) {
   return *std::ranges::find_if(all, [&](ValueId id) { return graph.producer(id).name == name; });
 }
 
-/// Indices as a batch of rows of them.
+/// The shape of indices with one axis for each row of the batch.
 Shape per_row(const Shape& indices) {
   return {kBatch, indices.row_elements()};
 }
@@ -48,21 +48,22 @@ bool is_view(const Graph& graph, ValueId value) {
   return graph.producer(value).op->kind == OpKind::view;
 }
 
-/// What one lookup reads, if there is no other and it is no view; else those of all, one behind the other.
+/// The lookups of a parameter as one. A single lookup keeps the shape of its indices unless these are a view; otherwise
+/// the indices of all lookups stand side by side.
 RowLookup lookup_of(const Graph& graph, ValueId parameter, const std::vector<const Node*>& lookups) {
-  RowLookup made{graph.info(parameter), graph.info(lookups.front()->inputs[1]), {}};
+  RowLookup joint{graph.info(parameter), graph.info(lookups.front()->inputs[1]), {}};
   std::int64_t all = 0;
   for (const auto* lookup : lookups) {
-    made.columns.push_back(graph.info(lookup->inputs[1]).shape.row_elements());
-    all += made.columns.back();
+    joint.columns.push_back(graph.info(lookup->inputs[1]).shape.row_elements());
+    all += joint.columns.back();
   }
-  if (lookups.size() > 1 || is_view(graph, lookups.front()->inputs[1])) made.indices.shape = Shape{kBatch, all};
-  return made;
+  if (lookups.size() > 1 || is_view(graph, lookups.front()->inputs[1])) joint.indices.shape = Shape{kBatch, all};
+  return joint;
 }
 
 class Finder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), made_of_parameters_(made_of_parameters(graph)) {}
+  explicit Finder(const Graph& graph) : graph_(graph), depends_on_parameters_(depends_on_parameters(graph)) {}
 
   bool is_looked_up(ValueId parameter) const {
     if (!GraphBuilder::is_row_sparse(graph_.producer(parameter))) return false;
@@ -70,20 +71,20 @@ class Finder {
     const auto is_output = [&](const NamedValue& named) { return named.value == parameter; };
     return !lookups.empty() && std::ranges::none_of(graph_.outputs(), is_output) &&
            std::ranges::all_of(lookups, [&](const Node* node) {
-             return node->is(kGather) && node->inputs[1] != parameter && fits(*node, *lookups.front());
+             return node->is(kGather) && node->inputs[1] != parameter && can_join(*node, *lookups.front());
            });
   }
 
  private:
-  bool fits(const Node& lookup, const Node& first) const {
+  bool can_join(const Node& lookup, const Node& first) const {
     const auto& indices = graph_.info(lookup.inputs[1]);
     return indices.shape.has_batch() && indices.shape.row_elements() > 0 &&
            indices.dtype == graph_.info(first.inputs[1]).dtype &&
-           !made_of_parameters_[static_cast<std::size_t>(lookup.inputs[1])];
+           !depends_on_parameters_[static_cast<std::size_t>(lookup.inputs[1])];
   }
 
   const Graph& graph_;
-  std::vector<bool> made_of_parameters_;
+  std::vector<bool> depends_on_parameters_;
 };
 
 /// The indices of all lookups of a parameter, in a value that is no view.
@@ -98,7 +99,7 @@ Value indices_of_all(GraphBuilder& builder, const std::vector<const Node*>& look
   return concat(parts, 1);
 }
 
-/// Puts values of the rows in place of each lookup.
+/// Replaces each lookup by its rows.
 void replace_lookups(Rewrite& rewrite, const Graph& graph, const LookedUpParameter& looked_up, Value rows) {
   const auto lookups = lookups_in(graph, parameter_named(graph, looked_up.name));
   const auto only = lookups.front()->outputs[0];
@@ -127,13 +128,13 @@ std::string rows_of(const std::string& parameter) {
 
 std::vector<LookedUpParameter> find_lookups(const Graph& forward, const Optimizer& optimizer) {
   const Finder finder(forward);
-  std::vector<LookedUpParameter> found;
+  std::vector<LookedUpParameter> looked_up;
   for (const auto id : forward.sources(kParameter)) {
     const auto& node = forward.producer(id);
     if (!optimizer.trains(node.name) || !finder.is_looked_up(id)) continue;
-    found.push_back({node.name, node.initializer, lookup_of(forward, id, lookups_in(forward, id))});
+    looked_up.push_back({node.name, node.initializer, lookup_of(forward, id, lookups_in(forward, id))});
   }
-  return found;
+  return looked_up;
 }
 
 Graph index_graph(const Graph& forward, const std::vector<LookedUpParameter>& looked_up) {

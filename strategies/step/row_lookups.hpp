@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// A row-sparse parameter of a model that does nothing with it but look up rows.
+/// A row-sparse parameter that the model uses only to look up rows.
 struct LookedUpParameter {
   std::string name;
   Initializer initializer;
@@ -17,19 +17,19 @@ struct LookedUpParameter {
 };
 
 namespace names {
-/// Outputs of index_graph(): which rows of the parameter.
+/// Outputs of index_graph(): the indices of the rows.
 std::string indices_of(const std::string& parameter);
-/// Inputs of with_rows_as_inputs().
+/// Inputs of with_rows_as_inputs(): the rows.
 std::string rows_of(const std::string& parameter);
 }  // namespace names
 
-/// Those of a forward graph that the optimizer trains, and whose indices follow from the inputs alone.
+/// Finds the looked-up parameters of a forward graph that the optimizer trains. Their indices depend on no parameter.
 std::vector<LookedUpParameter> find_lookups(const Graph& forward, const Optimizer& optimizer);
 
-/// What of the forward graph computes the indices. It has all inputs of the forward graph.
+/// The ops of the forward graph that compute the indices. The graph has all inputs of the forward graph.
 Graph index_graph(const Graph& forward, const std::vector<LookedUpParameter>& looked_up);
 
-/// The forward graph with inputs of the rows, see RowLookup::rows(), in place of those parameters.
+/// The forward graph with inputs for the rows, see RowLookup::rows(), in place of the looked-up parameters.
 Graph with_rows_as_inputs(const Graph& forward, const std::vector<LookedUpParameter>& looked_up);
 
 }  // namespace troupe

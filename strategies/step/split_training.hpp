@@ -13,22 +13,22 @@
 
 namespace troupe {
 
-/// Parameters, or rows of them, that lie and are updated together, elsewhere than where their gradients are made.
+/// Parameters, or rows of parameters, that lie and are updated together, elsewhere than where their gradients are made.
 struct ParameterGroup {
   std::vector<TrainedParameter> parameters;
-  /// Makes an update. Inputs: `gradients`, the sum of the replicas' blocks, and the batch info, whose step is the
-  /// number of the update. It has the parameters and the state that goes with them.
+  /// The update of the parameters and their state. Inputs: `gradients`, the sum of the replicas' blocks, and the batch
+  /// info, whose step is the number of the update.
   Graph update;
-  /// With a hook: makes the replica's block, the output `block`, of what comes from it, the input `sent`.
+  /// With a hook: makes the replica's block, the output `block`, from the input `sent`.
   std::optional<Graph> decode = {};
-  /// Where they lie, as it was said.
+  /// The server on which the group lies.
   std::size_t server = 0;
 
-  /// All parameters in one flat block, as they travel; where each begins, in elements, and at last the size.
+  /// The offset, in elements, of each parameter in the flat block in which all travel; at last the size of the block.
   std::vector<std::int64_t> parameter_offsets() const;
 };
 
-/// A parameter of which workers look up rows; groups of its rows lie apart.
+/// A parameter of which workers look up rows. Its parts lie on servers.
 struct ParameterRows {
   TrainedParameter parameter;
   RowLookup lookup;
@@ -37,24 +37,28 @@ struct ParameterRows {
     std::size_t server;
   };
   std::vector<Part> parts;  // ascending
-  /// Makes an update of `chunk`, which stands for any so many rows; as that of a ParameterGroup.
+  /// A part with the number of rows that one update takes.
   TrainedParameter chunk;
+  /// The update of `chunk`; see ParameterGroup::update.
   Graph update;
 };
 
-/// A training step in two: what a worker computes, and the updates.
+/// A training step in two parts: the computation of a worker, and the updates.
 struct SplitTraining {
-  /// What is trained, in the model's order.
+  /// The trained parameters, in the model's order.
   std::vector<TrainedParameter> parameters;
-  /// The forward graph and the gradients. Its outputs gradients_of(g) are for each group a flat block: the verdict on
-  /// the loss, then the gradients of the group's parameters, or what a hook makes of that. A parameter of which groups
-  /// have some rows each is made of these. For each parameter of `looked_up` it has the input rows_of() and the output
-  /// row_gradients_of(), see RowLookup::gradients().
+  /// The forward graph and the gradients, without all_reduce ops. For each group g the output gradients_of(g) is a flat
+  /// block: loss_is_finite, see ReplicaGradients, then the gradients of the group's parameters; or a hook's encoding of
+  /// that block. A parameter that is split over groups is put together from its parts. For each parameter of
+  /// `looked_up` there are the input rows_of() and the output row_gradients_of(); see RowLookup::gradients().
   Graph worker;
   std::vector<ParameterGroup> groups;
   std::vector<ParameterRows> looked_up;
-  /// Computes which rows are looked up: outputs indices_of().
+  /// Computes the indices of the rows that are looked up: outputs indices_of().
   Graph indices;
+
+  /// The number of groups and of parts of looked_up: a shard has one of these.
+  std::size_t shards() const;
 };
 
 namespace names {
@@ -62,30 +66,33 @@ std::string gradients_of(std::size_t group);
 std::string row_gradients_of(const std::string& parameter);
 }  // namespace names
 
-/// Where a parameter, or some rows of it, lies: those with the same server, but for what is looked up, are a group.
+/// The server of a parameter, or of some of its rows. Those with the same server are a group, except for parameters of
+/// which rows are looked up.
 struct PlacedParameter {
-  std::size_t parameter;  ///< its number
+  std::size_t parameter;  ///< index
   std::optional<RowRange> rows = {};
   std::size_t server = 0;
 };
 
-/// Says where every row of every parameter lies. Parameters come in the order in which the backward pass makes their
-/// gradients, those that are looked up at last.
+/// Places every row of every parameter. Parameters come in the order in which the backward pass makes their gradients;
+/// those of which rows are looked up come last.
 using PlaceParameters = std::function<std::vector<PlacedParameter>(std::span<const TrainedParameter> parameters)>;
+
+/// Places all parameters in one group.
+std::vector<PlacedParameter> all_together(std::span<const TrainedParameter> parameters);
 
 /// Whether workers get row-sparse parameters whole, or the rows that they look up.
 enum class SparseRows { whole, looked_up };
 
 struct SplitOptions {
   SparseRows sparse = SparseRows::whole;
-  /// If given: what is done to the gradients of the groups on their way.
+  /// If given, encodes the gradients of the groups.
   const GradientHook* hook = nullptr;
 };
 
-/// With several replicas the worker's graph may contain all_reduce ops, as that of training_graph. Throws Error if
-/// nothing can be trained, a row of a parameter lies nowhere or in two places, or the optimizer needs what lies in
-/// different places together.
-SplitTraining split_training(const TrainingSpec& spec, const std::vector<Field>& fields, const PlaceParameters& place,
-                             const SplitOptions& options = {});
+/// Splits a training step. Throws Error if the model has nothing to train or updates a buffer, a row of a parameter is
+/// placed nowhere or twice, or the optimizer needs values together that are placed apart.
+SplitTraining split_training(const TrainingSpec& spec, const std::vector<Field>& fields,
+                             const PlaceParameters& place = all_together, const SplitOptions& options = {});
 
 }  // namespace troupe

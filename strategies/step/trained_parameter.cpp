@@ -13,13 +13,14 @@ namespace troupe {
 
 namespace {
 
-std::vector<TensorInfo> infos_with_verdict(const std::vector<TrainedParameter>& parameters) {
+/// The values of a block of gradients; see ShardUpdate.
+std::vector<TensorInfo> infos_of_block(const std::vector<TrainedParameter>& parameters) {
   std::vector<TensorInfo> infos{{Shape{}, DType::float32}};
   for (const auto& parameter : parameters) infos.push_back(parameter.info);
   return infos;
 }
 
-/// Some rules take the size of a whole parameter into account.
+/// Throws Error if a rule uses the norm of a whole parameter of which there is a part.
 void expect_row_by_row(const Graph& update, const std::vector<TrainedParameter>& parameters) {
   const auto part =
       std::ranges::find_if(parameters, [](const auto& parameter) { return parameter.part_of.has_value(); });
@@ -29,12 +30,12 @@ void expect_row_by_row(const Graph& update, const std::vector<TrainedParameter>&
       throw Error("lamb", "takes the size of a whole parameter, and so cannot update '" + part->name + "' alone");
 }
 
-/// The parameter whose state, or which itself, has that name: the one with the longest name, if several could.
+/// The parameter that has this name, or whose state has it: the one with the longest name, if several match.
 const TrainedParameter* owner_of(const std::string& name, std::span<const TrainedParameter> parameters) {
   const TrainedParameter* owner = nullptr;
   for (const auto& parameter : parameters) {
-    const bool fits = name == parameter.name || name.starts_with(parameter.name + "/");
-    if (fits && (owner == nullptr || owner->name.size() < parameter.name.size())) owner = &parameter;
+    const bool matches = name == parameter.name || name.starts_with(parameter.name + "/");
+    if (matches && (owner == nullptr || owner->name.size() < parameter.name.size())) owner = &parameter;
   }
   return owner;
 }
@@ -52,7 +53,7 @@ TrainedParameter part_of(const TrainedParameter& whole, const RowRange& rows) {
 Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::vector<TrainedParameter>& parameters,
                    const std::string& suffix) {
   GraphBuilder builder({.training = true, .seed = seed});
-  const auto offsets = pack_offsets(infos_with_verdict(parameters));
+  const auto offsets = pack_offsets(infos_of_block(parameters));
   const auto block = builder.input(ShardUpdate::kGradients, Shape{offsets.back()});
   std::vector<Value> targets, gradients;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -63,11 +64,12 @@ Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::ve
     targets.push_back(builder.copy_source(node, parameter.info));
     gradients.push_back(view_at(block, offsets[i + 1], parameter.info.shape));
   }
-  const auto known = [&](const std::string& name) {
+  const auto name_of_whole = [&](const std::string& name) {
     const auto* owner = owner_of(name, parameters);
     return owner != nullptr && owner->part_of ? owner->part_of->parameter : owner != nullptr ? owner->name : name;
   };
-  optimizer.renamed(known).apply(targets, gradients, builder.batch_info(), all_agree(view_at(block, 0, {})));
+  const auto apply_if = every_loss_is_finite(view_at(block, 0, {}));
+  optimizer.renamed(name_of_whole).apply(targets, gradients, builder.batch_info(), apply_if);
   auto update = eliminate_dead_code(std::move(builder).build());
   expect_row_by_row(update, parameters);
   return update;

@@ -11,14 +11,14 @@
 
 namespace troupe {
 
-/// Which rows of which parameter.
+/// Rows of a parameter.
 struct PartOf {
   std::string parameter;
   RowRange rows;
-  TensorInfo whole;
+  TensorInfo whole;  ///< of the parameter
 };
 
-/// A parameter that is trained, or some rows of one.
+/// A trained parameter, or a part of one.
 struct TrainedParameter {
   std::string name;
   TensorInfo info;
@@ -27,23 +27,24 @@ struct TrainedParameter {
   bool row_sparse = false;
 };
 
-/// Those rows of a whole parameter; the name gets them behind it.
+/// The part of a whole parameter that consists of these rows. Its name ends with the rows: `w[0:3]`.
 TrainedParameter part_of(const TrainedParameter& whole, const RowRange& rows);
 
-/// The update of some parameters by an optimizer; see ShardUpdate. The suffix makes other names of theirs, so that the
-/// optimizer's state gets other names too. Throws Error if the optimizer needs more of a parameter than there is.
+/// The update of some parameters by an optimizer; see ShardUpdate. The suffix is appended to the names of the
+/// parameters, and so becomes part of the names of the optimizer's state. Throws Error if the optimizer needs a whole
+/// parameter of which there is a part.
 Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::vector<TrainedParameter>& parameters,
                    const std::string& suffix = {});
 
-/// A parameter or state of an update in the store.
+/// A parameter or state of an update, as it lies in the store.
 struct StoredValue {
   PlanParameter parameter;
-  /// Nothing: all of it.
+  /// The rows that the update has. Nothing: all.
   std::optional<RowRange> rows = {};
 };
 
-/// What an update works on, in the order of the sources of its graph. State of the shape of some rows is the same rows
-/// of the state of the whole parameter; other state is that of the rows alone.
+/// The values that an update changes, in the order of the sources of its graph. State with the shape of a part lies in
+/// the same rows of the whole parameter's state. Other state belongs to the part alone.
 std::vector<StoredValue> stored_values(const Graph& update, std::span<const TrainedParameter> parameters);
 
 }  // namespace troupe

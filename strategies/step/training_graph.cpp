@@ -95,15 +95,15 @@ std::vector<std::string> fields_read(const Graph& graph) {
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
   GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
-  const auto made = add_gradients(builder, spec.optimizer);
-  std::vector<Value> of_replica{made.verdict};
-  of_replica.insert(of_replica.end(), made.gradients.begin(), made.gradients.end());
+  const auto replica = add_gradients(builder, spec.optimizer);
+  std::vector<Value> of_replica{replica.loss_is_finite};
+  of_replica.insert(of_replica.end(), replica.gradients.begin(), replica.gradients.end());
   const auto reduced = reduce(of_replica);
   if (reduced.size() != of_replica.size())
     throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
                                 std::to_string(reduced.size()) + ", not to as many");
-  const auto apply_if = all_agree(reduced[0]);
-  spec.optimizer.apply(made.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
+  const auto apply_if = every_loss_is_finite(reduced[0]);
+  spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
   assign_next_values(builder, apply_if);
   return eliminate_dead_code(std::move(builder).build());
 }

@@ -13,53 +13,53 @@
 
 namespace troupe {
 
-/// What is trained: a model, how it is judged, and how it is improved.
+/// A model with the loss and the optimizer that train it.
 struct TrainingSpec {
   Model model;
   Loss loss;
   Optimizer optimizer;
-  /// If empty: those that the loss provides.
+  /// Nothing: the metrics that the loss provides.
   std::optional<std::vector<Metric>> metrics = {};
-  /// Random numbers of the steps, such as those of dropout, follow from it.
+  /// Seed of the random numbers of the steps, such as those of dropout.
   std::uint64_t seed = 0;
 
   const std::vector<Metric>& used_metrics() const { return metrics ? *metrics : loss.metrics(); }
 };
 
-/// Names of inputs and outputs of the graphs below, beside the fields.
+/// Names of the inputs and outputs of the graphs in this file, beside the fields.
 namespace names {
 inline constexpr const char* kBatchInfo = GraphBuilder::kBatchInfo;
 inline constexpr const char* kLoss = "loss";
-/// A metric's sum and count, and an output of the model.
+/// Outputs for the sum and the count of a metric, and for an output of the model.
 std::string metric_sum(const std::string& metric);
 std::string metric_count(const std::string& metric);
 std::string model_output(const std::string& output);
 }  // namespace names
 
-/// Whether layers that behave differently in training do so.
+/// Whether layers with a training mode, such as dropout, use it.
 enum class Purpose { training, evaluation };
 
-/// Inputs: the fields that model, loss and metrics read, and the batch info. Outputs: those of the model, the loss
-/// (this replica's share of the batch's mean loss), and sum and count (if it is not the rows) of every metric; in
-/// training, the next values of buffers. Optimised. Throws Error that names the field if one is missing or of another
-/// dtype or shape than is needed.
+/// The forward pass with loss and metrics, optimized. Inputs: the fields that model, loss and metrics read, and the
+/// batch info. Outputs: those of the model; the loss, which is this replica's share of the batch's mean loss; sum and
+/// count of every metric, without a count if that is the rows; in training, the next values of buffers. Throws Error
+/// that names the field if one is missing or has another dtype or shape than is needed.
 Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose = Purpose::evaluation);
 
-/// The model alone: its outputs from the fields that it reads.
+/// The model alone, optimized. Inputs: the fields that it reads. Outputs: those of the model.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
 
-/// How the values of one replica (float32 of any shape) become their sums over all replicas, in the same order. First
-/// comes a scalar that says whether the replica's loss is finite, then the gradients in the order in which the backward
-/// pass makes them.
+/// Maps the values of one replica (float32 of any shape) to their sums over all replicas, in the same order. The first
+/// value is loss_is_finite, see ReplicaGradients; then come the gradients in the order in which the backward pass makes
+/// them.
 using ReduceGradients = std::function<std::vector<Value>(std::span<const Value>)>;
 
-/// For one replica: the values as they are.
+/// ReduceGradients of one replica: returns the values unchanged.
 std::vector<Value> unreduced(std::span<const Value> values);
 
-/// The forward graph, the gradients of its loss, their reduction, and the updates. A step in which the loss of any
-/// replica is not finite changes no parameter and no optimizer state of any replica; that is decided where the updates
-/// are computed. Outputs as those of the forward graph. With several replicas it may contain all_reduce ops of its own,
-/// besides those of `reduce`: see without_all_reduce. Throws Error if nothing can be trained.
+/// The forward graph, the gradients of its loss, their reduction, and the updates. Outputs: those of the forward graph.
+/// A step in which the loss of any replica is not finite changes no parameter and no optimizer state of any replica:
+/// the updates read a flag on their device. The graph may contain all_reduce ops of layers besides those of `reduce`:
+/// with one replica, without_all_reduce() removes them. Throws Error if there is nothing to train.
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce);
 
 /// The fields that a graph reads, in the order of its inputs.

@@ -8,12 +8,13 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/training/training_run.hpp"
+#include "troupe/transport/communicator.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// What the parameters are before the first step, for people.
+/// A description of the parameters before the first step.
 std::string beginning_of(const ParameterStore& store) {
   const auto values =
       store.entries().empty() ? "start values of seed " + std::to_string(store.seed()) : "parameters " + store.hash();
@@ -35,8 +36,8 @@ FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const 
   const bool keeps_state = std::ranges::any_of(plan.parameters, &PlanParameter::per_replica);
   if (keeps_state && store.position().step > 0)
     throw Error(options.record.empty() ? "replay" : "record",
-                "replicas keep what they have not sent, which no recording has: only the beginning of a training with "
-                "such a hook can be recorded");
+                "replicas keep the part of gradients that they have not sent, which no recording has: with such a hook "
+                "only the beginning of a training can be recorded");
   Hash program;
   program.add(hash_of_program(plan));
   program.add(hash_of_content(data));
@@ -47,6 +48,18 @@ FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const 
     recordings.replay = std::move(replay);
   }
   return recordings;
+}
+
+void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit) {
+  for (int rank = 1; rank < group.size(); ++rank) {
+    const auto run = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
+    const auto length = Tensor::from<std::int64_t>({1}, std::vector{static_cast<std::int64_t>(run.size())});
+    group.broadcast(length, rank)->wait(limit);
+    const Tensor bytes(Shape{length.item<std::int64_t>()}, DType::uint8);
+    std::ranges::copy(run, bytes.mutable_raw());
+    group.broadcast(bytes, rank)->wait(limit);
+    if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
+  }
 }
 
 }  // namespace troupe

@@ -13,13 +13,13 @@ namespace troupe {
 
 namespace {
 
-/// What one process has of a parameter.
+/// The rows of a parameter that a process has. Nothing: all.
 struct HeldPart {
   int process;
   std::optional<RowRange> rows;
 };
 
-/// By parameter of the first replica, where the external actors are that update it.
+/// The processes of the external actors that update each parameter of the first replica.
 std::map<std::string, std::vector<HeldPart>> holders_in(const Plan& plan) {
   std::map<std::string, std::vector<HeldPart>> holders;
   for (const auto& actor : plan.actors)
@@ -29,13 +29,13 @@ std::map<std::string, std::vector<HeldPart>> holders_in(const Plan& plan) {
 }
 
 int rank_of(int process, std::span<const int> processes, const std::string& name) {
-  const auto found = std::ranges::find(processes, process);
-  if (found == processes.end())
+  const auto rank = std::ranges::find(processes, process);
+  if (rank == processes.end())
     throw Error("trainer", "'" + name + "' is held by process " + std::to_string(process) + ", which may be lost");
-  return static_cast<int>(found - processes.begin());
+  return static_cast<int>(rank - processes.begin());
 }
 
-/// Brings what `root` has of a value to all ranks.
+/// Copies the rows of `root` to all ranks.
 void spread_part(Communicator& group, int root, const std::optional<RowRange>& rows, ParameterStore::Version& version,
                  std::chrono::milliseconds limit) {
   const auto updates = Tensor::from<std::int64_t>({1}, std::vector{version.updates});
@@ -51,9 +51,9 @@ void spread_held_values(Communicator& group, std::span<const int> processes, con
   if (group.size() == 1) return;
   for (const auto& [name, parts] : holders_in(plan)) {
     const ParameterRef ref{name, 0};
-    const auto known = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref == ref; });
-    auto version =
-        store.newest(name).value_or(ParameterStore::Version{0, Tensor(known->info.shape, known->info.dtype)});
+    const auto parameter = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref == ref; });
+    const auto& info = parameter->info;
+    auto version = store.newest(name).value_or(ParameterStore::Version{0, Tensor(info.shape, info.dtype)});
     bool has_all = true;
     for (const auto& [process, rows] : parts) {
       const auto root = rank_of(process, processes, name);
@@ -80,18 +80,6 @@ void join_held_rows(const Stores& stores, const Plan& plan) {
                     version.value.rows(part.rows->first, part.rows->count));
     }
     for (const auto& store : stores) store->adopt(name, version);
-  }
-}
-
-void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit) {
-  for (int rank = 1; rank < group.size(); ++rank) {
-    const auto own = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
-    const auto length = Tensor::from<std::int64_t>({1}, std::vector{static_cast<std::int64_t>(own.size())});
-    group.broadcast(length, rank)->wait(limit);
-    const Tensor bytes(Shape{length.item<std::int64_t>()}, DType::uint8);
-    std::ranges::copy(own, bytes.mutable_raw());
-    group.broadcast(bytes, rank)->wait(limit);
-    if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
   }
 }
 

@@ -13,8 +13,8 @@ std::string layer_of(const std::string& name) {
 }
 
 ModelSummary::Layer& find_layer(std::vector<ModelSummary::Layer>& layers, const std::string& name) {
-  const auto found = std::ranges::find(layers, name, &ModelSummary::Layer::name);
-  return found != layers.end() ? *found : layers.emplace_back(ModelSummary::Layer{name, {}, 0});
+  const auto layer = std::ranges::find(layers, name, &ModelSummary::Layer::name);
+  return layer != layers.end() ? *layer : layers.emplace_back(ModelSummary::Layer{name, {}, 0});
 }
 
 }  // namespace

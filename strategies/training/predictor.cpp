@@ -28,7 +28,7 @@ std::vector<std::string> parameters_of(const Graph& graph) {
   return names;
 }
 
-/// A reader of the graph's parameters, which the store has afterwards.
+/// A reader of the graph's parameters. Adds them to the store.
 ParameterReader reader_of(const Graph& graph, const std::shared_ptr<ParameterStore>& store, Device device) {
   std::vector<ParameterRef> refs;
   for (auto id : graph.sources(kParameter)) {
@@ -74,14 +74,14 @@ Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, Predicto
 std::size_t Predictor::output_index(const std::string& name) const {
   if (name.empty() && outputs_.size() == 1) return 0;
   const auto prefix = names::model_output("");
-  std::string known;
+  std::string known_outputs;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const auto output = std::string_view(outputs_[i]).substr(prefix.size());
     if (output == name) return i;
-    known += (i > 0 ? ", '" : "'") + std::string(output) + "'";
+    known_outputs += (i > 0 ? ", '" : "'") + std::string(output) + "'";
   }
-  throw Error("predictor", name.empty() ? "the model has several outputs, say which is meant: " + known
-                                        : "there is no output '" + name + "' among " + known);
+  throw Error("predictor", name.empty() ? "the model has several outputs, say which is meant: " + known_outputs
+                                        : "there is no output '" + name + "' among " + known_outputs);
 }
 
 const Tensor& Predictor::array_of(const Field& field, const Arrays& rows) const {
@@ -108,17 +108,17 @@ std::int64_t Predictor::rows_of(const Arrays& rows) const {
 }
 
 Predictor::Prepared Predictor::prepare(std::int64_t rows) const {
-  Prepared made{Program(graph_, rows, device_), {}};
+  Prepared prepared{Program(graph_, rows, device_), {}};
   for (const auto& field : read_) {
-    made.inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
-    made.program.bind(field.name, made.inputs.back());
+    prepared.inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
+    prepared.program.bind(field.name, prepared.inputs.back());
   }
-  return made;
+  return prepared;
 }
 
 Predictor::Prepared& Predictor::prepared(std::int64_t rows) {
-  auto* found = prepared_.find(rows);
-  return found != nullptr ? *found : prepared_.add(rows, prepare(rows));
+  auto* cached = prepared_.find(rows);
+  return cached != nullptr ? *cached : prepared_.add(rows, prepare(rows));
 }
 
 Predictor::Prepared& Predictor::run(const Arrays& rows) {

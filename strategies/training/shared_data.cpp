@@ -7,7 +7,7 @@ namespace troupe {
 
 namespace {
 
-/// What must be the same in processes that have different samples.
+/// The properties that processes with different samples must have in common.
 std::string form_of(const Dataset& data) {
   std::string text = "batches of " + std::to_string(data.batch_rows()) + "\n";
   for (const auto& field : data.fields()) text += "field " + to_string(field) + "\n";

@@ -5,9 +5,10 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/strategy.hpp"
-#include "troupe/strategies/training/chief_values.hpp"
+#include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/held_values.hpp"
-#include "troupe/strategies/training/job_news.hpp"
+#include "troupe/strategies/training/job_status.hpp"
+#include "troupe/strategies/training/rank_zero_values.hpp"
 #include "troupe/strategies/training/shared_data.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
@@ -21,27 +22,27 @@ SharedTraining::SharedTraining(std::shared_ptr<Cluster> cluster, const Strategy&
   cluster_->set_expendable(expendable);
   number_ = cluster_->next_generation();
   for (int process = 0; process < cluster_->size(); ++process)
-    if (!expendable.contains(process)) holding_.push_back(process);
+    if (!expendable.contains(process)) holder_ranks_.push_back(process);
 }
 
 bool SharedTraining::has_others() const {
   return cluster_ && cluster_->size() > 1;
 }
 
-bool SharedTraining::is_first() const {
+bool SharedTraining::is_rank_zero() const {
   return !has_others() || cluster_->rank() == 0;
 }
 
-bool SharedTraining::takes_part_only() const {
-  return has_others() && std::ranges::find(holding_, cluster_->rank()) == holding_.end();
+bool SharedTraining::is_expendable() const {
+  return has_others() && std::ranges::find(holder_ranks_, cluster_->rank()) == holder_ranks_.end();
 }
 
 Communicator& SharedTraining::holders() {
   if (!holders_) {
-    const auto rank = std::ranges::find(holding_, cluster_->rank()) - holding_.begin();
+    const auto rank = std::ranges::find(holder_ranks_, cluster_->rank()) - holder_ranks_.begin();
     const auto name = "values " + std::to_string(number_);
-    holders_ = cluster_->communicator(name, holding_)[static_cast<std::size_t>(rank)];
-    // Nobody waits for one that is lost, though its links may seem whole.
+    holders_ = cluster_->communicator(name, holder_ranks_)[static_cast<std::size_t>(rank)];
+    // The loss of a process ends every wait for it, even if its links seem whole.
     on_lost_ = cluster_->on_lost([weak = std::weak_ptr(holders_)](const FailurePtr& failure) {
       if (const auto group = weak.lock()) group->abort(failure);
     });
@@ -53,13 +54,13 @@ Dataset SharedTraining::share(const Dataset& data) {
   if (!has_others()) return data;
   const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
   if (!strategy_.expendable().empty() && own_samples)
-    throw Error("trainer", "where processes may be lost each of them needs all samples: sharding data or auto");
+    throw Error("trainer", "where processes are expendable each of them needs all samples: sharding data or auto");
   return shared_data(data, *cluster_, holders(), limit_);
 }
 
 void SharedTraining::agree_on_values() {
   if (!has_others()) return synchronize(stores_);
-  if (!takes_part_only()) adopt_chief_values(holders(), *stores_.front(), limit_);
+  if (!is_expendable()) adopt_rank_zero_values(holders(), *stores_.front(), limit_);
 }
 
 void SharedTraining::end_run(const Plan& trained, Recording* record) {
@@ -67,14 +68,14 @@ void SharedTraining::end_run(const Plan& trained, Recording* record) {
     if (stores_.size() > 1) join_held_rows(stores_, trained);
     return synchronize(stores_);
   }
-  if (takes_part_only()) return;
-  spread_held_values(holders(), holding_, trained, *stores_.front(), limit_);
+  if (is_expendable()) return;
+  spread_held_values(holders(), holder_ranks_, trained, *stores_.front(), limit_);
   if (record != nullptr) gather_recording(holders(), *record, limit_);
 }
 
-/// As the sum of their bits.
+/// Sums the bits of all processes.
 void SharedTraining::gather_rows(const Tensor& rows) {
-  if (!has_others() || takes_part_only()) return;
+  if (!has_others() || is_expendable()) return;
   const auto bytes = static_cast<std::int64_t>(rows.bytes());
   const Tensor words(Shape{(bytes + 3) / 4}, DType::int32);
   if (bytes > 0) std::memcpy(words.mutable_raw(), rows.raw(), rows.bytes());
@@ -82,8 +83,8 @@ void SharedTraining::gather_rows(const Tensor& rows) {
   if (bytes > 0) std::memcpy(rows.mutable_raw(), words.raw(), rows.bytes());
 }
 
-void SharedTraining::tell(const JobNews& news) const {
-  if (has_others() && is_first() && !strategy_.expendable().empty()) cluster_->announce(news.encode());
+void SharedTraining::announce(const JobStatus& status) const {
+  if (has_others() && is_rank_zero() && !strategy_.expendable().empty()) cluster_->announce(status.encode());
 }
 
 }  // namespace troupe

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Turns the use of one object on two threads at once into an Error. Nested use on one thread, from a callback, is
-/// allowed unless the object is closed meanwhile.
+/// Detects the use of one object on two threads at once, and throws Error. Nested use on one thread, from a callback,
+/// is allowed unless the object is closed then.
 class SingleUser {
  public:
   explicit SingleUser(std::string name);
@@ -26,7 +26,7 @@ class SingleUser {
     SingleUser& user_;
   };
 
-  /// While it lives, whoever uses the object gets an Error with this reason.
+  /// While it lives, every use of the object throws Error with this reason.
   class Closed {
    public:
     Closed(SingleUser& user, std::string why) : user_(user) { user_.close(std::move(why)); }

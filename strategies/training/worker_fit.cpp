@@ -8,18 +8,18 @@ namespace troupe {
 
 namespace {
 
-constexpr std::chrono::milliseconds kHearLimit{20};
+constexpr std::chrono::milliseconds kStatusLimit{20};
 
 }  // namespace
 
-JobNews hear_news(Cluster& cluster, JobNews::Kind kind, const std::function<bool()>& stop_requested) {
+JobStatus receive_status(Cluster& cluster, JobStatus::Kind kind, const std::function<bool()>& stop_requested) {
   while (!stop_requested || !stop_requested()) {
-    const auto bytes = cluster.hear(kHearLimit);
+    const auto bytes = cluster.hear(kStatusLimit);
     if (!bytes) continue;
-    auto news = JobNews::decode(*bytes);
-    if (news.kind == kind) return news;
+    auto status = JobStatus::decode(*bytes);
+    if (status.kind == kind) return status;
   }
-  throw Error("trainer", "stopped before process 0 had anything to do");
+  throw Error("trainer", "stopped before rank 0 had anything to do");
 }
 
 WorkerFit::WorkerFit(Cluster& cluster, std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log,
@@ -33,7 +33,7 @@ FitResult WorkerFit::take_part(const std::function<bool()>& stop_requested) {
   log_->begin(0);
   plan_->start({});
   while (true) {
-    if (has_heard_the_end(result)) return result;
+    if (fit_is_over(result)) return result;
     if (stop_requested && stop_requested()) {
       result.stopped = true;
       return result;
@@ -44,19 +44,20 @@ FitResult WorkerFit::take_part(const std::function<bool()>& stop_requested) {
   }
 }
 
-bool WorkerFit::has_heard_the_end(FitResult& result) {
-  const auto bytes = cluster_.hear(kHearLimit);
+/// Whether rank 0 has announced the end of its fit. Sets the result then.
+bool WorkerFit::fit_is_over(FitResult& result) {
+  const auto bytes = cluster_.hear(kStatusLimit);
   if (!bytes) return false;
-  const auto news = JobNews::decode(*bytes);
-  if (news.kind != JobNews::Kind::trained) return false;
-  result.steps = news.steps;
-  result.rows = news.rows;
-  result.seconds = news.seconds;
-  result.stopped = news.stopped;
+  const auto status = JobStatus::decode(*bytes);
+  if (status.kind != JobStatus::Kind::trained) return false;
+  result.steps = status.steps;
+  result.rows = status.rows;
+  result.seconds = status.seconds;
+  result.stopped = status.stopped;
   return true;
 }
 
-/// The next run may begin at once.
+/// Ends a run, and is ready for the next one at once.
 void WorkerFit::end_run() {
   if (const auto failure = plan_->failure()) throw Error("run", to_string(*failure));
   log_->end_run({});

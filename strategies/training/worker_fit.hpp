@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "troupe/strategies/training/job_news.hpp"
+#include "troupe/strategies/training/job_status.hpp"
 #include "troupe/strategies/training/training_run.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
@@ -12,23 +12,24 @@ namespace troupe {
 
 class MetricsLog;
 
-/// The next news of that kind from process 0; what else it tells before is passed over. Throws Error if it is gone.
-JobNews hear_news(Cluster& cluster, JobNews::Kind kind, const std::function<bool()>& stop_requested = {});
+/// Waits for the next status message of a kind from rank 0, and discards messages of other kinds. Throws Error if rank
+/// 0 is lost, or a stop is requested.
+JobStatus receive_status(Cluster& cluster, JobStatus::Kind kind, const std::function<bool()>& stop_requested = {});
 
-/// A fit as it is in a process without which the others could go on: it takes part in the runs that process 0 starts,
-/// for as long as that trains. May begin while they are under way. One thread.
+/// fit() in an expendable process: takes part in the runs that rank 0 starts, until the fit of rank 0 is over. It may
+/// begin while they are under way. Used on one thread.
 class WorkerFit {
  public:
   WorkerFit(Cluster& cluster, std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<MetricsLog> log,
             std::chrono::milliseconds stall_limit);
   ~WorkerFit();
 
-  /// Until process 0 says that it has trained, or `stop_requested` that this process leaves the others alone. Throws
-  /// Error with the root cause if a run fails, or if process 0 is gone.
+  /// Returns when the fit of rank 0 is over, or `stop_requested` returns true; the other processes go on then. Throws
+  /// Error with the root cause if a run fails, or if rank 0 is lost.
   FitResult take_part(const std::function<bool()>& stop_requested);
 
  private:
-  bool has_heard_the_end(FitResult& result);
+  bool fit_is_over(FitResult& result);
   void end_run();
 
   Cluster& cluster_;

@@ -23,7 +23,7 @@ const std::map<std::string, Target> kTargets{
     {"assembly", fuzz::assembly},     {"call", fuzz::call},
     {"collective", fuzz::collective}, {"failure", fuzz::failure},
     {"frame", fuzz::frame},           {"hello", fuzz::hello},
-    {"job_news", fuzz::job_news},     {"membership", fuzz::membership},
+    {"job_status", fuzz::job_status}, {"membership", fuzz::membership},
     {"packet", fuzz::packet},         {"recording", fuzz::recording},
     {"run_frame", fuzz::run_frame},
 };

@@ -5,7 +5,7 @@
 #include "troupe/actors/calls/call_frames.hpp"
 #include "troupe/actors/control/run_frames.hpp"
 #include "troupe/actors/shard/recording.hpp"
-#include "troupe/strategies/training/job_news.hpp"
+#include "troupe/strategies/training/job_status.hpp"
 #include "troupe/tests/fuzz/frames.hpp"
 #include "troupe/transport/linked/rank_state.hpp"
 #include "troupe/transport/membership/answer.hpp"
@@ -106,15 +106,15 @@ Recording recorded() {
   return recording;
 }
 
-JobNews evaluation() {
-  JobNews news{.kind = JobNews::Kind::evaluated};
-  news.metrics.rows = 10;
-  auto& entries = news.metrics.values.mutable_entries();
+JobStatus evaluation() {
+  JobStatus status{.kind = JobStatus::Kind::evaluated};
+  status.metrics.rows = 10;
+  auto& entries = status.metrics.values.mutable_entries();
   entries.resize(2);
   entries[0].name = "accuracy";
   entries[1].name = "confusion_matrix";
   entries[1].table = {Shape{2, 2}, {1.0, 2.0, 3.0, 4.0}};
-  return news;
+  return status;
 }
 
 }  // namespace
@@ -134,8 +134,8 @@ std::map<std::string, Seeds> all_seeds() {
           {"hello",
            {{"agreement", encode(Hello{"run", 1, 2, {{"seed", "3"}, {"data", "0123"}}, member()})},
             {"empty", encode(Hello{})}}},
-          {"job_news",
-           {{"training", JobNews{.generation = 3, .plan_hash = 5, .data_hash = 7}.encode()},
+          {"job_status",
+           {{"training", JobStatus{.generation = 3, .plan_hash = 5, .data_hash = 7}.encode()},
             {"evaluated", evaluation().encode()}}},
           {"membership", membership_seeds()},
           {"packet", packet_seeds()},

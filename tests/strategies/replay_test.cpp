@@ -1,5 +1,7 @@
 // Asynchronous trainings that are recorded and done again.
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 

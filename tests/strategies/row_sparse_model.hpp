@@ -28,7 +28,7 @@ inline Dataset sentences(std::int64_t batch, std::int64_t count = 40) {
   return Dataset::from_arrays({{"x", words}, {"last", last}, {"y", labels}}).shuffle(count).batch(batch);
 }
 
-/// What a model looks up in: one table once, or one twice and another one by other numbers.
+/// The lookups of a model: one table once, or one table twice and another one by other indices.
 enum class Lookups { one, several };
 
 /// Classifies a sentence by the vectors of its words.

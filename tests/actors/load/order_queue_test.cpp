@@ -9,46 +9,46 @@
 
 using namespace troupe;
 
-TEST_CASE("orders are said in the order in which they were added, those that come of saying one last") {
+TEST_CASE("callbacks run in the order in which they were added, those that a callback adds last") {
   OrderQueue queue;
-  std::vector<int> said;
+  std::vector<int> done;
   queue.add([&] {
-    said.push_back(1);
-    queue.add([&] { said.push_back(3); });
-    queue.say_all();
-    queue.wait_until_said(std::chrono::seconds(1));  // in a call of its own it does not wait
-    said.push_back(2);
+    done.push_back(1);
+    queue.add([&] { done.push_back(3); });
+    queue.run_all();
+    queue.wait_until_run(std::chrono::seconds(1));  // does not wait in a callback
+    done.push_back(2);
   });
-  queue.say_all();
-  CHECK(said == std::vector{1, 2, 3});
+  queue.run_all();
+  CHECK(done == std::vector{1, 2, 3});
 }
 
-TEST_CASE("an order that throws does not keep the others from being said") {
+TEST_CASE("a callback that throws does not stop the others") {
   OrderQueue queue;
-  int said = 0;
+  int done = 0;
   queue.add([] { throw std::runtime_error("broken"); });
-  queue.add([&] { ++said; });
-  CHECK(queue.say_all());
-  CHECK(said == 1);
-  CHECK_FALSE(queue.say_all());
+  queue.add([&] { ++done; });
+  CHECK(queue.run_all());
+  CHECK(done == 1);
+  CHECK_FALSE(queue.run_all());
 }
 
-TEST_CASE("what another thread adds while one speaks is said by the first, and waited for") {
+TEST_CASE("callbacks that another thread adds are run by the thread that is running, and waited for") {
   OrderQueue queue;
-  std::promise<void> speaking, added;
-  std::atomic<int> said{0};
+  std::promise<void> running, added;
+  std::atomic<int> done{0};
   queue.add([&] {
-    speaking.set_value();
+    running.set_value();
     added.get_future().wait();
-    ++said;
+    ++done;
   });
-  auto speaker = std::async(std::launch::async, [&] { queue.say_all(); });
-  speaking.get_future().wait();
-  queue.add([&] { ++said; });
-  queue.say_all();
-  CHECK(said == 0);
+  auto runner = std::async(std::launch::async, [&] { queue.run_all(); });
+  running.get_future().wait();
+  queue.add([&] { ++done; });
+  queue.run_all();
+  CHECK(done == 0);
   added.set_value();
-  queue.wait_until_said(testing::patience());
-  CHECK(said == 2);
-  speaker.get();
+  queue.wait_until_run(testing::patience());
+  CHECK(done == 2);
+  runner.get();
 }

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "troupe/actors/load/loader.hpp"
+#include "troupe/actors/segment/task_registry.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/tests/catch.hpp"
@@ -152,9 +153,9 @@ TEST_CASE("a device without room for the data says how they stay on the host") {
     const auto numbers = add_index_loader(plan, "data", data, 0, 1, 0, {});
     add_row_loader(plan, "data", data, fields, {numbers, 0}, 0, {0, test_device()});
     auto context = context_for(data);
-    CHECK_THROWS_WITH(context.make_task(plan.actors.back()), Contains("[loader] field 'x' cannot be kept on test:0") &&
-                                                                 Contains("Dataset::keep_on_devices(0)") &&
-                                                                 Contains("out of memory"));
+    CHECK_THROWS_WITH(make_task(plan.actors.back(), context), Contains("[loader] field 'x' cannot be kept on test:0") &&
+                                                                  Contains("Dataset::keep_on_devices(0)") &&
+                                                                  Contains("out of memory"));
   }
   CHECK(test_device_bytes_in_use() == before);
 }

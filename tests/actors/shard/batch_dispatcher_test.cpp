@@ -15,13 +15,13 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What a worker got.
+/// A batch that a worker got.
 struct Taken {
   BatchInfo batch;
   std::vector<std::int32_t> samples;
 };
 
-/// Takes batches, and refuses all from some number of its own on, as one that was lost in between.
+/// Takes batches, and refuses all after the first `most`, like a worker that is lost.
 class Taker final : public PortActor {
  public:
   Taker(caf::actor_config& config, std::vector<Taken>* taken, std::size_t most)
@@ -49,7 +49,7 @@ class Taker final : public PortActor {
 
 constexpr int kWorkers = 3;
 
-/// What each worker got in the epochs of a run each; `most` limits the last worker.
+/// Runs some epochs and returns the batches of each worker. `most` limits the last worker.
 std::vector<std::vector<Taken>> dispatch_epochs(const Dataset& data, Dispatch dispatch, std::uint64_t seed, int epochs,
                                                 std::size_t most) {
   std::vector<std::vector<Taken>> taken(kWorkers);
@@ -97,8 +97,8 @@ TEST_CASE("in parts, every worker gets its part of every batch, in order") {
   }
 }
 
-TEST_CASE("to whoever is free, every sample goes once an epoch") {
-  const auto dispatch = GENERATE(Dispatch::who_is_free, Dispatch::until_used);
+TEST_CASE("to the first free worker, every sample goes once an epoch") {
+  const auto dispatch = GENERATE(Dispatch::first_free, Dispatch::until_used);
   const auto data = small_dataset(50).shuffle(50).batch(12);
   for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     // One worker takes a few batches and refuses the rest, which go to the others.

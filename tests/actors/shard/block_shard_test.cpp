@@ -136,7 +136,7 @@ TEST_CASE("a push of a wrong shape or dtype, or without a pull, is refused by na
       {Fault::none, ""},
       {Fault::shape, "[worker@1] sent float32[5] on cpu:0 where the plan says float32["},
       {Fault::dtype, "[worker@1] sent int32["},
-      {Fault::twice, "[shard] worker 1 sent a gradient that nobody has asked for"}};
+      {Fault::twice, "[shard] worker 1 sent a gradient that was not requested"}};
   for (const auto& [fault, text] : cases)
     for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
       CAPTURE(text, seed);

@@ -30,7 +30,7 @@ std::int64_t global_rows_of(std::int64_t step) {
   return rows_of(0, step) + rows_of(1, step);
 }
 
-/// Sends each replica what its part of every batch is, and throws at one step.
+/// Sends each replica the infos of its part of every batch, and throws at one step.
 class Infos final : public PortActor {
  public:
   Infos(caf::actor_config& config, std::int64_t failing_step) : PortActor(config), failing_step_(failing_step) {}

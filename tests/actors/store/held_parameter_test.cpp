@@ -37,7 +37,7 @@ class Accumulator final : public PortActor {
   std::int64_t fails_at_;
 };
 
-/// Does with its parameters what it must not.
+/// An actor that uses its parameters in a forbidden way.
 class Meddler final : public PortActor {
  public:
   Meddler(caf::actor_config& config, std::size_t number) : PortActor(config), number_(number) {}

@@ -28,7 +28,7 @@ Tensor constant(float value) {
   return Tensor::from<float>({2, 2}, std::vector<float>(4, value));
 }
 
-/// What an update does to a copy that is borrowed.
+/// Updates a borrowed copy.
 void update(ParameterStore& store, const ParameterRef& ref, float value, bool whole = true) {
   store.counter(ref)->begin_update();
   for (auto& element : store.borrowed(ref).mutable_data<float>()) element = value;

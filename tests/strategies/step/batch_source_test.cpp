@@ -17,7 +17,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What the actors of a test did, and what they may do.
+/// State that a test shares with its actors.
 struct Record {
   std::vector<RunInfo> runs;
   std::atomic<int> actors{0};

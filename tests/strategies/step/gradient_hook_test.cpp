@@ -27,9 +27,7 @@ Mirrored mirrored(int replicas, const Hook& hook, bool atomic_steps = false) {
 }
 
 ParameterServer servers(const ConsistencyRule& rule, const Hook& hook) {
-  ParameterServer strategy(places_of(cpu_devices(rule.workers)), {Place{}, Place{}}, rule);
-  strategy.set_gradient_hook(hook);
-  return strategy;
+  return {places_of(cpu_devices(rule.workers)), {Place{}, Place{}}, rule, {.hook = hook}};
 }
 
 FitResult fit(Runtime& runtime, const Strategy& strategy, std::string& hash, std::int64_t epochs = 2) {
@@ -148,7 +146,8 @@ TEST_CASE("a training whose replicas keep something is recorded from its beginni
        replayed = small_trainer(runtime, strategy, {.seed = 3});
   const auto hash = fit(recorded, file.string(), "");
   CHECK(fit(replayed, "", file.string()) == hash);
-  CHECK_THROWS_WITH(fit(recorded, file.string(), ""), Contains("[record] replicas keep what they have not sent"));
+  CHECK_THROWS_WITH(fit(recorded, file.string(), ""),
+                    Contains("[record] replicas keep the part of gradients that they have not sent"));
   std::filesystem::remove(file);
 }
 
@@ -201,10 +200,10 @@ TEST_CASE("hooks that cannot be are refused") {
   CHECK_THROWS_WITH(TopKGradients(0.0), Contains("[top_k_gradients] the part that is sent must be in (0, 1], not 0"));
   CHECK_THROWS_WITH(TopKGradients(1.5), Contains("must be in (0, 1], not 1.5"));
   const Hook hook = std::make_shared<HalfPrecision>();
-  LocalSgd local(places_of(cpu_devices(2)), {Place{}}, {.local_steps = 3});
-  local.set_gradient_hook(hook);
-  auto runtime = scheduled_runtime(1);
-  std::string hash;
-  CHECK_THROWS_WITH(fit(runtime, local, hash), Contains("[local_sgd] sends no gradients, so it has no use for a hook"));
+  CHECK_THROWS_WITH(LocalSgd(places_of(cpu_devices(2)), {Place{}}, {.local_steps = 3}, {.hook = hook}),
+                    Contains("[local_sgd] sends no gradients, so it has no use for a hook"));
+  const auto make_actor = [](const TensorInfo&, int) { return PlanActor{}; };
+  CHECK_THROWS_WITH(LocalSgd(places_of(cpu_devices(2)), {Place{}}, {}, {.gradient_actor = make_actor}),
+                    Contains("[local_sgd] sends no gradients, so it has no use for an actor"));
   CHECK_THROWS_WITH(PowerSgd(0), "[power_sgd] the factors need at least one column, not 0");
 }

@@ -1,4 +1,4 @@
-// PowerSgd by itself; what it does in strategies is with the other hooks.
+// PowerSgd by itself; gradient_hook_test.cpp has the tests in strategies.
 
 #include <cmath>
 

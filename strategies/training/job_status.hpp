@@ -9,10 +9,10 @@
 
 namespace troupe {
 
-/// What the first process of a job tells those without which it could go on: what begins, and what came of it.
-struct JobNews {
+/// A status message of rank 0 to the expendable processes of its job: a plan was spawned, or a result.
+struct JobStatus {
   enum class Kind : std::uint8_t {
-    training,   ///< a plan that trains has been spawned
+    training,   ///< a plan that trains was spawned
     trained,    ///< a fit is over
     evaluated,  ///< an evaluation is over
   };
@@ -26,8 +26,8 @@ struct JobNews {
   Metrics metrics = {};              ///< evaluated
 
   std::vector<std::byte> encode() const;
-  /// Throws Error if the bytes are none.
-  static JobNews decode(std::span<const std::byte> bytes);
+  /// Throws Error if the bytes are no status message.
+  static JobStatus decode(std::span<const std::byte> bytes);
 };
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-#include "troupe/strategies/row_shards.hpp"
+#include "troupe/strategies/step/row_shards.hpp"
 
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/extent.hpp"
@@ -28,9 +28,7 @@ Outcome train_sentences(Runtime& runtime, const Strategy& strategy, const Settin
 }
 
 ParameterServer with_servers(const ConsistencyRule& rule, int servers, const Sharding& sharding = {}) {
-  ParameterServer strategy(places_of(cpu_devices(rule.workers)), places_of(cpu_devices(servers)), rule);
-  strategy.set_sharding(sharding);
-  return strategy;
+  return {places_of(cpu_devices(rule.workers)), places_of(cpu_devices(servers)), rule, {.sharding = sharding}};
 }
 
 Optimizer optimizer_named(const std::string& name) {
@@ -77,8 +75,8 @@ TEST_CASE("rows that lie in several parts of this process come together after ea
   const auto rule = GENERATE(ConsistencyRule::synchronous(2), ConsistencyRule::asynchronous(2));
   const bool row_sparse = GENERATE(false, true);
   const Device host{DeviceType::cpu, 0};
-  ParameterServer strategy(places_of(cpu_devices(2)), {{0, host}, {1, host}}, rule);
-  strategy.set_sharding({fixed_shards(2), Placement::round_robin});
+  const ParameterServer strategy(places_of(cpu_devices(2)), {{0, host}, {1, host}}, rule,
+                                 {.sharding = {fixed_shards(2), Placement::round_robin}});
   const auto model = sentence_model(Lookups::one, row_sparse);
   const auto untrained = [&] {
     auto runtime = scheduled_runtime(11);
@@ -185,7 +183,7 @@ TEST_CASE("a number that is no row is refused by name, nobody waits for more, an
   words.mutable_data<std::int32_t>()[13] = 13;
   const auto data = Dataset::from_arrays({{"x", words}, {"y", labels}}).batch(8);
   const auto strategy = with_servers(ConsistencyRule::asynchronous(workers), 2, {fixed_shards(shards)});
-  // Whoever waited for more would wait for longer than the test may take.
+  // A wait for more would exceed the time limit of the test.
   Trainer trainer(runtime, strategy, sentence_model(Lookups::one, true), Sgd{.lr = 0.1}, SoftmaxCrossEntropy{},
                   {.seed = 5, .stall_limit = std::chrono::hours(1)});
   CHECK_THROWS_WITH(trainer.fit(data, {.epochs = 1}),

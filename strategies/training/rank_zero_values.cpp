@@ -1,4 +1,4 @@
-#include "troupe/strategies/training/chief_values.hpp"
+#include "troupe/strategies/training/rank_zero_values.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t kNameLimit = 4'096;
 
-/// A parameter or a part of the optimizer state, and what it was when it was looked at.
+/// A parameter or a part of the optimizer state.
 struct NamedVersion {
   std::string name;
   ParameterStore::Version version;
 };
 
-std::vector<NamedVersion> values_of(const ParameterStore& store) {
+std::vector<NamedVersion> versions_in(const ParameterStore& store) {
   std::vector<NamedVersion> values;
   auto names = store.names();
   std::ranges::sort(names);
@@ -44,7 +44,7 @@ std::int64_t hash_of(const std::vector<NamedVersion>& values, const TrainingPosi
   return static_cast<std::int64_t>(hash.digest());
 }
 
-/// Names, shapes and the position, so that the others know what follows.
+/// The position, and the names, dtypes and shapes of the values that follow.
 std::vector<std::byte> list_of(const std::vector<NamedVersion>& values, const TrainingPosition& position) {
   ByteWriter writer;
   for (const auto number : numbers_of(position)) writer.put(number);
@@ -60,7 +60,7 @@ std::vector<std::byte> list_of(const std::vector<NamedVersion>& values, const Tr
 }
 
 std::vector<NamedVersion> read_list(const Tensor& list, TrainingPosition& position) {
-  ByteReader reader({list.raw(), list.bytes()}, "chief's values");
+  ByteReader reader({list.raw(), list.bytes()}, "rank 0's values");
   for (auto* number :
        {&position.step, &position.epoch, &position.batch, &position.rows, &position.batch_rows, &position.layout})
     *number = reader.get<std::int64_t>();
@@ -84,27 +84,27 @@ Tensor bytes_tensor(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-void adopt_chief_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit) {
+void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit) {
   const bool whole = store.broken().empty();
   auto position = store.position();
-  auto values = whole ? values_of(store) : std::vector<NamedVersion>{};
+  auto values = whole ? versions_in(store) : std::vector<NamedVersion>{};
   const auto own = Tensor::from<std::int64_t>({1}, std::vector{whole ? hash_of(values, position) : 0});
   const Tensor all(Shape{group.size()}, DType::int64);
   group.all_gather(own, all)->wait(limit);
   const auto hashes = all.data<std::int64_t>();
   if (std::ranges::all_of(hashes, [&](auto hash) { return hash == hashes[0]; })) return;
-  const bool is_chief = group.rank() == 0;
-  const auto list = is_chief ? list_of(values, position) : std::vector<std::byte>{};
+  const bool is_rank_zero = group.rank() == 0;
+  const auto list = is_rank_zero ? list_of(values, position) : std::vector<std::byte>{};
   const auto length = Tensor::from<std::int64_t>({1}, std::vector{static_cast<std::int64_t>(list.size())});
   group.broadcast(length, 0)->wait(limit);
-  const auto listed = is_chief ? bytes_tensor(list) : Tensor(Shape{length.item<std::int64_t>()}, DType::uint8);
+  const auto listed = is_rank_zero ? bytes_tensor(list) : Tensor(Shape{length.item<std::int64_t>()}, DType::uint8);
   group.broadcast(listed, 0)->wait(limit);
-  if (!is_chief) values = read_list(listed, position);
+  if (!is_rank_zero) values = read_list(listed, position);
   for (auto& [name, version] : values) {
     group.broadcast(version.value, 0)->wait(limit);
-    if (!is_chief && whole) store.adopt(name, version);
+    if (!is_rank_zero && whole) store.adopt(name, version);
   }
-  if (!is_chief && whole) store.set_position(position);
+  if (!is_rank_zero && whole) store.set_position(position);
 }
 
 }  // namespace troupe

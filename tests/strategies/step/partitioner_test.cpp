@@ -1,4 +1,4 @@
-#include "troupe/strategies/partitioner.hpp"
+#include "troupe/strategies/step/partitioner.hpp"
 
 #include "troupe/strategies/local_sgd.hpp"
 #include "troupe/strategies/parameter_server.hpp"
@@ -26,10 +26,10 @@ std::vector<std::int64_t> counts(std::int64_t rows, std::int64_t shards) {
 }
 
 ParameterServer with_sharding(int workers, int servers, const Sharding& sharding) {
-  ParameterServer strategy(places_of(cpu_devices(workers)), places_of(cpu_devices(servers)),
-                           ConsistencyRule::synchronous(workers));
-  strategy.set_sharding(sharding);
-  return strategy;
+  return {places_of(cpu_devices(workers)),
+          places_of(cpu_devices(servers)),
+          ConsistencyRule::synchronous(workers),
+          {.sharding = sharding}};
 }
 
 std::string hash_of(Runtime& runtime, const Strategy& strategy, const Optimizer& optimizer) {
@@ -111,8 +111,8 @@ TEST_CASE("parameters in parts come to the bits of a mirrored strategy, and othe
 TEST_CASE("local steps work on parameters in parts") {
   auto runtime = scheduled_runtime(2);
   const LocalSgd whole(places_of(cpu_devices(2)), {Place{}}, {.local_steps = 3});
-  LocalSgd parts(places_of(cpu_devices(2)), places_of(cpu_devices(2)), {.local_steps = 3});
-  parts.set_sharding({fixed_shards(3), Placement::round_robin});
+  const LocalSgd parts(places_of(cpu_devices(2)), places_of(cpu_devices(2)), {.local_steps = 3},
+                       {.sharding = {fixed_shards(3), Placement::round_robin}});
   const Optimizer optimizer = Sgd{.lr = 0.1, .momentum = 0.5};
   CHECK(hash_of(runtime, parts, optimizer) == hash_of(runtime, whole, optimizer));
 }

@@ -1,7 +1,8 @@
-#include "troupe/strategies/partitioner.hpp"
+#include "troupe/strategies/step/partitioner.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
@@ -10,8 +11,8 @@ namespace troupe {
 
 namespace {
 
-void expect_positive(std::int64_t number, const char* what) {
-  if (number < 1) throw Error("partitioner", std::string(what) + " must be at least 1, not " + std::to_string(number));
+void expect_positive(std::int64_t number, const char* name) {
+  if (number < 1) throw Error("partitioner", std::string(name) + " must be at least 1, not " + std::to_string(number));
 }
 
 std::int64_t bytes_of_row(const TensorInfo& parameter) {
@@ -19,17 +20,65 @@ std::int64_t bytes_of_row(const TensorInfo& parameter) {
   return elements * static_cast<std::int64_t>(size_of(parameter.dtype));
 }
 
-std::int64_t parts_of(std::int64_t whole, std::int64_t part) {
+/// The quotient, rounded up.
+std::int64_t number_of_parts(std::int64_t whole, std::int64_t part) {
   return whole / part + (whole % part != 0 ? 1 : 0);
 }
 
-/// Throws Error unless all of it is a number.
+/// The number behind the colon of `text`. Throws Error unless all of it is a number.
 std::int64_t number_in(std::string_view text, std::string_view digits) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc() || end != digits.data() + digits.size())
     throw Error("partitioner", "'" + std::string(text) + "' needs a whole number behind the colon");
   return number;
+}
+
+/// Gives shards to servers.
+class ShardPlacement {
+ public:
+  ShardPlacement(Placement placement, std::size_t servers) : placement_(placement), elements_(servers) {}
+
+  std::size_t next(std::int64_t elements) {
+    const auto least = static_cast<std::size_t>(std::ranges::min_element(elements_) - elements_.begin());
+    const auto server = placement_ == Placement::round_robin ? placed_ % elements_.size() : least;
+    ++placed_;
+    elements_[server] += elements;
+    return server;
+  }
+
+ private:
+  Placement placement_;
+  std::size_t placed_ = 0;
+  std::vector<std::int64_t> elements_;
+};
+
+void expect_enough_rows(std::int64_t least, std::span<const TrainedParameter> parameters) {
+  const auto largest = std::ranges::max_element(parameters, {}, [](const auto& p) { return rows_of(p.info); });
+  if (largest != parameters.end() && rows_of(largest->info) < least)
+    throw Error("partitioner", std::to_string(least) + " shards are more than any parameter has rows: '" +
+                                   largest->name + "' has " + std::to_string(rows_of(largest->info)));
+}
+
+std::vector<PlacedParameter> place_all(const Sharding& sharding, std::size_t servers,
+                                       std::span<const TrainedParameter> parameters) {
+  expect_enough_rows(sharding.partitioner.least_rows, parameters);
+  ShardPlacement placement(sharding.placement, servers);
+  std::vector<PlacedParameter> placed;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& [name, info, initializer, part_of, row_sparse] = parameters[i];
+    const auto shards = sharding.partitioner.shards_of(info);
+    if (shards == 1) {
+      placed.push_back({i, {}, placement.next(info.shape.elements())});
+      continue;
+    }
+    if (shards < 1 || shards > rows_of(info))
+      throw Error("partitioner", "'" + name + "', " + to_string(info) + ", cannot be split into " +
+                                     std::to_string(shards) + " shards");
+    for (const auto& rows : split_rows(info.shape[0], shards))
+      placed.push_back({i, rows, placement.next(rows.count * info.shape.row_elements())});
+  }
+  return placed;
 }
 
 }  // namespace
@@ -53,7 +102,7 @@ Partitioner min_shard_size(std::int64_t bytes, std::int64_t most) {
   expect_positive(most, "the number of shards");
   return {[bytes, most](const TensorInfo& parameter) {
     const auto rows = rows_of(parameter);
-    return std::max<std::int64_t>(1, std::min({rows, most, parts_of(rows * bytes_of_row(parameter), bytes)}));
+    return std::max<std::int64_t>(1, std::min({rows, most, number_of_parts(rows * bytes_of_row(parameter), bytes)}));
   }};
 }
 
@@ -62,7 +111,7 @@ Partitioner max_shard_size(std::int64_t bytes, std::optional<std::int64_t> most)
   if (most) expect_positive(*most, "the number of shards");
   return {[bytes, most](const TensorInfo& parameter) {
     const auto rows_of_shard = std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, bytes_of_row(parameter)));
-    const auto shards = std::max<std::int64_t>(1, parts_of(rows_of(parameter), rows_of_shard));
+    const auto shards = std::max<std::int64_t>(1, number_of_parts(rows_of(parameter), rows_of_shard));
     return most ? std::min(shards, *most) : shards;
   }};
 }
@@ -96,6 +145,12 @@ Placement placement_of(std::string_view text) {
   if (text == "fewest_elements") return Placement::fewest_elements;
   if (text == "round_robin") return Placement::round_robin;
   throw Error("partitioner", "'" + std::string(text) + "' is not one of fewest_elements and round_robin");
+}
+
+PlaceParameters on_servers(const Sharding& sharding, std::size_t servers) {
+  return [sharding, servers](std::span<const TrainedParameter> parameters) {
+    return place_all(sharding, servers, parameters);
+  };
 }
 
 }  // namespace troupe

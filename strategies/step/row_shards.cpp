@@ -1,35 +1,28 @@
-#include "troupe/strategies/row_shards.hpp"
+#include "troupe/strategies/step/row_shards.hpp"
 
 #include "troupe/actors/shard/row_exchange.hpp"
 #include "troupe/actors/shard/row_shard.hpp"
+#include "troupe/strategies/step/shards.hpp"
 
 namespace troupe {
 
-RowShards::RowShards(Plan& plan, const SplitTraining& split, const std::vector<Place>& servers,
-                     const ShardOptions& options, bool leads)
+RowShards::RowShards(Plan& plan, const SplitTraining& step, const std::vector<Place>& servers,
+                     const ShardOptions& common)
     : plan_(plan) {
-  for (const auto& rows : split.looked_up) {
+  for (const auto& rows : step.looked_up) {
     auto& table = tables_.emplace_back();
     table.rows = &rows;
     for (const auto& [range, server] : rows.parts) {
-      RowUpdate what{rows.lookup, rows.update, rows.chunk.name, {}};
+      RowUpdate update{rows.lookup, rows.update, rows.chunk.name, {}};
       for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
-        what.held.push_back({stored.parameter.ref, true, range});
-      const bool is_leader = leads && all_.empty();
-      auto own = options;
-      own.follows = options.follows && !is_leader;
+        update.held.push_back({stored.parameter.ref, true, range});
+      const auto number = static_cast<int>(step.groups.size() + all_.size());
       table.shards.push_back(add_row_shard(plan, "shard@" + rows.parameter.name + "." + std::to_string(range.first),
-                                           servers[server], own, what,
-                                           options.follows && is_leader ? count(split) - 1 : 0));
+                                           servers[server], shard_options(common, number), update,
+                                           followers_of(step, common, number)));
       all_.push_back(table.shards.back());
     }
   }
-}
-
-int RowShards::count(const SplitTraining& split) {
-  std::size_t count = 0;
-  for (const auto& rows : split.looked_up) count += rows.parts.size();
-  return static_cast<int>(count);
 }
 
 std::vector<RowRange> RowShards::ranges_of(const Table& table) const {
