@@ -90,7 +90,7 @@ void check_messages(Communicator& group) {
 
 void check_many(Communicator& group) {
   std::vector<Tensor> tensors;
-  std::vector<std::unique_ptr<Work>> works;
+  std::vector<std::shared_ptr<Work>> works;
   for (int i = 0; i < 50; ++i) {
     tensors.push_back(numbers(100 * i, group.rank()));
     works.push_back(group.all_reduce(tensors.back()));

@@ -80,7 +80,7 @@ TEST_CASE("many collectives may be on their way at once") {
   std::vector<std::vector<float>> results(kRanks);
   on_ranks(kind.make(kRanks), [&](Communicator& communicator) {
     std::vector<Tensor> tensors;
-    std::vector<std::unique_ptr<Work>> works;
+    std::vector<std::shared_ptr<Work>> works;
     for (int i = 0; i < kRounds; ++i) {
       tensors.push_back(Tensor::scalar(static_cast<float>(i * (communicator.rank() + 1))));
       works.push_back(communicator.all_reduce(tensors.back()));
@@ -173,7 +173,7 @@ TEST_CASE("receives that are out at the same time get the tensors in the order i
   const auto group = kind.make(2);
   const auto received = std::vector{Tensor::scalar(0.0F), Tensor::scalar(0.0F), Tensor::scalar(0.0F)};
   std::vector<int> told(3);
-  std::vector<std::unique_ptr<Work>> works;
+  std::vector<std::shared_ptr<Work>> works;
   for (std::size_t i = 0; i < 3; ++i) works.push_back(group[1]->recv(received[i], 0, [&told, i] { ++told[i]; }));
   group[0]->send(Tensor::scalar(1.0F), 1);
   CHECK(told[0] > 0);
@@ -220,7 +220,7 @@ TEST_CASE("works of one rank advance on several threads") {
   const auto group = kind.make(kRanks);
   std::vector<std::vector<float>> results(kRanks * kCollectives);
   // Begun by one thread, as a conductor does, and brought to their end by another for each rank.
-  std::vector<std::vector<std::unique_ptr<Work>>> works(kRanks);
+  std::vector<std::vector<std::shared_ptr<Work>>> works(kRanks);
   std::vector<std::atomic<int>> begun(kRanks);
   std::vector<std::vector<Tensor>> tensors(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {

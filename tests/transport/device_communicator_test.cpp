@@ -1,4 +1,4 @@
-#include "troupe/transport/device_communicator.hpp"
+#include "troupe/transport/device/make_device_group.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -99,7 +99,7 @@ TEST_CASE("collectives of devices follow what they wait for, and are followed by
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     INFO("seed " << seed);
     const auto group = make_device_group(ranks);
-    std::vector<DevicePart> parts;
+    std::vector<Part> parts;
     std::vector<Tensor> host, results;
     std::vector<std::unique_ptr<Stream>> streams;
     for (std::size_t i = 0; i < ranks.size(); ++i) {

@@ -16,10 +16,9 @@ auto StagedWork::or_give_up(Function function) {
   }
 }
 
-StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, ProgressListener on_progress,
-                       std::function<void(const FailurePtr&)> give_up)
+StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, GiveUp give_up, std::size_t ranks)
     : queue_(std::move(queue)), give_up_(std::move(give_up)) {
-  or_give_up([&] { collective_ = queue_->add(std::move(stages), std::move(on_progress)); });
+  or_give_up([&] { collective_ = queue_->add(std::move(stages), ranks); });
 }
 
 StagedWork::~StagedWork() {
@@ -30,7 +29,7 @@ StagedWork::~StagedWork() {
   collective_->current = nullptr;
 }
 
-bool StagedWork::advance() {
+bool StagedWork::advance(std::size_t /*local*/) {
   return or_give_up([&] { return queue_->advance(*collective_); });
 }
 

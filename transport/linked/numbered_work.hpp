@@ -1,21 +1,22 @@
 #pragma once
 
-#include "troupe/transport/communicator.hpp"
 #include "troupe/transport/linked/outgoing.hpp"
+#include "troupe/transport/work.hpp"
 
 namespace troupe::linked {
 
 /// A collective in progress on one rank, whatever its steps are: the ranks count their collectives, and agree on what
 /// each is.
-class NumberedWork : public Work {
+class NumberedWork : public HostWork {
  public:
   NumberedWork(std::shared_ptr<RankState> state, const CallSignature& signature);
   ~NumberedWork() override { state_->forget(number_); }
 
   /// Sends what can be sent at once. Throws Aborted if the ranks are known not to agree.
-  void begin(Communicator::OnProgress on_progress);
+  void begin();
 
-  bool advance() final;
+  bool advance(std::size_t local) final;
+  void listen(std::size_t local, ProgressListener listener) final;
 
  protected:
   RankState& state() const { return *state_; }
@@ -29,7 +30,7 @@ class NumberedWork : public Work {
   virtual void begin_steps() = 0;
   /// Whether the collective is complete.
   virtual bool advance_steps() = 0;
-  /// Lets go of the caller's tensors: whoever lent them counts their handles.
+  /// Drops the caller's tensors: the lender counts their handles.
   virtual void release() = 0;
 
   bool receive_and_advance();

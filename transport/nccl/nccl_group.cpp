@@ -53,7 +53,30 @@ const NcclGroupOptions& checked(const NcclGroupOptions& options) {
   return options;
 }
 
-class NcclGroup final : public DeviceCommunicator {
+std::size_t count_of(const Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.elements());
+}
+
+ncclResult_t launch_part(const CallSignature& call, const Part& part, ncclComm_t comm, cudaStream_t stream) {
+  const auto& library = nccl_library();
+  const auto type = type_of(call.dtype);
+  auto* const input = part.input.address();
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      return library.all_reduce(input, input, count_of(part.input), type, ncclSum, comm, stream);
+    case CollectiveKind::broadcast:
+      return library.broadcast(input, input, count_of(part.input), type, call.root, comm, stream);
+    case CollectiveKind::all_gather:
+      return library.all_gather(input, part.output.address(), count_of(part.input), type, comm, stream);
+    case CollectiveKind::reduce_scatter:
+      return library.reduce_scatter(input, part.output.address(), count_of(part.output), type, ncclSum, comm, stream);
+    case CollectiveKind::barrier:
+      break;
+  }
+  return ncclInvalidArgument;
+}
+
+class NcclGroup final : public Communicator {
  public:
   explicit NcclGroup(const NcclGroupOptions& options)
       : size_(options.size),
@@ -73,65 +96,13 @@ class NcclGroup final : public DeviceCommunicator {
   int size() const override { return size_; }
   const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::shared_ptr<DeviceWork> all_reduce(Parts parts) override {
-    return begin(CollectiveKind::all_reduce, parts, 0,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().all_reduce(part.input.address(), part.input.address(), count_of(call),
-                                                    type_of(call.dtype), ncclSum, comm, stream);
-                 });
-  }
-
-  std::shared_ptr<DeviceWork> broadcast(Parts parts, int root) override {
-    return begin(CollectiveKind::broadcast, parts, root,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().broadcast(part.input.address(), part.input.address(), count_of(call),
-                                                   type_of(call.dtype), call.root, comm, stream);
-                 });
-  }
-
-  std::shared_ptr<DeviceWork> all_gather(Parts parts) override {
-    return begin(CollectiveKind::all_gather, parts, 0,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().all_gather(part.input.address(), part.output.address(), count_of(call),
-                                                    type_of(call.dtype), comm, stream);
-                 });
-  }
-
-  std::shared_ptr<DeviceWork> reduce_scatter(Parts parts) override {
-    return begin(CollectiveKind::reduce_scatter, parts, 0,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().reduce_scatter(part.input.address(), part.output.address(),
-                                                        static_cast<std::size_t>(part.output.elements()),
-                                                        type_of(call.dtype), ncclSum, comm, stream);
-                 });
-  }
-
-  void abort(FailurePtr failure) override {
-    if (watch_.end(std::move(failure))) release();
-  }
-  void leave(FailurePtr failure) override { watch_.end(std::move(failure)); }
-  FailurePtr failure() override { return watch_.failure(); }
-  void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
-
- private:
-  using Call = ncclResult_t (*)(const CallSignature&, const DevicePart&, ncclComm_t, cudaStream_t);
-  using Streams = std::vector<std::unique_ptr<Stream>>;
-
-  static Streams make_streams(const NcclGroupOptions& options) {
-    Streams streams;
-    for (const auto& [rank, device] : options.local) streams.push_back(backend_of(device).make_stream(device));
-    return streams;
-  }
-
-  static std::size_t count_of(const CallSignature& call) { return static_cast<std::size_t>(call.elements); }
-
-  std::shared_ptr<DeviceWork> begin(CollectiveKind kind, Parts parts, int root, Call call) {
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
     std::lock_guard lock(mutex_);
     watch_.check();
     try {
       const auto signature = device::check_parts(kind, parts, local_, size_, root);
       for (std::size_t i = 0; i < parts.size(); ++i) streams_[i]->wait(parts[i].ready);
-      if (signature.elements > 0) launch(signature, parts, call);
+      if (signature.elements > 0) launch(signature, parts);
       last_.clear();
       for (const auto& stream : streams_) last_.push_back(stream->record());
       const auto work = std::make_shared<device::LaunchedWork>(
@@ -147,9 +118,25 @@ class NcclGroup final : public DeviceCommunicator {
     }
   }
 
-  void launch(const CallSignature& signature, Parts parts, Call call) {
+  void abort(FailurePtr failure) override {
+    if (watch_.end(std::move(failure))) release();
+  }
+  void leave(FailurePtr failure) override { watch_.end(std::move(failure)); }
+  FailurePtr failure() override { return watch_.failure(); }
+  void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
+
+ private:
+  using Streams = std::vector<std::unique_ptr<Stream>>;
+
+  static Streams make_streams(const NcclGroupOptions& options) {
+    Streams streams;
+    for (const auto& [rank, device] : options.local) streams.push_back(backend_of(device).make_stream(device));
+    return streams;
+  }
+
+  void launch(const CallSignature& call, Parts parts) {
     const auto launch_rank = [&](std::size_t i, ncclComm_t comm) {
-      return call(signature, parts[i], comm, static_cast<cuda::CudaStream&>(*streams_[i]).handle());
+      return launch_part(call, parts[i], comm, static_cast<cuda::CudaStream&>(*streams_[i]).handle());
     };
     ranks_.launch(launch_rank, [this] { watch_.check(); });
   }
@@ -195,7 +182,7 @@ NcclId make_nccl_id() {
   return id;
 }
 
-std::shared_ptr<DeviceCommunicator> make_nccl_group(const NcclGroupOptions& options) {
+std::shared_ptr<Communicator> make_nccl_group(const NcclGroupOptions& options) {
   return std::make_shared<NcclGroup>(options);
 }
 

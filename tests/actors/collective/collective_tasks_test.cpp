@@ -15,7 +15,7 @@ namespace {
 class Exhausted final : public ForwardingCommunicator {
  public:
   using ForwardingCommunicator::ForwardingCommunicator;
-  std::unique_ptr<Work> all_reduce(const Tensor&, OnProgress) override { throw std::bad_alloc(); }
+  std::shared_ptr<Work> all_reduce(const Tensor&, OnProgress) override { throw std::bad_alloc(); }
 };
 
 /// Two ranks of a group that one conductor begins for.

@@ -53,7 +53,7 @@ class NotingCommunicator final : public ForwardingCommunicator {
   NotingCommunicator(std::shared_ptr<Communicator> real, std::vector<float>& order)
       : ForwardingCommunicator(std::move(real)), order_(order) {}
 
-  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
+  std::shared_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
     order_.push_back(tensor.data<float>()[0]);
     return ForwardingCommunicator::all_reduce(tensor, std::move(on_progress));
   }

@@ -7,7 +7,7 @@ namespace troupe::fuzz {
 
 namespace {
 
-std::unique_ptr<Work> begin(Communicator& group, int kind) {
+std::shared_ptr<Work> begin(Communicator& group, int kind) {
   const auto input = Tensor(Shape{8}, DType::float32);
   switch (kind % 5) {
     case 0:
