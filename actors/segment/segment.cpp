@@ -35,6 +35,16 @@ std::string maker_of_largest(const Plan& plan, const PlanSegment& segment, const
   return maker;
 }
 
+/// Whether the edge leads from a conductor to the collectives that it begins.
+bool carries_collective(const Plan& plan, EdgeId id) {
+  if (id == kNone) return false;
+  const auto& edge = plan.edges[id];
+  const auto is_collective = [&](const PlanConsumer& consumer) {
+    return plan.actors[consumer.actor].role == ActorRole::collective;
+  };
+  return plan.actors[edge.producer].role == ActorRole::conductor && std::ranges::any_of(edge.consumers, is_collective);
+}
+
 }  // namespace
 
 Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> shared_buffers,
@@ -72,6 +82,7 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnCont
     const auto outputs = static_cast<std::uint32_t>(actor.outputs.size());
     tasks_.push_back(
         {make_task(actor, context), &actor, argument, inputs, outputs, layout_.tasks[tasks_.size()].sends, {}});
+    tasks_.back().start = start_of(plan, actor);
     argument += inputs + outputs;
     auto& task = *tasks_.back().task;
     if (task.is_source() != (actor.pacing == Pacing::source))
@@ -86,6 +97,17 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnCont
     for (const auto& output : actor.outputs)
       if (output.parameter) tasks_.back().writes.push_back(store_->counter(*output.parameter));
   }
+}
+
+/// Where a conductor and the collectives that it begins find the collective of this firing.
+std::shared_ptr<CollectiveStart>* Segment::start_of(const Plan& plan, const PlanActor& actor) {
+  if (actor.role == ActorRole::conductor)
+    for (const auto& output : actor.outputs)
+      if (carries_collective(plan, output.edge)) return &starts_[output.edge];
+  if (actor.role == ActorRole::collective)
+    for (const auto& input : actor.inputs)
+      if (carries_collective(plan, input.edge)) return &starts_[input.edge];
+  return nullptr;
 }
 
 /// The parameter; if it lies elsewhere, a copy on the device.
@@ -202,6 +224,10 @@ void Segment::set_input(std::int32_t port, const Tensor& arrived) {
   }
 }
 
+void Segment::set_start(std::int32_t port, const std::shared_ptr<CollectiveStart>& start) {
+  starts_[layout_.ports[port]] = start;
+}
+
 void Segment::set_output(std::int32_t output, std::uint32_t slot) {
   if (binding_->bound_slot[output] == static_cast<std::int64_t>(slot)) return;
   for (const auto& at : binding_->of_output[output])
@@ -218,7 +244,9 @@ SentTensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const T
   if (copies_parameter_[output]) copy_parameter(output, slot);
   note_version(output);
   sent_rows_[output][slot] = binding_->rows;
-  return sent(output, slot, tensor);
+  auto sending = sent(output, slot, tensor);
+  if (const auto start = starts_.find(made.edge); start != starts_.end()) sending.start = start->second;
+  return sending;
 }
 
 long Segment::handles_outside(std::int32_t output, std::uint32_t slot) const {
@@ -237,7 +265,8 @@ Firing Segment::firing_of(std::size_t task) {
           arguments.subspan(entry.first_argument + entry.inputs, entry.outputs),
           step_,
           binding_->rows,
-          {*stream_, scratch_.address() + entry.scratch_offset}};
+          {*stream_, scratch_.address() + entry.scratch_offset},
+          entry.start};
 }
 
 bool Segment::run_task(std::size_t i, bool continued) {
@@ -259,6 +288,7 @@ void Segment::finish() {
       else
         argument.release_view();
     }
+  for (auto& [edge, start] : starts_) start = nullptr;
   if (!own_memory_) return;
   if (records_firing_) fired_ = stream_->record();
   uploads_->finish(fired_);

@@ -71,6 +71,8 @@ class Segment {
   /// What has arrived at a port, for this firing; on a device wait for it first. Throws Error if an external actor sent
   /// a tensor that contradicts the plan.
   void set_input(std::int32_t port, const Tensor& arrived);
+  /// The collective that a conductor has begun for this firing, which has arrived at a port.
+  void set_start(std::int32_t port, const std::shared_ptr<CollectiveStart>& start);
   /// Which slot of an output this firing fills.
   void set_output(std::int32_t output, std::uint32_t slot);
   /// The tensor to send for a slot of an output; for one in place, of the port's tensor.
@@ -117,6 +119,7 @@ class Segment {
     std::span<const std::int32_t> sends;
     std::vector<std::shared_ptr<UpdateCounter>> writes;
     std::size_t scratch_offset = 0;
+    std::shared_ptr<CollectiveStart>* start = nullptr;  // an element of starts_
   };
   struct SlotArgument {
     std::size_t argument;
@@ -155,6 +158,7 @@ class Segment {
     return own_memory_ && !reads_any_device_ && arrived.device() != stream_->device();
   }
   void make_tasks(const Plan& plan, const PlanSegment& segment, SpawnContext& context);
+  std::shared_ptr<CollectiveStart>* start_of(const Plan& plan, const PlanActor& actor);
   void allocate_slots(const Plan& plan, std::span<const Tensor> shared_buffers, const Place& place);
   void allocate_host_slots(const Plan& plan, const Place& place);
   void find_events(const Plan& plan, const PlanSegment& segment, const SegmentStreams& streams);
@@ -189,6 +193,8 @@ class Segment {
   SegmentLayout layout_;
   std::vector<TensorInfo> port_infos_, output_infos_;
   std::vector<TaskEntry> tasks_;
+  /// By edge from a conductor to collectives: the collective of this firing.
+  std::map<EdgeId, std::shared_ptr<CollectiveStart>> starts_;
   std::vector<std::size_t> sources_;
   std::int32_t batch_port_ = kNone;
   std::int64_t max_rows_;

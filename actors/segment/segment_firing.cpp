@@ -83,6 +83,7 @@ bool SegmentActor::begin_firing(SegmentState& segment) {
   for (std::uint32_t i = 0; i < segment.inputs(); ++i) {
     auto& arrival = segment.current[i] = ports_.take(segment.first_input + i);
     if (arrival.ready.state() != nullptr) segment.work->wait_for_input(arrival.ready, arrival.tensor);
+    if (arrival.start) segment.work->set_start(static_cast<std::int32_t>(i), arrival.start);
     if (!ports_.has(segment.first_input + i)) ++segment.blockers;
     if (arrival.failure && !segment.failure) segment.failure = arrival.failure;
   }

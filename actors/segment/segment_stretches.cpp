@@ -159,7 +159,7 @@ std::size_t Segment::run_captured(std::size_t i) {
 
 void Segment::skip_task(std::size_t i, const FailurePtr& failure) {
   if (stretches_) stretches_->abandon();
-  tasks_[i].task->skip(failure);
+  tasks_[i].task->skip(firing_of(i), failure);
 }
 
 }  // namespace troupe

@@ -8,9 +8,9 @@
 
 namespace troupe {
 
-using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int64_t>>;
+using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int64_t>, std::string>;
 
-/// The constants of an op node, by name, in the order they were set.
+/// The constants of an op node or a task, by name, in the order they were set.
 class Attributes {
  public:
   // Copied and destroyed in the source file, which saves every includer the code of a list of variants.
@@ -27,6 +27,7 @@ class Attributes {
   std::int64_t integer(const std::string& name) const;
   double number(const std::string& name) const;
   const std::vector<std::int64_t>& list(const std::string& name) const;
+  const std::string& text(const std::string& name) const;
 
   bool has(const std::string& name) const { return find(name) != nullptr; }
   /// The same attributes with one set to a new value.

@@ -36,7 +36,7 @@ Plan two_collectives(int ranks, std::vector<Sums>& record) {
       bucket.place = places[rank];
       const auto made = plan.add(bucket);
       plan.connect(source, 0, made);
-      const auto reduced = conductor.add_all_reduce(index, rank, {Shape{2}, DType::float32});
+      const auto reduced = conductor.add(CollectiveKind::all_reduce, index, rank, {Shape{2}, DType::float32});
       plan.connect(made, 0, reduced);
       auto sink = recording_sink("sink", record[rank][index]);
       sink.place = places[rank];
@@ -53,9 +53,9 @@ class NotingCommunicator final : public ForwardingCommunicator {
   NotingCommunicator(std::shared_ptr<Communicator> real, std::vector<float>& order)
       : ForwardingCommunicator(std::move(real)), order_(order) {}
 
-  std::shared_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
-    order_.push_back(tensor.data<float>()[0]);
-    return ForwardingCommunicator::all_reduce(tensor, std::move(on_progress));
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    order_.push_back(parts[0].input.data<float>()[0]);
+    return ForwardingCommunicator::begin(kind, parts, root);
   }
 
  private:
@@ -120,6 +120,6 @@ TEST_CASE("a rank that fails fails all, and the run drains") {
 TEST_CASE("a collective that not all ranks know is refused") {
   Plan plan;
   Conductor conductor(plan, "sums", {{}, {}});
-  conductor.add_all_reduce(0, 0, {Shape{2}, DType::float32});
+  conductor.add(CollectiveKind::all_reduce, 0, 0, {Shape{2}, DType::float32});
   CHECK_THROWS_AS(conductor.finish(), Error);
 }
