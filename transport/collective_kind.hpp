@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 namespace troupe {
 
@@ -44,6 +44,6 @@ constexpr std::int64_t output_elements(CollectiveKind kind, std::int64_t element
 }
 
 /// Throws Error if there is no collective of that name.
-CollectiveKind collective_kind_of(const std::string& name);
+CollectiveKind collective_kind_of(std::string_view name);
 
 }  // namespace troupe
