@@ -26,13 +26,16 @@ std::string to_string(const CallSignature& signature) {
          (form.has_root ? " from rank " + std::to_string(signature.root) : "");
 }
 
-CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int ranks, int root) {
+CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int rank, int ranks,
+                           int root) {
   const auto& form = form_of(kind);
   expect_rank(root, ranks);
   if (kind == CollectiveKind::barrier) return {};
   if (form.output == OutputSize::gathered) expect_multiple(form.name, output, input, ranks);
-  if (form.output == OutputSize::scattered) expect_multiple(form.name, input, output, ranks);
-  return {kind, input.dtype(), input.elements(), form.has_root ? root : 0};
+  const int common_root = form.has_root ? root : 0;
+  if (form.output != OutputSize::scattered) return {kind, input.dtype(), input.elements(), common_root};
+  if (has_input(kind, rank, root)) expect_multiple(form.name, input, output, ranks);
+  return {kind, output.dtype(), output.elements() * ranks, common_root};
 }
 
 FailurePtr disagreement(std::int64_t number, const CallSignature& first, int first_rank, const CallSignature& second,

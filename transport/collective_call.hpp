@@ -39,9 +39,10 @@ struct CallSignature {
 /// `all_reduce of 16 float32`.
 std::string to_string(const CallSignature& signature);
 
-/// The signature of a collective with these tensors of one rank. Throws Error if there is no rank `root`, or if the
-/// sizes of the tensors do not fit the kind.
-CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int ranks, int root);
+/// The signature of a collective with these tensors of a rank. Throws Error if there is no rank `root`, or if the sizes
+/// of the tensors do not fit the kind.
+CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int rank, int ranks,
+                           int root);
 
 /// The failure of a group whose ranks do not agree on collective number `number`.
 FailurePtr disagreement(std::int64_t number, const CallSignature& first, int first_rank, const CallSignature& second,

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier };
+/// The numbers travel over links.
+enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier, scatter };
 
 /// The number of elements of a collective's outputs.
 enum class OutputSize : std::uint8_t {
@@ -20,8 +21,9 @@ enum class OutputSize : std::uint8_t {
 struct CollectiveForm {
   const char* name;
   OutputSize output = OutputSize::in_place;
-  bool sums = false;      ///< adds elements of different ranks
-  bool has_root = false;  ///< the result depends on the rank that is the root
+  bool sums = false;       ///< adds elements of different ranks
+  bool has_root = false;   ///< the result depends on the rank that is the root
+  bool one_input = false;  ///< the root alone has an input
 };
 
 /// By CollectiveKind.
@@ -31,10 +33,16 @@ inline constexpr std::array kCollectiveForms{
     CollectiveForm{.name = "all_gather", .output = OutputSize::gathered},
     CollectiveForm{.name = "reduce_scatter", .output = OutputSize::scattered, .sums = true},
     CollectiveForm{.name = "barrier"},
+    CollectiveForm{.name = "scatter", .output = OutputSize::scattered, .has_root = true, .one_input = true},
 };
 
 constexpr const CollectiveForm& form_of(CollectiveKind kind) {
   return kCollectiveForms[static_cast<std::size_t>(kind)];
+}
+
+/// Whether the rank has an input.
+constexpr bool has_input(CollectiveKind kind, int rank, int root) {
+  return !form_of(kind).one_input || rank == root;
 }
 
 /// Elements of a rank's output for an input of `elements`; 0 if the collective works in place.

@@ -27,6 +27,7 @@ struct DeviceRank {
 
 /// The tensors of one rank in a collective, on the device of the rank.
 struct Part {
+  /// None if another rank is the root of a collective with one input.
   Tensor input;
   /// None for a collective that works in place.
   Tensor output = {};
@@ -86,6 +87,12 @@ class Communicator {
   std::shared_ptr<Work> reduce_scatter(Parts parts) { return begin(CollectiveKind::reduce_scatter, parts, 0); }
   std::shared_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress = {}) {
     return begin_one(CollectiveKind::reduce_scatter, {input, output}, 0, std::move(on_progress));
+  }
+  /// The input of rank `root`, which is size() times as long as an output, is cut in size() parts; the output of rank r
+  /// is part r. The other ranks have no input.
+  std::shared_ptr<Work> scatter(Parts parts, int root) { return begin(CollectiveKind::scatter, parts, root); }
+  std::shared_ptr<Work> scatter(const Tensor& input, const Tensor& output, int root, OnProgress on_progress = {}) {
+    return begin_one(CollectiveKind::scatter, {input, output}, root, std::move(on_progress));
   }
   /// Complete when every rank has begun it. Between ranks on the host alone.
   std::shared_ptr<Work> barrier(OnProgress on_progress = {}) {

@@ -46,7 +46,7 @@ class BeginCollectiveTask final : public Task {
     std::vector<std::size_t> inputs;
   };
 
-  /// `origin` names the actor, as above.
+  /// `origin` names the actor, for the failure that all ranks get if the collective cannot begin.
   BeginCollectiveTask(CollectiveKind kind, std::vector<Member> members, Failure origin);
 
   bool runs_on_device() const override { return true; }

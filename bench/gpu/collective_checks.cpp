@@ -37,9 +37,12 @@ class Checks {
   int run() {
     int done = 0;
     for (const auto count : kCounts) {
-      for (int root = 0; root < group_.size(); ++root) broadcast(count, root);
+      for (int root = 0; root < group_.size(); ++root) {
+        broadcast(count, root);
+        scatter(count, root);
+      }
       all_gather(count);
-      done += 1 + group_.size();
+      done += 1 + 2 * group_.size();
       // There is no sum of uint8.
       if constexpr (std::is_same_v<T, std::uint8_t>) continue;
       all_reduce(count);
@@ -63,6 +66,15 @@ class Checks {
     finish(*group_.broadcast(parts, root));
     compare("broadcast from rank " + std::to_string(root), parts,
             [root](int, std::int64_t i) { return element<T>(root, i); });
+  }
+
+  void scatter(std::int64_t count, int root) {
+    auto parts = inputs(count * group_.size(), count);
+    for (std::size_t local = 0; local < parts.size(); ++local)
+      if (group_.local()[local].rank != root) parts[local].input = Tensor();
+    finish(*group_.scatter(parts, root));
+    compare("scatter from rank " + std::to_string(root), parts,
+            [root, count](int rank, std::int64_t i) { return element<T>(root, rank * count + i); });
   }
 
   void all_gather(std::int64_t count) {

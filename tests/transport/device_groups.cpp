@@ -112,6 +112,24 @@ std::vector<Part> parts_of(const Communicator& group, DType dtype, std::int64_t 
   return parts;
 }
 
+std::vector<Part> scatter_parts_of(const Communicator& group, DType dtype, std::int64_t count, int root) {
+  std::vector<Part> parts;
+  for (const auto& [rank, device] : group.local()) {
+    auto& part = parts.emplace_back();
+    part.output = Tensor(Shape{count}, dtype, device);
+    if (rank != root) continue;
+    part.input = count > 0 ? numbers_of(dtype, group.size() * count, root).to(device) : Tensor(Shape{0}, dtype, device);
+  }
+  return parts;
+}
+
+bool is_scattered(const Tensor& output, int ranks, int rank, int root) {
+  const auto count = output.elements();
+  const auto whole = bytes_of(numbers_of(output.dtype(), ranks * count, root));
+  const auto bytes = static_cast<std::ptrdiff_t>(output.bytes()), first = rank * bytes;
+  return bytes_of(output) == std::vector<std::byte>(whole.begin() + first, whole.begin() + first + bytes);
+}
+
 void wait_for(Work& work, std::size_t local_ranks) {
   if (!eventually([&] { return work.advance(); })) throw Error("test", "not launched: " + work.waits_for());
   for (std::size_t i = 0; i < local_ranks; ++i)

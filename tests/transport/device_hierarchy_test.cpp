@@ -106,6 +106,10 @@ TEST_CASE("devices of several processes sum, broadcast, gather and scatter") {
       wait_for(*group.broadcast(parts, root), here);
       for (const auto& part : parts)
         expect(bytes_of(part.input) == bytes_of(numbers_of(DType::uint8, 33, root)), "a broadcast is wrong");
+      const auto cut = scatter_parts_of(group, DType::float32, 19, root);
+      wait_for(*group.scatter(cut, root), here);
+      for (std::size_t i = 0; i < here; ++i)
+        expect(is_scattered(cut[i].output, size, group.local()[i].rank, root), "a scattered part is wrong");
     }
     auto gathered = parts_of(group, DType::float32, 19), scattered = parts_of(group, DType::float32, size * 19);
     for (std::size_t i = 0; i < here; ++i) {

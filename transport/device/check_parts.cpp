@@ -16,9 +16,9 @@ void expect_on(const Tensor& tensor, const DeviceRank& rank) {
 }
 
 CallSignature signature_on(CollectiveKind kind, const Part& part, const DeviceRank& rank, int ranks, int root) {
-  expect_on(part.input, rank);
+  if (has_input(kind, rank.rank, root)) expect_on(part.input, rank);
   if (form_of(kind).output != OutputSize::in_place) expect_on(part.output, rank);
-  return signature_of(kind, part.input, part.output, ranks, root);
+  return signature_of(kind, part.input, part.output, rank.rank, ranks, root);
 }
 
 }  // namespace

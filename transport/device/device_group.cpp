@@ -93,6 +93,12 @@ void DeviceGroup::launch(const CallSignature& call, Parts parts) {
       break;
     case CollectiveKind::barrier:
       break;
+    case CollectiveKind::scatter:
+      for (int rank = 0; rank < ranks; ++rank) {
+        const auto count = call.elements / ranks;
+        member_of(rank).copy(part_of(parts[call.root].input, {count * rank, count}), parts[rank].output);
+      }
+      break;
   }
 }
 

@@ -58,20 +58,21 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   // What stages do; in hierarchical_stages.cpp. The queue of the collectives runs one stage at a time.
   hierarchy::Stages stages_of(const CallSignature& call, const Staged& staged);
   hierarchy::Stages sum_stages(const CallSignature& call, const Staged& staged);
-  hierarchy::Stages scatter_sum_stages(const CallSignature& call, const Staged& staged);
   hierarchy::Stages broadcast_stages(const CallSignature& call, const Staged& staged);
   hierarchy::Stages gather_stages(const CallSignature& call, const Staged& staged);
+  /// The stages of a collective in place, in scratch memory of which every rank takes its part.
+  hierarchy::Stages in_scratch(const CallSignature& call, const Staged& staged, hierarchy::Stages in_place);
   std::shared_ptr<Work> sum_and_fetch(const Staged& staged);
   std::shared_ptr<Work> pass_on_and_fetch(const Staged& staged, int root);
   std::shared_ptr<Work> fetch_all(const Staged& staged);
   void put_sum(const Staged& staged);
   void put_all(const Staged& staged);
   void put_slices(const Staged& staged);
-  void copy_to_scratch(const Staged& staged);
+  void copy_to_scratch(const CallSignature& call, const Staged& staged);
   std::shared_ptr<Work> fetch(const Staged& staged);
   std::shared_ptr<Work> fetched(const Staged& staged);
   void pass_on(const Staged& staged, Event first_is_ready);
-  static std::shared_ptr<Work> launched(const Staged& staged);
+  std::shared_ptr<Work> launched(const Staged& staged);
 
   DeviceHierarchy parts_;
   ProcessLayout layout_;

@@ -52,9 +52,11 @@ Stages HierarchicalGroup::stages_of(const CallSignature& call, const Staged& sta
     case CollectiveKind::all_gather:
       return gather_stages(call, staged);
     case CollectiveKind::reduce_scatter:
-      return scatter_sum_stages(call, staged);
+      return in_scratch(call, staged, sum_stages(call, staged));
     case CollectiveKind::barrier:
       break;
+    case CollectiveKind::scatter:
+      return in_scratch(call, staged, broadcast_stages(call, staged));
   }
   return {};
 }
@@ -68,26 +70,12 @@ Stages HierarchicalGroup::sum_stages(const CallSignature& call, const Staged& st
           }};
 }
 
-Stages HierarchicalGroup::scatter_sum_stages(const CallSignature& call, const Staged& staged) {
-  auto stages = sum_stages(call, staged);
-  stages[0] = [=, this, sum = std::move(stages[0])] {
-    copy_to_scratch(staged);
-    return sum();
-  };
-  stages[2] = [=, this] {
-    put_sum(staged);
-    put_slices(staged);
-    return launched(staged);
-  };
-  return stages;
-}
-
 Stages HierarchicalGroup::broadcast_stages(const CallSignature& call, const Staged& staged) {
   const bool sends = layout_.outer(call.root) == outer_;
   Stages stages;
   if (sends) stages[0] = [=, this] { return pass_on_and_fetch(staged, layout_.inner(call.root)); };
   stages[1] = [=, this] {
-    if (!sends) staged->sent = buffers_.take(staged->parts[0].input.bytes());
+    if (!sends) staged->sent = buffers_.take(staged->in_place[0].input.bytes());
     return parts_.across->broadcast(staged->sent->tensor(call.elements, call.dtype), layout_.outer(call.root));
   };
   stages[2] = [=, this] {
@@ -111,6 +99,15 @@ Stages HierarchicalGroup::gather_stages(const CallSignature& call, const Staged&
             put_all(staged);
             return launched(staged);
           }};
+}
+
+Stages HierarchicalGroup::in_scratch(const CallSignature& call, const Staged& staged, Stages in_place) {
+  auto stages = std::move(in_place);
+  stages[0] = [=, this, first = std::move(stages[0])]() -> std::shared_ptr<Work> {
+    copy_to_scratch(call, staged);
+    return first ? first() : std::make_shared<CompletedWork>();
+  };
+  return stages;
 }
 
 std::shared_ptr<Work> HierarchicalGroup::sum_and_fetch(const Staged& staged) {
@@ -184,13 +181,14 @@ void HierarchicalGroup::put_all(const Staged& staged) {
   pass_on(staged, put);
 }
 
-void HierarchicalGroup::copy_to_scratch(const Staged& staged) {
+void HierarchicalGroup::copy_to_scratch(const CallSignature& call, const Staged& staged) {
   for (std::size_t i = 0; i < local_.size(); ++i) {
     auto& part = staged->in_place[i];
-    const auto& buffer = staged->scratch.emplace_back(lanes_[i].scratch.take(part.input.bytes()));
-    const auto scratch = buffer->tensor(part.input.elements(), part.input.dtype());
+    const auto bytes = static_cast<std::size_t>(call.elements) * size_of(call.dtype);
+    const auto& buffer = staged->scratch.emplace_back(lanes_[i].scratch.take(bytes));
+    const auto scratch = buffer->tensor(call.elements, call.dtype);
     lanes_[i].down->wait(part.ready);
-    launch_copy(*lanes_[i].down, part.input, scratch);
+    if (has_input(call.kind, local_[i].rank, call.root)) launch_copy(*lanes_[i].down, part.input, scratch);
     part.input = scratch;
     part.ready = lanes_[i].down->record();
   }
@@ -218,6 +216,7 @@ void HierarchicalGroup::pass_on(const Staged& staged, Event first_is_ready) {
 
 /// The last stage is over: the lender of the tensors may count their handles.
 std::shared_ptr<Work> HierarchicalGroup::launched(const Staged& staged) {
+  if (!staged->scratch.empty()) put_slices(staged);
   staged->parts.clear();
   staged->in_place.clear();
   staged->sent = staged->received = nullptr;

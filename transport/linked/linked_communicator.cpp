@@ -125,6 +125,23 @@ Steps sum_parts(const Tensor& input, const Tensor& output, int rank) {
   return steps;
 }
 
+/// The root sends every rank its part.
+Steps copy_parts(const Tensor& input, const Tensor& output, int rank, int root) {
+  const auto count = output.elements();
+  const auto part = [input, count](int of) { return part_of(input, {count * of, count}); };
+  Steps steps;
+  steps.input_for = [part, is_root = root == rank](int to) { return is_root ? part(to) : Frame::empty_payload(); };
+  steps.elements_from = [count, root](int from) { return from == root ? count : 0; };
+  steps.combine = [part, output, rank, root](const Slice& chunk, const Inputs& inputs) {
+    const auto place = part_of(output, chunk);
+    if (rank == root)
+      linked::copy(part_of(part(rank), chunk), place);
+    else if (inputs[root] != nullptr)
+      linked::read(*inputs[root], place);
+  };
+  return steps;
+}
+
 Steps meet() {
   Steps steps;
   steps.input_for = [](int) { return Frame::empty_payload(); };
@@ -145,6 +162,8 @@ Steps steps_of(const CallSignature& signature, const Part& part, int rank, int r
       return sum_parts(part.input, part.output, rank);
     case CollectiveKind::barrier:
       return meet();
+    case CollectiveKind::scatter:
+      return copy_parts(part.input, part.output, rank, signature.root);
   }
   return {};
 }
@@ -172,7 +191,7 @@ class LinkedCommunicator final : public Communicator {
 
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
     const auto& part = only_part(parts);
-    const auto signature = signature_of(kind, part.input, part.output, size(), root);
+    const auto signature = signature_of(kind, part.input, part.output, rank(), size(), root);
     if (ring_ && kind == CollectiveKind::all_reduce && part.input.bytes() > kSmallBytes)
       return begin_work<RingWork>(signature, part.input);
     return begin_work<LinkedWork>(signature, steps_of(signature, part, rank(), size()));

@@ -51,6 +51,12 @@ void copy_all(const RankCall& call, PendingCollective& pending) {
     copy_bytes(pending.inputs[other].raw(), call.output.mutable_raw() + other * bytes, bytes);
 }
 
+void copy_part(const RankCall& call, PendingCollective& pending) {
+  const auto bytes = call.output.bytes();
+  copy_bytes(pending.inputs[call.root].raw() + bytes * static_cast<std::size_t>(call.rank), call.output.mutable_raw(),
+             bytes);
+}
+
 Pieces pieces_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -63,6 +69,8 @@ Pieces pieces_of(CollectiveKind kind) {
       return {sum_part, nullptr};
     case CollectiveKind::barrier:
       return {};
+    case CollectiveKind::scatter:
+      return {nullptr, copy_part};
   }
   return {};
 }
@@ -105,7 +113,7 @@ class LocalCommunicator final : public Communicator {
 
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
     const auto& [input, output, ready] = only_part(parts);
-    const auto signature = signature_of(kind, input, output, size(), root);
+    const auto signature = signature_of(kind, input, output, rank(), size(), root);
     const bool in_place = form_of(kind).output == OutputSize::in_place;
     auto pending = group_->enter(rank(), signature, input);
     return std::allocate_shared<CollectiveWork>(

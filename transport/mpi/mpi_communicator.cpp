@@ -64,7 +64,7 @@ int bytes_of(const Tensor& tensor) {
 }
 
 void* memory_of(const Tensor& tensor) {
-  return tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
+  return tensor && tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
 }
 
 /// What the works of a communicator share.
@@ -175,6 +175,12 @@ Call reduce_parts(const Tensor& output, MPI_Comm on) {
   };
 }
 
+Call copy_parts(const Tensor& output, int root, MPI_Comm on) {
+  return [bytes = bytes_of(output), root, on](const Tensor& from, const Tensor& to, MPI_Request* request) {
+    return MPI_Iscatter(memory_of(from), bytes, MPI_BYTE, memory_of(to), bytes, MPI_BYTE, root, on, request);
+  };
+}
+
 Call call_of(const CallSignature& signature, const Part& part, MPI_Comm on) {
   switch (signature.kind) {
     case CollectiveKind::all_reduce:
@@ -187,6 +193,8 @@ Call call_of(const CallSignature& signature, const Part& part, MPI_Comm on) {
       return reduce_parts(part.output, on);
     case CollectiveKind::barrier:
       return [on](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); };
+    case CollectiveKind::scatter:
+      return copy_parts(part.output, signature.root, on);
   }
   return {};
 }
@@ -202,7 +210,7 @@ class MpiCommunicator final : public Communicator {
 
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
     const auto& part = only_part(parts);
-    const auto signature = signature_of(kind, part.input, part.output, size_, root);
+    const auto signature = signature_of(kind, part.input, part.output, rank(), size_, root);
     const bool is_sender = kind == CollectiveKind::broadcast && root == rank();
     const auto& result = form_of(kind).output == OutputSize::in_place ? part.input : part.output;
     return post(signature, part.input, is_sender ? Tensor() : result, call_of(signature, part, communicator_));

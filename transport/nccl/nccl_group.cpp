@@ -7,6 +7,7 @@
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cuda/device/cuda_stream.hpp"
+#include "troupe/transport/device/buffers.hpp"
 #include "troupe/transport/device/check_parts.hpp"
 #include "troupe/transport/device/launched_work.hpp"
 #include "troupe/transport/nccl/nccl_ranks.hpp"
@@ -15,6 +16,8 @@ namespace troupe {
 
 namespace {
 
+using device::Buffer;
+using device::Buffers;
 using device::GroupWatch;
 using nccl::nccl_library;
 using nccl::NcclRanks;
@@ -71,6 +74,7 @@ ncclResult_t launch_part(const CallSignature& call, const Part& part, ncclComm_t
     case CollectiveKind::reduce_scatter:
       return library.reduce_scatter(input, part.output.address(), count_of(part.output), type, ncclSum, comm, stream);
     case CollectiveKind::barrier:
+    case CollectiveKind::scatter:
       break;
   }
   return ncclInvalidArgument;
@@ -82,6 +86,7 @@ class NcclGroup final : public Communicator {
       : size_(options.size),
         local_(options.local),
         streams_(make_streams(checked(options))),
+        scratch_(make_scratch(options)),
         ranks_(options),
         watch_(options.limit, {[this] { return look(); }, [this](const FailurePtr&) { release(); }}) {}
 
@@ -134,11 +139,36 @@ class NcclGroup final : public Communicator {
     return streams;
   }
 
+  static std::vector<Buffers> make_scratch(const NcclGroupOptions& options) {
+    std::vector<Buffers> scratch;
+    for (const auto& [rank, device] : options.local) scratch.push_back(Buffers::on_device(device));
+    return scratch;
+  }
+
   void launch(const CallSignature& call, Parts parts) {
+    if (call.kind == CollectiveKind::scatter) return launch_scatter(call, parts);
     const auto launch_rank = [&](std::size_t i, ncclComm_t comm) {
       return launch_part(call, parts[i], comm, static_cast<cuda::CudaStream&>(*streams_[i]).handle());
     };
     ranks_.launch(launch_rank, [this] { watch_.check(); });
+  }
+
+  /// NCCL has no scatter: the root's input is broadcast into scratch memory, of which every rank takes its part.
+  void launch_scatter(const CallSignature& call, Parts parts) {
+    std::vector<std::shared_ptr<Buffer>> buffers;
+    std::vector<Part> whole;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto bytes = static_cast<std::size_t>(call.elements) * size_of(call.dtype);
+      const bool is_root = local_[i].rank == call.root;
+      buffers.push_back(is_root ? nullptr : scratch_[i].take(bytes));
+      whole.push_back({is_root ? parts[i].input : buffers[i]->tensor(call.elements, call.dtype)});
+    }
+    launch({CollectiveKind::broadcast, call.dtype, call.elements, call.root}, whole);
+    const auto count = call.elements / size_;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      copy(*streams_[i], part_of(whole[i].input, {count * local_[i].rank, count}), parts[i].output);
+      if (buffers[i]) buffers[i]->use_until(streams_[i]->record());
+    }
   }
 
   FailurePtr look() {
@@ -156,6 +186,7 @@ class NcclGroup final : public Communicator {
   const std::vector<DeviceRank> local_;
   std::mutex mutex_;  // nobody else is inside NCCL; guards what follows
   Streams streams_;
+  std::vector<Buffers> scratch_;  // by local rank
   NcclRanks ranks_;
   std::vector<Event> last_;
   std::int64_t number_ = 0;

@@ -117,7 +117,7 @@ TEST_CASE("GPUs sum over NCCL, to the same bits on all ranks", "[gpu]") {
   }
 }
 
-TEST_CASE("GPUs broadcast, gather and scatter sums over NCCL", "[gpu]") {
+TEST_CASE("GPUs broadcast, gather, scatter and scatter sums over NCCL", "[gpu]") {
   const auto devices = gpus(1);
   if (devices.empty()) return;
   const auto group = make_nccl_group(devices);
@@ -126,6 +126,10 @@ TEST_CASE("GPUs broadcast, gather and scatter sums over NCCL", "[gpu]") {
     const auto parts = parts_of(*group, DType::uint8, 33);
     wait_for(*group->broadcast(parts, root), devices.size());
     for (const auto& part : parts) CHECK(bytes_of(part.input) == bytes_of(numbers_of(DType::uint8, 33, root)));
+    const auto cut = scatter_parts_of(*group, DType::float32, 19, root);
+    wait_for(*group->scatter(cut, root), devices.size());
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      CHECK(is_scattered(cut[i].output, size, static_cast<int>(i), root));
   }
   auto gathered = parts_of(*group, DType::float32, 19), scattered = parts_of(*group, DType::int32, size * 19);
   for (std::size_t i = 0; i < devices.size(); ++i) {
