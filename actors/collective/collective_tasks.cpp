@@ -56,7 +56,7 @@ BeginCollectiveTask::BeginCollectiveTask(CollectiveKind kind, std::vector<Member
   for (const auto& member : members_) ranks_ += member.inputs.size();
 }
 
-/// One that has come back from all ranks, with the memory of the outputs.
+/// A start that all ranks have returned, with the memory of its outputs; a new one if there is none.
 const std::shared_ptr<CollectiveStart>& BeginCollectiveTask::unused_start() {
   const auto unused = std::ranges::find_if(starts_, is_only_handle<CollectiveStart>);
   return unused != starts_.end() ? *unused : starts_.emplace_back(std::make_shared<CollectiveStart>(ranks_));
@@ -103,7 +103,7 @@ void BeginCollectiveTask::begin_for(const Member& member, const Firing& firing, 
   parts_.clear();
 }
 
-/// Keeps no tensor of the ranks for which the collective has begun.
+/// Drops the tensors of the ranks for which the collective has begun.
 void BeginCollectiveTask::give_up(CollectiveStart& start) {
   parts_.clear();
   for (auto& rank : start.ranks) rank.work.reset();
@@ -150,9 +150,9 @@ std::unique_ptr<Task> make_collective_task(const PlanActor& actor, SpawnContext&
 
 std::unique_ptr<Task> make_begin_collective_task(const PlanActor& actor, SpawnContext& context) {
   const auto& attributes = actor.task.attributes;
-  return std::make_unique<BeginCollectiveTask>(
-      collective_kind_of(attributes.text("collective")),
-      members_of(attributes.list("ranks"), actor.task.subject, context), origin_of(actor, context));
+  return std::make_unique<BeginCollectiveTask>(collective_kind_of(attributes.text("collective")),
+                                               members_of(attributes.list("ranks"), actor.task.subject, context),
+                                               origin_of(actor, context));
 }
 
 }  // namespace troupe

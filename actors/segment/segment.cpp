@@ -99,7 +99,7 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnCont
   }
 }
 
-/// Where a conductor and the collectives that it begins find the collective of this firing.
+/// The place of the collective of this firing, which a conductor and the actors of its ranks share.
 std::shared_ptr<CollectiveStart>* Segment::start_of(const Plan& plan, const PlanActor& actor) {
   if (actor.role == ActorRole::conductor)
     for (const auto& output : actor.outputs)

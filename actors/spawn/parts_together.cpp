@@ -57,8 +57,8 @@ void make_communicators(const Plan& plan, std::vector<PartSetup>& parts) {
       return part.context.communicators.contains(named.name);
     });
     if (given) continue;
-    const auto ends = named.devices.empty() ? make_local_group(static_cast<int>(named.processes.size()))
-                                            : make_device_ends(named);
+    const auto ends =
+        named.devices.empty() ? make_local_group(static_cast<int>(named.processes.size())) : make_device_ends(named);
     for (const auto& end : ends)
       parts[static_cast<std::size_t>(named.processes[end->rank()])].context.communicators[named.name].push_back(end);
   }

@@ -154,7 +154,7 @@ void PlanPart::spawn() {
       for (const auto& end : ends) end->abort(failure);
   };
   tell_when_failed([control = std::weak_ptr(together_.control)](const FailurePtr& failure) {
-    if (const auto known = control.lock()) known->give_up(failure);
+    if (const auto alive = control.lock()) alive->give_up(failure);
   });
   supervisor_ = runtime_.system().spawn<Supervisor>(std::move(supervised), together_.control, rank(), abort);
 }

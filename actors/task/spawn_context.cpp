@@ -11,9 +11,9 @@ const Dataset& SpawnContext::source(const std::string& name) const {
 }
 
 const std::vector<std::shared_ptr<Communicator>>& SpawnContext::ends_of(const std::string& communicator) const {
-  const auto found = communicators.find(communicator);
-  if (found == communicators.end()) throw Error("spawn", "there is no communicator '" + communicator + "'");
-  return found->second;
+  const auto ends = communicators.find(communicator);
+  if (ends == communicators.end()) throw Error("spawn", "there is no communicator '" + communicator + "'");
+  return ends->second;
 }
 
 }  // namespace troupe

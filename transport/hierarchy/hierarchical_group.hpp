@@ -55,7 +55,7 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   std::shared_ptr<Work> begin_stages(const CallSignature& call, Parts parts);
   void release(const FailurePtr& failure);
 
-  // What stages do; in hierarchical_stages.cpp. The queue of the collectives runs one stage at a time.
+  // The stages; in hierarchical_stages.cpp. The queue runs one of them at a time.
   hierarchy::Stages stages_of(const CallSignature& call, const Staged& staged);
   hierarchy::Stages sum_stages(const CallSignature& call, const Staged& staged);
   hierarchy::Stages broadcast_stages(const CallSignature& call, const Staged& staged);

@@ -77,6 +77,11 @@ bool StageQueue::remove(const StagedCollective& collective) {
   return collective.complete();
 }
 
+void StageQueue::drop_stage(StagedCollective& collective) {
+  std::lock_guard lock(mutex_);
+  collective.current = nullptr;
+}
+
 std::string StageQueue::waits_for(const StagedCollective& collective) const {
   std::lock_guard lock(mutex_);
   if (collective.complete()) return "nothing";

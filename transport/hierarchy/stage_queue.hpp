@@ -48,6 +48,8 @@ class StageQueue {
   void fail(const FailurePtr& failure);
   /// Forgets a collective. False if it was not complete.
   bool remove(const StagedCollective& collective);
+  /// Drops the work of a collective that is removed, which writes to tensors that are the caller's again.
+  void drop_stage(StagedCollective& collective);
   std::string waits_for(const StagedCollective& collective) const;
 
  private:

@@ -25,8 +25,7 @@ StagedWork::~StagedWork() {
   if (!queue_->remove(*collective_))
     give_up_(std::make_shared<Failure>(
         Failure{.kind = FailureKind::aborted, .what = "[communicator] a collective was given up half-way"}));
-  // Its stages write to tensors that are the caller's again.
-  collective_->current = nullptr;
+  queue_->drop_stage(*collective_);
 }
 
 bool StagedWork::advance(std::size_t /*local*/) {

@@ -152,8 +152,7 @@ Steps meet() {
 Steps steps_of(const CallSignature& signature, const Part& part, int rank, int ranks) {
   switch (signature.kind) {
     case CollectiveKind::all_reduce:
-      return part.input.bytes() <= kSmallBytes ? sum_everywhere(part.input, rank)
-                                               : sum_slices(part.input, rank, ranks);
+      return part.input.bytes() <= kSmallBytes ? sum_everywhere(part.input, rank) : sum_slices(part.input, rank, ranks);
     case CollectiveKind::broadcast:
       return copy_root(part.input, rank, signature.root);
     case CollectiveKind::all_gather:

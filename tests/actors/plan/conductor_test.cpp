@@ -73,6 +73,21 @@ SpawnContext noting_context(int ranks, std::vector<std::vector<float>>& order) {
 
 constexpr int kConductedSteps = 4;
 
+/// Adds the actor `second`, which is alone in its segment, to the segment of `first`.
+void join_segments(Plan& plan, const std::string& first, const std::string& second) {
+  const auto segment_of = [&](const std::string& name) {
+    return std::ranges::find_if(
+        plan.segments, [&](const PlanSegment& segment) { return plan.actor(segment.actors.front()).name == name; });
+  };
+  const auto joined = segment_of(second);
+  const auto actor = joined->actors.front();
+  plan.segments.erase(joined);
+  segment_of(first)->actors.push_back(actor);
+  // Memory was shared for the segments before.
+  for (auto& edge : plan.edges) edge.shared_buffer = kNone;
+  plan.shared_buffers.clear();
+}
+
 }  // namespace
 
 TEST_CASE("all ranks get the sums, in the order of the plan, whatever the order in which actors run") {
@@ -97,6 +112,20 @@ TEST_CASE("all ranks get the sums, in the order of the plan, whatever the order 
       CHECK(record[rank] == sums);
       CHECK(order[rank] == calls);
     }
+  }
+}
+
+TEST_CASE("a conductor and the collective that it begins may share a segment") {
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
+    std::vector<Sums> record;
+    auto plan = split(two_collectives(1, record));
+    join_segments(plan, "conductor0", "all_reduce0@0");
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, plan);
+    spawned.start({0, kConductedSteps, 0});
+    spawned.wait();
+    CHECK(record[0][0] == std::vector<float>{0.0F, 1.0F, 2.0F, 3.0F});
+    CHECK(record[0][1] == std::vector<float>{1.0F, 2.0F, 3.0F, 4.0F});
   }
 }
 
