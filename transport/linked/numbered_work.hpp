@@ -23,7 +23,7 @@ class NumberedWork : public HostWork {
   const CallSignature& signature() const { return signature_; }
   Outgoing& outgoing() { return outgoing_; }
   Arrived& arrived() { return state_->arrived(number_); }
-  bool done() const { return done_; }
+  bool is_complete() const { return done_; }
 
  private:
   // All with the lock of the rank's state held.
