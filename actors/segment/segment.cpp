@@ -35,16 +35,6 @@ std::string maker_of_largest(const Plan& plan, const PlanSegment& segment, const
   return maker;
 }
 
-/// Whether the edge leads from a conductor to the collectives that it begins.
-bool carries_collective(const Plan& plan, EdgeId id) {
-  if (id == kNone) return false;
-  const auto& edge = plan.edges[id];
-  const auto is_collective = [&](const PlanConsumer& consumer) {
-    return plan.actors[consumer.actor].role == ActorRole::collective;
-  };
-  return plan.actors[edge.producer].role == ActorRole::conductor && std::ranges::any_of(edge.consumers, is_collective);
-}
-
 }  // namespace
 
 Segment::Segment(const Plan& plan, const PlanSegment& segment, std::span<const Tensor> shared_buffers,
@@ -97,17 +87,6 @@ void Segment::make_tasks(const Plan& plan, const PlanSegment& segment, SpawnCont
     for (const auto& output : actor.outputs)
       if (output.parameter) tasks_.back().writes.push_back(store_->counter(*output.parameter));
   }
-}
-
-/// The place of the collective of this firing, which a conductor and the actors of its ranks share.
-std::shared_ptr<CollectiveStart>* Segment::start_of(const Plan& plan, const PlanActor& actor) {
-  if (actor.role == ActorRole::conductor)
-    for (const auto& output : actor.outputs)
-      if (carries_collective(plan, output.edge)) return &starts_[output.edge];
-  if (actor.role == ActorRole::collective)
-    for (const auto& input : actor.inputs)
-      if (carries_collective(plan, input.edge)) return &starts_[input.edge];
-  return nullptr;
 }
 
 /// The parameter; if it lies elsewhere, a copy on the device.
@@ -222,10 +201,6 @@ void Segment::set_input(std::int32_t port, const Tensor& arrived) {
     else
       tensor.view_into(argument, place.info.shape.with_rows(binding_->rows), place.info.dtype, place.byte_offset);
   }
-}
-
-void Segment::set_start(std::int32_t port, const std::shared_ptr<CollectiveStart>& start) {
-  starts_[layout_.ports[port]] = start;
 }
 
 void Segment::set_output(std::int32_t output, std::uint32_t slot) {

@@ -156,6 +156,8 @@ TEST_CASE("tensors of a collective of devices that do not fit are refused with t
   const auto other = make_device_group(devices({0, 1}));
   CHECK_THROWS_WITH(other->scatter(scatter_parts_of(*other, DType::float32, 4, 1), 0), Contains("rank 0 brings no"));
   CHECK_THROWS_WITH(make_device_group(devices({0}))->barrier(), Contains("has no barrier"));
+  CHECK_THROWS_WITH(make_device_group(devices({0}))->send(Tensor(), 0), Contains("send each other no tensors"));
+  CHECK_THROWS_WITH(make_device_group(devices({0}))->recv(Tensor(), 0), Contains("send each other no tensors"));
   refuses(
       [](auto& parts) {
         for (int i = 0; i < 2; ++i) parts[i].input = Tensor(Shape{4}, DType::uint8, test_device(i));
