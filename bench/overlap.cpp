@@ -101,7 +101,7 @@ class Overlap {
     group_->barrier()->wait(kLimit);
     const auto begin = std::chrono::steady_clock::now();
     for (std::int64_t step = 0; step < flags_.steps; ++step) {
-      std::vector<std::unique_ptr<Work>> works;
+      std::vector<std::shared_ptr<Work>> works;
       for (const auto& tensor : tensors) works.push_back(group_->all_reduce(tensor));
       for (const auto& work : works) work->wait(kLimit);
     }

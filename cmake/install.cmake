@@ -9,7 +9,10 @@ foreach(layer ops transport actors strategies)
           FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE
           PATTERN zeromq EXCLUDE PATTERN mpi EXCLUDE PATTERN nccl EXCLUDE PATTERN device EXCLUDE PATTERN hierarchy EXCLUDE)
 endforeach()
-install(FILES transport/nccl/nccl_group.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/transport/nccl COMPONENT development)
+foreach(header device/make_device_group.hpp hierarchy/hierarchical_device_group.hpp nccl/nccl_group.hpp)
+  cmake_path(GET header PARENT_PATH room)
+  install(FILES transport/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/transport/${room} COMPONENT development)
+endforeach()
 install(FILES "${troupe_version_header}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development)
 install(TARGETS troupe EXPORT troupe_targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development

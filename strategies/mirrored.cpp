@@ -4,10 +4,10 @@
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/fused/finite.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/strategies/one_device.hpp"
+#include "troupe/transport/collective_kind.hpp"
 
 namespace troupe {
 
@@ -88,9 +88,7 @@ Plan Mirrored::training_plan(const PlanRequest& request) const {
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;
     add_replica(plan, request, graph, replica_at(replica), [&](Plan&, const Node& node) {
-      const auto& info = graph.info(node.outputs[0]);
-      return node.is(kAllGather) ? conductor.add_all_gather(index++, replica, info)
-                                 : conductor.add_all_reduce(index++, replica, info);
+      return conductor.add(collective_kind_of(node.op->name), index++, replica, graph.info(node.outputs[0]));
     });
   }
   conductor.finish();

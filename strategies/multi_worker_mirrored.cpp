@@ -5,6 +5,7 @@
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/strategies/gathered_numbers.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
@@ -23,17 +24,8 @@ std::shared_ptr<Communicator> meet(Cluster& cluster) {
   return cluster.communicator(name, all)[static_cast<std::size_t>(cluster.rank())];
 }
 
-/// The numbers of all processes, in the order of their ranks.
-std::vector<std::int64_t> gather(Communicator& processes, const std::vector<std::int64_t>& own) {
-  const auto count = static_cast<std::int64_t>(own.size());
-  const Tensor all(Shape{processes.size() * count}, DType::int64);
-  processes.all_gather(Tensor::from<std::int64_t>({count}, own), all)->wait(kLimit);
-  const auto numbers = all.data<std::int64_t>();
-  return {numbers.begin(), numbers.end()};
-}
-
 void expect_as_many(Communicator& processes, std::size_t replicas) {
-  const auto counts = gather(processes, {static_cast<std::int64_t>(replicas)});
+  const auto counts = gathered_numbers(processes, {static_cast<std::int64_t>(replicas)}, kLimit);
   for (std::size_t process = 0; process < counts.size(); ++process)
     if (counts[process] != counts[0])
       throw Error("multi_worker_mirrored", "every process needs as many replicas as the others, but rank 0 has " +
@@ -49,7 +41,7 @@ std::vector<Device> devices_of_all(Communicator& processes, const std::vector<De
     numbers.push_back(static_cast<std::int64_t>(device.type));
     numbers.push_back(device.index);
   }
-  const auto all = gather(processes, numbers);
+  const auto all = gathered_numbers(processes, numbers, kLimit);
   std::vector<Device> devices;
   for (std::size_t i = 0; i < all.size(); i += 2)
     devices.push_back({static_cast<DeviceType>(all[i]), static_cast<int>(all[i + 1])});

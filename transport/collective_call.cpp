@@ -1,7 +1,6 @@
 #include "troupe/transport/collective_call.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace troupe {
 
@@ -20,11 +19,23 @@ void Abort::check() const {
 }
 
 std::string to_string(const CallSignature& signature) {
-  constexpr std::array kKinds{"all_reduce", "broadcast", "all_gather", "reduce_scatter", "barrier"};
-  std::string name = kKinds.at(static_cast<std::size_t>(signature.kind));
+  const auto& form = form_of(signature.kind);
+  std::string name = form.name;
   if (signature.kind == CollectiveKind::barrier) return name;
   return name + " of " + std::to_string(signature.elements) + " " + std::string(name_of(signature.dtype)) +
-         (signature.kind == CollectiveKind::broadcast ? " from rank " + std::to_string(signature.root) : "");
+         (form.has_root ? " from rank " + std::to_string(signature.root) : "");
+}
+
+CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int rank, int ranks,
+                           int root) {
+  const auto& form = form_of(kind);
+  expect_rank(root, ranks);
+  if (kind == CollectiveKind::barrier) return {};
+  if (form.output == OutputSize::gathered) expect_multiple(form.name, output, input, ranks);
+  const int common_root = form.has_root ? root : 0;
+  if (form.output != OutputSize::scattered) return {kind, input.dtype(), input.elements(), common_root};
+  if (has_input(kind, rank, root)) expect_multiple(form.name, input, output, ranks);
+  return {kind, output.dtype(), output.elements() * ranks, common_root};
 }
 
 FailurePtr disagreement(std::int64_t number, const CallSignature& first, int first_rank, const CallSignature& second,

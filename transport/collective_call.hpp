@@ -6,6 +6,7 @@
 #include <string>
 
 #include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/collective_kind.hpp"
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {
@@ -25,10 +26,7 @@ class Abort {
   FailurePtr failure_;
 };
 
-/// What is to become of the tensors of a collective.
-enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier };
-
-/// What all ranks must agree on in one collective.
+/// The properties of one collective that all ranks must agree on.
 struct CallSignature {
   CollectiveKind kind = CollectiveKind::barrier;
   DType dtype = DType::uint8;
@@ -40,6 +38,11 @@ struct CallSignature {
 
 /// `all_reduce of 16 float32`.
 std::string to_string(const CallSignature& signature);
+
+/// The signature of a collective with these tensors of a rank. Throws Error if there is no rank `root`, or if the sizes
+/// of the tensors do not fit the kind.
+CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int rank, int ranks,
+                           int root);
 
 /// The failure of a group whose ranks do not agree on collective number `number`.
 FailurePtr disagreement(std::int64_t number, const CallSignature& first, int first_rank, const CallSignature& second,

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// What is called when somebody may have more to do. Copies share one function, so copying allocates nothing.
+/// A function that is called when its owner may have more to do. Copies share one function, so copying allocates
+/// nothing.
 class ProgressListener {
  public:
   ProgressListener() = default;

@@ -1,104 +1,158 @@
 #include "troupe/actors/collective/collective_tasks.hpp"
 
-#include <cstring>
+#include <algorithm>
 
 #include "troupe/actors/task/spawn_context.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/only_handle.hpp"
 
 namespace troupe {
 
-void CollectiveTask::begin(const RunInfo&, std::function<void()> wake) {
-  begun_->on_progress = std::move(wake);
+void CollectiveTask::begin(const RunInfo& /*run*/, std::function<void()> wake) {
+  wake_ = std::move(wake);
+}
+
+RankWork& CollectiveTask::begun(const Firing& firing) const {
+  if (firing.start == nullptr || *firing.start == nullptr)
+    throw Error(origin_.actor, "no conductor has begun its collective");
+  return (*firing.start)->ranks.at(rank_);
 }
 
 bool CollectiveTask::fire(const Firing& firing) {
+  const auto& [work, local, output] = begun(firing);
   origin_.step = firing.step;
-  begun_->work->set_origin(&origin_);
+  work->set_origin(&origin_);
+  work->listen(local, wake_);
   return advance(firing);
 }
 
 bool CollectiveTask::advance(const Firing& firing) {
-  // Complete or failed, it must not keep the tensor, which is returned to its producer next.
-  auto work = std::move(begun_->work);
-  if (!work->advance()) {
-    begun_->work = std::move(work);
+  auto& rank = begun(firing);
+  pending_ = nullptr;
+  // Complete or failed, the rank must not keep the tensor, which is returned to its producer next.
+  auto work = std::move(rank.work);
+  if (!work->advance(rank.local)) {
+    rank.work = std::move(work);
+    pending_ = &rank;
     return false;
   }
-  if (begun_->gathered) std::memcpy(firing.outputs[0].mutable_raw(), begun_->gathered.raw(), begun_->gathered.bytes());
+  auto& stream = firing.context.stream;
+  stream.wait(work->done(rank.local));
+  if (rank.output) copy(stream, rank.output, firing.outputs[0]);
   return true;
 }
 
-void CollectiveTask::skip(const FailurePtr&) {
-  begun_->work.reset();
+void CollectiveTask::skip(const Firing& firing, const FailurePtr& /*failure*/) {
+  pending_ = nullptr;
+  if (firing.start != nullptr && *firing.start != nullptr) begun(firing).work.reset();
 }
 
 std::string CollectiveTask::waits_for() const {
-  return begun_->work ? begun_->work->waits_for() : "nothing";
+  return pending_ != nullptr ? pending_->work->waits_for(pending_->local) : "nothing";
+}
+
+BeginCollectiveTask::BeginCollectiveTask(CollectiveKind kind, std::vector<Member> members, Failure origin)
+    : kind_(kind), members_(std::move(members)), origin_(std::move(origin)) {
+  for (const auto& member : members_) ranks_ += member.inputs.size();
+}
+
+/// A start that all ranks have returned, with the memory of its outputs; a new one if there is none.
+const std::shared_ptr<CollectiveStart>& BeginCollectiveTask::unused_start() {
+  const auto unused = std::ranges::find_if(starts_, is_only_handle<CollectiveStart>);
+  return unused != starts_.end() ? *unused : starts_.emplace_back(std::make_shared<CollectiveStart>(ranks_));
 }
 
 bool BeginCollectiveTask::fire(const Firing& firing) {
+  const auto start = unused_start();
   try {
-    for (std::size_t i = 0; i < ranks_.size(); ++i) begin_for(ranks_[i], firing.inputs[i]);
+    const auto ready = firing.context.stream.record();
+    for (const auto& member : members_) begin_for(member, firing, ready, *start);
   } catch (const Aborted&) {
+    give_up(*start);
     throw;
   } catch (...) {
-    // Begun for some ranks, not for all: nobody must wait for the rest.
+    // The collective has begun for some ranks, not for all: no rank must wait for the rest.
     origin_.step = firing.step;
     const auto failure = current_failure(origin_);
-    for (const auto& rank : ranks_) rank.communicator->abort(failure);
+    for (const auto& member : members_) member.communicator->abort(failure);
+    give_up(*start);
     throw Aborted(failure);
   }
+  *firing.start = start;
   return true;
 }
 
-void BeginCollectiveTask::begin_for(const Rank& rank, const Tensor& input) const {
-  auto& [on_progress, work, gathered] = *rank.begun;
-  if (kind_ == Kind::all_reduce) {
-    work = rank.communicator->all_reduce(input, on_progress);
-    return;
+void BeginCollectiveTask::begin_for(const Member& member, const Firing& firing, const Event& ready,
+                                    CollectiveStart& start) {
+  const bool in_place = form_of(kind_).output == OutputSize::in_place;
+  parts_.clear();
+  for (const auto input : member.inputs) {
+    const auto& tensor = firing.inputs[input];
+    auto& output = start.ranks[input].output;
+    if (!in_place && !output)
+      output = Tensor(Shape{output_elements(kind_, tensor.elements(), member.communicator->size())}, tensor.dtype(),
+                      tensor.device());
+    parts_.push_back({tensor, output, ready});
   }
-  // The place where it goes is that of an actor which has not fired yet.
-  if (!gathered) gathered = Tensor(Shape{rank.communicator->size() * input.elements()}, input.dtype());
-  work = rank.communicator->all_gather(input, gathered, on_progress);
+  const auto work = member.communicator->begin(kind_, parts_, 0);
+  for (std::size_t local = 0; local < member.inputs.size(); ++local) {
+    auto& rank = start.ranks[member.inputs[local]];
+    rank.work = work;
+    rank.local = local;
+  }
+  parts_.clear();
 }
 
-void BeginCollectiveTask::skip(const FailurePtr& failure) {
-  for (const auto& rank : ranks_) rank.communicator->leave(failure);
+/// Drops the tensors of the ranks for which the collective has begun.
+void BeginCollectiveTask::give_up(CollectiveStart& start) {
+  parts_.clear();
+  for (auto& rank : start.ranks) rank.work.reset();
 }
 
-const std::shared_ptr<BegunCollective>& SpawnContext::begun(const std::string& communicator, std::int64_t index,
-                                                            std::int64_t rank) {
-  auto& entry = begun_[{communicator, index, rank}];
-  if (!entry) entry = std::make_shared<BegunCollective>();
-  return entry;
-}
-
-std::unique_ptr<Task> make_collective_task(const PlanActor& actor, SpawnContext& context) {
-  const auto& attributes = actor.task.attributes;
-  return std::make_unique<CollectiveTask>(
-      context.begun(actor.task.subject, attributes.integer("index"), attributes.integer("rank")),
-      Failure{.rank = context.process, .replica = actor.replica, .actor = actor.name});
+void BeginCollectiveTask::skip(const Firing& /*firing*/, const FailurePtr& failure) {
+  for (const auto& member : members_) member.communicator->leave(failure);
 }
 
 namespace {
 
-std::unique_ptr<Task> make_begin_task(BeginCollectiveTask::Kind kind, const PlanActor& actor, SpawnContext& context) {
-  const auto& attributes = actor.task.attributes;
-  std::vector<BeginCollectiveTask::Rank> ranks;
-  for (auto rank : attributes.list("ranks"))
-    ranks.push_back({context.communicator(actor.task.subject, rank),
-                     context.begun(actor.task.subject, attributes.integer("index"), rank)});
-  return std::make_unique<BeginCollectiveTask>(
-      kind, std::move(ranks), Failure{.rank = context.process, .replica = actor.replica, .actor = actor.name});
+Failure origin_of(const PlanActor& actor, const SpawnContext& context) {
+  return {.rank = context.process, .replica = actor.replica, .actor = actor.name};
+}
+
+/// The ends of the communicator in this process that have ranks of the conductor, whose inputs are those of `ranks`.
+std::vector<BeginCollectiveTask::Member> members_of(const std::vector<std::int64_t>& ranks, const std::string& name,
+                                                    const SpawnContext& context) {
+  std::vector<BeginCollectiveTask::Member> members;
+  std::vector<bool> has_end(ranks.size());
+  for (const auto& communicator : context.ends_of(name)) {
+    BeginCollectiveTask::Member member{communicator, {}};
+    for (const auto& local : communicator->local()) {
+      const auto rank = std::ranges::find(ranks, local.rank);
+      if (rank == ranks.end()) continue;
+      member.inputs.push_back(static_cast<std::size_t>(rank - ranks.begin()));
+      has_end[member.inputs.back()] = true;
+    }
+    if (!member.inputs.empty()) members.push_back(std::move(member));
+  }
+  const auto missing = std::ranges::find(has_end, false);
+  if (missing != has_end.end())
+    throw Error("spawn", "communicator '" + name + "' has no rank " +
+                             std::to_string(ranks[static_cast<std::size_t>(missing - has_end.begin())]) + " here");
+  return members;
 }
 
 }  // namespace
 
-std::unique_ptr<Task> make_begin_all_reduce_task(const PlanActor& actor, SpawnContext& context) {
-  return make_begin_task(BeginCollectiveTask::Kind::all_reduce, actor, context);
+std::unique_ptr<Task> make_collective_task(const PlanActor& actor, SpawnContext& context) {
+  return std::make_unique<CollectiveTask>(static_cast<std::size_t>(actor.task.attributes.integer("local")),
+                                          origin_of(actor, context));
 }
 
-std::unique_ptr<Task> make_begin_all_gather_task(const PlanActor& actor, SpawnContext& context) {
-  return make_begin_task(BeginCollectiveTask::Kind::all_gather, actor, context);
+std::unique_ptr<Task> make_begin_collective_task(const PlanActor& actor, SpawnContext& context) {
+  const auto& attributes = actor.task.attributes;
+  return std::make_unique<BeginCollectiveTask>(collective_kind_of(attributes.text("collective")),
+                                               members_of(attributes.list("ranks"), actor.task.subject, context),
+                                               origin_of(actor, context));
 }
 
 }  // namespace troupe

@@ -4,66 +4,72 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/task/collective_start.hpp"
 #include "troupe/actors/task/task.hpp"
 #include "troupe/transport/communicator.hpp"
 
 namespace troupe {
 
-/// A collective of one rank between its begin, by the conductor, and its end, by the rank's own actor. Never used by
-/// both at once: the conductor's order lies in between.
-struct BegunCollective {
-  ProgressListener on_progress;
-  std::unique_ptr<Work> work;
-  /// What an all-gather fills; an all-reduce works in place.
-  Tensor gathered = {};
-};
-
-/// One rank's part of a collective of its first input. The second input is the conductor's signal that it has begun;
-/// what this rank has to do for it is done here.
+/// One rank's part of a collective of its first input. The second input is the edge of the conductor, which has begun
+/// the collective; the rest of this rank's work is done here. On a device, what follows on the actor's stream waits
+/// there for the result.
 class CollectiveTask final : public Task {
  public:
-  /// `origin` says whose task it is, for the failure that the other ranks get.
-  CollectiveTask(std::shared_ptr<BegunCollective> begun, Failure origin)
-      : begun_(std::move(begun)), origin_(std::move(origin)) {}
+  /// `rank` is the number of the rank among those of its process. `origin` names the actor, for the failure that the
+  /// other ranks get.
+  CollectiveTask(std::size_t rank, Failure origin) : rank_(rank), origin_(std::move(origin)) {}
 
+  bool runs_on_device() const override { return true; }
   void begin(const RunInfo& run, std::function<void()> wake) override;
   bool fire(const Firing& firing) override;
   bool advance(const Firing& firing) override;
-  /// The conductor may have failed when it had begun for this rank, but not for all.
-  void skip(const FailurePtr& failure) override;
+  /// Drops the rank's work: the conductor may have begun although this rank has failed.
+  void skip(const Firing& firing, const FailurePtr& failure) override;
   std::string waits_for() const override;
 
  private:
-  std::shared_ptr<BegunCollective> begun_;
+  RankWork& begun(const Firing& firing) const;
+
+  std::size_t rank_;
   Failure origin_;
+  ProgressListener wake_;
+  const RankWork* pending_ = nullptr;
 };
 
-/// The conductor's task: begins a collective for the local ranks, input i being the tensor of `ranks[i]`.
+/// The conductor's task: begins a collective for the ranks of its process, input i being the tensor of rank i of these,
+/// on whichever device it lies. The root of a collective that has one is rank 0.
 class BeginCollectiveTask final : public Task {
  public:
-  struct Rank {
+  /// One end of the communicator in this process, and the input that has the tensor of each of its ranks.
+  struct Member {
     std::shared_ptr<Communicator> communicator;
-    std::shared_ptr<BegunCollective> begun;
+    std::vector<std::size_t> inputs;
   };
-  enum class Kind { all_reduce, all_gather };
-  /// `origin` as above.
-  BeginCollectiveTask(Kind kind, std::vector<Rank> ranks, Failure origin)
-      : kind_(kind), ranks_(std::move(ranks)), origin_(std::move(origin)) {}
 
+  /// `origin` names the actor, for the failure that all ranks get if the collective cannot begin.
+  BeginCollectiveTask(CollectiveKind kind, std::vector<Member> members, Failure origin);
+
+  bool runs_on_device() const override { return true; }
+  bool reads_any_device() const override { return true; }
   bool fire(const Firing& firing) override;
   /// A step that failed here will not come to its collective: no other rank must wait for it.
-  void skip(const FailurePtr& failure) override;
+  void skip(const Firing& firing, const FailurePtr& failure) override;
 
  private:
-  void begin_for(const Rank& rank, const Tensor& input) const;
+  const std::shared_ptr<CollectiveStart>& unused_start();
+  void begin_for(const Member& member, const Firing& firing, const Event& ready, CollectiveStart& start);
+  void give_up(CollectiveStart& start);
 
-  Kind kind_;
-  std::vector<Rank> ranks_;
+  CollectiveKind kind_;
+  std::vector<Member> members_;
   Failure origin_;
+  std::size_t ranks_ = 0;
+  // Used again in the next steps: a step then allocates none.
+  std::vector<std::shared_ptr<CollectiveStart>> starts_;
+  std::vector<Part> parts_;
 };
 
 std::unique_ptr<Task> make_collective_task(const PlanActor& actor, SpawnContext& context);
-std::unique_ptr<Task> make_begin_all_reduce_task(const PlanActor& actor, SpawnContext& context);
-std::unique_ptr<Task> make_begin_all_gather_task(const PlanActor& actor, SpawnContext& context);
+std::unique_ptr<Task> make_begin_collective_task(const PlanActor& actor, SpawnContext& context);
 
 }  // namespace troupe

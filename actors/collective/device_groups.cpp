@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actors/collective/device_hierarchy.hpp"
+#include "troupe/transport/device/make_device_group.hpp"
 #include "troupe/transport/nccl/nccl_group.hpp"
 
 namespace troupe {
@@ -16,8 +17,7 @@ std::vector<DeviceRank> ranks_of(const PlanCommunicator& named, int process) {
   return ranks;
 }
 
-std::shared_ptr<DeviceCommunicator> make_group_over_nccl(const PlanCommunicator& named, int process,
-                                                         const Meeting& meeting) {
+std::shared_ptr<Communicator> make_group_over_nccl(const PlanCommunicator& named, int process, const Meeting& meeting) {
   NcclGroupOptions options{.size = static_cast<int>(named.devices.size()), .local = ranks_of(named, process)};
   options.check = meeting.check;
   const bool is_alone = options.local.size() == named.devices.size();
@@ -34,8 +34,8 @@ std::vector<int> processes_of(const PlanCommunicator& named) {
   return processes;
 }
 
-std::shared_ptr<DeviceCommunicator> make_device_communicator(const PlanCommunicator& named, int process,
-                                                             const Meeting& meeting) {
+std::shared_ptr<Communicator> make_device_communicator(const PlanCommunicator& named, int process,
+                                                       const Meeting& meeting) {
   if (named.all_reduce == AllReduceAlgorithm::nccl) return make_group_over_nccl(named, process, meeting);
   if (processes_of(named).size() == 1) return make_device_group(named.devices);
   return make_device_hierarchy(named, process, meeting);

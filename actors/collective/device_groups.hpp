@@ -7,7 +7,6 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/transport/communicator.hpp"
-#include "troupe/transport/device_communicator.hpp"
 
 namespace troupe {
 
@@ -28,7 +27,7 @@ struct Meeting {
 /// A process's part of a plan's communicator whose tensors stay on devices. Blocks until the other processes have come,
 /// where the algorithm needs them, for at most the limit of NcclGroupOptions. Throws Error if a device or NCCL is
 /// missing, or another process does not come.
-std::shared_ptr<DeviceCommunicator> make_device_communicator(const PlanCommunicator& named, int process,
-                                                             const Meeting& meeting);
+std::shared_ptr<Communicator> make_device_communicator(const PlanCommunicator& named, int process,
+                                                       const Meeting& meeting);
 
 }  // namespace troupe

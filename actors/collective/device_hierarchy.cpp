@@ -5,6 +5,7 @@
 
 #include "troupe/transport/device/process_layout.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
+#include "troupe/transport/hierarchy/hierarchical_device_group.hpp"
 #include "troupe/transport/nccl/nccl_group.hpp"
 
 namespace troupe {
@@ -91,8 +92,8 @@ bool all_have_nccl(Communicator& processes, std::chrono::milliseconds limit) {
 }
 
 /// The ranks of this machine over NCCL, or null if a process has none.
-std::shared_ptr<DeviceCommunicator> join_machine(const PlanCommunicator& named, const Machines& machines, int process,
-                                                 const Meeting& meeting) {
+std::shared_ptr<Communicator> join_machine(const PlanCommunicator& named, const Machines& machines, int process,
+                                           const Meeting& meeting) {
   NcclGroupOptions options{.size = 0, .check = meeting.check};
   const auto members =
       meeting.make_across(prefix_of(machines.own()) + " over nccl", machines.processes_on(machines.own()));
@@ -121,7 +122,7 @@ std::shared_ptr<Communicator> make_group_across(const Machines& machines, int pr
 }
 
 /// Of the ranks of one process, in an order of sums that need not be the canonical one.
-std::shared_ptr<DeviceCommunicator> make_group_inside(const PlanCommunicator& named, int process, bool may_use_nccl) {
+std::shared_ptr<Communicator> make_group_inside(const PlanCommunicator& named, int process, bool may_use_nccl) {
   std::vector<Device> devices;
   for (std::size_t rank = 0; rank < named.devices.size(); ++rank)
     if (named.processes[rank] == process) devices.push_back(named.devices[rank]);
@@ -131,13 +132,13 @@ std::shared_ptr<DeviceCommunicator> make_group_inside(const PlanCommunicator& na
 
 }  // namespace
 
-std::shared_ptr<DeviceCommunicator> make_device_hierarchy(const PlanCommunicator& named, int process,
-                                                          const Meeting& meeting) {
+std::shared_ptr<Communicator> make_device_hierarchy(const PlanCommunicator& named, int process,
+                                                    const Meeting& meeting) {
   const Machines machines(named, process, meeting);
   if (!machines.can_any_be_joined())
     return make_hierarchical_device_group(
         {named.processes, make_group_inside(named, process, true), meeting.make_across("", machines.processes())});
-  std::shared_ptr<DeviceCommunicator> machine;
+  std::shared_ptr<Communicator> machine;
   if (machines.can_be_joined(machines.own())) machine = join_machine(named, machines, process, meeting);
   if (machine && machines.count() == 1) return machine;
   // Kernels of two communicators of NCCL on one GPU might wait for each other.

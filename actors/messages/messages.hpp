@@ -55,6 +55,8 @@ struct TensorReady {
   FailurePtr failure;
   /// The tensor holds its elements when this is done.
   Event ready = {};
+  /// For the edge from a conductor to the ranks of its process, which never leads to another process.
+  std::shared_ptr<CollectiveStart> start = {};
 };
 
 /// A consumer is done with a slot and has dropped its handle to the tensor.

@@ -39,6 +39,16 @@ void check_external(const Plan& plan, const PlanActor& actor) {
   }
 }
 
+/// A conductor's edge carries a collective that has begun, which does not leave the process.
+void check_collective(const Plan& plan, const PlanActor& actor) {
+  for (const auto& input : actor.inputs) {
+    if (input.edge == kNone) continue;
+    const auto& producer = plan.actors[plan.edges[input.edge].producer];
+    if (producer.role == ActorRole::conductor && producer.place.process != actor.place.process)
+      refuse(actor, "is in another process than its conductor '" + producer.name + "'");
+  }
+}
+
 void check_in_place(const Plan& plan, const PlanActor& actor) {
   std::set<std::int32_t> aliased_inputs;
   for (const auto& output : actor.outputs) {
@@ -190,6 +200,7 @@ void check_plan(const Plan& plan) {
       refuse(actor, "has its own firing rule but is not an external actor");
     check_pacing(plan, actor);
     if (external) check_external(plan, actor);
+    if (actor.role == ActorRole::collective) check_collective(plan, actor);
     check_in_place(plan, actor);
   }
   ParameterUse(plan).check();

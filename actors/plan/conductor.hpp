@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/transport/collective_kind.hpp"
 
 namespace troupe {
 
@@ -18,11 +19,9 @@ class Conductor {
   Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks,
             AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct);
 
-  /// Adds collective number `index` of a rank, an all-reduce in place of its input, which must be connected before all
-  /// other inputs. All ranks must add the same indices.
-  ActorId add_all_reduce(int index, int rank, const TensorInfo& info);
-  /// Adds collective number `index` of a rank, an all-gather; `info` describes the result.
-  ActorId add_all_gather(int index, int rank, const TensorInfo& info);
+  /// Adds collective number `index` of a rank; its input must be connected before all other inputs. `info` describes the
+  /// result, which replaces the input of a collective that works in place. All ranks must add the same indices.
+  ActorId add(CollectiveKind kind, int index, int rank, const TensorInfo& info);
   /// Adds the conductors, after every collective's input is connected. Throws Error if a rank lacks a collective.
   void finish();
 
@@ -31,7 +30,6 @@ class Conductor {
     ActorId actor;
     int rank;
   };
-  ActorId add(const char* kind, int index, int rank, const PlanOutput& output);
   ActorId add_conductor(std::size_t index, int process);
   void connect_ring(const std::vector<ActorId>& conductors);
   /// The place of a rank's actors.

@@ -78,7 +78,8 @@ std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const Se
 const TensorInfo* largest_sum(const Plan& plan, const PlanCommunicator& communicator) {
   const TensorInfo* largest = nullptr;
   for (const auto& actor : plan.actors) {
-    if (actor.task.kind != "device_all_reduce" || actor.task.subject != communicator.name) continue;
+    if (actor.task.kind != "collective" || actor.task.subject != communicator.name) continue;
+    if (collective_kind_of(actor.task.attributes.text("collective")) != CollectiveKind::all_reduce) continue;
     const auto& info = actor.outputs.front().info;
     if (largest == nullptr || bytes_of(info, 1) > bytes_of(*largest, 1)) largest = &info;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "troupe/ops/core/stream.hpp"
@@ -8,6 +9,8 @@
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {
+
+struct CollectiveStart;
 
 /// A tensor that has arrived at an input and waits to be used.
 struct Arrival {
@@ -18,6 +21,8 @@ struct Arrival {
   FailurePtr failure;
   /// For a device: its stream must wait for it before the tensor is read. Done on the host.
   Event ready = {};
+  /// The collective that a conductor has begun.
+  std::shared_ptr<CollectiveStart> start = {};
 };
 
 /// The full slots of one input, oldest first. Never more than the capacity of its edge.

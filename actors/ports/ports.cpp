@@ -51,7 +51,7 @@ void Ports::arrive(TensorReady& ready) {
   auto& input = inputs_.at(ready.port);
   if (on_host_ && ready.ready.state() != nullptr) note_failed_work(input.wire, ready);
   input.queue.push({ready.slot, ready.stamp.run, ready.stamp.step, std::move(ready.tensor), std::move(ready.failure),
-                    std::move(ready.ready)});
+                    std::move(ready.ready), std::move(ready.start)});
   if (ready.stamp.run <= run_) listener_.on_arrival(ready.port);
 }
 
@@ -137,6 +137,7 @@ void Ports::give_back(std::uint32_t input, Arrival& arrival, const Event& last_u
   arrival.tensor = Tensor();
   arrival.failure = nullptr;
   arrival.ready = Event();
+  arrival.start = nullptr;
   const auto& producer = inputs_[input].wire.producer;
   deliver(producer.actor,
           CreditReturned{producer.output, arrival.slot, producer.consumer, generation_, last_use, refused});
@@ -158,7 +159,7 @@ void Ports::send_to(const ConsumerPort& consumer, std::uint32_t slot, const Stam
                     const FailurePtr& failure) {
   const bool copied = consumer.on_host && sent.host_copy;
   deliver(consumer.actor, TensorReady{consumer.port, slot, stamp, copied ? sent.host_copy : sent.tensor, failure,
-                                      copied ? sent.copied : sent.ready});
+                                      copied ? sent.copied : sent.ready, sent.start});
 }
 
 void Ports::expect_planned(std::uint32_t number, const Tensor& tensor, const std::string& sender) const {

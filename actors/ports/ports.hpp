@@ -26,7 +26,7 @@ class PortsListener {
   virtual FailurePtr on_work_failed(Failure failure) = 0;
 };
 
-/// What is sent over an edge.
+/// The content of a message over an edge.
 struct SentTensor {
   Tensor tensor;
   /// For a tensor that work on a device makes: when it is done, the elements are there.
@@ -34,6 +34,8 @@ struct SentTensor {
   /// Instead of the tensor for consumers that read host memory, if it is not there.
   Tensor host_copy = {};
   Event copied = {};
+  /// The collective that a conductor has begun.
+  std::shared_ptr<CollectiveStart> start = {};
 };
 
 /// The credit protocol: one actor's ends of its edges. Everything that takes part in a plan, segments, users' actors

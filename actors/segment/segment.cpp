@@ -41,7 +41,9 @@ void Segment::begin_run() {
 SentTensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor) {
   const auto& tensor = program_->output_tensor(output, slot, port_tensor);
   tokens_->note_sent(output, slot, program_->binding().rows());
-  return memory_->send(output, slot, tensor);
+  auto message = memory_->send(output, slot, tensor);
+  message.start = program_->start_of(output);
+  return message;
 }
 
 void Segment::abandon_work() {

@@ -113,6 +113,7 @@ std::uint32_t SegmentFiring::take() {
   for (std::uint32_t i = 0; i < ports_.inputs(); ++i) {
     auto& arrival = inputs_[i] = ports_.take(i);
     if (arrival.ready.state() != nullptr) memory.wait_for_input(arrival.ready, arrival.tensor);
+    if (arrival.start) segment_->program().set_start(static_cast<std::int32_t>(i), arrival.start);
     if (!ports_.has(i)) ++blockers;
     if (arrival.failure && !failure_) failure_ = arrival.failure;
   }

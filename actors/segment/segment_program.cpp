@@ -52,6 +52,14 @@ void SegmentProgram::set_input(std::int32_t port, const Tensor& arrived) {
   binding_->set_input(port, memory_.receive(port, arrived));
 }
 
+void SegmentProgram::set_start(std::int32_t port, const std::shared_ptr<CollectiveStart>& start) {
+  tasks_.starts().set(layout_.ports[port], start);
+}
+
+std::shared_ptr<CollectiveStart> SegmentProgram::start_of(std::int32_t output) {
+  return tasks_.starts().on(layout_.outputs[output].edge);
+}
+
 Firing SegmentProgram::firing_of(std::size_t task) const {
   const auto& entry = tasks_[task];
   const auto arguments = binding_->arguments();
@@ -59,7 +67,8 @@ Firing SegmentProgram::firing_of(std::size_t task) const {
           arguments.subspan(entry.first_argument + entry.inputs, entry.outputs),
           step_,
           binding_->rows(),
-          {stream_, scratch_ + entry.scratch_offset}};
+          {stream_, scratch_ + entry.scratch_offset},
+          entry.start};
 }
 
 bool SegmentProgram::run_task(std::size_t i, bool continued) {
@@ -79,11 +88,12 @@ std::size_t SegmentProgram::launch_captured(std::size_t i) {
 
 void SegmentProgram::skip_task(std::size_t i, const FailurePtr& failure) {
   if (capture_) capture_->abandon();
-  tasks_[i].task->skip(failure);
+  tasks_[i].task->skip(firing_of(i), failure);
 }
 
 void SegmentProgram::finish() {
   binding_->release_inputs();
+  tasks_.starts().clear();
   memory_.finish_firing();
   if (capture_) capture_->finish();
 }

@@ -44,6 +44,10 @@ class SegmentProgram {
   /// Binds the tensor that has arrived at a port. Throws Error if an external actor sent a tensor that contradicts the
   /// plan.
   void set_input(std::int32_t port, const Tensor& arrived);
+  /// Sets the collective of this firing, which a conductor has begun and which has arrived at a port.
+  void set_start(std::int32_t port, const std::shared_ptr<CollectiveStart>& start);
+  /// The collective that this firing sends with an output; null if there is none.
+  std::shared_ptr<CollectiveStart> start_of(std::int32_t output);
   /// Binds the slot of an output that this firing fills.
   void set_output(std::int32_t output, std::uint32_t slot) { binding_->set_output(output, slot); }
   Firing firing_of(std::size_t task) const;

@@ -22,10 +22,11 @@ void expect_task_for(const PlanActor& actor, const Task& task) {
 
 SegmentTasks::SegmentTasks(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout,
                            SpawnContext& context) {
-  for (std::size_t i = 0; i < segment.actors.size(); ++i) add(plan.actors[segment.actors[i]], layout.tasks[i], context);
+  for (std::size_t i = 0; i < segment.actors.size(); ++i)
+    add(plan, plan.actors[segment.actors[i]], layout.tasks[i], context);
 }
 
-void SegmentTasks::add(const PlanActor& actor, const TaskLayout& layout, SpawnContext& context) {
+void SegmentTasks::add(const Plan& plan, const PlanActor& actor, const TaskLayout& layout, SpawnContext& context) {
   std::uint32_t first_argument = 0;
   if (!entries_.empty())
     first_argument = entries_.back().first_argument + entries_.back().inputs + entries_.back().outputs;
@@ -40,6 +41,7 @@ void SegmentTasks::add(const PlanActor& actor, const TaskLayout& layout, SpawnCo
   entry.inputs = static_cast<std::uint32_t>(actor.inputs.size());
   entry.outputs = static_cast<std::uint32_t>(actor.outputs.size());
   entry.sends = layout.sends;
+  entry.start = starts_.place_of(plan, actor);
   for (const auto& output : actor.outputs)
     if (output.parameter) entry.updates.push_back(context.store->counter(*output.parameter));
 }

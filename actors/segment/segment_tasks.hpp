@@ -9,6 +9,7 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/segment/collective_starts.hpp"
 #include "troupe/actors/store/update_counter.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/actors/task/task.hpp"
@@ -29,6 +30,8 @@ class SegmentTasks {
     /// Counters of the parameters that the task updates.
     std::vector<std::shared_ptr<UpdateCounter>> updates;
     std::size_t scratch_offset = 0;
+    /// The place of the collective that the task begins or completes; null for other tasks.
+    std::shared_ptr<CollectiveStart>* start = nullptr;
 
     void begin_update() const {
       for (const auto& counter : updates) counter->begin_update();
@@ -48,6 +51,7 @@ class SegmentTasks {
   const std::vector<std::size_t>& sources() const { return sources_; }
   /// True if tensors that arrive stay where they are.
   bool reads_any_device() const { return reads_any_device_; }
+  CollectiveStarts& starts() { return starts_; }
 
   /// Begins a run for task i. Returns the step before which it ends, if it is a source that knows.
   std::int64_t begin(std::size_t i, const RunInfo& run, const std::function<void()>& wake) const;
@@ -62,8 +66,9 @@ class SegmentTasks {
   void abandon_updates() const;
 
  private:
-  void add(const PlanActor& actor, const TaskLayout& layout, SpawnContext& context);
+  void add(const Plan& plan, const PlanActor& actor, const TaskLayout& layout, SpawnContext& context);
 
+  CollectiveStarts starts_;
   std::vector<Entry> entries_;
   std::vector<std::size_t> sources_;
   bool reads_any_device_ = false;

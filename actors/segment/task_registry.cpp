@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "troupe/actors/collective/collective_tasks.hpp"
-#include "troupe/actors/collective/device_collective_tasks.hpp"
 #include "troupe/actors/load/loader.hpp"
 #include "troupe/actors/load/row_loader.hpp"
 #include "troupe/actors/task/op_task.hpp"
@@ -21,14 +20,8 @@ struct Registry {
       {"op", make_op_task},
       {"loader", make_loader_task},
       {"load_rows", make_row_loader_task},
-      {"all_reduce", make_collective_task},
-      {"all_gather", make_collective_task},
-      {"begin_all_gather", make_begin_all_gather_task},
-      {"begin_all_reduce", make_begin_all_reduce_task},
-      {"device_all_reduce", make_device_collective_task},
-      {"device_all_gather", make_device_collective_task},
-      {"begin_device_all_reduce", make_begin_device_all_reduce_task},
-      {"begin_device_all_gather", make_begin_device_all_gather_task},
+      {"begin_collective", make_begin_collective_task},
+      {"collective", make_collective_task},
   };
 };
 

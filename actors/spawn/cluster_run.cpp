@@ -109,13 +109,16 @@ std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {
 void ClusterRun::add_communicators(SpawnContext& context) const {
   for (const auto& named : plan_->communicators) {
     if (std::ranges::find(named.processes, process()) == named.processes.end()) continue;
-    if (!named.devices.empty()) {
-      if (context.device_communicators.contains(named.name)) continue;
-      context.device_communicators[named.name] = make_device_communicator(named, process(), meeting_of(named.name));
-    } else if (!context.communicators.contains(named.name)) {
-      context.communicators[named.name] = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
-    }
+    const auto [entry, is_missing] = context.communicators.try_emplace(named.name);
+    if (is_missing) entry->second = make_ends(named);
   }
+}
+
+std::vector<std::shared_ptr<Communicator>> ClusterRun::make_ends(const PlanCommunicator& named) const {
+  if (!named.devices.empty()) return {make_device_communicator(named, process(), meeting_of(named.name))};
+  auto group = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
+  std::erase(group, nullptr);
+  return group;
 }
 
 Meeting ClusterRun::meeting_of(const std::string& communicator) const {

@@ -49,6 +49,8 @@ class ClusterRun {
   /// This process's rank of a communicator with one rank for each of some processes.
   std::shared_ptr<Communicator> rank_among(const std::string& communicator, const std::vector<int>& processes) const;
   Meeting meeting_of(const std::string& communicator) const;
+  /// This process's ends of a communicator of the plan.
+  std::vector<std::shared_ptr<Communicator>> make_ends(const PlanCommunicator& named) const;
   void agree_on_plan() const;
   void control_all_parts();
   bool has_sources(int process) const;

@@ -35,38 +35,32 @@ void make_together(std::size_t count, const Make& make) {
   check();
 }
 
-void make_device_communicators(const PlanCommunicator& named, std::vector<PartSetup>& parts) {
+using Ends = std::vector<std::shared_ptr<Communicator>>;
+
+/// The ends of a communicator on devices, in the order of its processes.
+Ends make_device_ends(const PlanCommunicator& named) {
   const auto processes = processes_of(named);
-  const auto communicator_of = [&](std::size_t i) -> auto& {
-    return parts[static_cast<std::size_t>(processes[i])].context.device_communicators[named.name];
-  };
-  if (communicator_of(0)) return;
   const auto across = make_local_group(static_cast<int>(processes.size()));
+  Ends ends(processes.size());
   make_together(processes.size(), [&](std::size_t i, const std::function<void()>& check) {
     const auto rank = [&, i](const std::string&, const std::vector<int>&) { return across[i]; };
-    communicator_of(i) = make_device_communicator(named, processes[i], {.make_across = rank, .check = check});
+    ends[i] = make_device_communicator(named, processes[i], {.make_across = rank, .check = check});
   });
+  return ends;
 }
 
 }  // namespace
 
 void make_communicators(const Plan& plan, std::vector<PartSetup>& parts) {
   for (const auto& named : plan.communicators) {
-    if (!named.devices.empty()) {
-      make_device_communicators(named, parts);
-      continue;
-    }
     const bool given = std::any_of(parts.begin(), parts.end(), [&](const PartSetup& part) {
       return part.context.communicators.contains(named.name);
     });
     if (given) continue;
-    const auto group = make_local_group(static_cast<int>(named.processes.size()));
-    for (std::size_t process = 0; process < parts.size(); ++process) {
-      auto& ranks = parts[process].context.communicators[named.name];
-      ranks.resize(group.size());
-      for (std::size_t rank = 0; rank < group.size(); ++rank)
-        if (named.processes[rank] == static_cast<int>(process)) ranks[rank] = group[rank];
-    }
+    const auto ends =
+        named.devices.empty() ? make_local_group(static_cast<int>(named.processes.size())) : make_device_ends(named);
+    for (const auto& end : ends)
+      parts[static_cast<std::size_t>(named.processes[end->rank()])].context.communicators[named.name].push_back(end);
   }
 }
 

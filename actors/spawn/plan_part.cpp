@@ -149,17 +149,13 @@ void PlanPart::spawn() {
     supervised.push_back(
         {actors_[i], statuses_[i]->name, has_source(wiring.nodes()[i].segments), statuses_[i], std::move(wires[i])});
   }
-  const auto abort = [communicators = context_->communicators,
-                      on_devices = context_->device_communicators](const FailurePtr& failure) {
-    for (const auto& [name, ranks] : communicators)
-      for (const auto& rank : ranks)
-        if (rank) rank->abort(failure);
-    for (const auto& [name, group] : on_devices) group->abort(failure);
+  const auto abort = [communicators = context_->communicators](const FailurePtr& failure) {
+    for (const auto& [name, ends] : communicators)
+      for (const auto& end : ends) end->abort(failure);
   };
-  for (const auto& [name, group] : context_->device_communicators)
-    group->on_failed([control = std::weak_ptr(together_.control)](const FailurePtr& failure) {
-      if (const auto alive = control.lock()) alive->give_up(failure);
-    });
+  tell_when_failed([control = std::weak_ptr(together_.control)](const FailurePtr& failure) {
+    if (const auto alive = control.lock()) alive->give_up(failure);
+  });
   supervisor_ = runtime_.system().spawn<Supervisor>(std::move(supervised), together_.control, rank(), abort);
 }
 
@@ -167,8 +163,13 @@ void PlanPart::replace_link(int process, std::shared_ptr<Link> link) const {
   post(proxies_.at(process), LinkReplaced{std::move(link)});
 }
 
+void PlanPart::tell_when_failed(const Communicator::OnFailed& callback) const {
+  for (const auto& [name, ends] : context_->communicators)
+    for (const auto& end : ends) end->on_failed(callback);
+}
+
 PlanPart::~PlanPart() {
-  for (const auto& [name, group] : context_->device_communicators) group->on_failed({});
+  tell_when_failed({});
   order_stop();
 }
 

@@ -64,6 +64,8 @@ class PlanPart {
   std::vector<Tensor> allocate_shared_buffers() const;
   std::vector<HeldTensor> held_by(const std::vector<std::int32_t>& segments) const;
   bool has_source(const std::vector<std::int32_t>& segments) const;
+  /// Names the function that is told when a communicator ends by itself.
+  void tell_when_failed(const Communicator::OnFailed& callback) const;
 
   Runtime runtime_;
   SpawnedTogether together_;

@@ -13,6 +13,8 @@
 
 namespace troupe {
 
+struct CollectiveStart;
+
 /// No limit: as a number of steps, or as the step at which a run ends.
 inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
 
@@ -33,13 +35,16 @@ inline std::int64_t end_of(const RunInfo& run) {
   return run.max_steps > kLastStep - run.first_step ? kLastStep : run.first_step + run.max_steps;
 }
 
-/// What a task works on in one firing. Tensors have the rows of this firing.
+/// The tensors and the stream of one firing of a task. Tensors have the rows of this firing.
 struct Firing {
   std::span<const Tensor> inputs;
   std::span<const Tensor> outputs;
   std::int64_t step = 0;
   std::int64_t rows = 0;
   KernelContext context;
+  /// The collective on the edge from a conductor to the ranks of its process: the conductor's task sets it, the tasks
+  /// of the ranks read it. The handle is null if the conductor could not begin; there is none for other tasks.
+  std::shared_ptr<CollectiveStart>* start = nullptr;
 };
 
 /// The body of a plan actor: what it does when it fires. It belongs to one actor and is used on one thread at a time.
@@ -81,9 +86,10 @@ class Task {
   virtual bool fire(const Firing& firing) = 0;
   /// Continues a firing that is not complete.
   virtual bool advance(const Firing& /*firing*/) { return true; }
-  /// Called instead of fire() in a step that has failed before this task, once a step.
-  virtual void skip(const FailurePtr& /*failure*/) {}
-  /// What an incomplete firing waits for, for people.
+  /// Called instead of fire() in a step that has failed before this task, once a step. The tensors of the firing may be
+  /// missing.
+  virtual void skip(const Firing& /*firing*/, const FailurePtr& /*failure*/) {}
+  /// A text that says what an incomplete firing waits for.
   virtual std::string waits_for() const { return {}; }
 };
 

@@ -42,6 +42,9 @@ double Attributes::number(const std::string& name) const {
 const std::vector<std::int64_t>& Attributes::list(const std::string& name) const {
   return get<std::vector<std::int64_t>>(name);
 }
+const std::string& Attributes::text(const std::string& name) const {
+  return get<std::string>(name);
+}
 
 Attributes Attributes::with(const std::string& name, Attribute value) const {
   Attributes changed = *this;
@@ -62,6 +65,7 @@ struct Printer {
   void operator()(bool value) const { out << (value ? "true" : "false"); }
   void operator()(std::int64_t value) const { out << value; }
   void operator()(double value) const { out << value; }
+  void operator()(const std::string& value) const { out << value; }
   void operator()(const std::vector<std::int64_t>& values) const {
     out << "[";
     for (std::size_t i = 0; i < values.size(); ++i) out << (i > 0 ? ", " : "") << values[i];

@@ -9,9 +9,9 @@
 namespace troupe {
 
 /// The value of one attribute.
-using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int64_t>>;
+using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int64_t>, std::string>;
 
-/// The constants of an op node by name, in the order in which they were set.
+/// The constants of an op node or of a task by name, in the order in which they were set.
 class Attributes {
  public:
   // The source file defines the copies and the destructor, so that includers do not compile code for lists of variants.
@@ -28,6 +28,7 @@ class Attributes {
   std::int64_t integer(const std::string& name) const;
   double number(const std::string& name) const;
   const std::vector<std::int64_t>& list(const std::string& name) const;
+  const std::string& text(const std::string& name) const;
 
   bool has(const std::string& name) const { return find(name) != nullptr; }
   /// The same attributes with one of them added or set to another value.

@@ -5,6 +5,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/gathered_numbers.hpp"
 #include "troupe/transport/bytes.hpp"
 
 namespace troupe {
@@ -88,10 +89,7 @@ void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chr
   const bool whole = store.broken().empty();
   auto position = store.position();
   auto values = whole ? versions_in(store) : std::vector<NamedVersion>{};
-  const auto own = Tensor::from<std::int64_t>({1}, std::vector{whole ? hash_of(values, position) : 0});
-  const Tensor all(Shape{group.size()}, DType::int64);
-  group.all_gather(own, all)->wait(limit);
-  const auto hashes = all.data<std::int64_t>();
+  const auto hashes = gathered_numbers(group, {whole ? hash_of(values, position) : 0}, limit);
   if (std::ranges::all_of(hashes, [&](auto hash) { return hash == hashes[0]; })) return;
   const bool is_rank_zero = group.rank() == 0;
   const auto list = is_rank_zero ? list_of(values, position) : std::vector<std::byte>{};

@@ -1,6 +1,7 @@
 #include "troupe/strategies/training/shared_data.hpp"
 
 #include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/gathered_numbers.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
@@ -27,11 +28,7 @@ Dataset shared_data(const Dataset& data, Cluster& cluster, Communicator& process
   const auto sharing = "sharding " + to_string(own_samples ? data.sharding() : DataSharding::data) + "\n";
   agree_on(cluster, sharing + (own_samples ? form_of(data) : data.content()));
   if (!own_samples) return data;
-  const auto rows = Tensor::from<std::int64_t>({1}, std::vector{data.rows()});
-  const Tensor all(Shape{processes.size()}, DType::int64);
-  processes.all_gather(rows, all)->wait(limit);
-  const auto counts = all.data<std::int64_t>();
-  return data.in_layout({std::vector(counts.begin(), counts.end()), processes.rank()});
+  return data.in_layout({gathered_numbers(processes, {data.rows()}, limit), processes.rank()});
 }
 
 }  // namespace troupe

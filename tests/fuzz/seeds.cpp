@@ -92,6 +92,7 @@ Seeds collective_seeds() {
                          part(all_reduce, 1'040, 512, 0, linked::results)},
           {"gather", byte(2) + part(all_gather, 8, 8, 0, linked::inputs)},
           {"broadcast", byte(3) + part(broadcast, 8, 8, 1, linked::inputs)},
+          {"scatter", byte(5) + part(scatter, 16, 8, 1, linked::inputs)},
           {"receive", byte(4) + message({{FrameType::collective_send}, Tensor(Shape{8}, DType::float32)})},
           {"ready", byte(4) + ready},
           {"abort", byte(0) + message({{FrameType::collective_abort}, failure_payload(some_failure())})}};

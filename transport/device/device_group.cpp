@@ -10,7 +10,7 @@ namespace troupe::device {
 
 Member::Member(Device device) : device_(device), stream_(backend_of(device).make_stream(device)), sum_(device) {}
 
-void Member::sum(DeviceCommunicator::Parts parts, const Slice& slice, const Tensor& output) {
+void Member::sum(Communicator::Parts parts, const Slice& slice, const Tensor& output) {
   if (slice.count == 0) return;
   const auto bytes = static_cast<std::size_t>(slice.count) * size_of(output.dtype());
   const auto place = (bytes + 63) / 64 * 64;
@@ -51,14 +51,14 @@ DeviceGroup::DeviceGroup(const std::vector<Device>& devices, const DeviceGroupOp
   }
 }
 
-std::shared_ptr<DeviceWork> DeviceGroup::begin(CollectiveKind kind, Parts parts, int root, const Launch& launch) {
+std::shared_ptr<Work> DeviceGroup::begin(CollectiveKind kind, Parts parts, int root) {
   std::lock_guard lock(mutex_);
   watch_.check();
   try {
     const auto signature = check_parts(kind, parts, local_, size(), root);
     auto ready = ready_events(parts);
     for (const auto& member : members_) member->wait(ready);
-    launch(signature);
+    launch(signature, parts);
     const auto work =
         std::make_shared<LaunchedWork>(to_string(signature) + " (collective " + std::to_string(number_++) + ")", local_,
                                        std::move(ready), all_done(), size());
@@ -70,11 +70,36 @@ std::shared_ptr<DeviceWork> DeviceGroup::begin(CollectiveKind kind, Parts parts,
   }
 }
 
-std::shared_ptr<DeviceWork> DeviceGroup::all_reduce(Parts parts) {
-  return begin(CollectiveKind::all_reduce, parts, 0, [&](const CallSignature& call) {
-    launch_sums(parts, call.elements);
-    launch_copies(parts, call.elements);
-  });
+void DeviceGroup::launch(const CallSignature& call, Parts parts) {
+  const auto ranks = static_cast<int>(parts.size());
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      launch_sums(parts, call.elements);
+      launch_copies(parts, call.elements);
+      break;
+    case CollectiveKind::broadcast:
+      for (int rank = 0; rank < ranks; ++rank) member_of(rank).copy(parts[call.root].input, parts[rank].input);
+      break;
+    case CollectiveKind::all_gather:
+      for (int rank = 0; rank < ranks; ++rank)
+        for (int from = 0; from < ranks; ++from)
+          member_of(rank).copy(parts[from].input, part_of(parts[rank].output, {call.elements * from, call.elements}));
+      break;
+    case CollectiveKind::reduce_scatter:
+      for (int rank = 0; rank < ranks; ++rank) {
+        const auto count = call.elements / ranks;
+        member_of(rank).sum(parts, {count * rank, count}, part_of(parts[rank].output, {0, count}));
+      }
+      break;
+    case CollectiveKind::barrier:
+      break;
+    case CollectiveKind::scatter:
+      for (int rank = 0; rank < ranks; ++rank) {
+        const auto count = call.elements / ranks;
+        member_of(rank).copy(part_of(parts[call.root].input, {count * rank, count}), parts[rank].output);
+      }
+      break;
+  }
 }
 
 void DeviceGroup::launch_sums(Parts parts, std::int64_t elements) {
@@ -101,29 +126,6 @@ void DeviceGroup::launch_copies(Parts parts, std::int64_t elements) {
   }
 }
 
-std::shared_ptr<DeviceWork> DeviceGroup::broadcast(Parts parts, int root) {
-  return begin(CollectiveKind::broadcast, parts, root, [&](const CallSignature&) {
-    for (std::size_t rank = 0; rank < parts.size(); ++rank) member_of(rank).copy(parts[root].input, parts[rank].input);
-  });
-}
-
-std::shared_ptr<DeviceWork> DeviceGroup::all_gather(Parts parts) {
-  return begin(CollectiveKind::all_gather, parts, 0, [&](const CallSignature& call) {
-    for (std::size_t rank = 0; rank < parts.size(); ++rank)
-      for (std::size_t from = 0; from < parts.size(); ++from)
-        member_of(rank).copy(parts[from].input,
-                             part_of(parts[rank].output, {call.elements * static_cast<int>(from), call.elements}));
-  });
-}
-
-std::shared_ptr<DeviceWork> DeviceGroup::reduce_scatter(Parts parts) {
-  return begin(CollectiveKind::reduce_scatter, parts, 0, [&](const CallSignature& call) {
-    const auto count = call.elements / size();
-    for (std::size_t rank = 0; rank < parts.size(); ++rank)
-      member_of(rank).sum(parts, {count * static_cast<int>(rank), count}, part_of(parts[rank].output, {0, count}));
-  });
-}
-
 std::vector<Event> DeviceGroup::all_done() {
   const auto record = [&] {
     std::vector<Event> events;
@@ -144,8 +146,7 @@ std::vector<Event> DeviceGroup::all_done() {
 
 namespace troupe {
 
-std::shared_ptr<DeviceCommunicator> make_device_group(const std::vector<Device>& devices,
-                                                      const DeviceGroupOptions& options) {
+std::shared_ptr<Communicator> make_device_group(const std::vector<Device>& devices, const DeviceGroupOptions& options) {
   return std::make_shared<device::DeviceGroup>(devices, options);
 }
 

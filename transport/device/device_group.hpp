@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "troupe/transport/device/check_parts.hpp"
 #include "troupe/transport/device/device_sum.hpp"
 #include "troupe/transport/device/group_watch.hpp"
+#include "troupe/transport/device/make_device_group.hpp"
 
 namespace troupe::device {
 
@@ -22,7 +22,7 @@ class Member {
 
   /// Launches the sum over all ranks' inputs of some of their elements. What lies on other devices is copied here
   /// first.
-  void sum(DeviceCommunicator::Parts parts, const Slice& slice, const Tensor& output);
+  void sum(Communicator::Parts parts, const Slice& slice, const Tensor& output);
   void copy(const Tensor& from, const Tensor& to);
   void wait(const std::vector<Event>& events);
 
@@ -36,17 +36,14 @@ class Member {
 
 /// See make_device_group. What is launched goes round twice: every device sums a slice of all tensors, in the tensor of
 /// its first rank; then it copies the other devices' slices, and all to its other ranks.
-class DeviceGroup final : public DeviceCommunicator {
+class DeviceGroup final : public Communicator {
  public:
   DeviceGroup(const std::vector<Device>& devices, const DeviceGroupOptions& options);
 
   int size() const override { return static_cast<int>(local_.size()); }
   const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::shared_ptr<DeviceWork> all_reduce(Parts parts) override;
-  std::shared_ptr<DeviceWork> broadcast(Parts parts, int root) override;
-  std::shared_ptr<DeviceWork> all_gather(Parts parts) override;
-  std::shared_ptr<DeviceWork> reduce_scatter(Parts parts) override;
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override;
 
   void abort(FailurePtr failure) override { watch_.end(std::move(failure)); }
   void leave(FailurePtr failure) override { watch_.end(std::move(failure)); }
@@ -54,9 +51,8 @@ class DeviceGroup final : public DeviceCommunicator {
   void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
 
  private:
-  using Launch = std::function<void(const CallSignature&)>;
-  std::shared_ptr<DeviceWork> begin(CollectiveKind kind, Parts parts, int root, const Launch& launch);
   Member& member_of(std::size_t rank) { return *members_[member_of_[rank]]; }
+  void launch(const CallSignature& call, Parts parts);
   void launch_sums(Parts parts, std::int64_t elements);
   void launch_copies(Parts parts, std::int64_t elements);
   /// After all work of all devices: nobody reads the tensors any more.

@@ -62,7 +62,7 @@ void GroupWatch::fail(FailurePtr failure) {
   changed_.notify_all();
 }
 
-void GroupWatch::on_failed(DeviceCommunicator::OnFailed callback) {
+void GroupWatch::on_failed(Communicator::OnFailed callback) {
   std::lock_guard lock(callback_mutex_);
   callback_ = std::move(callback);
 }
@@ -109,7 +109,7 @@ FailurePtr GroupWatch::look_at_first() {
   return std::make_shared<Failure>(Failure{.kind = FailureKind::stalled,
                                            .what = "[communicator] not complete after " +
                                                    std::to_string(limit_.count()) +
-                                                   " ms: " + pending_.front()->waits_for()});
+                                                   " ms: " + pending_.front()->description()});
 }
 
 void GroupWatch::tell(std::unique_lock<std::mutex>& lock) {

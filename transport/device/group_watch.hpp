@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "troupe/transport/collective_call.hpp"
-#include "troupe/transport/device_communicator.hpp"
+#include "troupe/transport/communicator.hpp"
 
 namespace troupe::device {
 
@@ -23,7 +23,8 @@ class Watched {
   /// A rank of this process waits in it, or has done.
   virtual bool has_begun() const = 0;
   virtual bool is_done() const = 0;
-  virtual std::string waits_for() const = 0;
+  /// The collective, and what it waits for: see Work::waits_for.
+  virtual std::string description() const = 0;
 };
 
 /// The end of a group: a thread that watches the time of its collectives, and the reason once the group has ended.
@@ -55,8 +56,8 @@ class GroupWatch {
   bool end(FailurePtr failure);
   /// Ends the group by itself: the thread tells who wants to know, and then releases the devices.
   void fail(FailurePtr failure);
-  /// See DeviceCommunicator::on_failed.
-  void on_failed(DeviceCommunicator::OnFailed callback);
+  /// See Communicator::on_failed.
+  void on_failed(Communicator::OnFailed callback);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -71,7 +72,7 @@ class GroupWatch {
   const Hooks hooks_;
   Abort abort_;
   std::mutex callback_mutex_;
-  DeviceCommunicator::OnFailed callback_;
+  Communicator::OnFailed callback_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<std::shared_ptr<const Watched>> pending_;

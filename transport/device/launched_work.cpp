@@ -36,7 +36,7 @@ std::string names_of_others(const std::vector<DeviceRank>& local, int ranks) {
   return ranks_named(names);
 }
 
-std::string LaunchedWork::waits_for() const {
+std::string LaunchedWork::description() const {
   if (is_done()) return "nothing";
   std::vector<DeviceRank> missing, unfinished;
   for (std::size_t i = 0; i < local_.size(); ++i) {

@@ -8,9 +8,10 @@
 namespace troupe::device {
 
 /// A collective of which all is launched.
-class LaunchedWork final : public DeviceWork, public Watched {
+class LaunchedWork final : public Work, public Watched {
  public:
-  /// `what` and the ranks for people; when each rank of this process is ready, and has done; the number of all ranks.
+  /// `what` and the ranks are for texts. The events: when each rank of this process is ready, and has done. `ranks` is
+  /// the number of all ranks.
   LaunchedWork(std::string what, std::vector<DeviceRank> local, std::vector<Event> ready, std::vector<Event> done,
                int ranks)
       : what_(std::move(what)),
@@ -19,12 +20,13 @@ class LaunchedWork final : public DeviceWork, public Watched {
         done_(std::move(done)),
         ranks_(ranks) {}
 
-  bool advance() override { return true; }
+  bool advance(std::size_t /*local*/) override { return true; }
   const Event& done(std::size_t local) const override { return done_.at(local); }
-  std::string waits_for() const override;
+  std::string waits_for(std::size_t /*local*/) const override { return description(); }
 
   bool has_begun() const override;
   bool is_done() const override;
+  std::string description() const override;
 
  private:
   const std::string what_;

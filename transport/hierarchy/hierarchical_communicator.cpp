@@ -56,43 +56,22 @@ class HierarchicalCommunicator final : public Communicator {
     expect_end(parts_.across, inner == 0, layout_.outer_rank(rank()), layout_.machines(), "across");
   }
 
-  int rank() const override { return parts_.all->rank(); }
   int size() const override { return parts_.all->size(); }
+  const std::vector<DeviceRank>& local() const override { return parts_.all->local(); }
 
-  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress progress) override {
-    Stages stages;
-    if (parts_.inside && !parts_.once_per_machine)
-      stages[0] = [=, on = parts_.inside] { return on->all_reduce(tensor, progress); };
-    if (parts_.across) stages[1] = [=, on = parts_.across] { return on->all_reduce(tensor, progress); };
-    if (parts_.spread) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0, progress); };
-    return begin(std::move(stages), progress);
-  }
-
-  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress progress) override {
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    const auto& tensor = only_part(parts).input;
     expect_rank(root, size());
-    const bool at_root = layout_.together(root, rank());
-    const int inner = layout_.inner_rank(root), outer = layout_.outer_rank(root);
-    Stages stages;
-    if (parts_.inside && at_root)
-      stages[0] = [=, on = parts_.inside] { return on->broadcast(tensor, inner, progress); };
-    if (parts_.across) stages[1] = [=, on = parts_.across] { return on->broadcast(tensor, outer, progress); };
-    if (parts_.spread && !at_root) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0, progress); };
-    return begin(std::move(stages), progress);
-  }
-
-  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    return parts_.all->all_gather(input, output, std::move(on_progress));
-  }
-  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    if (parts_.once_per_machine)
+    if (kind == CollectiveKind::all_reduce) return begin_stages(sum_stages(tensor));
+    if (kind == CollectiveKind::broadcast) return begin_stages(broadcast_stages(tensor, root));
+    if (parts_.once_per_machine && form_of(kind).sums)
       throw Error("communicator", "a hierarchy whose machines have summed before cannot scatter sums");
-    return parts_.all->reduce_scatter(input, output, std::move(on_progress));
+    return parts_.all->begin(kind, parts, root);
   }
-  std::unique_ptr<Work> barrier(OnProgress on_progress) override { return parts_.all->barrier(std::move(on_progress)); }
-  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress on_progress) override {
+  std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress on_progress) override {
     return parts_.all->send(tensor, to, std::move(on_progress));
   }
-  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+  std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     return parts_.all->recv(tensor, from, std::move(on_progress));
   }
 
@@ -105,11 +84,30 @@ class HierarchicalCommunicator final : public Communicator {
       if (part) part->abort(failure);
   }
 
-  std::unique_ptr<Work> begin(Stages stages, const OnProgress& progress) {
+  Stages sum_stages(const Tensor& tensor) const {
+    Stages stages;
+    if (parts_.inside && !parts_.once_per_machine)
+      stages[0] = [tensor, on = parts_.inside] { return on->all_reduce(tensor); };
+    if (parts_.across) stages[1] = [tensor, on = parts_.across] { return on->all_reduce(tensor); };
+    if (parts_.spread) stages[2] = [tensor, on = parts_.spread] { return on->broadcast(tensor, 0); };
+    return stages;
+  }
+
+  Stages broadcast_stages(const Tensor& tensor, int root) const {
+    const bool at_root = layout_.together(root, rank());
+    const int inner = layout_.inner_rank(root), outer = layout_.outer_rank(root);
+    Stages stages;
+    if (parts_.inside && at_root) stages[0] = [=, on = parts_.inside] { return on->broadcast(tensor, inner); };
+    if (parts_.across) stages[1] = [=, on = parts_.across] { return on->broadcast(tensor, outer); };
+    if (parts_.spread && !at_root) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0); };
+    return stages;
+  }
+
+  std::shared_ptr<Work> begin_stages(Stages stages) {
     const auto give_up = [parts = parts_, queue = queue_](const FailurePtr& failure) {
       abort_all(parts, *queue, failure);
     };
-    return std::make_unique<StagedWork>(queue_, std::move(stages), progress, give_up);
+    return std::make_shared<StagedWork>(queue_, std::move(stages), give_up);
   }
 
   const Hierarchy parts_;

@@ -8,34 +8,34 @@ namespace troupe::device {
 namespace {
 
 using hierarchy::StagedCollective;
+using hierarchy::StagedWork;
+using hierarchy::StageQueue;
 
-class HierarchicalWork final : public DeviceWork {
+class HierarchicalWork final : public StagedWork {
  public:
-  HierarchicalWork(std::shared_ptr<HierarchicalGroup> group, std::shared_ptr<StagedCollective> collective,
+  HierarchicalWork(std::shared_ptr<StageQueue> queue, hierarchy::Stages stages, GiveUp give_up,
                    std::shared_ptr<StagedParts> staged, std::string what)
-      : group_(std::move(group)),
-        collective_(std::move(collective)),
+      : StagedWork(std::move(queue), std::move(stages), std::move(give_up), staged->done.size()),
         staged_(std::move(staged)),
         what_(std::move(what)) {}
-  ~HierarchicalWork() override { group_->give_up(*collective_); }
 
-  bool advance() override { return group_->advance(*collective_); }
+  using StagedWork::collective;
   const Event& done(std::size_t local) const override { return staged_->done.at(local); }
-  std::string waits_for() const override { return what_ + ": " + group_->waits_for(*collective_); }
+  std::string waits_for(std::size_t local) const override { return what_ + ": " + StagedWork::waits_for(local); }
+  /// The work is that of several ranks, which may end one after the other.
+  void set_origin(const Failure* /*origin*/) override {}
 
  private:
-  std::shared_ptr<HierarchicalGroup> group_;
-  std::shared_ptr<StagedCollective> collective_;
   std::shared_ptr<StagedParts> staged_;
   std::string what_;
 };
 
-/// As the group's watch sees it, which does not keep the group.
+/// A collective as the group's watch sees it, which does not keep the group.
 class WatchedStages final : public Watched {
  public:
-  WatchedStages(const HierarchicalGroup& group, std::shared_ptr<StagedCollective> collective,
+  WatchedStages(std::shared_ptr<StageQueue> queue, std::shared_ptr<StagedCollective> collective,
                 std::shared_ptr<StagedParts> staged, std::vector<Event> ready, std::string what)
-      : group_(group),
+      : queue_(std::move(queue)),
         collective_(std::move(collective)),
         staged_(std::move(staged)),
         ready_(std::move(ready)),
@@ -45,24 +45,15 @@ class WatchedStages final : public Watched {
     return std::ranges::any_of(ready_, [](const Event& event) { return event.done(); });
   }
   bool is_done() const override { return staged_->is_launched; }
-  std::string waits_for() const override { return what_ + ": " + group_.waits_for(*collective_); }
+  std::string description() const override { return what_ + ": " + queue_->waits_for(*collective_); }
 
  private:
-  const HierarchicalGroup& group_;
+  std::shared_ptr<StageQueue> queue_;
   std::shared_ptr<StagedCollective> collective_;
   std::shared_ptr<StagedParts> staged_;
   std::vector<Event> ready_;
   std::string what_;
 };
-
-ProgressListener listener_of(DeviceCommunicator::Parts parts) {
-  std::vector<ProgressListener> listeners;
-  for (const auto& part : parts)
-    if (part.on_progress) listeners.push_back(part.on_progress);
-  return [listeners = std::move(listeners)] {
-    for (const auto& listener : listeners) listener();
-  };
-}
 
 /// The device whose memory meets the host's.
 Device first_device(const DeviceHierarchy& parts) {
@@ -100,10 +91,11 @@ HierarchicalGroup::~HierarchicalGroup() {
     if (group) group->on_failed({});
 }
 
-template <class Function>
-auto HierarchicalGroup::or_fail(Function function) {
+std::shared_ptr<Work> HierarchicalGroup::begin(CollectiveKind kind, Parts parts, int root) {
+  std::lock_guard lock(mutex_);
+  watch_.check();
   try {
-    return function();
+    return begin_stages(check_parts(kind, parts, local_, size(), root), parts);
   } catch (const Aborted& aborted) {
     watch_.fail(aborted.failure());
     throw;
@@ -113,36 +105,17 @@ auto HierarchicalGroup::or_fail(Function function) {
   }
 }
 
-std::shared_ptr<DeviceWork> HierarchicalGroup::begin(CollectiveKind kind, Parts parts, int root,
-                                                     const MakeStages& make_stages) {
-  std::lock_guard lock(mutex_);
-  watch_.check();
-  return or_fail([&]() -> std::shared_ptr<DeviceWork> {
-    const auto signature = check_parts(kind, parts, local_, size(), root);
-    const auto what = to_string(signature) + " (collective " + std::to_string(number_++) + ")";
-    const auto staged = std::make_shared<StagedParts>();
-    staged->parts.assign(parts.begin(), parts.end());
-    staged->in_place = staged->parts;
-    staged->done = ready_events(parts);
-    const auto progress = listener_of(parts);
-    const auto collective = queue_.add(make_stages(signature, staged, progress), progress);
-    watch_.add(std::make_shared<WatchedStages>(*this, collective, staged, ready_events(parts), what));
-    return std::make_shared<HierarchicalWork>(shared_from_this(), collective, staged, what);
-  });
-}
-
-bool HierarchicalGroup::advance(const StagedCollective& collective) {
-  std::lock_guard lock(mutex_);
-  return or_fail([&] { return queue_.advance(collective); });
-}
-
-void HierarchicalGroup::give_up(StagedCollective& collective) {
-  std::lock_guard lock(mutex_);
-  if (!queue_.remove(collective))
-    watch_.fail(std::make_shared<Failure>(
-        Failure{.kind = FailureKind::aborted, .what = "[communicator] a collective was given up half-way"}));
-  // Its stages may write to tensors that are the caller's again.
-  collective.current = nullptr;
+std::shared_ptr<Work> HierarchicalGroup::begin_stages(const CallSignature& call, Parts parts) {
+  const auto what = to_string(call) + " (collective " + std::to_string(number_++) + ")";
+  const auto staged = std::make_shared<StagedParts>();
+  staged->parts.assign(parts.begin(), parts.end());
+  staged->in_place = staged->parts;
+  staged->done = ready_events(parts);
+  // The work keeps the group.
+  const auto give_up = [group = shared_from_this()](const FailurePtr& failure) { group->watch_.fail(failure); };
+  const auto work = std::make_shared<HierarchicalWork>(queue_, stages_of(call, staged), give_up, staged, what);
+  watch_.add(std::make_shared<WatchedStages>(queue_, work->collective(), staged, ready_events(parts), what));
+  return work;
 }
 
 void HierarchicalGroup::abort(FailurePtr failure) {
@@ -154,14 +127,14 @@ void HierarchicalGroup::release(const FailurePtr& failure) {
   if (parts_.machine) parts_.machine->abort(failure);
   parts_.inside->abort(failure);
   parts_.across->abort(failure);
-  queue_.fail(failure);
+  queue_->fail(failure);
 }
 
 }  // namespace troupe::device
 
 namespace troupe {
 
-std::shared_ptr<DeviceCommunicator> make_hierarchical_device_group(DeviceHierarchy hierarchy) {
+std::shared_ptr<Communicator> make_hierarchical_device_group(DeviceHierarchy hierarchy) {
   return std::make_shared<device::HierarchicalGroup>(std::move(hierarchy));
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -10,16 +9,17 @@
 #include "troupe/transport/device/check_parts.hpp"
 #include "troupe/transport/device/group_watch.hpp"
 #include "troupe/transport/device/process_layout.hpp"
-#include "troupe/transport/hierarchy/stage_queue.hpp"
+#include "troupe/transport/hierarchy/hierarchical_device_group.hpp"
+#include "troupe/transport/hierarchy/staged_work.hpp"
 
 namespace troupe::device {
 
-/// A collective of several stages: what it works on, and what comes of it. The stages write it one after the other.
+/// The tensors and events of a collective of several stages. The stages write it one after the other.
 struct StagedParts {
-  /// As given; dropped once all is launched.
-  std::vector<DevicePart> parts;
-  /// Where the devices sum, or what they pass on: the parts, or scratch memory.
-  std::vector<DevicePart> in_place;
+  /// The parts as given; dropped once all is launched.
+  std::vector<Part> parts;
+  /// The tensors that the devices sum or pass on: those of the parts, or scratch memory.
+  std::vector<Part> in_place;
   std::shared_ptr<Buffer> sent = {}, received = {};
   std::vector<std::shared_ptr<Buffer>> scratch = {};  // by local rank
   std::vector<Event> done = {};                       // by local rank
@@ -28,7 +28,7 @@ struct StagedParts {
 
 /// See make_hierarchical_device_group. Every collective has three stages: on the devices and down to the host; across
 /// processes; up again and to all devices.
-class HierarchicalGroup final : public DeviceCommunicator, public std::enable_shared_from_this<HierarchicalGroup> {
+class HierarchicalGroup final : public Communicator, public std::enable_shared_from_this<HierarchicalGroup> {
  public:
   explicit HierarchicalGroup(DeviceHierarchy parts);
   ~HierarchicalGroup() override;
@@ -36,21 +36,13 @@ class HierarchicalGroup final : public DeviceCommunicator, public std::enable_sh
   int size() const override { return layout_.ranks(); }
   const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::shared_ptr<DeviceWork> all_reduce(Parts parts) override;
-  std::shared_ptr<DeviceWork> broadcast(Parts parts, int root) override;
-  std::shared_ptr<DeviceWork> all_gather(Parts parts) override;
-  std::shared_ptr<DeviceWork> reduce_scatter(Parts parts) override;
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override;
 
   void abort(FailurePtr failure) override;
   /// Other processes cannot tell what has begun here.
   void leave(FailurePtr failure) override { abort(std::move(failure)); }
   FailurePtr failure() override { return watch_.failure(); }
   void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
-
-  /// For its works: advances and removes what has begun.
-  bool advance(const hierarchy::StagedCollective& collective);
-  void give_up(hierarchy::StagedCollective& collective);
-  std::string waits_for(const hierarchy::StagedCollective& collective) const { return queue_.waits_for(collective); }
 
  private:
   /// The streams for copies of a local rank: what goes up must not wait for what goes down after it.
@@ -59,34 +51,36 @@ class HierarchicalGroup final : public DeviceCommunicator, public std::enable_sh
     Buffers scratch;
   };
   using Staged = std::shared_ptr<StagedParts>;
-  using MakeStages = std::function<hierarchy::Stages(const CallSignature&, const Staged&, const ProgressListener&)>;
 
-  std::shared_ptr<DeviceWork> begin(CollectiveKind kind, Parts parts, int root, const MakeStages& make_stages);
-  template <class Function>
-  auto or_fail(Function function);
+  std::shared_ptr<Work> begin_stages(const CallSignature& call, Parts parts);
   void release(const FailurePtr& failure);
 
-  // What stages do; in hierarchical_stages.cpp.
-  hierarchy::Stages sum_stages(const CallSignature& call, const Staged& staged, const ProgressListener& progress);
-  std::unique_ptr<Work> sum_and_fetch(const Staged& staged, const ProgressListener& progress);
-  std::unique_ptr<Work> pass_on_and_fetch(const Staged& staged, int root, const ProgressListener& progress);
-  std::unique_ptr<Work> fetch_all(const Staged& staged, const ProgressListener& progress);
+  // The stages; in hierarchical_stages.cpp. The queue runs one of them at a time.
+  hierarchy::Stages stages_of(const CallSignature& call, const Staged& staged);
+  hierarchy::Stages sum_stages(const CallSignature& call, const Staged& staged);
+  hierarchy::Stages broadcast_stages(const CallSignature& call, const Staged& staged);
+  hierarchy::Stages gather_stages(const CallSignature& call, const Staged& staged);
+  /// The stages of a collective in place, in scratch memory of which every rank takes its part.
+  hierarchy::Stages in_scratch(const CallSignature& call, const Staged& staged, hierarchy::Stages in_place);
+  std::shared_ptr<Work> sum_and_fetch(const Staged& staged);
+  std::shared_ptr<Work> pass_on_and_fetch(const Staged& staged, int root);
+  std::shared_ptr<Work> fetch_all(const Staged& staged);
   void put_sum(const Staged& staged);
   void put_all(const Staged& staged);
   void put_slices(const Staged& staged);
-  void copy_to_scratch(const Staged& staged);
-  std::unique_ptr<Work> fetch(const Staged& staged, const ProgressListener& progress);
-  std::unique_ptr<Work> fetched(const Staged& staged, const ProgressListener& progress);
+  void copy_to_scratch(const CallSignature& call, const Staged& staged);
+  std::shared_ptr<Work> fetch(const Staged& staged);
+  std::shared_ptr<Work> fetched(const Staged& staged);
   void pass_on(const Staged& staged, Event first_is_ready);
-  static std::unique_ptr<Work> launched(const Staged& staged);
+  std::shared_ptr<Work> launched(const Staged& staged);
 
   DeviceHierarchy parts_;
   ProcessLayout layout_;
   int outer_ = 0;  // the number of this process
   std::vector<DeviceRank> local_;
-  std::mutex mutex_;  // guards the order in which collectives begin, and what their stages use
+  std::mutex mutex_;  // guards the order in which collectives begin, and their numbers
   std::int64_t number_ = 0;
-  hierarchy::StageQueue queue_;
+  std::shared_ptr<hierarchy::StageQueue> queue_ = std::make_shared<hierarchy::StageQueue>();
   std::vector<Lane> lanes_;  // by local rank
   Buffers buffers_;          // on the host
   GroupWatch watch_;

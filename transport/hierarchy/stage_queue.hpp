@@ -9,22 +9,25 @@
 
 #include "troupe/transport/collective_call.hpp"
 #include "troupe/transport/communicator.hpp"
+#include "troupe/transport/progress_listeners.hpp"
 
 namespace troupe::hierarchy {
 
 inline constexpr std::size_t kStages = 3;
 
 /// Begins one stage of a collective; empty where a rank has no part in it.
-using BeginStage = std::function<std::unique_ptr<Work>()>;
+using BeginStage = std::function<std::shared_ptr<Work>()>;
 using Stages = std::array<BeginStage, kStages>;
 
 /// A collective that is several, one after the other.
 struct StagedCollective {
   std::int64_t number = 0;
-  ProgressListener on_progress;
   Stages stages;
+  /// The listeners of the ranks that wait for the collective, and one that calls them all.
+  std::shared_ptr<ProgressListeners> listeners;
+  ProgressListener on_progress;
   std::size_t stage = 0;
-  std::unique_ptr<Work> current = nullptr;  // of that stage, once it has begun
+  std::shared_ptr<Work> current = nullptr;  // of that stage, once it has begun
 
   bool complete() const { return stage == kStages; }
 };
@@ -34,16 +37,19 @@ struct StagedCollective {
 /// Thread-safe.
 class StageQueue {
  public:
-  /// Begins what can be begun of it. Throws what that throws; then it is not added.
-  std::shared_ptr<StagedCollective> add(Stages stages, ProgressListener on_progress);
-  /// Does what can be done for all of them, the earlier first. True if `collective` is complete then. The listener of
-  /// each one that completes in this call is called, on this thread. Throws what any of them throws, and Aborted after
+  /// Begins what can be begun of a collective for which so many ranks of this process wait. Throws what that throws;
+  /// then it is not added.
+  std::shared_ptr<StagedCollective> add(Stages stages, std::size_t ranks = 1);
+  /// Does what can be done for all of them, the earlier first. True if `collective` is complete then. The listeners of
+  /// each one that completes in this call are called, on this thread. Throws what any of them throws, and Aborted after
   /// fail().
   bool advance(const StagedCollective& collective);
   /// None can complete any more; all listeners hear. The first failure counts.
   void fail(const FailurePtr& failure);
   /// Forgets a collective. False if it was not complete.
   bool remove(const StagedCollective& collective);
+  /// Drops the work of a collective that is removed, which writes to tensors that are the caller's again.
+  void drop_stage(StagedCollective& collective);
   std::string waits_for(const StagedCollective& collective) const;
 
  private:

@@ -16,21 +16,19 @@ auto StagedWork::or_give_up(Function function) {
   }
 }
 
-StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, ProgressListener on_progress,
-                       std::function<void(const FailurePtr&)> give_up)
+StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, GiveUp give_up, std::size_t ranks)
     : queue_(std::move(queue)), give_up_(std::move(give_up)) {
-  or_give_up([&] { collective_ = queue_->add(std::move(stages), std::move(on_progress)); });
+  or_give_up([&] { collective_ = queue_->add(std::move(stages), ranks); });
 }
 
 StagedWork::~StagedWork() {
   if (!queue_->remove(*collective_))
     give_up_(std::make_shared<Failure>(
         Failure{.kind = FailureKind::aborted, .what = "[communicator] a collective was given up half-way"}));
-  // Its stages write to tensors that are the caller's again.
-  collective_->current = nullptr;
+  queue_->drop_stage(*collective_);
 }
 
-bool StagedWork::advance() {
+bool StagedWork::advance(std::size_t /*local*/) {
   return or_give_up([&] { return queue_->advance(*collective_); });
 }
 

@@ -30,7 +30,7 @@ class ReceiveWork final : public Work {
     state_->inbox(from_).drop(number_);
   }
 
-  bool advance() override {
+  bool advance(std::size_t /*local*/) override {
     if (done_) return true;
     const auto lock = state_->lock();
     state_->receive();
@@ -41,7 +41,11 @@ class ReceiveWork final : public Work {
     return done_ = true;
   }
 
-  std::string waits_for() const override { return "recv: rank " + std::to_string(from_) + " has not sent"; }
+  void listen(std::size_t /*local*/, ProgressListener listener) override { state_->listen(key_, std::move(listener)); }
+
+  std::string waits_for(std::size_t /*local*/) const override {
+    return "recv: rank " + std::to_string(from_) + " has not sent";
+  }
 
  private:
   std::shared_ptr<RankState> state_;
@@ -52,10 +56,10 @@ class ReceiveWork final : public Work {
   bool done_ = false;
 };
 
-/// Every rank gets all of every tensor, and sums.
+/// Every rank receives the whole tensor of every rank, and sums.
 Steps sum_everywhere(const Tensor& tensor, int rank) {
   Steps steps;
-  // The sum may be there before everybody has read this rank's input.
+  // The sum may be there before all ranks have read this rank's input.
   steps.input_for = [input = tensor.clone()](int) { return input; };
   steps.elements_from = [tensor](int) { return tensor.elements(); };
   steps.combine = [tensor, rank](const Slice& chunk, const Inputs& inputs) {
@@ -79,10 +83,94 @@ Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   return steps;
 }
 
+/// The root sends its elements to all others.
+Steps copy_root(const Tensor& tensor, int rank, int root) {
+  Steps steps;
+  steps.input_for = [tensor, is_root = root == rank](int) { return is_root ? tensor : Frame::empty_payload(); };
+  steps.elements_from = [elements = tensor.elements(), root](int from) { return from == root ? elements : 0; };
+  if (root != rank)
+    steps.combine = [tensor, root](const Slice& chunk, const Inputs& inputs) {
+      if (inputs[root] != nullptr) linked::read(*inputs[root], part_of(tensor, chunk));
+    };
+  return steps;
+}
+
+/// Every rank sends its input to all others, which put it in its place.
+Steps copy_all(const Tensor& input, const Tensor& output, int rank) {
+  Steps steps;
+  steps.input_for = [input](int) { return input; };
+  steps.elements_from = [input](int) { return input.elements(); };
+  steps.combine = [input, output, rank](const Slice& chunk, const Inputs& inputs) {
+    for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
+      const auto place = part_of(output, {from * input.elements() + chunk.first, chunk.count});
+      if (from == rank)
+        linked::copy(part_of(input, chunk), place);
+      else
+        linked::read(*inputs[from], place);
+    }
+  };
+  return steps;
+}
+
+/// Every rank sends every other the part that this one sums.
+Steps sum_parts(const Tensor& input, const Tensor& output, int rank) {
+  const auto count = output.elements();
+  const auto part = [input, count](int of) { return part_of(input, {count * of, count}); };
+  Steps steps;
+  steps.input_for = part;
+  steps.elements_from = [count](int) { return count; };
+  steps.combine = [mine = part(rank), output, rank](const Slice& chunk, const Inputs& inputs) {
+    linked::sum(inputs, rank, part_of(mine, chunk), part_of(output, chunk));
+  };
+  return steps;
+}
+
+/// The root sends every rank its part.
+Steps copy_parts(const Tensor& input, const Tensor& output, int rank, int root) {
+  const auto count = output.elements();
+  const auto part = [input, count](int of) { return part_of(input, {count * of, count}); };
+  Steps steps;
+  steps.input_for = [part, is_root = root == rank](int to) { return is_root ? part(to) : Frame::empty_payload(); };
+  steps.elements_from = [count, root](int from) { return from == root ? count : 0; };
+  steps.combine = [part, output, rank, root](const Slice& chunk, const Inputs& inputs) {
+    const auto place = part_of(output, chunk);
+    if (rank == root)
+      linked::copy(part_of(part(rank), chunk), place);
+    else if (inputs[root] != nullptr)
+      linked::read(*inputs[root], place);
+  };
+  return steps;
+}
+
+Steps meet() {
+  Steps steps;
+  steps.input_for = [](int) { return Frame::empty_payload(); };
+  steps.elements_from = [](int) { return 0; };
+  return steps;
+}
+
+Steps steps_of(const CallSignature& signature, const Part& part, int rank, int ranks) {
+  switch (signature.kind) {
+    case CollectiveKind::all_reduce:
+      return part.input.bytes() <= kSmallBytes ? sum_everywhere(part.input, rank) : sum_slices(part.input, rank, ranks);
+    case CollectiveKind::broadcast:
+      return copy_root(part.input, rank, signature.root);
+    case CollectiveKind::all_gather:
+      return copy_all(part.input, part.output, rank);
+    case CollectiveKind::reduce_scatter:
+      return sum_parts(part.input, part.output, rank);
+    case CollectiveKind::barrier:
+      return meet();
+    case CollectiveKind::scatter:
+      return copy_parts(part.input, part.output, rank, signature.root);
+  }
+  return {};
+}
+
 class LinkedCommunicator final : public Communicator {
  public:
   LinkedCommunicator(std::shared_ptr<RankState> state, std::vector<std::shared_ptr<Link>> links, bool ring)
-      : state_(std::move(state)), links_(std::move(links)), ring_(ring) {
+      : state_(std::move(state)), links_(std::move(links)), local_{DeviceRank{state_->rank()}}, ring_(ring) {
     for (const auto& link : links_)
       if (link)
         link->on_ready([weak = std::weak_ptr(state_)] {
@@ -97,83 +185,31 @@ class LinkedCommunicator final : public Communicator {
       }
   }
 
-  int rank() const override { return state_->rank(); }
   int size() const override { return state_->ranks(); }
+  const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
-    const CallSignature signature{CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0};
-    const bool small = tensor.bytes() <= kSmallBytes;
-    if (ring_ && !small) return begin_work<RingWork>(std::move(on_progress), signature, tensor);
-    return begin(signature, small ? sum_everywhere(tensor, rank()) : sum_slices(tensor, rank(), size()),
-                 std::move(on_progress));
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    const auto& part = only_part(parts);
+    const auto signature = signature_of(kind, part.input, part.output, rank(), size(), root);
+    if (ring_ && kind == CollectiveKind::all_reduce && part.input.bytes() > kSmallBytes)
+      return begin_work<RingWork>(signature, part.input);
+    return begin_work<LinkedWork>(signature, steps_of(signature, part, rank(), size()));
   }
 
-  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
-    expect_rank(root, size());
-    Steps steps;
-    steps.input_for = [tensor, is_root = root == rank()](int) { return is_root ? tensor : Frame::empty_payload(); };
-    steps.elements_from = [elements = tensor.elements(), root](int from) { return from == root ? elements : 0; };
-    if (root != rank())
-      steps.combine = [tensor, root](const Slice& chunk, const Inputs& inputs) {
-        if (inputs[root] != nullptr) linked::read(*inputs[root], part_of(tensor, chunk));
-      };
-    return begin({CollectiveKind::broadcast, tensor.dtype(), tensor.elements(), root}, std::move(steps),
-                 std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("all_gather", output, input, size());
-    Steps steps;
-    steps.input_for = [input](int) { return input; };
-    steps.elements_from = [input](int) { return input.elements(); };
-    steps.combine = [input, output, rank = rank()](const Slice& chunk, const Inputs& inputs) {
-      for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
-        const auto place = part_of(output, {from * input.elements() + chunk.first, chunk.count});
-        if (from == rank)
-          linked::copy(part_of(input, chunk), place);
-        else
-          linked::read(*inputs[from], place);
-      }
-    };
-    return begin({CollectiveKind::all_gather, input.dtype(), input.elements(), 0}, std::move(steps),
-                 std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("reduce_scatter", input, output, size());
-    const auto count = output.elements();
-    const auto part = [input, count](int of) { return part_of(input, {count * of, count}); };
-    Steps steps;
-    steps.input_for = part;
-    steps.elements_from = [count](int) { return count; };
-    steps.combine = [mine = part(rank()), output, rank = rank()](const Slice& chunk, const Inputs& inputs) {
-      linked::sum(inputs, rank, part_of(mine, chunk), part_of(output, chunk));
-    };
-    return begin({CollectiveKind::reduce_scatter, input.dtype(), input.elements(), 0}, std::move(steps),
-                 std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> barrier(OnProgress on_progress) override {
-    Steps steps;
-    steps.input_for = [](int) { return Frame::empty_payload(); };
-    steps.elements_from = [](int) { return 0; };
-    return begin({}, std::move(steps), std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
+  std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
     expect_rank(to, size());
     const auto lock = state_->lock();
     state_->check();
     // The sender may use its tensor again at once.
     state_->send(to, {{FrameType::collective_send}, tensor.clone()});
-    return std::make_unique<CompletedWork>();
+    return std::make_shared<CompletedWork>();
   }
 
-  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+  std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
-    const auto key = --next_receive_;
-    state_->listen(key, std::move(on_progress));
-    return std::make_unique<ReceiveWork>(state_, tensor, from, key);
+    auto work = std::make_shared<ReceiveWork>(state_, tensor, from, --next_receive_);
+    work->listen(0, std::move(on_progress));
+    return work;
   }
 
   void abort(FailurePtr failure) override {
@@ -183,18 +219,16 @@ class LinkedCommunicator final : public Communicator {
 
  private:
   template <class SomeWork, class... Arguments>
-  std::unique_ptr<Work> begin_work(OnProgress on_progress, Arguments&&... arguments) {
+  std::shared_ptr<Work> begin_work(Arguments&&... arguments) {
     state_->check();
-    auto work = std::make_unique<SomeWork>(state_, std::forward<Arguments>(arguments)...);
-    work->begin(std::move(on_progress));
+    auto work = std::make_shared<SomeWork>(state_, std::forward<Arguments>(arguments)...);
+    work->begin();
     return work;
-  }
-  std::unique_ptr<Work> begin(const CallSignature& signature, Steps steps, OnProgress on_progress) {
-    return begin_work<LinkedWork>(std::move(on_progress), signature, std::move(steps));
   }
 
   std::shared_ptr<RankState> state_;
   std::vector<std::shared_ptr<Link>> links_;
+  const std::vector<DeviceRank> local_;
   const bool ring_;
   std::int64_t next_receive_ = 0;  // listeners of collectives have their numbers as keys, those of receives count down
 };

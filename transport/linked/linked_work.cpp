@@ -45,7 +45,7 @@ void LinkedWork::send_inputs() {
   }
 }
 
-std::string LinkedWork::waits_for() const {
+std::string LinkedWork::waits_for(std::size_t /*local*/) const {
   const auto rank = "rank " + std::to_string(waiting_for_);
   switch (waiting_) {
     case Waiting::nothing:

@@ -25,7 +25,7 @@ struct Steps {
 class LinkedWork final : public NumberedWork {
  public:
   LinkedWork(std::shared_ptr<RankState> state, const CallSignature& signature, Steps steps);
-  std::string waits_for() const override;
+  std::string waits_for(std::size_t local) const override;
 
  private:
   enum class Waiting { nothing, for_input, for_result, for_reader };

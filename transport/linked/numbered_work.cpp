@@ -5,17 +5,20 @@ namespace troupe::linked {
 NumberedWork::NumberedWork(std::shared_ptr<RankState> state, const CallSignature& signature)
     : state_(std::move(state)), signature_(signature), outgoing_(state_, signature) {}
 
-void NumberedWork::begin(Communicator::OnProgress on_progress) {
+void NumberedWork::begin() {
   const auto lock = state_->lock();
   number_ = state_->next_number();
   outgoing_.begin(number_);
-  state_->listen(number_, std::move(on_progress));
   begin_steps();
   state_->receive();
   state_->expect_agreement(number_, signature_);
 }
 
-bool NumberedWork::advance() {
+void NumberedWork::listen(std::size_t /*local*/, ProgressListener listener) {
+  state_->listen(number_, std::move(listener));
+}
+
+bool NumberedWork::advance(std::size_t /*local*/) {
   if (done_) return true;
   const auto lock = state_->lock();
   try {

@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t kMostAhead = 4'096;
 
 bool is_good(const FrameHeader& header) {
-  return header.part >= 0 && header.part <= static_cast<std::int32_t>(CollectiveKind::barrier) && header.run >= 0 &&
+  return header.part >= 0 && header.part < static_cast<std::int32_t>(kCollectiveForms.size()) && header.run >= 0 &&
          header.run <= static_cast<std::int64_t>(DType::bfloat16) && header.slot >= 0 && header.slot < kPhases;
 }
 

@@ -76,8 +76,8 @@ void RingWork::go_on() {
   ++step_;
 }
 
-std::string RingWork::waits_for() const {
-  if (done()) return "nothing";
+std::string RingWork::waits_for(std::size_t /*local*/) const {
+  if (is_complete()) return "nothing";
   if (taken_all_) return to_string(signature()) + ": rank " + std::to_string(next_) + " has not read its part";
   const auto whom = first_sent_ ? previous_ : next_;
   return to_string(signature()) + ": rank " + std::to_string(whom) +

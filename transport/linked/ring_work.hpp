@@ -11,7 +11,7 @@ namespace troupe::linked {
 class RingWork final : public NumberedWork {
  public:
   RingWork(std::shared_ptr<RankState> state, const CallSignature& signature, Tensor tensor);
-  std::string waits_for() const override;
+  std::string waits_for(std::size_t local) const override;
 
  private:
   void begin_steps() override;

@@ -1,44 +1,15 @@
 #include "troupe/transport/local/collective_work.hpp"
 
 #include <mutex>
-#include <new>
-#include <vector>
 
 namespace troupe::local {
 
-namespace {
-
-/// Memory of works. Never destroyed: a work may be, at the very end of the program.
-struct SpareWorks {
-  std::mutex mutex;
-  std::vector<void*> memory;
-};
-
-SpareWorks& spare_works() {
-  static auto& spare = *new SpareWorks();
-  return spare;
-}
-
-}  // namespace
-
-void* CollectiveWork::operator new(std::size_t size) {
-  auto& spare = spare_works();
-  std::lock_guard lock(spare.mutex);
-  if (spare.memory.empty()) return ::operator new(size);
-  auto* const memory = spare.memory.back();
-  spare.memory.pop_back();
-  return memory;
-}
-
-void CollectiveWork::operator delete(void* memory) {
-  auto& spare = spare_works();
-  std::lock_guard lock(spare.mutex);
-  spare.memory.push_back(memory);
-}
-
 CollectiveWork::CollectiveWork(std::shared_ptr<Group> group, std::shared_ptr<PendingCollective> pending, RankCall call,
-                               Piece reduce, Piece copy)
-    : group_(std::move(group)), pending_(std::move(pending)), call_(std::move(call)), pieces_{reduce, copy} {
+                               const Pieces& pieces)
+    : group_(std::move(group)),
+      pending_(std::move(pending)),
+      call_(std::move(call)),
+      pieces_{pieces.reduce, pieces.copy} {
   pending_->pass(call_.rank, PendingCollective::arrived);
 }
 
@@ -51,7 +22,7 @@ CollectiveWork::~CollectiveWork() {
   group_->release(std::move(pending_));
 }
 
-bool CollectiveWork::advance() {
+bool CollectiveWork::advance(std::size_t /*local*/) {
   const std::shared_lock reads(pending_->reading);
   group_->check(pending_->number);
   try {
@@ -62,7 +33,11 @@ bool CollectiveWork::advance() {
   }
 }
 
-std::string CollectiveWork::waits_for() const {
+void CollectiveWork::listen(std::size_t /*local*/, ProgressListener listener) {
+  pending_->listen(call_.rank, std::move(listener));
+}
+
+std::string CollectiveWork::waits_for(std::size_t /*local*/) const {
   if (waiting_for_ == PendingCollective::kPhases) return "nothing";
   const char* const missing[] = {" has not come", " has not summed its slice", " has not copied the result"};
   const auto rank = pending_->missing(static_cast<PendingCollective::Phase>(waiting_for_));
@@ -76,7 +51,7 @@ bool CollectiveWork::advance_phases() {
     if (const auto piece = pieces_[waiting_for_]) piece(call_, *pending_);
     pending_->pass(call_.rank, static_cast<PendingCollective::Phase>(waiting_for_ + 1));
   }
-  // Nobody reads it any more, and whoever lent the tensor counts its handles.
+  // No rank reads it any more, and the lender of the tensor counts its handles.
   pending_->inputs[call_.rank] = Tensor();
   call_.input = call_.output = Tensor();
   group_->complete(*pending_);

@@ -7,28 +7,29 @@
 
 namespace troupe::local {
 
-/// One rank's part of a collective.
+/// The part of one rank in a collective.
 struct RankCall {
   int rank = 0, ranks = 1, root = 0;
   Tensor input, output;
 };
 
-/// One rank's way through a collective: `reduce` after all arrived, `copy` after all reduced.
-class CollectiveWork final : public Work {
- public:
-  /// Null: nothing to do.
+/// The work of one rank after all have arrived, and after all have reduced. Null: nothing to do.
+struct Pieces {
   using Piece = void (*)(const RankCall& call, PendingCollective& pending);
 
-  CollectiveWork(std::shared_ptr<Group> group, std::shared_ptr<PendingCollective> pending, RankCall call, Piece reduce,
-                 Piece copy);
+  Piece reduce = nullptr, copy = nullptr;
+};
+
+/// The way of one rank through the phases of a collective.
+class CollectiveWork final : public HostWork {
+ public:
+  CollectiveWork(std::shared_ptr<Group> group, std::shared_ptr<PendingCollective> pending, RankCall call,
+                 const Pieces& pieces);
   ~CollectiveWork() override;
 
-  // The memory of works that are destroyed is used again: a step then allocates none.
-  static void* operator new(std::size_t size);
-  static void operator delete(void* memory);
-
-  bool advance() override;
-  std::string waits_for() const override;
+  bool advance(std::size_t local) override;
+  std::string waits_for(std::size_t local) const override;
+  void listen(std::size_t local, ProgressListener listener) override;
 
  private:
   bool advance_phases();
@@ -36,7 +37,7 @@ class CollectiveWork final : public Work {
   std::shared_ptr<Group> group_;
   std::shared_ptr<PendingCollective> pending_;
   RankCall call_;
-  std::array<Piece, 2> pieces_;
+  std::array<Pieces::Piece, 2> pieces_;
   int waiting_for_ = PendingCollective::arrived;
 };
 

@@ -16,8 +16,7 @@ std::shared_ptr<PendingCollective> Group::find_or_make(std::int64_t number) {
   return pending_.back();
 }
 
-std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& signature, const Tensor& input,
-                                                ProgressListener listener) {
+std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& signature, const Tensor& input) {
   std::unique_lock lock(mutex_);
   const auto number = next_call_[rank];
   check(number);
@@ -33,7 +32,6 @@ std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& s
     throw Aborted(failure);
   }
   pending->inputs[rank] = input;
-  pending->listen(rank, std::move(listener));
   ++pending->works;
   return pending;
 }
@@ -68,11 +66,14 @@ void Group::send(int from, int to, const Tensor& tensor) {
   if (receiver) receiver();
 }
 
-Receive Group::post(int from, int to, ProgressListener listener) {
+Receive Group::post(int from, int to) {
   std::lock_guard lock(mutex_);
-  const Receive receive{from, to, inboxes_[{from, to}].post()};
+  return {from, to, inboxes_[{from, to}].post()};
+}
+
+void Group::listen(const Receive& receive, ProgressListener listener) {
+  std::lock_guard lock(mutex_);
   receivers_[receive] = std::move(listener);
-  return receive;
 }
 
 std::optional<Tensor> Group::take(const Receive& receive) {

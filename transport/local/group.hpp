@@ -36,8 +36,7 @@ class Group {
 
   /// A rank begins its next collective. Throws Aborted if it cannot complete; if the ranks do not agree, on all of
   /// them.
-  std::shared_ptr<PendingCollective> enter(int rank, const CallSignature& signature, const Tensor& input,
-                                           ProgressListener listener);
+  std::shared_ptr<PendingCollective> enter(int rank, const CallSignature& signature, const Tensor& input);
   /// Whether the collective will not complete.
   bool failed(std::int64_t number) const { return abort_.is_set() || has_left(number); }
   /// Throws Aborted if the collective will not complete.
@@ -48,7 +47,9 @@ class Group {
   void release(std::shared_ptr<PendingCollective> pending);
 
   void send(int from, int to, const Tensor& tensor);
-  Receive post(int from, int to, ProgressListener listener);
+  Receive post(int from, int to);
+  /// Names the listener of a receive.
+  void listen(const Receive& receive, ProgressListener listener);
   /// The tensor of that receive, once it is there. Throws Aborted if it never will be.
   std::optional<Tensor> take(const Receive& receive);
   /// The receive is complete, or given up.

@@ -16,14 +16,9 @@ int PendingCollective::missing(Phase phase) const {
   return -1;
 }
 
-void PendingCollective::notify(int except) const {
-  for (std::size_t rank = 0; rank < listeners_.size(); ++rank)
-    if (static_cast<int>(rank) != except && listeners_[rank]) listeners_[rank]();
-}
-
 void PendingCollective::reset() {
   std::fill(inputs.begin(), inputs.end(), Tensor());
-  std::fill(listeners_.begin(), listeners_.end(), ProgressListener());
+  listeners_.clear();
   for (auto& passed : passed_) passed.store(0, std::memory_order_relaxed);
   for (auto& passed : phases_passed_) passed.store(0, std::memory_order_relaxed);
   completed = false;

@@ -64,7 +64,7 @@ int bytes_of(const Tensor& tensor) {
 }
 
 void* memory_of(const Tensor& tensor) {
-  return tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
+  return tensor && tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
 }
 
 /// What the works of a communicator share.
@@ -87,13 +87,13 @@ struct MpiGroup {
     MpiThread::instance().abandon();
     std::lock_guard lock(mutex);
     for (const auto& known : operations)
-      if (const auto operation = known.lock(); operation && operation->on_progress) operation->on_progress();
+      if (const auto operation = known.lock()) operation->listeners.notify();
   }
 };
 
 /// MPI reads and writes memory of its own, since it cannot be told to stop: a work that has failed must not touch its
 /// tensors any more.
-class MpiWork final : public Work {
+class MpiWork final : public HostWork {
  public:
   MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string what, Tensor tensor,
           std::size_t expected_bytes = kAnyBytes)
@@ -103,7 +103,7 @@ class MpiWork final : public Work {
         tensor_(std::move(tensor)),
         expected_bytes_(expected_bytes) {}
 
-  bool advance() override {
+  bool advance(std::size_t /*local*/) override {
     if (done_) return true;
     group_->abort.check();
     if (!operation_->done) return false;
@@ -116,7 +116,13 @@ class MpiWork final : public Work {
     return done_ = true;
   }
 
-  std::string waits_for() const override { return done_ ? "nothing" : what_ + ": another rank has not come"; }
+  void listen(std::size_t /*local*/, ProgressListener listener) override {
+    if (operation_) operation_->listeners.set(0, std::move(listener));
+  }
+
+  std::string waits_for(std::size_t /*local*/) const override {
+    return done_ ? "nothing" : what_ + ": another rank has not come";
+  }
 
   static constexpr auto kAnyBytes = std::numeric_limits<std::size_t>::max();
 
@@ -140,65 +146,77 @@ class MpiWork final : public Work {
   bool done_ = false;
 };
 
+/// Begins a collective on MPI's thread, from and to memory that stays until MPI has finished. Returns MPI's code.
+using Call = std::function<int(const Tensor& from, const Tensor& to, MPI_Request* request)>;
+
+Call reduce_all(const Tensor& tensor, MPI_Comm on) {
+  return [type = type_for_sums(tensor.dtype()), count = count_of(tensor.elements()), on](
+             const Tensor& from, const Tensor& to, MPI_Request* request) {
+    return MPI_Iallreduce(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on, request);
+  };
+}
+
+Call copy_root(const Tensor& tensor, int root, MPI_Comm on) {
+  return [bytes = bytes_of(tensor), root, on](const Tensor& from, const Tensor& to, MPI_Request* request) {
+    return MPI_Ibcast(memory_of(to ? to : from), bytes, MPI_BYTE, root, on, request);
+  };
+}
+
+Call copy_all(const Tensor& input, MPI_Comm on) {
+  return [bytes = bytes_of(input), on](const Tensor& from, const Tensor& to, MPI_Request* request) {
+    return MPI_Iallgather(memory_of(from), bytes, MPI_BYTE, memory_of(to), bytes, MPI_BYTE, on, request);
+  };
+}
+
+Call reduce_parts(const Tensor& output, MPI_Comm on) {
+  return [type = type_for_sums(output.dtype()), count = count_of(output.elements()), on](
+             const Tensor& from, const Tensor& to, MPI_Request* request) {
+    return MPI_Ireduce_scatter_block(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on, request);
+  };
+}
+
+Call copy_parts(const Tensor& output, int root, MPI_Comm on) {
+  return [bytes = bytes_of(output), root, on](const Tensor& from, const Tensor& to, MPI_Request* request) {
+    return MPI_Iscatter(memory_of(from), bytes, MPI_BYTE, memory_of(to), bytes, MPI_BYTE, root, on, request);
+  };
+}
+
+Call call_of(const CallSignature& signature, const Part& part, MPI_Comm on) {
+  switch (signature.kind) {
+    case CollectiveKind::all_reduce:
+      return reduce_all(part.input, on);
+    case CollectiveKind::broadcast:
+      return copy_root(part.input, signature.root, on);
+    case CollectiveKind::all_gather:
+      return copy_all(part.input, on);
+    case CollectiveKind::reduce_scatter:
+      return reduce_parts(part.output, on);
+    case CollectiveKind::barrier:
+      return [on](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); };
+    case CollectiveKind::scatter:
+      return copy_parts(part.output, signature.root, on);
+  }
+  return {};
+}
+
 class MpiCommunicator final : public Communicator {
  public:
   explicit MpiCommunicator(MPI_Comm communicator, int rank, int size)
-      : communicator_(communicator), rank_(rank), size_(size) {}
+      : communicator_(communicator), local_{DeviceRank{rank}}, size_(size) {}
   // The MPI communicator stays: freeing it is collective, and the others may have died.
 
-  int rank() const override { return rank_; }
   int size() const override { return size_; }
+  const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
-    const auto type = type_for_sums(tensor.dtype());
-    const auto count = count_of(tensor.elements());
-    return begin(
-        {CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0}, tensor, tensor, std::move(on_progress),
-        [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-          return MPI_Iallreduce(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on, request);
-        });
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    const auto& part = only_part(parts);
+    const auto signature = signature_of(kind, part.input, part.output, rank(), size_, root);
+    const bool is_sender = kind == CollectiveKind::broadcast && root == rank();
+    const auto& result = form_of(kind).output == OutputSize::in_place ? part.input : part.output;
+    return post(signature, part.input, is_sender ? Tensor() : result, call_of(signature, part, communicator_));
   }
 
-  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
-    expect_rank(root, size_);
-    const auto bytes = bytes_of(tensor);
-    const bool is_root = root == rank_;
-    return begin({CollectiveKind::broadcast, tensor.dtype(), tensor.elements(), root}, tensor,
-                 is_root ? Tensor() : tensor, std::move(on_progress),
-                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-                   return MPI_Ibcast(memory_of(is_root ? from : to), bytes, MPI_BYTE, root, on, request);
-                 });
-  }
-
-  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("all_gather", output, input, size_);
-    const auto bytes = bytes_of(input);
-    return begin({CollectiveKind::all_gather, input.dtype(), input.elements(), 0}, input, output,
-                 std::move(on_progress),
-                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-                   return MPI_Iallgather(memory_of(from), bytes, MPI_BYTE, memory_of(to), bytes, MPI_BYTE, on, request);
-                 });
-  }
-
-  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("reduce_scatter", input, output, size_);
-    const auto type = type_for_sums(input.dtype());
-    const auto count = count_of(output.elements());
-    return begin({CollectiveKind::reduce_scatter, input.dtype(), input.elements(), 0}, input, output,
-                 std::move(on_progress),
-                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-                   return MPI_Ireduce_scatter_block(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()),
-                                                    on, request);
-                 });
-  }
-
-  std::unique_ptr<Work> barrier(OnProgress on_progress) override {
-    return begin(
-        {}, Tensor(), Tensor(), std::move(on_progress),
-        [on = communicator_](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); });
-  }
-
-  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
+  std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
     expect_rank(to, size_);
     group_->abort.check();
     auto operation = std::make_shared<Operation>();
@@ -209,51 +227,49 @@ class MpiCommunicator final : public Communicator {
       return request;
     };
     group_->post(operation);
-    return std::make_unique<CompletedWork>();
+    return std::make_shared<CompletedWork>();
   }
 
-  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+  std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size_);
     group_->abort.check();
-    auto operation = operation_to(tensor, std::move(on_progress));
+    auto operation = operation_to(tensor);
+    operation->listeners.set(0, std::move(on_progress));
     operation->begin = [bytes = bytes_of(tensor), from, on = communicator_, to = operation->to] {
       MPI_Request request = MPI_REQUEST_NULL;
       expect_success(MPI_Irecv(memory_of(to), bytes, MPI_BYTE, from, 0, on, &request), "MPI_Irecv");
       return request;
     };
     group_->post(operation);
-    return std::make_unique<MpiWork>(group_, operation, "recv from rank " + std::to_string(from), tensor,
+    return std::make_shared<MpiWork>(group_, operation, "recv from rank " + std::to_string(from), tensor,
                                      tensor.bytes());
   }
 
   void abort(FailurePtr failure) override { group_->give_up(failure); }
 
  private:
-  static std::shared_ptr<Operation> operation_to(const Tensor& tensor, OnProgress on_progress) {
+  static std::shared_ptr<Operation> operation_to(const Tensor& tensor) {
     auto operation = std::make_shared<Operation>();
     if (tensor) operation->to = Tensor(tensor.shape(), tensor.dtype());
-    operation->on_progress = std::move(on_progress);
     return operation;
   }
 
-  /// `call` begins it, from and to memory that stays until MPI has finished.
-  template <class Call>
-  std::unique_ptr<Work> begin(const CallSignature& signature, const Tensor& from, const Tensor& to,
-                              OnProgress on_progress, Call call) {
+  std::shared_ptr<Work> post(const CallSignature& signature, const Tensor& from, const Tensor& to, Call call) {
     group_->abort.check();
-    auto operation = operation_to(to, std::move(on_progress));
+    auto operation = operation_to(to);
     if (from) operation->from = from.clone();
-    operation->begin = [call, raw = operation.get(), what = to_string(signature)] {
+    operation->begin = [call = std::move(call), raw = operation.get(), what = to_string(signature)] {
       MPI_Request request = MPI_REQUEST_NULL;
       expect_success(call(raw->from, raw->to, &request), what.c_str());
       return request;
     };
     group_->post(operation);
-    return std::make_unique<MpiWork>(group_, operation, to_string(signature), to);
+    return std::make_shared<MpiWork>(group_, operation, to_string(signature), to);
   }
 
   const MPI_Comm communicator_;
-  const int rank_, size_;
+  const std::vector<DeviceRank> local_;
+  const int size_;
   std::shared_ptr<MpiGroup> group_ = std::make_shared<MpiGroup>();
 };
 

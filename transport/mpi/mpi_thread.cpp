@@ -109,7 +109,7 @@ void MpiThread::begin_posted() {
     } catch (const std::exception& error) {
       operation->error = error.what();
       operation->done = true;
-      if (operation->on_progress) operation->on_progress();
+      operation->listeners.notify();
     }
   }
 }
@@ -131,7 +131,7 @@ bool MpiThread::test_running() {
       operation.error = error.what();
     }
     operation.done = true;
-    if (operation.on_progress) operation.on_progress();
+    operation.listeners.notify();
     return true;
   };
   return std::erase_if(running_, ended) > 0;

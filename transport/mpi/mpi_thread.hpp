@@ -13,18 +13,18 @@
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/transport/progress_listener.hpp"
+#include "troupe/transport/progress_listeners.hpp"
 
 namespace troupe::mpi {
 
 /// Something that MPI does in the background.
 struct Operation {
-  /// Begins it, on MPI's thread; returns what MPI calls it.
+  /// Begins it, on MPI's thread; returns the request of MPI.
   std::function<MPI_Request()> begin;
   /// What MPI reads and writes, and nobody else: it holds them until it has finished, whatever becomes of the
   /// collective.
   Tensor from, to;
-  ProgressListener on_progress;
+  ProgressListeners listeners{1};
   std::size_t received_bytes = 0;
   std::string error;               // if it failed; valid when done
   std::atomic<bool> done = false;  // the last to be written

@@ -7,6 +7,7 @@
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cuda/device/cuda_stream.hpp"
+#include "troupe/transport/device/buffers.hpp"
 #include "troupe/transport/device/check_parts.hpp"
 #include "troupe/transport/device/launched_work.hpp"
 #include "troupe/transport/nccl/nccl_ranks.hpp"
@@ -15,6 +16,8 @@ namespace troupe {
 
 namespace {
 
+using device::Buffer;
+using device::Buffers;
 using device::GroupWatch;
 using nccl::nccl_library;
 using nccl::NcclRanks;
@@ -53,12 +56,37 @@ const NcclGroupOptions& checked(const NcclGroupOptions& options) {
   return options;
 }
 
-class NcclGroup final : public DeviceCommunicator {
+std::size_t count_of(const Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.elements());
+}
+
+ncclResult_t launch_part(const CallSignature& call, const Part& part, ncclComm_t comm, cudaStream_t stream) {
+  const auto& library = nccl_library();
+  const auto type = type_of(call.dtype);
+  auto* const input = part.input.address();
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      return library.all_reduce(input, input, count_of(part.input), type, ncclSum, comm, stream);
+    case CollectiveKind::broadcast:
+      return library.broadcast(input, input, count_of(part.input), type, call.root, comm, stream);
+    case CollectiveKind::all_gather:
+      return library.all_gather(input, part.output.address(), count_of(part.input), type, comm, stream);
+    case CollectiveKind::reduce_scatter:
+      return library.reduce_scatter(input, part.output.address(), count_of(part.output), type, ncclSum, comm, stream);
+    case CollectiveKind::barrier:
+    case CollectiveKind::scatter:
+      break;
+  }
+  return ncclInvalidArgument;
+}
+
+class NcclGroup final : public Communicator {
  public:
   explicit NcclGroup(const NcclGroupOptions& options)
       : size_(options.size),
         local_(options.local),
         streams_(make_streams(checked(options))),
+        scratch_(make_scratch(options)),
         ranks_(options),
         watch_(options.limit, {[this] { return look(); }, [this](const FailurePtr&) { release(); }}) {}
 
@@ -73,65 +101,13 @@ class NcclGroup final : public DeviceCommunicator {
   int size() const override { return size_; }
   const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::shared_ptr<DeviceWork> all_reduce(Parts parts) override {
-    return begin(CollectiveKind::all_reduce, parts, 0,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().all_reduce(part.input.address(), part.input.address(), count_of(call),
-                                                    type_of(call.dtype), ncclSum, comm, stream);
-                 });
-  }
-
-  std::shared_ptr<DeviceWork> broadcast(Parts parts, int root) override {
-    return begin(CollectiveKind::broadcast, parts, root,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().broadcast(part.input.address(), part.input.address(), count_of(call),
-                                                   type_of(call.dtype), call.root, comm, stream);
-                 });
-  }
-
-  std::shared_ptr<DeviceWork> all_gather(Parts parts) override {
-    return begin(CollectiveKind::all_gather, parts, 0,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().all_gather(part.input.address(), part.output.address(), count_of(call),
-                                                    type_of(call.dtype), comm, stream);
-                 });
-  }
-
-  std::shared_ptr<DeviceWork> reduce_scatter(Parts parts) override {
-    return begin(CollectiveKind::reduce_scatter, parts, 0,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().reduce_scatter(part.input.address(), part.output.address(),
-                                                        static_cast<std::size_t>(part.output.elements()),
-                                                        type_of(call.dtype), ncclSum, comm, stream);
-                 });
-  }
-
-  void abort(FailurePtr failure) override {
-    if (watch_.end(std::move(failure))) release();
-  }
-  void leave(FailurePtr failure) override { watch_.end(std::move(failure)); }
-  FailurePtr failure() override { return watch_.failure(); }
-  void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
-
- private:
-  using Call = ncclResult_t (*)(const CallSignature&, const DevicePart&, ncclComm_t, cudaStream_t);
-  using Streams = std::vector<std::unique_ptr<Stream>>;
-
-  static Streams make_streams(const NcclGroupOptions& options) {
-    Streams streams;
-    for (const auto& [rank, device] : options.local) streams.push_back(backend_of(device).make_stream(device));
-    return streams;
-  }
-
-  static std::size_t count_of(const CallSignature& call) { return static_cast<std::size_t>(call.elements); }
-
-  std::shared_ptr<DeviceWork> begin(CollectiveKind kind, Parts parts, int root, Call call) {
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
     std::lock_guard lock(mutex_);
     watch_.check();
     try {
       const auto signature = device::check_parts(kind, parts, local_, size_, root);
       for (std::size_t i = 0; i < parts.size(); ++i) streams_[i]->wait(parts[i].ready);
-      if (signature.elements > 0) launch(signature, parts, call);
+      if (signature.elements > 0) launch(signature, parts);
       last_.clear();
       for (const auto& stream : streams_) last_.push_back(stream->record());
       const auto work = std::make_shared<device::LaunchedWork>(
@@ -147,11 +123,52 @@ class NcclGroup final : public DeviceCommunicator {
     }
   }
 
-  void launch(const CallSignature& signature, Parts parts, Call call) {
+  void abort(FailurePtr failure) override {
+    if (watch_.end(std::move(failure))) release();
+  }
+  void leave(FailurePtr failure) override { watch_.end(std::move(failure)); }
+  FailurePtr failure() override { return watch_.failure(); }
+  void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
+
+ private:
+  using Streams = std::vector<std::unique_ptr<Stream>>;
+
+  static Streams make_streams(const NcclGroupOptions& options) {
+    Streams streams;
+    for (const auto& [rank, device] : options.local) streams.push_back(backend_of(device).make_stream(device));
+    return streams;
+  }
+
+  static std::vector<Buffers> make_scratch(const NcclGroupOptions& options) {
+    std::vector<Buffers> scratch;
+    for (const auto& [rank, device] : options.local) scratch.push_back(Buffers::on_device(device));
+    return scratch;
+  }
+
+  void launch(const CallSignature& call, Parts parts) {
+    if (call.kind == CollectiveKind::scatter) return launch_scatter(call, parts);
     const auto launch_rank = [&](std::size_t i, ncclComm_t comm) {
-      return call(signature, parts[i], comm, static_cast<cuda::CudaStream&>(*streams_[i]).handle());
+      return launch_part(call, parts[i], comm, static_cast<cuda::CudaStream&>(*streams_[i]).handle());
     };
     ranks_.launch(launch_rank, [this] { watch_.check(); });
+  }
+
+  /// NCCL has no scatter: the root's input is broadcast into scratch memory, of which every rank takes its part.
+  void launch_scatter(const CallSignature& call, Parts parts) {
+    std::vector<std::shared_ptr<Buffer>> buffers;
+    std::vector<Part> whole;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto bytes = static_cast<std::size_t>(call.elements) * size_of(call.dtype);
+      const bool is_root = local_[i].rank == call.root;
+      buffers.push_back(is_root ? nullptr : scratch_[i].take(bytes));
+      whole.push_back({is_root ? parts[i].input : buffers[i]->tensor(call.elements, call.dtype)});
+    }
+    launch({CollectiveKind::broadcast, call.dtype, call.elements, call.root}, whole);
+    const auto count = call.elements / size_;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      copy(*streams_[i], part_of(whole[i].input, {count * local_[i].rank, count}), parts[i].output);
+      if (buffers[i]) buffers[i]->use_until(streams_[i]->record());
+    }
   }
 
   FailurePtr look() {
@@ -169,6 +186,7 @@ class NcclGroup final : public DeviceCommunicator {
   const std::vector<DeviceRank> local_;
   std::mutex mutex_;  // nobody else is inside NCCL; guards what follows
   Streams streams_;
+  std::vector<Buffers> scratch_;  // by local rank
   NcclRanks ranks_;
   std::vector<Event> last_;
   std::int64_t number_ = 0;
@@ -195,7 +213,7 @@ NcclId make_nccl_id() {
   return id;
 }
 
-std::shared_ptr<DeviceCommunicator> make_nccl_group(const NcclGroupOptions& options) {
+std::shared_ptr<Communicator> make_nccl_group(const NcclGroupOptions& options) {
   return std::make_shared<NcclGroup>(options);
 }
 

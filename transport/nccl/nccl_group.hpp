@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/transport/device_communicator.hpp"
+#include "troupe/transport/device/make_device_group.hpp"
 
 namespace troupe {
 
@@ -50,9 +50,9 @@ struct NcclGroupOptions {
 /// A group of GPUs in one or several processes over NCCL, which sums in an order of its own: the same bits on all ranks
 /// and from run to run. Blocks until all ranks have come. The limit ends collectives that wait for a process which is
 /// gone. Throws Error that names a rank if NCCL is missing, refuses, or waits for longer than the limit.
-std::shared_ptr<DeviceCommunicator> make_nccl_group(const NcclGroupOptions& options);
-/// As above, of GPUs of this process, rank r on `devices[r]`.
-std::shared_ptr<DeviceCommunicator> make_nccl_group(const std::vector<Device>& devices,
-                                                    const DeviceGroupOptions& options = {});
+std::shared_ptr<Communicator> make_nccl_group(const NcclGroupOptions& options);
+/// A group over NCCL of GPUs of this process, rank r on `devices[r]`.
+std::shared_ptr<Communicator> make_nccl_group(const std::vector<Device>& devices,
+                                              const DeviceGroupOptions& options = {});
 
 }  // namespace troupe

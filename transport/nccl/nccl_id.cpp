@@ -75,8 +75,7 @@ NcclId share_nccl_id_by_tcp(const std::string& address, int rank, int ranks, std
   return id_of(device::share_by_tcp(address, rank, ranks, rank == 0 ? new_id() : std::vector<std::byte>(), limit));
 }
 
-std::shared_ptr<DeviceCommunicator> make_nccl_group(const std::vector<Device>& devices,
-                                                    const DeviceGroupOptions& options) {
+std::shared_ptr<Communicator> make_nccl_group(const std::vector<Device>& devices, const DeviceGroupOptions& options) {
   NcclGroupOptions group{.size = static_cast<int>(devices.size()), .id = make_nccl_id(), .limit = options.limit};
   for (const auto& device : devices) group.local.push_back({static_cast<int>(group.local.size()), device});
   return make_nccl_group(group);

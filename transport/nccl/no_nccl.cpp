@@ -19,7 +19,7 @@ NcclId make_nccl_id() {
   refuse();
 }
 
-std::shared_ptr<DeviceCommunicator> make_nccl_group(const NcclGroupOptions&) {
+std::shared_ptr<Communicator> make_nccl_group(const NcclGroupOptions&) {
   refuse();
 }
 

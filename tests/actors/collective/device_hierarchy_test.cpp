@@ -48,7 +48,7 @@ class MeetingPlace {
   std::map<int, std::set<std::string>> asked_;
 };
 
-void check_sums(DeviceCommunicator& group) {
+void check_sums(Communicator& group) {
   const auto here = group.local().size();
   for (const auto dtype : {DType::int32, DType::int64})
     for (const std::int64_t count : {1, 33, 5000}) {
@@ -66,7 +66,7 @@ void check_sums(DeviceCommunicator& group) {
            "a scattered sum is wrong");
 }
 
-void check_copies(DeviceCommunicator& group) {
+void check_copies(Communicator& group) {
   const auto here = group.local().size();
   for (int root = 0; root < group.size(); ++root) {
     const auto parts = parts_of(group, DType::uint8, 33);

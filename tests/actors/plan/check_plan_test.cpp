@@ -36,6 +36,12 @@ TEST_CASE("a plan is checked before anything is spawned, and what is wrong is na
   CHECK_THAT(refusal([](Plan& plan) { plan.actors[1].outputs[0].alias_of = 1; }),
              Contains("works in place on input 1, which it does not have"));
   CHECK_THAT(refusal([](Plan& plan) {
+               plan.actors[0].role = ActorRole::conductor;
+               plan.actors[1].role = ActorRole::collective;
+               plan.actors[1].place.process = 1;
+             }),
+             Contains("is in another process than its conductor 'source'"));
+  CHECK_THAT(refusal([](Plan& plan) {
                plan.actors[1].make_task = nullptr;
                plan.actors[1].task.kind = "op";
              }),

@@ -149,7 +149,7 @@ TEST_CASE("ranks that order the collectives of a communicator in contradicting w
         auto begin = function_actor("begin" + std::to_string(index) + "@" + std::to_string(rank), 1, {});
         begin.role = ActorRole::conductor;
         begin.place.process = rank;
-        begin.task = {"begin_all_reduce", "sums", {{"index", index}, {"ranks", std::vector<std::int64_t>{rank}}}};
+        begin.task = {"begin_collective", "sums", {{"index", index}, {"ranks", std::vector<std::int64_t>{rank}}}};
         begins[static_cast<std::size_t>(rank)].push_back(plan.add(begin));
       }
       auto first = begins[static_cast<std::size_t>(rank)][0], second = begins[static_cast<std::size_t>(rank)][1];

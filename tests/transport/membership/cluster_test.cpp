@@ -69,7 +69,7 @@ TEST_CASE("a group of two ranks in each process has the sums of a local one") {
     const auto cluster = join_cluster(options_of(rank, 2, address));
     const auto group = cluster->communicator("group", {0, 0, 1, 1});
     std::vector<Tensor> tensors(4);
-    std::vector<std::unique_ptr<Work>> works(4);
+    std::vector<std::shared_ptr<Work>> works(4);
     for (int r = 2 * rank; r < 2 * rank + 2; ++r) {
       if (!group[static_cast<std::size_t>(r)]) throw Error("test", "a rank of this process is missing");
       tensors[static_cast<std::size_t>(r)] = Tensor::scalar(0.1F * static_cast<float>(r + 1));
