@@ -20,7 +20,7 @@ std::vector<std::byte> JobStatus::encode() const {
 }
 
 JobStatus JobStatus::decode(std::span<const std::byte> bytes) {
-  ByteReader reader(bytes, "status");
+  ByteReader reader(bytes, "news");
   JobStatus status;
   const auto kind = reader.get<std::uint8_t>();
   if (kind > static_cast<std::uint8_t>(Kind::evaluated))

@@ -61,7 +61,7 @@ std::vector<std::byte> list_of(const std::vector<NamedVersion>& values, const Tr
 }
 
 std::vector<NamedVersion> read_list(const Tensor& list, TrainingPosition& position) {
-  ByteReader reader({list.raw(), list.bytes()}, "rank 0's values");
+  ByteReader reader({list.raw(), list.bytes()}, "chief's values");
   for (auto* number :
        {&position.step, &position.epoch, &position.batch, &position.rows, &position.batch_rows, &position.layout})
     *number = reader.get<std::int64_t>();
