@@ -11,13 +11,13 @@ __device__ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / sqrtf(variance + epsilon);
 }
 
-/// The distances from the centre, and their squares.
+/// The distances from the center, and their squares.
 struct SquareTerms {
   std::int64_t channels;
   const float* x;
-  const float* centre;
+  const float* center;
   __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
-    const float distance = x[row * channels + c] - centre[c];
+    const float distance = x[row * channels + c] - center[c];
     numbers[0] = distance;
     numbers[1] = distance * distance;
   }
@@ -50,7 +50,7 @@ struct Moments {
   std::int64_t channels, elements;
   const BatchInfo* info;
   const float* sums;
-  const float* centre;
+  const float* center;
   float* mean;
   float* variance;
   float* counted;
@@ -59,7 +59,7 @@ struct Moments {
     const auto count = static_cast<double>(found > 1 ? found : 1);
     const double distance = sums[c] / count;
     const double square = sums[channels + c] / count - distance * distance;
-    mean[c] = static_cast<float>(centre[c] + distance);
+    mean[c] = static_cast<float>(center[c] + distance);
     variance[c] = static_cast<float>(square < 0.0 ? 0.0 : square);
     if (c == 0) *counted = static_cast<float>(count);
   }

@@ -92,18 +92,18 @@ struct StoreScale {
   }
 };
 
-std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centred) {
+std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centered) {
   const auto width = call.inputs[0].shape.back(0);
   const auto epsilon = static_cast<float>(call.attributes.number("epsilon"));
   return cuda_kernel(call, [=](const Launch& where, Inputs in, Outputs out) {
     for_each_row(
         where, in[0].elements() / width, width,
-        NormRow{width, epsilon, floats(in[0]), floats(in[1]), centred ? floats(in[2]) : nullptr, mutable_floats(out[0]),
-                centred ? mutable_floats(out[1]) : nullptr, mutable_floats(out[centred ? 2 : 1])});
+        NormRow{width, epsilon, floats(in[0]), floats(in[1]), centered ? floats(in[2]) : nullptr, mutable_floats(out[0]),
+                centered ? mutable_floats(out[1]) : nullptr, mutable_floats(out[centered ? 2 : 1])});
   });
 }
 
-std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centred) {
+std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centered) {
   const auto width = call.inputs[1].shape.back(0), rows = call.inputs[1].shape.elements() / width;
   const ColumnSums<2> sums(rows, width);
   return cuda_kernel(
@@ -113,11 +113,11 @@ std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centred) {
                             floats(in[0]),
                             floats(in[1]),
                             floats(in[2]),
-                            centred ? floats(in[3]) : nullptr,
-                            floats(in[centred ? 4 : 3])};
+                            centered ? floats(in[3]) : nullptr,
+                            floats(in[centered ? 4 : 3])};
         for_each_row(where, rows, width, NormGradRow{grad, mutable_floats(out[0])});
         sums.run(where, where.scratch, ScaleTerms{grad},
-                 StoreScale{mutable_floats(out[1]), centred ? mutable_floats(out[2]) : nullptr});
+                 StoreScale{mutable_floats(out[1]), centered ? mutable_floats(out[2]) : nullptr});
       },
       sums.scratch_bytes());
 }
