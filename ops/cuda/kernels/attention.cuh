@@ -10,11 +10,11 @@
 namespace troupe::cuda {
 
 /// Scores of so many rows of the batch as take this much are worked on at a time.
-inline constexpr std::int64_t kMostScoreBytes = std::int64_t{256} << 20;
+inline constexpr std::int64_t kMaxScoreBytes = std::int64_t{256} << 20;
 
 /// A causal attention is worked on in at most so many blocks of queries, each with the keys that one of it sees. More
 /// of them would save less of the products than their launches cost.
-inline constexpr std::int64_t kMostCausalBlocks = 4, kLeastCausalBlock = 128;
+inline constexpr std::int64_t kMaxCausalBlocks = 4, kMinCausalBlock = 128;
 
 /// The sizes of a call. Scores lie in memory as [rows of a chunk, heads, queries, keys].
 struct Attention {
@@ -35,13 +35,13 @@ struct Attention {
         mask_of_rows(mask != nullptr && mask->shape.rank() == 3),
         factor(1.0F / std::sqrt(static_cast<float>(key_size))) {
     const auto bytes_of_row = heads * queries * keys * static_cast<std::int64_t>(sizeof(float));
-    chunk = std::clamp<std::int64_t>(kMostScoreBytes / bytes_of_row, 1, rows);
+    chunk = std::clamp<std::int64_t>(kMaxScoreBytes / bytes_of_row, 1, rows);
     if (causal) block = causal_block(queries);
   }
 
   static std::int64_t causal_block(std::int64_t queries) {
-    const auto wanted = (queries + kMostCausalBlocks - 1) / kMostCausalBlocks;
-    return (wanted + kLeastCausalBlock - 1) / kLeastCausalBlock * kLeastCausalBlock;
+    const auto wanted = (queries + kMaxCausalBlocks - 1) / kMaxCausalBlocks;
+    return (wanted + kMinCausalBlock - 1) / kMinCausalBlock * kMinCausalBlock;
   }
   std::size_t score_bytes() const {
     return MemoryPool::rounded(static_cast<std::size_t>(heads * chunk * queries * keys) * sizeof(float));

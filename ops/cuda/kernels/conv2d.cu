@@ -15,7 +15,7 @@ namespace troupe::cuda {
 namespace {
 
 /// Images whose columns are made at a time take at most so many bytes.
-constexpr std::int64_t kMostColumnBytes = std::int64_t{256} << 20;
+constexpr std::int64_t kMaxColumnBytes = std::int64_t{256} << 20;
 
 template <class T>
 std::size_t bytes_of(std::int64_t count) {
@@ -27,7 +27,7 @@ struct Chunks {
   std::int64_t rows, chunk;
 
   explicit Chunks(const Convolution& shape)
-      : rows(shape.rows), chunk(std::clamp<std::int64_t>(kMostColumnBytes / bytes_of_row(shape), 1, shape.rows)) {}
+      : rows(shape.rows), chunk(std::clamp<std::int64_t>(kMaxColumnBytes / bytes_of_row(shape), 1, shape.rows)) {}
 
   static std::int64_t bytes_of_row(const Convolution& shape) {
     return shape.pixels_of_row() * shape.window() * static_cast<std::int64_t>(sizeof(float));

@@ -80,7 +80,7 @@ std::unique_ptr<Kernel> small_kernel(const OpCall& call, const SmallProduct& pro
 /// Whether a way of our own is faster than cuBLASLt for a shape that suits it, by measuring both.
 bool is_faster(const std::string& way, const ProductShape& shape, const Product& product, std::size_t scratch_bytes,
                const std::function<void(const Launch&, const ProductMemory&, const void* bias)>& run) {
-  if (scratch_bytes > Product::kMostWorkspace) return false;
+  if (scratch_bytes > Product::kMaxWorkspace) return false;
   ProductTiming timing(shape, std::max(scratch_bytes, product.workspace_bytes()));
   const auto run_product = [&](const ProductMemory& memory) {
     product.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace);

@@ -68,7 +68,7 @@ bool is_faster(const ProductShape& shape, const Product& fused) {
   auto without = shape;
   without.epilogue = without_gelu(shape.epilogue);
   const Product plain(without);
-  ProductTiming timing(shape, Product::kMostWorkspace);
+  ProductTiming timing(shape, Product::kMaxWorkspace);
   const auto measure = [&](std::size_t way) {
     return timing.measure([&](const ProductMemory& memory) {
       if (way == 0)

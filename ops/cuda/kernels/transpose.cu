@@ -86,9 +86,9 @@ std::unique_ptr<Kernel> make_tiled(const OpCall& call, std::vector<WalkAxis<2>> 
   const auto tiles = [](std::int64_t n) { return (n + kTile - 1) / kTile; };
   const Matrices matrices{rows.size,          columns.size,     rows.strides[0],
                           columns.strides[1], tiles(rows.size), Walk<2>(axes)};
-  constexpr std::int64_t kMostOfGrid = 65535;
+  constexpr std::int64_t kMaxGrid = 65535;
   const dim3 grid(static_cast<unsigned>(matrices.row_tiles * tiles(columns.size)),
-                  static_cast<unsigned>(std::min(matrices.others.elements(), kMostOfGrid)));
+                  static_cast<unsigned>(std::min(matrices.others.elements(), kMaxGrid)));
   return cuda_kernel(call, [matrices, grid](const Launch& where, Inputs in, Outputs out) {
     launch(where, grid, kBlock, transpose_kernel<T>, matrices, data_of<T>(in[0]), mutable_data_of<T>(out[0]));
   });
