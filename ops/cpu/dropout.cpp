@@ -40,7 +40,7 @@ struct RowKey {
 }
 
 /// Drops elements of a row. Word w of block 16 i + b decides on element 64 i + 16 w + b: the element is kept if the
-/// upper 24 bits are at threshold `threshold` = rate 2^24.
+/// word's upper 24 bits reach `threshold` = rate 2^24.
 TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uint32_t threshold, float factor,
                                  const float* x, float* y) {
   std::uint32_t words[4][kBlocks];

@@ -5,7 +5,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The address of an op's flag, which is its input number `at` if it has that many; else null.
+/// The address of an op's flag, which is input number `at` if it exists. Null otherwise.
 const float* flag_at(Inputs in, std::size_t at) {
   return in.size() > at ? floats(in[at]) : nullptr;
 }
@@ -26,14 +26,14 @@ struct CountSteps {
   BatchInfo* info_of_update;
   float* last;
   __device__ void operator()(std::int64_t) const {
-    auto found = *info;
-    *last = found.step % steps == steps - 1 && goes_ahead(flag) ? 1.0F : 0.0F;
-    found.step /= steps;
-    *info_of_update = found;
+    auto batch = *info;
+    *last = batch.step % steps == steps - 1 && goes_ahead(flag) ? 1.0F : 0.0F;
+    batch.step /= steps;
+    *info_of_update = batch;
   }
 };
 
-// What the update before left is dropped in its first step, also if the gradient of that is not used.
+// The first step of an update starts the sum from zero, even if its own gradient is not used.
 struct Accumulate {
   std::int64_t steps;
   const float* flag;

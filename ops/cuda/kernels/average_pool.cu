@@ -10,7 +10,7 @@ __device__ float elements_in(const Span& rows, const Span& columns) {
   return static_cast<float>((rows.end - rows.begin) * (columns.end - columns.begin));
 }
 
-/// The means of a window, without the padding.
+/// The mean of a window, without the padding.
 template <class T, int kLanes>
 struct AverageWindow {
   Pooling p;

@@ -5,7 +5,7 @@
 
 namespace troupe::cuda {
 
-/// Finds the parts of a number that counts through an array with three inner axes.
+/// Splits the index of an element of an array with three inner axes into its four coordinates.
 struct Split {
   Divisor outer, middle, inner;
 

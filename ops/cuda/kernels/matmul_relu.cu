@@ -22,7 +22,7 @@ class MatmulThenReluGrad final : public Kernel {
   std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
   void run(const KernelContext& context, Inputs in, Outputs out) override {
     product_->run(context, in.first(2), out);
-    // In place: every element is read by the thread that then writes it.
+    // In place, because every element is read by the thread that then writes it.
     const Tensor dy_and_y[] = {out[0], in[2]};
     gradient_->run(context, dy_and_y, out);
   }
@@ -34,7 +34,7 @@ class MatmulThenReluGrad final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_matmul_relu_grad(const OpCall& call) {
-  if (auto own = own_product_kernel(call, shape_of_matmul(product_of(call)))) return own;
+  if (auto kernel = own_product_kernel(call, shape_of_matmul(product_of(call)))) return kernel;
   return std::make_unique<MatmulThenReluGrad>(call);
 }
 

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-// `means` and `shift` are null for rms_norm.
+// The normalization of a row. `means` and `shift` are null for rms_norm.
 
 struct NormRow {
   std::int64_t width;
@@ -39,7 +39,7 @@ struct NormRow {
   }
 };
 
-/// What the gradients are made of.
+/// The inputs of the gradients.
 struct NormGrad {
   std::int64_t width;
   const float* dy;
@@ -48,7 +48,7 @@ struct NormGrad {
   const float* means;
   const float* factors;
 
-  /// An element of a row, normalised.
+  /// An element of a row, normalized.
   __device__ float normalized(std::int64_t row, std::int64_t i) const {
     return (x[row * width + i] - (means != nullptr ? means[row] : 0.0F)) * factors[row];
   }
@@ -74,7 +74,7 @@ struct NormGradRow {
   }
 };
 
-/// What an element adds to the gradients of its scale and its shift.
+/// The terms of an element in the gradients of its column's scale and shift.
 struct ScaleTerms {
   NormGrad grad;
   __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[2]) const {
@@ -86,9 +86,9 @@ struct ScaleTerms {
 struct StoreScale {
   float* dscale;
   float* dshift;
-  __device__ void operator()(std::int64_t column, const float (&found)[2]) const {
-    dscale[column] = found[0];
-    if (dshift != nullptr) dshift[column] = found[1];
+  __device__ void operator()(std::int64_t column, const float (&combined)[2]) const {
+    dscale[column] = combined[0];
+    if (dshift != nullptr) dshift[column] = combined[1];
   }
 };
 
@@ -98,7 +98,8 @@ std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centered) {
   return cuda_kernel(call, [=](const Launch& where, Inputs in, Outputs out) {
     for_each_row(
         where, in[0].elements() / width, width,
-        NormRow{width, epsilon, floats(in[0]), floats(in[1]), centered ? floats(in[2]) : nullptr, mutable_floats(out[0]),
+        NormRow{width, epsilon, floats(in[0]), floats(in[1]), centered ? floats(in[2]) : nullptr,
+                mutable_floats(out[0]),
                 centered ? mutable_floats(out[1]) : nullptr, mutable_floats(out[centered ? 2 : 1])});
   });
 }

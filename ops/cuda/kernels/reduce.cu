@@ -28,7 +28,7 @@ std::unique_ptr<Kernel> make_reduction(const OpCall& call) {
       plan.scratch_bytes());
 }
 
-/// The squared distance from the mean of the result.
+/// The squared distance of an element from the mean of its result.
 struct LoadSquare {
   LoadElement<> element;
   const float* means;
@@ -78,7 +78,7 @@ std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   });
 }
 
-// The means are kept behind what the reductions use.
+// The scratch memory holds the means after that of the reductions.
 std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
   const auto plan = plan_of(call);
   const auto means_bytes = static_cast<std::size_t>(plan.sizes().results) * sizeof(float);

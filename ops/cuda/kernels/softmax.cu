@@ -21,7 +21,7 @@ struct SoftmaxRow {
   }
 };
 
-// dx = y (dy - sum of dy y).
+// dx = y (dy - sum(dy y)).
 struct SoftmaxGradRow {
   std::int64_t width;
   const float* dy;

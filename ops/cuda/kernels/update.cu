@@ -5,7 +5,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// What all elements of a step share.
+/// The values that all elements of a step share.
 struct RateAndFactor {
   float rate, factor;
 };
@@ -23,7 +23,7 @@ struct SgdRule {
   }
 };
 
-/// Of parameter and velocity.
+/// Updates the parameter and its velocity.
 struct MomentumRule {
   using Step = RateAndFactor;
   static constexpr int kStored = 2;
@@ -41,7 +41,7 @@ struct MomentumRule {
   }
 };
 
-/// Of parameter and sum of squares.
+/// Updates the parameter and its sum of squares.
 struct SquaresRule {
   using Step = RateAndFactor;
   static constexpr int kStored = 2;
