@@ -1,5 +1,5 @@
-// What the plan of many replicas costs each process: the time to make it, to check it, to prove it live and to hash it,
-// as every process of a job does, and the most memory that takes.
+// Measures the plan of many replicas in each process: the time to make it, to check it, to prove it live and to hash
+// it, as every process of a job does, and the peak memory.
 
 #include <sys/resource.h>
 
