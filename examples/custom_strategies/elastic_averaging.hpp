@@ -8,11 +8,11 @@
 #include "troupe/strategies/step/split_training.hpp"
 
 struct ElasticOptions {
-  std::int64_t period = 4;  ///< steps between two meetings with the centre
-  float pull = 0.9F;        ///< of the way that the centre moves to the mean of the replicas; shared by these, back
+  std::int64_t period = 4;  ///< steps between two exchanges with the center
+  float pull = 0.9F;        ///< part of the way that the center moves to the replicas' mean; they share it to move back
 };
 
-/// The parameters of one replica: every few steps they are pulled towards the centre.
+/// The parameters of one replica, which are pulled towards the center every few steps.
 class ElasticReplica final : public troupe::ReplicaParameters {
  public:
   ElasticReplica(caf::actor_config& config, const troupe::ReplicaUpdate& update, std::int64_t period, float pull)
@@ -25,9 +25,9 @@ class ElasticReplica final : public troupe::ReplicaParameters {
     if (!sent_) send_output(kFirstOutput, block(), step);
     sent_ = true;
     if (!has(kFirstInput)) return false;
-    auto centre = take(kFirstInput);
-    move_towards(centre.tensor, pull_);
-    give_back(kFirstInput, centre);
+    auto center = take(kFirstInput);
+    move_towards(center.tensor, pull_);
+    give_back(kFirstInput, center);
     sent_ = false;
     return true;
   }
@@ -37,10 +37,10 @@ class ElasticReplica final : public troupe::ReplicaParameters {
   bool sent_ = false;  // in this exchange
 };
 
-/// The centre: tells all replicas where it is, and is pulled towards each of them.
-class ElasticCentre final : public troupe::PortActor {
+/// The center. Sends its parameters to all replicas, and is pulled towards each of them.
+class ElasticCenter final : public troupe::PortActor {
  public:
-  ElasticCentre(caf::actor_config& config, const troupe::ReplicaUpdate& update, float pull)
+  ElasticCenter(caf::actor_config& config, const troupe::ReplicaUpdate& update, float pull)
       : PortActor(config), pull_(pull), parameters_(update.update, update.parameters) {}
 
  private:
@@ -72,7 +72,7 @@ class ElasticCentre final : public troupe::PortActor {
   troupe::ShardUpdate parameters_;
 };
 
-/// Each replica learns by itself, on a spring that ties it to a common centre, which is what is evaluated. Source: S.
+/// Each replica trains by itself, on a spring that ties it to a common center. The center is evaluated. Source: S.
 /// Zhang et al., Deep learning with elastic averaging SGD, 2015.
 class ElasticAveraging final : public troupe::ShardedStrategy {
  public:
@@ -91,7 +91,7 @@ class ElasticAveraging final : public troupe::ShardedStrategy {
     const auto block = ElasticReplica::block_info(update);
     const auto count = static_cast<float>(workers());
 
-    // Copy 0 is the centre's, copy r + 1 that of replica r.
+    // Copy 0 belongs to the center, copy r + 1 to replica r.
     add_parameters(plan, step);
     const auto first = plan.parameters;
     for (auto parameter : first)
@@ -100,7 +100,7 @@ class ElasticAveraging final : public troupe::ShardedStrategy {
     troupe::ExternalPorts ends{std::vector(places().size(), block), std::vector(places().size(), block)};
     ends.rule = troupe::FiringRule::own;
     ends.parameters = ElasticReplica::ports(update, 0, {}, {}).parameters;
-    const auto centre = plan.add(troupe::external<ElasticCentre>("centre", ends, update, options_.pull));
+    const auto center = plan.add(troupe::external<ElasticCenter>("center", ends, update, options_.pull));
     const auto batches = add_batches(plan, request);
     for (int replica = 0; replica < workers(); ++replica) {
       auto actor = troupe::external<ElasticReplica>("elastic@" + std::to_string(replica),
@@ -109,11 +109,11 @@ class ElasticAveraging final : public troupe::ShardedStrategy {
       actor.place = troupe::host_side(places().at(static_cast<std::size_t>(replica)));
       actor.replica = replica;
       const auto node = plan.add(std::move(actor));
-      const auto made = add_worker(plan, request, step, batches, {{node, 0}}, replica);
+      const auto worker = add_worker(plan, request, step, batches, {{node, 0}}, replica);
       plan.connect(batches, 2 * replica + 1, node);
-      plan.connect(made.gradients.front(), node);
-      plan.connect(centre, replica, node);
-      plan.connect(node, 1, centre);
+      plan.connect(worker.gradients.front(), node);
+      plan.connect(center, replica, node);
+      plan.connect(node, 1, center);
     }
     return plan;
   }

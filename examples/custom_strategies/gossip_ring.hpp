@@ -5,7 +5,8 @@
 #include "troupe/strategies/sharded_strategy.hpp"
 #include "troupe/strategies/step/split_training.hpp"
 
-/// The parameters of one replica on a ring: after every step they become the mean of its own and its predecessor's.
+/// The parameters of one replica on a ring. After every step they become the mean of this replica's and its
+/// predecessor's.
 class GossipNode final : public troupe::ReplicaParameters {
  public:
   GossipNode(caf::actor_config& config, const troupe::ReplicaUpdate& update) : ReplicaParameters(config, update) {}
@@ -34,8 +35,8 @@ class GossipNode final : public troupe::ReplicaParameters {
   bool sent_ = false;  // in this exchange
 };
 
-/// Decentralised training: each replica learns with its part of every batch, and tells nobody but its successor what it
-/// has learned. Source: X. Lian et al., Can decentralized algorithms outperform centralized algorithms?, 2017.
+/// Decentralized training: each replica trains on its part of every batch, and sends its parameters to its successor
+/// only. Source: X. Lian et al., Can decentralized algorithms outperform centralized algorithms?, 2017.
 class GossipRing final : public troupe::ShardedStrategy {
  public:
   explicit GossipRing(const std::vector<troupe::Place>& replicas)
@@ -44,7 +45,7 @@ class GossipRing final : public troupe::ShardedStrategy {
 
   troupe::Plan training_plan(const troupe::PlanRequest& request) const override {
     auto plan = empty_plan(request);
-    // What a replica computes, and one update of all parameters.
+    // The training graph of a replica, and one update of all parameters.
     const auto step = split(request);
     add_parameters(plan, step);
     add_copies(plan);
@@ -54,16 +55,16 @@ class GossipRing final : public troupe::ShardedStrategy {
     const auto batches = add_batches(plan, request);
     for (int replica = 0; replica < workers(); ++replica) {
       const auto node = nodes.at(static_cast<std::size_t>(replica));
-      const auto made = add_worker(plan, request, step, batches, {{node, 0}}, replica);
+      const auto worker = add_worker(plan, request, step, batches, {{node, 0}}, replica);
       plan.connect(batches, 2 * replica + 1, node);
-      plan.connect(made.gradients.front(), node);
+      plan.connect(worker.gradients.front(), node);
       plan.connect(nodes.at(static_cast<std::size_t>((replica + workers() - 1) % workers())), 1, node);
     }
     return plan;
   }
 
  private:
-  /// A copy of each parameter, and of its optimizer state, for every further replica.
+  /// Adds a copy of each parameter, and of its optimizer state, for every further replica.
   void add_copies(troupe::Plan& plan) const {
     const auto first = plan.parameters;
     for (int replica = 1; replica < workers(); ++replica)

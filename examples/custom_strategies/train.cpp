@@ -1,6 +1,6 @@
-// A perceptron on Fashion-MNIST with strategies of one's own, in the trainer that the library's strategies use:
+// Trains a perceptron on Fashion-MNIST with user-defined strategies, in the trainer of the library's strategies:
 //   train gossip|elastic|clipped [REPLICAS [EPOCHS]]
-// with REPLICAS on as many cores; otherwise on all GPUs, or on two cores if there is none.
+// REPLICAS is a number of cores. Without it, trains on all GPUs, or on two cores if there is no GPU.
 
 #include <cstdio>
 #include <cstdlib>
@@ -27,9 +27,9 @@ std::unique_ptr<Strategy> strategy_named(const std::string& name, const std::vec
 }
 
 std::vector<Device> cores(int count) {
-  std::vector<Device> found;
-  for (int i = 0; i < count; ++i) found.push_back({DeviceType::cpu, i});
-  return found;
+  std::vector<Device> devices;
+  for (int i = 0; i < count; ++i) devices.push_back({DeviceType::cpu, i});
+  return devices;
 }
 
 }  // namespace
