@@ -30,7 +30,7 @@ Registry& registry() {
   return *all;
 }
 
-/// Of exactly this size, so that AddressSanitizer sees who goes beyond it.
+/// Allocates exactly this size, so that AddressSanitizer detects accesses beyond it.
 cudaError_t allocate(void** pointer, std::size_t bytes, bool is_host) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
@@ -46,10 +46,10 @@ cudaError_t allocate(void** pointer, std::size_t bytes, bool is_host) {
   return cudaSuccess;
 }
 
-/// Of the pointer that allocate() gave; an error for any other.
+/// The allocation that begins at the pointer, or nothing.
 std::optional<Allocation> find_beginning(const void* pointer, bool is_host) {
-  const auto found = find_allocation(pointer);
-  return found && found->begin == pointer && found->is_host == is_host ? found : std::nullopt;
+  const auto allocation = find_allocation(pointer);
+  return allocation && allocation->begin == pointer && allocation->is_host == is_host ? allocation : std::nullopt;
 }
 
 void deallocate(const Allocation& allocation) {
@@ -67,8 +67,8 @@ std::optional<Allocation> find_allocation(const void* pointer) {
   std::shared_lock lock(all.mutex);
   auto after = all.allocations.upper_bound(reinterpret_cast<std::uintptr_t>(pointer));
   if (after == all.allocations.begin()) return std::nullopt;
-  const Allocation& found = std::prev(after)->second;
-  return found.contains(pointer, 1) ? std::optional(found) : std::nullopt;
+  const Allocation& allocation = std::prev(after)->second;
+  return allocation.contains(pointer, 1) ? std::optional(allocation) : std::nullopt;
 }
 
 }  // namespace emulated_cuda

@@ -17,7 +17,7 @@ template <typename Key>
 inline constexpr bool kFloatKey =
     std::is_floating_point_v<Key> || std::is_same_v<Key, __half> || std::is_same_v<Key, __nv_bfloat16>;
 
-/// The key as an unsigned number of the same order, of which a radix sort looks at the bits from begin to end. Both
+/// An unsigned integer that orders like the key, with only the bits from begin to end, as a radix sort sees them. Both
 /// zeros of floats are equal.
 template <typename Key>
 std::uint64_t radix_of(Key key, int begin_bit, int end_bit) {
@@ -51,7 +51,7 @@ struct SortRule {
   int end_bit;
 };
 
-/// Sorts what lies from begin to end, stably.
+/// Sorts the items from begin to end, stably.
 template <typename Key, typename Value>
 void stable_sort(const SortArrays<Key, Value>& arrays, std::size_t begin, std::size_t end, SortRule rule) {
   std::vector<std::uint64_t> radix(end - begin);
