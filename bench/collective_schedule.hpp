@@ -12,7 +12,7 @@ namespace troupe::bench {
 /// A message from one rank to another over their link: that the sender is ready for large parts, or a chunk of a part.
 struct Message {
   std::int32_t from = 0, to = 0;
-  std::int64_t bytes = 0;  ///< of the payload
+  std::int64_t bytes = 0;  ///< bytes in the payload
   bool ready = false;
   /// Whether the sender's collective completes only after this message was read.
   bool awaited = true;

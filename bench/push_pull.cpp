@@ -86,7 +86,7 @@ class Batches final : public PortActor {
   std::int64_t next_ = 0;
 };
 
-/// Sends the same gradients for every batch, whatever the parameters are.
+/// Sends the same gradients for every batch, independent of the parameters.
 class Pusher final : public PortActor {
  public:
   Pusher(caf::actor_config& config, const TensorInfo& gradients)

@@ -24,7 +24,7 @@ struct Flags {
   int workers = 4;
   double step_ms = 4.0;
   double factor = 5.0;
-  std::int64_t rows = 32;  ///< of a worker's batch
+  std::int64_t rows = 32;  ///< rows in a worker's batch
   std::int64_t steps = 600;
   std::int64_t staleness = 16;
   int repetitions = 3;

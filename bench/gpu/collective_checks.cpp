@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The numbers of elements: few, and so many that they are sent in parts.
+/// The numbers of elements: few, and enough that they are sent in parts.
 constexpr std::int64_t kCounts[]{1, 3, 17, 1'001, 262'147};
 
 /// Element i of a rank: a small integer, whose sums are exact in every dtype that is summed.

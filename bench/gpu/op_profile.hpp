@@ -11,9 +11,9 @@ namespace troupe::bench {
 struct OpKindTime {
   std::string kind;      ///< `matmul bfloat16`
   int calls = 0;         ///< in a step
-  double seconds = 0.0;  ///< of all calls
-  double bytes = 0.0;    ///< of the operands: every input read once, every output written once
-  double flop = 0.0;     ///< of products; 0 for ops with few operations for each element
+  double seconds = 0.0;  ///< sum over all calls
+  double bytes = 0.0;    ///< bytes in the operands: every input read once, every output written once
+  double flop = 0.0;     ///< operations of products; 0 for ops with few operations for each element
 
   double gigabytes_per_second() const { return seconds > 0 ? 1e-9 * bytes / seconds : 0.0; }
   double teraflop_per_second() const { return seconds > 0 ? 1e-12 * flop / seconds : 0.0; }
@@ -22,7 +22,7 @@ struct OpKindTime {
 
 struct OpProfile {
   std::vector<OpKindTime> kinds;  ///< the longest first
-  double memory_bytes = 0.0;      ///< of intermediate values, outputs of the model and scratch memory
+  double memory_bytes = 0.0;      ///< intermediate values, outputs of the model and scratch memory
 
   /// The sum over the kinds of these ops, or over all kinds if no name is given.
   OpKindTime sum_of(const std::vector<std::string>& ops) const;

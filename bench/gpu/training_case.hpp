@@ -22,7 +22,7 @@ struct TrainingFlags {
   std::string images = "device";
   std::string data;  ///< directory of Fashion-MNIST
   std::int64_t batch = 128;
-  ModelSizes sizes;  ///< of gpt2 and resnet50
+  ModelSizes sizes;  ///< sizes of gpt2 and resnet50
 
   TrainingFlags();
   void declare(CLI::App& app);

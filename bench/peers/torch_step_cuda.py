@@ -171,7 +171,7 @@ def median_or_reason(values):
 def microseconds_or_reason(step, seconds):
     try:
         return microseconds(step, seconds)
-    except Exception as error:  # after a fault of the GPU, what is not PyTorch's can still be measured
+    except Exception as error:  # after a fault of the GPU, Troupe can still be measured
         return short(error)
 
 

@@ -31,8 +31,8 @@ struct Flags {
   std::string sharding = "auto";
   std::int64_t prefetch = 0;
   std::int64_t keep_on_devices = Dataset::kKeptOnDevices;
-  int threads = 0;  ///< of the actor system; 0 by default: one per core
-  int servers = 1;  ///< that hold the parameters
+  int threads = 0;  ///< threads of the actor system; 0 by default: one per core
+  int servers = 1;  ///< processes that hold the parameters
   int workers = 0;  ///< in all processes; 0 by default: every core
   std::string partition = "none", placement = "fewest_elements";
   std::string consistency = "sync";
@@ -52,8 +52,8 @@ struct Flags {
   std::string bind;
   int wait_seconds = 60;
   double lost_after_seconds = 2.5;
-  int local_processes = 1;  ///< of the job on this machine, from the launcher
-  int local_rank = 0;       ///< of this process among them
+  int local_processes = 1;  ///< processes of the job on this machine, from the launcher
+  int local_rank = 0;       ///< rank of this process among them
 
   bool is_multi_worker() const { return strategy == "multi_worker_mirrored"; }
   /// Whether the parameters are on servers.

@@ -29,7 +29,7 @@ class PrimitiveKernel final : public Kernel {
  private:
   struct Argument {
     std::size_t tensor;
-    std::size_t index;        // of the argument in the OnednnCall
+    std::size_t index;        // index of the argument in the OnednnCall
     std::size_t reorder = 0;  // index of its reorder plus 1; 0: none
   };
   struct Reorder {

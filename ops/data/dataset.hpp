@@ -167,7 +167,7 @@ class Dataset {
   std::int64_t shuffle_buffer_ = 0;
   std::int64_t streams_ = 0;
   std::int64_t skipped_ = 0;
-  std::int64_t times_ = 0;  // of a window; 0 without windows
+  std::int64_t times_ = 0;  // elements of a window; 0 without windows
   DataSharding sharding_ = DataSharding::automatic;
   ShardLayout layout_;
 };

@@ -9,7 +9,7 @@ namespace troupe {
 /// The inputs of the update of one parameter.
 struct UpdateInputs {
   Value parameter;
-  Value gradient;       ///< of the whole batch
+  Value gradient;       ///< gradient of the whole batch
   Value learning_rate;  ///< scalar
   Value batch_info;     ///< int64[4]: rows, global rows, first global row, update number
   Value factor;         ///< scalar factor of the gradient (clipping), or invalid

@@ -51,7 +51,7 @@ class DeviceQueue {
       std::shared_ptr<QueueEvent> reached;  // completed instead of running a function
     };
     std::deque<Piece> pieces;
-    std::exception_ptr error;  // of the first piece that failed; later pieces are skipped
+    std::exception_ptr error;  // failure of the first piece that failed; later pieces are skipped
     bool closed = false;
   };
 

@@ -18,8 +18,8 @@ struct Answer {
     go,  ///< all members have each other's addresses
   };
   Kind kind = Kind::go;
-  std::string reason = {};           ///< of a refusal
-  std::vector<Member> members = {};  ///< of a welcome, by rank
+  std::string reason = {};           ///< reason of a refusal
+  std::vector<Member> members = {};  ///< members of a welcome, by rank
 };
 
 std::vector<std::byte> encode(const Answer& answer);

@@ -17,8 +17,8 @@ struct ConvolutionTask {
 
   Kind kind;
   Convolution shape;
-  DType dtype = DType::float32;     ///< of all tensors but gradients of weights; sums are float32
-  DType gradient = DType::float32;  ///< of gradients of weights: equal to dtype, or float32
+  DType dtype = DType::float32;     ///< type of all tensors but gradients of weights; sums are float32
+  DType gradient = DType::float32;  ///< type of gradients of weights: equal to dtype, or float32
   bool tf32 = false;                ///< whether float32 factors may be rounded to TF32
   bool bias = false, relu = false;  ///< forward: the epilogue of y
 

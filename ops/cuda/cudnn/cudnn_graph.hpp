@@ -47,7 +47,7 @@ class CudnnGraph {
 
   ConvolutionTask task_;
   CudnnTarget target_;
-  std::int64_t next_id_ = 100;  // of virtual tensors, which are not stored
+  std::int64_t next_id_ = 100;  // id of the next virtual tensor, which is not stored
   std::vector<std::unique_ptr<CudnnDescriptor>> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;
   CudnnDescriptor *x_ = nullptr, *weights_ = nullptr, *y_ = nullptr;

@@ -61,7 +61,7 @@ class CudaStream final : public Stream {
   std::optional<Event> recorded_;  // after all work; none once more is launched
   CapturedLaunches captured_;
   mutable std::mutex failure_mutex_;
-  std::exception_ptr failure_;  // of this stream's calls, or of work that it waits for; nothing is launched after it
+  std::exception_ptr failure_;  // failure of the stream or of work that it waits for; nothing is launched after it
   std::mutex capture_mutex_;    // guards the members below
   bool capturing_ = false;
   Event before_capture_;

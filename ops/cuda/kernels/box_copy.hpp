@@ -11,8 +11,8 @@ namespace troupe::cuda {
 class BoxCopy {
  public:
   struct Corner {
-    Shape shape;                      ///< of the array
-    std::vector<std::int64_t> begin;  ///< of the box in the array
+    Shape shape;                      ///< shape of the array
+    std::vector<std::int64_t> begin;  ///< corner of the box in the array
   };
   BoxCopy(const Corner& from, const Corner& to, const Shape& sizes, std::size_t element_bytes);
 

@@ -68,8 +68,8 @@ struct GroupedGradData {
 template <class T>
 struct GroupedGradWeights {
   Convolution shape;
-  Split place;              // of an element of the gradient
-  Divisor pixels, columns;  // of a row; of a line of pixels
+  Split place;              // coordinates of an element of the gradient
+  Divisor pixels, columns;  // pixels of a row; pixels of a line of pixels
   const T *x, *dy;
   float* dweights;
 

@@ -36,8 +36,8 @@ struct ProductShape {
   std::int64_t batch = 1;
   std::int64_t stride_a = 0, stride_b = 0, stride_y = 0;  ///< in elements, from one matrix of the batch to the next
   std::int64_t ld_a = 0, ld_b = 0, ld_y = 0;              ///< elements from row to row; 0: the length of a row
-  DType dtype = DType::float32;                           ///< of a and b; sums are float32
-  DType result = DType::float32;                          ///< of y and the bias: equal to dtype, or float32
+  DType dtype = DType::float32;                           ///< type of a and b; sums are float32
+  DType result = DType::float32;                          ///< type of y and the bias: equal to dtype, or float32
   Epilogue epilogue = Epilogue::none;
   bool tf32 = false;    ///< whether float32 factors are rounded to TF32
   bool adds = false;    ///< whether the product is added to y
