@@ -113,8 +113,7 @@ Plan shard_plan(const Setting& setting) {
   source.place = server;
   const auto batches = plan.add(std::move(source));
   const auto rule = ConsistencyRule::asynchronous(setting.workers);
-  const auto shard =
-      add_block_shard(plan, "shard", server, {.rule = rule, .shared_steps = false}, block_update, 0);
+  const auto shard = add_block_shard(plan, "shard", server, {.rule = rule, .shared_steps = false}, block_update, 0);
   for (int worker = 0; worker < setting.workers; ++worker) plan.connect(batches, worker, shard, 2);
   for (int worker = 0; worker < setting.workers; ++worker) {
     auto pusher = external<Pusher>("worker@" + std::to_string(worker),

@@ -1,6 +1,6 @@
-// Trains vectors of words that predict which words are near each other, by skip-gram with negative sampling. Workers look
-// up the rows of the words in their batches only, and send gradients of these rows only. Source: Mikolov and others,
-// "Distributed representations of words and phrases and their compositionality" (NIPS 2013).
+// Trains vectors of words that predict which words are near each other, by skip-gram with negative sampling. Workers
+// look up the rows of the words in their batches only, and send gradients of these rows only. Source: Mikolov and
+// others, "Distributed representations of words and phrases and their compositionality" (NIPS 2013).
 //
 //   bible -f 'gen1:1-rev22:21' >bible.txt && word_vectors --text bible.txt --strategy parameter_server --workers 2
 

@@ -125,8 +125,7 @@ std::unique_ptr<Kernel> library_conv2d(const OpCall& call, const Convolution& sh
     const auto library_call = find<decltype(element)>(task);
     if (library_call == nullptr) return nullptr;
     return cuda_kernel(
-        call,
-        [library_call](const Launch& where, Inputs in, Outputs out) { library_call->forward(where, in, out); },
+        call, [library_call](const Launch& where, Inputs in, Outputs out) { library_call->forward(where, in, out); },
         library_call->scratch_bytes());
   });
 }
@@ -137,8 +136,7 @@ std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convo
     const auto library_call = find<decltype(element)>(task);
     if (library_call == nullptr) return nullptr;
     return cuda_kernel(
-        call,
-        [library_call](const Launch& where, Inputs in, Outputs out) { library_call->grad_data(where, in, out); },
+        call, [library_call](const Launch& where, Inputs in, Outputs out) { library_call->grad_data(where, in, out); },
         library_call->scratch_bytes());
   });
 }
