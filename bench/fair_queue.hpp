@@ -16,7 +16,7 @@ class FairQueue {
  public:
   bool empty() const { return ready_connections_.empty(); }
 
-  /// `bytes` counts all bytes that travel for the message.
+  /// Queues a message. `bytes` counts all bytes that travel for it.
   void add(const Message& message, std::int64_t bytes) {
     const std::pair pair{message.from, message.to};
     auto& waiting = connections_[pair];

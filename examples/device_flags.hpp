@@ -32,7 +32,7 @@ inline void declare_precision(CLI::App& app) {
       ->check(readable_by(parse_precision));
 }
 
-/// The devices of an example's replicas.
+/// The flags for the devices of an example's replicas.
 struct DeviceFlags {
   int replicas = 0;     ///< distributed over the GPUs, or on as many cores; 0: one on each GPU, or kCores on cores
   std::string devices;  ///< instead of `replicas`, such as cuda:0,cuda:1

@@ -27,7 +27,7 @@ struct Rows {
   std::int64_t stride;
 };
 
-/// c [m, n] = factor a b + keep c. a is [m, k] or, transposed, [k, m]; b is [k, n] or, transposed, [n, k].
+/// Computes c [m, n] = factor a b + keep c. a is [m, k] or, transposed, [k, m]; b is [k, n] or, transposed, [n, k].
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float factor, char transpose_a, Rows a, char transpose_b,
               Rows b, float keep, float* c, std::int64_t c_stride) {
   const auto status =

@@ -52,8 +52,8 @@ class ChannelSums {
         totals_(static_cast<std::size_t>(2 * channels)),
         sums_(static_cast<std::size_t>(2 * width_)) {}
 
-  /// add(n, runs, at, first, second) adds the terms of `runs` runs of n elements, the first of which begins at `at`, to
-  /// n first and n second sums.
+  /// Computes both sums of every channel as result [2, channels]. add(n, runs, at, first, second) adds the terms of
+  /// `runs` runs of n elements, the first of which begins at `at`, to n first and n second sums.
   template <class Add>
   void add_up(std::int64_t elements, float* result, Add add) {
     std::ranges::fill(totals_, 0.0);

@@ -22,7 +22,7 @@ std::int64_t checked_label(std::int32_t label, std::int64_t row, std::int64_t cl
 // Sums over shorter rows do not use lanes.
 constexpr std::int64_t kLongRow = 32;
 
-/// y = x - log(sum(exp(x))), of one row.
+/// Computes y = x - log(sum(exp(x))) of one row.
 TROUPE_SIMD_CLONES void log_softmax_row(std::int64_t classes, const float* x, float* y) {
   const float largest = lane_max(classes, x);
   float sum = 0.0F;
@@ -44,7 +44,7 @@ TROUPE_SIMD_CLONES float product_sum(std::int64_t n, const float* x, const float
   return lane_sum(n, [x, y](std::int64_t i) { return x[i] * y[i]; });
 }
 
-/// dx = a exp(y) - b t, of one row.
+/// Computes dx = a exp(y) - b t of one row.
 TROUPE_SIMD_CLONES void exp_minus(std::int64_t n, const float* y, float a, const float* t, float b, float* dx) {
   for (std::int64_t i = 0; i < n; ++i) dx[i] = a * exp_of(y[i]) - b * t[i];
 }
@@ -83,8 +83,8 @@ float loss_gradient(Inputs in, std::int64_t row) {
   return floats(in[0])[0] / static_cast<float>(BatchInfo::read(in[3]).global_rows);
 }
 
-/// The gradient for integer labels. log_probabilities(classes, row of in[1], row of the result) returns the logarithms
-/// of a row's probabilities; it may write them to the result.
+/// A kernel of the cross-entropy's gradient with integer labels. log_probabilities(classes, row of in[1], row of the
+/// result) returns the logarithms of a row's probabilities; it may write them to the result.
 template <class LogProbabilities>
 std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, LogProbabilities log_probabilities) {
   return function_kernel([classes = call.inputs[1].shape.back(0), target = Target(call.attributes), log_probabilities](

@@ -8,7 +8,8 @@ namespace troupe::cpu {
 
 namespace {
 
-// The three patterns of a run; in a run of one element neither operand advances.
+// Computes one run by one of three patterns: both operands advance, or one of them. In a run of one element neither
+// operand advances.
 template <class F>
 [[gnu::always_inline]] inline void run_of(F f, std::int64_t n, const float* a, std::int64_t a_step, const float* b,
                                           std::int64_t b_step, float* out) {

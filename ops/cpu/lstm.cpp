@@ -70,8 +70,8 @@ TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const f
   }
 }
 
-/// The gradient of one row at one time step. `dcell` is the gradient of the cell after the step, and becomes that of
-/// the cell before it.
+/// Computes the gradient of one row at one time step. `dcell` is the gradient of the cell after the step, and becomes
+/// that of the cell before it.
 TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* dstate, const float* dhidden, const float* gates,
                                       const float* cell, const float* old_cell, float* dcell, float* dgates) {
   const float *in = gates, *forget = gates + size, *proposed = gates + 2 * size, *out = gates + 3 * size;

@@ -4,13 +4,13 @@
 
 namespace troupe::cpu {
 
-/// y[i] = f(x[i]). y may be x. Call it from a function marked TROUPE_SIMD_CLONES.
+/// Computes y[i] = f(x[i]). y may be x. Call it from a function marked TROUPE_SIMD_CLONES.
 template <class F>
 [[gnu::always_inline]] inline void map(std::int64_t n, const float* x, float* y, F f) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
 }
 
-/// y[i] = f(a[i], b[i]).
+/// Computes y[i] = f(a[i], b[i]).
 template <class F>
 [[gnu::always_inline]] inline void map(std::int64_t n, const float* a, const float* b, float* y, F f) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);

@@ -74,7 +74,7 @@ template <int W, class Visit>
       visit(window.offset + (h * p.width + w) * p.channels, (W > 0 ? 0 : window.first_place) + h * size + w);
 }
 
-/// The largest elements of one window in N neighboring channels.
+/// Finds the largest elements of one window in N neighboring channels.
 template <int N, int W>
 [[gnu::always_inline]] inline void pool_window(const Pooling& p, const Window& window, const float* __restrict x,
                                                float* __restrict y, std::uint8_t* __restrict places) {
@@ -101,8 +101,8 @@ template <int N, int W>
   TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) places[c] = static_cast<std::uint8_t>(place[c]);
 }
 
-/// The gradients of one window in N neighboring channels. They are added to the gradients of earlier windows or, if
-/// windows are disjoint, written.
+/// Computes the gradients of one window in N neighboring channels. They are added to the gradients of earlier windows
+/// or, if windows are disjoint, written.
 template <int N, int W>
 [[gnu::always_inline]] inline void unpool_window(const Pooling& p, const Window& window, const float* __restrict dy,
                                                  const std::int32_t* __restrict places, float* __restrict dx) {
@@ -145,7 +145,7 @@ TROUPE_SIMD_CLONES void widen(std::int64_t n, const std::uint8_t* __restrict fro
   for (std::int64_t k = 0; k < n; ++k) to[k] = from[k];
 }
 
-/// The gradients of the windows of pooled row i.
+/// Computes the gradients of the windows of pooled row i.
 TROUPE_SIMD_CLONES void unpool_row(const Pooling& p, std::int64_t i, const float* dy, const std::int32_t* places,
                                    float* dx) {
   for (std::int64_t j = 0; j < p.pooled_width; ++j, dy += p.channels, places += p.channels) {

@@ -29,7 +29,7 @@ TROUPE_SIMD_CLONES void normalize_row(std::int64_t n, const float* x, RowStatist
     for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * row.factor * scale[i];
 }
 
-/// The gradient of one row, and the terms that the row adds to the gradients of scale and of shift (null without a
+/// Computes the gradient of one row, and adds the row's terms to the gradients of scale and of shift (null without a
 /// shift).
 TROUPE_SIMD_CLONES void normalize_row_grad(std::int64_t n, const float* dy, const float* x, RowStatistics row,
                                            const float* scale, float* dx, float* dscale, float* dshift) {

@@ -163,7 +163,8 @@ bool BlockRunner::try_complete_warp(unsigned index) {
   return true;
 }
 
-// The thread that completes an operation continues without having been suspended.
+// Makes the threads of a complete operation ready. The thread that completes it continues without having been
+// suspended.
 void BlockRunner::release() {
   const auto begin = ready_.size();
   for (unsigned i : met_) {

@@ -33,7 +33,7 @@ class Fiber {
   void resume(FiberContext& caller);
   /// Returns to the caller of resume().
   void suspend();
-  /// Like suspend(), for a fiber that is used again only after restart().
+  /// Suspends a fiber that is used again only after restart().
   [[noreturn]] void abandon();
   /// Drops the fiber's state: the next resume() calls the entry.
   void restart();

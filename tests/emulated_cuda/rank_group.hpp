@@ -47,7 +47,7 @@ class RankGroup {
   void post(int rank, const std::shared_ptr<Transfer>& transfer);
   void wait_for(int rank, const Transfer& transfer);
 
-  /// From now on the rank's buffers are not touched, and its waits end. The other ranks are not notified.
+  /// Ends the rank's part: its buffers are no longer touched, and its waits end. The other ranks are not notified.
   void abort(int rank);
   /// Records that the rank has destroyed its communicator, after all its work.
   void leave(int rank);

@@ -18,7 +18,7 @@ inline Tensor payload_of(std::span<const std::byte> bytes) {
   return payload;
 }
 
-/// A member as a part of a HELLO, of an answer, or of the message that a rank has returned.
+/// Writes a member as a part of a HELLO, of an answer, or of the message that a rank has returned.
 void write(ByteWriter& writer, const Member& member);
 /// Throws Error if the bytes end too early or the role is unknown.
 Member read_member(ByteReader& reader);

@@ -44,7 +44,8 @@ class NotePool {
     spare_.pop_back();
     return note;
   }
-  /// No work may still write to the note. Does not allocate, because the vector held the note before.
+  /// Returns a note to the pool. No work may still write to it. Does not allocate, because the vector held the note
+  /// before.
   void give_back(InvalidValue* note) noexcept {
     *note = {};
     std::lock_guard lock(mutex_);

@@ -11,7 +11,7 @@ namespace troupe::cuda {
 /// kernel failed, and after a fault earlier work seems to have failed, too. Thread-safe.
 class RecentOps {
  public:
-  /// `op` must live until the process ends.
+  /// Adds the op that is launched or captured now. `op` must live until the process ends.
   void add(const char* op);
   /// The names of the recent ops, each once, in order: `matmul, relu`.
   std::string names() const;

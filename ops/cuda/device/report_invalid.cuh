@@ -16,10 +16,11 @@ struct InvalidReport {
     report(InvalidValue::Kind::index, place, value, rows);
   }
   __device__ void not_finite(float value) const { report(InvalidValue::Kind::not_finite, 0, 0, 0, value); }
-  /// A batch info whose rows are outside of a tensor of `bound` rows.
+  /// Reports a batch info with `count` rows from row `first` on for a tensor of `bound` rows.
   __device__ void rows(long long first, long long count, long long bound) const {
     report(InvalidValue::Kind::rows, first, count, bound);
   }
+  /// Reports rows of the batch that are not among the `bound` rows of a tensor.
   __device__ void batch_rows(long long first, long long count, long long bound) const {
     report(InvalidValue::Kind::batch_rows, first, count, bound);
   }

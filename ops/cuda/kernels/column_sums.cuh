@@ -37,8 +37,8 @@ __device__ void take_rows(const Terms& terms, Combine combine, std::int64_t row,
     for (int k = 0; k < kSums; ++k) combined[k] = combine(combined[k], numbers[i][k]);
 }
 
-/// terms(row, column, numbers) sets the kSums numbers of an element; finish(group of rows, column, results) takes the
-/// numbers combined over the rows of a block.
+/// Combines the numbers of each column over the rows of a block. terms(row, column, numbers) sets the kSums numbers of
+/// an element; finish(group of rows, column, results) takes the combined numbers.
 template <int kSums, class Combine, class Terms, class Finish>
 __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms terms, Finish finish) {
   __shared__ float results[kSums][kBlock];
@@ -78,7 +78,7 @@ struct ColumnParts {
   __device__ float& at(std::int64_t group, int k, std::int64_t column) const {
     return numbers[(group * kSums + k) * columns + column];
   }
-  /// The finish function of the first stage.
+  /// Stores the combined numbers of a group of rows, as the finish function of the first stage.
   __device__ void operator()(std::int64_t group, std::int64_t column, const float (&combined)[kSums]) const {
     for (int k = 0; k < kSums; ++k) at(group, k, column) = combined[k];
   }

@@ -17,7 +17,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The last two axes of each input as matrices, with all leading axes as one batch axis.
+/// Describes the last two axes of each input as matrices, with all leading axes as one batch axis.
 void describe_batch(const OpCall& call, ProductShape& shape) {
   const auto& a = call.inputs[0].shape;
   const auto& b = call.inputs[1].shape;

@@ -16,7 +16,7 @@ template <int kStored, std::size_t kLimit>
 struct UpdatedTensors {
   UpdatedTensor<kStored> tensors[kLimit];
   std::int64_t elements[kLimit];
-  /// The number of chunks of the tensors before each tensor, and of all tensors.
+  /// The number of chunks of the tensors before each tensor. The last entry is the number of all chunks.
   std::int64_t first_chunk[kLimit + 1];
 };
 

@@ -31,7 +31,7 @@ struct Columns {
   }
 };
 
-/// Modified Gram-Schmidt by one block, because the columns depend on each other.
+/// Orthonormalizes columns by modified Gram-Schmidt, in one block, because the columns depend on each other.
 __global__ void __launch_bounds__(kBlock) orthonormalize_kernel(const float* x, Columns columns) {
   for (std::int64_t i = threadIdx.x; i < columns.m; i += blockDim.x)
     for (std::int64_t j = 0; j < columns.n; ++j) columns.elements[i * columns.n + j] = x[i * columns.n + j];

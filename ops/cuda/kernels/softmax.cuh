@@ -22,7 +22,7 @@ __device__ SoftmaxScale softmax_scale(Threads threads, std::int64_t n, const flo
   return {largest, threads.sum(sum)};
 }
 
-/// y = x - log(sum(exp(x))), of one row. y may be x.
+/// Computes y = x - log(sum(exp(x))) of one row. y may be x.
 template <class Threads>
 __device__ void log_softmax_row(Threads threads, std::int64_t n, const float* x, float* y) {
   const auto [largest, sum] = softmax_scale(threads, n, x);

@@ -21,7 +21,8 @@ int __syncthreads_count(int predicate);
 inline void __threadfence_block() {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
-/// ThreadSanitizer knows no fences. For it, the threads of a grid are ordered because they run one by one.
+/// A memory fence. ThreadSanitizer knows no fences; for it, the threads of a grid are ordered because they run one by
+/// one.
 void __threadfence();
 inline void __threadfence_system() {
   __threadfence();
