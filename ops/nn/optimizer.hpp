@@ -31,8 +31,8 @@ class Optimizer {
   /// Schedules count updates. A step whose loss is not finite adds nothing; if it is the last step of an update, the
   /// update is skipped.
   Optimizer accumulating(std::int64_t steps) const;
-  /// Keeps an average of every parameter as the state `NAME/average`. Each update computes average = decay average + (1
-  /// - decay) value, with the parameter's value before the update; the average starts as that value.
+  /// Keeps an average of every parameter as the state `NAME/average`. Each update multiplies the average by `decay` and
+  /// adds (1 - decay) times the parameter's value before the update. The average starts as that value.
   Optimizer averaging(double decay) const;
 
   /// The optimizer for a graph with other parameter names: `original` returns the name that the filters of the groups

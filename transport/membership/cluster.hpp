@@ -53,7 +53,7 @@ class Cluster {
   virtual std::shared_ptr<Link> data_link(int rank, const std::string& name) = 0;
   /// A link for control messages, which data does not delay, between rank 0 and another rank.
   virtual std::shared_ptr<Link> control_link(int rank, const std::string& name) = 0;
-  /// Makes the group whose rank r is in process `processes[r]`. Returns the ranks of this process at their index, and
+  /// Makes a group in which rank r is in process `processes[r]`. Returns the ranks of this process at their index, and
   /// null at all others. All processes that have ranks of the group call it with the same arguments.
   virtual std::vector<std::shared_ptr<Communicator>> communicator(
       const std::string& name, const std::vector<int>& processes,

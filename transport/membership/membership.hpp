@@ -72,7 +72,7 @@ class Membership {
 
   /// Sends the member's bytes to all ranks that are present.
   void tell_returned(int rank, const Tensor& member);
-  /// Whether all of them have confirmed.
+  /// Whether all ranks that were present then have confirmed the return or are gone.
   bool all_confirmed(int rank) const;
   /// Makes the rank present. `link` leads to it.
   void take_back(int rank, std::shared_ptr<Link> link);

@@ -56,7 +56,7 @@ std::vector<std::byte> encode(const Hello& hello);
 /// Throws Error if the bytes are not a HELLO, or one of another version of the protocol.
 Hello decode_hello(std::span<const std::byte> bytes);
 
-/// Why a HELLO does not belong to a job: it has another run id, or another world size. Empty if it is equal.
+/// Why a HELLO does not belong to a job: because of its run id, or of its world size. Empty if that is equal.
 std::string run_id_objection(const Job& job, const Hello& hello);
 std::string world_size_objection(const Job& job, const Hello& hello);
 /// The notice about a process whose first message is not a HELLO.

@@ -7,7 +7,7 @@ queue_entries=() queue_order=()
 # dependencies.
 declare -A entry_state=() entry_note=() entry_seconds=() entry_hash=()
 
-# end_entry ENTRY VERDICT NOTE
+# end_entry ENTRY VERDICT NOTE: records and prints how an entry has ended.
 end_entry() {
   entry_state[$1]=$2 entry_note[$1]=$3
   printf '%-9s %s: %s\n' "$2" "$1" "$3" >&2
@@ -74,7 +74,7 @@ run_entry() {
   judge_end "$entry" "$status"
 }
 
-# judge_end ENTRY STATUS
+# judge_end ENTRY STATUS: ends an entry by its status and its figures.
 judge_end() {
   local entry=$1 lacking='' figure
   for figure in ${header[$entry.figures]}; do
@@ -91,7 +91,7 @@ judge_end() {
   fi
 }
 
-# skip_queue REASON
+# skip_queue REASON: ends all pending entries as SKIPPED.
 skip_queue() {
   local entry
   for entry in "${queue_entries[@]}"; do

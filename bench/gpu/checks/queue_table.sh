@@ -53,7 +53,7 @@ place() {
     'BEGIN { print (value + 0 < low + 0 ? "below" : (value + 0 > high + 0 ? "above" : "inside")) }'
 }
 
-# queue_row ENTRY FIGURE VALUE UNIT VERDICT NOTE
+# queue_row ENTRY FIGURE VALUE UNIT VERDICT NOTE: prints a row of the table.
 queue_row() {
   local entry=$1 range=${header[$1.of.$2]:-}
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$entry" "${header[$entry.kind]:--}" "$commit" \

@@ -43,7 +43,7 @@ free_port() {
   echo "$port"
 }
 
-# last_line NAME RANK
+# last_line NAME RANK: prints the last line of a rank's output.
 last_line() { sed -e '1d' -e '/^ *$/d' "$log/$1.$2.txt" | tail -1 | cut -c1-120; }
 
 check_collectives() {

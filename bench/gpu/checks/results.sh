@@ -37,7 +37,7 @@ on_upper_cores() (
   "$@"
 )
 
-# train_for_accuracy NAME SECONDS DEVICES MODEL
+# train_for_accuracy NAME SECONDS DEVICES MODEL: trains a model until its accuracy can be compared.
 train_for_accuracy() { train "$1" "$2" "$3" --model "$4" --epochs "${accuracy_epochs[$4]}" --seed 5; }
 
 check_accuracy() {
@@ -63,7 +63,7 @@ curve_flags=(--epochs 1 --batch-size 300 --optimizer sgd --schedule constant --s
 # whose sums differ only in their order, reach losses that differ by a tenth.
 declare -A curve_rates=([mlp]=0.05 [cnn]=0.01)
 
-# train_curve NAME SECONDS DEVICES MODEL FLAGS...
+# train_curve NAME SECONDS DEVICES MODEL FLAGS...: trains a model for the losses of its first steps.
 train_curve() {
   local name=$1 most=$2 devices=$3 model=$4
   shift 4
