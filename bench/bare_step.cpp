@@ -25,6 +25,7 @@ bool is_product(const OpDef& op) {
 
 /// The training graph with its gradients as outputs, which are reduced and applied by hand.
 Graph gradient_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
+  /// An update rule that makes the gradient an output under its parameter's name.
   struct NoUpdate {
     Schedule lr = 0.0;
     std::optional<double> clip_norm = {};
@@ -72,6 +73,7 @@ std::map<std::string, Tensor> start_values(const Graph& graph) {
   return values;
 }
 
+/// One thread's copy of the model. It has a program for each number of rows of a batch.
 struct BareStep::Replica {
   int index = 0, replicas = 1;
   struct Part {

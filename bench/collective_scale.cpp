@@ -28,6 +28,7 @@ namespace {
 // A ratio above this is not called faster, because the model is not more exact.
 constexpr double kClose = 0.95;
 
+/// The swept clusters, message sizes and algorithms.
 struct Setting {
   std::vector<int> ranks{2, 4, 8, 16, 32, 64, 128, 256, 512, 1'024};
   std::vector<std::int64_t> sizes{1'024, 4 << 20, 64 << 20};
@@ -44,6 +45,7 @@ struct Setting {
 
 /// Seconds by size, algorithm and number of ranks, in the order of the setting.
 using Row = std::vector<double>;
+/// The times for one size.
 struct Table {
   std::int64_t bytes;
   std::vector<Row> by_algorithm;

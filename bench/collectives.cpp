@@ -43,6 +43,7 @@ double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
+/// The medians of a collective's wall time and processor time, over the repetitions.
 struct Medians {
   double seconds, processor_seconds;
 };

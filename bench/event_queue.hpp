@@ -26,6 +26,7 @@ class EventQueue {
     events.emplace_back(time, std::move(event));
   }
 
+  /// An event with its time and its lane.
   struct Next {
     double time;
     std::size_t lane;

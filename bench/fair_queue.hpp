@@ -24,6 +24,7 @@ class FairQueue {
     waiting.push_back({message, bytes});
   }
 
+  /// A part of a message, sent without interruption.
   struct Piece {
     Message message;
     std::int64_t bytes = 0;
@@ -53,6 +54,7 @@ class FairQueue {
       return static_cast<std::size_t>(pair.first) * 65'537 + static_cast<std::size_t>(pair.second);
     }
   };
+  /// A message and its bytes that have not been taken.
   struct Waiting {
     Message message;
     std::int64_t left;

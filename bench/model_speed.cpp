@@ -44,6 +44,7 @@ Tensor random_integers(const Shape& shape, std::uint64_t bound) {
   return tensor;
 }
 
+/// A model with its training data.
 struct Case {
   TrainingSpec spec;
   Dataset data;

@@ -33,6 +33,7 @@ struct Packet {
   bool last_piece = true;
 };
 
+/// The state of a simulated rank.
 struct Rank {
   std::unique_ptr<RankProgram> program;
   std::vector<Packet> inbox;
@@ -41,6 +42,7 @@ struct Rank {
   bool busy = false;  // computes, or waits for a processor
 };
 
+/// A machine with its network port and its processors.
 struct Machine {
   FairQueue leaving;
   bool port_sends = false;
@@ -49,6 +51,7 @@ struct Machine {
   std::deque<int> waiting;  // ranks that have actions to do but no processor
 };
 
+/// The simulation of one collective. It performs the actions of all ranks.
 class Simulation final : public RankActions {
  public:
   Simulation(const Collective& collective, const ClusterCosts& costs)

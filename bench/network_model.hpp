@@ -28,6 +28,7 @@ struct ClusterCosts {
   double memory_bandwidth = 0;
 };
 
+/// The predicted time of a collective.
 struct Prediction {
   double seconds = 0;         ///< from the start, which is the same on all ranks, until the last rank is done
   std::int64_t messages = 0;  ///< messages of the schedule

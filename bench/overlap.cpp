@@ -43,6 +43,7 @@ std::vector<std::int64_t> sums_of(const Plan& plan) {
   return bytes;
 }
 
+/// Measures a training step in this process together with the others.
 class Overlap {
  public:
   explicit Overlap(const Flags& flags)

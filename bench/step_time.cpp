@@ -37,6 +37,7 @@ std::int64_t steps_for(double seconds, std::int64_t batch, double samples_per_se
                                 static_cast<std::int64_t>(seconds * samples_per_second / static_cast<double>(batch)));
 }
 
+/// A model, batch size and number of replicas, with the variants of its step that are compared.
 class Case {
  public:
   Case(const Options& options, const Dataset& data, const std::string& model, std::int64_t batch, int replicas)

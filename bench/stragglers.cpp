@@ -64,6 +64,7 @@ class PacedServer final : public ParameterServer {
   std::vector<double> step_ms_;
 };
 
+/// Compares the consistency rules with and without a slow worker.
 class Stragglers {
  public:
   explicit Stragglers(const Flags& flags) : flags_(flags), runtime_({.cpu_devices = flags.workers}) {}

@@ -30,7 +30,7 @@ constexpr std::int64_t kEvaluateEvery = 48;
 struct Setting {
   int workers = 2;
   bool processes = false;
-  std::int64_t most_epochs = 15;
+  std::int64_t max_epochs = 15;
   double first = 0.85, second = 0.87;
   std::vector<std::string> strategies;
 };
@@ -91,7 +91,7 @@ void train(const Setting& setting, const std::string& name, int rank, int port) 
   Reached first, second;
   std::int64_t steps = 0, rows = 0;
   double seconds = 0.0, best = 0.0;
-  while (second.steps < 0 && rows < setting.most_epochs * data.rows()) {
+  while (second.steps < 0 && rows < setting.max_epochs * data.rows()) {
     const auto look = kEvaluateEvery * kBatch / strategy->step_rows(kBatch);
     const auto fit = trainer.fit(data, {.epochs = 1, .max_steps = look});
     const auto accuracy = trainer.evaluate(test)["accuracy"];
@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
   CLI::App app("Steps and seconds of training to an accuracy, with every strategy", "time_to_accuracy");
   app.add_option("--workers", setting.workers)->check(CLI::Range(1, 64));
   app.add_flag("--processes", setting.processes, "each worker in a process of its own");
-  app.add_option("--epochs", setting.most_epochs, "at most")->check(CLI::Range(1, 1000));
+  app.add_option("--epochs", setting.max_epochs, "at most")->check(CLI::Range(1, 1000));
   app.add_option("--first", setting.first, "accuracy whose steps and seconds are shown")->check(CLI::Range(0.1, 1.0));
   app.add_option("--second", setting.second, "accuracy at which training ends")->check(CLI::Range(0.1, 1.0));
   app.add_option("--strategies", setting.strategies, "default: all")->delimiter(',')->check(CLI::IsMember(kStrategies));

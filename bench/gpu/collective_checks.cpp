@@ -28,6 +28,7 @@ int sum(int ranks, std::int64_t i) {
   return total;
 }
 
+/// The collectives on elements of type T, each compared with the result computed on the host.
 template <class T>
 class Checks {
  public:

@@ -86,6 +86,7 @@ class TimedSteps {
   }
 
  private:
+  /// A point between two ops, with its time on the host.
   struct Mark {
     Event event;
     Clock::time_point host;

@@ -20,6 +20,7 @@ struct OpKindTime {
   OpKindTime& operator+=(const OpKindTime& other);
 };
 
+/// The time of a model's step by kinds of ops, and its memory.
 struct OpProfile {
   std::vector<OpKindTime> kinds;  ///< the longest first
   double memory_bytes = 0.0;      ///< intermediate values, outputs of the model and scratch memory

@@ -42,6 +42,7 @@ std::vector<TensorInfo> like_input(const OpInputs& inputs) {
 
 const OpDef kStamp{.name = "stamp", .infer = like_input};
 
+/// Copies its input and notes the time at which the host launches the copy.
 class StampKernel final : public Kernel {
  public:
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
@@ -79,6 +80,7 @@ std::int64_t ops_on_device(const Plan& plan) {
   return std::ranges::count_if(plan.actors, [](const PlanActor& actor) { return actor.role == ActorRole::op; });
 }
 
+/// The training of a chain of small ops between two stamps.
 class Chain {
  public:
   explicit Chain(const OpTimeFlags& flags)

@@ -132,6 +132,7 @@ struct Attention {
   }
 };
 
+/// The forward pass.
 class AttentionKernel final : public Kernel {
  public:
   explicit AttentionKernel(const OpCall& call)

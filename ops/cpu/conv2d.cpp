@@ -14,6 +14,7 @@ Dims image_sizes(const Shape& s) {
 dnnl::memory::desc image(const Shape& shape) {
   return describe(image_sizes(shape), Tag::nhwc);
 }
+/// The attributes of the op in the form of oneDNN.
 struct Geometry {
   Dims strides, padding;
   std::int64_t groups;

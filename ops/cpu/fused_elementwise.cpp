@@ -34,6 +34,7 @@ class FusedKernel final : public Kernel {
   }
 
  private:
+  /// A step of the formula and the kernel that runs it.
   struct Step {
     FormulaStep step;
     std::unique_ptr<Kernel> kernel;

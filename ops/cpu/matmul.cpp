@@ -26,6 +26,7 @@ dnnl::memory::desc rows_of(const Shape& shape, bool transposed) {
   return matrix(shape.elements() / shape.back(0), shape.back(0), transposed);
 }
 
+/// The matrices of a product and its bias, in the form of oneDNN.
 struct Product {
   dnnl::memory::desc a, b, y, bias;
 };

@@ -156,6 +156,7 @@ TROUPE_SIMD_CLONES void unpool_row(const Pooling& p, std::int64_t i, const float
   }
 }
 
+/// The gradient of a pooling whose largest elements are given by their indices.
 class MaxPoolGradient final : public Kernel {
  public:
   explicit MaxPoolGradient(const Pooling& pooling) : p_(pooling) {}

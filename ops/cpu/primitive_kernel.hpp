@@ -27,11 +27,13 @@ class PrimitiveKernel final : public Kernel {
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override;
 
  private:
+  /// An argument of a call and the tensor that it takes.
   struct Argument {
     std::size_t tensor;
     std::size_t index;        // index of the argument in the OnednnCall
     std::size_t reorder = 0;  // index of its reorder plus 1; 0: none
   };
+  /// The conversion of a tensor to the layout that the primitive prefers.
   struct Reorder {
     OnednnCall call;
     std::size_t from, to, own_scratch;

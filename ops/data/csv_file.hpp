@@ -20,6 +20,7 @@ struct CsvField {
   std::vector<std::string> categories = {};
 };
 
+/// The format of a CSV file.
 struct CsvOptions {
   char separator = ',';
   /// Whether the first record has the names of the columns.

@@ -6,6 +6,7 @@
 
 namespace troupe {
 
+/// The training or the test images.
 enum class Split { train, test };
 
 /// The directory of the files in Debian's package dataset-fashion-mnist.

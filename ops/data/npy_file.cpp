@@ -52,6 +52,7 @@ std::string read_header(GzipFile& file) {
   return header;
 }
 
+/// An element type of the file format, with the size of an element in the file.
 struct ElementType {
   std::string_view name;
   DType dtype;

@@ -29,6 +29,7 @@ class Characters {
   std::array<std::int32_t, 256> number_{};
 };
 
+/// The options of windows over a text.
 struct WindowOptions {
   /// The number of streams, which is the number of rows of a batch: each window continues the same row of the batch
   /// before, as CarriedState needs it. With 0, windows are ordinary samples.

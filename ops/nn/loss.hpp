@@ -103,6 +103,7 @@ struct WeightedByRow {
 /// The sum of several losses, each times a weight. Provides the metrics of all losses; a number is appended to a name
 /// that is already in use.
 struct SumOfLosses {
+  /// A loss and the factor of its value in the sum.
   struct Term {
     double weight;
     Loss loss;

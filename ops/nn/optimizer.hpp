@@ -49,6 +49,7 @@ class Optimizer {
              Value apply_if = {}) const;
 
  private:
+  /// The parameters that the filter accepts, with their optimizer.
   struct Group {
     ParameterFilter has;
     std::vector<Optimizer> optimizer;  // one; none if the group is frozen

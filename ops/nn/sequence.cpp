@@ -64,6 +64,7 @@ class RecurrentState {
   Value buffer_, first_;
 };
 
+/// The parameters by which a GRU's hidden state enters the gates of the next step.
 struct GruWeights {
   Value weights, bias;
 };

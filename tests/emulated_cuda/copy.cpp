@@ -17,6 +17,7 @@ struct Rows {
   std::size_t pitch;
 };
 
+/// A copy of `height` rows of `width` bytes each.
 struct Copy {
   Rows to;
   Rows from;
@@ -30,6 +31,7 @@ void run(const Copy& copy) {
   }
 }
 
+/// The kind of memory at an address.
 struct Place {
   bool is_valid = true;
   bool is_device = false;

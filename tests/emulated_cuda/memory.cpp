@@ -19,6 +19,7 @@ constexpr std::size_t kAlignment = 256;
 // Floats of these bytes are NaN.
 constexpr int kPoison = 0xFF;
 
+/// All allocations by address, and the bytes in use on each device.
 struct Registry {
   std::shared_mutex mutex;
   std::map<std::uintptr_t, Allocation> allocations;

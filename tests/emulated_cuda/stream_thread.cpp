@@ -27,6 +27,7 @@ struct Worker {
   std::condition_variable has_work;
 };
 
+/// The threads that wait for work. The mutex guards their `work`, too.
 struct IdleWorkers {
   std::mutex mutex;
   std::vector<Worker*> workers;

@@ -74,6 +74,7 @@ class TestCapture final : public CapturedWork {
   }
 
  private:
+  /// The pieces of a launch, and the earlier launches that must be complete before it begins.
   struct Launch {
     std::vector<std::function<void()>> pieces;
     std::vector<std::size_t> waits_for;
@@ -82,6 +83,7 @@ class TestCapture final : public CapturedWork {
   bool launches_by_call_ = false;
 };
 
+/// A stream whose work runs later, in any order that the queue permits.
 class TestStream final : public Stream {
  public:
   explicit TestStream(Device device) : Stream(device), work_(queue().open(device)) {}

@@ -28,6 +28,7 @@
 
 namespace troupe {
 
+/// The heartbeats and time limits of a membership.
 struct MembershipOptions {
   int rank = 0;
   /// The interval of heartbeats. Must be positive.

@@ -13,6 +13,7 @@
 
 namespace troupe {
 
+/// The job that newcomers join, and the state of its members.
 struct ReadmissionOptions {
   Job job;
   Agreement agreement;

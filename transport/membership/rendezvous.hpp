@@ -25,6 +25,7 @@ struct Member {
   ProcessRole role = ProcessRole::any;
 };
 
+/// The job and this process's part in it.
 struct RendezvousOptions {
   Job job;
   Agreement agreement;

@@ -24,6 +24,7 @@ struct Largest {
     return b > a || b != b ? b : a;
   }
 };
+/// A NaN wins over all numbers.
 struct Smallest {
   static constexpr float kNone = std::numeric_limits<float>::infinity();
   template <class T>

@@ -10,6 +10,7 @@ const float* flag_at(Inputs in, std::size_t at) {
   return in.size() > at ? floats(in[at]) : nullptr;
 }
 
+/// Copies an element of x to the state, if the step goes ahead.
 struct Assign {
   const float* flag;
   const float* x;
@@ -19,6 +20,8 @@ struct Assign {
   }
 };
 
+/// Writes the batch info whose step counts updates of `steps` steps each. `last` becomes 1 if this step ends an update
+/// and goes ahead, else 0.
 struct CountSteps {
   std::int64_t steps;
   const float* flag;
@@ -47,6 +50,7 @@ struct Accumulate {
   }
 };
 
+/// Updates an element of an exponential moving average. The first step of the average copies x.
 struct Average {
   const float* flag;
   const float* begun;
@@ -57,6 +61,7 @@ struct Average {
     if (goes_ahead(flag)) average[i] = *begun == 0.0F ? x[i] : keep * average[i] + add * x[i];
   }
 };
+/// Records that the average has begun. Runs after all elements of Average.
 struct Begin {
   const float* flag;
   float* begun;

@@ -47,6 +47,7 @@ std::size_t most_workspace(std::initializer_list<const std::vector<HeadProduct>*
   return bytes;
 }
 
+/// The forward pass: scores, probabilities and results, in chunks of rows.
 class Forward {
  public:
   explicit Forward(const Attention& a)
@@ -163,6 +164,7 @@ class Backward {
       workspace = parts.take(0);
     }
   };
+  /// The addresses of the heads' matrices and of their gradients, for a chunk of rows.
   struct Heads {
     const float *q, *k, *v, *dy;
     float *dq, *dk, *dv;

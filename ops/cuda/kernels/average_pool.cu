@@ -32,6 +32,7 @@ struct AverageWindow {
   }
 };
 
+/// The gradient of kLanes neighboring channels of x: the sum over the windows with the element.
 template <class T, int kLanes>
 struct SpreadElement {
   Pooling p;

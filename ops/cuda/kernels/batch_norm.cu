@@ -35,6 +35,7 @@ struct ProductTerms {
     numbers[1] = d * (x[row * channels + c] - mean[c]);
   }
 };
+/// Stores the sums of dy and of its product with the normalized x, for a channel.
 struct StoreProducts {
   std::int64_t channels;
   float epsilon;
@@ -46,6 +47,7 @@ struct StoreProducts {
   }
 };
 
+/// The mean and variance of a channel over the global batch, and the number of its elements.
 struct Moments {
   std::int64_t channels, elements;
   const BatchInfo* info;

@@ -6,6 +6,7 @@ namespace troupe::cuda {
 
 namespace {
 
+/// Copies one unit of the box.
 template <class Unit>
 struct CopyUnit {
   Walk<2> walk;

@@ -91,6 +91,7 @@ struct ColumnPartTerms {
     for (int k = 0; k < kSums; ++k) numbers[k] = parts.at(group, k, column);
   }
 };
+/// The finish function of the caller, with the signature of a stage with groups.
 template <int kSums, class Finish>
 struct ColumnFinish {
   Finish finish;

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kBlock) count_rows_kernel(std::int64_t rows, R
   if (threadIdx.x == 0) *count = correct;
 }
 
-/// Whether one block is fast enough. It does not need a zero to begin with.
+/// Whether one block counts the rows fast enough. One block writes the count and needs no zero to add to.
 bool are_few(std::int64_t rows, std::int64_t classes) {
   return rows <= 16 * kBlock && classes <= 16;
 }

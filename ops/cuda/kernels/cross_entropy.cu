@@ -30,6 +30,7 @@ __device__ bool counts(Threads threads, const InvalidReport& invalid, const Targ
   return false;
 }
 
+/// The loss of a row, and the logarithms of its probabilities.
 struct CrossEntropyRow {
   InvalidReport invalid;
   Target target;
@@ -103,6 +104,7 @@ struct LossGradient {
   }
 };
 
+/// The gradient of the logits of a row: zero if the row does not count.
 template <class LogProbabilities>
 struct CrossEntropyGradRow {
   InvalidReport invalid;
@@ -131,6 +133,7 @@ struct CrossEntropyGradRow {
   }
 };
 
+/// The loss of a row whose target is a distribution, and the logarithms of its probabilities.
 struct SoftCrossEntropyRow {
   std::int64_t classes;
   const float* x;

@@ -7,6 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
+/// Copies the element of x that is broadcast to element i of y.
 template <class T>
 struct BroadcastElement {
   Walk<1> walk;

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, uns
   if (threadIdx.x == 0) *finite = not_finite != 0 ? 0.0F : 1.0F;
 }
 
-/// Whether one block is fast enough.
+/// Whether one block checks the tensors fast enough.
 bool are_few(std::span<const TensorInfo> tensors) {
   constexpr std::int64_t kFewElements = 4 * kBlock;
   std::int64_t elements = 0;
@@ -40,6 +40,7 @@ bool are_few(std::span<const TensorInfo> tensors) {
   return tensors.size() <= TensorList::kLimit && elements <= kFewElements;
 }
 
+/// Passes a number on, and reports it if it is not finite.
 struct CheckFinite {
   InvalidReport invalid;
   __device__ float operator()(float x) const {

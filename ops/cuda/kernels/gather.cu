@@ -9,6 +9,7 @@ namespace troupe::cuda {
 
 namespace {
 
+/// Writes a row of zeros with 1 at its index.
 struct OneHotRow {
   Indices indices;
   float* y;

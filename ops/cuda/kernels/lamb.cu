@@ -10,6 +10,7 @@ struct LambSizes {
   float parameter, step;
 };
 
+/// A parameter with its moments, and the other inputs of its update.
 struct Lamb {
   std::int64_t n;
   float* p;

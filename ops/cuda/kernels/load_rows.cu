@@ -5,6 +5,7 @@ namespace troupe::cuda {
 
 namespace {
 
+/// A stored number as float32, scaled and shifted.
 struct Scaled {
   float scale, shift;
   template <class T>

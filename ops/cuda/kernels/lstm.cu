@@ -140,6 +140,7 @@ struct StepGrad {
   }
 };
 
+/// Adds the gradient of the state at the first time to the gradient of the hidden state.
 struct AddFirstState {
   Sizes s;
   const float* dstates;

@@ -13,6 +13,7 @@ OpCall product_of(const OpCall& call) {
   return {&kMatmul, call.attributes, {call.inputs.begin(), call.inputs.begin() + 2}, call.outputs};
 }
 
+/// The gradient of a ReLU whose dy is a matrix product: the product first, then the gradient in place.
 class MatmulThenReluGrad final : public Kernel {
  public:
   explicit MatmulThenReluGrad(const OpCall& call)

@@ -7,8 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-// The normalization of a row. `means` and `shift` are null for rms_norm.
-
+/// The normalization of a row: its mean, its factor and its output. `means` and `shift` are null for rms_norm.
 struct NormRow {
   std::int64_t width;
   float epsilon;
@@ -54,6 +53,7 @@ struct NormGrad {
   }
 };
 
+/// The gradient of x in a row.
 struct NormGradRow {
   NormGrad grad;
   float* dx;
@@ -83,6 +83,7 @@ struct ScaleTerms {
     numbers[1] = dy;
   }
 };
+/// Stores the gradients of a column's scale and shift.
 struct StoreScale {
   float* dscale;
   float* dshift;

@@ -10,6 +10,7 @@ ReductionPlan plan_of(const OpCall& call) {
   return {call.inputs[0].shape, call.attributes.list("axes")};
 }
 
+/// Stores a sum divided by the number of its terms.
 struct StoreMean {
   float* y;
   float count;
@@ -38,12 +39,14 @@ struct LoadSquare {
   }
 };
 
+/// Stores a sum divided by the rows of the global batch.
 struct StoreBatchMean {
   const BatchInfo* info;
   float* y;
   __device__ void operator()(std::int64_t, float sum) const { *y = sum / static_cast<float>(info->global_rows); }
 };
 
+/// The gradient of the mean over the rows of the global batch.
 struct SpreadMean {
   const BatchInfo* info;
   const float* dy;

@@ -34,10 +34,12 @@ struct ReduceRange {
   }
 };
 
+/// Stores the combined number of a result or of a part.
 struct StoreNumber {
   float* numbers;
   __device__ void operator()(std::int64_t i, float number) const { numbers[i] = number; }
 };
+/// Loads the combined number of a part, as a term of the second stage.
 struct LoadPart {
   const float* parts;
   std::int64_t ranges;

@@ -29,12 +29,14 @@ struct Rate {
   __device__ void operator()(std::int64_t) const { *rate = static_cast<float>(at(info->step)); }
 };
 
+/// Copies the number of the step from the batch info.
 struct StepNumber {
   const BatchInfo* info;
   std::int64_t* step;
   __device__ void operator()(std::int64_t) const { *step = info->step; }
 };
 
+/// The rate of the step in a table. The last rate holds for all later steps.
 struct TableRate {
   const float* table;
   std::int64_t count;

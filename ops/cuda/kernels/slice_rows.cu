@@ -38,6 +38,7 @@ struct ShiftRows {
   }
 };
 
+/// Copies the rows of the part out of x, and reports a part that lies outside x.
 struct RowsOfPart {
   Part part;
   std::int64_t width, rows_of_x;

@@ -44,6 +44,7 @@ struct RowElements {
   const float* x;
   __device__ float operator()(std::int64_t i) const { return x[i]; }
 };
+/// The products of two rows, element by element.
 struct RowProducts {
   const float* x;
   const float* y;

@@ -12,6 +12,7 @@ namespace {
 // No candidate is 0 or the largest number.
 constexpr unsigned long long kNoCandidate = 0;
 
+/// The place of the first largest number in a line along the axis.
 struct ArgmaxLine {
   AxisLines lines;
   const float* x;
@@ -64,6 +65,7 @@ struct MakeKeyPair {
     places[i] = static_cast<std::int32_t>(i);
   }
 };
+/// Copies one of the k first sorted places, and the number there.
 struct TakeFirst {
   const float* x;
   const std::int32_t* places;
@@ -75,6 +77,7 @@ struct TakeFirst {
   }
 };
 
+/// The gradient of x in a row: dy at the k places, zero elsewhere.
 struct TopKGradRow {
   std::int64_t size, k;
   const float* dy;

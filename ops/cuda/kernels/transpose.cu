@@ -31,6 +31,7 @@ std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
   return axes;
 }
 
+/// Copies one element to its transposed place.
 template <class T>
 struct CopyElement {
   Walk<2> walk;

@@ -10,6 +10,7 @@ struct RateAndFactor {
   float rate, factor;
 };
 
+/// Updates the parameter without momentum.
 struct SgdRule {
   using Step = RateAndFactor;
   static constexpr int kStored = 1;

@@ -34,6 +34,8 @@ class NarrowProduct {
            const void* relu_result = nullptr) const;
 
  private:
+  /// The kernels: b has few columns, a sum has few terms, or b has few columns and a is transposed, so that a sum has
+  /// many terms.
   enum class Kind { none, few_columns, few_terms, many_terms };
 
   static Kind kind_of(const ProductShape& shape);

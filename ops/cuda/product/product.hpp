@@ -79,6 +79,7 @@ class Product {
   static constexpr std::uint32_t kAlignment = 16;
 
  private:
+  /// An algorithm of cuBLASLt and the workspace that it needs.
   struct Algorithm {
     cublasLtMatmulAlgo_t id{};
     std::size_t workspace_bytes = 0;

@@ -86,6 +86,7 @@ class SmallLines {
 
  private:
   static constexpr int kLoads = kSmallTile * kChunk / 4 / kBlock;
+  /// The first element of a thread's load: the line of the tile, and the term.
   struct Place {
     int line, term;
   };
@@ -106,8 +107,8 @@ __global__ void __launch_bounds__(kBlock)
     small_product_kernel(SmallSizes sizes, const float* a, const float* b, NarrowFinish<float> finish, float* y) {
   using Rows = SmallLines<Layout, Layout::transposed_a, kChunk>;
   using Columns = SmallLines<Layout, !Layout::transposed_b, kChunk>;
-  constexpr int kFound = kSmallWarps * kSmallTile * kSmallTile;
-  static_assert(kFound <= Rows::kPlaces + Columns::kPlaces);
+  constexpr int kSums = kSmallWarps * kSmallTile * kSmallTile;
+  static_assert(kSums <= Rows::kPlaces + Columns::kPlaces);
   // Holds both factors, and at the end the sums of the warps.
   __shared__ Lanes<float, 4> memory[(Rows::kPlaces + Columns::kPlaces) / 4];
   auto* const shared = reinterpret_cast<float*>(memory);

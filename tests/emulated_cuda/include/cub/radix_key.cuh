@@ -37,6 +37,7 @@ std::uint64_t radix_of(Key key, int begin_bit, int end_bit) {
   return width >= 64 ? bits : bits & ((std::uint64_t{1} << width) - 1);
 }
 
+/// The arrays of a sort of keys that each have a value.
 template <typename Key, typename Value>
 struct SortArrays {
   const Key* keys_in;
@@ -45,6 +46,7 @@ struct SortArrays {
   Value* values_out;
 };
 
+/// The direction of a sort, and the bits of the keys that it compares.
 struct SortRule {
   bool descending;
   int begin_bit;
