@@ -42,7 +42,7 @@ int guarded(const char* program, Function function) {
   }
 }
 
-/// The flags, or nothing if only help was requested.
+/// Parses the flags. Returns nothing if only help was requested.
 inline std::optional<TextFlags> parse_text_flags(const char* program, const char* description, std::int64_t batch,
                                                  int argc, char** argv) {
   TextFlags flags;

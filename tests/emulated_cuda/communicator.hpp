@@ -19,7 +19,7 @@ struct ncclComm {
   bool is_blocking;
   /// Recorded after the work that was queued last. Work in other streams waits for it.
   CUevent_st order{device, false};
-  /// For a communicator that does not block: the number of queries that are still answered by ncclInProgress.
+  /// The number of queries that are still answered by ncclInProgress. 0 for a communicator that blocks.
   std::atomic<int> polls_left{0};
 
   ncclComm(std::shared_ptr<emulated_cuda::RankGroup> ranks, int own_rank, emulated_cuda::Device& own_device,

@@ -16,8 +16,8 @@ struct Binding {
   std::string advertised_host;  ///< empty: that of `address`
 };
 
-/// Follows `options.bind`. Throws Error if the rendezvous is on another machine but `options.bind` is empty, or if no
-/// route leads to the rendezvous.
+/// Reads `options.bind`: an address, `any`, or empty for this machine alone. Throws Error if the rendezvous is on
+/// another machine but `options.bind` is empty, or if no route leads to the rendezvous.
 Binding binding_of(const ClusterOptions& options);
 
 }  // namespace troupe

@@ -22,7 +22,7 @@ class NarrowProduct {
   static bool suits(const ProductShape& shape);
   /// Whether a supported shape has so little work that this kernel is faster on any GPU.
   static bool is_surely_faster(const ProductShape& shape);
-  /// For a shape that is supported; see suits().
+  /// The shape must be supported; see suits().
   explicit NarrowProduct(const ProductShape& shape);
 
   /// The scratch memory that run() needs.

@@ -17,7 +17,7 @@ class SmallProduct {
   static bool suits(const ProductShape& shape);
   /// Whether a supported shape has so little work that this kernel is faster on any GPU.
   static bool is_surely_faster(const ProductShape& shape);
-  /// For a shape that is supported; see suits().
+  /// The shape must be supported; see suits().
   explicit SmallProduct(const ProductShape& shape);
 
   /// Launches the product like NarrowProduct::run, without scratch memory.
