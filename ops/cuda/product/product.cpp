@@ -270,13 +270,13 @@ void Product::run(cudaStream_t stream, const void* a, const void* b, const void*
   const void* const aligned_bias = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
   const bool writes = writes_bias(shape_.epilogue);
   if (aligned_bias != bias && !writes) copy_bias(stream, aligned_bias, bias);
-  if (has_bias()) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, used);
+  if (has_bias()) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned_bias);
   if (takes_aux(shape_.epilogue)) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
   const float beta = shape_.adds ? 1.0F : 0.0F;
   check_lt(lt_library().matmul(handle_, desc_.get(), &shape_.factor, b, a_.get(), a, b_.get(), &beta, y, y_.get(), y,
                                y_.get(), &algorithm.id, workspace, algorithm.workspace_bytes, stream),
            "a product");
-  if (used != bias && writes) copy_bias(stream, bias, used);
+  if (aligned_bias != bias && writes) copy_bias(stream, bias, aligned_bias);
 }
 
 void Product::copy_bias(cudaStream_t stream, const void* to, const void* from) const {

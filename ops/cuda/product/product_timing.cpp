@@ -137,9 +137,9 @@ double ProductTiming::time_captured(const Run& run) {
     check(cudaEventSynchronize(end_), "timing");
     float milliseconds = 0.0F;
     check(cudaEventElapsedTime(&milliseconds, begin_, end_), "timing");
-    least = repetition <= 1 ? milliseconds : std::min(least, milliseconds);
+    shortest = repetition <= 1 ? milliseconds : std::min(shortest, milliseconds);
   }
-  return static_cast<double>(least) * 1e3 / runs_;
+  return static_cast<double>(shortest) * 1e3 / runs_;
 }
 
 std::optional<double> ProductTiming::measure(const Run& run) {
