@@ -20,8 +20,8 @@ ContextState find_context_state() noexcept {
 }
 
 ContextState context_state() noexcept {
-  static const auto kFound = find_context_state();
-  return kFound;
+  static const auto kContextState = find_context_state();
+  return kContextState;
 }
 
 /// Whether this process has used a device. True if the driver does not tell.
