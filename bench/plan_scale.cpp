@@ -1,5 +1,5 @@
-// The cost of the plan of many replicas for each process: the time to make it, to check it, to prove it live, to lay it
-// out and to hash it, as every process of a job does, and the peak memory.
+// Measures the plan of many replicas in each process: the time to make it, to check it, to prove it live, to lay it out
+// and to hash it, as every process of a job does, and the peak memory.
 
 #include <sys/resource.h>
 

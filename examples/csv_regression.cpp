@@ -1,4 +1,4 @@
-// A regression on a table of comma-separated values: columns of numbers in, one number out.
+// Regression on a table of comma-separated values: several columns of numbers predict one number.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -34,7 +34,7 @@ int train(const Flags& flags) {
   const auto train = all.skip(held_back).batch(flags.batch), test = all.take(held_back).batch(flags.batch);
   const auto runtime = flags.devices.make_runtime();
   const Mirrored strategy(flags.devices.places());
-  // Batch norm brings columns of any size to one.
+  // Batch norm scales columns of any magnitude to one.
   const auto model = [](Value x) {
     const Sequential layers{BatchNorm{}, Dense{32, relu}, Dense{32, relu}, Dense{1}};
     return reshape(layers(x.shape().rank() == 2 ? x : reshape(x, {kBatch, 1})), {kBatch});

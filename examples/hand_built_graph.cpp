@@ -1,5 +1,5 @@
-// A graph by hand: least squares on four points, its gradient, what the passes make of it, and a few steps of descent
-// in a plain loop, without an actor.
+// A graph built by hand: least squares on four points, its gradient, the graph after the passes, and a few steps of
+// descent in a plain loop, without actors.
 
 #include <cstdio>
 #include <iostream>

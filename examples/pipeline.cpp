@@ -1,5 +1,5 @@
-// Your own actors in a pipeline of tensors: a source that makes readings, a transform that smooths them, and a sink
-// that prints them. In between an op of the library scales them. Credits bound how far the source runs ahead.
+// User-defined actors in a pipeline of tensors: a source of readings, a transform that smooths them, and a sink that
+// prints them. In between, an op of the library scales them. Credits bound how far the source runs ahead.
 
 #include <iostream>
 

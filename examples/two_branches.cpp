@@ -1,5 +1,5 @@
-// Two branches of a graph that do not depend on each other run at the same time, because every op is an actor: the
-// trace of one step shows both at work.
+// Two independent branches of a graph run concurrently, because every op is an actor. The trace of one step shows both
+// at work.
 
 #include <algorithm>
 #include <cstdio>

@@ -12,10 +12,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A few elements, and so many that they are sent in parts.
+/// The numbers of elements: few, and enough that they are sent in parts.
 constexpr std::int64_t kCounts[]{1, 3, 17, 1'001, 262'147};
 
-/// Element i of a rank: small whole numbers, whose sums are exact in every dtype that is summed.
+/// Element i of a rank: a small integer, whose sums are exact in every dtype that is summed.
 template <class T>
 int element(int rank, std::int64_t i) {
   return static_cast<int>((i * 7 + rank * 3) % 11) - (std::is_unsigned_v<T> ? 0 : 5);
@@ -28,12 +28,13 @@ int sum(int ranks, std::int64_t i) {
   return total;
 }
 
+/// The collectives on elements of type T, each compared with the result computed on the host.
 template <class T>
 class Checks {
  public:
   Checks(Communicator& group, std::chrono::milliseconds limit) : group_(group), limit_(limit) {}
 
-  /// As many collectives as were done.
+  /// Runs all collectives. Returns their number.
   int run() {
     int done = 0;
     for (const auto count : kCounts) {
@@ -91,7 +92,7 @@ class Checks {
             [this, count](int rank, std::int64_t i) { return sum<T>(group_.size(), rank * count + i); });
   }
 
-  /// What every rank of this process brings; no output if that has no elements.
+  /// The input of every rank of this process, and an output if `output` is above 0.
   std::vector<Part> inputs(std::int64_t count, std::int64_t output = 0) const {
     std::vector<Part> parts;
     for (const auto& local : group_.local()) {

@@ -10,7 +10,7 @@
 /// gradients is loss_is_finite, which stays unchanged.
 class GradientClipper final : public troupe::PortActor {
  public:
-  GradientClipper(caf::actor_config& config, float longest) : PortActor(config), longest_(longest) {}
+  GradientClipper(caf::actor_config& config, float max_norm) : PortActor(config), max_norm_(max_norm) {}
 
  private:
   void fire(std::int64_t, std::span<const troupe::Tensor> inputs, std::span<troupe::Tensor> outputs) override {
@@ -18,12 +18,12 @@ class GradientClipper final : public troupe::PortActor {
     const auto gradients = outputs[0].mutable_data<float>().subspan(1);
     double squares = 0.0;
     for (const auto element : gradients) squares += static_cast<double>(element) * element;
-    const auto length = static_cast<float>(std::sqrt(squares));
-    if (length <= longest_) return;
-    for (auto& element : gradients) element *= longest_ / length;
+    const auto norm = static_cast<float>(std::sqrt(squares));
+    if (norm <= max_norm_) return;
+    for (auto& element : gradients) element *= max_norm_ / norm;
   }
 
-  const float longest_;
+  const float max_norm_;
 };
 
 /// Asynchronous parameter servers with a GradientClipper between every worker and its server.

@@ -1,6 +1,6 @@
 // Trains a perceptron on Fashion-MNIST with a user's strategy, in the trainer of the library's strategies:
 //   train gossip|elastic|clipped [REPLICAS [EPOCHS]]
-// with REPLICAS on as many cores; otherwise on all GPUs, or on two cores if there is none.
+// REPLICAS is a number of cores. Without it, trains on all GPUs, or on two cores if there is no GPU.
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What the flags stand for: optimizers, places and strategies.
+// The meaning of the flags: optimizers, places and strategies.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ namespace troupe::examples {
 
 namespace {
 
-/// Small, as the published experiments have it.
+/// A small value, as in the published experiments.
 constexpr double kUsualCompensation = 0.04;
 
 }  // namespace
@@ -26,17 +26,18 @@ std::vector<Device> Flags::usable_devices() const {
   if (!devices.empty()) return parse_devices(devices);
   const bool counted = replicas > 0 || workers > 0;
   const auto cores = std::max(1, usable_cores() / std::max(1, local_processes));
-  auto found = counted && gpus().empty() ? std::vector<Device>{} : default_devices(cores);
-  const bool have_gpus = !found.empty() && found.front().type == DeviceType::cuda;
-  // The processes of a machine share its GPUs: they are dealt out in turn.
+  auto usable = counted && gpus().empty() ? std::vector<Device>{} : default_devices(cores);
+  const bool have_gpus = !usable.empty() && usable.front().type == DeviceType::cuda;
+  // The processes of a machine share its GPUs round-robin.
   if (have_gpus && local_processes > 1) {
-    std::vector<Device> own;
-    for (auto i = static_cast<std::size_t>(local_rank); i < found.size();
+    std::vector<Device> own_gpus;
+    for (auto i = static_cast<std::size_t>(local_rank); i < usable.size();
          i += static_cast<std::size_t>(local_processes))
-      own.push_back(found[i]);
-    found = own.empty() ? std::vector{found[static_cast<std::size_t>(local_rank) % found.size()]} : own;
+      own_gpus.push_back(usable[i]);
+    if (own_gpus.empty()) own_gpus.push_back(usable[static_cast<std::size_t>(local_rank) % usable.size()]);
+    usable = own_gpus;
   }
-  return found;
+  return usable;
 }
 
 Device Flags::device_of(int replica) const {
@@ -58,9 +59,9 @@ int Flags::replica_count() const {
 }
 
 std::vector<Device> Flags::local_devices() const {
-  std::vector<Device> found;
-  for (int replica = 0; replica < replica_count(); ++replica) found.push_back(device_of(replica));
-  return found;
+  std::vector<Device> replica_devices;
+  for (int replica = 0; replica < replica_count(); ++replica) replica_devices.push_back(device_of(replica));
+  return replica_devices;
 }
 
 Optimizer Flags::make_optimizer(std::int64_t steps, int workers_in_all) const {
@@ -82,9 +83,9 @@ std::vector<Place> Flags::places() const {
 }
 
 int Flags::device_count() const {
-  int most = 0;
-  for (const auto& place : places()) most = std::max(most, place.device.index);
-  return most + 1;
+  int highest = 0;
+  for (const auto& place : places()) highest = std::max(highest, place.device.index);
+  return highest + 1;
 }
 
 ConsistencyRule Flags::rule(int workers_in_all) const {
@@ -95,7 +96,7 @@ ConsistencyRule Flags::rule(int workers_in_all) const {
   return ConsistencyRule::synchronous(workers_in_all);
 }
 
-/// The servers of a process have no threads of their own.
+/// The places of servers and workers. The servers of a process have no threads of their own.
 ServerPlaces Flags::server_places(const Cluster* cluster) const {
   if (cluster == nullptr) return {places(), std::vector<Place>(static_cast<std::size_t>(servers)), {}};
   const auto processes = static_cast<int>(troupe::server_places(*cluster, {Device{}}, servers).workers.size());

@@ -7,7 +7,8 @@ namespace troupe::cpu {
 
 namespace {
 
-// `rate` and `root` include the bias correction of this step.
+// Updates n elements of a parameter p and its moments m and v with the gradient g. `rate` and `root` are the factors of
+// m and of the root of v; they include the learning rate and the bias correction of this step.
 TROUPE_SIMD_CLONES void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root,
                              float factor, AdamRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {

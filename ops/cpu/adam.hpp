@@ -7,7 +7,7 @@
 
 namespace troupe::cpu {
 
-/// The constants of Adam and its kin. 1 - beta is computed in double: subtracting in float32 loses digits.
+/// The constants of Adam, AdamW and Lamb. 1 - beta is computed in double, because subtracting in float32 loses digits.
 struct AdamRule {
   float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, weight_decay;
 };
@@ -18,7 +18,7 @@ inline AdamRule adam_rule(const OpCall& call) {
           static_cast<float>(1.0 - beta2), option(call, "epsilon"),         option(call, "weight_decay")};
 }
 
-/// What corrects the bias of the moments in one update, counted from 1: factors of m and of the root of v.
+/// The factors of m and of the root of v that correct their bias in one update, counted from 1.
 struct BiasCorrection {
   double beta1, beta2;
   explicit BiasCorrection(const OpCall& call)

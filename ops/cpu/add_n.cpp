@@ -32,7 +32,7 @@ TROUPE_SIMD_CLONES void accumulate(std::int64_t n, const BFloat16* from, BFloat1
   accumulate_typed(n, from, sum);
 }
 
-// Chunk by chunk in a separate buffer: the output may be the place of an input that is yet to be read.
+// Sums chunk by chunk in a buffer of its own, because the output may share memory with an input that is yet to be read.
 template <class T>
 std::unique_ptr<Kernel> sum_kernel() {
   return function_kernel([](Inputs in, Outputs out) {

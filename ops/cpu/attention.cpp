@@ -17,26 +17,27 @@ namespace troupe::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Queries that are worked on together: few enough that a causal block does little beyond the diagonal, and that its
-// scores stay in the cache.
+// The number of queries that are computed together: small enough that a causal block computes few scores beyond the
+// diagonal, and that its scores stay in the cache.
 constexpr std::int64_t kBlock = 64;
 
-/// Row-major matrices in larger arrays: a pointer, and the elements from one row to the next.
+/// A row-major matrix inside a larger array: its first element, and the distance from one row to the next.
 struct Rows {
   const float* data;
   std::int64_t stride;
 };
 
-/// c [m, n] = factor a b + keep c; a is [m, k] or, transposed, [k, m], and b [k, n] or [n, k].
+/// Computes c [m, n] = factor a b + keep c. a is [m, k] or, transposed, [k, m]; b is [k, n] or, transposed, [n, k].
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float factor, char transpose_a, Rows a, char transpose_b,
               Rows b, float keep, float* c, std::int64_t c_stride) {
   const auto status =
       dnnl_sgemm(transpose_a, transpose_b, m, n, k, factor, a.data, a.stride, b.data, b.stride, keep, c, c_stride);
-  if (status != dnnl_success) throw Error("attention", "a product failed with status " + std::to_string(status));
+  if (status != dnnl_success) throw Error("attention", "oneDNN's product failed with status " + std::to_string(status));
 }
 
-/// Exponentials of scores in place, each divided by their sum; returns the logarithm of the sum. Without any score
-/// above minus infinity all become 0, and the logarithm infinity, so that the gradient's probabilities are 0, too.
+/// Replaces scores by their exponentials divided by the sum of these, and returns the logarithm of the sum. If no score
+/// is above minus infinity, the result is all 0 and the logarithm infinity, so that the gradient's probabilities are 0,
+/// too.
 TROUPE_SIMD_CLONES float softmax_row(std::int64_t n, float* x) {
   const float largest = lane_max(n, x);
   if (largest == -kInfinity) {
@@ -54,7 +55,7 @@ TROUPE_SIMD_CLONES void probabilities(std::int64_t n, float log_sum, float* x) {
   for (std::int64_t i = 0; i < n; ++i) x[i] = exp_or_zero(x[i] - log_sum);
 }
 
-/// From the probabilities of a row and their gradients that of the scores, in place of the latter.
+/// Replaces the gradient of a row's probabilities by the gradient of its scores.
 TROUPE_SIMD_CLONES void scores_grad(std::int64_t n, const float* p, float along, float factor, float* dp) {
   for (std::int64_t i = 0; i < n; ++i) dp[i] = p[i] * (dp[i] - along) * factor;
 }
@@ -63,7 +64,7 @@ TROUPE_SIMD_CLONES float dot(std::int64_t n, const float* a, const float* b) {
   return lane_sum(n, [a, b](std::int64_t i) { return a[i] * b[i]; });
 }
 
-/// The sizes of a call, and one block of queries of one head.
+/// The sizes of a call, and the matrices of one row and head.
 struct Attention {
   std::int64_t rows, queries, keys, heads, key_size, value_size;
   bool causal, has_mask, mask_of_rows;
@@ -83,27 +84,28 @@ struct Attention {
 
   std::int64_t key_width() const { return heads * key_size; }
   std::int64_t value_width() const { return heads * value_size; }
-  /// Keys that the queries before `end` see.
+  /// The number of keys that the queries before `end` see.
   std::int64_t keys_seen(std::int64_t end) const { return causal ? end : keys; }
   std::size_t scores_bytes() const { return static_cast<std::size_t>(kBlock * keys) * sizeof(float); }
 
-  /// Where the matrix of one row and head begins, from its place `position` on.
+  /// The matrix of one row and head, from `position` on.
   Rows of_keys(const Tensor& tensor, std::int64_t row, std::int64_t head, std::int64_t position = 0) const {
-    const auto places = tensor.shape()[1];
-    return {floats(tensor) + (row * places + position) * key_width() + head * key_size, key_width()};
+    const auto positions = tensor.shape()[1];
+    return {floats(tensor) + (row * positions + position) * key_width() + head * key_size, key_width()};
   }
   Rows of_values(const Tensor& tensor, std::int64_t row, std::int64_t head, std::int64_t position = 0) const {
     const auto places = tensor.shape()[1];
     return {floats(tensor) + (row * places + position) * value_width() + head * value_size, value_width()};
   }
 
-  /// The scores of queries `first` to `end`, [end - first, seen].
+  /// Computes the scores of queries `first` to `end`: [end - first, seen].
   void scores(Rows q, Rows k, std::int64_t first, std::int64_t end, float* s) const {
     const auto seen = keys_seen(end);
     multiply(end - first, seen, key_size, factor, 'N', q, 'T', k, 0.0F, s, seen);
   }
 
-  /// Calls visit(i, row of scores, how many keys it sees by causality) after the masked ones became minus infinity.
+  /// Sets masked scores to minus infinity, calls visit(i, row of scores, number of keys that query i sees by
+  /// causality), and sets the scores after those keys to 0.
   template <class Visit>
   void for_each_query(const Tensor* mask, std::int64_t row, std::int64_t first, std::int64_t end, float* s,
                       Visit visit) const {
@@ -114,9 +116,9 @@ struct Attention {
             reinterpret_cast<const std::uint8_t*>(mask->address()) + ((mask_of_rows ? row * queries : 0) + i) * keys;
         for (std::int64_t j = 0; j < seen; ++j) s[j] = allowed[j] != 0 ? s[j] : -kInfinity;
       }
-      const auto own = causal ? i + 1 : keys;
-      visit(i, s, own);
-      std::fill(s + own, s + seen, 0.0F);
+      const auto visible = causal ? i + 1 : keys;
+      visit(i, s, visible);
+      std::fill(s + visible, s + seen, 0.0F);
     }
   }
 
@@ -130,6 +132,7 @@ struct Attention {
   }
 };
 
+/// The forward pass.
 class AttentionKernel final : public Kernel {
  public:
   explicit AttentionKernel(const OpCall& call)

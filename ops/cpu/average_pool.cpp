@@ -9,13 +9,13 @@ dnnl::memory::desc image_description(const Shape& s) {
   return describe({s[0], s[3], s[1], s[2]}, Tag::nhwc);
 }
 
-/// The windows of a pooling from images x to images y, an entry per axis of the image.
+/// The windows of a pooling from images x to images y, with one entry for each of the two axes of an image.
 struct Windows {
   Windows(const Shape& x, const Shape& y, const Attributes& attributes)
       : strides(2, attributes.integer("stride")),
         sizes(2, attributes.integer("kernel_size")),
         padding(2, attributes.integer("padding")) {
-    // The last window may end before the padding does, if the stride skips a part of it.
+    // The last window may end before the padding does if the stride skips a part of the padding.
     for (const int axis : {0, 1})
       padding_behind[axis] = (y[1 + axis] - 1) * strides[axis] + sizes[axis] - x[1 + axis] - padding[axis];
   }

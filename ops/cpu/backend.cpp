@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// Work on a CPU device is complete when launching it returns.
+/// A stream on which work is complete when launching it returns.
 class CpuStream final : public Stream {
  public:
   using Stream::Stream;
@@ -32,7 +32,7 @@ class CpuBackend final : public Backend {
   CpuBackend() { cpu::add_kernels(kernels_); }
 
   bool host_accessible() const override { return true; }
-  // They are threads.
+  // A CPU device is a thread, so their number is not limited.
   int device_count() const override { return std::numeric_limits<int>::max(); }
 
   std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) override {

@@ -16,7 +16,7 @@ BoxCopy::BoxCopy(const Corner& from, const Corner& to, const Shape& sizes, std::
       run_bytes_ *= static_cast<std::size_t>(sizes[axis]);
     else
       axes_.push_back({sizes[axis], from_stride, to_stride});
-    // A run ends with the first axis of which the box is not the whole on both sides.
+    // A run ends with the first axis, from the innermost, along which the box does not cover both arrays.
     in_run = in_run && sizes[axis] == from.shape[axis] && sizes[axis] == to.shape[axis];
     from_stride *= static_cast<std::size_t>(from.shape[axis]);
     to_stride *= static_cast<std::size_t>(to.shape[axis]);

@@ -9,19 +9,20 @@
 
 namespace troupe::cpu {
 
-/// Walks operands that are stretched to one output shape: runs of elements along which each operand either advances by
-/// one or stays. Neighbouring axes that behave alike are merged, so that runs are as long as they can be.
+/// Iterates over operands that are broadcast to one output shape. A run is a sequence of elements along which each
+/// operand either advances by one or stays. Neighboring axes that behave alike are merged, so that runs are as long as
+/// possible.
 class Broadcast {
  public:
-  static constexpr std::size_t kMostOperands = 3;
+  static constexpr std::size_t kMaxOperands = 3;
   /// A number for each operand.
-  using Numbers = std::array<std::int64_t, kMostOperands>;
+  using Numbers = std::array<std::int64_t, kMaxOperands>;
 
   Broadcast(const Shape& output, std::span<const Shape> operands);
-  /// The inputs of a call stretched to its output.
+  /// Broadcasts the inputs of a call to its output.
   explicit Broadcast(const OpCall& call);
 
-  /// Length of a run, and 1 or 0 for each operand along it.
+  /// The length of a run, and for each operand 1 if it advances along a run, else 0.
   std::int64_t run_length() const { return axes_.back().size; }
   const Numbers& steps() const { return axes_.back().strides; }
 
@@ -34,9 +35,9 @@ class Broadcast {
       visit(run * run_length(), at);
       for (std::size_t axis = axes_.size() - 1; axis-- > 0;) {
         const auto& strides = axes_[axis].strides;
-        for (std::size_t i = 0; i < kMostOperands; ++i) at[i] += strides[i];
+        for (std::size_t i = 0; i < kMaxOperands; ++i) at[i] += strides[i];
         if (++index[axis] < axes_[axis].size) break;
-        for (std::size_t i = 0; i < kMostOperands; ++i) at[i] -= strides[i] * index[axis];
+        for (std::size_t i = 0; i < kMaxOperands; ++i) at[i] -= strides[i] * index[axis];
         index[axis] = 0;
       }
     }

@@ -10,7 +10,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Calls f with a null pointer to the C++ type of a dtype.
+/// Calls f with a null pointer to the C++ type of a dtype that is not a 16-bit float.
 template <class F>
 decltype(auto) with_type(DType dtype, F f) {
   switch (dtype) {
@@ -25,7 +25,7 @@ decltype(auto) with_type(DType dtype, F f) {
   }
 }
 
-/// As above, of any dtype.
+/// Calls f with a null pointer to the C++ type of any dtype.
 template <class F>
 decltype(auto) with_any_type(DType dtype, F f) {
   if (dtype == DType::float16) return f(static_cast<Float16*>(nullptr));
@@ -58,14 +58,14 @@ std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// A number as another type: see cast in ops/library/cast.hpp.
+/// Converts a number to another type; see cast in ops/library/cast.hpp for the rounding and the limits.
 template <class To, class From>
 To cast_number(From x) {
   if constexpr (kIsHalf<From>) return cast_number<To>(static_cast<float>(x));
   if constexpr (kIsHalf<To> && !kIsHalf<From>) return To(static_cast<float>(x));
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (!(x == x)) return 0;
-    // The limits as numbers of the other type; the upper one may be rounded up, beyond the range.
+    // The limits of To as numbers of From. The upper limit may be rounded up, to just beyond the range of To.
     if (x <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     if (x >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
   } else if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {

@@ -5,15 +5,16 @@ namespace troupe::cpu {
 
 namespace {
 
-// Images are [B, H, W, C], which oneDNN calls nhwc; weights [KH, KW, C, O], which it calls hwio. oneDNN's logical order
-// is NCHW and OIHW all the same. Activations stay as they are; weights are reordered into the layout that the
-// kernel prefers, in scratch memory, once per call.
+// Images are [B, H, W, C], oneDNN's nhwc, and weights are [KH, KW, C, O], oneDNN's hwio; oneDNN's logical order is
+// still NCHW and OIHW. Images stay in their layout. Weights are reordered once per call, in scratch memory, into the
+// layout that the kernel prefers.
 Dims image_sizes(const Shape& s) {
   return {s[0], s[3], s[1], s[2]};
 }
 dnnl::memory::desc image(const Shape& shape) {
   return describe(image_sizes(shape), Tag::nhwc);
 }
+/// The attributes of the op in the form of oneDNN.
 struct Geometry {
   Dims strides, padding;
   std::int64_t groups;
@@ -23,7 +24,7 @@ struct Geometry {
         groups(attributes.integer("groups")) {}
 };
 
-/// Weights [KH, KW, C / groups, O] as they are, or in the layout that the kernel prefers.
+/// Weights [KH, KW, C / groups, O] in their own layout (plain), or in the layout that the kernel prefers (any).
 dnnl::memory::desc plain_weights(const Shape& s, const Geometry& geometry) {
   if (geometry.groups == 1) return describe({s[3], s[2], s[0], s[1]}, Tag::hwio);
   const auto filters = s[3] / geometry.groups;

@@ -19,10 +19,10 @@ std::int64_t checked_label(std::int32_t label, std::int64_t row, std::int64_t cl
   return label;
 }
 
-// Shorter rows are added up one by one.
+// Sums over shorter rows do not use lanes.
 constexpr std::int64_t kLongRow = 32;
 
-/// y = x minus the logarithm of the sum of exp(x).
+/// Computes y = x - log(sum(exp(x))) of one row.
 TROUPE_SIMD_CLONES void log_softmax_row(std::int64_t classes, const float* x, float* y) {
   const float largest = lane_max(classes, x);
   float sum = 0.0F;
@@ -31,7 +31,7 @@ TROUPE_SIMD_CLONES void log_softmax_row(std::int64_t classes, const float* x, fl
     for (std::int64_t i = 0; i < classes; ++i) sum += y[i];
   else
     sum = lane_sum(classes, [y](std::int64_t i) { return y[i]; });
-  // In this order: largest + log(sum) would round the logarithm away where x is large.
+  // Subtracts in this order: largest + log(sum) would round the logarithm away if x is large.
   const auto log_sum = std::log(sum);
   for (std::int64_t i = 0; i < classes; ++i) y[i] = (x[i] - largest) - log_sum;
 }
@@ -44,7 +44,7 @@ TROUPE_SIMD_CLONES float product_sum(std::int64_t n, const float* x, const float
   return lane_sum(n, [x, y](std::int64_t i) { return x[i] * y[i]; });
 }
 
-/// dx = a exp(y) - b t, all of one row.
+/// Computes dx = a exp(y) - b t of one row.
 TROUPE_SIMD_CLONES void exp_minus(std::int64_t n, const float* y, float a, const float* t, float b, float* dx) {
   for (std::int64_t i = 0; i < n; ++i) dx[i] = a * exp_of(y[i]) - b * t[i];
 }
@@ -53,12 +53,13 @@ TROUPE_SIMD_CLONES void subtract(std::int64_t n, float number, float* x) {
   for (std::int64_t i = 0; i < n; ++i) x[i] -= number;
 }
 
-/// Calls visit(row) with the number of every row.
+/// Calls visit(row) with the index of every row.
 template <class Visit>
 void for_each_row(const Tensor& tensor, std::int64_t width, Visit visit) {
   for (std::int64_t row = 0; row < tensor.elements() / width; ++row) visit(row);
 }
 
+/// The attributes of the loss: label smoothing, and the ignored label.
 struct Target {
   float smoothing;
   bool has_ignored;
@@ -75,13 +76,15 @@ TROUPE_SIMD_CLONES void scaled_exp(std::int64_t n, const float* x, float factor,
   for (std::int64_t i = 0; i < n; ++i) y[i] = exp_of(x[i]) * factor;
 }
 
-/// The gradient of the loss of a row, where the inputs may say how many rows the mean is of.
+/// The gradient of the loss of a row. With a fourth input, the batch info, it is the gradient of the mean divided by
+/// the global rows.
 float loss_gradient(Inputs in, std::int64_t row) {
   if (in.size() < 4) return floats(in[0])[row];
   return floats(in[0])[0] / static_cast<float>(BatchInfo::read(in[3]).global_rows);
 }
 
-/// log_probabilities(classes, row of in[1], row of the result) gives those of a row; it may write them to the result.
+/// A kernel of the cross-entropy's gradient with integer labels. log_probabilities(classes, row of in[1], row of the
+/// result) returns the logarithms of a row's probabilities; it may write them to the result.
 template <class LogProbabilities>
 std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, LogProbabilities log_probabilities) {
   return function_kernel([classes = call.inputs[1].shape.back(0), target = Target(call.attributes), log_probabilities](
@@ -142,7 +145,7 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad(const OpCall& call) {
-  return cross_entropy_grad_kernel(call, [](std::int64_t, const float* known, float*) { return known; });
+  return cross_entropy_grad_kernel(call, [](std::int64_t, const float* stored, float*) { return stored; });
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_logits_grad(const OpCall& call) {
@@ -162,7 +165,7 @@ std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {
   });
 }
 
-// The probabilities need not add up to 1: dx = dloss (exp(y) sum(p) - p).
+// dx = dloss (exp(y) sum(p) - p), because the probabilities p need not add up to 1.
 std::unique_ptr<Kernel> make_soft_cross_entropy_grad(const OpCall& call) {
   return function_kernel([classes = call.inputs[1].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[1], classes, [&](std::int64_t row) {

@@ -18,7 +18,7 @@ inline const float* floats(const Tensor& tensor) {
 inline float* mutable_floats(const Tensor& tensor) {
   return reinterpret_cast<float*>(tensor.address());
 }
-/// The places may be null if `count` is 0. They do not overlap.
+/// Copies floats between memory that does not overlap. The pointers may be null if `count` is 0.
 inline void copy_floats(const float* from, float* to, std::int64_t count) {
   if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
 }

@@ -8,7 +8,8 @@ namespace troupe::cpu {
 
 namespace {
 
-// The three patterns of a run; neither operand advances only in runs of one element.
+// Computes one run by one of three patterns: both operands advance, or one of them. In a run of one element neither
+// operand advances.
 template <class F>
 [[gnu::always_inline]] inline void run_of(F f, std::int64_t n, const float* a, std::int64_t a_step, const float* b,
                                           std::int64_t b_step, float* out) {
@@ -78,7 +79,7 @@ std::unique_ptr<Kernel> make_mul(const OpCall& call) {
 std::unique_ptr<Kernel> make_div(const OpCall& call) {
   return make_broadcast(call, div_run);
 }
-// Of the second input only the shape counts: its dtype may be any.
+// Only the shape of the second input is used, so its dtype may be any.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
   if (is_16_bit(call.inputs[0].dtype)) throw Error("broadcast_to", "has no kernel of 16-bit floats for cpu");
   return function_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {

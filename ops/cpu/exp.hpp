@@ -5,12 +5,12 @@
 
 namespace troupe::cpu {
 
-/// exp(x) to about 2 units in the last place, in a form that compilers turn into vector code: x = n ln 2 + r with
-/// |r| <= ln 2 / 2, exp(r) by its Taylor polynomial of degree 7, and 2^n by its exponent bits. NaN passes; an
-/// underflow gives the smallest normal numbers, an overflow infinity.
+/// exp(x) to about 2 units in the last place, in a form that compilers turn into vector code: x = n ln 2 + r with |r|
+/// <= ln 2 / 2, exp(r) by its Taylor polynomial of degree 7, and 2^n by its exponent bits. Returns NaN for NaN, the
+/// smallest normal numbers for an underflow, and infinity for an overflow.
 [[gnu::always_inline]] inline float exp_of(float x) {
   constexpr float kLog2E = 1.44269504F;
-  // ln 2 in two parts, the first with few bits, so that n * kLn2High is exact.
+  // ln 2 in two parts. The first has few bits, so that n * kLn2High is exact.
   constexpr float kLn2High = 0.693359375F;
   constexpr float kLn2Low = -2.12194440e-4F;
   constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: adding it leaves an integer in the low bits

@@ -9,7 +9,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Calls visit(i, index) for every index, all of which must be below `bound`.
+/// Calls visit(i, index) for every index. Throws Error if an index is not in [0, bound).
 template <class Visit>
 void for_each_index(const char* op, const Tensor& indices, std::int64_t bound, Visit visit) {
   const bool wide = indices.dtype() == DType::int64;

@@ -14,7 +14,8 @@ TROUPE_SIMD_CLONES void adam_moments(std::int64_t n, float* m, float* v, const f
   }
 }
 
-/// The sums of squares of the parameter and of Lamb's step, whose factors include the bias corrections.
+/// The sums of the squares of a parameter and of Lamb's step for it. The factors of the step include the bias
+/// corrections.
 struct LambSizes {
   float parameter, step;
 };

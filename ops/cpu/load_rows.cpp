@@ -9,7 +9,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Calls load(from, to) with the addresses of each row in the data and in the batch.
+/// Calls load(from, to) with the addresses of each sample's row in the data and in the batch.
 template <class Load>
 void for_each_sample(const Tensor& data, const Tensor& numbers, const Tensor& batch, Load load) {
   const auto rows = data.shape()[0];

@@ -4,13 +4,13 @@
 
 namespace troupe::cpu {
 
-/// y[i] = f(x[i]), to be called from a function marked TROUPE_SIMD_CLONES. y may be x.
+/// Computes y[i] = f(x[i]). y may be x. Call it from a function marked TROUPE_SIMD_CLONES.
 template <class F>
 [[gnu::always_inline]] inline void map(std::int64_t n, const float* x, float* y, F f) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
 }
 
-/// y[i] = f(a[i], b[i]).
+/// Computes y[i] = f(a[i], b[i]).
 template <class F>
 [[gnu::always_inline]] inline void map(std::int64_t n, const float* a, const float* b, float* y, F f) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
@@ -19,7 +19,7 @@ template <class F>
 using UnaryLoop = void (*)(std::int64_t n, const float* x, float* y);
 using BinaryLoop = void (*)(std::int64_t n, const float* a, const float* b, float* y);
 
-/// A kernel that is one such loop over all elements.
+/// A kernel that runs one loop over all elements.
 inline std::unique_ptr<Kernel> map_kernel(UnaryLoop loop) {
   return function_kernel(
       [loop](Inputs in, Outputs out) { loop(out[0].elements(), floats(in[0]), mutable_floats(out[0])); });

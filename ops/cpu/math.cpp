@@ -38,6 +38,7 @@ TROUPE_SIMD_CLONES void clip_grad_loop(std::int64_t n, const float* dy, const fl
   map(n, dy, x, dx, [=](float d, float v) { return v < least || v > most ? 0.0F : d; });
 }
 
+/// The limits of the clip ops.
 struct Limits {
   float least, most;
   explicit Limits(const OpCall& call)

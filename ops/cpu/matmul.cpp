@@ -7,12 +7,13 @@ namespace troupe::cpu {
 
 namespace {
 
-// Row-major matrices, transposed ones by their strides: oneDNN packs them where it must, so nothing is reordered here.
+// A row-major matrix, described by strides if it is transposed. oneDNN packs matrices as it needs, so none is reordered
+// here.
 dnnl::memory::desc matrix(std::int64_t rows, std::int64_t columns, bool transposed) {
   return transposed ? describe({columns, rows}, Dims{1, columns}) : describe({rows, columns}, Dims{columns, 1});
 }
 
-/// The last two axes of a shape as matrices, one for all leading axes together.
+/// The last two axes of a shape as matrices, with all leading axes as one batch axis.
 dnnl::memory::desc matrices(const Shape& shape, bool transposed) {
   const auto rows = shape.back(1), columns = shape.back(0);
   const auto count = shape.elements() / (rows * columns);
@@ -20,11 +21,12 @@ dnnl::memory::desc matrices(const Shape& shape, bool transposed) {
                     : describe({count, rows, columns}, Dims{rows * columns, columns, 1});
 }
 
-/// All leading axes as the rows of one matrix.
+/// A shape as one matrix, with all leading axes as its rows.
 dnnl::memory::desc rows_of(const Shape& shape, bool transposed) {
   return matrix(shape.elements() / shape.back(0), shape.back(0), transposed);
 }
 
+/// The matrices of a product and its bias, in the form of oneDNN.
 struct Product {
   dnnl::memory::desc a, b, y, bias;
 };

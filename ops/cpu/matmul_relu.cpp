@@ -6,12 +6,12 @@ namespace troupe::cpu {
 
 namespace {
 
-// Inlined, g++ 12 takes it for a call of the kernel below, and warns of inputs that are not there.
+// Not inlined, because g++ 12 would otherwise take it for a call of the kernel below, and warn of missing inputs.
 [[gnu::noinline]] void run_kernel(Kernel& kernel, const KernelContext& context, Inputs inputs, Outputs outputs) {
   kernel.run(context, inputs, outputs);
 }
 
-// As the ops that this one stands for: the same bits.
+// Runs the kernels of the ops that this op replaces, which gives their bits.
 class MatmulReluGrad final : public Kernel {
  public:
   explicit MatmulReluGrad(const OpCall& call)

@@ -6,7 +6,7 @@
 
 namespace troupe::cpu {
 
-// The memory plan puts the parts into the block as they are computed; then there is nothing to copy.
+// Copies nothing if the memory plan has placed the parts in the block when they were computed.
 std::unique_ptr<Kernel> make_pack(const OpCall& call) {
   return function_kernel([offsets = pack_offsets(call.inputs)](Inputs in, Outputs out) {
     for (std::size_t i = 0; i < in.size(); ++i) {

@@ -51,8 +51,8 @@ PrimitiveKernel& PrimitiveKernel::output(std::size_t tensor, int kind, const dnn
   return *this;
 }
 
-PrimitiveKernel& PrimitiveKernel::relu_at_end(bool wanted) {
-  relu_at_end_ = wanted;
+PrimitiveKernel& PrimitiveKernel::relu_at_end(bool enabled) {
+  relu_at_end_ = enabled;
   return *this;
 }
 

@@ -6,32 +6,34 @@
 
 namespace troupe::cpu {
 
-/// A kernel that is one oneDNN primitive, and knows which tensor is which of its arguments (DNNL_ARG_...). A tensor
-/// whose layout the primitive does not want is put into another one in scratch memory: an input before it runs, an
-/// output after.
+/// A kernel that runs one oneDNN primitive, with the tensors of the call as its arguments (DNNL_ARG_...). A tensor
+/// whose layout differs from that of the primitive is reordered in scratch memory: an input before the primitive runs,
+/// an output after.
 class PrimitiveKernel final : public Kernel {
  public:
   PrimitiveKernel(dnnl::primitive primitive, const dnnl::memory::desc& scratchpad);
 
   PrimitiveKernel& input(std::size_t tensor, int kind, const dnnl::memory::desc& layout);
   PrimitiveKernel& output(std::size_t tensor, int kind, const dnnl::memory::desc& layout);
-  /// As above, for a tensor in layout `plain` where the primitive wants `layout`.
+  /// Binds a tensor whose layout is `plain` to an argument whose layout is `layout`.
   PrimitiveKernel& input(std::size_t tensor, int kind, const dnnl::memory::desc& plain,
                          const dnnl::memory::desc& layout);
   PrimitiveKernel& output(std::size_t tensor, int kind, const dnnl::memory::desc& plain,
                           const dnnl::memory::desc& layout);
-  /// max(y, 0) in place of output 0 at the end.
-  PrimitiveKernel& relu_at_end(bool wanted);
+  /// Replaces output 0 by max(output, 0) at the end.
+  PrimitiveKernel& relu_at_end(bool enabled);
 
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override;
 
  private:
+  /// An argument of a call and the tensor that it takes.
   struct Argument {
     std::size_t tensor;
-    std::size_t index;        // in the call
-    std::size_t reorder = 0;  // number of its reorder, from 1; 0: none
+    std::size_t index;        // index of the argument in the OnednnCall
+    std::size_t reorder = 0;  // index of its reorder plus 1; 0: none
   };
+  /// The conversion of a tensor to the layout that the primitive prefers.
   struct Reorder {
     OnednnCall call;
     std::size_t from, to, own_scratch;

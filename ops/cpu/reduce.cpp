@@ -13,7 +13,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Axes of the input, neighbours of one kind merged: kept and summed ones alternate.
+/// The axes of the input, with neighbors of one kind merged, so that kept and summed axes alternate.
 struct Reduction {
   struct Axis {
     std::int64_t size;
@@ -54,7 +54,8 @@ TROUPE_SIMD_CLONES float sum_of(std::int64_t n, const float* x) {
   return lane_sum(n, [x](std::int64_t i) { return x[i]; });
 }
 
-/// How a reduction takes in n elements that belong to one result, and n that belong to one result each.
+/// The two loops of a reduction: `all` combines n elements into one result, `each` combines n elements with one result
+/// each.
 struct Combine {
   float (*all)(std::int64_t n, const float* x, float result);
   void (*each)(std::int64_t n, const float* x, float* results);
@@ -123,7 +124,7 @@ std::unique_ptr<Kernel> make_extreme(const OpCall& call, const Combine& combine,
   });
 }
 
-/// Calls visit(element, place of its result) for all elements in order.
+/// Calls visit(element, index of its result) for all elements in order.
 template <class Visit>
 void for_each_element(const Reduction& plan, std::int64_t elements, Visit visit) {
   std::array<std::int64_t, Shape::kMaxRank> index{};

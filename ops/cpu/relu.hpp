@@ -4,8 +4,7 @@
 
 namespace troupe::cpu {
 
-/// y = max(x, 0) for n elements; y may be x. A NaN passes, which oneDNN's relu would turn into 0: it must not be
-/// hidden.
+/// Computes y = max(x, 0) for n elements. y may be x. A NaN stays NaN, while oneDNN's relu would hide it as 0.
 void relu(std::int64_t n, const float* x, float* y);
 
 }  // namespace troupe::cpu

@@ -16,7 +16,7 @@ TROUPE_SIMD_CLONES void relu_grad_row(std::int64_t n, const float* dy, const flo
 
 }  // namespace
 
-// Row by row, as a sum over rows adds them up.
+// Adds row by row, in the order of a sum over rows.
 std::unique_ptr<Kernel> make_relu_grad_bias(const OpCall& call) {
   const auto columns = call.outputs[1].shape[0];
   return function_kernel([columns, rows = call.inputs[0].shape.elements() / columns](Inputs in, Outputs out) {

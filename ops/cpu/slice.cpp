@@ -35,7 +35,8 @@ void fill(const Tensor& tensor, double value) {
   }
 }
 
-/// The part of the batch that a value [rows, ...] belongs to. Throws Error if the batch info says something else.
+/// The part of the batch that a value [rows, ...] belongs to. Throws Error if the batch info has another number of
+/// rows.
 BatchInfo part_of(const char* op, const Tensor& batch_info, std::int64_t rows) {
   const auto part = BatchInfo::read(batch_info);
   if (part.rows != rows || part.first_row < 0)
@@ -44,7 +45,7 @@ BatchInfo part_of(const char* op, const Tensor& batch_info, std::int64_t rows) {
   return part;
 }
 
-/// The rows of a part that lie among rows `begin` to `begin + size` of the batch.
+/// The rows of a part that are among the rows `begin` to `begin + size` of the batch.
 struct CommonRows {
   std::int64_t in_part, in_slice, count;
 

@@ -5,7 +5,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// All rows of any shape as a matrix.
+/// All rows of a shape as one matrix.
 dnnl::memory::desc rows_of(const Shape& shape) {
   return describe({shape.elements() / shape.back(0), shape.back(0)}, Tag::ab);
 }

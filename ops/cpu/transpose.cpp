@@ -8,7 +8,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The axes of the result, each with the distance of its elements in the input; neighbours that advance alike merged.
+/// The axes of the result, each with the stride of its elements in the input. Neighboring axes that advance alike are
+/// merged.
 struct Walk {
   struct Axis {
     std::int64_t size, stride;

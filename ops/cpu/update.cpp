@@ -8,6 +8,7 @@ namespace troupe::cpu {
 
 namespace {
 
+/// The attributes of SGD with momentum.
 struct SgdRule {
   float momentum, weight_decay;
   bool nesterov;
@@ -26,6 +27,7 @@ TROUPE_SIMD_CLONES void sgd_momentum(std::int64_t n, float* p, float* v, const f
   }
 }
 
+/// The attributes of the rules that divide by the root of a sum of squares: Adagrad and RMSProp.
 struct SquaresRule {
   float keep, add, epsilon, weight_decay;
 };

@@ -4,7 +4,7 @@
 
 namespace troupe::cpu {
 
-/// Whether an update goes ahead: it has no flag, or the flag, its last input, is above 0. A NaN is not.
+/// Whether an update is applied: it has no flag, or its flag, the last input, is above 0. A NaN is not above 0.
 struct Condition {
   bool has_flag;
   bool holds(Inputs in) const { return !has_flag || floats(in.back())[0] > 0.0F; }

@@ -14,7 +14,7 @@ namespace {
 using cuda::CurrentDevice;
 using cuda::device_state;
 
-/// Makes kernels with their device current, since preparing a kernel may measure on the device.
+/// Makes kernels while their device is the current one, because preparing a kernel may measure on the device.
 class CudaKernels final : public KernelTable {
  public:
   CudaKernels() { cuda::add_kernels(*this); }

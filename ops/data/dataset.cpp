@@ -11,15 +11,15 @@ namespace troupe {
 
 namespace {
 
-std::int64_t at_least(std::int64_t least, std::int64_t value, const char* what) {
-  if (value < least)
+std::int64_t at_least(std::int64_t minimum, std::int64_t value, const char* what) {
+  if (value < minimum)
     throw Error("dataset",
-                std::string(what) + " must be at least " + std::to_string(least) + ", not " + std::to_string(value));
+                std::string(what) + " must be at least " + std::to_string(minimum) + ", not " + std::to_string(value));
   return value;
 }
 
 std::int64_t expect_rows(std::int64_t rows) {
-  if (rows > std::numeric_limits<std::int32_t>::max()) throw Error("dataset", "at most 2^31 - 1 rows");
+  if (rows > std::numeric_limits<std::int32_t>::max()) throw Error("dataset", "a data set has at most 2^31 - 1 rows");
   return rows;
 }
 
@@ -127,7 +127,7 @@ Dataset Dataset::scaled(const std::string& field, float scale, float shift) cons
   if (column.write) throw Error("dataset", "field '" + field + "' is written by a function, and cannot be scaled");
   if (column.array.dtype() != DType::uint8 && column.array.dtype() != DType::float32)
     throw Error("dataset", "only uint8 and float32 can be scaled, not " + to_string(fields()[index]));
-  // y = (x scale1 + shift1) scale2 + shift2
+  // Both scalings in one: y = (x scale1 + shift1) scale2 + shift2.
   column = {column.array, column.first, true, column.scale * scale, column.shift * scale + shift};
   auto fields_changed = fields();
   fields_changed[index].info.dtype = DType::float32;
@@ -136,12 +136,12 @@ Dataset Dataset::scaled(const std::string& field, float scale, float shift) cons
 }
 
 std::size_t Dataset::index_of(const std::string& field) const {
-  std::string known;
+  std::string list;
   for (std::size_t i = 0; i < fields().size(); ++i) {
     if (fields()[i].name == field) return i;
-    known += (i > 0 ? ", " : "") + to_string(fields()[i]);
+    list += (i > 0 ? ", " : "") + to_string(fields()[i]);
   }
-  throw Error("dataset", "there is no field '" + field + "' among " + known);
+  throw Error("dataset", "there is no field '" + field + "' among " + list);
 }
 
 void Dataset::expect_no_streams(const char* what) const {
@@ -237,9 +237,10 @@ std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch)
     return order;
   }
   if (!is_shuffled()) return order;
-  // The first shard has the order of the whole.
+  // The first shard has the order of an unsharded data set.
   const auto stream = static_cast<std::uint64_t>(layout_.own()) << 32 | static_cast<std::uint32_t>(epoch);
-  // Position i is drawn from positions i .. i + buffer - 1; what stood at i takes the drawn one's place in the buffer.
+  // Position i is drawn from the positions i .. i + buffer - 1. The element that was at i takes the place of the drawn
+  // one in the buffer.
   for (std::int64_t i = 0; i < rows_; ++i) {
     const auto in_buffer = static_cast<std::uint64_t>(std::min(shuffle_buffer_, rows_ - i));
     const auto drawn = uniform_below(in_buffer, seed, stream, static_cast<std::uint64_t>(i));

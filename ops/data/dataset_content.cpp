@@ -14,10 +14,10 @@ std::string Dataset::content() const {
     const auto& column = columns_[i];
     Hash hash;
     if (column.write) {
-      const std::array some{std::int64_t{0}, rows_ / 3, rows_ / 2, rows_ - 1};
+      const std::array sampled_rows{std::int64_t{0}, rows_ / 3, rows_ / 2, rows_ - 1};
       const auto& info = fields()[i].info;
       const Tensor row(info.shape.with_rows(1), info.dtype);
-      for (const auto sample : some) {
+      for (const auto sample : sampled_rows) {
         if (sample < 0 || sample >= rows_) continue;
         const auto number = static_cast<std::int32_t>(sample);
         gather({&number, 1}, i, row);

@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// One part of every sample of a data set, such as an image or a label: its name, and what it is in a batch. The
-/// leading size is kBatch.
+/// One part of every sample of a data set, such as an image or a label: its name, and its shape and dtype in a batch.
+/// The leading size is kBatch.
 struct Field {
   std::string name;
   TensorInfo info;
@@ -15,7 +15,7 @@ struct Field {
   bool operator==(const Field&) const = default;
 };
 
-/// `'label' int32[B]`.
+/// The field as `'label' int32[B]`.
 std::string to_string(const Field& field);
 
 }  // namespace troupe

@@ -25,22 +25,22 @@ void GzipFile::refuse(const std::string& what) const {
 }
 
 std::size_t GzipFile::read(void* to, std::size_t bytes) {
-  const auto got = gzread(file_.get(), to, static_cast<unsigned>(bytes));
+  const auto count = gzread(file_.get(), to, static_cast<unsigned>(bytes));
   int code = Z_OK;
   const std::string reason = gzerror(file_.get(), &code);
   if (code == Z_BUF_ERROR) refuse("is truncated: the compressed data ends too early");
-  if (got < 0 || code != Z_OK) refuse("is damaged: " + reason);
-  return static_cast<std::size_t>(got);
+  if (count < 0 || code != Z_OK) refuse("is damaged: " + reason);
+  return static_cast<std::size_t>(count);
 }
 
 std::string GzipFile::read_all() {
   constexpr std::size_t kChunk = std::size_t{1} << 20;
   std::string all;
-  for (std::size_t got = kChunk; got == kChunk;) {
+  for (std::size_t count = kChunk; count == kChunk;) {
     const auto old_size = all.size();
     all.resize(old_size + kChunk);
-    got = read(all.data() + old_size, kChunk);
-    all.resize(old_size + got);
+    count = read(all.data() + old_size, kChunk);
+    all.resize(old_size + count);
   }
   return all;
 }

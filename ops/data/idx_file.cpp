@@ -52,11 +52,11 @@ Tensor read_idx(const std::filesystem::path& file, std::size_t rank) {
   std::vector<unsigned char> bytes;
   while (bytes.size() < claimed) {
     const auto old_size = bytes.size();
-    const auto wanted = std::min(kChunk, claimed - old_size);
-    bytes.resize(old_size + wanted);
-    const auto got = in.read(bytes.data() + old_size, wanted);
-    bytes.resize(old_size + got);
-    if (got < wanted)
+    const auto chunk = std::min(kChunk, claimed - old_size);
+    bytes.resize(old_size + chunk);
+    const auto count = in.read(bytes.data() + old_size, chunk);
+    bytes.resize(old_size + count);
+    if (count < chunk)
       refuse(file, "is truncated: its header claims " + to_string(shape) + ", but only " +
                        std::to_string(bytes.size()) + " bytes follow");
   }

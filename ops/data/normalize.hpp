@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-/// y = x * scale + shift for n elements.
+/// Computes y = x * scale + shift for n elements.
 void normalize(std::int64_t n, const std::uint8_t* x, float scale, float shift, float* y);
 void normalize(std::int64_t n, const float* x, float scale, float shift, float* y);
 

@@ -12,8 +12,8 @@ namespace troupe {
 
 namespace {
 
-/// The text behind a key of the header, which is a Python dictionary.
-std::string_view value_behind(const GzipFile& file, std::string_view header, const std::string& key) {
+/// The text after a key of the header, which is a Python dictionary.
+std::string_view value_of(const GzipFile& file, std::string_view header, const std::string& key) {
   const auto at = header.find("'" + key + "':");
   if (at == std::string_view::npos) file.refuse("has no '" + key + "' in its header");
   auto value = header.substr(at + key.size() + 3);
@@ -45,13 +45,14 @@ std::string read_header(GzipFile& file) {
   std::array<unsigned char, 4> length{};
   if (file.read(length.data(), length_bytes) != length_bytes) file.refuse("is truncated: it ends within its header");
   const std::size_t size = length[0] | length[1] << 8 | length[2] << 16 | static_cast<std::size_t>(length[3]) << 24;
-  constexpr std::size_t kLongest = 1 << 16;
-  if (size > kLongest) file.refuse("has a header of " + std::to_string(size) + " bytes");
+  constexpr std::size_t kMaxHeader = 1 << 16;
+  if (size > kMaxHeader) file.refuse("has a header of " + std::to_string(size) + " bytes, above the limit");
   std::string header(size, ' ');
   if (file.read(header.data(), size) != size) file.refuse("is truncated: it ends within its header");
   return header;
 }
 
+/// An element type of the file format, with the size of an element in the file.
 struct ElementType {
   std::string_view name;
   DType dtype;
@@ -72,9 +73,9 @@ ElementType type_of(const GzipFile& file, std::string_view text) {
 Tensor read_npy(const std::filesystem::path& path) {
   GzipFile file("npy", path);
   const auto header = read_header(file);
-  const auto type = type_of(file, value_behind(file, header, "descr"));
-  if (!value_behind(file, header, "fortran_order").starts_with("False")) file.refuse("is in Fortran order");
-  const auto shape = shape_of(file, value_behind(file, header, "shape"));
+  const auto type = type_of(file, value_of(file, header, "descr"));
+  if (!value_of(file, header, "fortran_order").starts_with("False")) file.refuse("is in Fortran order");
+  const auto shape = shape_of(file, value_of(file, header, "shape"));
   const auto elements = file.read_all();
   std::int64_t count = 0;
   try {

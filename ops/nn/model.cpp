@@ -14,12 +14,12 @@ bool Inputs::has(const std::string& name) const {
 }
 
 const Field& Inputs::find(const std::string& name) const {
-  std::string known;
+  std::string names;
   for (const auto& field : fields_) {
     if (field.name == name) return field;
-    known += (known.empty() ? "" : ", ") + to_string(field);
+    names += (names.empty() ? "" : ", ") + to_string(field);
   }
-  throw Error("field", "there is no field '" + name + "' among " + known);
+  throw Error("field", "there is no field '" + name + "' among " + names);
 }
 
 Value Inputs::operator[](const std::string& name) const {
@@ -43,20 +43,20 @@ Outputs::Outputs(std::initializer_list<std::pair<std::string, Value>> values) {
 }
 
 void Outputs::add(const std::string& name, Value value) {
-  for (const auto& [taken, unused] : entries_)
-    if (taken == name) throw Error("model", "there are two outputs named '" + name + "'");
+  for (const auto& [existing, unused] : entries_)
+    if (existing == name) throw Error("model", "there are two outputs named '" + name + "'");
   if (!value.valid()) throw Error("model", "output '" + name + "' is no value");
   entries_.emplace_back(name, value);
 }
 
 Value Outputs::operator[](const std::string& name) const {
-  std::string known;
-  for (const auto& [known_name, value] : entries_) {
-    if (known_name == name || (name.empty() && entries_.size() == 1)) return value;
-    known += (known.empty() ? "'" : ", '") + known_name + "'";
+  std::string names;
+  for (const auto& [existing, value] : entries_) {
+    if (existing == name || (name.empty() && entries_.size() == 1)) return value;
+    names += (names.empty() ? "'" : ", '") + existing + "'";
   }
-  if (name.empty()) throw Error("model", "it has several outputs, " + known + ": say which is meant");
-  throw Error("model", "there is no output '" + name + "' among " + known);
+  if (name.empty()) throw Error("model", "it has several outputs: name one of " + names);
+  throw Error("model", "there is no output '" + name + "' among " + names);
 }
 
 Model::Apply Model::of_one_field(std::function<Value(Value)> function, std::string field) {

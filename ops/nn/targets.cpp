@@ -40,6 +40,11 @@ Value target_of(const Inputs& fields, const std::string& name, Value output, con
   return fields.expect(field_name(name, fields), output.info(), reader);
 }
 
+Value sum_of_rows(Value x) {
+  const auto axes = axes_from(1, x);
+  return axes.empty() ? x : reduce_sum(x, axes);
+}
+
 Value mean_of_rows(Value x) {
   const auto axes = axes_from(1, x);
   return axes.empty() ? x : reduce_mean(x, axes);

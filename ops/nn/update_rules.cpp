@@ -7,10 +7,10 @@ namespace troupe {
 
 namespace {
 
-// Inputs of an update: the parameter, its states, the gradient, the learning rate, (with a number of the update: the
-// batch info), if the attribute `clipped` is set a factor, and optionally a flag, unless which is above 0 nothing
-// changes. With the attribute `row_sparse` nothing changes in rows whose gradient is zero. Outputs: the parameter and
-// its states, in place.
+// The inputs of an update are, in this order: the parameter, its states, the gradient, the learning rate, the batch
+// info if `numbered`, a factor if the attribute `clipped` is set, and optionally a flag. Nothing changes unless the
+// flag is above 0. With the attribute `row_sparse`, rows whose gradient is zero do not change. The outputs are the
+// parameter and its states, in place.
 std::vector<TensorInfo> infer_update(const OpInputs& inputs, std::size_t states, bool numbered) {
   const std::size_t clipped = inputs.attributes.flag("clipped") ? 1 : 0;
   const auto required = 3 + states + (numbered ? 1 : 0) + clipped;
@@ -40,7 +40,7 @@ void refuse_unless(bool good, const char* place, const char* what) {
   if (!good) throw Error(place, what);
 }
 
-/// Adds the update of a parameter whose states, named after it, start as zeros.
+/// Adds the update of a parameter. The states are named after the parameter and start as zeros.
 void add_update(const OpDef& op, const UpdateInputs& in, std::initializer_list<const char*> states, bool numbered,
                 const Attributes& attributes) {
   auto& builder = in.parameter.builder();
@@ -66,7 +66,7 @@ Attributes adam_attributes(const Rule& rule, const char* place) {
   return {{"beta1", rule.beta1}, {"beta2", rule.beta2}, {"epsilon", rule.epsilon}, {"weight_decay", rule.weight_decay}};
 }
 
-/// RmsProp and Adagrad differ in the factors of the old sum of squares and the new square.
+/// Adds an update with a state `squares` = keep squares + add g^2, the rule of RmsProp and Adagrad.
 void add_squares_update(const UpdateInputs& in, const char* place, double keep, double add, double epsilon,
                         double weight_decay) {
   refuse_unless(epsilon > 0.0, place, "epsilon must be above 0");

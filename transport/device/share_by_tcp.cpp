@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kRetryPause{20};
-constexpr std::size_t kMost = 65'536;
+constexpr std::size_t kMaxBytes = 65'536;
 
 /// What a rank says when it comes, so that a stranger is not taken for one; and what rank 0 answers before the bytes.
 struct Greeting {
@@ -152,7 +152,7 @@ std::vector<std::byte> ask(const addrinfo& at, int rank, Clock::time_point deadl
   Greeting answer;
   const bool answered = peer.send_all(&greeting, sizeof greeting, deadline) &&
                         peer.receive_all(&answer, sizeof answer, deadline) && answer.word == greeting.word &&
-                        answer.number <= kMost;
+                        answer.number <= kMaxBytes;
   if (!answered) return {};
   std::vector<std::byte> bytes(answer.number);
   return peer.receive_all(bytes.data(), bytes.size(), deadline) ? bytes : std::vector<std::byte>();
@@ -164,6 +164,9 @@ std::vector<std::byte> share_by_tcp(const std::string& address, int rank, int ra
                                     const std::vector<std::byte>& bytes, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   if (rank == 0) {
+    if (bytes.size() > kMaxBytes)
+      throw Error("share", std::to_string(bytes.size()) + " bytes are too many: share at most " +
+                               std::to_string(kMaxBytes) + " by TCP");
     serve_all(address, ranks, bytes, deadline);
     return bytes;
   }

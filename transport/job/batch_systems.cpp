@@ -1,3 +1,5 @@
+// The resolvers for batch systems (Slurm, LSF) and for Horovod.
+
 #include <fstream>
 
 #include "troupe/ops/core/error.hpp"
@@ -8,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// The step numbers from here on are those of scripts and shells, not of srun.
+/// Slurm gives numbers from here on to the steps of batch scripts and interactive shells. Only lower steps are of srun.
 constexpr std::int64_t kFirstSpecialStep = 4'294'967'280;
 
 bool is_slurm_step(const Environment& environment) {
@@ -17,17 +19,18 @@ bool is_slurm_step(const Environment& environment) {
   return step->size() < 10 || std::atoll(step->c_str()) < kFirstSpecialStep;
 }
 
-/// Rank 0's host is the first line of the rank file.
+/// The first line of a rank file, which is the host of rank 0.
 std::string first_host(const std::string& path) {
   std::ifstream file(path);
   std::string host;
-  if (!std::getline(file, host) || host.empty()) refuse_variable("LSB_DJOB_RANKFILE", path, "the file names no host");
+  if (!std::getline(file, host) || host.empty())
+    refuse_variable("LSB_DJOB_RANKFILE", path, "the first line of the file must name a host");
   return host;
 }
 
 }  // namespace
 
-/// Processes that srun has started, in a job of their own or in one of several.
+/// Resolves processes that srun has started, in a job of their own or in one step of several.
 std::optional<Job> resolve_slurm(const Environment& environment) {
   if (!is_slurm_step(environment)) return std::nullopt;
   const LauncherVariables variables(environment, "Slurm");
@@ -53,6 +56,7 @@ std::optional<Job> resolve_slurm(const Environment& environment) {
   return job;
 }
 
+/// Resolves processes that jsrun has started.
 std::optional<Job> resolve_lsf(const Environment& environment) {
   const LauncherVariables variables(environment, "LSF");
   if (!variables.has("JSM_NAMESPACE_SIZE")) return std::nullopt;

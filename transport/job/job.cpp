@@ -14,27 +14,28 @@ std::string rank_of_size(const Job& job) {
   return "rank " + std::to_string(job.rank) + " of " + std::to_string(job.world_size);
 }
 
-/// Those that start every process with variables of its own; Slurm's may be those of the step in which mpirun runs.
+/// Whether the variables are set by a launcher for each process. Those of Slurm may instead belong to the step in which
+/// mpirun runs.
 bool is_definite(const std::string& source) {
   constexpr std::array kDefinite{"TF_CONFIG", "torchrun", "Open MPI", "PMI"};
   return std::ranges::find(kDefinite, source) != kDefinite.end();
 }
 
 Job job_of_launcher(const Environment& environment) {
-  std::optional<Job> found;
+  std::optional<Job> first_job;
   for (const auto& [name, resolve] : job_resolvers()) {
     const auto job = resolve(environment);
     if (!job) continue;
-    if (!found) {
-      found = job;
+    if (!first_job) {
+      first_job = job;
       continue;
     }
-    const bool differ = job->rank != found->rank || job->world_size != found->world_size;
-    if (differ && is_definite(job->source) && is_definite(found->source))
-      throw Error("cluster", "the variables of " + found->source + " say " + rank_of_size(*found) + ", those of " +
-                                 job->source + " say " + rank_of_size(*job));
+    const bool differ = job->rank != first_job->rank || job->world_size != first_job->world_size;
+    if (differ && is_definite(job->source) && is_definite(first_job->source))
+      throw Error("cluster", "the variables of " + first_job->source + " say " + rank_of_size(*first_job) +
+                                 ", those of " + job->source + " say " + rank_of_size(*job));
   }
-  return found.value_or(Job{});
+  return first_job.value_or(Job{});
 }
 
 Job job_of_flags(const JobFlags& flags) {
@@ -47,7 +48,7 @@ Job job_of_flags(const JobFlags& flags) {
   return job;
 }
 
-/// Throws Error if it is not host:port.
+/// Throws Error if the address is not host:port.
 void check_address(const std::string& address) {
   const auto colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0) throw Error("cluster", "rendezvous '" + address + "' is not host:port");

@@ -9,26 +9,26 @@
 
 namespace troupe {
 
-/// Which of the processes of a job this one is, and where they meet.
+/// The place of this process in its job, and the address at which the processes meet.
 struct Job {
   int rank = 0;
   int world_size = 1;
-  /// Among the processes of this machine; -1 if the launcher does not say.
+  /// The rank and the number of processes on this machine; -1 if the launcher does not say.
   int local_rank = -1;
   int local_size = -1;
-  /// Where rank 0 waits for the others: host:port. Empty for a job of one.
+  /// The address at which rank 0 accepts the others: host:port. Empty for a job of one process.
   std::string rendezvous = {};
-  /// What tells this job from another that uses the same address.
+  /// An id that differs from those of other jobs that use the same address.
   std::string run_id = {};
-  /// Who said so: `flags`, `TF_CONFIG`, `torchrun`, ...
+  /// The flags or the launcher that named the job: `flags`, `TF_CONFIG`, `torchrun`, ...
   std::string source = "single process";
   ProcessRole role = ProcessRole::any;
 
   bool operator==(const Job&) const = default;
 };
 
-/// What the user says on the command line. Rank and size are given together; the address alone completes what a
-/// launcher says.
+/// The job as given on the command line. Rank and world size are given together. The other fields complete or replace
+/// the values of the launcher.
 struct JobFlags {
   std::optional<int> rank = {};
   std::optional<int> world_size = {};
@@ -37,28 +37,30 @@ struct JobFlags {
   std::optional<ProcessRole> role = {};
 };
 
-/// Looks up a variable.
+/// Looks up an environment variable. Returns nothing if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
-/// That of this process.
+/// The environment of this process.
 Environment process_environment();
 
-/// What one kind of launcher says of this process; nothing if it has not started it. Throws Error that names the
-/// variable and its value if that is malformed or contradicts another.
+/// Finds the job in the variables of one kind of launcher. Returns nothing if that launcher did not start this process.
+/// Throws Error that names a variable and its value if it is malformed or contradicts another.
 using JobResolver = std::optional<Job> (*)(const Environment&);
 
-/// In the order in which they are asked.
+/// A resolver and the name of its launcher.
 struct NamedResolver {
   const char* name;
   JobResolver resolve;
 };
+/// All resolvers, in the order in which they are tried.
 const std::vector<NamedResolver>& job_resolvers();
 
-/// The job as the flags, or the first launcher that has set its variables, says: flags, TF_CONFIG, torchrun, Open MPI,
-/// PMI (MPICH, Intel MPI), a Slurm step, LSF, Horovod, RANK and WORLD_SIZE alone; else a single process. Throws Error
-/// if something is malformed, launchers contradict each other, or nothing says where to meet.
+/// The job of the flags, or else of the first launcher that has set its variables, in this order: TF_CONFIG, torchrun,
+/// Open MPI, PMI (MPICH, Intel MPI), a Slurm step, LSF, Horovod, RANK and WORLD_SIZE alone; else a single process.
+/// Throws Error if a variable is malformed, launchers contradict each other, or several processes have no address to
+/// meet at.
 Job resolve_job(const JobFlags& flags = {}, const Environment& environment = process_environment());
 
-/// `rank 1 of 4 (Open MPI), rendezvous 127.0.0.1:20311`.
+/// The job as `rank 1 of 4 (Open MPI), rendezvous 127.0.0.1:20311`.
 std::string to_string(const Job& job);
 
 }  // namespace troupe

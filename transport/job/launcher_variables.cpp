@@ -25,7 +25,7 @@ std::int64_t number_in(const std::string& name, const std::string& text) {
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
   if (text.empty() || error != std::errc() || stopped != end || number < 0 ||
       number > std::numeric_limits<std::int32_t>::max())
-    refuse_variable(name, text, "it must be a number from 0 on");
+    refuse_variable(name, text, "it must be an integer of at least 0");
   return number;
 }
 

@@ -9,25 +9,28 @@
 
 namespace troupe {
 
-/// Throws Error that names a variable and its value.
+/// Throws Error that names a variable and its value, and says why the value is refused.
 [[noreturn]] void refuse_variable(const std::string& name, const std::string& value, const std::string& why);
 
-/// A decimal number from 0 on. Throws Error that names it if the text is anything else.
+/// The decimal integer of at least 0 in a text. Throws Error that names the variable and the text if it is anything
+/// else.
 std::int64_t number_in(const std::string& name, const std::string& text);
 
-/// The variables of one launcher.
+/// The variables of one launcher, with error texts that name it. Keeps a reference to `environment`.
 class LauncherVariables {
  public:
   LauncherVariables(const Environment& environment, const char* launcher)
       : environment_(environment), launcher_(launcher) {}
 
   bool has(const std::string& name) const { return environment_(name).has_value(); }
-  /// Throws Error if it is missing.
+  /// Throws Error if the variable is not set.
   std::string text(const std::string& name) const;
+  /// Throws Error if the variable is not set or is not an integer of at least 0.
   std::int64_t number(const std::string& name) const { return number_in(name, text(name)); }
   std::int64_t number_or(const std::string& name, std::int64_t otherwise) const;
 
-  /// Rank and size by the names of their variables. Throws Error if the rank is not below the size.
+  /// The job with the rank and the world size in the variables of these names. Throws Error if the rank is not below
+  /// the world size.
   Job job(const std::string& rank, const std::string& world_size) const;
 
  private:
@@ -35,17 +38,17 @@ class LauncherVariables {
   const char* launcher_;
 };
 
-/// MASTER_ADDR:MASTER_PORT, `port_offset` further on; nothing if there is no MASTER_ADDR.
+/// MASTER_ADDR:MASTER_PORT, with `port_offset` added to the port (29400 by default). Nothing if MASTER_ADDR is not set.
 std::optional<std::string> master_address(const Environment& environment, int port_offset = 0);
 
-/// A port between 20000 and 29999, below those that the kernel gives out, that follows from a job's name.
+/// A port between 20000 and 29999, below the kernel's ephemeral ports, that is a function of a job's name.
 int port_of(std::string_view job_name);
 
-/// Where the ranks of a job meet whose launcher does not say: on this machine if all are here, else MASTER_ADDR if the
-/// user has passed it on. Empty if neither.
+/// The address at which the ranks meet if their launcher does not say: MASTER_ADDR if the user has set it, else on this
+/// machine if all ranks run here, else empty.
 std::string meeting_place(const Environment& environment, const Job& job);
 
-/// One resolver for each environment.
+/// A resolver for each launcher.
 std::optional<Job> resolve_tf_config(const Environment& environment);
 std::optional<Job> resolve_torchrun(const Environment& environment);
 std::optional<Job> resolve_open_mpi(const Environment& environment);

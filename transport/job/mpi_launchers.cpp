@@ -16,14 +16,14 @@ std::optional<Job> resolve_open_mpi(const Environment& environment) {
   return job;
 }
 
-/// MPICH's hydra and Intel MPI.
+/// Resolves processes that MPICH's hydra or Intel MPI has started.
 std::optional<Job> resolve_pmi(const Environment& environment) {
   const LauncherVariables variables(environment, "PMI");
   if (!variables.has("PMI_RANK") && !variables.has("PMI_SIZE")) return std::nullopt;
   auto job = variables.job("PMI_RANK", "PMI_SIZE");
   job.local_rank = static_cast<int>(variables.number_or("MPI_LOCALRANKID", -1));
   job.local_size = static_cast<int>(variables.number_or("MPI_LOCALNRANKS", -1));
-  // Hydra's own address is another in every run.
+  // The address in PMI_PORT is different in every run.
   job.run_id = environment("PMI_PORT").value_or(environment("PMI_ID").value_or(""));
   job.rendezvous = meeting_place(environment, job);
   return job;

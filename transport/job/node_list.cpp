@@ -6,8 +6,9 @@ namespace troupe {
 
 namespace {
 
-constexpr std::size_t kMostHosts = 65'536;
+constexpr std::size_t kMaxHosts = 65'536;
 
+/// Splits a list at the commas that are outside of brackets.
 std::vector<std::string> split_outside_brackets(const std::string& name, const std::string& text) {
   std::vector<std::string> items(1);
   bool inside = false;
@@ -28,7 +29,7 @@ std::string padded(std::int64_t number, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), '0') + text : text;
 }
 
-/// What stands for `10,20-22`.
+/// The numbers of the ranges in one bracket: `10,20-22` is 10, 20, 21, 22.
 std::vector<std::string> expand_ranges(const std::string& name, const std::string& text, const std::string& ranges) {
   std::vector<std::string> numbers;
   std::size_t begin = 0;
@@ -41,19 +42,20 @@ std::vector<std::string> expand_ranges(const std::string& name, const std::strin
     const auto high = dash == std::string::npos ? low : range.substr(dash + 1);
     const auto first = number_in("range '" + range + "' of " + name, low);
     const auto last = number_in("range '" + range + "' of " + name, high);
-    if (last < first || static_cast<std::size_t>(last - first) >= kMostHosts - numbers.size())
+    if (last < first || static_cast<std::size_t>(last - first) >= kMaxHosts - numbers.size())
       refuse_variable(name, text, "range '" + range + "' is empty or too large");
     for (auto number = first; number <= last; ++number) numbers.push_back(padded(number, low.size()));
   }
   return numbers;
 }
 
+/// Adds the hosts of one item to `hosts`. The prefix `done` has no brackets left; `rest` may have some.
 void expand(const std::string& name, const std::string& text, const std::string& done, const std::string& rest,
             std::vector<std::string>& hosts) {
   const auto open = rest.find('[');
   if (open == std::string::npos) {
     if (done.empty() && rest.empty()) refuse_variable(name, text, "a host has no name");
-    if (hosts.size() == kMostHosts) refuse_variable(name, text, "it names too many hosts");
+    if (hosts.size() == kMaxHosts) refuse_variable(name, text, "it names too many hosts");
     hosts.push_back(done + rest);
     return;
   }
@@ -80,7 +82,7 @@ std::vector<int> expand_task_counts(const std::string& name, const std::string& 
       if (item.back() != ')') refuse_variable(name, text, "'" + item + "' does not end with )");
       times = number_in("repetition in " + name, item.substr(open + 2, item.size() - open - 3));
     }
-    if (times < 1 || static_cast<std::size_t>(times) > kMostHosts - counts.size())
+    if (times < 1 || static_cast<std::size_t>(times) > kMaxHosts - counts.size())
       refuse_variable(name, text, "'" + item + "' repeats too often or not at all");
     counts.insert(counts.end(), static_cast<std::size_t>(times), count);
   }

@@ -12,13 +12,13 @@ namespace {
 
 constexpr const char* kName = "TF_CONFIG";
 
-/// The addresses of the tasks of one type; a job with dynamic workers gives them as a map by index.
+/// The addresses of the tasks of one type. A cluster with dynamic workers gives them as a map by index.
 std::vector<std::string> addresses(const nlohmann::json& cluster, const std::string& type, const std::string& text) {
   if (!cluster.contains(type)) return {};
   const auto& tasks = cluster[type];
-  std::vector<std::string> found;
+  std::vector<std::string> addresses_of_type;
   if (tasks.is_array()) {
-    for (const auto& address : tasks) found.push_back(address.get<std::string>());
+    for (const auto& address : tasks) addresses_of_type.push_back(address.get<std::string>());
   } else if (tasks.is_object()) {
     for (std::size_t index = 0; index < tasks.size(); ++index) {
       const auto key = std::to_string(index);
@@ -26,43 +26,44 @@ std::vector<std::string> addresses(const nlohmann::json& cluster, const std::str
         refuse_variable(kName, text,
                         "it names " + std::to_string(tasks.size()) + " of type " + type + ", but none with index " +
                             key + ": not all are known");
-      found.push_back(tasks[key].get<std::string>());
+      addresses_of_type.push_back(tasks[key].get<std::string>());
     }
   } else {
     refuse_variable(kName, text, "'" + type + "' must list addresses");
   }
-  return found;
+  return addresses_of_type;
 }
 
-/// The types of tasks in the order of their ranks. A job with an old master has no chief.
+/// The types of tasks in the order of their ranks. `master` is the older name of the chief.
 constexpr std::array<std::pair<const char*, ProcessRole>, 5> kTypes{{{"chief", ProcessRole::chief},
                                                                      {"master", ProcessRole::chief},
                                                                      {"worker", ProcessRole::worker},
                                                                      {"ps", ProcessRole::server},
                                                                      {"evaluator", ProcessRole::evaluator}}};
 
-/// All tasks of a cluster, by rank.
+/// All tasks of a cluster.
 struct Tasks {
-  std::vector<std::string> addresses;
-  std::map<std::string, std::pair<std::size_t, std::size_t>> of_type;  // the first rank, and how many
+  std::vector<std::string> addresses;                                  // by rank
+  std::map<std::string, std::pair<std::size_t, std::size_t>> of_type;  // the first rank, and the number of tasks
 };
 
 Tasks tasks_of(const nlohmann::json& cluster, const std::string& text) {
   Tasks tasks;
   for (const auto& [type, role] : kTypes) {
-    const auto found = addresses(cluster, type, text);
-    tasks.of_type[type] = {tasks.addresses.size(), found.size()};
-    tasks.addresses.insert(tasks.addresses.end(), found.begin(), found.end());
+    const auto of_type = addresses(cluster, type, text);
+    tasks.of_type[type] = {tasks.addresses.size(), of_type.size()};
+    tasks.addresses.insert(tasks.addresses.end(), of_type.begin(), of_type.end());
   }
   const auto chiefs = tasks.of_type["chief"].second + tasks.of_type["master"].second;
-  if (chiefs > 1) refuse_variable(kName, text, "it names " + std::to_string(chiefs) + " chiefs");
+  if (chiefs > 1)
+    refuse_variable(kName, text, "it names " + std::to_string(chiefs) + " chiefs, but a job has one at most");
   return tasks;
 }
 
-/// Where nothing but chief and workers is named all processes do the same.
+/// The role of a task. In a cluster without parameter servers and evaluators all processes do the same.
 ProcessRole role_of(const std::string& type, const Tasks& tasks) {
   if (tasks.of_type.at("ps").second == 0 && tasks.of_type.at("evaluator").second == 0) return ProcessRole::any;
-  return std::ranges::find(kTypes, type, [](const auto& known) { return std::string(known.first); })->second;
+  return std::ranges::find(kTypes, type, [](const auto& entry) { return std::string(entry.first); })->second;
 }
 
 Job parse(const nlohmann::json& config, const std::string& text) {
@@ -72,10 +73,10 @@ Job parse(const nlohmann::json& config, const std::string& text) {
   const auto& index_value = config.at("task").at("index");
   const auto index = index_value.is_string() ? number_in("task index in TF_CONFIG", index_value.get<std::string>())
                                              : index_value.get<std::int64_t>();
-  const auto known = tasks.of_type.find(type);
-  if (known == tasks.of_type.end())
+  const auto entry = tasks.of_type.find(type);
+  if (entry == tasks.of_type.end())
     refuse_variable(kName, text, "there are no tasks of type '" + type + "', only chief, worker, ps and evaluator");
-  const auto [first, count] = known->second;
+  const auto [first, count] = entry->second;
   if (index < 0 || index >= static_cast<std::int64_t>(count))
     refuse_variable(kName, text,
                     "it names " + std::to_string(count) + " of type " + type + ", so there is none with index " +
@@ -97,7 +98,7 @@ std::optional<Job> resolve_tf_config(const Environment& environment) {
   if (!text || text->empty()) return std::nullopt;
   try {
     const auto config = nlohmann::json::parse(*text);
-    // An evaluator, or a program that runs alone, may have a configuration without a cluster.
+    // A program that runs alone, and an evaluator, may have a configuration without a cluster.
     if (config.is_object() && (!config.contains("cluster") || config["cluster"].empty())) return std::nullopt;
     return parse(config, *text);
   } catch (const nlohmann::json::exception& error) {

@@ -1,32 +1,27 @@
 #include "troupe/transport/membership/agreement.hpp"
 
-#include <algorithm>
 #include <sstream>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/membership/member_bytes.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// What the frames say, in FrameHeader::edge. Topics and texts travel as payloads.
-enum AgreementSays : std::int32_t { kHash, kSendText, kText, kAgreed, kRefused };
+/// The types of the frames, in FrameHeader::edge. Topics and texts are payloads.
+enum AgreementMessage : std::int32_t { kHash, kSendText, kText, kAgreed, kRefused };
 
-constexpr std::chrono::milliseconds kReceiveLimit{100};
-
-Tensor payload_of(const std::string& text) {
-  Tensor payload(Shape{static_cast<std::int64_t>(text.size())}, DType::uint8);
-  std::ranges::copy(std::as_bytes(std::span(text)), payload.mutable_raw());
-  return payload;
-}
+// The interval at which a wait checks whether a rank is lost or gone.
+constexpr std::chrono::milliseconds kCheckInterval{100};
 
 std::string text_of(const IncomingFrame& frame) {
   const auto payload = frame.payload->tensor();
   return {reinterpret_cast<const char*>(payload.raw()), payload.bytes()};
 }
 
-Frame frame_of(AgreementSays says, const std::string& text = {}, std::uint64_t hash = 0) {
-  return {{.type = FrameType::control, .edge = says, .generation = hash}, payload_of(text)};
+Frame frame_of(AgreementMessage type, const std::string& text = {}, std::uint64_t hash = 0) {
+  return {{.type = FrameType::control, .edge = type, .generation = hash}, payload_of(std::as_bytes(std::span(text)))};
 }
 
 }  // namespace
@@ -35,13 +30,13 @@ std::string first_difference(const std::string& mine, int my_rank, const std::st
   std::istringstream my_lines(mine), their_lines(theirs);
   std::string my_line, their_line;
   while (true) {
-    const bool mine_left = static_cast<bool>(std::getline(my_lines, my_line));
-    const bool theirs_left = static_cast<bool>(std::getline(their_lines, their_line));
-    if (!mine_left && !theirs_left) return {};
-    if (mine_left && theirs_left && my_line == their_line) continue;
-    const auto line = [](bool left, const std::string& text) { return left ? "'" + text + "'" : "nothing more"; };
-    return line(theirs_left, their_line) + " on rank " + std::to_string(their_rank) + " but " +
-           line(mine_left, my_line) + " on rank " + std::to_string(my_rank);
+    const bool i_have_line = static_cast<bool>(std::getline(my_lines, my_line));
+    const bool they_have_line = static_cast<bool>(std::getline(their_lines, their_line));
+    if (!i_have_line && !they_have_line) return {};
+    if (i_have_line && they_have_line && my_line == their_line) continue;
+    const auto line = [](bool exists, const std::string& text) { return exists ? "'" + text + "'" : "nothing more"; };
+    return line(they_have_line, their_line) + " on rank " + std::to_string(their_rank) + " but " +
+           line(i_have_line, my_line) + " on rank " + std::to_string(my_rank);
   }
 }
 
@@ -55,7 +50,7 @@ AgreementRound::AgreementRound(int rank, const std::map<int, std::shared_ptr<Lin
 std::optional<IncomingFrame> AgreementRound::receive(int from, const std::string& topic) {
   const auto deadline = std::chrono::steady_clock::now() + limit_;
   while (std::chrono::steady_clock::now() < deadline) {
-    if (auto frame = peers_.at(from)->receive(kReceiveLimit)) return frame;
+    if (auto frame = peers_.at(from)->receive(kCheckInterval)) return frame;
     if (gone_(from)) return std::nullopt;
     if (const auto lost = lost_()) throw Error("cluster", to_string(*lost));
   }
@@ -71,7 +66,7 @@ void AgreementRound::agree(const std::string& topic, std::uint64_t hash, const s
 }
 
 void AgreementRound::compare(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) {
-  int differs = 0;
+  int differing = 0;
   std::string reason;
   for (auto& [rank, peer] : peers_) {
     const auto frame = receive(rank, topic);
@@ -79,14 +74,14 @@ void AgreementRound::compare(const std::string& topic, std::uint64_t hash, const
     const auto theirs = text_of(*frame);
     if (theirs != topic && reason.empty())
       reason = "rank " + std::to_string(rank) + " is at '" + theirs + "', rank 0 at '" + topic + "'";
-    if (frame->header.generation != hash && differs == 0) differs = rank;
+    if (frame->header.generation != hash && differing == 0) differing = rank;
   }
-  if (reason.empty() && differs > 0) {
-    peers_.at(differs)->link().send(frame_of(kSendText));
-    const auto answer = receive(differs, topic);
-    const auto line = answer ? first_difference(text(), 0, text_of(*answer), differs) : "";
+  if (reason.empty() && differing > 0) {
+    peers_.at(differing)->link().send(frame_of(kSendText));
+    const auto answer = receive(differing, topic);
+    const auto line = answer ? first_difference(text(), 0, text_of(*answer), differing) : "";
     reason = "in '" + topic + "' the ranks differ: " +
-             (line.empty() ? "rank " + std::to_string(differs) + " from rank 0, in what no text shows" : line);
+             (line.empty() ? "rank " + std::to_string(differing) + " from rank 0, but no text shows where" : line);
   }
   if (!reason.empty()) refuse(reason);
   for (auto& [rank, peer] : peers_) peer->link().send(frame_of(kAgreed));

@@ -1,17 +1,14 @@
 #include "troupe/transport/membership/announcements.hpp"
 
-#include <algorithm>
-
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/membership/member_bytes.hpp"
 
 namespace troupe {
 
 namespace {
 
 Frame frame_of(const std::vector<std::byte>& bytes) {
-  const Tensor payload(Shape{static_cast<std::int64_t>(bytes.size())}, DType::uint8);
-  std::ranges::copy(bytes, payload.mutable_raw());
-  return {{.type = FrameType::control}, payload};
+  return {{.type = FrameType::control}, payload_of(bytes)};
 }
 
 }  // namespace
@@ -19,6 +16,7 @@ Frame frame_of(const std::vector<std::byte>& bytes) {
 void Announcements::add_listener(int rank) {
   std::lock_guard lock(mutex_);
   auto& link = listeners_[rank];
+  // Closes the old link before a new one of the same name is made.
   link = nullptr;
   link = make_link_(rank);
   if (!last_.empty()) link->send(frame_of(last_));
@@ -36,7 +34,7 @@ std::optional<std::vector<std::byte>> Announcements::hear(std::chrono::milliseco
     const auto payload = frame->payload->tensor();
     return std::vector(payload.raw(), payload.raw() + payload.bytes());
   }
-  if (const auto cause = reader_->link().failure()) throw Error("cluster", "process 0 has gone: " + cause->what);
+  if (const auto cause = reader_->link().failure()) throw Error("cluster", "rank 0 has ended: " + cause->what);
   return std::nullopt;
 }
 

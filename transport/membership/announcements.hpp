@@ -13,20 +13,23 @@
 
 namespace troupe {
 
-/// What rank 0 tells the expendable ranks, in order; one that comes back hears the last. Thread-safe at rank 0;
-/// elsewhere one thread hears.
+/// Announcements of rank 0 to the expendable ranks, in order. A rank that has returned gets the last announcement
+/// first. Thread-safe at rank 0; another rank calls hear() on one thread.
 class Announcements {
  public:
   using MakeLink = std::function<std::shared_ptr<Link>(int rank)>;
 
-  /// `link` makes this process's end of a link: to the expendable ranks at rank 0, to rank 0 there.
+  /// `link` makes this process's end of a link: to an expendable rank at rank 0, to rank 0 elsewhere.
   explicit Announcements(MakeLink link) : make_link_(std::move(link)) {}
 
-  /// At rank 0: tells a rank what is announced from now on, and what was last. One that has come back gets a new link.
+  /// At rank 0: sends the last announcement and all further ones to a rank. A rank that was added before and has
+  /// returned gets a new link.
   void add_listener(int rank);
+  /// At rank 0: sends an announcement to all listeners.
   void announce(std::vector<std::byte> bytes);
 
-  /// The next announcement, or nothing if none comes within the limit. Throws Error if rank 0 is gone.
+  /// At the other ranks: waits for the next announcement. Returns nothing if none arrives within the limit. Throws
+  /// Error if rank 0 has ended.
   std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit);
 
  private:

@@ -10,20 +10,20 @@
 
 namespace troupe {
 
-/// What rank 0 answers to a HELLO.
+/// The answer of rank 0 to a HELLO.
 struct Answer {
   enum class Kind : std::uint8_t {
-    welcome,  ///< all have come
+    welcome,  ///< all ranks have said HELLO: the members
     refused,
-    go,  ///< all know each other
+    go,  ///< all members have each other's addresses
   };
   Kind kind = Kind::go;
-  std::string reason = {};           ///< why it refuses
-  std::vector<Member> members = {};  ///< by rank, of a welcome
+  std::string reason = {};           ///< reason of a refusal
+  std::vector<Member> members = {};  ///< members of a welcome, by rank
 };
 
 std::vector<std::byte> encode(const Answer& answer);
-/// Throws Error if the bytes are no answer.
+/// Throws Error if the bytes are not an answer.
 Answer decode_answer(std::span<const std::byte> bytes);
 
 }  // namespace troupe

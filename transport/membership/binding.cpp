@@ -26,25 +26,27 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-/// The address of this machine from which packets to that host and port go out. Throws Error if the host is not known.
-std::string own_address_towards(const std::string& host, const std::string& port) {
+/// The address of this machine from which packets to that host and port are sent. Throws Error if the host is unknown
+/// or no route leads to it.
+std::string local_address_towards(const std::string& host, const std::string& port) {
   addrinfo hints{};
   hints.ai_family = AF_INET;
   hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0)
-    throw Error("cluster", "the host of the rendezvous, '" + host + "', is not known here");
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, freeaddrinfo);
+  addrinfo* first_address = nullptr;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &first_address) != 0)
+    throw Error("cluster", "the host of the rendezvous, '" + host + "', cannot be resolved");
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(first_address, freeaddrinfo);
   const int descriptor = socket(AF_INET, SOCK_DGRAM, 0);
-  sockaddr_in own{};
-  socklen_t length = sizeof own;
-  // Nothing is sent: the kernel only looks for the way.
-  const bool there_is_a_way = descriptor >= 0 && connect(descriptor, found->ai_addr, found->ai_addrlen) == 0 &&
-                              getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &length) == 0;
+  sockaddr_in local{};
+  socklen_t length = sizeof local;
+  // Connecting a datagram socket sends nothing: the kernel only looks up the route.
+  const bool has_route = descriptor >= 0 &&
+                         connect(descriptor, first_address->ai_addr, first_address->ai_addrlen) == 0 &&
+                         getsockname(descriptor, reinterpret_cast<sockaddr*>(&local), &length) == 0;
   if (descriptor >= 0) close(descriptor);
   std::array<char, INET_ADDRSTRLEN> text{};
-  if (!there_is_a_way || inet_ntop(AF_INET, &own.sin_addr, text.data(), text.size()) == nullptr)
-    throw Error("cluster", "there is no way to the rendezvous at " + host + ":" + port);
+  if (!has_route || inet_ntop(AF_INET, &local.sin_addr, text.data(), text.size()) == nullptr)
+    throw Error("cluster", "no route leads to the rendezvous at " + host + ":" + port);
   return text.data();
 }
 
@@ -55,13 +57,13 @@ Binding binding_of(const ClusterOptions& options) {
   if (options.bind.empty()) {
     if (!is_loopback(host) && options.job.world_size > 1)
       throw Error("cluster", "the rendezvous " + options.job.rendezvous +
-                                 " lies beyond this machine, and nothing that travels is encrypted: allow it with "
+                                 " lies beyond this machine, and data between machines is not encrypted: allow it with "
                                  "--bind any, or --bind and an address of this machine in a network that you trust");
     return {"tcp://127.0.0.1:", {}};
   }
   if (options.bind != "any") return {"tcp://" + options.bind + ":", {}};
-  const auto own = options.job.rank == 0 ? host : own_address_towards(host, port_of_address(options.job.rendezvous));
-  return {"tcp://*:", own};
+  if (options.job.rank == 0) return {"tcp://*:", host};
+  return {"tcp://*:", local_address_towards(host, port_of_address(options.job.rendezvous))};
 }
 
 }  // namespace troupe

@@ -6,18 +6,18 @@
 
 namespace troupe {
 
-/// Of `host:port`.
+/// The parts of `host:port`.
 std::string host_of(const std::string& address);
 std::string port_of_address(const std::string& address);
 
-/// Where a process listens, and how others call it.
+/// The address at which a process listens, and the host under which others reach it.
 struct Binding {
-  std::string address;  ///< tcp://address: without the port
-  std::string advertised_host;
+  std::string address;          ///< tcp://address: with the colon, without the port
+  std::string advertised_host;  ///< empty: that of `address`
 };
 
-/// As the options say. Throws Error if the rendezvous lies beyond this machine and they do not allow it, or it cannot
-/// be reached.
+/// Reads `options.bind`: an address, `any`, or empty for this machine alone. Throws Error if the rendezvous is on
+/// another machine but `options.bind` is empty, or if no route leads to the rendezvous.
 Binding binding_of(const ClusterOptions& options);
 
 }  // namespace troupe

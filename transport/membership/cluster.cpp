@@ -12,12 +12,13 @@
 #include "troupe/transport/membership/cluster_group.hpp"
 #include "troupe/transport/membership/member_bytes.hpp"
 #include "troupe/transport/membership/membership.hpp"
-#include "troupe/transport/membership/reception.hpp"
+#include "troupe/transport/membership/readmission.hpp"
 
 namespace troupe {
 
 namespace {
 
+/// Has two endpoints: one for data between all processes, one for control between rank 0 and the others.
 class JoinedCluster final : public Cluster {
  public:
   explicit JoinedCluster(ClusterOptions options) : options_(std::move(options)) {
@@ -27,22 +28,22 @@ class JoinedCluster final : public Cluster {
                              .same_host = options_.same_host,
                              .on_stranger = options_.on_notice};
     data_ = make_zeromq_endpoint(endpoint);
-    // Control is small, and must not depend on what data do.
+    // Control messages are small, and large data must not delay them.
     endpoint.max_payload_bytes = std::size_t{64} << 20;
     control_ = make_zeromq_endpoint(endpoint);
-    const RendezvousOptions meeting{options_.job,
-                                    options_.agreement,
-                                    {control_->address(), data_->address(), options_.job.role},
-                                    binding.address + port_of_address(options_.job.rendezvous),
-                                    options_.limit,
-                                    options_.on_notice};
-    members_ = rendezvous(meeting, [this](const auto& members) { know(members); });
-    watch_over();
+    const RendezvousOptions options_of_rendezvous{options_.job,
+                                                  options_.agreement,
+                                                  {control_->address(), data_->address(), options_.job.role},
+                                                  binding.address + port_of_address(options_.job.rendezvous),
+                                                  options_.limit,
+                                                  options_.on_notice};
+    members_ = rendezvous(options_of_rendezvous, [this](const auto& members) { add_peers(members); });
+    watch_members();
   }
 
   ~JoinedCluster() override {
-    reception_.reset();
-    // The others may still have to hear why this process goes.
+    readmission_.reset();
+    // The last messages of this process may say why it ends.
     control_->drain(std::chrono::milliseconds(500));
     membership_.reset();
   }
@@ -54,7 +55,7 @@ class JoinedCluster final : public Cluster {
     const auto all = members();
     const auto& host = all.at(static_cast<std::size_t>(rank)).data.host;
     return static_cast<int>(
-        std::count_if(all.begin(), all.begin() + rank, [&](const auto& m) { return m.data.host == host; }));
+        std::count_if(all.begin(), all.begin() + rank, [&](const auto& lower) { return lower.data.host == host; }));
   }
 
   std::shared_ptr<Link> data_link(int rank, const std::string& name) override { return data_->link(rank, name); }
@@ -80,19 +81,19 @@ class JoinedCluster final : public Cluster {
     if (rank() != 0) return;
     for (const int expendable : ranks)
       if (listening_.insert(expendable).second) announcements_.add_listener(expendable);
-    if (!ranks.empty() && !reception_) open_reception();
+    if (!ranks.empty() && !readmission_) start_readmission();
   }
   std::shared_ptr<const OnReturned> on_returned(OnReturned callback) override {
     std::lock_guard lock(returned_mutex_);
     auto handle = std::make_shared<const OnReturned>(std::move(callback));
-    std::erase_if(on_returned_, [](const auto& known) { return known.expired(); });
+    std::erase_if(on_returned_, [](const auto& earlier) { return earlier.expired(); });
     on_returned_.push_back(handle);
     return handle;
   }
   int returns(int rank) const override {
     std::lock_guard lock(returned_mutex_);
-    const auto found = returns_.find(rank);
-    return found == returns_.end() ? 0 : found->second;
+    const auto count = returns_.find(rank);
+    return count == returns_.end() ? 0 : count->second;
   }
   void announce(std::vector<std::byte> bytes) override { announcements_.announce(std::move(bytes)); }
   std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit) override {
@@ -111,7 +112,7 @@ class JoinedCluster final : public Cluster {
   }
 
  private:
-  void know(const std::vector<Member>& members) {
+  void add_peers(const std::vector<Member>& members) {
     for (int rank = 0; rank < static_cast<int>(members.size()); ++rank) {
       if (rank == this->rank()) continue;
       data_->add_peer(rank, members[static_cast<std::size_t>(rank)].data);
@@ -119,6 +120,7 @@ class JoinedCluster final : public Cluster {
     }
   }
 
+  /// Links of one name between rank 0 and every other rank, by the rank at the other end.
   std::map<int, std::shared_ptr<Link>> star(const std::string& name) {
     std::map<int, std::shared_ptr<Link>> links;
     if (rank() != 0)
@@ -128,44 +130,45 @@ class JoinedCluster final : public Cluster {
     return links;
   }
 
-  void watch_over() {
-    MembershipOptions watch{.rank = rank(), .interval = options_.heartbeat_interval, .limit = options_.heartbeat_limit};
-    watch.describe = [this](int other) { return describe(other); };
-    watch.is_far = [this](int other) { return host_of_rank(other) != host_of_rank(rank()); };
-    watch.on_returned = [this](int other, const Tensor& member) { come_to_know(other, member); };
-    watch.on_gone = [this](int other, const FailurePtr& why) { cut_off(other, why); };
-    membership_ = std::make_unique<Membership>(std::move(watch), star("membership"));
+  void watch_members() {
+    MembershipOptions options{
+        .rank = rank(), .interval = options_.heartbeat_interval, .limit = options_.heartbeat_limit};
+    options.describe = [this](int other) { return describe(other); };
+    options.is_far = [this](int other) { return host_of_rank(other) != host_of_rank(rank()); };
+    options.on_returned = [this](int other, const Tensor& member) { replace_returned(other, member); };
+    options.on_gone = [this](int other, const FailurePtr& why) { cut_off(other, why); };
+    membership_ = std::make_unique<Membership>(std::move(options), star("membership"));
     membership_->on_lost(on_lost_);
     agreement_ = std::make_unique<AgreementRound>(
         rank(), star("agreement"), options_.limit, [this] { return lost(); },
         [this](int other) { return gone(other) || membership_->expendable().contains(other); });
   }
 
-  // ---- who comes back
+  // ---- ranks that return
 
-  void open_reception() {
-    ReceptionOptions door{.job = options_.job, .agreement = options_.agreement};
-    door.bind = binding_of(options_).address + port_of_address(options_.job.rendezvous);
-    door.limit = options_.limit;
-    door.is_expendable = [this](int other) { return membership_->expendable().contains(other); };
-    door.is_gone = [this](int other) { return gone(other); };
-    door.members = [this] { return members(); };
-    door.make_known = [this](int other, const Member& member) {
+  void start_readmission() {
+    ReadmissionOptions options{.job = options_.job, .agreement = options_.agreement};
+    options.bind = binding_of(options_).address + port_of_address(options_.job.rendezvous);
+    options.limit = options_.limit;
+    options.is_expendable = [this](int other) { return membership_->expendable().contains(other); };
+    options.is_gone = [this](int other) { return gone(other); };
+    options.members = [this] { return members(); };
+    options.announce = [this](int other, const Member& member) {
       replace(other, member);
       control_->replace_peer(other, member.control);
-      membership_->tell_returned(other, tensor_of(member));
+      membership_->tell_returned(other, payload_of(bytes_of(member)));
     };
-    door.is_known = [this](int other) { return membership_->all_know(other); };
-    door.admit = [this](int other) {
+    options.is_confirmed = [this](int other) { return membership_->all_confirmed(other); };
+    options.admit = [this](int other) {
       membership_->take_back(other, control_->link(other, "membership"));
       announcements_.add_listener(other);
-      tell_returned(other);
+      count_return(other);
     };
-    door.on_notice = options_.on_notice;
+    options.on_notice = options_.on_notice;
     try {
-      reception_ = std::make_unique<Reception>(std::move(door));
+      readmission_ = std::make_unique<Readmission>(std::move(options));
     } catch (const Error& error) {
-      notice(std::string(error.what()) + ": whoever is lost cannot come back");
+      notice(std::string(error.what()) + ": a rank that is gone cannot come back");
     }
   }
 
@@ -175,7 +178,8 @@ class JoinedCluster final : public Cluster {
     members_.at(static_cast<std::size_t>(other)) = member;
   }
 
-  void tell_returned(int other) {
+  /// Counts the return of a rank and calls back.
+  void count_return(int other) {
     std::vector<std::weak_ptr<const OnReturned>> callbacks;
     {
       std::lock_guard lock(returned_mutex_);
@@ -183,21 +187,20 @@ class JoinedCluster final : public Cluster {
       callbacks = on_returned_;
     }
     for (const auto& callback : callbacks)
-      if (const auto alive = callback.lock()) (*alive)(other);
+      if (const auto function = callback.lock()) (*function)(other);
   }
 
-  static Tensor tensor_of(const Member& member) {
+  static std::vector<std::byte> bytes_of(const Member& member) {
     ByteWriter writer;
     write(writer, member);
-    Tensor bytes(Shape{static_cast<std::int64_t>(writer.size())}, DType::uint8);
-    std::ranges::copy(writer.view(), bytes.mutable_raw());
-    return bytes;
+    return std::move(writer).take();
   }
 
-  void come_to_know(int other, const Tensor& bytes) {
+  /// At a rank other than 0: takes the addresses of the process that has returned as a rank.
+  void replace_returned(int other, const Tensor& bytes) {
     ByteReader reader({bytes.raw(), bytes.bytes()}, "member");
     replace(other, read_member(reader));
-    tell_returned(other);
+    count_return(other);
     notice("[cluster] " + describe(other) + " has come back");
   }
 
@@ -235,16 +238,16 @@ class JoinedCluster final : public Cluster {
   std::vector<Member> members_;
   std::vector<std::weak_ptr<const OnReturned>> on_returned_;
   std::map<int, int> returns_;  // by rank
-  std::set<int> listening_;
+  std::set<int> listening_;     // ranks that are listeners of announcements_
   Announcements announcements_{[this](int other) { return control_->link(other, "announcements"); }};
-  /// ZeroMQ reports a lost process only where it had a connection. Links to any other lost process fail here.
+  /// ZeroMQ reports the loss of a process only if it had a connection to it. Links to other lost processes fail here.
   const std::shared_ptr<const OnLost> on_lost_ = std::make_shared<const OnLost>([this](const FailurePtr& why) {
     if (why->rank >= 0 && why->rank < size() && why->rank != rank()) data_->fail_peer(why->rank, why);
   });
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<AgreementRound> agreement_;
   std::atomic<std::uint64_t> generations_{0};
-  std::unique_ptr<Reception> reception_;
+  std::unique_ptr<Readmission> readmission_;
 };
 
 }  // namespace

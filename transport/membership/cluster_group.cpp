@@ -14,7 +14,7 @@ namespace {
 
 using Group = std::vector<std::shared_ptr<Communicator>>;
 
-/// Every rank joined to every other.
+/// Makes groups in which every pair of ranks has a link of its own.
 class MeshBuilder {
  public:
   MeshBuilder(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes)
@@ -57,34 +57,36 @@ Group make_direct_group(const GroupSurroundings& around, const std::string& name
   return MeshBuilder(around, name, processes).make(make_linked_communicator);
 }
 
-/// Some ranks of a group: `make(name)` makes a communicator of them, null for those of other processes.
+/// A group of some ranks of a larger group. `make(name)` returns null for ranks of other processes.
 struct Subgroup {
   const GroupSurroundings& around;
   const std::vector<int>& processes;
   std::vector<int> ranks;
 
   std::vector<int> processes_of_ranks() const {
-    std::vector<int> theirs;
-    for (const auto rank : ranks) theirs.push_back(processes[static_cast<std::size_t>(rank)]);
-    return theirs;
+    std::vector<int> their_processes;
+    for (const auto rank : ranks) their_processes.push_back(processes[static_cast<std::size_t>(rank)]);
+    return their_processes;
   }
   Group make(const std::string& name) const { return make_direct_group(around, name, processes_of_ranks()); }
 };
 
-/// The ranks of each machine, the machines in the order of their first ranks.
 using MachineOf = std::function<std::string(int process)>;
+
+/// The ranks of each machine, with the machines in the order of their first ranks.
 std::vector<std::vector<int>> ranks_by_machine(const MachineOf& machine, const std::vector<int>& processes) {
   std::map<std::string, std::size_t> numbers;
   std::vector<std::vector<int>> machines;
   for (std::size_t rank = 0; rank < processes.size(); ++rank) {
-    const auto [known, is_new] = numbers.try_emplace(machine(processes[rank]), machines.size());
+    const auto [entry, is_new] = numbers.try_emplace(machine(processes[rank]), machines.size());
     if (is_new) machines.emplace_back();
-    machines[known->second].push_back(static_cast<int>(rank));
+    machines[entry->second].push_back(static_cast<int>(rank));
   }
   return machines;
 }
 
-/// `make_across(name, leaders)` makes the communicator of the first rank of every machine.
+/// A group that sums within each machine, then across the machines, then spreads the sum within each machine.
+/// `make_across(name, leaders)` makes the communicator of the first ranks of all machines.
 template <class MakeAcross>
 Group make_hierarchical_group(const GroupSurroundings& around, const std::string& name,
                               const std::vector<int>& processes, const MachineOf& machine_of_process,
@@ -117,7 +119,8 @@ Group make_hierarchical_group(const GroupSurroundings& around, const std::string
   return group;
 }
 
-/// One rank a process over MPI, and the others of the process summed before and told after.
+/// A group whose processes use MPI with one rank each. The first rank of a process adds up the others before, and
+/// passes the result to them after.
 Group make_mpi_group(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes) {
   const auto across = [&](const std::string& across_name, const Subgroup& leaders) {
     const auto members = leaders.processes_of_ranks();

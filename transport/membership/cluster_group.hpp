@@ -10,15 +10,16 @@
 
 namespace troupe {
 
-/// True if this build has the algorithm: mpi needs TROUPE_MPI, nccl needs NCCL at build time and a library to load.
+/// Whether this build has the algorithm. `mpi` needs TROUPE_MPI; `nccl` needs NCCL at build time and its library at run
+/// time.
 bool is_available(AllReduceAlgorithm algorithm);
 
-/// What a process knows of those among which it makes communicators.
+/// This process, and its connections to the others.
 struct GroupSurroundings {
   int process = 0, world_size = 1;
-  /// The machine of a process.
+  /// Returns a name that is equal for processes on the same machine.
   std::function<std::string(int process)> machine_of;
-  /// This process's end of a link to another; both use the same name, once.
+  /// Makes this process's end of a link to another process. Both ends use the same name, once.
   std::function<std::shared_ptr<Link>(int process, const std::string& name)> link;
 };
 

@@ -1,3 +1,5 @@
+// The HELLO that a process sends to rank 0 first, and its parts as bytes.
+
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/bytes.hpp"
 #include "troupe/transport/membership/member_bytes.hpp"
@@ -11,7 +13,7 @@ constexpr std::uint32_t kMagic = 0x48505254;  // "TRPH"
 constexpr std::uint16_t kVersion = 2;
 constexpr std::size_t kNameLimit = 256;
 constexpr std::size_t kValueLimit = 4'096;
-constexpr std::uint32_t kMostEntries = 256;
+constexpr std::uint32_t kMaxEntries = 256;
 
 void write(ByteWriter& writer, const EndpointAddress& address) {
   for (const auto* text : {&address.tcp, &address.ipc, &address.identity, &address.host})
@@ -67,7 +69,7 @@ std::vector<std::byte> encode(const Hello& hello) {
 
 Hello decode_hello(std::span<const std::byte> bytes) {
   ByteReader reader(bytes, "hello");
-  if (reader.get<std::uint32_t>() != kMagic) throw Error("hello", "it does not begin with the magic number");
+  if (reader.get<std::uint32_t>() != kMagic) throw Error("hello", "the message does not begin with the magic number");
   const auto version = reader.get<std::uint16_t>();
   if (version != kVersion)
     throw Error("hello", "version " + std::to_string(version) + " of the protocol is not " + std::to_string(kVersion));
@@ -76,7 +78,7 @@ Hello decode_hello(std::span<const std::byte> bytes) {
   hello.rank = reader.get<std::int32_t>();
   hello.world_size = reader.get<std::int32_t>();
   const auto entries = reader.get<std::uint32_t>();
-  if (entries > kMostEntries) throw Error("hello", std::to_string(entries) + " entries are too many");
+  if (entries > kMaxEntries) throw Error("hello", std::to_string(entries) + " entries are too many");
   for (std::uint32_t i = 0; i < entries; ++i) {
     auto name = reader.get_text(kNameLimit);
     hello.agreement.emplace_back(std::move(name), reader.get_text(kValueLimit));
@@ -98,6 +100,21 @@ std::string difference(const Agreement& mine, int my_rank, const Agreement& thei
       return name + " is " + theirs[i].second + on(their_rank) + " but " + value + on(my_rank);
   }
   return {};
+}
+
+std::string run_id_objection(const Job& job, const Hello& hello) {
+  if (hello.run_id == job.run_id) return {};
+  return "rank " + std::to_string(hello.rank) + " belongs to run '" + hello.run_id + "', this is '" + job.run_id + "'";
+}
+
+std::string world_size_objection(const Job& job, const Hello& hello) {
+  if (hello.world_size == job.world_size) return {};
+  return "world size is " + std::to_string(hello.world_size) + " on rank " + std::to_string(hello.rank) + " but " +
+         std::to_string(job.world_size) + " on rank 0";
+}
+
+std::string foreign_notice(const std::string& reason) {
+  return "a process that does not belong to the job has connected: " + reason;
 }
 
 }  // namespace troupe

@@ -8,14 +8,14 @@ namespace troupe {
 
 namespace {
 
-// TCP sends its first packet again after 1 s, and after 2 s more.
+// TCP sends a lost first packet again after 1 s, and after 2 s more.
 constexpr std::chrono::milliseconds kFirstContact{4'000};
 
-/// What the frames between members say, in FrameHeader::edge.
-enum Says : std::int32_t { kAlive, kLost, kLeaving, kLeft, kReturned, kKnown };
+/// The types of the frames between members, in FrameHeader::edge. FrameHeader::slot is the rank that has returned.
+enum MemberMessage : std::int32_t { kHeartbeat, kLost, kLeaving, kLeft, kReturned, kConfirmed };
 
-Frame frame_of(Says says, std::int64_t step = 0) {
-  return {{.type = FrameType::control, .edge = says, .step = step}};
+Frame frame_of(MemberMessage type, int returned_rank = 0) {
+  return {{.type = FrameType::control, .edge = type, .slot = returned_rank}};
 }
 
 std::string rounded_seconds(std::chrono::milliseconds time) {
@@ -37,9 +37,9 @@ Membership::Membership(MembershipOptions options, std::map<int, std::shared_ptr<
 
 Membership::~Membership() {
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(signal_->mutex);
     stopping_ = true;
-    changed_.notify_all();
+    signal_->changed.notify_all();
   }
   thread_.join();
   for (auto& [rank, peer] : peers_) peer.link->on_ready({});
@@ -51,32 +51,27 @@ Membership::Peer Membership::newly_connected(int rank, std::shared_ptr<Link> lin
 }
 
 void Membership::watch_link(Link& link) {
-  link.on_ready([this] {
-    std::lock_guard lock(mutex_);
-    woken_ = true;
-    changed_.notify_all();
+  link.on_ready([signal = signal_] {
+    std::lock_guard lock(signal->mutex);
+    signal->frame_arrived = true;
+    signal->changed.notify_all();
   });
 }
 
 void Membership::watch() {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(signal_->mutex);
   auto next_beat = Clock::now();
   while (!stopping_) {
     receive(lock);
     const auto now = Clock::now();
     if (now >= next_beat) {
-      beat(lock);
+      send_to_all(frame_of(kHeartbeat), lock);
       look_for_losses(lock);
       next_beat = now + options_.interval;
     }
-    changed_.wait_until(lock, next_beat, [this] { return stopping_ || woken_; });
-    woken_ = false;
+    signal_->changed.wait_until(lock, next_beat, [this] { return stopping_ || signal_->frame_arrived; });
+    signal_->frame_arrived = false;
   }
-}
-
-void Membership::beat(std::unique_lock<std::mutex>& lock) {
-  const auto progress = options_.progress ? options_.progress() : 0;
-  send_to_all(frame_of(kAlive, progress), lock);
 }
 
 void Membership::send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock) {
@@ -90,7 +85,6 @@ std::vector<std::shared_ptr<Link>> Membership::links_to_all() const {
   return links;
 }
 
-/// Without the lock: the other end of a link may be in this process, and its callback takes a lock of its own.
 void Membership::send_to(const std::vector<std::shared_ptr<Link>>& links, const Frame& frame,
                          std::unique_lock<std::mutex>& lock) {
   lock.unlock();
@@ -107,8 +101,7 @@ void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std
   auto& peer = peers_.at(from);
   peer.silence = std::chrono::milliseconds(0);
   switch (frame.header.edge) {
-    case kAlive:
-      peer.progress = frame.header.step;
+    case kHeartbeat:
       return;
     case kLost:
       return lose(loss_in(frame, from), lock);
@@ -120,58 +113,54 @@ void Membership::take(int from, const IncomingFrame& frame, std::unique_lock<std
       break;
     case kReturned:
       return note_returned(from, frame, lock);
-    case kKnown:
-      to_know_[frame.header.slot].erase(from);
+    case kConfirmed:
+      unconfirmed_[frame.header.slot].erase(from);
       return;
     default:
       return lose(loss_of(from, "sent a message that this program does not know"), lock);
   }
-  changed_.notify_all();
+  signal_->changed.notify_all();
 }
 
 void Membership::note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock) {
   const auto rank = frame.header.slot;
-  auto answer = frame_of(kKnown);
-  answer.header.slot = rank;
   gone_.erase(rank);
   const auto link = peers_.at(from).link;
   lock.unlock();
   try {
     if (options_.on_returned) options_.on_returned(rank, frame.payload->tensor());
-    link->send(answer);
+    link->send(frame_of(kConfirmed, rank));
   } catch (const Error&) {
-    // Rank 0 waits in vain, and refuses the newcomer.
+    // Without the confirmation rank 0 refuses the newcomer.
   }
   lock.lock();
 }
 
 void Membership::tell_returned(int rank, const Tensor& member) {
-  std::unique_lock lock(mutex_);
-  auto& to_know = to_know_[rank];
-  to_know.clear();
+  std::unique_lock lock(signal_->mutex);
+  auto& unconfirmed = unconfirmed_[rank];
+  unconfirmed.clear();
   for (const auto& [other, peer] : peers_)
-    if (!gone_.contains(other)) to_know.insert(other);
-  auto frame = frame_of(kReturned);
-  frame.header.slot = rank;
+    if (!gone_.contains(other)) unconfirmed.insert(other);
+  auto frame = frame_of(kReturned, rank);
   frame.payload = member;
   send_to_all(frame, lock);
 }
 
-bool Membership::all_know(int rank) const {
-  std::lock_guard lock(mutex_);
-  const auto to_know = to_know_.find(rank);
-  return to_know == to_know_.end() ||
-         std::ranges::all_of(to_know->second, [this](int other) { return gone_.contains(other); });
+bool Membership::all_confirmed(int rank) const {
+  std::lock_guard lock(signal_->mutex);
+  const auto unconfirmed = unconfirmed_.find(rank);
+  return unconfirmed == unconfirmed_.end() ||
+         std::ranges::all_of(unconfirmed->second, [this](int other) { return gone_.contains(other); });
 }
 
 void Membership::take_back(int rank, std::shared_ptr<Link> link) {
   watch_link(*link);
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(signal_->mutex);
   peers_.at(rank) = newly_connected(rank, std::move(link));
   gone_.erase(rank);
 }
 
-/// What a process says of one that is lost. If that is damaged, it is itself lost: this thread must not throw.
 FailurePtr Membership::loss_in(const IncomingFrame& frame, int from) const {
   try {
     return failure_of(frame.payload->tensor());
@@ -180,8 +169,6 @@ FailurePtr Membership::loss_in(const IncomingFrame& frame, int from) const {
   }
 }
 
-/// Called once per interval. No clock measures the silence: while this process is stopped or waits for a processor,
-/// signs of life wait, too, in front of its threads.
 void Membership::look_for_losses(std::unique_lock<std::mutex>& lock) {
   for (auto& [rank, peer] : peers_) {
     peer.silence += options_.interval;
@@ -203,59 +190,58 @@ FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePt
                                            .cause = cause});
 }
 
-/// The first loss counts; rank 0 passes it on.
 void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
   if (lost_ || gone_.contains(failure->rank)) return;
   const bool can_go_on = failure->rank != options_.rank && expendable_.contains(failure->rank);
-  const auto links = links_to_all();  // to the one that is lost, too
+  const auto links = links_to_all();  // includes the link to the rank, which may still live
   if (can_go_on) {
     gone_.insert(failure->rank);
     going_.insert(failure->rank);
   } else {
     lost_ = failure;
   }
-  // Whoever asks to be told while the lock is given up is told at once.
+  // Copied before the lock is released: on_lost() calls back itself if it is called from now on.
   const auto callbacks = can_go_on ? decltype(on_lost_)() : on_lost_;
   auto frame = frame_of(kLost);
   frame.payload = failure_payload(*failure);
   send_to(links, frame, lock);
-  changed_.notify_all();
+  signal_->changed.notify_all();
   lock.unlock();
   if (can_go_on && options_.on_gone) options_.on_gone(failure->rank, failure);
   for (const auto& callback : callbacks)
-    if (const auto alive = callback.lock()) (*alive)(failure);
+    if (const auto function = callback.lock()) (*function)(failure);
   lock.lock();
   going_.erase(failure->rank);
 }
 
 void Membership::set_expendable(std::set<int> ranks) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(signal_->mutex);
   expendable_ = std::move(ranks);
 }
 
 std::set<int> Membership::expendable() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(signal_->mutex);
   return expendable_;
 }
 
 bool Membership::gone(int rank) const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(signal_->mutex);
   return gone_.contains(rank) && !going_.contains(rank);
 }
 
 FailurePtr Membership::lost() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(signal_->mutex);
   return lost_;
 }
 
 void Membership::on_lost(std::weak_ptr<const OnLost> callback) {
-  std::unique_lock lock(mutex_);
-  std::erase_if(on_lost_, [](const auto& known) { return known.expired(); });
+  std::unique_lock lock(signal_->mutex);
+  std::erase_if(on_lost_, [](const auto& earlier) { return earlier.expired(); });
   on_lost_.push_back(callback);
   const auto lost = lost_;
   lock.unlock();
-  const auto alive = callback.lock();
-  if (lost && alive) (*alive)(lost);
+  const auto function = callback.lock();
+  if (lost && function) (*function)(lost);
 }
 
 bool Membership::all_leaving() const {
@@ -264,20 +250,19 @@ bool Membership::all_leaving() const {
 }
 
 void Membership::leave(std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(signal_->mutex);
   leaving_ = true;
   if (options_.rank != 0) send_to_all(frame_of(kLeaving), lock);
-  const bool over =
-      changed_.wait_for(lock, limit, [this] { return lost_ || (options_.rank == 0 ? all_leaving() : left_); });
+  const auto has_ended = [this] { return lost_ || (options_.rank == 0 ? all_leaving() : left_); };
+  const bool ended = signal_->changed.wait_for(lock, limit, has_ended);
   if (lost_) throw Error("cluster", "at the end of the job: " + to_string(*lost_));
-  if (!over) {
-    std::string missing;
+  if (!ended) {
+    std::string present;
     for (const auto& [rank, peer] : peers_)
       if (!peer.leaving && !gone_.contains(rank) && options_.rank == 0)
-        missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
-    throw Error("cluster",
-                (missing.empty() ? "rank 0 has not let this rank go" : "rank " + missing + " has not ended") +
-                    " within " + rounded_seconds(limit));
+        present += (present.empty() ? "" : ", ") + std::to_string(rank);
+    const auto reason = present.empty() ? "rank 0 has not let this rank leave" : "rank " + present + " has not ended";
+    throw Error("cluster", reason + " within " + rounded_seconds(limit));
   }
   left_ = true;
   if (options_.rank == 0) send_to_all(frame_of(kLeft), lock);

@@ -1,6 +1,18 @@
 #pragma once
 
-#include <atomic>
+// Membership watches the processes of a job. A rank has one of these states:
+//
+//   expected   The rendezvous waits for its HELLO.
+//   present    It is connected, and its heartbeats arrive.
+//   leaving    It has called leave() and waits for the others.
+//   left       All ranks have called leave(). A silent or closed link is no longer a loss.
+//   lost       It died, fell silent or was cut off. The job ends with it.
+//   gone       It is lost, but expendable: its links fail, and the others go on.
+//   returned   Another process has joined with the rank of one that was gone. It is present again; its returns are
+//              counted.
+//
+// A run knows one more state: a rank that is gone, or that returned after the run began, is absent from the run.
+
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -16,102 +28,112 @@
 
 namespace troupe {
 
+/// The heartbeats and time limits of a membership.
 struct MembershipOptions {
   int rank = 0;
+  /// The interval of heartbeats. Must be positive.
   std::chrono::milliseconds interval{250};
-  /// A process is lost after this time without a sign of life. The time is counted in intervals of the watching thread,
-  /// so that a watching process that gets no processor in the meantime gives the others as much longer.
+  /// The longest silence of a process that is not lost. Silence is counted in intervals of the watching thread: if the
+  /// watching process gets no processor time, the others have as much longer.
   std::chrono::milliseconds limit{2'500};
-  /// Whether a rank is reached over a network, where the first packets may be lost: then it has longer for its first
-  /// sign of life.
+  /// Whether a rank is reached over a network, where the first packets may be lost. Such a rank has 4 s more for its
+  /// first heartbeat.
   std::function<bool(int rank)> is_far = {};
-  /// Of ranks, for people: host and process number.
+  /// The process of a rank as named in error texts: its host and process number.
   std::function<std::string(int rank)> describe;
-  /// A number that grows as this process gets on, for the others to report.
-  std::function<std::int64_t()> progress = {};
-  /// Told, once and on any thread, of an expendable rank that is gone.
+  /// Called once, on any thread, when an expendable rank is gone.
   std::function<void(int rank, const FailurePtr& why)> on_gone = {};
-  /// Not at rank 0: told, on any thread, that one of them has come back, and what it is.
+  /// Called, on any thread of a rank other than 0, when a rank has returned; `member` has the bytes that rank 0 passed
+  /// to tell_returned().
   std::function<void(int rank, const Tensor& member)> on_returned = {};
 };
 
-/// Who is still there. Every process sends heartbeats to rank 0, and rank 0 to every process; a process whose heart
-/// stops, or whose connection breaks, is lost, and rank 0 tells all. With the loss of one the job is lost, unless that
-/// one is expendable: then it is gone, and learns that it is given up if it still lives. A thread of its own sends and
-/// watches. Thread-safe.
+/// Sends heartbeats from every rank to rank 0 and from rank 0 to every rank, and reports losses. A process is lost when
+/// its heartbeats stop or its connection breaks; rank 0 tells all others. An expendable process is gone instead, and is
+/// told so, in case it still lives. A thread of its own sends and watches. Thread-safe.
 class Membership {
  public:
-  /// `links`: from rank 0 to every other rank, from those to rank 0. Throws Error if the interval is not positive.
+  /// `links` lead from rank 0 to every other rank, and from the others to rank 0. Throws Error if the interval is not
+  /// positive.
   Membership(MembershipOptions options, std::map<int, std::shared_ptr<Link>> links);
-  /// Ends the watch; to the others this process is lost unless it has left.
+  /// Stops the heartbeats. The others lose this process unless it has left.
   ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
-  /// From now on the others go on without these ranks. Not rank 0.
+  /// Makes exactly these ranks expendable from now on. Rank 0 must not be among them.
   void set_expendable(std::set<int> ranks);
   std::set<int> expendable() const;
-  /// The first loss: rank and why. Null as long as all are there.
+  /// The first loss of a rank, with the reason. Null while no rank is lost.
   FailurePtr lost() const;
-  /// Whether an expendable rank is gone.
+  /// Whether an expendable rank is gone. True once on_gone has returned.
   bool gone(int rank) const;
 
-  // Rank 0, when a rank that is gone has come back.
+  // Called at rank 0, in this order, when a rank that is gone returns.
 
-  /// Tells all who are there.
+  /// Sends the member's bytes to all ranks that are present.
   void tell_returned(int rank, const Tensor& member);
-  /// Whether they have heard it.
-  bool all_know(int rank) const;
-  /// It is no longer gone. `link` leads to it.
+  /// Whether all ranks that were present then have confirmed the return or are gone.
+  bool all_confirmed(int rank) const;
+  /// Makes the rank present. `link` leads to it.
   void take_back(int rank, std::shared_ptr<Link> link);
 
-  /// Called once, on any thread, when somebody is lost; at once if that has happened. Not after it is destroyed, but
-  /// perhaps in that moment.
+  /// Calls back once, on any thread, when a rank is lost; at once if one is lost already. Calls may run until the
+  /// destructor returns.
   using OnLost = std::function<void(const FailurePtr&)>;
   void on_lost(std::weak_ptr<const OnLost> callback);
-  /// Every rank calls this in the end, and leaves when all have. Throws Error that names a rank that is lost meanwhile,
-  /// or that has not come within the limit.
+  /// Waits until every rank has called it or is gone. Throws Error that names a rank that is lost meanwhile, or that
+  /// has not called it within the limit.
   void leave(std::chrono::milliseconds limit);
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// What the watch knows of one peer.
   struct Peer {
     std::shared_ptr<Link> link;
-    /// The time since its last sign of life, an interval for each look of the watch; negative while the first sign may
-    /// take longer.
+    /// The time since its last frame, in whole intervals. Starts below 0 if the first heartbeat may take longer.
     std::chrono::milliseconds silence{0};
-    std::int64_t progress = 0;
     bool leaving = false;
   };
+  /// Guards the members of Membership, and wakes the threads that wait for a change. The callbacks of the links share
+  /// it, because they may still run after Membership is destroyed.
+  struct Signal {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool frame_arrived = false;  // wakes the watching thread
+  };
+
+  // Functions that take `lock` are called with it and release it while they send or call back.
 
   void watch();
   void receive(std::unique_lock<std::mutex>& lock);
   void take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
   void note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
   void watch_link(Link& link);
+  /// The loss that a frame reports. If the frame is damaged, the loss of its sender, because the watching thread must
+  /// not throw.
   FailurePtr loss_in(const IncomingFrame& frame, int from) const;
-  void beat(std::unique_lock<std::mutex>& lock);
   std::vector<std::shared_ptr<Link>> links_to_all() const;
+  /// Sends without the lock: the other end of a link may be in this process, and its callback locks.
   static void send_to(const std::vector<std::shared_ptr<Link>>& links, const Frame& frame,
                       std::unique_lock<std::mutex>& lock);
   void send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock);
+  /// Called once per interval. Counts intervals instead of reading a clock: while this process is stopped or waits for
+  /// a processor, heartbeats that have arrived wait, too.
   void look_for_losses(std::unique_lock<std::mutex>& lock);
   Peer newly_connected(int rank, std::shared_ptr<Link> link) const;
+  /// Records the loss of a rank, or that it is gone, and tells all. Only the first loss counts.
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
   bool all_leaving() const;
   FailurePtr loss_of(int rank, const std::string& why, const FailurePtr& cause = nullptr) const;
 
   const MembershipOptions options_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  const std::shared_ptr<Signal> signal_ = std::make_shared<Signal>();
   std::map<int, Peer> peers_;
   std::vector<std::weak_ptr<const OnLost>> on_lost_;
   FailurePtr lost_;
   std::set<int> expendable_, gone_;
-  std::set<int> going_;                   // gone, but not all here have been told
-  std::map<int, std::set<int>> to_know_;  // by rank that comes back: those who have not heard of it
-  bool woken_ = false;
+  std::set<int> going_;                       // ranks in gone_ whose on_gone has not returned
+  std::map<int, std::set<int>> unconfirmed_;  // by rank that returns: the ranks that have not confirmed it
   bool leaving_ = false, left_ = false;
   bool stopping_ = false;
   std::thread thread_;

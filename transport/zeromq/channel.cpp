@@ -10,7 +10,7 @@ void Channel::deliver(IncomingFrame frame) {
     if (closed_ || failure_) return;
     const auto bytes = frame.payload->local() != nullptr ? frame.payload->bytes() : 0;
     if (bytes_ + bytes > max_bytes_)
-      throw Error("link", "more than " + std::to_string(max_bytes_) + " bytes have come that nobody has received");
+      throw Error("link", "more than " + std::to_string(max_bytes_) + " bytes have arrived and were not received");
     bytes_ += bytes;
     frames_.push_back(std::move(frame));
   }

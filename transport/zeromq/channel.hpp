@@ -11,22 +11,23 @@
 
 namespace troupe::zeromq {
 
-/// What has arrived on one link, and what ended it. Filled by the courier, emptied by whoever has the link.
-/// Thread-safe.
+/// The receiving side of one link: the frames that have arrived, and the failure that ended the link. The I/O thread
+/// fills it, the owner of the link empties it. Thread-safe.
 class Channel {
  public:
+  /// `max_bytes` bounds the payloads that wait in memory to be received.
   explicit Channel(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  /// Throws Error if more than max_bytes wait.
+  /// Adds a frame and calls the on_ready callback. Throws Error if more than `max_bytes` wait.
   void deliver(IncomingFrame frame);
   std::optional<IncomingFrame> receive();
   void on_ready(Link::OnReady callback);
-  /// No further frame comes. The first cause counts.
+  /// Ends the link: no further frame arrives. Only the first cause is kept.
   void fail(const FailurePtr& cause);
-  /// This end has closed: what still comes is dropped.
+  /// Closes this end: frames that wait or still arrive are dropped.
   void close();
   bool is_closed() const;
-  /// Why no further frame comes, once all were received.
+  /// The cause that ended the link, once all frames were received; null before.
   FailurePtr failure() const;
 
  private:
@@ -41,7 +42,7 @@ class Channel {
   bool closed_ = false;
 };
 
-/// A link on a connection that it shares with others.
+/// A link over a connection that it shares with the other links to the same peer. The destructor closes it.
 class ChannelLink final : public Link {
  public:
   ChannelLink(std::shared_ptr<Connection> connection, std::shared_ptr<Channel> channel, std::uint64_t id)

@@ -11,17 +11,19 @@ namespace troupe::zeromq {
 
 namespace {
 
-// Up to here a copy is cheaper than a handle that ZeroMQ gives back.
+// Messages up to this size are copied, which is cheaper than a message that refers to the payload and reports its
+// release.
 constexpr std::size_t kCopiedBytes = 4'096;
 // ZeroMQ makes an attempt every 100 to 200 ms. A live peer refuses a few while its queue of connections is full.
-constexpr int kMostRefusals = 40;
+constexpr int kMaxRefusals = 40;
 
-/// What ZeroMQ sends from, without a copy.
+/// The payload and the guard that a message of ZeroMQ refers to without a copy.
 struct Sending {
   Tensor payload;
   std::shared_ptr<const PayloadGuard> guard;
 };
 
+/// A message with `bytes` bytes of the payload from `offset` on.
 zmq::message_t message_of(const Frame& frame, std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return {};
   auto* const from = frame.payload.mutable_raw() + offset;
@@ -69,7 +71,7 @@ bool Connection::send(std::uint64_t channel, const Frame& frame) {
 }
 
 bool Connection::close_channel(std::uint64_t channel) {
-  // Behind everything that was sent before.
+  // The lowest priority: the peer receives every frame that was sent before.
   return enqueue(std::numeric_limits<std::int64_t>::max(), {PacketType::channel_closed, channel});
 }
 
@@ -86,8 +88,8 @@ bool Connection::enqueue(std::int64_t priority, Outgoing outgoing) {
     queue_.emplace(std::pair{priority, order_++}, std::move(outgoing));
     pump();
   }
-  // The thread of ZeroMQ that writes may have been woken on this core. Were this one to compute on, the kernel would
-  // let it wait for a slice of milliseconds, and with it the peer.
+  // The I/O thread of ZeroMQ may have been woken on this core. If this thread computed on, the kernel could let the I/O
+  // thread wait for a time slice of milliseconds, and the peer with it.
   std::this_thread::yield();
   return true;
 }
@@ -96,7 +98,7 @@ void Connection::pump() {
   while (connected_ && !queue_.empty() && sent_ - acknowledged_ < kWindow) {
     auto next = queue_.begin();
     const auto& guard = next->second.frame.guard;
-    // Whoever withdraws a payload has told the peer that it need not wait.
+    // The sender that withdraws a guard tells the peer by other means that the payload does not come.
     if (guard && !guard->valid() && next->second.offset == 0) {
       queue_.erase(next);
       continue;
@@ -115,7 +117,6 @@ bool Connection::reads_in_place(const Frame& frame) const {
   return peer_reads_memory_ && frame.guard && frame.payload.bytes() >= kReadInPlaceBytes;
 }
 
-/// One packet of it. False if ZeroMQ does not take it now.
 bool Connection::send_next(Outgoing& outgoing) {
   PacketStart start{{.type = outgoing.type, .channel = outgoing.channel, .sequence = sent_ + 1}};
   auto& header = start.header;
@@ -184,7 +185,7 @@ void Connection::note_received(const PacketHeader& header) {
   if (header.type == PacketType::introduction) peer_reads_memory_ = header.can_read_memory;
   if (header.type == PacketType::payload_read) offers_.erase(header.first);
   pump();
-  // A peer with half a window of its own on the way may soon have to wait.
+  // Acknowledges before the peer's window is used up: half of it is unacknowledged now.
   if (received_ - received_acknowledged_ >= kWindow / 2) acknowledge();
 }
 
@@ -194,10 +195,10 @@ void Connection::poll(bool idle) {
     if (event.event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
       std::lock_guard lock(mutex_);
       connected_ = true;
-      say_last_word();
+      send_given_up();
     } else if (event.event == ZMQ_EVENT_DISCONNECTED) {
       std::unique_lock lock(mutex_);
-      // Before the connection was made, ZeroMQ tries again.
+      // Without a connection, a disconnect ends an attempt only, and ZeroMQ makes another.
       if (!connected_) continue;
       lock.unlock();
       return fail(connection_failure("the connection to process " + std::to_string(peer_) + " has ended"));
@@ -214,27 +215,28 @@ void Connection::poll(bool idle) {
 
 bool Connection::note_refusal() {
   std::lock_guard lock(mutex_);
-  return !connected_ && received_ > 0 && ++refusals_ > kMostRefusals;
+  return !connected_ && received_ > 0 && ++refusals_ > kMaxRefusals;
 }
 
 void Connection::give_up(const FailurePtr& cause) {
   {
     std::lock_guard lock(mutex_);
-    owes_last_word_ = !failure_;
-    say_last_word();
+    owes_given_up_ = !failure_;
+    send_given_up();
   }
   fail(cause);
 }
 
-void Connection::say_last_word() {
-  if (!owes_last_word_ || !connected_) return;
-  owes_last_word_ = false;
-  PacketStart last{{.type = PacketType::given_up}};
-  send_packet(last, {});
+void Connection::send_given_up() {
+  if (!owes_given_up_ || !connected_) return;
+  owes_given_up_ = false;
+  PacketStart packet{{.type = PacketType::given_up}};
+  send_packet(packet, {});
 }
 
 void Connection::fail(const FailurePtr& cause) {
-  // What was offered is let go without the lock: its owners may send.
+  // Declared before the lock, so that the offers are released after it: their owners may send on this connection when a
+  // payload is free.
   std::map<std::uint64_t, Offer> offers;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue;
   std::lock_guard lock(mutex_);

@@ -17,7 +17,10 @@ namespace {
 
 using namespace zeromq;
 
+/// The I/O thread acknowledges packets and looks for ended connections after this time without traffic.
 constexpr std::chrono::milliseconds kIdle{50};
+
+/// 32 random hexadecimal digits.
 std::string random_identity() {
   constexpr char kDigits[] = "0123456789abcdef";
   std::random_device random;
@@ -26,6 +29,7 @@ std::string random_identity() {
   return text;
 }
 
+/// Receives the packets of all peers on one socket and one I/O thread; a Connection for each peer sends.
 class ZeroMqEndpoint final : public Endpoint {
  public:
   explicit ZeroMqEndpoint(EndpointOptions options)
@@ -38,13 +42,13 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.host = host_identity();
     if (options_.same_host) offer_memory(address_);
     bind();
-    courier_ = std::thread([this] { deliver_packets(); });
+    io_thread_ = std::thread([this] { run_io(); });
   }
 
   ~ZeroMqEndpoint() override {
     stopping_ = true;
     wake_up_.signal();
-    courier_.join();
+    io_thread_.join();
     peers_.end(connection_failure("this process has closed its endpoint"));
     zmq_socket_monitor(receiver_.handle(), nullptr, 0);
   }
@@ -72,7 +76,7 @@ class ZeroMqEndpoint final : public Endpoint {
       receiver_.bind(options_.bind);
       address_.tcp = receiver_.get(zmq::sockopt::last_endpoint);
       if (options_.same_host) {
-        // Without a file: nothing is left behind, whatever becomes of the process.
+        // An abstract socket, which leaves no file behind however the process ends.
         address_.ipc = "ipc://@troupe-" + address_.identity;
         receiver_.bind(address_.ipc);
       }
@@ -84,14 +88,15 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.tcp = "tcp://" + options_.advertised_host + port;
   }
 
+  /// Cuts off a peer that sent damaged or too many packets.
   void give_up(Peer& peer, const FailurePtr& cause) {
     peer.connection->give_up(cause);
     peers_.fail(peer, cause);
   }
 
-  // ---- the courier's thread
+  // ---- I/O thread
 
-  void deliver_packets() {
+  void run_io() {
     std::vector<zmq::pollitem_t> items;
     while (!stopping_) {
       if (changed_.exchange(false) || items.empty()) items = poll_items();
@@ -127,19 +132,11 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   void receive_packets() {
-    // What takes long must not keep the connections waiting.
+    // At most two windows of packets at a time: the connections must not wait for longer.
     for (int i = 0; i < 2 * kWindow; ++i) {
       zmq::message_t identity;
       if (!receiver_.recv(identity, zmq::recv_flags::dontwait)) return;
-      std::vector<zmq::message_t> parts;
-      bool more = identity.more();
-      while (more) {
-        zmq::message_t part;
-        (void)receiver_.recv(part);
-        more = part.more();
-        if (parts.size() < 3) parts.push_back(std::move(part));
-      }
-      take(identity.to_string(), std::move(parts));
+      take(identity.to_string(), receive_rest(receiver_, identity.more()));
     }
   }
 
@@ -177,8 +174,8 @@ class ZeroMqEndpoint final : public Endpoint {
     }
   }
 
-  void report_stranger(const std::string& what) {
-    if (options_.on_stranger) options_.on_stranger("[endpoint] somebody who " + what + " has connected; ignored");
+  void report_stranger(const std::string& reason) {
+    if (options_.on_stranger) options_.on_stranger("[endpoint] a process that " + reason + " has connected; ignored");
   }
 
   const EndpointOptions options_;
@@ -193,10 +190,10 @@ class ZeroMqEndpoint final : public Endpoint {
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_;
-  std::vector<Peer*> polled_;  // of the courier
+  std::vector<Peer*> polled_;  // peers whose monitors are in the items of the I/O thread's poll
   std::atomic<bool> changed_{true};
   std::atomic<bool> stopping_{false};
-  std::thread courier_;
+  std::thread io_thread_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace troupe::zeromq {
 
 namespace {
 
-/// The number under which a link travels.
+/// The id of a link: the hash of its name.
 std::uint64_t channel_of(const std::string& name) {
   Hash hash;
   hash.add(name);
@@ -54,7 +54,7 @@ std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
   const auto id = channel_of(name);
   if (!linked_.emplace(number, id).second)
     throw Error("endpoint", "peer " + std::to_string(number) + " has a link '" + name + "' already");
-  return std::make_shared<ChannelLink>(peer.connection, find_or_make(peer, id), id);
+  return std::make_shared<ChannelLink>(peer.connection, find_or_make_channel(peer, id), id);
 }
 
 Peer* Peers::find(int number) {
@@ -73,10 +73,10 @@ Peer* Peers::sender(const std::string& identity) {
 
 std::shared_ptr<Channel> Peers::channel(Peer& peer, std::uint64_t id) {
   std::lock_guard lock(mutex_);
-  return find_or_make(peer, id);
+  return find_or_make_channel(peer, id);
 }
 
-std::shared_ptr<Channel>& Peers::find_or_make(Peer& peer, std::uint64_t id) {
+std::shared_ptr<Channel>& Peers::find_or_make_channel(Peer& peer, std::uint64_t id) {
   auto& channel = peer.channels[id];
   if (!channel) channel = std::make_shared<Channel>(options_.max_unreceived_bytes);
   if (peer.closed_there.contains(id)) channel->fail(closed_by(peer));

@@ -1,31 +1,38 @@
 #pragma once
 
 #include <string>
+#include <vector>
 #include <zmq.hpp>
 
 namespace troupe::zeromq {
 
-/// Messages of one peer that wait at most, inside ZeroMQ and acknowledged by nobody.
+/// The most packets to one peer that are sent and not yet acknowledged.
 inline constexpr int kWindow = 16;
 
 zmq::context_t make_context();
 
-/// The one place where sockets are made: every option is set before anything is bound or connected. Keys of an
-/// encrypted connection would be set here.
+/// All sockets are made here, and every option is set before a socket is bound or connected. Keys of an encrypted
+/// connection would be set here.
+/// Receives from any number of senders, and answers them. Sending to one that has disconnected throws zmq::error_t.
 zmq::socket_t make_receiver(zmq::context_t& context);
+/// Sends to one receiver that knows this endpoint by `identity`.
 zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity);
-/// For somebody whom the receiver does not know.
-zmq::socket_t make_visitor(zmq::context_t& context);
+/// Sends to a receiver that does not know the sender, and gets its answers.
+zmq::socket_t make_client(zmq::context_t& context);
 
-/// Reports of a socket on a socket of their own: those who connect, and what goes wrong.
+/// Reports the connects and the errors of a socket on another socket. `name` is unique in the context.
 zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name);
 
-/// Something that happened to a watched socket.
+/// An event of a watched socket.
 struct SocketEvent {
   int event = 0;  ///< ZMQ_EVENT_...
   std::string address;
 };
-/// The next report of watch(), without waiting. False if there is none.
+/// The next event of a socket made by watch(), without waiting. False if there is none.
 bool next_event(zmq::socket_t& monitor, SocketEvent& event);
+
+/// Receives the parts that remain of a message, of which `more` tells whether there are any. Returns the first three;
+/// further ones are dropped, so that a malformed message takes no memory.
+std::vector<zmq::message_t> receive_rest(zmq::socket_t& socket, bool more);
 
 }  // namespace troupe::zeromq

@@ -7,7 +7,7 @@
 
 namespace troupe::zeromq {
 
-/// A file descriptor that wakes a thread that polls. Thread-safe.
+/// A file descriptor that wakes a polling thread. Thread-safe.
 class WakeUp {
  public:
   WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {

@@ -27,9 +27,9 @@ struct Convolution {
         groups(attributes.integer("groups")) {}
 
   std::int64_t pixels_of_row() const { return y_height * y_width; }
-  /// Elements of x that an element of y depends on.
+  /// The number of elements of x that an element of y depends on.
   std::int64_t window() const { return kernel_height * kernel_width * (channels / groups); }
-  /// Whether each pixel of y depends on the same pixel of x alone.
+  /// Whether each pixel of y depends only on the same pixel of x.
   bool is_pointwise() const { return kernel_height == 1 && kernel_width == 1 && stride == 1 && padding == 0; }
 };
 

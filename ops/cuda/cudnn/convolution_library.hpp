@@ -11,45 +11,45 @@
 
 namespace troupe::cuda {
 
-/// What is wanted of a library of convolutions: y from x and weights, or the gradient of either.
+/// A task for a convolution library: y from x and weights, or the gradient of x or of the weights.
 struct ConvolutionTask {
   enum class Kind { forward, grad_data, grad_weights };
 
   Kind kind;
   Convolution shape;
-  DType dtype = DType::float32;     ///< of all tensors but gradients of weights; sums are float32
-  DType gradient = DType::float32;  ///< of those: the same, or float32
-  bool tf32 = false;                ///< float32 factors may be rounded to TF32
-  bool bias = false, relu = false;  ///< forward: what is done to y at the end
+  DType dtype = DType::float32;     ///< type of all tensors but gradients of weights; sums are float32
+  DType gradient = DType::float32;  ///< type of gradients of weights: equal to dtype, or float32
+  bool tf32 = false;                ///< whether float32 factors may be rounded to TF32
+  bool bias = false, relu = false;  ///< forward: the epilogue of y
 
-  /// One word that tells apart whatever may make another algorithm the fastest.
+  /// The task as one word, which differs if another algorithm may be the fastest.
   std::string key() const;
 };
 
-/// The tensors of a task or their gradients; one of them is written. Images lie in memory as ours do, but weights as
-/// [filters, kernel height, kernel width, channels of a group].
+/// The tensors of a task or their gradients; one of them is written. Images are [rows, height, width, channels] as in
+/// all kernels, but weights are [filters, kernel height, kernel width, channels of a group].
 struct ConvolutionTensors {
   const void *x, *weights, *bias, *y;
 };
 
-/// A task prepared by a library, always computed in the same order. Used by one thread at a time.
+/// A task that a library has prepared. It is always computed in the same order. Used by one thread at a time.
 class LibraryConvolution {
  public:
   virtual ~LibraryConvolution() = default;
 
   virtual std::size_t workspace_bytes() const = 0;
-  /// Whether run() does what is to be done to y at the end.
+  /// Whether run() includes the epilogue of the task.
   virtual bool has_epilogue() const = 0;
-  /// Launches it. Throws Error if the library refuses. Tensors that do not begin at multiples of 16 bytes, as some
-  /// views, are copied; the first such call must not be captured.
+  /// Launches the task. Throws Error if the library refuses. Tensors that do not begin at multiples of 16 bytes, such
+  /// as some views, are copied; the first such call must not be captured.
   virtual void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) = 0;
 };
 
-/// The fastest way that a library has for a task on the calling thread's current device, or null: there is no library,
-/// or it has none.
+/// The fastest algorithm of a library for a task on the calling thread's current device. Null if there is no library or
+/// it has no algorithm.
 std::unique_ptr<LibraryConvolution> find_library_convolution(const ConvolutionTask& task);
-/// That of two tasks for which it has the faster way, by measuring both; `task` becomes that one. They differ in what
-/// they write alone, of which the first has no fewer bytes.
+/// The faster one of two tasks, by measuring both. `task` becomes that one. The tasks differ only in the tensor that
+/// they write; the first writes at least as many bytes.
 std::unique_ptr<LibraryConvolution> faster_library_convolution(ConvolutionTask& task, ConvolutionTask other);
 
 }  // namespace troupe::cuda

@@ -11,8 +11,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// No convolution gets more scratch memory.
-constexpr std::size_t kMostWorkspace = std::size_t{256} << 20;
+/// The most scratch memory of a convolution.
+constexpr std::size_t kMaxWorkspace = std::size_t{256} << 20;
 
 ProductTiming::Sizes sizes_of(const ConvolutionTask& task) {
   const auto& s = task.shape;
@@ -23,7 +23,7 @@ ProductTiming::Sizes sizes_of(const ConvolutionTask& task) {
           static_cast<std::size_t>(weights) * size_of(of_weights ? task.gradient : task.dtype),
           bytes(s.filters),
           bytes(y),
-          kMostWorkspace,
+          kMaxWorkspace,
           static_cast<double>(y) * static_cast<double>(s.window())};
 }
 
@@ -33,9 +33,10 @@ std::optional<double> time_of(const ConvolutionTask& task, LibraryConvolution& c
   });
 }
 
+/// A convolution of cuDNN, with the algorithm that measuring has chosen.
 class CudnnConvolution final : public LibraryConvolution {
  public:
-  /// Chooses the fastest way. Throws Error if there is none.
+  /// Chooses the fastest algorithm. Throws Error if there is none.
   explicit CudnnConvolution(const ConvolutionTask& task) : task_(task), handle_(cudnn_handle()) {
     const auto proposals = propose();
     if (proposals.empty()) throw Error("cudnn", "has no algorithm for " + task.key());
@@ -47,7 +48,7 @@ class CudnnConvolution final : public LibraryConvolution {
       return can_prepare(proposals[i]) ? time_of(task_, *this, timing) : std::nullopt;
     };
     const auto best = gpu_choices().choose(device_name() + ":" + task.key(), names, measure);
-    // A choice that was not measured may turn out to be of no use.
+    // The choice may come from a table instead of a measurement, so it may fail.
     if (!can_prepare(proposals[best]) && std::ranges::none_of(proposals, can_prepare))
       throw Error("cudnn", "can prepare no algorithm for " + task.key());
   }
@@ -67,7 +68,7 @@ class CudnnConvolution final : public LibraryConvolution {
   static constexpr Member kMembers[] = {&ConvolutionTensors::x, &ConvolutionTensors::weights, &ConvolutionTensors::bias,
                                         &ConvolutionTensors::y};
 
-  /// The ways to compute the task. They need the graph as long as they live.
+  /// The algorithms that cuDNN proposes for the task. They refer to the graph.
   std::vector<CudnnProposal> propose() {
     const std::lock_guard lock(handle_.mutex);
     graph_.emplace(task_, CudnnTarget{.handle = handle_.handle});
@@ -78,7 +79,7 @@ class CudnnConvolution final : public LibraryConvolution {
     const std::lock_guard lock(handle_.mutex);
     try {
       plan_.emplace(*proposal.configuration, CudnnTarget{.handle = handle_.handle});
-      return plan_->workspace_bytes() <= kMostWorkspace;
+      return plan_->workspace_bytes() <= kMaxWorkspace;
     } catch (const Error&) {
       return false;
     }
@@ -96,7 +97,8 @@ class CudnnConvolution final : public LibraryConvolution {
     return member == &ConvolutionTensors::bias ? sizes.bias : sizes.y;
   }
 
-  /// Of tensors of which some are not aligned: they are rare, so nobody else keeps memory ready for them.
+  /// Copies the tensors if some are not aligned. The memory is allocated on the first such call, because unaligned
+  /// tensors are rare.
   ConvolutionTensors copy_of(cudaStream_t stream, const ConvolutionTensors& tensors) {
     if (!copies_) {
       std::size_t bytes = 0;
@@ -130,7 +132,7 @@ std::unique_ptr<LibraryConvolution> try_to_make(const ConvolutionTask& task) {
   try {
     return std::make_unique<CudnnConvolution>(task);
   } catch (const Error&) {
-    // There is another way to do it.
+    // The caller uses another kernel.
     return nullptr;
   }
 }
@@ -149,23 +151,23 @@ std::string ConvolutionTask::key() const {
 }
 
 std::unique_ptr<LibraryConvolution> faster_library_convolution(ConvolutionTask& task, ConvolutionTask other) {
-  auto one = find_library_convolution(task), second = find_library_convolution(other);
-  if (one != nullptr && second != nullptr) {
+  auto first = find_library_convolution(task), second = find_library_convolution(other);
+  if (first != nullptr && second != nullptr) {
     static const std::string kWays[] = {"one", "other"};
     const auto measure = [&](std::size_t i) {
       ProductTiming timing(sizes_of(task));
-      return i == 0 ? time_of(task, *one, timing) : time_of(other, *second, timing);
+      return i == 0 ? time_of(task, *first, timing) : time_of(other, *second, timing);
     };
-    if (gpu_choices().choose(device_name() + ":faster:" + task.key(), kWays, measure) == 0) return one;
+    if (gpu_choices().choose(device_name() + ":faster:" + task.key(), kWays, measure) == 0) return first;
   }
-  if (second == nullptr) return one;
+  if (second == nullptr) return first;
   task = other;
   return second;
 }
 
 std::unique_ptr<LibraryConvolution> find_library_convolution(const ConvolutionTask& task) {
-  auto found = try_to_make(task);
-  if (found != nullptr || !(task.bias || task.relu)) return found;
+  auto with_epilogue = try_to_make(task);
+  if (with_epilogue != nullptr || !(task.bias || task.relu)) return with_epilogue;
   auto without_epilogue = task;
   without_epilogue.bias = without_epilogue.relu = false;
   return try_to_make(without_epilogue);

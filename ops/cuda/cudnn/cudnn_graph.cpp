@@ -6,7 +6,7 @@ namespace troupe::cuda {
 
 namespace {
 
-// Images may be some rows of a larger tensor, which begin anywhere a row does.
+// The alignment of images, which may be rows of a larger tensor and so begin at any row.
 std::int64_t alignment_of_rows(std::int64_t row_elements, DType dtype) {
   const auto element = static_cast<std::int64_t>(size_of(dtype));
   return row_elements * element % CudnnGraph::kAlignment == 0 ? CudnnGraph::kAlignment : element;
@@ -152,7 +152,7 @@ void CudnnGraph::add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor&
   auto& kind = *parts_.emplace_back(std::make_unique<CudnnDescriptor>(CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
   kind.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
   kind.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-  // A NaN must not be hidden.
+  // cuDNN's default would hide a NaN.
   if (mode == CUDNN_POINTWISE_RELU_FWD)
     kind.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, CUDNN_PROPAGATE_NAN);
   kind.finalize();

@@ -7,34 +7,34 @@
 
 namespace troupe::cuda {
 
-/// The GPU that graphs are made for: that of a handle, or where there is none one that is described.
+/// The GPU for which graphs are made: that of a handle, or without a handle one that is described.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
-  const CudnnDescriptor* properties = nullptr;  ///< CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR; such graphs do not run
+  const CudnnDescriptor* properties = nullptr;  ///< CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR; graphs for it cannot run
 };
 
-/// A task as a graph of operations of cuDNN.
+/// A task as a graph of cuDNN operations.
 class CudnnGraph {
  public:
-  /// The identifiers of tensors in it.
+  /// The ids of the tensors in the graph.
   static constexpr std::int64_t kX = 1, kWeights = 2, kBias = 3, kY = 4;
-  /// In bytes, that for which the fast algorithms are made: tensors begin at multiples of it, images at least where a
-  /// row of such a tensor does.
+  /// The alignment in bytes for which the fast algorithms are made. Tensors begin at multiples of it, but images may
+  /// begin at any row of an aligned tensor.
   static constexpr std::int64_t kAlignment = 16;
 
-  /// Throws Error if cuDNN refuses. The target must stay.
+  /// Throws Error if cuDNN refuses. Keeps pointers of the target.
   CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target);
 
   const CudnnDescriptor& descriptor() const { return graph_; }
   const CudnnTarget& target() const { return target_; }
 
-  /// Whether these begin where the graph of a task expects them.
+  /// Whether the tensors are aligned as the graph of a task expects.
   static bool are_aligned(const ConvolutionTask& task, const ConvolutionTensors& tensors);
 
  private:
   using Sizes = std::vector<std::int64_t>;
 
-  /// Of a tensor whose sizes are given as [outermost, channels, rows, columns], while channels lie innermost.
+  /// Adds a tensor whose sizes are [outermost, channels, rows, columns]; in memory the channels are innermost.
   CudnnDescriptor& add_tensor(std::int64_t id, const Sizes& sizes, std::int64_t alignment, cudnnDataType_t type,
                               bool is_virtual);
   CudnnDescriptor& add_intermediate();
@@ -47,14 +47,14 @@ class CudnnGraph {
 
   ConvolutionTask task_;
   CudnnTarget target_;
-  std::int64_t next_id_ = 100;  // of tensors that are in no memory
+  std::int64_t next_id_ = 100;  // id of the next virtual tensor, which is not stored
   std::vector<std::unique_ptr<CudnnDescriptor>> parts_;
   std::vector<cudnnBackendDescriptor_t> operations_;
   CudnnDescriptor *x_ = nullptr, *weights_ = nullptr, *y_ = nullptr;
   CudnnDescriptor graph_;
 };
 
-/// That of a dtype. Throws Error if cuDNN has no convolutions of it.
+/// cuDNN's type for a dtype. Throws Error if cuDNN has no convolutions for it.
 cudnnDataType_t cudnn_type_of(DType dtype);
 
 }  // namespace troupe::cuda

@@ -51,9 +51,9 @@ CudnnHandle& cudnn_handle() {
 }
 
 CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
-  cudnnBackendDescriptor_t made = nullptr;
-  check_cudnn(cudnn_library().descriptor_create(type, &made), "making a descriptor");
-  descriptor_.reset(made);
+  cudnnBackendDescriptor_t descriptor = nullptr;
+  check_cudnn(cudnn_library().descriptor_create(type, &descriptor), "making a descriptor");
+  descriptor_.reset(descriptor);
 }
 
 void CudnnDescriptor::set_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
@@ -74,11 +74,11 @@ std::int64_t CudnnDescriptor::count(cudnnBackendAttributeName_t name, cudnnBacke
 }
 
 std::size_t CudnnDescriptor::get_some(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                                      std::size_t most, void* values) const {
+                                      std::size_t limit, void* values) const {
   std::int64_t count = 0;
-  check_cudnn(cudnn_library().descriptor_get(get(), name, type, static_cast<std::int64_t>(most), &count, values),
+  check_cudnn(cudnn_library().descriptor_get(get(), name, type, static_cast<std::int64_t>(limit), &count, values),
               "asking for attribute " + std::to_string(static_cast<int>(name)));
-  return std::min(most, static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+  return std::min(limit, static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
 }
 
 std::int64_t CudnnDescriptor::integer(cudnnBackendAttributeName_t name) const {

@@ -12,7 +12,7 @@
 
 namespace troupe::cuda {
 
-/// The functions of cuDNN's graph interface. Like cuBLASLt, the library is loaded when it is first needed.
+/// The functions of cuDNN's graph interface. The library is loaded on first use, like cuBLASLt.
 struct CudnnLibrary {
   decltype(&cudnnCreate) create = nullptr;
   decltype(&cudnnSetStream) set_stream = nullptr;
@@ -25,27 +25,28 @@ struct CudnnLibrary {
   decltype(&cudnnBackendExecute) execute = nullptr;
 };
 
-/// The library. Throws Error that says why if it cannot be loaded. Thread-safe.
+/// The library. Throws Error with the reason if it cannot be loaded. Thread-safe.
 const CudnnLibrary& cudnn_library();
 
 /// Throws Error("cudnn", ...) unless the status is success.
 void check_cudnn(cudnnStatus_t status, std::string_view what);
 
-/// The handle of a device. Only one thread may use it at a time.
+/// The handle of a device. Its mutex guards its use.
 struct CudnnHandle {
   std::mutex mutex;
   cudnnHandle_t handle = nullptr;
 };
-/// That of the calling thread's current device; never destroyed. Throws Error if there can be none. Thread-safe.
+/// The handle of the calling thread's current device; never destroyed. Throws Error if cuDNN cannot make one.
+/// Thread-safe.
 CudnnHandle& cudnn_handle();
 
-/// A descriptor of cuDNN: attributes are set, then it is finalized.
+/// A descriptor of cuDNN. Its attributes are set, then it is finalized.
 class CudnnDescriptor {
  public:
   explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
 
   cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
-  /// All of these throw Error if cuDNN refuses.
+  /// The functions below throw Error if cuDNN refuses.
   template <class T>
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
     set_all(name, type, 1, &value);
@@ -63,9 +64,9 @@ class CudnnDescriptor {
                const void* values);
   void finalize();
 
-  /// How many values an attribute has.
+  /// The number of values of an attribute.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
-  /// Gets at most as many values as `values` has; for descriptors these say which kind is wanted.
+  /// Gets at most values.size() values. If the values are descriptors, their types select the kind of the result.
   template <class T>
   void get_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::vector<T>& values) const {
     values.resize(get_some(name, type, values.size(), values.data()));
@@ -77,7 +78,7 @@ class CudnnDescriptor {
     void operator()(cudnnBackendDescriptor_t descriptor) const { cudnn_library().descriptor_destroy(descriptor); }
   };
 
-  std::size_t get_some(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::size_t most,
+  std::size_t get_some(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::size_t limit,
                        void* values) const;
 
   std::unique_ptr<std::remove_pointer_t<cudnnBackendDescriptor_t>, Destroy> descriptor_;

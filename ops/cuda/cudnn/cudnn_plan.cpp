@@ -8,8 +8,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Configurations that are tried at most, of each kind.
-constexpr std::size_t kMostProposals = 6;
+/// The most configurations of each kind that are tried.
+constexpr std::size_t kMaxProposals = 6;
 
 std::vector<std::shared_ptr<const CudnnDescriptor>> configurations(const CudnnGraph& graph,
                                                                    cudnnBackendHeurMode_t mode) {
@@ -20,18 +20,18 @@ std::vector<std::shared_ptr<const CudnnDescriptor>> configurations(const CudnnGr
     heuristic.set_descriptor(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *properties);
   heuristic.finalize();
   const auto count = heuristic.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
-  std::vector<std::shared_ptr<const CudnnDescriptor>> found;
+  std::vector<std::shared_ptr<const CudnnDescriptor>> result;
   std::vector<cudnnBackendDescriptor_t> handles;
   for (std::int64_t i = 0; i < count; ++i) {
-    found.push_back(std::make_shared<CudnnDescriptor>(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
-    handles.push_back(found.back()->get());
+    result.push_back(std::make_shared<CudnnDescriptor>(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+    handles.push_back(result.back()->get());
   }
   heuristic.get_all(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, handles);
-  found.resize(handles.size());
-  return found;
+  result.resize(handles.size());
+  return result;
 }
 
-/// What one kind of heuristics has nothing to say about may have another way.
+/// The configurations that one kind of heuristics proposes, or none if it fails: another kind may still propose some.
 std::vector<std::shared_ptr<const CudnnDescriptor>> configurations_or_none(const CudnnGraph& graph,
                                                                            cudnnBackendHeurMode_t mode) {
   try {
@@ -63,7 +63,7 @@ bool is_exact(const CudnnDescriptor& engine, bool float32_only) {
   });
 }
 
-/// The engine's number and its knobs.
+/// The engine's index and its knobs.
 std::string name_of(const CudnnDescriptor& configuration, const CudnnDescriptor& engine) {
   auto name = "engine" + std::to_string(engine.integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
   std::vector<CudnnDescriptor> knobs;
@@ -88,7 +88,7 @@ std::vector<CudnnProposal> cudnn_proposals(const CudnnGraph& graph, bool float32
     std::size_t added = 0;
     for (const auto& configuration : configurations_or_none(graph, mode)) {
       const auto engine = engine_of(*configuration);
-      if (added == kMostProposals || !is_exact(engine, float32_only)) continue;
+      if (added == kMaxProposals || !is_exact(engine, float32_only)) continue;
       const auto name = name_of(*configuration, engine);
       if (std::ranges::any_of(proposals, [&](const auto& other) { return other.name == name; })) continue;
       proposals.push_back({name, configuration});

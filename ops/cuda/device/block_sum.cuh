@@ -6,7 +6,8 @@
 
 namespace troupe::cuda {
 
-// How two numbers become one, for reductions. All are commutative, to the bit.
+// The operations by which a reduction combines two numbers. All are commutative, to the bit. kNone is the neutral
+// number.
 
 struct Sum {
   static constexpr float kNone = 0.0F;
@@ -15,7 +16,7 @@ struct Sum {
     return a + b;
   }
 };
-/// The larger one; a NaN if one is.
+/// The larger number, or NaN if one is NaN.
 struct Largest {
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
   template <class T>
@@ -23,6 +24,7 @@ struct Largest {
     return b > a || b != b ? b : a;
   }
 };
+/// A NaN wins over all numbers.
 struct Smallest {
   static constexpr float kNone = std::numeric_limits<float>::infinity();
   template <class T>
@@ -31,7 +33,8 @@ struct Smallest {
   }
 };
 
-/// The lanes of a warp that belong to the calling thread's group of kThreads neighbours, a power of two up to 32.
+/// The mask of the lanes of a warp that belong to the calling thread's group of kThreads neighboring threads, where
+/// kThreads is a power of two up to 32.
 template <int kThreads>
 __device__ unsigned lanes_of_group() {
   if constexpr (kThreads >= kWarp)
@@ -40,7 +43,7 @@ __device__ unsigned lanes_of_group() {
     return ((1U << kThreads) - 1U) << (threadIdx.x % kWarp / kThreads * kThreads);
 }
 
-/// Combines one number of every thread of a group (see lanes_of_group) in a fixed order; every thread gets the result.
+/// Combines one number of every thread of a group (see lanes_of_group) in a fixed order. Every thread gets the result.
 template <int kThreads = kWarp, class T, class Combine>
 __device__ T group_reduce(T number, Combine combine) {
   const unsigned lanes = lanes_of_group<kThreads>();
@@ -49,12 +52,13 @@ __device__ T group_reduce(T number, Combine combine) {
   return number;
 }
 
-/// As above, of a block of whole warps, all of whose threads must call it. `none` leaves every number as it is.
+/// Combines one number of every thread of a block in a fixed order. Every thread gets the result. The block consists of
+/// whole warps, all of whose threads must call it. `none` is the neutral number.
 template <class T, class Combine>
 __device__ T block_reduce(T number, Combine combine, T none) {
   __shared__ T of_warps[kWarp];
   number = group_reduce(number, combine);
-  // The call before may still be reading.
+  // A warp may still be reading the numbers of the previous call.
   __syncthreads();
   if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = number;
   __syncthreads();
@@ -62,7 +66,7 @@ __device__ T block_reduce(T number, Combine combine, T none) {
   return group_reduce(number, combine);
 }
 
-/// The sum over a block.
+/// The sum over a block, by block_reduce.
 template <class T>
 __device__ T block_sum(T number) {
   return block_reduce(number, Sum(), T(0));

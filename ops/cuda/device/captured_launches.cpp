@@ -9,7 +9,7 @@ namespace troupe::cuda {
 
 namespace {
 
-// CUDA 13 gave the functions that know of edges the plain names.
+// CUDA 13 gave the plain names to the functions that also return and take edges.
 #if CUDART_VERSION >= 13000
 constexpr auto kGetCaptureInfo = &cudaStreamGetCaptureInfo;
 constexpr auto kUpdateDependencies = &cudaStreamUpdateCaptureDependencies;
@@ -26,10 +26,10 @@ CapturedLaunches::Nodes CapturedLaunches::last_captured(cudaStream_t stream) {
   const cudaGraphEdgeData* edges = nullptr;
   std::size_t count = 0;
   check(kGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, &edges, &count), "asking what was captured");
-  if (status != cudaStreamCaptureStatusActive) throw Error("cuda", "the capture is lost");
-  Nodes found{{nodes, nodes + count}, std::vector<cudaGraphEdgeData>(count)};
-  if (edges != nullptr) std::copy_n(edges, count, found.edges.begin());
-  return found;
+  if (status != cudaStreamCaptureStatusActive) throw Error("cuda", "the stream's capture has been invalidated");
+  Nodes captured{{nodes, nodes + count}, std::vector<cudaGraphEdgeData>(count)};
+  if (edges != nullptr) std::copy_n(edges, count, captured.edges.begin());
+  return captured;
 }
 
 void CapturedLaunches::end_launch(cudaStream_t stream) {

@@ -7,17 +7,17 @@
 
 namespace troupe::cuda {
 
-/// The launches of one capture, which need not run in the order in which they are captured: CUDA lets a stream forget
-/// what it has captured last, and go on after other nodes of the graph.
+/// The launches of one capture. They need not run in the order in which they are captured: CUDA lets a stream drop the
+/// nodes that it captured last, and continue after other nodes of the graph.
 class CapturedLaunches {
  public:
-  /// A launch begins: see Stream::begin_launch. Throws Error if CUDA refuses.
+  /// Begins a launch; see Stream::begin_launch. Throws Error if CUDA refuses.
   void begin(cudaStream_t stream, std::span<const std::size_t> waits_for);
-  /// All have begun: what the stream captures from now on waits for all of them. Throws Error if CUDA refuses.
+  /// Makes the work that the stream captures from now on wait for all launches. Throws Error if CUDA refuses.
   void join(cudaStream_t stream);
 
  private:
-  /// Nodes of the graph, with what CUDA knows of the edge from each.
+  /// Nodes of the graph, with CUDA's data about the edge from each.
   struct Nodes {
     std::vector<cudaGraphNode_t> nodes;
     std::vector<cudaGraphEdgeData> edges;

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The driver's cuDevicePrimaryCtxGetState.
+/// The type of the driver's cuDevicePrimaryCtxGetState.
 using ContextState = int (*)(int device, unsigned* flags, int* active);
 
 ContextState find_context_state() noexcept {
@@ -20,11 +20,11 @@ ContextState find_context_state() noexcept {
 }
 
 ContextState context_state() noexcept {
-  static const auto kFound = find_context_state();
-  return kFound;
+  static const auto kContextState = find_context_state();
+  return kContextState;
 }
 
-/// Whether anybody in this process has used a device; true if that cannot be told.
+/// Whether this process has used a device. True if the driver does not tell.
 bool is_in_use(int device) noexcept {
   unsigned flags = 0;
   int active = 1;
@@ -40,7 +40,7 @@ std::string text_of(cudaError_t status) {
 
 void check(cudaError_t status, std::string_view what) {
   if (status == cudaSuccess) return;
-  // An error that is not sticky stays until it is asked for: the next call must not be blamed.
+  // A non-sticky error is kept until it is read, and would be reported by the next call.
   (void)cudaGetLastError();
   throw Error("cuda", std::string(what) + ": " + text_of(status));
 }
@@ -51,7 +51,8 @@ CurrentDevice::CurrentDevice(int index) noexcept {
 }
 
 CurrentDevice::~CurrentDevice() {
-  // Every thread begins with device 0: a process that never uses it would take some hundred MiB of its memory.
+  // Every thread begins with device 0. Making it current would take some hundred MiB of its memory in a process that
+  // never uses it.
   if (changed_ && is_in_use(before_)) (void)cudaSetDevice(before_);
 }
 

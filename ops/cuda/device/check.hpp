@@ -7,14 +7,15 @@
 
 namespace troupe::cuda {
 
-/// Throws Error("cuda", ...) that says what was tried and what CUDA says of it, unless `status` is success.
+/// Throws Error("cuda", "WHAT: ...") with CUDA's error text unless `status` is success. `what` names the attempted
+/// action.
 void check(cudaError_t status, std::string_view what);
 
-/// `invalid argument (cudaErrorInvalidValue)`.
+/// The error as `invalid argument (cudaErrorInvalidValue)`.
 std::string text_of(cudaError_t status);
 
-/// While it lives the calling thread may call what CUDA refuses to threads that capture a stream, and what it calls has
-/// no part in that capture.
+/// While it lives, the calling thread may call functions that CUDA forbids to threads that capture a stream. The calls
+/// have no part in that capture.
 class OutsideCapture {
  public:
   OutsideCapture() noexcept { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -23,11 +24,11 @@ class OutsideCapture {
   OutsideCapture& operator=(const OutsideCapture&) = delete;
 
  private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then: that of the thread before
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // after construction: the mode of the thread before
 };
 
-/// Makes a device the calling thread's current one while it lives, then the one from before again if this process has
-/// used that. Never throws: the calls that follow report a device that does not exist.
+/// Makes a device the calling thread's current one while it lives. The destructor makes the previous device current
+/// again if this process has used it. Never throws: if the device does not exist, the calls that follow report it.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int index) noexcept;

@@ -17,7 +17,7 @@ namespace troupe::cuda {
 using Inputs = std::span<const Tensor>;
 using Outputs = std::span<const Tensor>;
 
-/// The typed address of a tensor on the device.
+/// The address of a tensor on the device, as a typed pointer.
 template <class T>
 const T* data_of(const Tensor& tensor) {
   return reinterpret_cast<const T*>(tensor.address());
@@ -33,10 +33,10 @@ inline float* mutable_floats(const Tensor& tensor) {
   return mutable_data_of<float>(tensor);
 }
 
-/// Where an op's kernels are launched. Throws Error if the stream is not one of a GPU, or if a tensor lies elsewhere.
+/// The launch parameters of an op. Throws Error if the stream is not on a GPU, or if a tensor is not on that GPU.
 Launch launch_on(const KernelContext& context, const char* op, Inputs inputs, Outputs outputs);
 
-/// A kernel that is one function of (const Launch&, Inputs, Outputs).
+/// A kernel that consists of one function of (const Launch&, Inputs, Outputs).
 template <class Function>
 class CudaKernel final : public Kernel {
  public:
@@ -56,7 +56,7 @@ class CudaKernel final : public Kernel {
 
 template <class Function>
 std::unique_ptr<Kernel> cuda_kernel(const OpCall& call, Function function, std::size_t scratch_bytes = 0) {
-  // Names of ops are literals, which end with a zero and stay.
+  // The names of ops are literals, which are zero-terminated and live until the process ends.
   return std::make_unique<CudaKernel<Function>>(call.op->name.data(), std::move(function), scratch_bytes);
 }
 

@@ -6,15 +6,16 @@ namespace troupe::cuda {
 
 namespace {
 
+/// A captured graph, instantiated so that it can be launched.
 class CudaGraph final : public CapturedWork {
  public:
-  /// Takes the graph over.
+  /// Takes ownership of the graph.
   CudaGraph(cudaGraph_t graph, std::shared_ptr<const InvalidValueNote> note) : note_(std::move(note)) {
     const auto status = cudaGraphInstantiate(&executable_, graph, 0);
     (void)cudaGraphDestroy(graph);
     check(status, "instantiating captured work");
   }
-  // Work in flight goes on: CUDA frees the graph after it.
+  // Work in flight continues. CUDA frees the graph after it.
   ~CudaGraph() override { (void)cudaGraphExecDestroy(executable_); }
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
@@ -37,7 +38,7 @@ CudaStream::CudaStream(Device device) : Stream(device), state_(device_state(devi
 
 CudaStream::~CudaStream() {
   state_.remove(*this);
-  // Its kernels may still write there; once something has failed nobody can tell until when.
+  // Kernels in flight may still write to the note. After a failure their end is unknown.
   if (failure() != nullptr)
     note_->keep_for_ever();
   else
@@ -45,14 +46,14 @@ CudaStream::~CudaStream() {
   (void)cudaStreamDestroy(handle_);
 }
 
-/// Calls that take a stream want its device to be the thread's current one.
+/// Makes the stream's device the current one, as CUDA's calls with a stream require.
 void CudaStream::use_device() const {
   int current = -1;
   check(cudaGetDevice(&current), "asking for the current device");
   if (current != device().index) check(cudaSetDevice(device().index), "using " + to_string(device()));
 }
 
-/// The exception that is being handled, with the ops that may be to blame: a kernel's fault is told by later calls.
+/// The exception that is being handled, with the names of recent ops: a kernel's fault is reported by later calls.
 std::exception_ptr CudaStream::failure_now() const noexcept {
   try {
     throw;
@@ -69,11 +70,11 @@ std::exception_ptr CudaStream::failure() const {
 }
 
 void CudaStream::expect_no_failure() const {
-  if (const auto known = failure()) std::rethrow_exception(known);
+  if (const auto earlier = failure()) std::rethrow_exception(earlier);
 }
 
 Event CudaStream::record_in(EventPool& pool) noexcept {
-  if (const auto known = failure()) return failed_event(known);
+  if (const auto earlier = failure()) return failed_event(earlier);
   try {
     return Event(std::make_shared<CudaEvent>(pool, handle_, note_));
   } catch (...) {
@@ -81,7 +82,7 @@ Event CudaStream::record_in(EventPool& pool) noexcept {
   }
 }
 
-/// Makes calls of CUDA unless something has failed before.
+/// Runs calls of CUDA unless something has failed before. Records an exception as the stream's failure.
 template <class Call>
 void CudaStream::attempt(Call call) noexcept {
   recorded_.reset();
@@ -114,10 +115,10 @@ void CudaStream::wait(const Event& event) {
   if (event.state() == nullptr) return;
   const auto* recorded = dynamic_cast<const CudaEvent*>(event.state().get());
   if (recorded == nullptr) {
-    // An event of another kind of device: CUDA cannot wait for it.
+    // CUDA cannot wait for an event of another kind of device, so the host does.
     attempt([&] { event.wait(); });
   } else if (recorded->note() != note_) {
-    // The streams' handles would not tell: CUDA may give that of a stream that is gone to a new one.
+    // The note identifies the stream. Its handle does not, because CUDA reuses the handles of destroyed streams.
     attempt([&] { check(cudaStreamWaitEvent(handle_, recorded->handle(), 0), "waiting for an event"); });
   }
 }
@@ -156,13 +157,13 @@ std::shared_ptr<CapturedWork> CudaStream::end_capture() {
     try {
       captured_.join(handle_);
     } catch (const std::exception&) {
-      // Of a capture that is lost CUDA says so below, too.
+      // An invalidated capture is reported by cudaStreamEndCapture below.
     }
     const auto status = cudaStreamEndCapture(handle_, &graph);
     capturing_ = false;
     before_capture_ = {};
     if (status != cudaSuccess) {
-      // What was refused while capturing may go well without; what is lost for good is told again.
+      // Calls that CUDA refused during the capture may succeed without it. A permanent failure is reported again.
       std::lock_guard failure_lock(failure_mutex_);
       failure_ = nullptr;
     }

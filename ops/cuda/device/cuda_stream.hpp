@@ -10,13 +10,13 @@
 
 namespace troupe::cuda {
 
-/// A stream of CUDA. It does not wait for the legacy default stream. Used by one thread at a time. Events, copies and
-/// zeroing never throw: once the device, or work that the stream waits for, has failed, its events say so.
+/// A CUDA stream that does not wait for the legacy default stream. Used by one thread at a time. Events, copies and
+/// zeroing never throw: once the device, or work that the stream waits for, has failed, the stream's events report it.
 class CudaStream final : public Stream {
  public:
   /// Throws Error if there is no such device.
   explicit CudaStream(Device device);
-  /// Work that was launched goes on.
+  /// Does not end work that was launched.
   ~CudaStream() override;
 
   Event record() override;
@@ -32,17 +32,17 @@ class CudaStream final : public Stream {
   void launch(const CapturedWork& work) override;
   std::exception_ptr fault() override { return last_launched().error(); }
 
-  /// To launch work on; to be asked for at every launch, since record() relies on it.
+  /// The handle to launch work on. Call it for every launch, because record() relies on it.
   cudaStream_t handle() {
     recorded_.reset();
     return handle_;
   }
-  /// Where kernels note invalid values; every event of the stream reports the first.
+  /// The note to which kernels report invalid values. Every event of the stream reports the first one.
   InvalidValue* invalid_values() const { return note_->on_device(); }
-  /// An op is about to launch kernels: it makes the device the thread's current one, and a fault can name the op.
+  /// Announces kernels of an op: makes the device current, and records the op's name for the error of a fault.
   void note_launch(const char* op);
 
-  /// An event after all work launched so far, without what is being captured. Any thread.
+  /// An event after all work launched so far, without work that is being captured. Thread-safe.
   Event last_launched();
 
  private:
@@ -50,7 +50,7 @@ class CudaStream final : public Stream {
   void use_device() const;
   std::exception_ptr failure_now() const noexcept;
   std::exception_ptr failure() const;
-  /// Throws what has failed before, if anything has.
+  /// Throws the failure of an earlier call, if there is one.
   void expect_no_failure() const;
   template <class Call>
   void attempt(Call call) noexcept;
@@ -58,11 +58,11 @@ class CudaStream final : public Stream {
   DeviceState& state_;
   std::shared_ptr<const InvalidValueNote> note_;
   cudaStream_t handle_ = nullptr;
-  std::optional<Event> recorded_;  // after all work, until more is launched
+  std::optional<Event> recorded_;  // after all work; none once more is launched
   CapturedLaunches captured_;
   mutable std::mutex failure_mutex_;
-  std::exception_ptr failure_;  // of this stream's calls, or of what it waits for; nothing is launched after it
-  std::mutex capture_mutex_;    // guards what follows
+  std::exception_ptr failure_;  // failure of the stream or of work that it waits for; nothing is launched after it
+  std::mutex capture_mutex_;    // guards the members below
   bool capturing_ = false;
   Event before_capture_;
 };

@@ -64,9 +64,9 @@ void DeviceState::remove(CudaStream& stream) noexcept {
 int device_count() {
   static const int kCount = [] {
     int count = 0;
-    const bool found = cudaGetDeviceCount(&count) == cudaSuccess;
-    if (!found) (void)cudaGetLastError();
-    return found ? count : 0;
+    const bool counted = cudaGetDeviceCount(&count) == cudaSuccess;
+    if (!counted) (void)cudaGetLastError();
+    return counted ? count : 0;
   }();
   return kCount;
 }

@@ -12,7 +12,7 @@ namespace troupe::cuda {
 
 class CudaStream;
 
-/// What the streams and tensors of one GPU share. Never destroyed. Thread-safe.
+/// The state that the streams and tensors of one GPU share. Never destroyed. Thread-safe.
 class DeviceState {
  public:
   explicit DeviceState(int index);
@@ -22,11 +22,11 @@ class DeviceState {
   EventPool& events() { return events_; }
   EventPool& timed_events() { return timed_events_; }
   MemoryPool& memory() { return memory_; }
-  /// Events after all work launched so far on every stream of the device that lives.
+  /// An event after all work launched so far for each existing stream of the device.
   std::vector<Event> work_so_far();
 
   void add(CudaStream& stream);
-  /// The stream is about to end; its work may go on.
+  /// Removes a stream that is being destroyed. Its work may continue.
   void remove(CudaStream& stream) noexcept;
 
  private:
@@ -35,13 +35,13 @@ class DeviceState {
   EventPool events_, timed_events_;
   std::mutex mutex_;
   std::set<CudaStream*> streams_;
-  std::vector<Event> ended_;  // the last work of streams that are gone
+  std::vector<Event> ended_;  // the last work of destroyed streams
   MemoryPool memory_;
 };
 
 /// The state of a GPU. Throws Error("device", "there is no cuda:N") if there is no such device.
 DeviceState& device_state(Device device);
-/// GPUs that this process can use: 0 without a driver.
+/// The number of GPUs that this process can use. 0 without a driver.
 int device_count();
 
 }  // namespace troupe::cuda

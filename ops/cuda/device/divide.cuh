@@ -7,12 +7,12 @@
 
 namespace troupe::cuda {
 
-/// Division by a number that is fixed before the launch. Of numbers below 2^31 it is one multiplication: Granlund and
-/// Montgomery, "Division by invariant integers using multiplication" (PLDI 1994), figure 4.1.
+/// Division by a number that is fixed before the launch. For numbers below 2^31 it is one multiplication. Source:
+/// Granlund and Montgomery, "Division by invariant integers using multiplication" (PLDI 1994), figure 4.1.
 class Divisor {
  public:
   Divisor() = default;
-  /// For dividing numbers below `bound`. `divisor` is not 0.
+  /// For dividing numbers below `bound`. `divisor` must not be 0.
   Divisor(std::int64_t divisor, std::int64_t bound) : divisor_(divisor) {
     if (bound > kNarrow || divisor > kNarrow) return;
     const auto d = static_cast<std::uint64_t>(divisor);
@@ -32,7 +32,7 @@ class Divisor {
   static constexpr std::int64_t kNarrow = std::int64_t{1} << 31;
 
   std::int64_t divisor_ = 1;
-  std::uint32_t multiplier_ = 0;  // 0: too wide
+  std::uint32_t multiplier_ = 0;  // 0: the numbers are too large, divide
   int shift_ = 0;
 };
 

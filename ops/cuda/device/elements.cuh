@@ -8,13 +8,13 @@
 
 namespace troupe::cuda {
 
-// Kernels of several dtypes have the type of an element as their parameter. 16-bit floats are numbers in memory alone:
-// arithmetic is done in float32, and a result is rounded once, when it is stored.
+// Kernels for several dtypes have the element type as a template parameter. 16-bit floats exist in memory only:
+// arithmetic uses float32, and a result is rounded once, when it is stored.
 
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, HalfBits> || std::is_same_v<T, BFloatBits>;
 
-/// Element i as a number to calculate with.
+/// Element i, as a number for arithmetic.
 template <class T>
 __device__ auto load(const T* elements, std::int64_t i) {
   if constexpr (kIsHalf<T>)
@@ -22,7 +22,7 @@ __device__ auto load(const T* elements, std::int64_t i) {
   else
     return elements[i];
 }
-/// As above, of an array that the kernel does not write to.
+/// Element i of an array that the kernel does not write to, as a float.
 template <class T>
 __device__ float load_constant(const T* elements, std::int64_t i) {
   if constexpr (kIsHalf<T>)
@@ -39,7 +39,7 @@ __device__ void store(T* elements, std::int64_t i, Number number) {
     elements[i] = number;
 }
 
-/// Calls f with an element of a floating-point dtype, for its type.
+/// Calls f with an element of a floating-point dtype, whose type selects the kernel.
 template <class F>
 auto with_float_type(DType dtype, F f) {
   switch (dtype) {

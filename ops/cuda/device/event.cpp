@@ -9,15 +9,15 @@ namespace troupe::cuda {
 
 namespace {
 
-/// So long a thread that waits looks without a pause, then it rests between looks.
+/// A waiting thread polls without a pause for kBusy, then with pauses of kRest.
 constexpr std::chrono::microseconds kBusy{50}, kRest{20};
 
-/// No callback takes longer, unless it waits for a kernel that does not end.
+/// The longest time of a callback, unless it waits for a kernel that does not end.
 constexpr std::chrono::seconds kLongestCallback{1};
 
-/// Nothing may be asked of CUDA while the process unloads it. Whoever has an event has used CUDA, so what is registered
-/// here runs before what CUDA has registered.
-EventPoller& made_poller() {
+/// Makes the poller, and ends it at exit. No CUDA function may be called while the process unloads CUDA. An event
+/// exists only after CUDA was used, so this exit handler runs before those that CUDA has registered.
+EventPoller& make_poller() {
   std::atexit([] { event_poller().end(kLongestCallback); });
   return *new EventPoller;
 }
@@ -61,7 +61,7 @@ CudaEvent::~CudaEvent() {
   pool_.give_back(event_);
 }
 
-/// Asking is no fault of the next call.
+/// Clears the error of the query, so that the next call does not report it.
 cudaError_t CudaEvent::query() const {
   const OutsideCapture outside;
   const auto status = cudaEventQuery(event_);
@@ -71,7 +71,8 @@ cudaError_t CudaEvent::query() const {
 
 bool CudaEvent::done() const {
   const auto status = query();
-  // What is recorded while capturing is not done as long as that lasts. The error of a fault is for error().
+  // An event recorded in a capture is not complete while the capture lasts. The error of a fault is reported by
+  // error().
   return status != cudaErrorNotReady && status != cudaErrorCapturedEvent;
 }
 
@@ -100,7 +101,7 @@ bool CudaEvent::wait_for(std::chrono::nanoseconds limit) {
 
 void CudaEvent::notify(std::function<void()> callback) {
   if (done()) return callback();
-  // The poller holds the event until then.
+  // The poller owns the event until it has called back.
   event_poller().watch(shared_from_this(), std::move(callback));
 }
 
@@ -116,7 +117,7 @@ std::optional<std::chrono::nanoseconds> CudaEvent::time_since(const State& earli
 }
 
 EventPoller& event_poller() {
-  static auto& poller = made_poller();
+  static auto& poller = make_poller();
   return poller;
 }
 

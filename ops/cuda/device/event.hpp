@@ -13,17 +13,17 @@
 
 namespace troupe::cuda {
 
-/// The events of one device, made once and used again: with their times, or without. Thread-safe.
+/// The CUDA events of one device, with or without times. Events are reused. Thread-safe.
 class EventPool {
  public:
   enum class Times { with, without };
 
-  /// `ops` are those of the device.
+  /// `ops` are the recent ops of the device.
   EventPool(int device, Times times, const RecentOps& ops) : device_(device), times_(times), ops_(ops) {}
 
   int device() const { return device_; }
   const RecentOps& recent_ops() const { return ops_; }
-  /// Throws Error if no event can be made.
+  /// Throws Error if CUDA cannot make an event.
   cudaEvent_t take();
   void give_back(cudaEvent_t event) noexcept;
 
@@ -35,10 +35,10 @@ class EventPool {
   std::vector<cudaEvent_t> spare_;
 };
 
-/// A recorded event of CUDA.
+/// A CUDA event that has been recorded.
 class CudaEvent final : public Event::State, public std::enable_shared_from_this<CudaEvent> {
  public:
-  /// Records an event on a stream, whose note it is. Throws Error if CUDA refuses.
+  /// Records an event on a stream. `note` is the stream's. Throws Error if CUDA refuses.
   CudaEvent(EventPool& pool, cudaStream_t stream, std::shared_ptr<const InvalidValueNote> note);
   ~CudaEvent() override;
   CudaEvent(const CudaEvent&) = delete;
@@ -51,7 +51,7 @@ class CudaEvent final : public Event::State, public std::enable_shared_from_this
   std::optional<std::chrono::nanoseconds> time_since(const State& earlier) const override;
 
   cudaEvent_t handle() const { return event_; }
-  /// The note of its stream, which identifies the stream.
+  /// The note of the stream, which identifies the stream.
   const std::shared_ptr<const InvalidValueNote>& note() const { return note_; }
 
  private:
@@ -62,7 +62,7 @@ class CudaEvent final : public Event::State, public std::enable_shared_from_this
   cudaEvent_t event_;
 };
 
-/// Looks at the events of all devices that somebody on the host waits for. Never destroyed.
+/// Polls the events of all devices that have callbacks on the host. Never destroyed.
 EventPoller& event_poller();
 
 }  // namespace troupe::cuda

@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-// Functions of one number.
+// Functions of one number in device code.
 
 __device__ inline bool is_finite(float x) {
   return fabsf(x) <= FLT_MAX;
@@ -16,12 +16,12 @@ __device__ inline float sigmoid_of(float x) {
   return 1.0F / (1.0F + expf(-x));
 }
 
-/// log(1 + exp(x)), which neither overflows nor loses the digits of a small result.
+/// log(1 + exp(x)), without overflow and without losing the digits of a small result.
 __device__ inline float softplus_of(float x) {
   return (x < 0.0F ? 0.0F : x) + log1pf(expf(-fabsf(x)));
 }
 
-/// The standard normal distribution: the probability of less than x, and the density at x.
+/// The standard normal distribution at x: the probability of a smaller value, and the density.
 __device__ inline float normal_probability(float x) {
   constexpr float kInverseSqrt2 = 0.70710678F;
   return 0.5F * erfcf(-x * kInverseSqrt2);
@@ -31,14 +31,14 @@ __device__ inline float normal_density(float x) {
   return kInverseSqrt2Pi * expf(-0.5F * x * x);
 }
 
-/// What gelu's approximation with tanh lets pass of x: (1 + tanh(z)) / 2 = sigmoid(2 z), where z is
-/// sqrt(2 / pi) (x + 0.044715 x^3), and the slope of that at x.
+/// The factor by which gelu's tanh approximation multiplies x, (1 + tanh(z)) / 2 = sigmoid(2 z) with z = sqrt(2 / pi)
+/// (x + 0.044715 x^3), and the slope of the factor at x.
 struct GeluTanhPart {
   float part, slope;
 };
 __device__ inline GeluTanhPart gelu_tanh_part_of(float x) {
   constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
-  // Beyond that the part is 0 or 1, but squares might overflow.
+  // Beyond +-20 the factor is 0 or 1, but the squares might overflow.
   const float near = x < -20.0F ? -20.0F : (x > 20.0F ? 20.0F : x);
   const float square = near * near;
   const float part = sigmoid_of(kTwiceSqrt2OverPi * near * (1.0F + kCubic * square));

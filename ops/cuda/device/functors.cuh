@@ -4,7 +4,7 @@
 
 namespace troupe::cuda {
 
-// The element-wise ops on elements, as classes: arithmetic first.
+// The element-wise ops as function objects on elements, arithmetic first.
 
 struct Add {
   __device__ float operator()(float a, float b) const { return a + b; }
@@ -23,7 +23,7 @@ struct Scale {
   __device__ float operator()(float x) const { return x * factor; }
 };
 
-// A NaN passes.
+// A NaN stays NaN.
 struct Relu {
   __device__ float operator()(float x) const { return x < 0.0F ? 0.0F : x; }
 };
@@ -46,7 +46,7 @@ struct Rsqrt {
 struct Abs {
   __device__ float operator()(float x) const { return fabsf(x); }
 };
-// A NaN passes.
+// A NaN stays NaN.
 struct AbsGrad {
   __device__ float operator()(float dy, float x) const { return x > 0.0F ? dy : (x < 0.0F ? -dy : x * 0.0F); }
 };

@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-// The 16-bit floats of ops/core/half.hpp in device code: the same conversions, by the bits.
+// The 16-bit floats of ops/core/half.hpp in device code, with the same conversions by bits.
 
 struct HalfBits {
   std::uint16_t bits;
@@ -21,7 +21,7 @@ __device__ inline float to_float(HalfBits x) {
   constexpr std::uint32_t kExponent = 0x7c00U << 13U, kRebias = (127U - 15U) << 23U, kToInfinity = (128U - 16U) << 23U;
   const std::uint32_t magnitude = (x.bits & 0x7fffU) << 13U;
   const std::uint32_t exponent = magnitude & kExponent;
-  // A subnormal number is one with the smallest exponent, minus the leading one that it does not have.
+  // A subnormal number has the smallest exponent and no leading one, so the leading one is subtracted.
   const float subnormal = __uint_as_float(magnitude + kRebias + (1U << 23U)) - __uint_as_float(113U << 23U);
   const std::uint32_t normal = magnitude + kRebias + (exponent == kExponent ? kToInfinity : 0U);
   const std::uint32_t result = exponent == 0 ? __float_as_uint(subnormal) : normal;
@@ -34,7 +34,7 @@ __device__ inline float to_float(BFloatBits x) {
 __device__ inline void from_float(float value, HalfBits& to) {
   constexpr std::uint32_t kRebias = (127U - 15U) << 23U, kShift = 126U << 23U;
   const std::uint32_t all = __float_as_uint(value), sign = all & 0x80000000U, magnitude = all ^ sign;
-  // Adding this number shifts the bits of what is below the smallest normal half to where they belong, and rounds.
+  // Adding kShift moves the bits below the smallest normal half to their position, and rounds.
   const std::uint32_t small = __float_as_uint(__uint_as_float(magnitude) + __uint_as_float(kShift)) - kShift;
   const std::uint32_t normal = (magnitude - kRebias + 0xfffU + ((magnitude >> 13U) & 1U)) >> 13U;
   const std::uint32_t large = magnitude > 0x7f800000U ? 0x7e00U : 0x7c00U;

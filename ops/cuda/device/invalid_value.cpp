@@ -34,7 +34,7 @@ std::string InvalidValue::text() const {
 
 namespace {
 
-/// Notes that nobody uses. There are as many as were in use at one time, in pieces of a page. Thread-safe.
+/// Unused notes, in blocks of one page. There are as many as have been in use at the same time. Thread-safe.
 class NotePool {
  public:
   InvalidValue* take() {
@@ -44,7 +44,8 @@ class NotePool {
     spare_.pop_back();
     return note;
   }
-  /// No work may still write to it. There is room: it had been there before.
+  /// Returns a note to the pool. No work may still write to it. Does not allocate, because the vector held the note
+  /// before.
   void give_back(InvalidValue* note) noexcept {
     *note = {};
     std::lock_guard lock(mutex_);
@@ -70,9 +71,9 @@ class NotePool {
 };
 
 NotePool& note_pool() {
-  // Streams may end after static objects.
-  static auto& of_process = *new NotePool;
-  return of_process;
+  // Never destroyed, because streams may end after static objects.
+  static auto& pool = *new NotePool;
+  return pool;
 }
 
 }  // namespace

@@ -7,33 +7,32 @@
 
 namespace troupe::cuda {
 
-/// What a kernel found wrong with a value, in host memory that the device can write. The first one counts. It has a
-/// cache line of its own.
+/// The first invalid value that a kernel reports, in host memory that the device can write. It has its own cache line.
 struct alignas(64) InvalidValue {
   enum class Kind : int { none, label, index, not_finite, rows, batch_rows };
 
-  int taken = 0;     // the kernel that sets it writes the rest
-  int complete = 0;  // the rest is written
+  int taken = 0;     // set by the kernel that writes the rest
+  int complete = 0;  // set when the rest is written
   const char* op = nullptr;
   Kind kind = Kind::none;
   long long place = 0, value = 0, bound = 0;
   float number = 0.0F;
 
-  /// The error that the CPU's kernel would throw.
+  /// The error text that the CPU's kernel would throw.
   std::string text() const;
 };
 
-/// The note of one stream. All of the process come from a pool, which keeps its memory: to free pinned memory would
+/// The note of one stream. A pool keeps the memory of all notes of the process, because freeing pinned memory would
 /// wait for all work of the GPU. Thread-safe.
 class InvalidValueNote {
  public:
-  /// Throws Error if there is no pinned memory.
+  /// Throws Error if no pinned memory can be allocated.
   InvalidValueNote();
-  /// Where kernels write.
+  /// The address at which kernels write.
   InvalidValue* on_device() const { return on_device_; }
-  /// Throws Error if a kernel has found an invalid value.
+  /// Throws Error if a kernel has reported an invalid value.
   void check() const;
-  /// It does not return to the pool.
+  /// Keeps the note out of the pool.
   void keep_for_ever() const;
 
  private:

@@ -7,12 +7,12 @@
 
 namespace troupe::cuda {
 
-/// kCount neighbouring elements that one thread reads or writes at once.
+/// kCount neighboring elements that one thread reads or writes at once.
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Lanes {
   T elements[kCount];
 
-  /// Number k as a number to calculate with.
+  /// Element k, as a number for arithmetic.
   __device__ auto at(int k) const { return load(elements, k); }
   template <class Number>
   __device__ void set(int k, Number number) {
@@ -20,7 +20,7 @@ struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Lanes {
   }
 };
 
-/// So many fill the widest access to memory, 16 bytes.
+/// The number of elements in the widest memory access, 16 bytes.
 template <class T>
 inline constexpr int kWidestLanes = static_cast<int>(16 / sizeof(T));
 
@@ -33,7 +33,7 @@ __host__ __device__ Lanes<T, kCount>* lanes_of(T* elements) {
   return reinterpret_cast<Lanes<T, kCount>*>(elements);
 }
 
-/// Whether kCount elements at once may be read from an array that begins there: a view may begin anywhere.
+/// Whether kCount elements at once may be read from an array that begins there. A view may begin at any element.
 template <int kCount, class T>
 bool begins_with_lanes(const T* elements) {
   return reinterpret_cast<std::uintptr_t>(elements) % alignof(Lanes<T, kCount>) == 0;

@@ -8,19 +8,19 @@
 
 namespace troupe::cuda {
 
-/// Where the kernels of one op are launched.
+/// The parameters for launching the kernels of one op.
 struct Launch {
   cudaStream_t stream;
-  /// Of at least the bytes that the kernel asked for, 256-byte aligned; it holds nothing between ops.
+  /// At least the bytes that the kernel requested, aligned to 256 bytes. The content is undefined when the op begins.
   std::byte* scratch;
   InvalidReport invalid;
 };
 
-/// Threads of a block, where nothing else is said.
+/// The threads of a block unless a kernel says otherwise.
 inline constexpr int kBlock = 256;
 inline constexpr int kWarp = 32;
 
-/// Launches a kernel. Throws Error if the launch is refused.
+/// Launches a kernel. Throws Error if CUDA refuses.
 template <class... Parameters, class... Arguments>
 void launch(const Launch& where, dim3 grid, dim3 block, void (*kernel)(Parameters...), const Arguments&... arguments) {
   cudaLaunchConfig_t config{};
@@ -30,13 +30,13 @@ void launch(const Launch& where, dim3 grid, dim3 block, void (*kernel)(Parameter
   check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), where.invalid.op);
 }
 
-/// Blocks that together have a thread for each of n elements, at most as many as fill a large GPU a few times.
+/// The number of blocks that give each of n elements a thread, but at most as many as fill a large GPU a few times.
 inline unsigned blocks_for(std::int64_t n, int threads = kBlock) {
-  constexpr std::int64_t kMost = 132 * 16;
-  return static_cast<unsigned>(std::clamp<std::int64_t>((n + threads - 1) / threads, 1, kMost));
+  constexpr std::int64_t kMaxBlocks = 132 * 16;
+  return static_cast<unsigned>(std::clamp<std::int64_t>((n + threads - 1) / threads, 1, kMaxBlocks));
 }
 
-/// The first element of a thread, and how far it is to its next one.
+/// The first element of a thread.
 __device__ inline std::int64_t first_element() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }

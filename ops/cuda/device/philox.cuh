@@ -11,7 +11,7 @@ struct RandomBits {
   std::uint32_t words[4];
 };
 
-/// Philox4x32-10, as in ops/core/random.hpp: the same key and counter give the same bits as on the host.
+/// Philox4x32-10 of ops/core/random.hpp. The same key and counter give the same bits as on the host.
 __device__ inline RandomBits philox(std::uint64_t key, RandomBits counter) {
   auto key0 = static_cast<std::uint32_t>(key), key1 = static_cast<std::uint32_t>(key >> 32U);
   auto& c = counter.words;

@@ -7,13 +7,13 @@
 
 namespace troupe::cuda {
 
-/// The ops launched, or captured, lately on a GPU, for the error of a kernel that faulted: a GPU does not say which one
-/// it was, and once there is a fault also earlier work seems to have failed. Thread-safe.
+/// The ops that were last launched or captured on a GPU, for the error of a kernel's fault: a GPU does not report which
+/// kernel failed, and after a fault earlier work seems to have failed, too. Thread-safe.
 class RecentOps {
  public:
-  /// `op` must live until the process ends.
+  /// Adds the op that is launched or captured now. `op` must live until the process ends.
   void add(const char* op);
-  /// The names of those that are kept, each once, in order: `matmul, relu`.
+  /// The names of the recent ops, each once, in order: `matmul, relu`.
   std::string names() const;
 
  private:

@@ -4,10 +4,10 @@
 
 namespace troupe::cuda {
 
-/// Where the kernels of one launch note what they find wrong. Copied to the device with a kernel's arguments.
+/// Reports invalid values from the kernels of one launch. Copied to the device as a kernel's argument.
 struct InvalidReport {
   InvalidValue* note = nullptr;
-  const char* op = nullptr;  // of the host: it is only handed back
+  const char* op = nullptr;  // a host address, which the device only copies
 
   __device__ void label(long long row, long long value, long long classes) const {
     report(InvalidValue::Kind::label, row, value, classes);
@@ -16,10 +16,11 @@ struct InvalidReport {
     report(InvalidValue::Kind::index, place, value, rows);
   }
   __device__ void not_finite(float value) const { report(InvalidValue::Kind::not_finite, 0, 0, 0, value); }
-  /// A batch info whose rows are not those of a tensor of `bound` rows.
+  /// Reports a batch info with `count` rows from row `first` on for a tensor of `bound` rows.
   __device__ void rows(long long first, long long count, long long bound) const {
     report(InvalidValue::Kind::rows, first, count, bound);
   }
+  /// Reports rows of the batch that are not among the `bound` rows of a tensor.
   __device__ void batch_rows(long long first, long long count, long long bound) const {
     report(InvalidValue::Kind::batch_rows, first, count, bound);
   }

@@ -21,9 +21,9 @@ SharedLibrary::SharedLibrary(const std::string& name, std::initializer_list<cons
 #endif
 
 void* SharedLibrary::function(const char* name) const {
-  auto* found = handle_ == nullptr ? nullptr : dlsym(handle_, name);
-  if (found == nullptr) throw Error("cuda", name_ + " has no function " + name);
-  return found;
+  auto* address = handle_ == nullptr ? nullptr : dlsym(handle_, name);
+  if (address == nullptr) throw Error("cuda", name_ + " has no function " + name);
+  return address;
 }
 
 }  // namespace troupe::cuda

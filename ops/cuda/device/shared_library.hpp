@@ -5,10 +5,10 @@
 
 namespace troupe::cuda {
 
-/// A library of NVIDIA's that is loaded when it is first needed, and stays until the process ends.
+/// A library of NVIDIA that is loaded on first use and stays loaded until the process ends.
 class SharedLibrary {
  public:
-  /// Loads the first of `files` that is found. Throws Error that names the library and says why none could be.
+  /// Loads the first of `files` that exists. Throws Error that names the library and the reasons if none can be loaded.
   SharedLibrary(const std::string& name, std::initializer_list<const char*> files);
 
   /// Throws Error if the library has no such function.
@@ -19,7 +19,7 @@ class SharedLibrary {
   void* handle_ = nullptr;
 };
 
-/// Sets a pointer to a function of the library; on emulated GPUs to the one that is linked.
+/// Sets a pointer to a function of the library. With emulated GPUs, the function is linked.
 #ifdef TROUPE_EMULATED_CUDA
 #define TROUPE_CUDA_FUNCTION(library, pointer, name) (static_cast<void>(library), (pointer) = &(name))
 #else

@@ -8,19 +8,19 @@
 
 namespace troupe::cuda {
 
-/// An axis of a walk: how long it is, and how far apart its elements are in each of kOperands arrays.
+/// An axis of a walk: its length, and the distance of its elements in each of kOperands arrays.
 template <int kOperands>
 struct WalkAxis {
   std::int64_t size;
   std::array<std::int64_t, kOperands> strides;
 };
 
-/// Where the elements of a row-major walk lie in kOperands arrays.
+/// The positions of the elements of a row-major walk in kOperands arrays.
 template <int kOperands>
 class Walk {
  public:
   Walk() = default;
-  /// The axes, outermost first; neighbours that advance alike are merged.
+  /// The axes are outermost first. Neighboring axes that advance alike are merged.
   explicit Walk(const std::vector<WalkAxis<kOperands>>& axes) {
     std::vector<WalkAxis<kOperands>> merged;
     for (const auto& axis : axes) {
@@ -41,18 +41,18 @@ class Walk {
 
   __host__ __device__ std::int64_t elements() const { return elements_; }
 
-  /// Where element i of the walk lies in each array.
+  /// Computes the position of element i of the walk in each array.
   __device__ void find(std::int64_t i, std::int64_t (&at)[kOperands]) const {
     for (int k = 0; k < kOperands; ++k) at[k] = 0;
     for (int axis = axes_ - 1; axis >= 0; --axis) {
-      // What is left at the outermost axis is the place along it.
+      // At the outermost axis, i is the position along the axis.
       const auto outer = axis > 0 ? sizes_[axis].quotient(i) : 0;
       const auto place = i - outer * sizes_[axis].divisor();
       for (int k = 0; k < kOperands; ++k) at[k] += place * strides_[k][axis];
       i = outer;
     }
   }
-  /// As above, in the first array.
+  /// The position of element i in the first array.
   __device__ std::int64_t find(std::int64_t i) const {
     std::int64_t at[kOperands];
     find(i, at);

@@ -5,11 +5,12 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The address of an op's flag, which is its input number `at` if it has that many; else null.
+/// The address of an op's flag, which is input number `at` if it exists. Null otherwise.
 const float* flag_at(Inputs in, std::size_t at) {
   return in.size() > at ? floats(in[at]) : nullptr;
 }
 
+/// Copies an element of x to the state, if the step goes ahead.
 struct Assign {
   const float* flag;
   const float* x;
@@ -19,6 +20,8 @@ struct Assign {
   }
 };
 
+/// Writes the batch info whose step counts updates of `steps` steps each. `last` becomes 1 if this step ends an update
+/// and goes ahead, else 0.
 struct CountSteps {
   std::int64_t steps;
   const float* flag;
@@ -26,14 +29,14 @@ struct CountSteps {
   BatchInfo* info_of_update;
   float* last;
   __device__ void operator()(std::int64_t) const {
-    auto found = *info;
-    *last = found.step % steps == steps - 1 && goes_ahead(flag) ? 1.0F : 0.0F;
-    found.step /= steps;
-    *info_of_update = found;
+    auto batch = *info;
+    *last = batch.step % steps == steps - 1 && goes_ahead(flag) ? 1.0F : 0.0F;
+    batch.step /= steps;
+    *info_of_update = batch;
   }
 };
 
-// What the update before left is dropped in its first step, also if the gradient of that is not used.
+// The first step of an update starts the sum from zero, even if its own gradient is not used.
 struct Accumulate {
   std::int64_t steps;
   const float* flag;
@@ -47,6 +50,7 @@ struct Accumulate {
   }
 };
 
+/// Updates an element of an exponential moving average. The first step of the average copies x.
 struct Average {
   const float* flag;
   const float* begun;
@@ -57,6 +61,7 @@ struct Average {
     if (goes_ahead(flag)) average[i] = *begun == 0.0F ? x[i] : keep * average[i] + add * x[i];
   }
 };
+/// Records that the average has begun. Runs after all elements of Average.
 struct Begin {
   const float* flag;
   float* begun;

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Of parameter and moments.
+/// Updates the parameter and its moments m and v.
 struct AdamRule {
   struct Step {
     float rate, root, factor, shrink;
@@ -18,7 +18,7 @@ struct AdamRule {
   const float* factor;
   AdamOptions options;
   BiasCorrection bias;
-  /// The part of the parameter that is taken away before the step, over the learning rate.
+  /// The decrease of the parameter before the step, as a fraction of the parameter per learning rate.
   float decoupled_decay;
 
   __device__ Step step() const {

@@ -6,7 +6,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Inputs of one launch.
+/// The most inputs of one launch.
 constexpr std::size_t kInputsOfLaunch = 64;
 
 __device__ inline float add(float a, float b) {
@@ -25,7 +25,7 @@ __device__ Half add(Half a, Half b) {
   return sum;
 }
 
-/// The output may be the place of an input: every element is read by the thread that writes it.
+/// The output may share memory with an input, because every element is read by the thread that writes it.
 template <class T>
 struct AddInputs {
   const T* x[kInputsOfLaunch];
@@ -38,8 +38,8 @@ struct AddInputs {
   }
 };
 
-/// Sums of more inputs than one launch takes are continued: in scratch memory, because the output may be the place of
-/// an input that is yet to be read.
+/// A sum of more inputs than one launch takes is continued by further launches. It is kept in scratch memory, because
+/// the output may share memory with an input that is yet to be read.
 template <class T>
 std::unique_ptr<Kernel> sum_kernel(const OpCall& call) {
   const bool continued = call.inputs.size() > kInputsOfLaunch;

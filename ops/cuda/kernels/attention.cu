@@ -21,7 +21,7 @@ void for_each_chunk(const Attention& a, Visit visit) {
   for (std::int64_t first = 0; first < a.rows; first += a.chunk) visit(first, std::min(a.chunk, a.rows - first));
 }
 
-/// Calls visit(first query, queries, keys that one of them may see) for every block.
+/// Calls visit(first query, number of queries, number of keys that one of them may see) for every block.
 template <class Visit>
 void for_each_block(const Attention& a, Visit visit) {
   for (std::int64_t first = 0; first < a.queries; first += a.block) {
@@ -30,7 +30,7 @@ void for_each_block(const Attention& a, Visit visit) {
   }
 }
 
-/// The parts of a kernel's scratch memory, one after the other.
+/// Takes the parts of a kernel's scratch memory, one after the other.
 class ScratchParts {
  public:
   explicit ScratchParts(std::byte* memory) : next_(memory) {}
@@ -47,6 +47,7 @@ std::size_t most_workspace(std::initializer_list<const std::vector<HeadProduct>*
   return bytes;
 }
 
+/// The forward pass: scores, probabilities and results, in chunks of rows.
 class Forward {
  public:
   explicit Forward(const Attention& a)
@@ -99,7 +100,7 @@ class Forward {
 
   Attention a_;
   HeadLayout q_, k_, v_, y_;
-  std::vector<HeadProduct> scores_, results_;  // of every block
+  std::vector<HeadProduct> scores_, results_;  // by block
 };
 
 // Inputs: dy, q, k, v, y, log sums, and perhaps a mask.
@@ -116,10 +117,10 @@ class Backward {
       scores_.emplace_back(a, HeadProduct::Sizes{queries, keys, a.key_size}, Transpose::b, a.factor, q, k, s);
       dp_.emplace_back(a, HeadProduct::Sizes{queries, keys, a.value_size}, Transpose::b, 1.0F, dy, v, s);
       dq_.emplace_back(a, HeadProduct::Sizes{queries, a.key_size, keys}, Transpose::none, 1.0F, s, k, q);
-      // Keys of a block are seen by the queries from its first on.
-      const auto own_keys = a.causal ? queries : a.keys, later = a.queries - first;
-      dk_.emplace_back(a, HeadProduct::Sizes{own_keys, a.key_size, later}, Transpose::a, 1.0F, s, q, k);
-      dv_.emplace_back(a, HeadProduct::Sizes{own_keys, a.value_size, later}, Transpose::a, 1.0F, s, dy, v);
+      // The queries from the block's first one on see the keys of the block.
+      const auto block_keys = a.causal ? queries : a.keys, later = a.queries - first;
+      dk_.emplace_back(a, HeadProduct::Sizes{block_keys, a.key_size, later}, Transpose::a, 1.0F, s, q, k);
+      dv_.emplace_back(a, HeadProduct::Sizes{block_keys, a.value_size, later}, Transpose::a, 1.0F, s, dy, v);
     });
   }
 
@@ -147,7 +148,7 @@ class Backward {
   }
 
  private:
-  /// What lies in scratch memory: probabilities, gradients of scores, copies.
+  /// The scratch memory: probabilities, gradients of scores, and copies.
   struct Memory {
     float *p, *ds;
     std::byte *q, *k, *v, *dy, *dq, *dk, *dv, *workspace;
@@ -163,6 +164,7 @@ class Backward {
       workspace = parts.take(0);
     }
   };
+  /// The addresses of the heads' matrices and of their gradients, for a chunk of rows.
   struct Heads {
     const float *q, *k, *v, *dy;
     float *dq, *dk, *dv;
@@ -187,7 +189,7 @@ class Backward {
     const auto first = static_cast<std::int64_t>(i) * a_.block;
     const auto of_q = first * q_.matrices().ld, of_dy = first * dy_.matrices().ld, row = first * a_.keys;
     dq_[i].run(where, rows, memory.ds + row, heads.k, heads.dq + of_q, memory.workspace);
-    // The keys of the block have the same numbers as its queries.
+    // The keys of a block have the same indices as its queries.
     const auto from = row + first;
     dk_[i].run(where, rows, memory.ds + from, heads.q + of_q, heads.dk + first * k_.matrices().ld, memory.workspace);
     dv_[i].run(where, rows, memory.p + from, heads.dy + of_dy, heads.dv + first * v_.matrices().ld, memory.workspace);
@@ -195,7 +197,7 @@ class Backward {
 
   Attention a_;
   HeadLayout q_, k_, v_, dy_;
-  std::vector<HeadProduct> scores_, dp_, dq_, dk_, dv_;  // of every block
+  std::vector<HeadProduct> scores_, dp_, dq_, dk_, dv_;  // by block
 };
 
 template <class Direction>

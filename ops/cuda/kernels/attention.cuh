@@ -9,17 +9,17 @@
 
 namespace troupe::cuda {
 
-/// Scores of so many rows of the batch as take this much are worked on at a time.
-inline constexpr std::int64_t kMostScoreBytes = std::int64_t{256} << 20;
+/// The most memory for scores: the rows of the batch are computed in chunks whose scores fit.
+inline constexpr std::int64_t kMaxScoreBytes = std::int64_t{256} << 20;
 
-/// A causal attention is worked on in at most so many blocks of queries, each with the keys that one of it sees. More
-/// of them would save less of the products than their launches cost.
-inline constexpr std::int64_t kMostCausalBlocks = 4, kLeastCausalBlock = 128;
+/// A causal attention is computed in at most kMaxCausalBlocks blocks of at least kMinCausalBlock queries, each with the
+/// keys that one of its queries sees. The launches of more blocks would cost more than the products that they save.
+inline constexpr std::int64_t kMaxCausalBlocks = 4, kMinCausalBlock = 128;
 
-/// The sizes of a call. Scores lie in memory as [rows of a chunk, heads, queries, keys].
+/// The sizes of a call. Scores are [rows of a chunk, heads, queries, keys] in memory.
 struct Attention {
   std::int64_t rows, queries, keys, heads, key_size, value_size, chunk;
-  std::int64_t block;  // queries that are worked on at a time
+  std::int64_t block;  // queries that are computed together
   bool causal, mask_of_rows;
   float factor;
 
@@ -35,13 +35,13 @@ struct Attention {
         mask_of_rows(mask != nullptr && mask->shape.rank() == 3),
         factor(1.0F / std::sqrt(static_cast<float>(key_size))) {
     const auto bytes_of_row = heads * queries * keys * static_cast<std::int64_t>(sizeof(float));
-    chunk = std::clamp<std::int64_t>(kMostScoreBytes / bytes_of_row, 1, rows);
+    chunk = std::clamp<std::int64_t>(kMaxScoreBytes / bytes_of_row, 1, rows);
     if (causal) block = causal_block(queries);
   }
 
   static std::int64_t causal_block(std::int64_t queries) {
-    const auto wanted = (queries + kMostCausalBlocks - 1) / kMostCausalBlocks;
-    return (wanted + kLeastCausalBlock - 1) / kLeastCausalBlock * kLeastCausalBlock;
+    const auto queries_of_block = (queries + kMaxCausalBlocks - 1) / kMaxCausalBlocks;
+    return (queries_of_block + kMinCausalBlock - 1) / kMinCausalBlock * kMinCausalBlock;
   }
   std::size_t score_bytes() const {
     return MemoryPool::rounded(static_cast<std::size_t>(heads * chunk * queries * keys) * sizeof(float));
@@ -50,10 +50,10 @@ struct Attention {
 
 /// One query of one head of one row: a row of the scores.
 struct Query {
-  std::int64_t head, row, query;  // the row counts from the first one of the chunk
+  std::int64_t head, row, query;  // the row is counted from the first one of the chunk
 };
 
-/// What the kernels on scores know of them.
+/// The layout and the mask of scores, as arguments of kernels.
 struct Scores {
   std::int64_t heads, chunk_rows, first_row, queries, keys, block;
   bool causal, mask_of_rows;
@@ -77,7 +77,7 @@ struct Scores {
     const auto row = i / queries;
     return {row % heads, row / heads, i % queries};
   }
-  /// The first keys, those of a query's block: what products read of its scores.
+  /// The number of keys that products read of a query's scores: those that the query's block sees.
   __device__ std::int64_t keys_of(const Query& q) const {
     if (!causal) return keys;
     const auto end = (q.query / block + 1) * block;
@@ -89,14 +89,14 @@ struct Scores {
     const auto row = mask_of_rows ? (first_row + q.row) * queries : 0;
     return mask == nullptr || mask[(row + q.query) * keys + key] != 0;
   }
-  /// Where the logarithm of the sum of a query's exponentials lies in [rows, heads, queries].
+  /// The index of a query's log sum in [rows, heads, queries].
   __device__ std::int64_t place(const Query& q) const {
     return ((first_row + q.row) * heads + q.head) * queries + q.query;
   }
 };
 
-/// Probabilities in place of scores, and the logarithms of the sums. A query that sees no key has probabilities 0, and
-/// an infinite logarithm, so that they are 0 for the gradient, too.
+/// Replaces scores by probabilities, and stores the logarithms of the sums of exponentials. A query that sees no key
+/// has probabilities 0 and an infinite logarithm, so that the probabilities are 0 for the gradient, too.
 struct SoftmaxScores {
   Scores scores;
   float* log_sums;
@@ -123,7 +123,7 @@ struct SoftmaxScores {
   }
 };
 
-/// The probabilities again, from scores and logarithms of sums.
+/// Computes the probabilities again from the scores and the logarithms of the sums.
 struct ProbabilitiesAgain {
   Scores scores;
   const float* log_sums;
@@ -139,9 +139,9 @@ struct ProbabilitiesAgain {
   }
 };
 
-/// From the gradients of the probabilities those of the scores, in place.
+/// Replaces the gradients of the probabilities by the gradients of the scores.
 struct ScoresGrad {
-  Scores scores;  // those gradients
+  Scores scores;  // holds the gradients of the probabilities
   const float *probabilities, *dy, *y;
   std::int64_t value_size;
   float factor;

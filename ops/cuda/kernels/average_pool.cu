@@ -10,7 +10,7 @@ __device__ float elements_in(const Span& rows, const Span& columns) {
   return static_cast<float>((rows.end - rows.begin) * (columns.end - columns.begin));
 }
 
-/// The means of a window, without the padding.
+/// The mean of a window, without the padding.
 template <class T, int kLanes>
 struct AverageWindow {
   Pooling p;
@@ -32,6 +32,7 @@ struct AverageWindow {
   }
 };
 
+/// The gradient of kLanes neighboring channels of x: the sum over the windows with the element.
 template <class T, int kLanes>
 struct SpreadElement {
   Pooling p;

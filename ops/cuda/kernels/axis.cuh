@@ -9,7 +9,7 @@ namespace troupe::cuda {
 struct AxisLines {
   std::int64_t size, outer = 1;
   Divisor inner;
-  std::int64_t distance = 1;  ///< of neighbours in a line
+  std::int64_t distance = 1;  ///< between neighbors in a line
 
   AxisLines(const Shape& shape, std::int64_t axis) : size(shape[static_cast<std::size_t>(axis)]) {
     for (std::size_t i = 0; i < shape.rank(); ++i) {
@@ -20,7 +20,7 @@ struct AxisLines {
   }
   std::int64_t lines() const { return outer * distance; }
 
-  /// Where the first element of a line lies.
+  /// The index of the first element of a line.
   __device__ std::int64_t first(std::int64_t line) const {
     const auto o = inner.quotient(line);
     return o * size * inner.divisor() + line - o * inner.divisor();

@@ -5,7 +5,7 @@
 
 namespace troupe::cuda {
 
-/// A batch info that lies on the device: only kernels may look into it.
+/// A batch info in device memory, which only kernels may read.
 inline const BatchInfo* batch_info_of(const Tensor& tensor) {
   static_assert(sizeof(BatchInfo) == 4 * sizeof(std::int64_t));
   return data_of<BatchInfo>(tensor);

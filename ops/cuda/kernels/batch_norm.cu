@@ -11,19 +11,19 @@ __device__ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / sqrtf(variance + epsilon);
 }
 
-/// The distances from the centre, and their squares.
+/// The distances from the center, and their squares.
 struct SquareTerms {
   std::int64_t channels;
   const float* x;
-  const float* centre;
+  const float* center;
   __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
-    const float distance = x[row * channels + c] - centre[c];
+    const float distance = x[row * channels + c] - center[c];
     numbers[0] = distance;
     numbers[1] = distance * distance;
   }
 };
 
-/// dy, and what it makes with the distance from the mean.
+/// dy, and its product with the distance from the mean.
 struct ProductTerms {
   std::int64_t channels;
   const float* dy;
@@ -35,37 +35,39 @@ struct ProductTerms {
     numbers[1] = d * (x[row * channels + c] - mean[c]);
   }
 };
+/// Stores the sums of dy and of its product with the normalized x, for a channel.
 struct StoreProducts {
   std::int64_t channels;
   float epsilon;
   const float* variance;
   float* sums;
-  __device__ void operator()(std::int64_t c, const float (&found)[2]) const {
-    sums[c] = found[0];
-    sums[channels + c] = found[1] * inverse_deviation(variance[c], epsilon);
+  __device__ void operator()(std::int64_t c, const float (&combined)[2]) const {
+    sums[c] = combined[0];
+    sums[channels + c] = combined[1] * inverse_deviation(variance[c], epsilon);
   }
 };
 
+/// The mean and variance of a channel over the global batch, and the number of its elements.
 struct Moments {
   std::int64_t channels, elements;
   const BatchInfo* info;
   const float* sums;
-  const float* centre;
+  const float* center;
   float* mean;
   float* variance;
   float* counted;
   __device__ void operator()(std::int64_t c) const {
-    const auto found = info->global_rows * elements;
-    const auto count = static_cast<double>(found > 1 ? found : 1);
+    const auto rows = info->global_rows * elements;
+    const auto count = static_cast<double>(rows > 1 ? rows : 1);
     const double distance = sums[c] / count;
     const double square = sums[channels + c] / count - distance * distance;
-    mean[c] = static_cast<float>(centre[c] + distance);
+    mean[c] = static_cast<float>(center[c] + distance);
     variance[c] = static_cast<float>(square < 0.0 ? 0.0 : square);
     if (c == 0) *counted = static_cast<float>(count);
   }
 };
 
-/// `residual` may be null.
+/// y = x factor + shift, plus `residual` unless it is null.
 struct Normalize {
   float epsilon;
   bool relu;
@@ -85,13 +87,13 @@ struct Normalize {
     return {factor, bias[c] - mean[c] * factor};
   }
   __device__ void element(const Channel& of, std::int64_t i) const {
-    float found = x[i] * of.factor + of.shift;
-    if (residual != nullptr) found += residual[i];
-    y[i] = relu && found < 0.0F ? 0.0F : found;
+    float result = x[i] * of.factor + of.shift;
+    if (residual != nullptr) result += residual[i];
+    y[i] = relu && result < 0.0F ? 0.0F : result;
   }
 };
 
-// dx = scale / deviation (dy - mean of dy - z mean of dy z), where z is the normalised x. Without `sums` the means are
+// dx = scale / deviation (dy - mean(dy) - z mean(dy z)), where z is the normalized x. If `sums` is null, the means are
 // 0.
 struct NormalizeGrad {
   std::int64_t channels;

@@ -6,20 +6,20 @@
 
 namespace troupe::cuda {
 
-/// What makes the gradient of a convolution's bias, if there is one: the sum of dy over all pixels.
+/// The gradient of a convolution's bias, if there is one: the sum of dy over all pixels.
 struct BiasGradient {
   std::int64_t filters;
   ColumnSums<> sums;
-  bool wanted;
+  bool exists;
 
   BiasGradient(const Convolution& shape, bool has_bias)
-      : filters(shape.filters), sums(shape.rows * shape.pixels_of_row(), shape.filters), wanted(has_bias) {}
+      : filters(shape.filters), sums(shape.rows * shape.pixels_of_row(), shape.filters), exists(has_bias) {}
 
-  std::size_t scratch_bytes() const { return wanted ? sums.scratch_bytes() : 0; }
-  /// Of the inputs and outputs of conv2d_grad_weights, whose inputs have elements of type T.
+  std::size_t scratch_bytes() const { return exists ? sums.scratch_bytes() : 0; }
+  /// Runs on the inputs and outputs of conv2d_grad_weights. T is the type of the inputs' elements.
   template <class T>
   void run(const Launch& where, Inputs in, Outputs out) const {
-    if (wanted)
+    if (exists)
       sums.run(where, where.scratch, ElementTerms<T>{data_of<T>(in[1]), filters},
                StoreColumn<>{mutable_floats(out[1]), filters});
   }

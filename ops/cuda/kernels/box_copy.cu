@@ -6,6 +6,7 @@ namespace troupe::cuda {
 
 namespace {
 
+/// Copies one unit of the box.
 template <class Unit>
 struct CopyUnit {
   Walk<2> walk;
@@ -32,7 +33,7 @@ BoxCopy::BoxCopy(const Corner& from, const Corner& to, const Shape& sizes, std::
       run *= sizes[axis];
     else
       axes_.insert(axes_.begin(), {sizes[axis], {from_stride, to_stride}});
-    // A run ends with the first axis of which the box is not the whole on both sides.
+    // A run ends with the first axis, from the innermost, along which the box does not cover both arrays.
     in_run = in_run && sizes[axis] == from.shape[axis] && sizes[axis] == to.shape[axis];
     from_stride *= from.shape[axis];
     to_stride *= to.shape[axis];
@@ -56,7 +57,7 @@ void BoxCopy::operator()(const Launch& where, const std::byte* from, std::byte* 
   if (empty_) return;
   from += from_offset_;
   to += to_offset_;
-  // The widest unit that every run and every address is a multiple of.
+  // The widest unit that divides every run and every address.
   auto unit = std::gcd(reinterpret_cast<std::intptr_t>(from), reinterpret_cast<std::intptr_t>(to));
   unit = std::gcd(unit, static_cast<std::intptr_t>(axes_.back().size));
   for (std::size_t i = 0; i + 1 < axes_.size(); ++i)

@@ -11,8 +11,8 @@ namespace troupe::cuda {
 class BoxCopy {
  public:
   struct Corner {
-    Shape shape;                      ///< of the whole array
-    std::vector<std::int64_t> begin;  ///< of the box in it
+    Shape shape;                      ///< shape of the array
+    std::vector<std::int64_t> begin;  ///< corner of the box in the array
   };
   BoxCopy(const Corner& from, const Corner& to, const Shape& sizes, std::size_t element_bytes);
 
@@ -23,7 +23,7 @@ class BoxCopy {
   template <class Unit>
   void copy(const Launch& where, const std::byte* from, std::byte* to) const;
 
-  std::vector<WalkAxis<2>> axes_;  // in bytes; the last one is a run of single bytes
+  std::vector<WalkAxis<2>> axes_;  // in bytes; the last axis is a run of single bytes
   std::int64_t from_offset_ = 0, to_offset_ = 0;
   bool empty_;
 };

@@ -6,8 +6,8 @@
 
 namespace troupe::cuda {
 
-/// A walk over the output of a call, with the places of the elements of its first kOperands inputs, which are stretched
-/// to the output.
+/// A walk over the output of a call, with the positions of the elements of its first kOperands inputs, which are
+/// broadcast to the output.
 template <int kOperands>
 Walk<kOperands> broadcast_walk(const OpCall& call) {
   const auto& output = call.outputs[0].shape;
@@ -42,7 +42,7 @@ struct BroadcastTwo {
   }
 };
 
-/// As above where nothing is stretched.
+/// y[i] = f(a[i], b[i]), for inputs of the shape of the output.
 template <class F, class T, class R>
 struct PairUp {
   F f;
@@ -52,7 +52,7 @@ struct PairUp {
   __device__ void operator()(std::int64_t i) const { store(y, i, f(load(a, i), load(b, i))); }
 };
 
-/// A kernel of an op on two inputs that are stretched to the output. F is called on the device.
+/// A kernel of an op on two inputs that are broadcast to the output. F is called on the device.
 template <class T, class R, class F>
 std::unique_ptr<Kernel> broadcast_two(const OpCall& call, F f) {
   const bool alike = call.inputs[0].shape == call.inputs[1].shape;

@@ -10,22 +10,22 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The nearest whole number that T holds; 0 of a NaN. The limits as floats: the upper one may be rounded up, beyond the
-/// range.
+/// The nearest integer of type T, or 0 for a NaN. The limits are compared as floats; the upper limit may be rounded up,
+/// to just beyond the range.
 template <class T>
 __device__ T whole_number(float x) {
-  constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+  constexpr T kLowest = std::numeric_limits<T>::min(), kHighest = std::numeric_limits<T>::max();
   if (!(x == x)) return 0;
-  if (x <= static_cast<float>(kLeast)) return kLeast;
-  if (x >= static_cast<float>(kMost)) return kMost;
+  if (x <= static_cast<float>(kLowest)) return kLowest;
+  if (x >= static_cast<float>(kHighest)) return kHighest;
   return static_cast<T>(x);
 }
 
-/// As above, of a whole number.
+/// The nearest integer of type T to an integer.
 template <class T>
 __device__ T whole_number(std::int64_t x) {
-  constexpr std::int64_t kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
-  return static_cast<T>(x < kLeast ? kLeast : (x > kMost ? kMost : x));
+  constexpr std::int64_t kLowest = std::numeric_limits<T>::min(), kHighest = std::numeric_limits<T>::max();
+  return static_cast<T>(x < kLowest ? kLowest : (x > kHighest ? kHighest : x));
 }
 
 /// A number as another type: see cast in ops/library/cast.hpp.

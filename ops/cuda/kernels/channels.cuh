@@ -6,7 +6,8 @@
 
 namespace troupe::cuda {
 
-/// The grid has a multiple of `channels` threads, so that all elements of a thread are of one channel.
+/// Calls the function for the elements of a thread. The number of threads is a multiple of `channels`, so that all
+/// elements of a thread are of one channel.
 template <class Function>
 __global__ void __launch_bounds__(kBlock) channels_kernel(std::int64_t n, std::int64_t channels, Function function) {
   auto i = first_element();
@@ -16,7 +17,7 @@ __global__ void __launch_bounds__(kBlock) channels_kernel(std::int64_t n, std::i
 }
 
 /// Calls function.element(function.channel(c), i) on the device for every i below n, in any order, where c is the
-/// channel of an element of an array [..., channels].
+/// channel of element i of an array [..., channels].
 template <class Function>
 void for_each_by_channel(const Launch& where, std::int64_t n, std::int64_t channels, const Function& function) {
   const auto unit = channels / std::gcd(channels, std::int64_t{kBlock});

@@ -6,7 +6,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Every block adds up the squares of a part of the tensor with its number blockIdx.y.
+/// Adds up the squares of all tensors. Every block takes a part of tensor number blockIdx.y.
 __global__ void __launch_bounds__(kBlock) squares_kernel(TensorList list, double* sums) {
   const auto* x = list.data[blockIdx.y];
   const auto n = list.elements[blockIdx.y];

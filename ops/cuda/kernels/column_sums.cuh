@@ -7,14 +7,14 @@
 
 namespace troupe::cuda {
 
-/// How the blocks of a grid share a matrix [rows, columns]: blockIdx.x counts groups of `lanes` columns, a power of two
-/// up to 32; blockIdx.y counts groups of `rows_of_block` rows.
+/// The division of a matrix [rows, columns] among the blocks of a grid: blockIdx.x counts groups of `lanes` columns, a
+/// power of two up to 32, and blockIdx.y counts groups of `rows_of_block` rows.
 struct ColumnTiles {
   std::int64_t rows, columns, rows_of_block;
   int lanes;
 };
 
-/// Rows of which a thread loads the terms together: Terms::kRowsAtOnce if there is that.
+/// The number of rows whose terms a thread loads together: Terms::kRowsAtOnce if it exists.
 template <class Terms>
 inline constexpr int kRowsAtOnce = 4;
 template <class Terms>
@@ -23,21 +23,22 @@ requires requires {
 }
 inline constexpr int kRowsAtOnce<Terms> = Terms::kRowsAtOnce;
 
-/// Takes in kRows rows, each `side` behind the other. Terms that also store something do so in terms.keep(row, column,
-/// numbers), once all of these rows have been loaded: loads do not wait for stores then, nor read what they store.
+/// Combines the terms of kRows rows, `side` rows apart, with `combined`. Terms that also store values do so in
+/// terms.keep(row, column, numbers), after all of these rows have been loaded, so that loads neither wait for stores
+/// nor read stored values.
 template <int kRows, int kSums, class Terms, class Combine>
 __device__ void take_rows(const Terms& terms, Combine combine, std::int64_t row, int side, std::int64_t column,
-                          float (&found)[kSums]) {
+                          float (&combined)[kSums]) {
   float numbers[kRows][kSums];
   for (int i = 0; i < kRows; ++i) terms(row + i * side, column, numbers[i]);
   if constexpr (requires { terms.keep(row, column, numbers[0]); })
     for (int i = 0; i < kRows; ++i) terms.keep(row + i * side, column, numbers[i]);
   for (int i = 0; i < kRows; ++i)
-    for (int k = 0; k < kSums; ++k) found[k] = combine(found[k], numbers[i][k]);
+    for (int k = 0; k < kSums; ++k) combined[k] = combine(combined[k], numbers[i][k]);
 }
 
-/// terms(row, column, numbers) sets kSums numbers of an element; finish(group of rows, column, results) takes them
-/// combined over the rows of a block.
+/// Combines the numbers of each column over the rows of a block. terms(row, column, numbers) sets the kSums numbers of
+/// an element; finish(group of rows, column, results) takes the combined numbers.
 template <int kSums, class Combine, class Terms, class Finish>
 __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms terms, Finish finish) {
   __shared__ float results[kSums][kBlock];
@@ -46,29 +47,29 @@ __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms
   const auto column = static_cast<std::int64_t>(blockIdx.x) * tiles.lanes + thread % tiles.lanes;
   const auto begin = static_cast<std::int64_t>(blockIdx.y) * tiles.rows_of_block;
   const auto end = begin + tiles.rows_of_block < tiles.rows ? begin + tiles.rows_of_block : tiles.rows;
-  float found[kSums];
-  for (int k = 0; k < kSums; ++k) found[k] = Combine::kNone;
+  float combined[kSums];
+  for (int k = 0; k < kSums; ++k) combined[k] = Combine::kNone;
   if (column < tiles.columns) {
     auto row = begin + thread / tiles.lanes;
-    // Several at a time, so that their loads wait together.
+    // Several rows at a time, so that their loads overlap.
     constexpr int kMany = kRowsAtOnce<Terms>;
     for (; row + (kMany - 1) * side < end; row += kMany * side)
-      take_rows<kMany>(terms, combine, row, side, column, found);
-    for (; row + 3 * side < end; row += 4 * side) take_rows<4>(terms, combine, row, side, column, found);
-    for (; row < end; row += side) take_rows<1>(terms, combine, row, side, column, found);
+      take_rows<kMany>(terms, combine, row, side, column, combined);
+    for (; row + 3 * side < end; row += 4 * side) take_rows<4>(terms, combine, row, side, column, combined);
+    for (; row < end; row += side) take_rows<1>(terms, combine, row, side, column, combined);
   }
-  for (int k = 0; k < kSums; ++k) results[k][thread] = found[k];
+  for (int k = 0; k < kSums; ++k) results[k][thread] = combined[k];
   for (int half = side / 2; half > 0; half /= 2) {
     __syncthreads();
     if (thread < half * tiles.lanes)
       for (int k = 0; k < kSums; ++k)
         results[k][thread] = combine(results[k][thread], results[k][thread + half * tiles.lanes]);
   }
-  for (int k = 0; k < kSums; ++k) found[k] = results[k][thread];
-  if (thread < tiles.lanes && column < tiles.columns) finish(static_cast<std::int64_t>(blockIdx.y), column, found);
+  for (int k = 0; k < kSums; ++k) combined[k] = results[k][thread];
+  if (thread < tiles.lanes && column < tiles.columns) finish(static_cast<std::int64_t>(blockIdx.y), column, combined);
 }
 
-/// What the blocks of one group of rows found, between the stages: numbers [groups, kSums, columns].
+/// The combined numbers of each group of rows, between the two stages: [groups, kSums, columns].
 template <int kSums>
 struct ColumnParts {
   float* numbers;
@@ -77,12 +78,12 @@ struct ColumnParts {
   __device__ float& at(std::int64_t group, int k, std::int64_t column) const {
     return numbers[(group * kSums + k) * columns + column];
   }
-  /// As the finish of the first stage.
-  __device__ void operator()(std::int64_t group, std::int64_t column, const float (&found)[kSums]) const {
-    for (int k = 0; k < kSums; ++k) at(group, k, column) = found[k];
+  /// Stores the combined numbers of a group of rows, as the finish function of the first stage.
+  __device__ void operator()(std::int64_t group, std::int64_t column, const float (&combined)[kSums]) const {
+    for (int k = 0; k < kSums; ++k) at(group, k, column) = combined[k];
   }
 };
-/// As the terms of the second.
+/// The terms function of the second stage.
 template <int kSums>
 struct ColumnPartTerms {
   ColumnParts<kSums> parts;
@@ -90,11 +91,12 @@ struct ColumnPartTerms {
     for (int k = 0; k < kSums; ++k) numbers[k] = parts.at(group, k, column);
   }
 };
+/// The finish function of the caller, with the signature of a stage with groups.
 template <int kSums, class Finish>
 struct ColumnFinish {
   Finish finish;
-  __device__ void operator()(std::int64_t, std::int64_t column, const float (&found)[kSums]) const {
-    finish(column, found);
+  __device__ void operator()(std::int64_t, std::int64_t column, const float (&combined)[kSums]) const {
+    finish(column, combined);
   }
 };
 
@@ -105,10 +107,11 @@ class ColumnSums {
  public:
   ColumnSums(std::int64_t rows, std::int64_t columns) : rows_(rows), columns_(columns) {
     constexpr std::int64_t kBlocksWanted = 264, kRowsOfThread = 16;
-    // Of few rows blocks take few columns, as many as memory gives at once: more blocks share the work, in one stage.
+    // With few rows, a block takes as few columns as one memory access covers: more blocks share the work, and one
+    // stage is enough.
     constexpr int kFewLanes = 8;
-    const int most_lanes = rows <= kRowsOfThread * (kBlock / kFewLanes) ? kFewLanes : kWarp;
-    while (lanes_ < most_lanes && lanes_ < columns) lanes_ *= 2;
+    const int max_lanes = rows <= kRowsOfThread * (kBlock / kFewLanes) ? kFewLanes : kWarp;
+    while (lanes_ < max_lanes && lanes_ < columns) lanes_ *= 2;
     const auto side = kBlock / lanes_;
     const auto groups = std::min((rows + kRowsOfThread * side - 1) / (kRowsOfThread * side),
                                  std::max<std::int64_t>(1, kBlocksWanted / column_blocks()));
@@ -120,8 +123,8 @@ class ColumnSums {
     return groups_ == 1 ? 0 : static_cast<std::size_t>(groups_ * kSums * columns_) * sizeof(float);
   }
 
-  /// On the device, terms(row, column, numbers) sets the float numbers[kSums] of an element, and finish(column, found)
-  /// takes the combined ones of a column. `scratch` has scratch_bytes() bytes.
+  /// On the device, terms(row, column, numbers) sets the float numbers[kSums] of an element, and finish(column,
+  /// combined) takes the combined numbers of a column. `scratch` has scratch_bytes() bytes.
   template <class Terms, class Finish>
   void run(const Launch& where, std::byte* scratch, const Terms& terms, const Finish& finish) const {
     const ColumnFinish<kSums, Finish> last{finish};
@@ -145,7 +148,7 @@ class ColumnSums {
   int lanes_ = 1;
 };
 
-/// The terms of a row-major matrix: its elements.
+/// The elements of a row-major matrix as terms.
 template <class T>
 struct ElementTerms {
   static constexpr int kRowsAtOnce = 16;
@@ -155,13 +158,13 @@ struct ElementTerms {
     numbers[0] = load(x, row * columns + column);
   }
 };
-/// Stores what was found: y[k, column].
+/// Stores the combined numbers as y[k, column].
 template <int kSums = 1>
 struct StoreColumn {
   float* y;
   std::int64_t columns;
-  __device__ void operator()(std::int64_t column, const float (&found)[kSums]) const {
-    for (int k = 0; k < kSums; ++k) y[k * columns + column] = found[k];
+  __device__ void operator()(std::int64_t column, const float (&combined)[kSums]) const {
+    for (int k = 0; k < kSums; ++k) y[k * columns + column] = combined[k];
   }
 };
 

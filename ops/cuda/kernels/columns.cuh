@@ -6,12 +6,12 @@
 
 namespace troupe::cuda {
 
-/// Copies what each pixel of y depends on next to each other: columns [rows of x, y height, y width, kernel height,
-/// kernel width, channels], zero in the padding. A convolution is then a product.
+/// Copies the elements that each pixel of y depends on next to each other: columns [rows of x, y height, y width,
+/// kernel height, kernel width, channels], with zeros in the padding. A convolution of x is a product of the columns.
 template <class T>
 class GatherColumns {
  public:
-  /// `rows` of the images at a time.
+  /// For `rows` rows of the images at a time.
   GatherColumns(const Convolution& shape, std::int64_t rows, const T* x, T* columns)
       : shape_(shape),
         pixel_(shape.y_height, shape.y_width, shape.window(), rows * shape.pixels_of_row() * shape.window()),
@@ -36,8 +36,7 @@ class GatherColumns {
   T* columns_;
 };
 
-/// The other way: each element of x becomes the sum of the places of the columns that are copies of it, in their
-/// order. The columns are float32.
+/// Each element of x becomes the sum of its copies in the columns, in their order. The columns are float32.
 template <class T>
 class SumColumns {
  public:
@@ -65,11 +64,11 @@ class SumColumns {
   }
 
  private:
-  /// The pixel of y whose window begins at a place of the padded image; -1 if there is none.
-  __device__ std::int64_t position(std::int64_t place, std::int64_t size) const {
-    if (place < 0) return -1;
-    const auto pixel = stride_.quotient(place);
-    return pixel * stride_.divisor() == place && pixel < size ? pixel : -1;
+  /// The pixel of y whose window begins at a position of the padded image, along one axis; -1 if there is none.
+  __device__ std::int64_t position(std::int64_t begin, std::int64_t size) const {
+    if (begin < 0) return -1;
+    const auto pixel = stride_.quotient(begin);
+    return pixel * stride_.divisor() == begin && pixel < size ? pixel : -1;
   }
 
   Convolution shape_;

@@ -14,8 +14,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Images whose columns are made at a time take at most so many bytes.
-constexpr std::int64_t kMostColumnBytes = std::int64_t{256} << 20;
+/// The most memory for columns: the rows of a batch are computed in chunks whose columns fit.
+constexpr std::int64_t kMaxColumnBytes = std::int64_t{256} << 20;
 
 template <class T>
 std::size_t bytes_of(std::int64_t count) {
@@ -27,20 +27,20 @@ struct Chunks {
   std::int64_t rows, chunk;
 
   explicit Chunks(const Convolution& shape)
-      : rows(shape.rows), chunk(std::clamp<std::int64_t>(kMostColumnBytes / bytes_of_row(shape), 1, shape.rows)) {}
+      : rows(shape.rows), chunk(std::clamp<std::int64_t>(kMaxColumnBytes / bytes_of_row(shape), 1, shape.rows)) {}
 
   static std::int64_t bytes_of_row(const Convolution& shape) {
     return shape.pixels_of_row() * shape.window() * static_cast<std::int64_t>(sizeof(float));
   }
   std::int64_t last() const { return rows % chunk; }
-  /// Calls visit(first row, rows) for each.
+  /// Calls visit(first row, rows) for each chunk.
   template <class Visit>
   void for_each(Visit visit) const {
     for (std::int64_t first = 0; first < rows; first += chunk) visit(first, std::min(chunk, rows - first));
   }
 };
 
-/// Products of one kind for all chunks: those of the chunk size, and of the last one.
+/// Products of one kind for all chunks: one for chunks of the full size, one for the last chunk.
 class ChunkProducts {
  public:
   /// `shape_of(rows, first)` describes the product of a chunk.
@@ -115,7 +115,7 @@ class ColumnsForward {
   ChunkProducts products_;
 };
 
-/// The gradient of the columns is dy weights', in float32; each element of dx is the sum of its copies in them.
+/// The gradient of the columns is dy weights', in float32. Each element of dx is the sum of its copies in the columns.
 template <class T>
 class ColumnsGradData {
  public:

@@ -5,14 +5,14 @@
 
 namespace troupe::cuda {
 
-/// Finds the parts of a number that counts through an array with three inner axes.
+/// Splits the index of an element of an array with three inner axes into its four coordinates.
 struct Split {
   Divisor outer, middle, inner;
 
   Split(std::int64_t outer_size, std::int64_t middle_size, std::int64_t inner_size, std::int64_t bound)
       : outer(outer_size, bound), middle(middle_size, bound), inner(inner_size, bound) {}
 
-  /// i = ((a * outer + b) * middle + c) * inner + d.
+  /// Splits i = ((a * outer + b) * middle + c) * inner + d.
   __device__ void operator()(std::int64_t i, std::int64_t& a, std::int64_t& b, std::int64_t& c, std::int64_t& d) const {
     const auto i1 = inner.quotient(i), i2 = middle.quotient(i1);
     d = i - i1 * inner.divisor();

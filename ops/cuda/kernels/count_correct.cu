@@ -6,7 +6,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Finds the rows whose first largest logit is that of the label.
+/// Whether the first largest logit of a row is that of the label.
 struct RowIsRight {
   std::int64_t classes;
   const float* logits;
@@ -14,25 +14,25 @@ struct RowIsRight {
   bool has_ignored;
   std::int32_t ignored;
 
-  /// All threads of the row get the answer.
+  /// All threads of the row get the result.
   template <class Threads>
   __device__ bool operator()(Threads threads, std::int64_t row) const {
     const auto* x = logits + row * classes;
     const auto label = labels[row];
     const bool counts = label >= 0 && label < classes && !(has_ignored && label == ignored);
-    const float own = counts ? x[label] : 0.0F;
-    // A NaN is larger than nothing, and nothing is larger than one: it wins where it is the first number, and loses
-    // elsewhere.
+    const float label_logit = counts ? x[label] : 0.0F;
+    // No number compares with a NaN. As the first number of the row, a NaN counts as the largest; elsewhere it never
+    // does.
     const bool first_is_nan = x[0] != x[0];
-    int beaten = !counts || (label != 0 && (first_is_nan || own != own)) ? 1 : 0;
+    int beaten = !counts || (label != 0 && (first_is_nan || label_logit != label_logit)) ? 1 : 0;
     if (!first_is_nan)
       for (std::int64_t i = threads.lane(); i < classes; i += Threads::kCount)
-        if (x[i] > own || (x[i] == own && i < label)) beaten = 1;
+        if (x[i] > label_logit || (x[i] == label_logit && i < label)) beaten = 1;
     return threads.reduce(beaten, Largest(), 0) == 0;
   }
 };
 
-/// Adds 1 to `count`, which is 0 before, for each of them.
+/// Adds 1 to `count` for each correct row. `count` must be 0 before.
 struct CountRow {
   RowIsRight is_right;
   unsigned long long* count;
@@ -43,15 +43,15 @@ struct CountRow {
   }
 };
 
-/// Counts them in one block, with a thread for each row.
+/// Counts the correct rows in one block, with a thread for each row.
 __global__ void __launch_bounds__(kBlock) count_rows_kernel(std::int64_t rows, RowIsRight is_right, long long* count) {
-  long long found = 0;
-  for (auto row = first_element(); row < rows; row += kBlock) found += is_right(RowThreads<1>(), row) ? 1 : 0;
-  found = block_reduce(found, Sum(), 0LL);
-  if (threadIdx.x == 0) *count = found;
+  long long correct = 0;
+  for (auto row = first_element(); row < rows; row += kBlock) correct += is_right(RowThreads<1>(), row) ? 1 : 0;
+  correct = block_reduce(correct, Sum(), 0LL);
+  if (threadIdx.x == 0) *count = correct;
 }
 
-/// Whether one block is fast enough, which needs no zero to begin with.
+/// Whether one block counts the rows fast enough. One block writes the count and needs no zero to add to.
 bool are_few(std::int64_t rows, std::int64_t classes) {
   return rows <= 16 * kBlock && classes <= 16;
 }

@@ -7,6 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
+/// The attributes of the loss: label smoothing, and the ignored label.
 struct Target {
   float smoothing;
   bool has_ignored;
@@ -19,7 +20,7 @@ struct Target {
   __device__ bool ignores(std::int32_t label) const { return has_ignored && label == ignored; }
 };
 
-/// Whether a row counts: its label is not ignored, and one of the classes, else that is noted.
+/// Whether a row counts: its label is not ignored, and is one of the classes. Reports a label that is not.
 template <class Threads>
 __device__ bool counts(Threads threads, const InvalidReport& invalid, const Target& target, std::int32_t label,
                        std::int64_t row, std::int64_t classes) {
@@ -29,6 +30,7 @@ __device__ bool counts(Threads threads, const InvalidReport& invalid, const Targ
   return false;
 }
 
+/// The loss of a row, and the logarithms of its probabilities.
 struct CrossEntropyRow {
   InvalidReport invalid;
   Target target;
@@ -45,23 +47,23 @@ struct CrossEntropyRow {
     const float log_sum = logf(sum);
     float total = 0.0F;
     for (std::int64_t i = threads.lane(); i < classes; i += Threads::kCount) {
-      const float found = (of_row[i] - largest) - log_sum;
-      log_probabilities[row * classes + i] = found;
-      total += found;
+      const float log_probability = (of_row[i] - largest) - log_sum;
+      log_probabilities[row * classes + i] = log_probability;
+      total += log_probability;
     }
-    // All threads must come to the sum.
+    // All threads must take part in the sum.
     if (target.smoothing != 0.0F) total = threads.sum(total);
     const bool has_loss = counts(threads, invalid, target, labels[row], row, classes);
     if (threads.lane() != 0) return;
-    float found = has_loss ? -((of_row[labels[row]] - largest) - log_sum) : 0.0F;
+    float row_loss = has_loss ? -((of_row[labels[row]] - largest) - log_sum) : 0.0F;
     if (has_loss && target.smoothing != 0.0F)
-      found = (1.0F - target.smoothing) * found - target.smoothing * (total / static_cast<float>(classes));
-    loss[row] = found;
+      row_loss = (1.0F - target.smoothing) * row_loss - target.smoothing * (total / static_cast<float>(classes));
+    loss[row] = row_loss;
   }
 };
 
-/// The logarithms of the probabilities of a row, where they are known.
-struct KnownLogProbabilities {
+/// The logarithms of a row's probabilities, as stored by the forward op.
+struct StoredLogProbabilities {
   const float* of_rows;
   std::int64_t classes;
 
@@ -74,7 +76,7 @@ struct KnownLogProbabilities {
     return {of_rows + row * classes};
   }
 };
-/// Where they are computed from the logits, to the bits of the forward op.
+/// The logarithms of a row's probabilities, computed from the logits with the bits of the forward op.
 struct LogitProbabilities {
   const float* of_rows;
   std::int64_t classes;
@@ -95,13 +97,14 @@ struct LogitProbabilities {
 /// The gradient of the loss of a row.
 struct LossGradient {
   const float* dloss;
-  const BatchInfo* info;  // or null; else dloss is that of the mean
+  const BatchInfo* info;  // or null; if given, dloss is the gradient of the mean
 
   __device__ float of_row(std::int64_t row) const {
     return info == nullptr ? dloss[row] : *dloss / static_cast<float>(info->global_rows);
   }
 };
 
+/// The gradient of the logits of a row: zero if the row does not count.
 template <class LogProbabilities>
 struct CrossEntropyGradRow {
   InvalidReport invalid;
@@ -114,7 +117,7 @@ struct CrossEntropyGradRow {
 
   template <class Threads>
   __device__ void operator()(Threads threads, std::int64_t row) const {
-    // Loaded before anything waits.
+    // The loads are issued before the first wait.
     const auto label = labels[row];
     const float of_row = dloss.of_row(row);
     const auto log_probability = log_probabilities.of_row(threads, row);
@@ -123,13 +126,14 @@ struct CrossEntropyGradRow {
     const float of_others = target.smoothing / static_cast<float>(classes) * factor;
     const float of_label = target.smoothing == 0.0F ? factor : (1.0F - target.smoothing) * factor;
     for (std::int64_t i = threads.lane(); i < classes; i += Threads::kCount) {
-      float found = has_gradient ? expf(log_probability(i)) * factor : 0.0F;
-      if (target.smoothing != 0.0F) found -= of_others;
-      dx[row * classes + i] = has_gradient && i == label ? found - of_label : found;
+      float gradient = has_gradient ? expf(log_probability(i)) * factor : 0.0F;
+      if (target.smoothing != 0.0F) gradient -= of_others;
+      dx[row * classes + i] = has_gradient && i == label ? gradient - of_label : gradient;
     }
   }
 };
 
+/// The loss of a row whose target is a distribution, and the logarithms of its probabilities.
 struct SoftCrossEntropyRow {
   std::int64_t classes;
   const float* x;
@@ -141,13 +145,13 @@ struct SoftCrossEntropyRow {
   __device__ void operator()(Threads threads, std::int64_t row) const {
     auto* y = log_probabilities + row * classes;
     log_softmax_row(threads, classes, x + row * classes, y);
-    // Every thread reads what it has written itself.
+    // Every thread reads the elements that it has written itself.
     const float sum = row_sum(threads, classes, RowProducts{probabilities + row * classes, y});
     if (threads.lane() == 0) loss[row] = -sum;
   }
 };
 
-// The probabilities need not add up to 1: dx = dloss (exp(y) sum(p) - p).
+// dx = dloss (exp(y) sum(p) - p), because the probabilities p need not add up to 1.
 struct SoftCrossEntropyGradRow {
   std::int64_t classes;
   const float* dloss;
@@ -193,7 +197,7 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad(const OpCall& call) {
-  return cross_entropy_grad_kernel<KnownLogProbabilities>(call);
+  return cross_entropy_grad_kernel<StoredLogProbabilities>(call);
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_logits_grad(const OpCall& call) {

@@ -6,19 +6,20 @@ namespace troupe::cuda {
 
 namespace {
 
+/// The lines along the axis of the sums.
 struct Lines {
   AxisLines axis;
   bool from_end;
   const float* x;
   float* y;
 
-  /// Where element i of a line lies, counted from the end where sums start from there.
+  /// The index of element i of a line, counted from the end if sums start there.
   __device__ std::int64_t at(std::int64_t line, std::int64_t i) const {
     return axis.first(line) + (from_end ? axis.size - 1 - i : i) * axis.inner.divisor();
   }
 };
 
-/// A thread for each line: neighbours in memory are treated together if lines lie side by side.
+/// Sums one line by one thread. Neighboring threads access neighboring memory if the lines are next to each other.
 struct SumLine {
   Lines lines;
   __device__ void operator()(std::int64_t line) const {
@@ -31,7 +32,7 @@ struct SumLine {
   }
 };
 
-/// A warp for each line, which it treats 32 elements at a time.
+/// Sums each line by one warp, 32 elements at a time.
 __global__ void __launch_bounds__(kBlock) sum_lines_kernel(std::int64_t count, Lines lines) {
   constexpr unsigned kAll = 0xffffffffU;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;

@@ -8,15 +8,16 @@ namespace troupe::cuda {
 
 namespace {
 
-constexpr std::int64_t kBlocks = 16;  // of four numbers
+constexpr std::int64_t kBlocks = 16;  // each of four numbers
 constexpr double kNumbers = 0x1.0p24;
 constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
 
-/// Element 64 i + 16 w + b of a row is decided by word w of block 16 i + b. Kept are those of at least `least`.
+/// Drops elements of a row. Word w of block 16 i + b decides on element 64 i + 16 w + b: the element is kept if the
+/// word's upper 24 bits reach `threshold`.
 template <class T>
 struct DropBlock {
   std::uint64_t seed;
-  std::uint32_t stream, least;
+  std::uint32_t stream, threshold;
   float factor;
   std::int64_t width;
   Divisor blocks_of_row;
@@ -34,7 +35,7 @@ struct DropBlock {
       const auto column = first + w * kBlocks;
       if (column >= width) return;
       const auto at = row * width + column;
-      store(y, at, (bits.words[w] >> 8U) >= least ? load(x, at) * factor : 0.0F);
+      store(y, at, (bits.words[w] >> 8U) >= threshold ? load(x, at) * factor : 0.0F);
     }
   }
 };
@@ -42,9 +43,9 @@ struct DropBlock {
 }  // namespace
 
 std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
-  const auto least = static_cast<std::uint32_t>(call.attributes.number("rate") * kNumbers);
-  const auto factor = static_cast<float>(kNumbers / (kNumbers - least));
-  // Initialisers and shuffling use the seed as it is.
+  const auto threshold = static_cast<std::uint32_t>(call.attributes.number("rate") * kNumbers);
+  const auto factor = static_cast<float>(kNumbers / (kNumbers - threshold));
+  // Mixed with a constant, because initializers and shuffling use the seed itself.
   const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed")) ^ kDropoutKey;
   const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
   const auto rows = call.inputs[0].shape[0], width = call.inputs[0].shape.row_elements();
@@ -54,7 +55,7 @@ std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
     using T = decltype(element);
     return cuda_kernel(call, [=](const Launch& where, Inputs in, Outputs out) {
       for_each(where, blocks,
-               DropBlock<T>{seed, stream, least, factor, width, divisor, batch_info_of(in[1]), data_of<T>(in[0]),
+               DropBlock<T>{seed, stream, threshold, factor, width, divisor, batch_info_of(in[1]), data_of<T>(in[0]),
                             mutable_data_of<T>(out[0])});
     });
   });

@@ -7,15 +7,16 @@ namespace troupe::cuda {
 
 namespace {
 
+/// Copies the element of x that is broadcast to element i of y.
 template <class T>
-struct Stretch {
+struct BroadcastElement {
   Walk<1> walk;
   const T* x;
   T* y;
   __device__ void operator()(std::int64_t i) const { y[i] = x[walk.find(i)]; }
 };
 
-/// A kernel of arithmetic on two inputs that are stretched to the output.
+/// A kernel of arithmetic on two inputs that are broadcast to the output.
 template <class F>
 std::unique_ptr<Kernel> arithmetic(const OpCall& call, F f) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
@@ -39,12 +40,12 @@ std::unique_ptr<Kernel> make_div(const OpCall& call) {
   return arithmetic(call, Divide{});
 }
 
-// Of the second input only the shape counts: its dtype may be any.
+// Only the shape of the second input is used, so its dtype may be any.
 std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
     using T = decltype(element);
     return cuda_kernel(call, [walk = broadcast_walk<1>(call)](const Launch& where, Inputs in, Outputs out) {
-      for_each(where, out[0].elements(), Stretch<T>{walk, data_of<T>(in[0]), mutable_data_of<T>(out[0])});
+      for_each(where, out[0].elements(), BroadcastElement<T>{walk, data_of<T>(in[0]), mutable_data_of<T>(out[0])});
     });
   });
 }

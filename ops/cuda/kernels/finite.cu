@@ -13,33 +13,34 @@ struct SetOne {
   __device__ void operator()(std::int64_t) const { *y = 1.0F; }
 };
 
-/// Looks at a part of the tensor with its number blockIdx.y, and sets the result to 0 if an element is not finite.
+/// Checks a part of tensor number blockIdx.y, and sets the result to 0 if an element is not finite.
 __global__ void __launch_bounds__(kBlock) find_not_finite_kernel(TensorList list, float* finite) {
   const auto* x = list.data[blockIdx.y];
   const auto n = list.elements[blockIdx.y];
-  int found = 0;
-  for (auto i = first_element(); i < n; i += element_stride()) found |= is_finite(x[i]) ? 0 : 1;
-  if (__syncthreads_or(found) != 0 && threadIdx.x == 0) atomicExch(finite, 0.0F);
+  int not_finite = 0;
+  for (auto i = first_element(); i < n; i += element_stride()) not_finite |= is_finite(x[i]) ? 0 : 1;
+  if (__syncthreads_or(not_finite) != 0 && threadIdx.x == 0) atomicExch(finite, 0.0F);
 }
 
-/// As above, where one block looks at everything: 1, or 0 if an element is not finite.
+/// Checks all tensors by one block: the result is 1, or 0 if an element is not finite.
 __global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, unsigned tensors, float* finite) {
-  int found = 0;
+  int not_finite = 0;
   for (unsigned tensor = 0; tensor < tensors; ++tensor)
     for (auto i = first_element(); i < list.elements[tensor]; i += kBlock)
-      found |= is_finite(list.data[tensor][i]) ? 0 : 1;
-  found = __syncthreads_or(found);
-  if (threadIdx.x == 0) *finite = found != 0 ? 0.0F : 1.0F;
+      not_finite |= is_finite(list.data[tensor][i]) ? 0 : 1;
+  not_finite = __syncthreads_or(not_finite);
+  if (threadIdx.x == 0) *finite = not_finite != 0 ? 0.0F : 1.0F;
 }
 
-/// Whether one block is enough.
+/// Whether one block checks the tensors fast enough.
 bool are_few(std::span<const TensorInfo> tensors) {
   constexpr std::int64_t kFewElements = 4 * kBlock;
   std::int64_t elements = 0;
   for (const auto& tensor : tensors) elements += tensor.shape.elements();
-  return tensors.size() <= TensorList::kMost && elements <= kFewElements;
+  return tensors.size() <= TensorList::kLimit && elements <= kFewElements;
 }
 
+/// Passes a number on, and reports it if it is not finite.
 struct CheckFinite {
   InvalidReport invalid;
   __device__ float operator()(float x) const {

@@ -10,7 +10,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// A step whose operands are places among the values of an element.
+/// A step of the formula. Its operands are indices of the values of an element.
 struct Step {
   FormulaOp op;
   std::uint8_t a, b;
@@ -79,7 +79,7 @@ struct Step {
   }
 };
 
-/// An input whose elements repeat along the result, unless it has as many.
+/// An input, whose elements repeat along the result if it has fewer.
 template <class T>
 struct Operand {
   const T* x;
@@ -91,7 +91,7 @@ struct Operand {
   }
 };
 
-/// Computes one element after the other; its values are those of the inputs, then those of the steps.
+/// Computes one element after the other. The values of an element are those of the inputs, then those of the steps.
 template <class T>
 struct Evaluate {
   static constexpr int kMostInputs = Formula::kMostInputs, kMostSteps = Formula::kMostSteps;

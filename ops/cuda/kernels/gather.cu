@@ -9,6 +9,7 @@ namespace troupe::cuda {
 
 namespace {
 
+/// Writes a row of zeros with 1 at its index.
 struct OneHotRow {
   Indices indices;
   float* y;
@@ -21,7 +22,8 @@ struct OneHotRow {
   }
 };
 
-/// The indices with their places, to be sorted. One out of range becomes the bound, behind all others.
+/// Makes the pairs of index and position to be sorted. An index out of range becomes the bound, which sorts after all
+/// others.
 struct MakeIndexPair {
   Indices indices;
   std::uint32_t* keys;
@@ -33,7 +35,7 @@ struct MakeIndexPair {
   }
 };
 
-/// A row of the result is the sum of the values whose index it is, in their order.
+/// Sums the values whose index is a row of the result, in their order.
 struct ScatterRow {
   std::int64_t count, width;
   const std::uint32_t* keys;
@@ -41,7 +43,7 @@ struct ScatterRow {
   const float* x;
   float* y;
 
-  /// The first pair whose key is not below that.
+  /// The first pair whose key is at least `key`.
   __device__ std::int64_t first_of(std::int64_t key) const {
     std::int64_t begin = 0, end = count;
     while (begin < end) {
@@ -86,8 +88,8 @@ std::unique_ptr<Kernel> make_one_hot(const OpCall& call) {
 std::unique_ptr<Kernel> make_scatter_add(const OpCall& call) {
   const auto rows = call.outputs[0].shape[0], width = call.outputs[0].shape.row_elements();
   const auto count = call.inputs[1].shape.elements();
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  if (rows >= kMost || count >= kMost) throw Error("scatter_add", "more than 2^31 rows or indices");
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  if (rows >= kLimit || count >= kLimit) throw Error("scatter_add", "there are 2^31 rows or indices, or more");
   const PairSort sort(count, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(rows))));
   return cuda_kernel(
       call,

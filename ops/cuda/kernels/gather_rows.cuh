@@ -8,7 +8,7 @@
 
 namespace troupe::cuda {
 
-/// Indices int32 or int64, all of which should be below `bound`.
+/// Indices int32 or int64, all of which must be in [0, bound).
 struct Indices {
   InvalidReport invalid;
   const std::int32_t* narrow;
@@ -21,7 +21,7 @@ struct Indices {
         wide(indices.dtype() == DType::int32 ? nullptr : data_of<std::int64_t>(indices)),
         bound(rows) {}
 
-  /// Index number i, or -1 if it is out of range, which is noted if `reporting`.
+  /// Index number i, or -1 if it is out of range. Reports such an index if `reporting`.
   __device__ std::int64_t at(std::int64_t i, bool reporting) const {
     const std::int64_t index = narrow != nullptr ? narrow[i] : wide[i];
     if (index >= 0 && index < bound) return index;
@@ -30,8 +30,8 @@ struct Indices {
   }
 };
 
-/// Some lanes of a row of the result: those of the row of the table whose index it is, or zeros if that is out of
-/// range.
+/// Gathers some lanes of a row of the result, from the row of the table at its index. They are zeros if the index is
+/// out of range.
 template <class From, class To, int kLanes, class Convert>
 struct GatherLanes {
   Indices indices;
@@ -45,8 +45,8 @@ struct GatherLanes {
     const auto row = indices.at(place, lane == 0);
     Lanes<To, kLanes> result{};
     if (row >= 0) {
-      const auto found = table[row * lanes_of_row.divisor() + lane];
-      for (int k = 0; k < kLanes; ++k) result.elements[k] = static_cast<To>(convert(found.elements[k]));
+      const auto elements = table[row * lanes_of_row.divisor() + lane];
+      for (int k = 0; k < kLanes; ++k) result.elements[k] = static_cast<To>(convert(elements.elements[k]));
     }
     y[i] = result;
   }
@@ -90,7 +90,7 @@ class GatherRows {
   Convert convert_;
 };
 
-/// The convert of rows that are copied.
+/// The conversion of rows that are copied.
 struct Unchanged {
   template <class T>
   __device__ T operator()(T x) const {

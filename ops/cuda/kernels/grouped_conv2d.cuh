@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// y of a convolution in groups, an element at a time.
+/// Computes one element of y of a convolution in groups.
 template <class T>
 struct GroupedForward {
   Convolution shape;
@@ -35,7 +35,7 @@ struct GroupedForward {
   }
 };
 
-/// The gradient of x, an element at a time.
+/// Computes one element of the gradient of x.
 template <class T>
 struct GroupedGradData {
   Convolution shape;
@@ -64,12 +64,12 @@ struct GroupedGradData {
   }
 };
 
-/// The gradient of the weights, an element at a time, of which a part of the pixels is summed by each thread.
+/// Computes one element of the gradient of the weights. Each thread sums a part of the pixels.
 template <class T>
 struct GroupedGradWeights {
   Convolution shape;
-  Split place;              // of an element
-  Divisor pixels, columns;  // of a row, and of a line of pixels
+  Split place;              // coordinates of an element of the gradient
+  Divisor pixels, columns;  // pixels of a row; pixels of a line of pixels
   const T *x, *dy;
   float* dweights;
 
@@ -91,7 +91,7 @@ struct GroupedGradWeights {
   }
 };
 
-/// A block for each element at a time.
+/// Computes the elements of the gradient of the weights, each by one block.
 template <class Gradient>
 __global__ void __launch_bounds__(kBlock) grouped_grad_weights_kernel(std::int64_t count, Gradient gradient) {
   for (std::int64_t i = blockIdx.x; i < count; i += gridDim.x) {

@@ -8,7 +8,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Copies elements of a walk from where one of its arrays has them to where the other one does.
+/// Copies elements of a walk from their positions in array kFrom to their positions in the other array.
 template <int kFrom>
 struct CopyHeads {
   Walk<2> walk;
@@ -41,10 +41,10 @@ std::size_t HeadLayout::copy_bytes() const {
 
 const float* HeadLayout::split(const Launch& where, const Tensor& tensor, std::int64_t first, std::int64_t rows,
                                std::byte* copy) const {
-  const auto* own = floats(tensor) + first * elements_of_row_;
-  if (!copies_) return own;
+  const auto* source = floats(tensor) + first * elements_of_row_;
+  if (!copies_) return source;
   auto* apart = reinterpret_cast<float*>(copy);
-  for_each(where, rows * elements_of_row_, CopyHeads<1>{walk_, own, apart});
+  for_each(where, rows * elements_of_row_, CopyHeads<1>{walk_, source, apart});
   return apart;
 }
 

@@ -9,27 +9,28 @@
 
 namespace troupe::cuda {
 
-/// Matrices of an attention, one for each row of a chunk and each head in it: so far apart, and so far from row to row.
+/// The matrices of an attention, one for each row of a chunk and each head: the distance between matrices, and between
+/// the rows of a matrix.
 struct HeadMatrices {
   std::int64_t stride, ld;
 };
 
-/// How the heads of queries, keys, values, or of their gradients, lie in memory for products. A tensor [rows, places,
-/// heads * size] has one distance from head to head and another one from row to row of the batch, but a batch of
-/// products has one distance. So where a chunk has several of both, the heads are copied apart.
+/// The layout of the heads of queries, keys, values or their gradients as factors of products. A tensor [rows,
+/// positions, heads * size] has one distance between heads and another between rows of the batch, but a batch of
+/// products has only one distance. If a chunk has several rows and several heads, the heads are copied apart.
 class HeadLayout {
  public:
-  HeadLayout(const Attention& a, std::int64_t places, std::int64_t size);
+  HeadLayout(const Attention& a, std::int64_t positions, std::int64_t size);
 
   HeadMatrices matrices() const { return matrices_; }
-  /// Memory for a copy; 0 if the tensor serves as it is.
+  /// The memory for a copy. 0 if products can use the tensor itself.
   std::size_t copy_bytes() const;
-  /// The heads of `rows` rows of the batch from `first` on: in `copy`, or where they are.
+  /// The heads of `rows` rows of the batch from `first` on: a copy in `copy`, or the tensor's memory.
   const float* split(const Launch& where, const Tensor& tensor, std::int64_t first, std::int64_t rows,
                      std::byte* copy) const;
-  /// Where products write such heads.
+  /// The memory to which products write the heads: `copy` or the tensor's memory.
   float* target(const Tensor& tensor, std::int64_t first, std::byte* copy) const;
-  /// Brings what they wrote to the tensor.
+  /// Copies the heads that products wrote to `copy` into the tensor.
   void join(const Launch& where, const Tensor& tensor, std::int64_t first, std::int64_t rows,
             const std::byte* copy) const;
 
@@ -37,7 +38,7 @@ class HeadLayout {
   std::int64_t elements_of_row_, chunk_;
   HeadMatrices matrices_;
   bool copies_;
-  Walk<2> walk_;  // of the heads apart, and in the tensor
+  Walk<2> walk_;  // positions of the heads apart, and in the tensor
 };
 
 /// One product for every row of a chunk and every head.
@@ -52,7 +53,7 @@ class HeadProduct {
               HeadMatrices z);
 
   std::size_t workspace_bytes() const;
-  /// Of `rows` rows of the batch.
+  /// Runs the products of `rows` rows of the batch.
   void run(const Launch& where, std::int64_t rows, const float* x, const float* y, float* z, void* workspace) const;
 
  private:

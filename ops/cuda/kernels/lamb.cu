@@ -5,11 +5,12 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Sums of squares, of the parameter and of the step before it is scaled; of one block or all.
+/// The sums of squares of the parameter and of its step before scaling, of one block or of all.
 struct LambSizes {
   float parameter, step;
 };
 
+/// A parameter with its moments, and the other inputs of its update.
 struct Lamb {
   std::int64_t n;
   float* p;
@@ -22,10 +23,10 @@ struct Lamb {
   const float* flag;
   AdamOptions options;
   BiasCorrection bias;
-  /// One of each block.
+  /// One element for each block.
   LambSizes* sizes;
 
-  /// What the bias correction makes of the moments; found by one thread for its block.
+  /// The factors of the bias correction. One thread computes them for its block.
   struct Factors {
     float of_m, of_root;
   };
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(kBlock) lamb_moments_kernel(Lamb lamb) {
   if (threadIdx.x == 0) lamb.sizes[blockIdx.x] = sizes;
 }
 
-/// The sizes of all blocks, of which there are as many as of this kernel, added up by every block.
+/// Applies the step. Every block adds up the sizes of all blocks; there are as many as blocks of this kernel.
 __global__ void __launch_bounds__(kBlock) lamb_step_kernel(Lamb lamb) {
   if (!goes_ahead(lamb.flag)) return;
   const auto factors = lamb.factors();

@@ -16,7 +16,7 @@ namespace {
 
 using Kind = ConvolutionTask::Kind;
 
-/// Adds a bias to y, and relu.
+/// Adds a bias to y, and applies the relu.
 template <class T>
 struct FinishPixels {
   T* y;
@@ -29,7 +29,7 @@ struct FinishPixels {
   }
 };
 
-/// A convolution of a library on elements of type T, with scratch memory for the weights as the library wants them.
+/// A convolution of a library on elements of type T, with scratch memory for the weights in the library's layout.
 template <class T>
 class LibraryCall {
  public:
@@ -77,7 +77,7 @@ class LibraryCall {
   std::unique_ptr<LibraryConvolution> convolution_;
 };
 
-/// Null if the library has no way.
+/// Null if there is no convolution.
 template <class T>
 std::shared_ptr<const LibraryCall<T>> call_of(const ConvolutionTask& task,
                                               std::unique_ptr<LibraryConvolution> convolution) {
@@ -98,20 +98,21 @@ ConvolutionTask task_of(Kind kind, const OpCall& call, const Convolution& shape)
 template <class T>
 std::unique_ptr<Kernel> grad_weights_kernel(const OpCall& call, const Convolution& shape) {
   auto task = task_of(Kind::grad_weights, call, shape);
-  // Libraries have few ways, and slow ones, that sum 16-bit numbers and write float32 ones.
+  // Libraries have few and slow algorithms that sum 16-bit numbers and write float32, so a gradient that is rounded to
+  // 16 bits is measured, too.
   auto rounded = task;
   rounded.gradient = task.dtype;
-  const auto found =
+  const auto library_call =
       is_16_bit(task.dtype) ? call_of<T>(task, faster_library_convolution(task, rounded)) : find<T>(task);
-  if (found == nullptr) return nullptr;
+  if (library_call == nullptr) return nullptr;
   const BiasGradient bias(shape, call.attributes.flag("bias"));
   return cuda_kernel(
       call,
-      [found, bias](const Launch& where, Inputs in, Outputs out) {
-        found->grad_weights(where, in, out);
+      [library_call, bias](const Launch& where, Inputs in, Outputs out) {
+        library_call->grad_weights(where, in, out);
         bias.run<T>(where, in, out);
       },
-      std::max(found->scratch_bytes(), bias.scratch_bytes()));
+      std::max(library_call->scratch_bytes(), bias.scratch_bytes()));
 }
 
 }  // namespace
@@ -121,22 +122,22 @@ std::unique_ptr<Kernel> library_conv2d(const OpCall& call, const Convolution& sh
   task.bias = call.inputs.size() == 3;
   task.relu = call.attributes.flag("relu");
   return with_float_type(task.dtype, [&](auto element) -> std::unique_ptr<Kernel> {
-    const auto found = find<decltype(element)>(task);
-    if (found == nullptr) return nullptr;
+    const auto library_call = find<decltype(element)>(task);
+    if (library_call == nullptr) return nullptr;
     return cuda_kernel(
-        call, [found](const Launch& where, Inputs in, Outputs out) { found->forward(where, in, out); },
-        found->scratch_bytes());
+        call, [library_call](const Launch& where, Inputs in, Outputs out) { library_call->forward(where, in, out); },
+        library_call->scratch_bytes());
   });
 }
 
 std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convolution& shape) {
   const auto task = task_of(Kind::grad_data, call, shape);
   return with_float_type(task.dtype, [&](auto element) -> std::unique_ptr<Kernel> {
-    const auto found = find<decltype(element)>(task);
-    if (found == nullptr) return nullptr;
+    const auto library_call = find<decltype(element)>(task);
+    if (library_call == nullptr) return nullptr;
     return cuda_kernel(
-        call, [found](const Launch& where, Inputs in, Outputs out) { found->grad_data(where, in, out); },
-        found->scratch_bytes());
+        call, [library_call](const Launch& where, Inputs in, Outputs out) { library_call->grad_data(where, in, out); },
+        library_call->scratch_bytes());
   });
 }
 

@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// The kernels of convolutions that a library computes; null if there is none, or if it does not compute this one.
+/// Kernels of convolutions that a library computes. Null if there is no library or it does not support the convolution.
 std::unique_ptr<Kernel> library_conv2d(const OpCall& call, const Convolution& shape);
 std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convolution& shape);
 std::unique_ptr<Kernel> library_conv2d_grad_weights(const OpCall& call, const Convolution& shape);

@@ -5,6 +5,7 @@ namespace troupe::cuda {
 
 namespace {
 
+/// A stored number as float32, scaled and shifted.
 struct Scaled {
   float scale, shift;
   template <class T>
@@ -13,7 +14,7 @@ struct Scaled {
   }
 };
 
-// A row of the batch is the row of the data whose number it is.
+// Row i of the batch is the row of the data at index i of the second input.
 template <class From, class To, class Convert>
 std::unique_ptr<Kernel> load_rows_kernel(const OpCall& call, Convert convert) {
   const auto& data = call.inputs[0].shape;

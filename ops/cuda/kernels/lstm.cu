@@ -11,10 +11,11 @@ namespace troupe::cuda {
 
 namespace {
 
+/// The sizes of a call, and the offsets in its tensors.
 struct Sizes {
   std::int64_t rows, times, size;
 
-  /// Where the states of a row at a time lie in [B, T + 1, H], and its gates in [B, T, 4 H].
+  /// The offset of a row's state in [B, T + 1, H] and of its gates in [B, T, 4 H] at a time step.
   __device__ std::int64_t state(std::int64_t row, std::int64_t time) const { return (row * (times + 1) + time) * size; }
   __device__ std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
   std::int64_t count() const { return rows * size; }
@@ -24,7 +25,7 @@ std::size_t float_bytes(std::int64_t count) {
   return MemoryPool::rounded(static_cast<std::size_t>(count) * sizeof(float));
 }
 
-/// The states before the first time.
+/// Stores the states before the first time step.
 struct FirstStates {
   Sizes s;
   const float *hidden, *cell;
@@ -37,7 +38,8 @@ struct FirstStates {
   }
 };
 
-/// One time, for one unit of one row: its gates before their activations come from the inputs and the states before.
+/// Computes one unit of one row at one time step. Its gates before their activations come from the inputs and the
+/// states before.
 struct TimeStep {
   Sizes s;
   std::int64_t time;
@@ -62,7 +64,7 @@ struct TimeStep {
   }
 };
 
-/// The states of one time lie far apart in the outputs: the product reads and writes compact copies.
+/// The states of one time step are far apart in the outputs, so the product reads and writes compact copies.
 class Lstm {
  public:
   explicit Lstm(const OpCall& call)
@@ -99,7 +101,7 @@ class Lstm {
   Product product_;
 };
 
-/// What comes from the times after the last one.
+/// The gradients that enter at the last time step.
 struct LastGradients {
   const float* dcell_given;
   float *dcell, *dhidden;
@@ -109,7 +111,8 @@ struct LastGradients {
   }
 };
 
-/// The gradient of one time: `dcell` comes from the time after it and goes to the time before it.
+/// The gradient of one time step. `dcell` is the gradient of the cell after the step, and becomes that of the cell
+/// before it.
 struct StepGrad {
   Sizes s;
   std::int64_t time;
@@ -137,6 +140,7 @@ struct StepGrad {
   }
 };
 
+/// Adds the gradient of the state at the first time to the gradient of the hidden state.
 struct AddFirstState {
   Sizes s;
   const float* dstates;
@@ -144,7 +148,8 @@ struct AddFirstState {
   __device__ void operator()(std::int64_t i) const { dhidden[i] += dstates[s.state(i / s.size, 0) + i % s.size]; }
 };
 
-// Inputs: the gradients of the states and of the last cell, weights, cells, gates after their activations.
+// Inputs: the gradients of the states and of the last cell, the weights, the cells, and the gates after their
+// activations.
 class LstmGrad {
  public:
   explicit LstmGrad(const OpCall& call)

@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-/// y[i] = f(x[i]) for all elements; y may be x.
+/// y[i] = f(x[i]) for all elements. y may be x.
 template <class F, class T = float>
 struct MapOne {
   F f;
@@ -26,7 +26,8 @@ struct MapTwo {
   __device__ void operator()(std::int64_t i) const { store(y, i, f(load(a, i), load(b, i))); }
 };
 
-/// A kernel of an op with one input, of any float, and an output like it. F is called on the device.
+/// A kernel of an op with one input of a floating-point dtype and an output of the same shape and dtype. F is called on
+/// the device.
 template <class F>
 std::unique_ptr<Kernel> map_one(const OpCall& call, F f) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
@@ -37,7 +38,8 @@ std::unique_ptr<Kernel> map_one(const OpCall& call, F f) {
   });
 }
 
-/// As above with two inputs.
+/// A kernel of an op with two inputs of a floating-point dtype and an output of the same shape and dtype. F is called
+/// on the device.
 template <class F>
 std::unique_ptr<Kernel> map_two(const OpCall& call, F f) {
   return with_float_type(call.inputs[0].dtype, [&](auto element) {

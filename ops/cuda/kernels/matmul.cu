@@ -17,7 +17,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The last two axes of each input as matrices, one pair for all leading axes together.
+/// Describes the last two axes of each input as matrices, with all leading axes as one batch axis.
 void describe_batch(const OpCall& call, ProductShape& shape) {
   const auto& a = call.inputs[0].shape;
   const auto& b = call.inputs[1].shape;
@@ -55,32 +55,35 @@ ProductShape shape_of_matmul(const OpCall& call) {
 
 namespace {
 
-/// Runs a way of our own, of a matmul or a matmul_relu_grad, whose third inputs are a bias and the relu's result.
-template <class Way>
-std::unique_ptr<Kernel> own_kernel(const OpCall& call, const Way& way, std::size_t scratch_bytes) {
+/// A kernel of a matmul or of a matmul_relu_grad, by NarrowProduct or SmallProduct. The third input is the bias or the
+/// relu's result.
+template <class SomeProduct>
+std::unique_ptr<Kernel> kernel_of(const OpCall& call, const SomeProduct& product, std::size_t scratch_bytes) {
   const bool is_gradient = call.op == &kMatmulReluGrad;
   return cuda_kernel(
       call,
-      [way, is_gradient](const Launch& where, Inputs in, Outputs out) {
+      [product, is_gradient](const Launch& where, Inputs in, Outputs out) {
         const void* const third = in.size() == 3 ? in[2].address() : nullptr;
-        way.run(where, in[0].address(), in[1].address(), is_gradient ? nullptr : third, out[0].address(),
-                is_gradient ? third : nullptr);
+        product.run(where, in[0].address(), in[1].address(), is_gradient ? nullptr : third, out[0].address(),
+                    is_gradient ? third : nullptr);
       },
       scratch_bytes);
 }
 
 std::unique_ptr<Kernel> narrow_kernel(const OpCall& call, const NarrowProduct& product) {
-  return own_kernel(call, product, product.scratch_bytes());
+  return kernel_of(call, product, product.scratch_bytes());
 }
 
 std::unique_ptr<Kernel> small_kernel(const OpCall& call, const SmallProduct& product) {
-  return own_kernel(call, product, 0);
+  return kernel_of(call, product, 0);
 }
 
-/// Whether a way of our own is faster than cuBLASLt for a shape that suits it, by measuring both.
-bool is_faster(const std::string& way, const ProductShape& shape, const Product& product, std::size_t scratch_bytes,
+/// Whether NarrowProduct or SmallProduct, named `algorithm`, is faster than cuBLASLt for a shape that it supports, by
+/// measuring both.
+bool is_faster(const std::string& algorithm, const ProductShape& shape, const Product& product,
+               std::size_t scratch_bytes,
                const std::function<void(const Launch&, const ProductMemory&, const void* bias)>& run) {
-  if (scratch_bytes > Product::kMostWorkspace) return false;
+  if (scratch_bytes > Product::kMaxWorkspace) return false;
   ProductTiming timing(shape, std::max(scratch_bytes, product.workspace_bytes()));
   const auto run_product = [&](const ProductMemory& memory) {
     product.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace);
@@ -89,8 +92,8 @@ bool is_faster(const std::string& way, const ProductShape& shape, const Product&
     run({memory.stream, memory.workspace, {nullptr, "matmul"}}, memory, product.has_bias() ? memory.bias : nullptr);
   };
   const auto measure = [&](std::size_t i) { return i == 0 ? timing.measure(run_product) : timing.measure(run_own); };
-  const std::string ways[] = {"cublas", way};
-  return gpu_choices().choose(device_name() + ":way:" + shape.key(), ways, measure) == 1;
+  const std::string algorithms[] = {"cublas", algorithm};
+  return gpu_choices().choose(device_name() + ":way:" + shape.key(), algorithms, measure) == 1;
 }
 
 bool narrow_is_faster(const ProductShape& shape, const Product& product, const NarrowProduct& narrow) {
@@ -112,7 +115,7 @@ void run_library(const Product& product, const Launch& where, Inputs in, Outputs
 }
 
 std::unique_ptr<Kernel> product_kernel(const OpCall& call, const ProductShape& shape) {
-  if (auto own = own_product_kernel(call, shape)) return own;
+  if (auto kernel = own_product_kernel(call, shape)) return kernel;
   const auto product = std::make_shared<const Product>(shape);
   return cuda_kernel(
       call, [product](const Launch& where, Inputs in, Outputs out) { run_library(*product, where, in, out); },

@@ -20,14 +20,14 @@ GeluKernels kernels() {
   return {make_matmul, make_gelu_tanh, make_gelu_tanh_grad, make_reduce_sum};
 }
 
-/// The gelu of a product by kernels of its own, to be timed: `from` is the product.
+/// Launches the gelu of a product by a separate kernel, to be timed. `from` is the product.
 template <class T>
 void launch_gelu(const Launch& where, const ProductShape& shape, const std::byte* from, std::byte* y) {
   for_each(where, shape.m * shape.n,
            MapOne<GeluTanh, T>{{}, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(y)});
 }
 
-/// As above the gradient, in place, and the sums of its columns if `sums` is not null.
+/// Launches the gelu's gradient by a separate kernel, in place, and the sums of its columns unless `sums` is null.
 template <class T>
 void launch_gelu_grad(const Launch& where, const ProductShape& shape, std::byte* dx, const std::byte* x,
                       std::byte* sums) {
@@ -62,13 +62,13 @@ void launch_separately(const ProductShape& shape, const Product& plain, const Pr
   });
 }
 
-/// Whether the product with a gelu in its epilogue is faster than kernels one after the other, by measuring both.
+/// Whether the product with a gelu in its epilogue is faster than separate kernels, by measuring both.
 bool is_faster(const ProductShape& shape, const Product& fused) {
   static const std::vector<std::string> kWays{"epilogue", "kernels"};
   auto without = shape;
   without.epilogue = without_gelu(shape.epilogue);
   const Product plain(without);
-  ProductTiming timing(shape, Product::kMostWorkspace);
+  ProductTiming timing(shape, Product::kMaxWorkspace);
   const auto measure = [&](std::size_t way) {
     return timing.measure([&](const ProductMemory& memory) {
       if (way == 0)
@@ -80,13 +80,13 @@ bool is_faster(const ProductShape& shape, const Product& fused) {
   return gpu_choices().choose(device_name() + ":way:" + shape.key(), kWays, measure) == 0;
 }
 
-/// The product with a gelu in its epilogue, or null. How exactly cuBLASLt computes that is not documented, so it may
-/// where the product is rounded anyway.
+/// The product with a gelu in its epilogue, or null. cuBLASLt does not document the accuracy of that gelu, so it is
+/// used only if the product is rounded anyway.
 std::shared_ptr<const Product> fused_product(ProductShape shape, Epilogue epilogue) {
   if (!shape.tf32 && !is_16_bit(shape.dtype)) return nullptr;
   if (NarrowProduct::is_surely_faster(shape)) return nullptr;
   shape.epilogue = epilogue;
-  // cuBLASLt wants rows of whole groups of 8 elements.
+  // cuBLASLt requires rows of whole groups of 8 elements.
   if (shape.aux_bytes() > 0 && shape.n % 8 != 0) return nullptr;
   std::shared_ptr<const Product> fused = Product::if_supported(shape);
   return fused != nullptr && is_faster(shape, *fused) ? fused : nullptr;

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kBlock)
     if (left + i < columns && top + lane < rows) store(y, (left + i) * rows + top + lane, load(tile[lane], i));
 }
 
-/// Launches it. There must be less than 2 million columns.
+/// Launches transpose_matrix_kernel. There must be less than 2 million columns.
 template <class T, class R>
 void transpose_matrix(const Launch& where, std::int64_t rows, std::int64_t columns, const T* x, R* y) {
   const auto tiles = [](std::int64_t size) { return static_cast<unsigned>((size + kWarp - 1) / kWarp); };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int32_t kNowhere = kNoPlace;
 
-/// The largest elements of a window, and their numbers in the window.
+/// The largest elements of a window, and their indices in the window.
 template <class T, int kLanes>
 struct PoolWindow {
   Pooling p;
@@ -34,7 +34,8 @@ struct PoolWindow {
       for (auto c = columns.begin; c < columns.end; ++c) {
         const auto here = x[p.x.at(row, r, c, channel)];
         for (int k = 0; k < kLanes; ++k) {
-          // Larger, or the first NaN: a NaN compares as neither smaller nor equal, and nothing replaces it.
+          // The element is skipped unless it is larger, or is the first NaN. A NaN compares neither smaller nor equal,
+          // so nothing replaces it.
           if (here.at(k) <= best[k] || best[k] != best[k]) continue;
           best[k] = here.at(k);
           place[k] = number_of(r - top, c - left);
@@ -59,7 +60,7 @@ struct PoolWindow {
   }
 };
 
-/// What the windows of an element pass on to it, in their order.
+/// The gradient of an element: the sum of the gradients of its windows, in their order.
 template <class T, int kLanes>
 struct UnpoolElement {
   Pooling p;

@@ -7,20 +7,20 @@
 
 namespace troupe::cuda {
 
-/// Elements of a tensor that one block updates at a time: so many for each of its threads, whose loads wait together.
+/// The elements of a tensor that one block updates at a time: kElementsOfThread for each thread, whose loads overlap.
 inline constexpr int kElementsOfThread = 4;
 inline constexpr std::int64_t kChunk = kElementsOfThread * kBlock;
 
-/// Up to kMost tensors as an argument of a kernel.
-template <int kStored, std::size_t kMost>
+/// Up to kLimit tensors as an argument of a kernel.
+template <int kStored, std::size_t kLimit>
 struct UpdatedTensors {
-  UpdatedTensor<kStored> tensors[kMost];
-  std::int64_t elements[kMost];
-  /// Chunks of the tensors before each, and of all.
-  std::int64_t first_chunk[kMost + 1];
+  UpdatedTensor<kStored> tensors[kLimit];
+  std::int64_t elements[kLimit];
+  /// The number of chunks of the tensors before each tensor. The last entry is the number of all chunks.
+  std::int64_t first_chunk[kLimit + 1];
 };
 
-/// Updates one chunk, of whose elements `i` is the first one of this thread, and n the first that is not there.
+/// Updates one chunk. `i` is the first element of the calling thread, and n the end of the chunk.
 template <class Rule>
 __device__ inline void update_chunk(const UpdatedTensor<Rule::kStored>& tensor, std::int64_t i, std::int64_t n,
                                     const typename Rule::Step& step, const Rule& rule) {
@@ -39,28 +39,28 @@ __device__ inline void update_chunk(const UpdatedTensor<Rule::kStored>& tensor, 
   }
 }
 
-/// Updates all elements of `count` tensors. Blocks take chunks of all tensors in turn.
-template <std::size_t kMost, class Rule>
+/// Updates all elements of `count` tensors. The chunks of all tensors are distributed over the blocks.
+template <std::size_t kLimit, class Rule>
 __global__ void __launch_bounds__(kBlock)
-    update_kernel(UpdatedTensors<Rule::kStored, kMost> list, int count, const float* flag, Rule rule) {
+    update_kernel(UpdatedTensors<Rule::kStored, kLimit> list, int count, const float* flag, Rule rule) {
   __shared__ typename Rule::Step shared;
   if (!goes_ahead(flag)) return;
   if (threadIdx.x == 0) shared = rule.step();
   __syncthreads();
   const auto step = shared;
-  // A place in a list of one tensor is a constant, so that the list need not be copied to memory.
-  const auto chunks = list.first_chunk[kMost > 1 ? count : 1];
+  // With one tensor the index into the list is a constant, so that the list need not be copied to memory.
+  const auto chunks = list.first_chunk[kLimit > 1 ? count : 1];
   int number = 0;
   for (std::int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
-    if constexpr (kMost > 1)
+    if constexpr (kLimit > 1)
       while (chunk >= list.first_chunk[number + 1]) ++number;
     const auto first = (chunk - list.first_chunk[number]) * kChunk + threadIdx.x;
     update_chunk(list.tensors[number], first, list.elements[number], step, rule);
   }
 }
 
-/// Launches the updates of one parameter or several: of all elements, for kMost parameters at a time, or of the rows of
-/// a row-sparse one whose gradient is not zero.
+/// Launches the updates of one or several parameters: of all elements, for kLimit parameters at a time, or, for a
+/// row-sparse parameter, of the rows whose gradient is not zero.
 class UpdateLaunch {
  public:
   UpdateLaunch(const OpCall& call, bool numbered)
@@ -69,19 +69,19 @@ class UpdateLaunch {
         shared_(call, numbered, update_.first_shared() - 1),
         row_sparse_(call.attributes.has(kRowSparse)) {}
 
-  /// What the parameters share.
+  /// The inputs that the parameters share.
   const UpdateCall& shared() const { return shared_; }
 
   template <class Rule>
   void run(const Launch& where, Inputs in, Outputs out, const Rule& rule) const {
     if (row_sparse_) return update_rows(where, in, out, rule);
     if (update_.parameters == 1) return update_some<1>(where, in, out, rule, 0);
-    for (std::size_t first = 0; first < update_.parameters; first += kMost)
-      update_some<kMost>(where, in, out, rule, first);
+    for (std::size_t first = 0; first < update_.parameters; first += kLimit)
+      update_some<kLimit>(where, in, out, rule, first);
   }
 
  private:
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kLimit = 64;
 
   template <std::size_t kTensors, class Rule>
   void update_some(const Launch& where, Inputs in, Outputs out, const Rule& rule, std::size_t first) const {

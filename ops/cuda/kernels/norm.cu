@@ -7,8 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-// `means` and `shift` are null for rms_norm.
-
+/// The normalization of a row: its mean, its factor and its output. `means` and `shift` are null for rms_norm.
 struct NormRow {
   std::int64_t width;
   float epsilon;
@@ -39,7 +38,7 @@ struct NormRow {
   }
 };
 
-/// What the gradients are made of.
+/// The inputs of the gradients.
 struct NormGrad {
   std::int64_t width;
   const float* dy;
@@ -48,12 +47,13 @@ struct NormGrad {
   const float* means;
   const float* factors;
 
-  /// An element of a row, normalised.
+  /// An element of a row, normalized.
   __device__ float normalized(std::int64_t row, std::int64_t i) const {
     return (x[row * width + i] - (means != nullptr ? means[row] : 0.0F)) * factors[row];
   }
 };
 
+/// The gradient of x in a row.
 struct NormGradRow {
   NormGrad grad;
   float* dx;
@@ -74,7 +74,7 @@ struct NormGradRow {
   }
 };
 
-/// What an element adds to the gradients of its scale and its shift.
+/// The terms of an element in the gradients of its column's scale and shift.
 struct ScaleTerms {
   NormGrad grad;
   __device__ void operator()(std::int64_t row, std::int64_t column, float (&numbers)[2]) const {
@@ -83,27 +83,28 @@ struct ScaleTerms {
     numbers[1] = dy;
   }
 };
+/// Stores the gradients of a column's scale and shift.
 struct StoreScale {
   float* dscale;
   float* dshift;
-  __device__ void operator()(std::int64_t column, const float (&found)[2]) const {
-    dscale[column] = found[0];
-    if (dshift != nullptr) dshift[column] = found[1];
+  __device__ void operator()(std::int64_t column, const float (&combined)[2]) const {
+    dscale[column] = combined[0];
+    if (dshift != nullptr) dshift[column] = combined[1];
   }
 };
 
-std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centred) {
+std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centered) {
   const auto width = call.inputs[0].shape.back(0);
   const auto epsilon = static_cast<float>(call.attributes.number("epsilon"));
   return cuda_kernel(call, [=](const Launch& where, Inputs in, Outputs out) {
-    for_each_row(
-        where, in[0].elements() / width, width,
-        NormRow{width, epsilon, floats(in[0]), floats(in[1]), centred ? floats(in[2]) : nullptr, mutable_floats(out[0]),
-                centred ? mutable_floats(out[1]) : nullptr, mutable_floats(out[centred ? 2 : 1])});
+    for_each_row(where, in[0].elements() / width, width,
+                 NormRow{width, epsilon, floats(in[0]), floats(in[1]), centered ? floats(in[2]) : nullptr,
+                         mutable_floats(out[0]), centered ? mutable_floats(out[1]) : nullptr,
+                         mutable_floats(out[centered ? 2 : 1])});
   });
 }
 
-std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centred) {
+std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centered) {
   const auto width = call.inputs[1].shape.back(0), rows = call.inputs[1].shape.elements() / width;
   const ColumnSums<2> sums(rows, width);
   return cuda_kernel(
@@ -113,11 +114,11 @@ std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centred) {
                             floats(in[0]),
                             floats(in[1]),
                             floats(in[2]),
-                            centred ? floats(in[3]) : nullptr,
-                            floats(in[centred ? 4 : 3])};
+                            centered ? floats(in[3]) : nullptr,
+                            floats(in[centered ? 4 : 3])};
         for_each_row(where, rows, width, NormGradRow{grad, mutable_floats(out[0])});
         sums.run(where, where.scratch, ScaleTerms{grad},
-                 StoreScale{mutable_floats(out[1]), centred ? mutable_floats(out[2]) : nullptr});
+                 StoreScale{mutable_floats(out[1]), centered ? mutable_floats(out[2]) : nullptr});
       },
       sums.scratch_bytes());
 }

@@ -6,10 +6,10 @@ namespace troupe::cuda {
 
 namespace {
 
-// What is left of a column that depends on those before it is rounding.
-constexpr double kNothing = 1e-6;
+// A column that depends on earlier ones is reduced to rounding errors, which are below this part of its length.
+constexpr double kRoundingError = 1e-6;
 
-/// Columns of a matrix [m, n] in the hands of one block.
+/// The columns of a row-major matrix [m, n], for one block.
 struct Columns {
   float* elements;
   std::int64_t m, n;
@@ -20,7 +20,7 @@ struct Columns {
       sum += static_cast<double>(elements[i * n + a]) * static_cast<double>(elements[i * n + b]);
     return block_sum(sum);
   }
-  // A thread reads and writes the same rows in all of these, so nobody has to wait for another.
+  // A thread reads and writes the same rows in all functions, so no thread waits for another.
   __device__ void subtract(std::int64_t from, std::int64_t column, double factor) const {
     for (std::int64_t i = threadIdx.x; i < m; i += blockDim.x)
       elements[i * n + from] -= static_cast<float>(factor * static_cast<double>(elements[i * n + column]));
@@ -31,7 +31,7 @@ struct Columns {
   }
 };
 
-/// Modified Gram and Schmidt, by one block: the columns depend on each other.
+/// Orthonormalizes columns by modified Gram-Schmidt, in one block, because the columns depend on each other.
 __global__ void __launch_bounds__(kBlock) orthonormalize_kernel(const float* x, Columns columns) {
   for (std::int64_t i = threadIdx.x; i < columns.m; i += blockDim.x)
     for (std::int64_t j = 0; j < columns.n; ++j) columns.elements[i * columns.n + j] = x[i * columns.n + j];
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kBlock) orthonormalize_kernel(const float* x, 
     for (std::int64_t before = 0; before < column; ++before)
       columns.subtract(column, before, columns.product(column, before));
     const double left = sqrt(columns.product(column, column));
-    columns.scale(column, left > kNothing * length ? 1.0 / left : 0.0);
+    columns.scale(column, left > kRoundingError * length ? 1.0 / left : 0.0);
   }
 }
 

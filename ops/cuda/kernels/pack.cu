@@ -6,16 +6,16 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Where the tensors of a list go, in elements.
+/// The positions of the tensors of a list in the block, in elements.
 struct Offsets {
-  std::int64_t of[TensorList::kMost];
+  std::int64_t of[TensorList::kLimit];
 };
 
-/// Copies a part of the tensor with its number blockIdx.y.
+/// Copies a part of tensor number blockIdx.y.
 __global__ void __launch_bounds__(kBlock) pack_kernel(TensorList list, Offsets offsets, float* block) {
   const auto* from = list.data[blockIdx.y];
   auto* to = block + offsets.of[blockIdx.y];
-  // The memory plan puts parts into the block as they are computed; then there is nothing to copy.
+  // Copies nothing if the memory plan has placed the part in the block when it was computed.
   if (from == to) return;
   for (auto i = first_element(); i < list.elements[blockIdx.y]; i += element_stride()) to[i] = from[i];
 }

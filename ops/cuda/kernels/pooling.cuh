@@ -8,7 +8,7 @@
 
 namespace troupe::cuda {
 
-/// Neighbouring places along one axis: begin up to but not including end.
+/// A range of positions along one axis: `begin` up to but not including `end`.
 struct Span {
   std::int64_t begin, end;
 };
@@ -18,29 +18,29 @@ struct PooledAxis {
   std::int64_t size, pooled_size, kernel_size, padding;
   Divisor stride;
 
-  /// Where window number i begins, which may be in the padding.
+  /// The first position of window i, which may be in the padding.
   __device__ std::int64_t start(std::int64_t i) const { return i * stride.divisor() - padding; }
-  /// The places of window number i that lie in the image.
+  /// The positions of window i that are in the image.
   __device__ Span inside(std::int64_t i) const {
     const auto begin = start(i), end = begin + kernel_size;
     return {begin > 0 ? begin : 0, end < size ? end : size};
   }
-  /// The windows that a place lies in.
-  __device__ Span windows(std::int64_t place) const {
-    const auto padded = place + padding;
+  /// The windows that contain a position.
+  __device__ Span windows(std::int64_t position) const {
+    const auto padded = position + padding;
     const auto end = stride.quotient(padded) + 1;
     return {padded < kernel_size ? 0 : stride.quotient(padded - kernel_size) + 1,
             end < pooled_size ? end : pooled_size};
   }
 };
 
-/// Place of an element, or of some lanes, in an array [rows, height, width, channels].
+/// The coordinates of an element, or of some lanes, in an array [rows, height, width, channels].
 struct ImagePlace {
   std::int64_t row, h, w, channel;
 };
 
-/// The axes of an array of images, to find the place of an element and back. With several lanes so many channels count
-/// as one, which divides the number of channels.
+/// The axes of an array of images, to convert between an element's index and its coordinates. With several lanes, that
+/// many channels count as one; their number must divide the number of channels.
 class Images {
  public:
   Images(const Shape& shape, int lanes)
@@ -79,7 +79,7 @@ struct Pooling {
   }
 };
 
-/// A pooling by threads that each treat kLanes channels, or one where kLanes do not divide their number.
+/// A pooling by threads that compute kLanes channels each, or one channel if kLanes does not divide their number.
 template <int kLanes>
 class PoolingByLanes {
  public:
@@ -88,7 +88,7 @@ class PoolingByLanes {
         by_lanes_(attributes, x_shape, y_shape, divides_ ? kLanes : 1),
         by_one_(attributes, x_shape, y_shape, 1) {}
 
-  /// Calls f(lanes, pooling), with an std::integral_constant, for arrays that may begin anywhere.
+  /// Calls f(lanes, pooling), where `lanes` is a std::integral_constant, for arrays that may begin at any element.
   template <class F, class... Elements>
   void run(F f, const Elements*... arrays) const {
     if (divides_ && (begins_with_lanes<kLanes>(arrays) && ...))

@@ -10,6 +10,7 @@ ReductionPlan plan_of(const OpCall& call) {
   return {call.inputs[0].shape, call.attributes.list("axes")};
 }
 
+/// Stores a sum divided by the number of its terms.
 struct StoreMean {
   float* y;
   float count;
@@ -28,7 +29,7 @@ std::unique_ptr<Kernel> make_reduction(const OpCall& call) {
       plan.scratch_bytes());
 }
 
-/// The squared distance from the mean of the result.
+/// The squared distance of an element from the mean of its result.
 struct LoadSquare {
   LoadElement<> element;
   const float* means;
@@ -38,12 +39,14 @@ struct LoadSquare {
   }
 };
 
+/// Stores a sum divided by the rows of the global batch.
 struct StoreBatchMean {
   const BatchInfo* info;
   float* y;
   __device__ void operator()(std::int64_t, float sum) const { *y = sum / static_cast<float>(info->global_rows); }
 };
 
+/// The gradient of the mean over the rows of the global batch.
 struct SpreadMean {
   const BatchInfo* info;
   const float* dy;
@@ -78,7 +81,7 @@ std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   });
 }
 
-// The means are kept behind what the reductions use.
+// The scratch memory holds the means after that of the reductions.
 std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
   const auto plan = plan_of(call);
   const auto means_bytes = static_cast<std::size_t>(plan.sizes().results) * sizeof(float);

@@ -8,11 +8,11 @@ namespace troupe::cuda {
 
 namespace {
 
-/// So many parts that a large GPU is busy, of not too few terms each.
+/// The number of parts into which terms are divided: enough to occupy a large GPU, but with enough terms each.
 std::int64_t ranges_of(std::int64_t results, std::int64_t terms) {
-  constexpr std::int64_t kBlocksWanted = 264, kTermsOfRange = 4096;
-  const auto wanted = (kBlocksWanted + results - 1) / results;
-  return std::max<std::int64_t>(1, std::min(wanted, terms / kTermsOfRange));
+  constexpr std::int64_t kTargetBlocks = 264, kTermsOfRange = 4096;
+  const auto ranges = (kTargetBlocks + results - 1) / results;
+  return std::max<std::int64_t>(1, std::min(ranges, terms / kTermsOfRange));
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 
 namespace troupe::cuda {
 
-/// Combines load(result, term) of a range of the terms of every result; finish(result * ranges + range, combined).
+/// Combines load(result, term) over a range of the terms of every result. Calls finish(result * ranges + range,
+/// combined).
 template <class Combine, class Load, class Finish>
 struct ReduceRange {
   Load load;
@@ -19,31 +20,33 @@ struct ReduceRange {
     const auto result = ranges == 1 ? row : row / ranges;
     const auto begin = (row - result * ranges) * terms_of_range;
     const auto end = begin + terms_of_range < terms ? begin + terms_of_range : terms;
-    float found = Combine::kNone;
+    float combined = Combine::kNone;
     auto term = begin + threads.lane();
-    // Several at a time, so that their loads wait together.
+    // Several terms at a time, so that their loads overlap.
     for (; term + 3 * Threads::kCount < end; term += 4 * Threads::kCount) {
       float numbers[4];
       for (int i = 0; i < 4; ++i) numbers[i] = load(result, term + i * Threads::kCount);
-      for (const auto number : numbers) found = combine(found, number);
+      for (const auto number : numbers) combined = combine(combined, number);
     }
-    for (; term < end; term += Threads::kCount) found = combine(found, load(result, term));
-    found = threads.reduce(found, combine);
-    if (threads.lane() == 0) finish(row, found);
+    for (; term < end; term += Threads::kCount) combined = combine(combined, load(result, term));
+    combined = threads.reduce(combined, combine);
+    if (threads.lane() == 0) finish(row, combined);
   }
 };
 
+/// Stores the combined number of a result or of a part.
 struct StoreNumber {
   float* numbers;
   __device__ void operator()(std::int64_t i, float number) const { numbers[i] = number; }
 };
+/// Loads the combined number of a part, as a term of the second stage.
 struct LoadPart {
   const float* parts;
   std::int64_t ranges;
   __device__ float operator()(std::int64_t result, std::int64_t range) const { return parts[result * ranges + range]; }
 };
 
-/// `load` and `finish` with the arguments of ColumnSums.
+/// `load` and `finish` with the signatures of ColumnSums.
 template <class Load>
 struct LoadForColumn {
   Load load;
@@ -54,11 +57,11 @@ struct LoadForColumn {
 template <class Finish>
 struct FinishColumn {
   Finish finish;
-  __device__ void operator()(std::int64_t column, const float (&found)[1]) const { finish(column, found[0]); }
+  __device__ void operator()(std::int64_t column, const float (&combined)[1]) const { finish(column, combined[0]); }
 };
 
-/// Runs a reduction, always in the same order: on the device, load(result, term) gives a number, and
-/// finish(result, combined) takes what its numbers make together.
+/// Runs a reduction, always in the same order. On the device, load(result, term) returns a number, and finish(result,
+/// combined) takes the combined numbers of a result.
 template <class Combine, class Load, class Finish>
 void reduce(const Launch& where, const ReductionPlan& plan, const Load& load, const Finish& finish) {
   const auto& [by_columns, is_matrix, results, terms, ranges] = plan.sizes();
@@ -81,7 +84,7 @@ void reduce(const Launch& where, const ReductionPlan& plan, const Load& load, co
   }
 }
 
-/// An element of the reduced array.
+/// Loads an element of the reduced array.
 template <class T = float>
 struct LoadElement {
   using Element = T;

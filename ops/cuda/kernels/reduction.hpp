@@ -7,27 +7,29 @@
 
 namespace troupe::cuda {
 
-/// Where the numbers of a reduction lie in the array: an element's place is that of its result plus that of its term.
+/// The positions of a reduction's numbers in the array: the position of an element is that of its result plus that of
+/// its term.
 struct ReductionWalks {
   Walk<1> results, terms;
 };
 
-/// How a reduction over some axes of an array is carried out.
+/// The division of a reduction over some axes of an array.
 class ReductionPlan {
  public:
   struct Sizes {
-    /// True if neighbouring elements belong to different results.
+    /// Whether neighboring elements belong to different results.
     bool by_columns;
-    /// True if the array is a matrix with a row for each term and a column for each result.
+    /// Whether the array is a matrix with a row for each term and a column for each result.
     bool is_matrix;
     std::int64_t results;
-    /// Of each result.
+    /// The terms of each result.
     std::int64_t terms;
-    /// Parts of the terms of each result that are reduced apart first, unless it is by columns.
+    /// The parts into which the terms of each result are divided, unless it is reduced by columns. The parts are
+    /// reduced first.
     std::int64_t ranges;
   };
 
-  /// Reduces an array of that shape, which is not empty, over `axes`.
+  /// Reduces a non-empty array of that shape over `axes`.
   ReductionPlan(const Shape& shape, const std::vector<std::int64_t>& axes);
 
   const Sizes& sizes() const { return sizes_; }

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Stores the gradient of every element while the columns are added up; dx may be dy.
+/// Stores the gradient of every element while the columns are added up. dx may be dy.
 template <class T>
 struct ReluGradTerms {
   static constexpr int kRowsAtOnce = 16;

@@ -4,14 +4,14 @@
 
 namespace troupe::cuda {
 
-/// Threads that treat one row together: a part of a warp, a warp or a block.
+/// The threads that compute one row together: a part of a warp, a warp or a block.
 template <int kThreads>
 struct RowThreads {
   static constexpr int kCount = kThreads;
 
-  /// The number of the calling thread among them.
+  /// The index of the calling thread among them.
   __device__ int lane() const { return static_cast<int>(threadIdx.x) % kThreads; }
-  /// Combines one number of each in a fixed order; all get the result. `none` leaves every number as it is.
+  /// Combines one number of each thread in a fixed order. All threads get the result. `none` is the neutral number.
   template <class T, class Combine>
   __device__ T reduce(T number, Combine combine, T none) const {
     if constexpr (kThreads > kWarp)
@@ -27,7 +27,7 @@ struct RowThreads {
   __device__ T sum(T number) const {
     return reduce(number, Sum(), T(0));
   }
-  /// What one of them wrote before, all can read afterwards.
+  /// Waits until all threads can read what each has written before.
   __device__ void meet() const {
     if constexpr (kThreads > kWarp)
       __syncthreads();
@@ -47,8 +47,8 @@ void for_each_row_by(const Launch& where, std::int64_t rows, const Function& fun
   if (rows > 0) launch(where, blocks_for(rows * kThreads), kBlock, rows_kernel<kThreads, Function>, rows, function);
 }
 
-/// Calls function(threads, row) on the device for every row, in any order; the row's `threads` (a RowThreads), which
-/// are about as many as suit rows of `width` elements, all make the call.
+/// Calls function(threads, row) on the device for every row, in any order. All threads of the row make the call;
+/// `threads` is a RowThreads, whose number suits rows of `width` elements.
 template <class Function>
 void for_each_row(const Launch& where, std::int64_t rows, std::int64_t width, const Function& function) {
   constexpr std::int64_t kFewElements = 16, kManyElements = 2048, kFewRows = 1024;

@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The numbers of a Schedule, which is evaluated on the device as Schedule::at does on the host.
+/// The fields of a Schedule, which the device evaluates like Schedule::at on the host.
 struct Rate {
   Schedule::Kind kind;
   double base, decay, floor;
@@ -17,24 +17,26 @@ struct Rate {
 
   __device__ double at(std::int64_t step) const {
     constexpr double kPi = 3.14159265358979323846;
-    double found = base;
-    if (kind == Schedule::Kind::step) found = base * pow(decay, static_cast<double>(step / period));
+    double result = base;
+    if (kind == Schedule::Kind::step) result = base * pow(decay, static_cast<double>(step / period));
     if (kind == Schedule::Kind::cosine) {
       const auto part = static_cast<double>(step < period ? step : period) / static_cast<double>(period);
-      found = floor + (base - floor) * 0.5 * (1.0 + cos(kPi * part));
+      result = floor + (base - floor) * 0.5 * (1.0 + cos(kPi * part));
     }
-    if (step < warm_up) found *= static_cast<double>(step + 1) / static_cast<double>(warm_up);
-    return found;
+    if (step < warm_up) result *= static_cast<double>(step + 1) / static_cast<double>(warm_up);
+    return result;
   }
   __device__ void operator()(std::int64_t) const { *rate = static_cast<float>(at(info->step)); }
 };
 
+/// Copies the number of the step from the batch info.
 struct StepNumber {
   const BatchInfo* info;
   std::int64_t* step;
   __device__ void operator()(std::int64_t) const { *step = info->step; }
 };
 
+/// The rate of the step in a table. The last rate holds for all later steps.
 struct TableRate {
   const float* table;
   std::int64_t count;

@@ -12,7 +12,7 @@ struct Part {
   const BatchInfo* info;
   std::int64_t rows;
 
-  /// Whether the batch info says the same, which is noted by the first thread if not.
+  /// Whether the batch info has the same number of rows. The first thread reports if not.
   __device__ bool is_valid() const {
     if (info->rows == rows && info->first_row >= 0) return true;
     if (first_element() == 0) invalid.rows(info->first_row, info->rows, rows);
@@ -20,7 +20,7 @@ struct Part {
   }
 };
 
-/// y = the rows of x that are `distance` further on, of those that x has, and 0 elsewhere. The distance is `begin` less
+/// y = the rows of x that are `distance` rows further on, and 0 where x has no such row. The distance is `begin` minus
 /// the first row of the part, or the reverse.
 struct ShiftRows {
   Part part;
@@ -38,6 +38,7 @@ struct ShiftRows {
   }
 };
 
+/// Copies the rows of the part out of x, and reports a part that lies outside x.
 struct RowsOfPart {
   Part part;
   std::int64_t width, rows_of_x;
@@ -54,7 +55,7 @@ struct RowsOfPart {
   }
 };
 
-/// Of x [rows of the part, ...] the slice, or of the slice x [rows of the part, ...].
+/// A slice of x [rows of the part, ...], or with `reverse` the rows of the part from a slice x.
 std::unique_ptr<Kernel> make_shift(const OpCall& call, bool reverse) {
   const auto begin = call.attributes.integer("begin");
   const auto& shape = call.outputs[0].shape;

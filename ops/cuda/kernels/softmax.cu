@@ -7,6 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
+/// The softmax of a row.
 struct SoftmaxRow {
   std::int64_t width;
   const float* x;
@@ -21,7 +22,7 @@ struct SoftmaxRow {
   }
 };
 
-// dx = y (dy - sum of dy y).
+// dx = y (dy - sum(dy y)).
 struct SoftmaxGradRow {
   std::int64_t width;
   const float* dy;
@@ -37,6 +38,7 @@ struct SoftmaxGradRow {
   }
 };
 
+/// The logarithm of the softmax of a row.
 struct LogSoftmaxRow {
   std::int64_t width;
   const float* x;

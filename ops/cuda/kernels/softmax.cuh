@@ -5,12 +5,12 @@
 
 namespace troupe::cuda {
 
-/// What makes a softmax of numbers: exp(x - largest) / sum.
+/// The largest number of a row and the sum of the exponentials: softmax is exp(x - largest) / sum.
 struct SoftmaxScale {
   float largest, sum;
 };
 
-/// Those of a row of n numbers, found by all of its threads.
+/// The scale of a row of n numbers. All of its threads call it and get the result.
 template <class Threads>
 __device__ SoftmaxScale softmax_scale(Threads threads, std::int64_t n, const float* x) {
   const Largest larger{};
@@ -22,16 +22,16 @@ __device__ SoftmaxScale softmax_scale(Threads threads, std::int64_t n, const flo
   return {largest, threads.sum(sum)};
 }
 
-/// y = x minus the logarithm of the sum of exp(x), of one row; y may be x.
+/// Computes y = x - log(sum(exp(x))) of one row. y may be x.
 template <class Threads>
 __device__ void log_softmax_row(Threads threads, std::int64_t n, const float* x, float* y) {
   const auto [largest, sum] = softmax_scale(threads, n, x);
-  // In this order: largest + log(sum) would round the logarithm away where x is large.
+  // Subtracts in this order: largest + log(sum) would round the logarithm away if x is large.
   const float log_sum = logf(sum);
   for (std::int64_t i = threads.lane(); i < n; i += Threads::kCount) y[i] = (x[i] - largest) - log_sum;
 }
 
-/// The sum of f(i) for all i below n, found by all threads of a row.
+/// The sum of f(i) over all i below n. All threads of a row call it and get the result.
 template <class Threads, class F>
 __device__ float row_sum(Threads threads, std::int64_t n, F f) {
   float sum = 0.0F;
@@ -39,11 +39,12 @@ __device__ float row_sum(Threads threads, std::int64_t n, F f) {
   return threads.sum(sum);
 }
 
-/// Rows of n numbers as arguments of row_sum: their elements, and their products.
+/// Functions for row_sum over n numbers: the elements of a row, and the products of two rows.
 struct RowElements {
   const float* x;
   __device__ float operator()(std::int64_t i) const { return x[i]; }
 };
+/// The products of two rows, element by element.
 struct RowProducts {
   const float* x;
   const float* y;

@@ -6,20 +6,21 @@
 
 namespace troupe::cuda {
 
-/// Some tensors as an argument of a kernel.
+/// Several tensors as an argument of a kernel.
 struct TensorList {
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kLimit = 64;
 
-  const float* data[kMost];
-  std::int64_t elements[kMost];
+  const float* data[kLimit];
+  std::int64_t elements[kLimit];
 };
 
-/// Calls launch_list(list, number of tensors in it, number of the first) for all tensors, at most kMost at a time.
+/// Calls launch_list(list, number of tensors in the list, index of the first one) for all tensors, at most kLimit at a
+/// time.
 template <class LaunchList>
 void for_each_list(Inputs tensors, LaunchList launch_list) {
-  for (std::size_t first = 0; first < tensors.size(); first += TensorList::kMost) {
+  for (std::size_t first = 0; first < tensors.size(); first += TensorList::kLimit) {
     TensorList list{};
-    const auto count = std::min(TensorList::kMost, tensors.size() - first);
+    const auto count = std::min(TensorList::kLimit, tensors.size() - first);
     for (std::size_t i = 0; i < count; ++i) {
       list.data[i] = floats(tensors[first + i]);
       list.elements[i] = tensors[first + i].elements();
@@ -28,12 +29,12 @@ void for_each_list(Inputs tensors, LaunchList launch_list) {
   }
 }
 
-/// Blocks for each of some tensors, so that the largest has enough of them.
+/// The number of blocks for each of several tensors, chosen for the largest one.
 inline unsigned blocks_for_each(std::span<const TensorInfo> infos) {
-  constexpr unsigned kMost = 128;
+  constexpr unsigned kMaxBlocks = 128;
   std::int64_t largest = 0;
   for (const auto& info : infos) largest = std::max(largest, info.shape.elements());
-  return std::min(kMost, blocks_for(largest, 4 * kBlock));
+  return std::min(kMaxBlocks, blocks_for(largest, 4 * kBlock));
 }
 
 }  // namespace troupe::cuda

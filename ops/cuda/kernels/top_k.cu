@@ -9,9 +9,10 @@ namespace troupe::cuda {
 
 namespace {
 
-// A candidate is neither 0 nor the largest number.
-constexpr unsigned long long kNobody = 0;
+// No candidate is 0 or the largest number.
+constexpr unsigned long long kNoCandidate = 0;
 
+/// The place of the first largest number in a line along the axis.
 struct ArgmaxLine {
   AxisLines lines;
   const float* x;
@@ -20,15 +21,16 @@ struct ArgmaxLine {
   template <class Threads>
   __device__ void operator()(Threads threads, std::int64_t line) const {
     const auto* first = x + lines.first(line);
-    auto best = kNobody;
+    auto best = kNoCandidate;
     for (std::int64_t i = threads.lane(); i < lines.size; i += Threads::kCount)
       best = Largest()(best, candidate(first[i * lines.inner.divisor()], i));
-    best = threads.reduce(best, Largest(), kNobody);
+    best = threads.reduce(best, Largest(), kNoCandidate);
     if (threads.lane() == 0) place[line] = place_of(best);
   }
 };
 
-/// One after the other, the largest of those that are smaller than the one before.
+/// Picks the k largest numbers of a row, one after the other: the largest of those that are smaller than the one
+/// before.
 struct PickRow {
   std::int64_t size, k;
   const float* x;
@@ -38,14 +40,14 @@ struct PickRow {
   template <class Threads>
   __device__ void operator()(Threads threads, std::int64_t row) const {
     const auto* of_row = x + row * size;
-    auto before = ~kNobody;
+    auto before = ~kNoCandidate;
     for (std::int64_t picked = 0; picked < k; ++picked) {
-      auto best = kNobody;
+      auto best = kNoCandidate;
       for (std::int64_t i = threads.lane(); i < size; i += Threads::kCount) {
         const auto here = candidate(of_row[i], i);
         if (here < before) best = Largest()(best, here);
       }
-      before = threads.reduce(best, Largest(), kNobody);
+      before = threads.reduce(best, Largest(), kNoCandidate);
       if (threads.lane() != 0) continue;
       indices[row * k + picked] = place_of(before);
       values[row * k + picked] = of_row[place_of(before)];
@@ -53,7 +55,7 @@ struct PickRow {
   }
 };
 
-/// Keys that rise as the numbers fall, for sorting.
+/// Makes keys for sorting that ascend as the numbers descend.
 struct MakeKeyPair {
   const float* x;
   std::uint32_t* keys;
@@ -63,6 +65,7 @@ struct MakeKeyPair {
     places[i] = static_cast<std::int32_t>(i);
   }
 };
+/// Copies one of the k first sorted places, and the number there.
 struct TakeFirst {
   const float* x;
   const std::int32_t* places;
@@ -74,6 +77,7 @@ struct TakeFirst {
   }
 };
 
+/// The gradient of x in a row: dy at the k places, zero elsewhere.
 struct TopKGradRow {
   std::int64_t size, k;
   const float* dy;
@@ -122,7 +126,7 @@ std::unique_ptr<Kernel> make_argmax(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_top_k(const OpCall& call) {
-  // Beyond, sorting a row is faster than looking through it again and again.
+  // Above this, sorting a row is faster than searching it k times.
   constexpr std::int64_t kFew = 64, kManyRows = 64;
   const auto size = call.inputs[0].shape.back(0), k = call.attributes.integer("k");
   if (k > kFew && call.inputs[0].shape.elements() / size < kManyRows) return make_sorted_top_k(call);

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kTile = 32;
 
-/// The axes of the result, outermost first, with their strides in the input and in the result; neighbours that advance
-/// alike merged. Axes of one element do not count.
+/// The axes of the result, outermost first, with their strides in the input and in the result. Neighboring axes that
+/// advance alike are merged; axes of one element are left out.
 std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
   const auto& from = call.inputs[0].shape;
   const auto& order = call.attributes.list("order");
@@ -31,6 +31,7 @@ std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
   return axes;
 }
 
+/// Copies one element to its transposed place.
 template <class T>
 struct CopyElement {
   Walk<2> walk;
@@ -43,13 +44,15 @@ struct CopyElement {
   }
 };
 
-/// Matrices x [rows, columns] and y [columns, rows], whose rows are so far apart; `others` has where they begin.
+/// Matrices x [rows, columns] and y [columns, rows], and the distances between their rows. `others` has the positions
+/// of the matrices.
 struct Matrices {
   std::int64_t rows, columns, x_stride, y_stride, row_tiles;
   Walk<2> others;
 };
 
-/// blockIdx.x counts tiles, blockIdx.y matrices. In the tile rows are padded against conflicts of memory banks.
+/// Transposes one tile. blockIdx.x counts tiles, blockIdx.y matrices. The rows of the tile are padded to avoid bank
+/// conflicts.
 template <class T>
 __global__ void __launch_bounds__(kBlock) transpose_kernel(Matrices m, const T* x, T* y) {
   __shared__ T tile[kTile][kTile + 1];
@@ -86,9 +89,9 @@ std::unique_ptr<Kernel> make_tiled(const OpCall& call, std::vector<WalkAxis<2>> 
   const auto tiles = [](std::int64_t n) { return (n + kTile - 1) / kTile; };
   const Matrices matrices{rows.size,          columns.size,     rows.strides[0],
                           columns.strides[1], tiles(rows.size), Walk<2>(axes)};
-  constexpr std::int64_t kMostOfGrid = 65535;
+  constexpr std::int64_t kMaxGrid = 65535;
   const dim3 grid(static_cast<unsigned>(matrices.row_tiles * tiles(columns.size)),
-                  static_cast<unsigned>(std::min(matrices.others.elements(), kMostOfGrid)));
+                  static_cast<unsigned>(std::min(matrices.others.elements(), kMaxGrid)));
   return cuda_kernel(call, [matrices, grid](const Launch& where, Inputs in, Outputs out) {
     launch(where, grid, kBlock, transpose_kernel<T>, matrices, data_of<T>(in[0]), mutable_data_of<T>(out[0]));
   });

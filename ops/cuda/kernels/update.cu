@@ -5,11 +5,12 @@ namespace troupe::cuda {
 
 namespace {
 
-/// What all elements of a step share.
+/// The values that all elements of a step share.
 struct RateAndFactor {
   float rate, factor;
 };
 
+/// Updates the parameter without momentum.
 struct SgdRule {
   using Step = RateAndFactor;
   static constexpr int kStored = 1;
@@ -23,7 +24,7 @@ struct SgdRule {
   }
 };
 
-/// Of parameter and velocity.
+/// Updates the parameter and its velocity.
 struct MomentumRule {
   using Step = RateAndFactor;
   static constexpr int kStored = 2;
@@ -41,7 +42,7 @@ struct MomentumRule {
   }
 };
 
-/// Of parameter and sum of squares.
+/// Updates the parameter and its sum of squares.
 struct SquaresRule {
   using Step = RateAndFactor;
   static constexpr int kStored = 2;

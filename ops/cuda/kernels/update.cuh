@@ -6,18 +6,18 @@
 
 namespace troupe::cuda {
 
-/// False if an update's flag (null: it has none) is not above 0. A NaN is not.
+/// Whether an update is applied: it has no flag (null), or the flag is above 0. A NaN is not above 0.
 __device__ inline bool goes_ahead(const float* flag) {
   return flag == nullptr || *flag > 0.0F;
 }
 
-/// What an update overwrites, a parameter and its states, and the gradient.
+/// The tensors that an update overwrites, which are a parameter and its states, and the gradient.
 template <int kStored>
 struct UpdatedTensor {
   float* stored[kStored];
   const float* gradient;
 
-  /// Of the tensors of the outputs from `first` on.
+  /// The tensors of the outputs from `first` on.
   static UpdatedTensor of(Outputs out, std::size_t first, const Tensor& gradient_tensor) {
     UpdatedTensor tensor{};
     for (int k = 0; k < kStored; ++k) tensor.stored[k] = mutable_floats(out[first + static_cast<std::size_t>(k)]);
@@ -26,8 +26,9 @@ struct UpdatedTensor {
   }
 };
 
-// A rule says how many numbers kStored an update overwrites for each element; step() finds what all elements of a step
-// share, and update(step, gradient, stored) changes the numbers of an element.
+// A rule is a class for one kind of update. kStored is how many numbers an update overwrites for each element; step()
+// computes the values that all elements of a step share; update(step, gradient, stored) changes the numbers of an
+// element.
 
 /// Updates the rows whose gradient is not zero.
 template <int kThreads, class Rule>
@@ -54,12 +55,13 @@ __global__ void __launch_bounds__(kBlock) update_rows_kernel(std::int64_t rows, 
   }
 }
 
-/// Where the inputs of an update of one parameter or several stand: see ops/nn/update_rules.cpp and merged_updates.hpp.
+/// The positions of the inputs of an update of one or several parameters; see ops/nn/update_rules.cpp and
+/// merged_updates.hpp.
 class UpdateCall {
  public:
-  /// Of an update of one parameter.
+  /// An update of one parameter.
   UpdateCall(const OpCall& call, bool numbered) : UpdateCall(call, numbered, call.outputs.size()) {}
-  /// Of an update whose last gradient is input number `gradient`.
+  /// An update whose last gradient is input number `gradient`.
   UpdateCall(const OpCall& call, bool numbered, std::size_t gradient)
       : gradient_(gradient), numbered_(numbered), clipped_(call.attributes.flag("clipped")) {
     has_flag_ = call.inputs.size() > gradient_ + 2 + (numbered ? 1 : 0) + (clipped_ ? 1 : 0);
@@ -70,7 +72,7 @@ class UpdateCall {
   const BatchInfo* batch_info(Inputs in) const { return batch_info_of(in[gradient_ + 2]); }
   /// Null if gradients are not clipped.
   const float* factor(Inputs in) const { return clipped_ ? floats(in[gradient_ + (numbered_ ? 3 : 2)]) : nullptr; }
-  /// Null if there is none.
+  /// Null if there is no flag.
   const float* flag(Inputs in) const { return has_flag_ ? floats(in.back()) : nullptr; }
 
  private:
@@ -83,7 +85,7 @@ inline float option(const OpCall& call, const char* name) {
   return static_cast<float>(call.attributes.number(name));
 }
 
-/// The number at an address on the device; 1 if that is null.
+/// The number at an address on the device, or 1 if the address is null.
 __device__ inline float number_or_one(const float* number) {
   return number != nullptr ? *number : 1.0F;
 }

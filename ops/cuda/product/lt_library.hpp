@@ -8,8 +8,8 @@
 
 namespace troupe::cuda {
 
-/// The functions of cuBLASLt. The library is loaded when the first product is prepared: linked, it would cost every
-/// process 150 MB and 60 ms, also on machines without a GPU.
+/// The functions of cuBLASLt. The library is loaded when the first product is prepared: if it were linked, it would
+/// cost every process 150 MB and 60 ms, even on machines without a GPU.
 struct LtLibrary {
   decltype(&cublasLtCreate) create = nullptr;
   decltype(&cublasLtMatmulDescCreate) desc_create = nullptr;
@@ -28,10 +28,10 @@ struct LtLibrary {
   decltype(&cublasLtGetStatusString) status_text = nullptr;
 };
 
-/// The library. Throws Error that says why if it cannot be loaded. Thread-safe.
+/// The library. Throws Error with the reason if it cannot be loaded. Thread-safe.
 const LtLibrary& lt_library();
 
-/// The handle of the calling thread's current device; never destroyed. Thread-safe, and so is its use.
+/// The handle of the calling thread's current device; never destroyed. Thread-safe, including its use.
 cublasLtHandle_t lt_handle();
 
 /// Throws Error("cublas", ...) unless the status is success.

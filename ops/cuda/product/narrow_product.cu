@@ -8,12 +8,12 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Terms that a block sums at least, if there are so many, and parts at most.
-constexpr std::int64_t kLeastTerms = 256, kMostParts = 64;
-/// Blocks that a launch needs at most.
+/// The fewest terms that a block sums if there are enough terms, and the most parts into which the terms are divided.
+constexpr std::int64_t kMinTerms = 256, kMaxParts = 64;
+/// The most blocks that a launch needs.
 constexpr std::int64_t kBlocksOfLaunch = 528;
 
-/// The number of columns that kernels are made for.
+/// The number of columns of the kernel for that many columns.
 std::int64_t padded(std::int64_t columns) {
   std::int64_t size = 4;
   while (size < columns) size *= 2;
@@ -27,15 +27,15 @@ std::int64_t divided_up(std::int64_t a, std::int64_t b) {
 }  // namespace
 
 NarrowProduct::Kind NarrowProduct::kind_of(const ProductShape& shape) {
-  // Beyond that cuBLASLt is surely faster.
-  constexpr double kMostWork = 1 << 28;
-  if (!shape.is_plain() || shape.multiplications() > kMostWork) return Kind::none;
+  // Above this, cuBLASLt is always faster.
+  constexpr double kMaxWork = 1 << 28;
+  if (!shape.is_plain() || shape.multiplications() > kMaxWork) return Kind::none;
   if (shape.transpose_a) {
-    const bool fits = shape.n <= kMostColumns && !shape.transpose_b && shape.epilogue == Epilogue::none;
+    const bool fits = shape.n <= kMaxColumns && !shape.transpose_b && shape.epilogue == Epilogue::none;
     return fits ? Kind::many_terms : Kind::none;
   }
-  if (shape.n <= kMostColumns && shape.k * (padded(shape.n) + 1) <= kNarrowShared) return Kind::few_columns;
-  return shape.k <= kMostColumns ? Kind::few_terms : Kind::none;
+  if (shape.n <= kMaxColumns && shape.k * (padded(shape.n) + 1) <= kNarrowShared) return Kind::few_columns;
+  return shape.k <= kMaxColumns ? Kind::few_terms : Kind::none;
 }
 
 bool NarrowProduct::suits(const ProductShape& shape) {
@@ -57,7 +57,7 @@ NarrowProduct::NarrowProduct(const ProductShape& shape)
       transpose_b_(shape.transpose_b),
       relu_(shape.epilogue == Epilogue::relu || shape.epilogue == Epilogue::relu_bias) {
   if (kind_ != Kind::many_terms) return;
-  terms_of_block_ = std::max(kLeastTerms, divided_up(k_, kMostParts));
+  terms_of_block_ = std::max(kMinTerms, divided_up(k_, kMaxParts));
   parts_ = divided_up(k_, terms_of_block_);
 }
 

@@ -6,7 +6,7 @@
 
 namespace troupe::cuda {
 
-/// A factor of y = a b that is [k, n], or [n, k] if it is transposed.
+/// The factor b of y = a b: [k, n], or [n, k] if it is transposed.
 template <class T>
 struct NarrowFactor {
   const T* numbers;
@@ -18,14 +18,15 @@ struct NarrowFactor {
   }
 };
 
-/// What is done to a result.
+/// The operations on a sum before it is stored: a bias, a relu, and the gradient of a relu.
 template <class R>
 struct NarrowFinish {
   const R* bias;  // or null
   bool relu;
-  const R* relu_result;  // or null: where it is not above 0, the result is 0
+  const R* relu_result;  // or null; if it is not above 0, the result is 0
 
-  /// Of result number `place`; asked for before the sum is known, so that nothing waits for it.
+  /// Whether the gradient of the relu passes result number `place`. Called before the sum is computed, so that the load
+  /// overlaps it.
   __device__ bool passes(std::int64_t place) const {
     return relu_result == nullptr || load_constant(relu_result, place) > 0.0F;
   }
@@ -35,21 +36,22 @@ struct NarrowFinish {
   }
 };
 
-/// What b takes at most in the shared memory of few_columns_kernel.
+/// The most elements of b in the shared memory of few_columns_kernel.
 inline constexpr int kNarrowShared = 8192;
 
-/// Term number `term` of a row of a [m, k], zero beyond k. What is loaded does not depend on that, so that the loads of
-/// a thread wait together.
+/// Term number `term` of a row of a [m, k], zero beyond k. The load does not depend on that condition, so that the
+/// loads of a thread overlap.
 template <class T>
 __device__ float term_of_row(const T* a, std::int64_t row, int term, std::int64_t k) {
   const float number = load_constant(a, row * k + (term < k ? term : 0));
   return term < k ? number : 0.0F;
 }
 
-/// Adds up kCount numbers of each of kCount neighbouring threads, in a fixed order: thread i gets the sum of their
-/// numbers i % kCount. At each step half of the threads pass on one half of what they have, and the others the other.
+/// Adds up kCount numbers of each of kCount neighboring threads, in a fixed order: thread i gets the sum of their
+/// numbers i % kCount. At each step, half of the threads pass on the first half of their numbers, the others the second
+/// half.
 template <int kCount>
-__device__ float sums_of_neighbours(const float (&numbers)[kCount]) {
+__device__ float sums_of_neighbors(const float (&numbers)[kCount]) {
   constexpr int kHalf = kCount / 2;
   constexpr unsigned kAll = 0xffffffffU;
   const bool upper = (threadIdx.x & kHalf) != 0;
@@ -61,11 +63,11 @@ __device__ float sums_of_neighbours(const float (&numbers)[kCount]) {
   if constexpr (kHalf == 1)
     return kept[0];
   else
-    return sums_of_neighbours(kept);
+    return sums_of_neighbors(kept);
 }
 
-/// y [m, n] = a [m, k] b, where n is at most kColumns: a warp for each row of y, whose threads share the terms. All of
-/// b, padded with zeros, lies in shared memory, an odd number of places from row to row so that its banks take turns.
+/// y [m, n] = a [m, k] b, where n is at most kColumns. A warp computes each row of y; its threads share the terms. All
+/// of b, padded with zeros, is in shared memory. Its rows have an odd length, which avoids bank conflicts.
 template <int kColumns, class T, class R>
 __global__ void __launch_bounds__(kBlock)
     few_columns_kernel(std::int64_t m, const T* a, NarrowFactor<T> b, NarrowFinish<R> finish, R* y) {
@@ -91,17 +93,17 @@ __global__ void __launch_bounds__(kBlock)
           sums[column] = fmaf(x[i], factor[(first + i * kWarp) * kPlaces + column], sums[column]);
       }
     }
-    float own = sums_of_neighbours(sums);
-    for (int distance = kColumns; distance < kWarp; distance *= 2) own += __shfl_xor_sync(0xffffffffU, own, distance);
-    if (lane < b.n) store(y, place, finish(own, lane, passes));
+    float sum = sums_of_neighbors(sums);
+    for (int distance = kColumns; distance < kWarp; distance *= 2) sum += __shfl_xor_sync(0xffffffffU, sum, distance);
+    if (lane < b.n) store(y, place, finish(sum, lane, passes));
   }
 }
 
-/// Columns of y that a block of few_terms_kernel computes, and its rows at a time.
+/// The columns of y that a block of few_terms_kernel computes, and the rows that it computes at a time.
 inline constexpr int kTermColumns = 64;
 inline constexpr int kTermRows = kBlock / kTermColumns;
 
-/// kRows rows of one column of y, each `stride` behind the other; `factor` is that column of b.
+/// Computes kRows rows of one column of y, `stride` rows apart. `factor` is that column of b.
 template <int kRows, int kTerms, class T, class R>
 __device__ void few_terms_rows(const T* a, const NarrowFactor<T>& b, const float (&factor)[kTerms],
                                const NarrowFinish<R>& finish, std::int64_t row, std::int64_t stride,
@@ -116,7 +118,7 @@ __device__ void few_terms_rows(const T* a, const NarrowFactor<T>& b, const float
   for (int i = 0; i < kRows; ++i) store(y, (row + i * stride) * b.n + column, finish(sums[i], column, passes[i]));
 }
 
-/// y [m, n] = a [m, k] b, where k is at most kTerms: a thread keeps the column of b that it needs.
+/// y [m, n] = a [m, k] b, where k is at most kTerms. A thread keeps the column of b that it needs.
 template <int kTerms, class T, class R>
 __global__ void __launch_bounds__(kBlock)
     few_terms_kernel(std::int64_t m, const T* a, NarrowFactor<T> b, NarrowFinish<R> finish, R* y) {
@@ -133,41 +135,41 @@ __global__ void __launch_bounds__(kBlock)
   for (; row < m; row += stride) few_terms_rows<1>(a, b, factor, finish, row, stride, column, y);
 }
 
-/// Rows of y that a block of many_terms_kernel computes, each by as many threads.
+/// The rows of y that a block of many_terms_kernel computes, each by as many threads.
 inline constexpr int kPartRows = 16;
 
-/// The part of y [m, n] = a' b over the terms of a block, where a is [k, m], b [k, n] and n at most kColumns: the
-/// threads of a row of y take every 16th term, then what they found is summed in their order. Parts lie one behind the
-/// other.
+/// The part of y [m, n] = a' b over the terms of a block, where a is [k, m], b [k, n] and n at most kColumns. Each of
+/// the threads of a row of y sums every 16th term, then their sums are added in order. The parts are stored one after
+/// the other.
 template <int kColumns, class T, class R>
 __global__ void __launch_bounds__(kBlock)
     many_terms_kernel(std::int64_t m, std::int64_t terms_of_block, const T* a, NarrowFactor<T> b, R* y) {
   constexpr int kThreads = kBlock / kPartRows;
-  __shared__ float found[kThreads][kColumns][kPartRows];
-  const int thread = static_cast<int>(threadIdx.x), own = thread % kPartRows, group = thread / kPartRows;
+  __shared__ float thread_sums[kThreads][kColumns][kPartRows];
+  const int thread = static_cast<int>(threadIdx.x), row_of_block = thread % kPartRows, group = thread / kPartRows;
   const auto n = static_cast<int>(b.n);
-  const auto row = static_cast<std::int64_t>(blockIdx.x) * kPartRows + own;
+  const auto row = static_cast<std::int64_t>(blockIdx.x) * kPartRows + row_of_block;
   const auto begin = static_cast<std::int64_t>(blockIdx.y) * terms_of_block;
   const auto end = begin + terms_of_block < b.k ? begin + terms_of_block : b.k;
   float sums[kColumns] = {};
   for (auto term = begin + group; term < end && row < m; term += kThreads) {
     const float x = load(a, term * m + row);
-    // What lies beyond the last column is not stored.
+    // A sum beyond the last column is computed, but not stored.
     for (int column = 0; column < kColumns; ++column)
       sums[column] = fmaf(x, load_constant(b.numbers, term * n + (column < n ? column : 0)), sums[column]);
   }
-  for (int column = 0; column < kColumns; ++column) found[group][column][own] = sums[column];
+  for (int column = 0; column < kColumns; ++column) thread_sums[group][column][row_of_block] = sums[column];
   __syncthreads();
   auto* part = y + static_cast<std::int64_t>(blockIdx.y) * m * n;
   for (int i = thread; i < kPartRows * n; i += kBlock) {
     const auto to = static_cast<std::int64_t>(blockIdx.x) * kPartRows + i / n;
     float sum = 0.0F;
-    for (int of = 0; of < kThreads; ++of) sum += found[of][i % n][i / n];
+    for (int of = 0; of < kThreads; ++of) sum += thread_sums[of][i % n][i / n];
     if (to < m) store(part, to * n + i % n, sum);
   }
 }
 
-/// y[i] = the sum of the i-th numbers of all parts, in their order.
+/// y[i] = the sum of element i of all parts, in order.
 template <class R>
 struct SumParts {
   const float* numbers;

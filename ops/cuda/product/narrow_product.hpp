@@ -11,29 +11,31 @@ namespace troupe::cuda {
 template <class R>
 struct NarrowFinish;
 
-/// Products of matrices of which one has few columns, as in the last layer of a classifier and its gradients:
-/// their work is so little that cuBLASLt spends most of its time on getting ready. Sums are float32, always in the same
-/// order.
+/// Products of matrices of which one has few columns, as in the last layer of a classifier and its gradients. They have
+/// so little work that cuBLASLt spends most of its time on preparation. Sums are float32, always in the same order.
 class NarrowProduct {
  public:
-  /// Columns of b, or of a if those are summed over.
-  static constexpr std::int64_t kMostColumns = 32;
+  /// The most columns of b, or of a if a is summed over.
+  static constexpr std::int64_t kMaxColumns = 32;
 
-  /// True if there is a kernel for the shape.
+  /// Whether there is a kernel for the shape.
   static bool suits(const ProductShape& shape);
-  /// True for a shape that suits, of so little work that this is the faster way whatever the GPU.
+  /// Whether a supported shape has so little work that this kernel is faster on any GPU.
   static bool is_surely_faster(const ProductShape& shape);
-  /// For a shape that suits.
+  /// The shape must be supported; see suits().
   explicit NarrowProduct(const ProductShape& shape);
 
-  /// Scratch memory that run() needs.
+  /// The scratch memory that run() needs.
   std::size_t scratch_bytes() const;
-  /// Launches the product, as Product::run does; the scratch memory is that of `where`. With what a relu has made, like
-  /// y, results become the gradient of what the relu got: zero where that is not above 0. Not if a is transposed.
+  /// Launches the product like Product::run, with the scratch memory of `where`. `relu_result` is a relu's result of
+  /// the shape of y: where it is not above 0, y becomes 0, which is the gradient of the relu. Not supported if a is
+  /// transposed.
   void run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
            const void* relu_result = nullptr) const;
 
  private:
+  /// The kernels: b has few columns, a sum has few terms, or b has few columns and a is transposed, so that a sum has
+  /// many terms.
   enum class Kind { none, few_columns, few_terms, many_terms };
 
   static Kind kind_of(const ProductShape& shape);
@@ -46,7 +48,7 @@ class NarrowProduct {
   DType dtype_, result_;
   std::int64_t m_, n_, k_;
   bool transpose_b_, relu_;
-  std::int64_t terms_of_block_ = 0, parts_ = 1;  // of the sums over many terms
+  std::int64_t terms_of_block_ = 0, parts_ = 1;  // for sums over many terms
 };
 
 }  // namespace troupe::cuda

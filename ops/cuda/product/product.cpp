@@ -26,19 +26,19 @@ cudaDataType_t type_of(DType dtype) {
   }
 }
 
-/// A matrix that is [rows, columns] in row-major memory, which to cuBLAS is column-major [columns, rows].
+/// A matrix that is [rows, columns] in row-major memory, which is column-major [columns, rows] for cuBLAS.
 LtHandle<cublasLtMatrixLayout_t> layout(const ProductShape& shape, DType dtype, std::int64_t rows, std::int64_t columns,
                                         std::int64_t ld, std::int64_t stride) {
   const auto& library = lt_library();
-  cublasLtMatrixLayout_t made = nullptr;
-  check_lt(library.layout_create(&made, type_of(dtype), static_cast<std::uint64_t>(columns),
+  cublasLtMatrixLayout_t raw = nullptr;
+  check_lt(library.layout_create(&raw, type_of(dtype), static_cast<std::uint64_t>(columns),
                                  static_cast<std::uint64_t>(rows), ld == 0 ? columns : ld),
            "describing a matrix");
-  LtHandle<cublasLtMatrixLayout_t> handle(made);
+  LtHandle<cublasLtMatrixLayout_t> handle(raw);
   if (shape.batch == 1) return handle;
   const auto count = static_cast<std::int32_t>(shape.batch);
-  check_lt(library.layout_set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "describing a batch");
-  check_lt(library.layout_set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+  check_lt(library.layout_set(raw, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "describing a batch");
+  check_lt(library.layout_set(raw, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
            "describing a batch");
   return handle;
 }
@@ -88,32 +88,33 @@ bool takes_aux(Epilogue epilogue) {
          epilogue == Epilogue::gelu_grad_bias;
 }
 
-/// Whether an address has the alignment for which the fast algorithms are made; null has.
+/// Whether an address has the alignment for which the fast algorithms are made. Null is aligned.
 bool is_aligned(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % Product::kAlignment == 0;
 }
 
-/// In bytes, of the first element of a matrix.
+/// The alignment of the first elements of the matrices, in bytes.
 struct Alignments {
   std::uint32_t factors = Product::kAlignment, result = Product::kAlignment;
 };
 
-/// At most `count` algorithms for matrices so aligned: what cuBLASLt proposes, the best first by its own estimate.
+/// At most `count` algorithms that cuBLASLt proposes for matrices with these alignments, ordered by its own estimate of
+/// their speed.
 std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                                        cublasLtMatrixLayout_t y, DType of_y,
                                                        const Alignments& alignments, int count) {
   const auto& library = lt_library();
-  cublasLtMatmulPreference_t made = nullptr;
-  check_lt(library.preference_create(&made), "making a preference");
-  const LtHandle<cublasLtMatmulPreference_t> preference(made);
-  const auto most = Product::kMostWorkspace;
-  check_lt(library.preference_set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most),
+  cublasLtMatmulPreference_t raw = nullptr;
+  check_lt(library.preference_create(&raw), "making a preference");
+  const LtHandle<cublasLtMatmulPreference_t> preference(raw);
+  const auto limit = Product::kMaxWorkspace;
+  check_lt(library.preference_set(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit, sizeof limit),
            "setting a preference");
-  // Else parts of a sum may be rounded to 16 bits before they are added up.
+  // Without this, partial sums may be rounded to 16 bits before they are added up.
   const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if (is_16_bit(of_y))
-    check_lt(library.preference_set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes),
+    check_lt(library.preference_set(raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes),
              "setting a preference");
   const std::pair<cublasLtMatmulPreferenceAttributes_t, std::uint32_t> least[] = {
       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments.factors},
@@ -121,17 +122,17 @@ std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, 
       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments.result},
       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments.result}};
   for (const auto& [which, bytes] : least)
-    check_lt(library.preference_set(made, which, &bytes, sizeof bytes), "setting a preference");
-  std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(count));
-  const auto status = library.heuristic(handle, desc, a, b, y, y, made, count, found.data(), &count);
+    check_lt(library.preference_set(raw, which, &bytes, sizeof bytes), "setting a preference");
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(count));
+  const auto status = library.heuristic(handle, desc, a, b, y, y, raw, count, results.data(), &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   check_lt(status, "looking for an algorithm");
-  found.resize(static_cast<std::size_t>(count));
-  std::erase_if(found, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
-  return found;
+  results.resize(static_cast<std::size_t>(count));
+  std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+  return results;
 }
 
-/// A number of an algorithm, or nothing if cuBLASLt has none.
+/// The value of an algorithm's attribute, as text. Empty if cuBLASLt has none.
 template <class T>
 std::string configuration(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
   T number = 0;
@@ -140,7 +141,7 @@ std::string configuration(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulA
   return status == CUBLAS_STATUS_SUCCESS ? std::to_string(number) : "";
 }
 
-/// The same in every process: some of the bytes of an algorithm are not.
+/// The algorithm's name, which is equal in every process: some bytes of an algorithm are not.
 std::string name_of(const cublasLtMatmulAlgo_t& algorithm) {
   auto name = "algorithm" + configuration<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_ID);
   for (const auto attribute :
@@ -170,7 +171,7 @@ std::size_t ProductShape::aux_bytes() const {
 
 Product::Product(const ProductShape& shape) : shape_(shape), handle_(lt_handle()) {
   describe();
-  // First, while the bias has the address that it was described with: measuring gives it others.
+  // The unaligned algorithm first, while the bias has the address of the description: measuring changes the address.
   choose_unaligned_algorithm();
   choose_algorithm();
 }
@@ -179,7 +180,7 @@ std::unique_ptr<const Product> Product::if_supported(const ProductShape& shape) 
   try {
     return std::make_unique<const Product>(shape);
   } catch (const Error&) {
-    // cuBLASLt says so when it is asked for algorithms, or when they are tried.
+    // cuBLASLt reports an unsupported epilogue only when it is asked for algorithms, or when they are tried.
     return nullptr;
   }
 }
@@ -188,24 +189,25 @@ bool Product::has_bias() const {
   return takes_bias(shape_.epilogue);
 }
 
-// Row-major y = a b is column-major y' = b' a', so the two change places.
+// Row-major y = a b is column-major y' = b' a', so a and b change places.
 void Product::describe() {
   const auto& s = shape_;
   const bool fast = s.dtype == DType::float32 && s.tf32;
-  cublasLtMatmulDesc_t made = nullptr;
-  check_lt(lt_library().desc_create(&made, fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+  cublasLtMatmulDesc_t descriptor = nullptr;
+  check_lt(lt_library().desc_create(&descriptor, fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
            "describing a product");
-  desc_.reset(made);
-  set(made, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(made, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(made, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
-  if (has_bias()) set(made, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(s.result)));
-  // Elements from one row to the next.
-  if (takes_aux(s.epilogue)) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.n);
-  // Where it is asked for algorithms, cuBLASLt takes the alignment of these from their addresses: see run().
+  desc_.reset(descriptor);
+  set(descriptor, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(descriptor, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
+  if (has_bias()) set(descriptor, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(s.result)));
+  // The distance between rows, in elements.
+  if (takes_aux(s.epilogue)) set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.n);
+  // cuBLASLt takes the alignment of the bias and of the auxiliary tensor from these addresses when it is asked for
+  // algorithms. run() sets the real addresses.
   const auto* const aligned = reinterpret_cast<const void*>(std::uintptr_t{kAlignment});
-  if (has_bias()) set(made, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
-  if (takes_aux(s.epilogue)) set(made, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
+  if (has_bias()) set(descriptor, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+  if (takes_aux(s.epilogue)) set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
   const auto& [m, n, k] = std::tie(s.m, s.n, s.k);
   a_ = layout(s, s.dtype, s.transpose_b ? n : k, s.transpose_b ? k : n, s.ld_b, s.stride_b);
   b_ = layout(s, s.dtype, s.transpose_a ? k : m, s.transpose_a ? m : k, s.ld_a, s.stride_a);
@@ -213,35 +215,36 @@ void Product::describe() {
 }
 
 void Product::choose_algorithm() {
-  constexpr int kMost = 16;
-  std::vector<cublasLtMatmulHeuristicResult_t> found;
+  constexpr int kMaxAlgorithms = 16;
+  std::vector<cublasLtMatmulHeuristicResult_t> candidates;
   std::vector<std::string> names;
   std::size_t workspace_bytes = 0;
-  for (const auto& proposal : proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, {}, kMost)) {
+  for (const auto& proposal :
+       proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, {}, kMaxAlgorithms)) {
     const auto name = name_of(proposal.algo);
     if (std::ranges::find(names, name) != names.end()) continue;
-    found.push_back(proposal);
+    candidates.push_back(proposal);
     names.push_back(name);
     workspace_bytes = std::max(workspace_bytes, proposal.workspaceSize);
   }
-  if (found.empty()) throw Error("cublas", "has no algorithm for " + shape_.key());
+  if (candidates.empty()) throw Error("cublas", "has no algorithm for " + shape_.key());
   ProductTiming timing(shape_, workspace_bytes);
   const auto measure = [&](std::size_t i) {
-    aligned_ = {found[i].algo, found[i].workspaceSize};
+    aligned_ = {candidates[i].algo, candidates[i].workspaceSize};
     return timing.measure([this](const ProductMemory& memory) {
       run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
     });
   };
   const auto best = gpu_choices().choose(device_name() + ":" + shape_.key(), names, measure);
-  aligned_ = {found[best].algo, found[best].workspaceSize};
+  aligned_ = {candidates[best].algo, candidates[best].workspaceSize};
 }
 
-// They are rare, so cuBLASLt's own estimate is good enough for them.
+// Unaligned matrices are rare, so cuBLASLt's own estimate is good enough for them.
 void Product::choose_unaligned_algorithm() {
   const Alignments of_elements{static_cast<std::uint32_t>(size_of(shape_.dtype)),
                                static_cast<std::uint32_t>(size_of(shape_.result))};
-  const auto found = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, of_elements, 1);
-  if (!found.empty()) unaligned_ = Algorithm{found[0].algo, found[0].workspaceSize};
+  const auto candidates = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, of_elements, 1);
+  if (!candidates.empty()) unaligned_ = Algorithm{candidates[0].algo, candidates[0].workspaceSize};
 }
 
 std::size_t Product::algorithm_bytes() const {
@@ -259,21 +262,21 @@ std::size_t Product::workspace_bytes() const {
 void Product::run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
                   const void* aux) const {
   if (!is_aligned(aux))
-    throw Error("cublas", "what the epilogue of " + shape_.key() + " keeps must be aligned to 16 bytes");
+    throw Error("cublas", "the auxiliary tensor of " + shape_.key() + " must be aligned to 16 bytes");
   const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(y);
   if (!aligned && !unaligned_) throw Error("cublas", "has no algorithm for unaligned matrices, for " + shape_.key());
   const auto& algorithm = aligned ? aligned_ : *unaligned_;
-  // What cuBLASLt demands of the alignment of a bias is not among its preferences.
-  const void* const used = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
+  // cuBLASLt has no preference for the alignment of a bias, so an unaligned bias is copied.
+  const void* const aligned_bias = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
   const bool writes = writes_bias(shape_.epilogue);
-  if (used != bias && !writes) copy_bias(stream, used, bias);
-  if (has_bias()) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, used);
+  if (aligned_bias != bias && !writes) copy_bias(stream, aligned_bias, bias);
+  if (has_bias()) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned_bias);
   if (takes_aux(shape_.epilogue)) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
   const float beta = shape_.adds ? 1.0F : 0.0F;
   check_lt(lt_library().matmul(handle_, desc_.get(), &shape_.factor, b, a_.get(), a, b_.get(), &beta, y, y_.get(), y,
                                y_.get(), &algorithm.id, workspace, algorithm.workspace_bytes, stream),
            "a product");
-  if (used != bias && writes) copy_bias(stream, bias, used);
+  if (aligned_bias != bias && writes) copy_bias(stream, bias, aligned_bias);
 }
 
 void Product::copy_bias(cudaStream_t stream, const void* to, const void* from) const {

@@ -14,15 +14,15 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Runs that are timed together do about so many multiplications, but are at most kMostRuns.
+/// The number of multiplications of the runs that are timed together. There are at most kMaxRuns runs.
 constexpr double kMultiplications = 2e9;
-// Times on an emulated GPU say nothing: one of each shows that all can run.
+// Times on an emulated GPU mean nothing. One run of each candidate shows that it can run.
 #ifdef TROUPE_EMULATED_CUDA
 constexpr int kRepetitions = 1;
-constexpr std::int64_t kMostRuns = 1;
+constexpr std::int64_t kMaxRuns = 1;
 #else
 constexpr int kRepetitions = 3;
-constexpr std::int64_t kMostRuns = 10;
+constexpr std::int64_t kMaxRuns = 10;
 #endif
 
 std::size_t bytes_of(const ProductShape& shape, DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t ld,
@@ -52,14 +52,14 @@ struct DestroyGraph {
 template <class Handle>
 using GraphHandle = std::unique_ptr<std::remove_pointer_t<Handle>, DestroyGraph>;
 
-/// Captures `runs` runs, one after the other.
+/// Captures `runs` runs one after the other.
 GraphHandle<cudaGraphExec_t> capture(const ProductMemory& memory, int runs, const ProductTiming::Run& run) {
   check(cudaStreamBeginCapture(memory.stream, cudaStreamCaptureModeRelaxed), "beginning to capture");
   cudaGraph_t captured = nullptr;
   try {
     for (int i = 0; i < runs; ++i) run(memory);
   } catch (...) {
-    // Capturing must end, whatever came of it.
+    // The capture must end, even after a failure.
     (void)cudaStreamEndCapture(memory.stream, &captured);
     (void)cudaGetLastError();
     if (captured != nullptr) (void)cudaGraphDestroy(captured);
@@ -76,7 +76,7 @@ GraphHandle<cudaGraphExec_t> capture(const ProductMemory& memory, int runs, cons
 
 ProductTiming::ProductTiming(const Sizes& sizes)
     : sizes_(sizes),
-      runs_(static_cast<int>(std::clamp(kMultiplications / sizes.multiplications, 1.0, 1.0 * kMostRuns))) {
+      runs_(static_cast<int>(std::clamp(kMultiplications / sizes.multiplications, 1.0, 1.0 * kMaxRuns))) {
   for (auto* bytes : {&sizes_.a, &sizes_.b, &sizes_.bias, &sizes_.y, &sizes_.workspace})
     *bytes = MemoryPool::rounded(*bytes);
 }
@@ -104,7 +104,7 @@ std::byte* ProductTiming::allocate(std::size_t bytes) {
 
 void ProductTiming::prepare() {
   if (allocated_ != nullptr) return;
-  // Or a capture of this thread would forbid to take memory.
+  // Otherwise a capture of this thread would forbid allocations.
   outside_.emplace();
   check(cudaStreamCreateWithFlags(&memory_.stream, cudaStreamNonBlocking), "making a stream");
   check(cudaEventCreate(&begin_), "making an event");
@@ -125,11 +125,11 @@ void ProductTiming::place_memory(std::byte* memory) {
 }
 
 double ProductTiming::time_captured(const Run& run) {
-  // What is loaded or prepared at the first run is not for a capture.
+  // The first run may load code or prepare memory, which a capture forbids.
   run(memory_);
   const auto graph = capture(memory_, runs_, run);
-  float least = 0.0F;
-  // The first one warms up.
+  float shortest = 0.0F;
+  // The first repetition warms up.
   for (int repetition = 0; repetition <= kRepetitions; ++repetition) {
     check(cudaEventRecord(begin_, memory_.stream), "timing");
     check(cudaGraphLaunch(graph.get(), memory_.stream), "timing");
@@ -137,9 +137,9 @@ double ProductTiming::time_captured(const Run& run) {
     check(cudaEventSynchronize(end_), "timing");
     float milliseconds = 0.0F;
     check(cudaEventElapsedTime(&milliseconds, begin_, end_), "timing");
-    least = repetition <= 1 ? milliseconds : std::min(least, milliseconds);
+    shortest = repetition <= 1 ? milliseconds : std::min(shortest, milliseconds);
   }
-  return static_cast<double>(least) * 1e3 / runs_;
+  return static_cast<double>(shortest) * 1e3 / runs_;
 }
 
 std::optional<double> ProductTiming::measure(const Run& run) {

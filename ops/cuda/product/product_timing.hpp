@@ -12,14 +12,14 @@ namespace troupe::cuda {
 
 struct ProductShape;
 
-/// What a product, or a convolution, is tried on.
+/// The memory on which a product or a convolution is timed.
 struct ProductMemory {
   cudaStream_t stream;
   std::byte *a, *b, *bias, *y, *workspace, *aux;
 };
 
-/// Memory of its own on which ways to compute one product are timed, on a stream of its own; taken for the first of
-/// them. Used by one thread, which may be capturing another stream.
+/// Times algorithms for one product, on memory and a stream of its own, which are allocated before the first
+/// measurement. Used by one thread, which may be capturing another stream.
 class ProductTiming {
  public:
   struct Sizes {
@@ -31,14 +31,14 @@ class ProductTiming {
   using Run = std::function<void(const ProductMemory& memory)>;
 
   explicit ProductTiming(const Sizes& sizes);
-  /// What is timed gets `workspace_bytes` of scratch memory.
+  /// The runs get `workspace_bytes` of scratch memory.
   ProductTiming(const ProductShape& shape, std::size_t workspace_bytes);
   ~ProductTiming();
   ProductTiming(const ProductTiming&) = delete;
   ProductTiming& operator=(const ProductTiming&) = delete;
 
-  /// Microseconds of one run, the least of several, as part of captured work: what it costs to launch does not count.
-  /// Nothing if it fails. Throws CannotMeasure if there is no memory to try it.
+  /// The time of one run in microseconds, the shortest of several, as part of captured work: the cost of a launch does
+  /// not count. Nothing if the run fails. Throws CannotMeasure if there is not enough memory.
   std::optional<double> measure(const Run& run);
 
  private:
@@ -49,16 +49,16 @@ class ProductTiming {
 
   Sizes sizes_;
   int runs_;                               // timed together
-  std::optional<OutsideCapture> outside_;  // once prepared
+  std::optional<OutsideCapture> outside_;  // once the memory is allocated
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   std::byte* allocated_ = nullptr;
   ProductMemory memory_{};
 };
 
-/// The choices of this process among ways to compute the same, for its GPUs: see default_choices_file.
+/// The choices of this process among equivalent algorithms on its GPUs; see default_choices_file.
 MeasuredChoices& gpu_choices();
 
-/// The name of the current device, in one word, for choices that depend on it.
+/// The name of the current device as one word, for choices that depend on it.
 std::string device_name();
 
 }  // namespace troupe::cuda

@@ -18,9 +18,9 @@ bool SmallProduct::suits(const ProductShape& shape) {
                           shape.epilogue == Epilogue::relu || shape.epilogue == Epilogue::relu_bias;
   const bool is_float32 = shape.dtype == DType::float32 && shape.result == DType::float32;
   const bool has_lanes = shape.m % kMultiple == 0 && shape.n % kMultiple == 0 && shape.k % kMultiple == 0;
-  // Beyond that cuBLASLt is surely faster.
-  constexpr double kMostWork = 1 << 26;
-  return shape.is_plain() && has_finish && is_float32 && has_lanes && shape.multiplications() <= kMostWork;
+  // Above this, cuBLASLt is always faster.
+  constexpr double kMaxWork = 1 << 26;
+  return shape.is_plain() && has_finish && is_float32 && has_lanes && shape.multiplications() <= kMaxWork;
 }
 
 bool SmallProduct::is_surely_faster(const ProductShape& shape) {

@@ -5,17 +5,18 @@
 
 namespace troupe::cuda {
 
-/// Rows and columns of y that a block of small_product_kernel computes. Each warp computes all of them over terms of
-/// its own, four at a time; a thread has two rows and four columns.
+/// The rows and columns of y that a block of small_product_kernel computes. Each warp computes all of them over its own
+/// terms, kSmallTerms at a time. A thread computes kSmallRows rows and kSmallColumns columns.
 inline constexpr int kSmallTile = 16, kSmallTerms = 4, kSmallRows = 2, kSmallColumns = 4;
 inline constexpr int kSmallWarps = kBlock / kWarp;
 
-/// y [m, n] = a b, where a is [m, k] or transposed [k, m], b is [k, n] or transposed [n, k]. All are multiples of four.
+/// y [m, n] = a b, where a is [m, k] or, transposed, [k, m], and b is [k, n] or, transposed, [n, k]. All sizes are
+/// multiples of four.
 struct SmallSizes {
   std::int64_t m, n, k;
 };
 
-/// How factors lie in memory. Aligned ones are loaded several elements at a time.
+/// The memory layout of the factors. Aligned factors are loaded several elements at a time.
 template <bool kTransposedA, bool kTransposedB, bool kAligned>
 struct SmallLayout {
   static constexpr bool transposed_a = kTransposedA, transposed_b = kTransposedB;
@@ -31,20 +32,20 @@ struct SmallLayout {
   }
 };
 
-/// The lines of a factor, rows of a or columns of b, that a block needs, over a chunk of kChunk terms. On their way to
-/// shared memory they are in the registers of all threads. kLinesNext says that the lines of a term lie next to each
-/// other, else it is the terms of a line.
+/// The lines of a factor that a block needs (rows of a or columns of b), over a chunk of kChunk terms. The registers of
+/// all threads hold them on their way to shared memory. With kLinesNext, the lines of a term are next to each other in
+/// memory; otherwise the terms of a line are.
 template <class Layout, bool kLinesNext, int kChunk>
 class SmallLines {
  public:
-  /// Lines that a thread multiplies: kOwn of them, for each of so many groups of threads.
-  template <int kOwn>
-  static __device__ int own_line(int group, int i) {
-    // So that the banks of shared memory take turns.
-    return kLinesNext ? group * kOwn + i : group + i * (kSmallTile / kOwn);
+  /// The index of line i of the kCount lines that a thread of group `group` multiplies.
+  template <int kCount>
+  static __device__ int line_of_group(int group, int i) {
+    // Chosen so that the threads of a warp use different banks of shared memory.
+    return kLinesNext ? group * kCount + i : group + i * (kSmallTile / kCount);
   }
 
-  /// Begins to load from term `first` on, of a factor that has `lines` lines of `terms` terms.
+  /// Begins to load the terms from `first` on, of a factor that has `lines` lines of `terms` terms.
   __device__ void load_chunk(const float* factor, std::int64_t lines, std::int64_t terms, std::int64_t first_line,
                              std::int64_t first) {
     for (int i = 0; i < kLoads; ++i) {
@@ -63,28 +64,29 @@ class SmallLines {
       *lanes_of<float, 4>(shared + address(line, term)) = lanes_[i];
     }
   }
-  /// Four terms of the calling thread's lines.
-  template <int kOwn>
-  static __device__ void take(const float* shared, int group, int term, float (&taken)[kOwn][kSmallTerms]) {
+  /// Loads four terms of the calling thread's lines from shared memory.
+  template <int kCount>
+  static __device__ void take(const float* shared, int group, int term, float (&taken)[kCount][kSmallTerms]) {
     if constexpr (kLinesNext) {
       for (int k = 0; k < kSmallTerms; ++k) {
-        const auto of_term = *lanes_of<float, kOwn>(shared + address(own_line<kOwn>(group, 0), term + k));
-        for (int i = 0; i < kOwn; ++i) taken[i][k] = of_term.elements[i];
+        const auto of_term = *lanes_of<float, kCount>(shared + address(line_of_group<kCount>(group, 0), term + k));
+        for (int i = 0; i < kCount; ++i) taken[i][k] = of_term.elements[i];
       }
     } else {
-      for (int i = 0; i < kOwn; ++i) {
-        const auto of_line = *lanes_of<float, kSmallTerms>(shared + address(own_line<kOwn>(group, i), term));
+      for (int i = 0; i < kCount; ++i) {
+        const auto of_line = *lanes_of<float, kSmallTerms>(shared + address(line_of_group<kCount>(group, i), term));
         for (int k = 0; k < kSmallTerms; ++k) taken[i][k] = of_line.elements[k];
       }
     }
   }
 
-  /// What a chunk takes of shared memory.
+  /// The shared memory of a chunk, in elements.
   static constexpr int kPitch = (kLinesNext ? kSmallTile : kChunk) + 4;
   static constexpr int kPlaces = (kLinesNext ? kChunk : kSmallTile) * kPitch;
 
  private:
   static constexpr int kLoads = kSmallTile * kChunk / 4 / kBlock;
+  /// The first element of a thread's load: the line of the tile, and the term.
   struct Place {
     int line, term;
   };
@@ -105,9 +107,9 @@ __global__ void __launch_bounds__(kBlock)
     small_product_kernel(SmallSizes sizes, const float* a, const float* b, NarrowFinish<float> finish, float* y) {
   using Rows = SmallLines<Layout, Layout::transposed_a, kChunk>;
   using Columns = SmallLines<Layout, !Layout::transposed_b, kChunk>;
-  constexpr int kFound = kSmallWarps * kSmallTile * kSmallTile;
-  static_assert(kFound <= Rows::kPlaces + Columns::kPlaces);
-  // Of both factors, and in the end what the warps have found.
+  constexpr int kSums = kSmallWarps * kSmallTile * kSmallTile;
+  static_assert(kSums <= Rows::kPlaces + Columns::kPlaces);
+  // Holds both factors, and at the end the sums of the warps.
   __shared__ Lanes<float, 4> memory[(Rows::kPlaces + Columns::kPlaces) / 4];
   auto* const shared = reinterpret_cast<float*>(memory);
   auto* const shared_columns = shared + Rows::kPlaces;
@@ -129,7 +131,7 @@ __global__ void __launch_bounds__(kBlock)
     rows.store_chunk(shared);
     columns.store_chunk(shared_columns);
     __syncthreads();
-    // While these are multiplied.
+    // These loads overlap the multiplications below.
     if (first + kChunk < sizes.k) {
       rows.load_chunk(a, sizes.m, sizes.k, first_row, first + kChunk);
       columns.load_chunk(b, sizes.n, sizes.k, first_column, first + kChunk);
@@ -147,8 +149,8 @@ __global__ void __launch_bounds__(kBlock)
   }
   for (int i = 0; i < kSmallRows; ++i)
     for (int j = 0; j < kSmallColumns; ++j)
-      shared[(warp * kSmallTile + Rows::template own_line<kSmallRows>(row_group, i)) * kSmallTile +
-             Columns::template own_line<kSmallColumns>(column_group, j)] = sums[i][j];
+      shared[(warp * kSmallTile + Rows::template line_of_group<kSmallRows>(row_group, i)) * kSmallTile +
+             Columns::template line_of_group<kSmallColumns>(column_group, j)] = sums[i][j];
   __syncthreads();
   float sum = 0.0F;
   for (int other = 0; other < kSmallWarps; ++other)

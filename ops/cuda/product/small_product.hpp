@@ -8,19 +8,19 @@
 
 namespace troupe::cuda {
 
-/// Products of float32 matrices with few elements in the result, as in training with small batches: libraries have no
-/// algorithm that gives all of a GPU something to do. Here many blocks have a few elements each, and the warps of a
+/// Products of float32 matrices with few elements in the result, as in training with small batches. Libraries have no
+/// algorithm that occupies all of a GPU with them. Here each of many blocks computes a few elements, and the warps of a
 /// block share the terms. Sums are float32, always in the same order; nothing is rounded to TF32.
 class SmallProduct {
  public:
-  /// True if there is a kernel for the shape, and it may be the fastest way.
+  /// Whether there is a kernel for the shape that may be the fastest.
   static bool suits(const ProductShape& shape);
-  /// True for a shape that suits, of so little work that this is the faster way whatever the GPU.
+  /// Whether a supported shape has so little work that this kernel is faster on any GPU.
   static bool is_surely_faster(const ProductShape& shape);
-  /// For a shape that suits.
+  /// The shape must be supported; see suits().
   explicit SmallProduct(const ProductShape& shape);
 
-  /// Launches the product, as NarrowProduct::run does, without scratch memory.
+  /// Launches the product like NarrowProduct::run, without scratch memory.
   void run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
            const void* relu_result = nullptr) const;
 

@@ -16,7 +16,8 @@ TEST_CASE("the characters of a text are numbered and spelled again", "[text]") {
   const auto numbers = characters.encode(text);
   CHECK(std::ranges::equal(numbers.data<std::int32_t>(), std::vector<std::int32_t>{2, 1, 3, 1, 3, 1, 0}));
   CHECK(characters.decode(numbers.data<std::int32_t>()) == text);
-  CHECK(contains(error_of([&] { characters.encode("bad"); }), "[characters] the character with code 100 at place 2"));
+  CHECK(
+      contains(error_of([&] { characters.encode("bad"); }), "[characters] the character with code 100 at position 2"));
   CHECK(contains(error_of([&] { characters.decode(std::vector<std::int32_t>{4}); }), "no character number 4"));
 }
 

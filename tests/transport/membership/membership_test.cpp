@@ -1,10 +1,15 @@
 #include "troupe/transport/membership/membership.hpp"
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
+#include <new>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
@@ -73,6 +78,23 @@ std::shared_ptr<Link> on_each_beat(std::shared_ptr<Link> link, std::function<voi
     if (frame.header.edge == 0) on_beat();
   });
 }
+
+/// A link that keeps its callback after it was unset, as a link does whose callback is running at that moment.
+class CallbackLink final : public Link {
+ public:
+  bool send(const Frame&) override { return true; }
+  std::optional<IncomingFrame> receive() override { return std::nullopt; }
+  void on_ready(OnReady callback) override {
+    if (callback) callback_ = std::move(callback);
+  }
+  void close() override {}
+  FailurePtr failure() const override { return nullptr; }
+
+  void call_back() const { callback_(); }
+
+ private:
+  OnReady callback_;
+};
 
 /// Process 2 is silent, expendable and given up by processes 0 and 1, then wakes up. Returns what is wrong.
 std::string lose_silent_process(std::chrono::milliseconds limit) {
@@ -157,6 +179,17 @@ TEST_CASE("silence is counted in heartbeats of the process that waits, however l
 TEST_CASE("an interval of heartbeats that is not positive is refused") {
   CHECK_THROWS_WITH(Membership({.interval = std::chrono::milliseconds(0)}, {}),
                     "[cluster] the interval of heartbeats is not positive");
+}
+
+TEST_CASE("a callback of a link that still runs after the end of a membership does not use its memory") {
+  const auto link = std::make_shared<CallbackLink>();
+  alignas(Membership) std::array<std::byte, sizeof(Membership)> memory;
+  auto* const membership = new (memory.data()) Membership(options_with(patience()), {{1, link}});
+  std::destroy_at(membership);
+  // A mutex and a condition variable of zeros can be used, so a callback that used the memory would write to it.
+  memory.fill(std::byte{0});
+  link->call_back();
+  CHECK(std::ranges::all_of(memory, [](std::byte byte) { return byte == std::byte{0}; }));
 }
 
 TEST_CASE("without an expendable process the others go on, and it learns that it was given up") {

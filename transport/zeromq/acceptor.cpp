@@ -1,4 +1,4 @@
-#include "troupe/transport/lobby.hpp"
+#include "troupe/transport/acceptor.hpp"
 
 #include <algorithm>
 
@@ -11,22 +11,10 @@ namespace {
 
 using namespace zeromq;
 
-bool wait_for_message(zmq::socket_t& socket, Lobby::Deadline deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+bool wait_for_message(zmq::socket_t& socket, Acceptor::Deadline deadline) {
+  const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
   zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLIN, 0};
-  return zmq::poll(&item, 1, std::max(left, std::chrono::milliseconds(0))) > 0;
-}
-
-/// The parts that are left of a message.
-std::vector<zmq::message_t> receive_rest(zmq::socket_t& socket, bool more) {
-  std::vector<zmq::message_t> parts;
-  while (more) {
-    zmq::message_t part;
-    (void)socket.recv(part);
-    more = part.more();
-    if (parts.size() < 2) parts.push_back(std::move(part));
-  }
-  return parts;
+  return zmq::poll(&item, 1, std::max(remaining, std::chrono::milliseconds(0))) > 0;
 }
 
 std::vector<std::byte> bytes_of(const zmq::message_t& message) {
@@ -34,9 +22,9 @@ std::vector<std::byte> bytes_of(const zmq::message_t& message) {
   return {begin, begin + message.size()};
 }
 
-class ZeroMqLobby final : public Lobby {
+class ZeroMqAcceptor final : public Acceptor {
  public:
-  explicit ZeroMqLobby(const std::string& address) : context_(make_context()), socket_(make_receiver(context_)) {
+  explicit ZeroMqAcceptor(const std::string& address) : context_(make_context()), socket_(make_receiver(context_)) {
     try {
       socket_.bind(address);
     } catch (const zmq::error_t& error) {
@@ -52,13 +40,13 @@ class ZeroMqLobby final : public Lobby {
     return Message{sender.to_string(), parts.size() == 1 ? bytes_of(parts[0]) : std::vector<std::byte>{}};
   }
 
-  void answer(const std::string& receiver, std::span<const std::byte> bytes) override {
+  void answer(const std::string& sender, std::span<const std::byte> bytes) override {
     try {
-      zmq::message_t to(receiver.data(), receiver.size());
+      zmq::message_t to(sender.data(), sender.size());
       if (!socket_.send(to, zmq::send_flags::sndmore | zmq::send_flags::dontwait)) return;
       (void)socket_.send(zmq::message_t(bytes.data(), bytes.size()), zmq::send_flags::dontwait);
     } catch (const zmq::error_t&) {
-      // The receiver has gone.
+      // The sender has disconnected.
     }
   }
 
@@ -67,9 +55,9 @@ class ZeroMqLobby final : public Lobby {
   zmq::socket_t socket_;
 };
 
-class ZeroMqVisit final : public LobbyVisit {
+class ZeroMqClient final : public AcceptorClient {
  public:
-  explicit ZeroMqVisit(const std::string& address) : context_(make_context()), socket_(make_visitor(context_)) {
+  explicit ZeroMqClient(const std::string& address) : context_(make_context()), socket_(make_client(context_)) {
     try {
       socket_.connect(address);
     } catch (const zmq::error_t& error) {
@@ -81,7 +69,7 @@ class ZeroMqVisit final : public LobbyVisit {
     (void)socket_.send(zmq::message_t(bytes.data(), bytes.size()), zmq::send_flags::dontwait);
   }
 
-  std::optional<std::vector<std::byte>> receive(Lobby::Deadline deadline) override {
+  std::optional<std::vector<std::byte>> receive(Acceptor::Deadline deadline) override {
     if (!wait_for_message(socket_, deadline)) return std::nullopt;
     zmq::message_t first;
     (void)socket_.recv(first);
@@ -96,12 +84,12 @@ class ZeroMqVisit final : public LobbyVisit {
 
 }  // namespace
 
-std::unique_ptr<Lobby> make_lobby(const std::string& address) {
-  return std::make_unique<ZeroMqLobby>(address);
+std::unique_ptr<Acceptor> make_acceptor(const std::string& address) {
+  return std::make_unique<ZeroMqAcceptor>(address);
 }
 
-std::unique_ptr<LobbyVisit> visit_lobby(const std::string& address) {
-  return std::make_unique<ZeroMqVisit>(address);
+std::unique_ptr<AcceptorClient> connect_to_acceptor(const std::string& address) {
+  return std::make_unique<ZeroMqClient>(address);
 }
 
 }  // namespace troupe
