@@ -49,7 +49,7 @@ TEST_CASE("outputs have names", "[model]") {
   const Outputs one = x, two{{"x", x}, {"y", y}};
   CHECK(one[""].id() == x.id());
   CHECK(two["y"].id() == y.id());
-  CHECK(contains(error_of([&] { (void)two[""]; }), "several outputs, 'x', 'y'"));
+  CHECK(contains(error_of([&] { (void)two[""]; }), "several outputs: name one of 'x', 'y'"));
   CHECK(contains(error_of([&] { (void)two["z"]; }), "no output 'z' among 'x', 'y'"));
   CHECK(contains(error_of([&] { Outputs({{"x", x}, {"x", y}}); }), "two outputs named 'x'"));
   CHECK(contains(error_of([&] { Outputs({{"x", Value()}}); }), "output 'x' is no value"));

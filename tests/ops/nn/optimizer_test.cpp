@@ -152,7 +152,7 @@ TEST_CASE("options of optimizers out of range are refused", "[optimizer][errors]
   CHECK(error_of([&] { rule.averaging(1.0); }) == "[optimizer] the decay of the average must be in [0, 1)");
   CHECK_FALSE(error_of([&] { rule.averaging(-0.1); }).empty());
   CHECK_NOTHROW(rule.averaging(0.0));
-  CHECK(contains(error_of([&] { rule.with_group(is_b, rule.accumulating(2)); }), "not of a group"));
+  CHECK(contains(error_of([&] { rule.with_group(is_b, rule.accumulating(2)); }), "not to a group"));
   CHECK(contains(error_of([] { Trained(Sgd{.clip_norm = 0.0}); }), "[optimizer] the norm"));
   CHECK(contains(error_of([] { Trained(Sgd{.clip_value = 0.0}); }), "[optimizer] the value to clip at"));
 }

@@ -110,5 +110,5 @@ TEST_CASE("errors about a field name it") {
   CHECK_THAT(refusal(Flatten{}, [](Value y, Value) { return y; }, {features, labels}),
              Contains("[loss] it must be float32[B], one number per row, not float32[B, 12]"));
   const Model two = [](const Inputs& in) -> Outputs { return {{"a", in["features"]}, {"b", in["features"]}}; };
-  CHECK_THAT(refusal(two, SoftmaxCrossEntropy{}, kFields), Contains("several outputs, 'a', 'b'"));
+  CHECK_THAT(refusal(two, SoftmaxCrossEntropy{}, kFields), Contains("several outputs: name one of 'a', 'b'"));
 }
