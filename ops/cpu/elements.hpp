@@ -3,6 +3,7 @@
 #include <cstring>
 #include <span>
 
+#include "troupe/ops/core/half.hpp"
 #include "troupe/ops/core/simd_clones.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/graph/function_kernel.hpp"
@@ -12,15 +13,42 @@ namespace troupe::cpu {
 using Inputs = std::span<const Tensor>;
 using Outputs = std::span<const Tensor>;
 
+template <class T>
+T* elements(const Tensor& tensor) {
+  return reinterpret_cast<T*>(tensor.address());
+}
 inline const float* floats(const Tensor& tensor) {
-  return reinterpret_cast<const float*>(tensor.address());
+  return elements<float>(tensor);
 }
 inline float* mutable_floats(const Tensor& tensor) {
-  return reinterpret_cast<float*>(tensor.address());
+  return elements<float>(tensor);
 }
 /// Copies floats between memory that does not overlap. The pointers may be null if `count` is 0.
 inline void copy_floats(const float* from, float* to, std::int64_t count) {
   if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+/// Calls f with a null pointer to the C++ type of a dtype that is not a 16-bit float.
+template <class F>
+decltype(auto) with_type(DType dtype, F f) {
+  switch (dtype) {
+    case DType::int32:
+      return f(static_cast<std::int32_t*>(nullptr));
+    case DType::int64:
+      return f(static_cast<std::int64_t*>(nullptr));
+    case DType::uint8:
+      return f(static_cast<std::uint8_t*>(nullptr));
+    default:
+      return f(static_cast<float*>(nullptr));
+  }
+}
+
+/// Calls f with a null pointer to the C++ type of any dtype.
+template <class F>
+decltype(auto) with_any_type(DType dtype, F f) {
+  if (dtype == DType::float16) return f(static_cast<Float16*>(nullptr));
+  if (dtype == DType::bfloat16) return f(static_cast<BFloat16*>(nullptr));
+  return with_type(dtype, f);
 }
 
 }  // namespace troupe::cpu

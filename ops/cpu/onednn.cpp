@@ -39,6 +39,10 @@ dnnl::primitive_attr scratch_attributes() {
   return attributes;
 }
 
+OnednnCall::OnednnCall(dnnl::primitive primitive, Arguments arguments) : primitive_(std::move(primitive)) {
+  for (const auto& [kind, description] : arguments) argument(kind, description);
+}
+
 std::size_t OnednnCall::argument(int kind, const dnnl::memory::desc& description) {
   memories_.push_back(dnnl::memory(description, onednn_engine(), DNNL_MEMORY_NONE));
   arguments_.push_back({kind, memories_.back().get()});
@@ -53,11 +57,24 @@ void OnednnCall::bind(std::size_t index, const void* data) {
 #endif
 }
 
+void OnednnCall::bind(std::initializer_list<const void*> data) {
+  std::size_t index = 0;
+  for (const auto* address : data) bind(index++, address);
+}
+
 void OnednnCall::execute() {
   const auto status = dnnl_primitive_execute(primitive_.get(), stream_of_thread().get(),
                                              static_cast<int>(arguments_.size()), arguments_.data());
   if (status != dnnl_success)
     throw Error("onednn", "executing a primitive failed with status " + std::to_string(status));
+}
+
+Reorder make_reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
+  const auto& engine = onednn_engine();
+  const dnnl::reorder::primitive_desc chosen(engine, from, engine, to, scratch_attributes());
+  const auto scratchpad = chosen.scratchpad_desc();
+  return {{dnnl::reorder(chosen), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratchpad}}},
+          scratchpad.get_size()};
 }
 
 }  // namespace troupe::cpu

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <dnnl.hpp>
-#include <span>
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "troupe/ops/graph/kernel.hpp"
@@ -59,12 +60,14 @@ typename Primitive::primitive_desc choose_backward(const Forward& forward, const
 /// A primitive with its arguments, which can run many times on different memory.
 class OnednnCall {
  public:
-  OnednnCall() = default;
-  explicit OnednnCall(dnnl::primitive primitive) : primitive_(std::move(primitive)) {}
+  using Arguments = std::initializer_list<std::pair<int, dnnl::memory::desc>>;
+  OnednnCall(dnnl::primitive primitive, Arguments arguments);
 
   /// Adds an argument (DNNL_ARG_...). Returns its index for bind().
   std::size_t argument(int kind, const dnnl::memory::desc& description);
   void bind(std::size_t index, const void* data);
+  /// Binds all arguments, in the order in which they were added.
+  void bind(std::initializer_list<const void*> data);
   /// Runs on the calling thread and returns when the result is complete.
   void execute();
 
@@ -73,5 +76,23 @@ class OnednnCall {
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
 };
+
+/// A conversion between two layouts. The arguments of the call are the source, the result and scratch memory.
+struct Reorder {
+  OnednnCall call;
+  std::size_t scratch_bytes;
+};
+Reorder make_reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+
+/// Makes a kernel by `make`, and turns oneDNN's exceptions into an Error that names the op and its shapes.
+template <class Make>
+std::unique_ptr<Kernel> onednn_kernel(const OpCall& call, Make make) {
+  try {
+    onednn_engine();
+    return make();
+  } catch (const dnnl::error& error) {
+    OpInputs{call.op->name, call.inputs, call.attributes}.refuse(std::string("oneDNN refuses it: ") + error.what());
+  }
+}
 
 }  // namespace troupe::cpu
