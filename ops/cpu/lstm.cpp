@@ -30,7 +30,7 @@ class StepProduct {
   void multiply() { product_.execute(); }
 
  private:
-  StepProduct(const dnnl::matmul::primitive_desc& chosen, const dnnl::memory::desc& weights)
+  StepProduct(const dnnl::matmul::primitive_desc& chosen, const Layout& weights)
       : pack_(make_reorder(weights, chosen.weights_desc())),
         product_(dnnl::matmul(chosen), {{DNNL_ARG_SRC, chosen.src_desc()},
                                         {DNNL_ARG_WEIGHTS, chosen.weights_desc()},

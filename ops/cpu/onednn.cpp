@@ -25,11 +25,11 @@ const dnnl::engine& onednn_engine() {
   return engine;
 }
 
-dnnl::memory::desc describe(const Dims& sizes, Tag tag) {
+Layout describe(const Dims& sizes, Tag tag) {
   return {sizes, dnnl::memory::data_type::f32, tag};
 }
 
-dnnl::memory::desc describe(const Dims& sizes, const Dims& strides) {
+Layout describe(const Dims& sizes, const Dims& strides) {
   return {sizes, dnnl::memory::data_type::f32, strides};
 }
 
@@ -43,7 +43,7 @@ OnednnCall::OnednnCall(dnnl::primitive primitive, Arguments arguments) : primiti
   for (const auto& [kind, description] : arguments) argument(kind, description);
 }
 
-std::size_t OnednnCall::argument(int kind, const dnnl::memory::desc& description) {
+std::size_t OnednnCall::argument(int kind, const Layout& description) {
   memories_.push_back(dnnl::memory(description, onednn_engine(), DNNL_MEMORY_NONE));
   arguments_.push_back({kind, memories_.back().get()});
   return memories_.size() - 1;
@@ -69,7 +69,7 @@ void OnednnCall::execute() {
     throw Error("onednn", "executing a primitive failed with status " + std::to_string(status));
 }
 
-Reorder make_reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
+Reorder make_reorder(const Layout& from, const Layout& to) {
   const auto& engine = onednn_engine();
   const dnnl::reorder::primitive_desc chosen(engine, from, engine, to, scratch_attributes());
   const auto scratchpad = chosen.scratchpad_desc();

@@ -11,6 +11,7 @@ namespace troupe::cpu {
 
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
+using Layout = dnnl::memory::desc;
 
 /// The CPU engine. The first call on a thread limits oneDNN to that thread: with more threads, replicas would contend
 /// for the cores, and primitives that were made under different numbers of threads would differ in their bits.
@@ -31,8 +32,8 @@ using PoolingBackward = dnnl::pooling_v2_backward;
 #endif
 
 /// A float32 description with the given order of axes, or with strides.
-dnnl::memory::desc describe(const Dims& sizes, Tag tag);
-dnnl::memory::desc describe(const Dims& sizes, const Dims& strides);
+Layout describe(const Dims& sizes, Tag tag);
+Layout describe(const Dims& sizes, const Dims& strides);
 /// Attributes of a primitive that uses the scratch memory of its caller.
 dnnl::primitive_attr scratch_attributes();
 
@@ -60,11 +61,11 @@ typename Primitive::primitive_desc choose_backward(const Forward& forward, const
 /// A primitive with its arguments, which can run many times on different memory.
 class OnednnCall {
  public:
-  using Arguments = std::initializer_list<std::pair<int, dnnl::memory::desc>>;
+  using Arguments = std::initializer_list<std::pair<int, Layout>>;
   OnednnCall(dnnl::primitive primitive, Arguments arguments);
 
   /// Adds an argument (DNNL_ARG_...). Returns its index for bind().
-  std::size_t argument(int kind, const dnnl::memory::desc& description);
+  std::size_t argument(int kind, const Layout& description);
   void bind(std::size_t index, const void* data);
   /// Binds all arguments, in the order in which they were added.
   void bind(std::initializer_list<const void*> data);
@@ -82,7 +83,7 @@ struct Reorder {
   OnednnCall call;
   std::size_t scratch_bytes;
 };
-Reorder make_reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+Reorder make_reorder(const Layout& from, const Layout& to);
 
 /// Makes a kernel by `make`, and turns oneDNN's exceptions into an Error that names the op and its shapes.
 template <class Make>

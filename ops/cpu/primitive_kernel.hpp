@@ -12,7 +12,6 @@ namespace troupe::cpu {
 /// an output after.
 class PrimitiveKernel final : public Kernel {
  public:
-  using Layout = dnnl::memory::desc;
   PrimitiveKernel(dnnl::primitive primitive, const Layout& scratchpad);
 
   /// Binds a tensor whose layout is `plain` to an argument whose layout is `layout`.

@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/row_sparse.hpp"
 #include "troupe/ops/cpu/update.hpp"
 
 namespace troupe::cpu {
@@ -41,6 +40,16 @@ TROUPE_SIMD_CLONES void squares_step(std::int64_t n, float* p, float* squares, c
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_global_norm_factor(const OpCall& call) {
+  return function_kernel([limit = call.attributes.number("limit")](Inputs in, Outputs out) {
+    double squares = 0.0;
+    for (const auto& gradient : in)
+      for (auto element : gradient.data<float>()) squares += static_cast<double>(element) * element;
+    const auto norm = std::sqrt(squares);
+    out[0].mutable_data<float>()[0] = norm > limit ? static_cast<float>(limit / norm) : 1.0F;
+  });
+}
 
 std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
   const SgdRule rule{option(call, "momentum"), option(call, "weight_decay"), call.attributes.flag("nesterov")};

@@ -149,36 +149,25 @@ void Dataset::expect_no_streams(const char* what) const {
 }
 
 Dataset Dataset::in_order() const {
-  auto changed = *this;
-  changed.streams_ = 0;
-  changed.shuffle_buffer_ = 0;
-  return changed;
+  return with(&Dataset::streams_, 0).with(&Dataset::shuffle_buffer_, 0);
 }
 
 Dataset Dataset::shuffle(std::int64_t buffer) const {
   expect_no_streams("shuffled");
-  auto changed = *this;
-  changed.shuffle_buffer_ = at_least(1, buffer, "the shuffle buffer");
-  return changed;
+  return with(&Dataset::shuffle_buffer_, at_least(1, buffer, "the shuffle buffer"));
 }
 
 Dataset Dataset::batch(std::int64_t rows) const {
   if (rows != batch_) expect_no_streams("in batches of another size");
-  auto changed = *this;
-  changed.batch_ = at_least(1, rows, "the batch size");
-  return changed;
+  return with(&Dataset::batch_, at_least(1, rows, "the batch size"));
 }
 
 Dataset Dataset::prefetch(std::int64_t batches) const {
-  auto changed = *this;
-  changed.prefetch_ = at_least(0, batches, "the number of batches to prefetch");
-  return changed;
+  return with(&Dataset::prefetch_, at_least(0, batches, "the number of batches to prefetch"));
 }
 
 Dataset Dataset::keep_on_devices(std::int64_t most_bytes) const {
-  auto changed = *this;
-  changed.kept_on_devices_ = at_least(0, most_bytes, "the number of bytes to keep on devices");
-  return changed;
+  return with(&Dataset::kept_on_devices_, at_least(0, most_bytes, "the number of bytes to keep on devices"));
 }
 
 Dataset Dataset::in_streams(std::int64_t streams) const {
@@ -201,26 +190,20 @@ Dataset Dataset::skip(std::int64_t rows) const {
 
 Dataset Dataset::take(std::int64_t rows) const {
   expect_no_streams("cut");
-  auto changed = *this;
-  changed.rows_ = std::min(rows_, at_least(0, rows, "the number of rows to take"));
-  return changed;
+  return with(&Dataset::rows_, std::min(rows_, at_least(0, rows, "the number of rows to take")));
 }
 
 Dataset Dataset::shard(DataSharding sharding) const {
   if (sharding == DataSharding::file || sharding == DataSharding::off) expect_no_streams("shared other than by rows");
-  auto changed = *this;
-  changed.sharding_ = sharding;
-  return changed;
+  return with(&Dataset::sharding_, sharding);
 }
 
 Dataset Dataset::in_layout(ShardLayout layout) const {
-  auto changed = *this;
-  changed.layout_ = std::move(layout);
-  if (const auto& rows = changed.layout_.rows(); !rows.empty())
-    if (rows[static_cast<std::size_t>(changed.layout_.own())] != rows_)
-      throw Error("dataset", "the shard has " + std::to_string(rows_) + " rows, but its layout says " +
-                                 std::to_string(rows[static_cast<std::size_t>(changed.layout_.own())]));
-  return changed;
+  if (!layout.whole())
+    if (const auto rows = layout.rows()[static_cast<std::size_t>(layout.own())]; rows != rows_)
+      throw Error("dataset",
+                  "the shard has " + std::to_string(rows_) + " rows, but its layout says " + std::to_string(rows));
+  return with(&Dataset::layout_, std::move(layout));
 }
 
 std::int64_t Dataset::batches() const {

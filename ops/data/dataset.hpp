@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -151,6 +152,13 @@ class Dataset {
     std::shared_ptr<const WriteRow> write = {};
   };
   Dataset() = default;
+  /// A copy in which one member has another value.
+  template <class T>
+  Dataset with(T Dataset::*member, std::type_identity_t<T> value) const {
+    auto changed = *this;
+    changed.*member = std::move(value);
+    return changed;
+  }
   void add(const std::string& name, const Tensor& array);
   void expect_no_streams(const char* what) const;
   void add_field(const std::string& name, const TensorInfo& info, Column column);

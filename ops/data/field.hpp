@@ -16,6 +16,8 @@ struct Field {
 };
 
 /// The field as `'label' int32[B]`.
-std::string to_string(const Field& field);
+inline std::string to_string(const Field& field) {
+  return "'" + field.name + "' " + to_string(field.info);
+}
 
 }  // namespace troupe
