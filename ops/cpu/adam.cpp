@@ -16,8 +16,8 @@ struct AdamRule {
 
 AdamRule adam_rule(const OpCall& call) {
   const auto beta1 = call.attributes.number("beta1"), beta2 = call.attributes.number("beta2");
-  return {static_cast<float>(beta1),       static_cast<float>(1.0 - beta1), static_cast<float>(beta2),
-          static_cast<float>(1.0 - beta2), option(call, "epsilon"),         option(call, "weight_decay")};
+  return {static_cast<float>(beta1),       static_cast<float>(1.0 - beta1),  static_cast<float>(beta2),
+          static_cast<float>(1.0 - beta2), float_attribute(call, "epsilon"), float_attribute(call, "weight_decay")};
 }
 
 /// The factors of m and of the root of v that correct their bias in one update, counted from 1.

@@ -13,6 +13,11 @@ namespace troupe::cpu {
 using Inputs = std::span<const Tensor>;
 using Outputs = std::span<const Tensor>;
 
+/// An attribute of a call as a float.
+inline float float_attribute(const OpCall& call, const char* name) {
+  return static_cast<float>(call.attributes.number(name));
+}
+
 template <class T>
 T* elements(const Tensor& tensor) {
   return reinterpret_cast<T*>(tensor.address());

@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> make_broadcast_to(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_scale(const OpCall& call) {
-  return function_kernel([factor = static_cast<float>(call.attributes.number("factor"))](Inputs in, Outputs out) {
+  return function_kernel([factor = float_attribute(call, "factor")](Inputs in, Outputs out) {
     scale_all(in[0].elements(), floats(in[0]), factor, mutable_floats(out[0]));
   });
 }

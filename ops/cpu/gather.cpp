@@ -50,8 +50,8 @@ std::unique_ptr<Kernel> make_load_rows(const OpCall& call) {
   if (!call.attributes.has("scale")) return gather_rows(call, "load_rows");
   const auto& data = call.inputs[0];
   const auto rows = data.shape[0], width = data.shape.row_elements();
-  return function_kernel([=, dtype = data.dtype, scale = static_cast<float>(call.attributes.number("scale")),
-                          shift = static_cast<float>(call.attributes.number("shift"))](Inputs in, Outputs out) {
+  return function_kernel([=, dtype = data.dtype, scale = float_attribute(call, "scale"),
+                          shift = float_attribute(call, "shift")](Inputs in, Outputs out) {
     const auto row_bytes = width * static_cast<std::int64_t>(size_of(dtype));
     for_each_index("load_rows", in[1], rows, [&](std::int64_t i, std::int64_t index) {
       normalize(width, dtype, in[0].address() + index * row_bytes, scale, shift, mutable_floats(out[0]) + i * width);

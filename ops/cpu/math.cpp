@@ -20,14 +20,6 @@ TROUPE_SIMD_CLONES void clip_grad_loop(std::int64_t n, const float* dy, const fl
   map(n, dy, x, dx, [=](float d, float v) { return v < least || v > most ? 0.0F : d; });
 }
 
-/// The limits of the clip ops.
-struct Limits {
-  float least, most;
-  explicit Limits(const OpCall& call)
-      : least(static_cast<float>(call.attributes.number("least"))),
-        most(static_cast<float>(call.attributes.number("most"))) {}
-};
-
 }  // namespace
 
 TROUPE_UNARY_KERNEL(make_exp, exp_or_zero)
@@ -38,7 +30,7 @@ TROUPE_UNARY_KERNEL(make_abs, [](float x) { return std::abs(x); })
 TROUPE_BINARY_KERNEL(make_abs_grad, [](float dy, float x) { return x > 0.0F ? dy : (x < 0.0F ? -dy : x * 0.0F); })
 
 std::unique_ptr<Kernel> make_pow(const OpCall& call) {
-  const auto exponent = static_cast<float>(call.attributes.number("exponent"));
+  const auto exponent = float_attribute(call, "exponent");
   if (exponent == 2.0F) return map_kernel(square_loop);
   return function_kernel([exponent](Inputs in, Outputs out) {
     const auto x = in[0].data<float>();
@@ -47,15 +39,17 @@ std::unique_ptr<Kernel> make_pow(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_clip(const OpCall& call) {
-  return function_kernel([limits = Limits(call)](Inputs in, Outputs out) {
-    clip_loop(out[0].elements(), floats(in[0]), limits.least, limits.most, mutable_floats(out[0]));
-  });
+  return function_kernel(
+      [least = float_attribute(call, "least"), most = float_attribute(call, "most")](Inputs in, Outputs out) {
+        clip_loop(out[0].elements(), floats(in[0]), least, most, mutable_floats(out[0]));
+      });
 }
 
 std::unique_ptr<Kernel> make_clip_grad(const OpCall& call) {
-  return function_kernel([limits = Limits(call)](Inputs in, Outputs out) {
-    clip_grad_loop(out[0].elements(), floats(in[0]), floats(in[1]), limits.least, limits.most, mutable_floats(out[0]));
-  });
+  return function_kernel(
+      [least = float_attribute(call, "least"), most = float_attribute(call, "most")](Inputs in, Outputs out) {
+        clip_grad_loop(out[0].elements(), floats(in[0]), floats(in[1]), least, most, mutable_floats(out[0]));
+      });
 }
 
 }  // namespace troupe::cpu
