@@ -11,7 +11,7 @@ namespace {
 
 template <class Compare>
 std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
-  return with_type(call.inputs[0].dtype, [&](auto* type) {
+  return with_element_type(call.inputs[0].dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     return function_kernel([walk = Walk(call), compare](Inputs in, Outputs out) {
       const auto steps = walk.steps();

@@ -33,27 +33,12 @@ inline void copy_floats(const float* from, float* to, std::int64_t count) {
   if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
 }
 
-/// Calls f with a null pointer to the C++ type of a dtype that is not a 16-bit float.
-template <class F>
-decltype(auto) with_type(DType dtype, F f) {
-  switch (dtype) {
-    case DType::int32:
-      return f(static_cast<std::int32_t*>(nullptr));
-    case DType::int64:
-      return f(static_cast<std::int64_t*>(nullptr));
-    case DType::uint8:
-      return f(static_cast<std::uint8_t*>(nullptr));
-    default:
-      return f(static_cast<float*>(nullptr));
-  }
-}
-
 /// Calls f with a null pointer to the C++ type of any dtype.
 template <class F>
 decltype(auto) with_any_type(DType dtype, F f) {
   if (dtype == DType::float16) return f(static_cast<Float16*>(nullptr));
   if (dtype == DType::bfloat16) return f(static_cast<BFloat16*>(nullptr));
-  return with_type(dtype, f);
+  return with_element_type(dtype, f);
 }
 
 }  // namespace troupe::cpu

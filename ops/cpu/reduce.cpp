@@ -41,9 +41,6 @@ struct Combine {
   void (*each)(std::int64_t n, const float* x, float* results);
 };
 
-float larger(float a, float b) {
-  return b > a || b != b ? b : a;
-}
 float smaller(float a, float b) {
   return b < a || b != b ? b : a;
 }

@@ -49,7 +49,7 @@ class BoxCopy {
 };
 
 void fill(const Tensor& tensor, double value) {
-  with_type(tensor.dtype(), [&](auto* type) {
+  with_element_type(tensor.dtype(), [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     std::ranges::fill(tensor.mutable_data<T>(), static_cast<T>(value));
   });

@@ -131,18 +131,10 @@ struct Table {
     if (field.columns.empty()) throw Error("csv", "field '" + field.name + "' has no columns");
     if (field.categories.size() > (field.dtype == DType::uint8 ? std::size_t{256} : std::size_t{1} << 24))
       throw Error("csv", "field '" + field.name + "' has more categories than its dtype can hold");
-    switch (field.dtype) {
-      case DType::float32:
-        return read<float>(field);
-      case DType::int32:
-        return read<std::int32_t>(field);
-      case DType::int64:
-        return read<std::int64_t>(field);
-      case DType::uint8:
-        return read<std::uint8_t>(field);
-      default:
-        throw Error("csv", "field '" + field.name + "' cannot be " + std::string(name_of(field.dtype)));
-    }
+    if (is_16_bit(field.dtype))
+      throw Error("csv", "field '" + field.name + "' cannot be " + std::string(name_of(field.dtype)));
+    return with_element_type(field.dtype,
+                             [&](auto* type) { return read<std::remove_pointer_t<decltype(type)>>(field); });
   }
 };
 

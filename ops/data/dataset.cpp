@@ -81,26 +81,19 @@ Dataset Dataset::with_rows_written(const std::string& name, const std::vector<st
 
 Dataset Dataset::from_windows(const std::string& name, const Tensor& sequence, Windows windows) {
   auto dataset = of_rows(windows.rows);
-  const Shape info{kBatch, at_least(1, windows.times, "the size of a window")};
-  dataset.times_ = windows.times;
-  dataset.add_field(name, {info, sequence.dtype()}, windows_at(name, sequence, info[1] * windows.rows, 0));
-  return dataset;
+  dataset.times_ = at_least(1, windows.times, "the size of a window");
+  return dataset.with_windows(name, sequence, 0);
 }
 
 Dataset Dataset::with_windows(const std::string& name, const Tensor& sequence, std::int64_t shift) const {
-  auto changed = *this;
   if (times_ == 0) throw Error("dataset", "only windows can have a further field of windows");
-  const Shape info{kBatch, times_};
-  changed.add_field(name, {info, sequence.dtype()}, windows_at(name, sequence, info[1] * (rows_ + skipped_), shift));
-  return changed;
-}
-
-Dataset::Column Dataset::windows_at(const std::string& name, const Tensor& sequence, std::int64_t elements,
-                                    std::int64_t shift) {
+  const auto elements = times_ * (rows_ + skipped_);
   if (sequence.shape().rank() != 1 || shift < 0 || shift + elements > sequence.elements())
     throw Error("dataset", "the windows of '" + name + "' need a sequence of " + std::to_string(shift + elements) +
                                " elements, not " + to_string(sequence));
-  return {sequence, shift};
+  auto changed = *this;
+  changed.add_field(name, {Shape{kBatch, times_}, sequence.dtype()}, {sequence, shift});
+  return changed;
 }
 
 Dataset Dataset::from_arrays(const Arrays& arrays) {
@@ -133,15 +126,6 @@ Dataset Dataset::scaled(const std::string& field, float scale, float shift) cons
   fields_changed[index].info.dtype = DType::float32;
   changed.fields_ = std::make_shared<const std::vector<Field>>(std::move(fields_changed));
   return changed;
-}
-
-std::size_t Dataset::index_of(const std::string& field) const {
-  std::string list;
-  for (std::size_t i = 0; i < fields().size(); ++i) {
-    if (fields()[i].name == field) return i;
-    list += (i > 0 ? ", " : "") + to_string(fields()[i]);
-  }
-  throw Error("dataset", "there is no field '" + field + "' among " + list);
 }
 
 void Dataset::expect_no_streams(const char* what) const {

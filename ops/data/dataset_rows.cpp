@@ -1,5 +1,4 @@
 #include <cstring>
-#include <numeric>
 #include <sstream>
 
 #include "troupe/ops/core/error.hpp"
@@ -23,9 +22,7 @@ Tensor Dataset::array(const std::string& field) const {
   const auto index = index_of(field);
   const auto& info = fields()[index].info;
   Tensor all(info.shape.with_rows(rows_), info.dtype);
-  std::vector<std::int32_t> samples(static_cast<std::size_t>(rows_));
-  std::iota(samples.begin(), samples.end(), 0);
-  gather(samples, index, all);
+  gather(in_order().order(0, 0), index, all);
   return all;
 }
 
