@@ -12,8 +12,8 @@ struct AveragePooling {
   Dims no_dilation = Dims(2, 0), padding_behind = Dims(2, 0);
 
   AveragePooling(const Shape& x_shape, const Shape& y_shape, const Attributes& attributes)
-      : x(describe({x_shape[0], x_shape[3], x_shape[1], x_shape[2]}, Tag::nhwc)),
-        y(describe({y_shape[0], y_shape[3], y_shape[1], y_shape[2]}, Tag::nhwc)),
+      : x(images(x_shape)),
+        y(images(y_shape)),
         strides(2, attributes.integer("stride")),
         sizes(2, attributes.integer("kernel_size")),
         padding(2, attributes.integer("padding")) {

@@ -5,21 +5,16 @@ namespace troupe::cpu {
 
 namespace {
 
-// Images are [B, H, W, C], oneDNN's nhwc; its logical order is still NCHW. Images stay in their layout.
-Layout image(const Shape& s) {
-  return describe({s[0], s[3], s[1], s[2]}, Tag::nhwc);
-}
-
-/// A convolution of images x to images y, in the form of oneDNN. Weights are [KH, KW, C / groups, O], oneDNN's hwio;
-/// its logical order is still OIHW. They are reordered once per call, in scratch memory, from their own layout (plain)
-/// into the layout that the kernel prefers.
+/// A convolution of images x to images y, in the form of oneDNN. Images stay in their layout. Weights are
+/// [KH, KW, C / groups, O], oneDNN's hwio; its logical order is still OIHW. They are reordered once per call, in
+/// scratch memory, from their own layout (plain) into the layout that the kernel prefers.
 struct Convolution {
   Layout x, weights, bias, y, plain_weights;
   Dims strides, padding;
 
   Convolution(const Shape& x_shape, const Shape& w, const Shape& y_shape, bool has_bias, const Attributes& attributes)
-      : x(image(x_shape)),
-        y(image(y_shape)),
+      : x(images(x_shape)),
+        y(images(y_shape)),
         strides(2, attributes.integer("stride")),
         padding(2, attributes.integer("padding")) {
     if (has_bias) bias = describe({w[3]}, Tag::x);

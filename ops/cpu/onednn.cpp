@@ -33,6 +33,10 @@ Layout describe(const Dims& sizes, const Dims& strides) {
   return {sizes, dnnl::memory::data_type::f32, strides};
 }
 
+Layout images(const Shape& shape) {
+  return describe({shape[0], shape[3], shape[1], shape[2]}, Tag::nhwc);
+}
+
 dnnl::primitive_attr scratch_attributes() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -34,6 +34,8 @@ using PoolingBackward = dnnl::pooling_v2_backward;
 /// A float32 description with the given order of axes, or with strides.
 Layout describe(const Dims& sizes, Tag tag);
 Layout describe(const Dims& sizes, const Dims& strides);
+/// Images [B, H, W, C], oneDNN's nhwc; its logical order is still NCHW.
+Layout images(const Shape& shape);
 /// Attributes of a primitive that uses the scratch memory of its caller.
 dnnl::primitive_attr scratch_attributes();
 

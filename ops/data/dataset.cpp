@@ -73,9 +73,7 @@ Dataset Dataset::with_rows_written(const std::string& name, const std::vector<st
   auto changed = *this;
   std::vector<std::int64_t> with_batch{kBatch};
   for (const auto size : sizes) with_batch.push_back(at_least(0, size, "a size of a row"));
-  Column column;
-  column.write = std::make_shared<const WriteRow>(std::move(write));
-  changed.add_field(name, {Shape(with_batch), dtype}, std::move(column));
+  changed.add_field(name, {Shape(with_batch), dtype}, {.write = std::make_shared<const WriteRow>(std::move(write))});
   return changed;
 }
 
