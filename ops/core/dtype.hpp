@@ -58,4 +58,19 @@ struct DTypeOf<std::uint8_t> {
   static constexpr DType value = DType::uint8;
 };
 
+/// Calls f with a null pointer to the C++ type of a dtype that is not a 16-bit float.
+template <class F>
+decltype(auto) with_element_type(DType dtype, F f) {
+  switch (dtype) {
+    case DType::int32:
+      return f(static_cast<std::int32_t*>(nullptr));
+    case DType::int64:
+      return f(static_cast<std::int64_t*>(nullptr));
+    case DType::uint8:
+      return f(static_cast<std::uint8_t*>(nullptr));
+    default:
+      return f(static_cast<float*>(nullptr));
+  }
+}
+
 }  // namespace troupe

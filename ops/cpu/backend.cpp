@@ -7,6 +7,7 @@
 #include "troupe/ops/core/built_in_backends.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
@@ -27,9 +28,14 @@ class CpuStream final : public Stream {
   }
 };
 
+void add_kernels(KernelTable& table) {
+#define TROUPE_OP(op, factory) table.add(op, {cpu::factory, op.half == HalfKernels::all});
+#include "troupe/ops/graph/op_list.def"
+}
+
 class CpuBackend final : public Backend {
  public:
-  CpuBackend() { cpu::add_kernels(kernels_); }
+  CpuBackend() { add_kernels(kernels_); }
 
   bool host_accessible() const override { return true; }
   // A CPU device is a thread, so their number is not limited.

@@ -138,10 +138,6 @@ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / std::sqrt(variance + epsilon);
 }
 
-float epsilon_of(const OpCall& call) {
-  return static_cast<float>(call.attributes.number("epsilon"));
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
@@ -172,7 +168,7 @@ std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
 std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
   const auto channels = call.inputs[0].shape.back(0);
   return function_kernel([channels, factors = Repeated(channels), shifts = Repeated(channels),
-                          epsilon = epsilon_of(call),
+                          epsilon = float_attribute(call, "epsilon"),
                           relu = call.attributes.flag("relu")](Inputs in, Outputs out) mutable {
     const auto *mean = floats(in[1]), *variance = floats(in[2]), *scale = floats(in[3]), *bias = floats(in[4]);
     const auto* factor = factors.fill([&](auto c) { return inverse_deviation(variance[c], epsilon) * scale[c]; });
@@ -188,7 +184,7 @@ std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
 std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
   return function_kernel([channels, means = Repeated(channels), totals = ChannelSums(channels),
-                          epsilon = epsilon_of(call)](Inputs in, Outputs out) mutable {
+                          epsilon = float_attribute(call, "epsilon")](Inputs in, Outputs out) mutable {
     const auto* mean = means.fill(floats(in[2]));
     auto* sums = mutable_floats(out[0]);
     totals.add_up(in[0].elements(), sums, [&](auto n, auto runs, auto at, float* of_dy, float* of_products) {
@@ -203,7 +199,7 @@ std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
   return function_kernel([channels, means = Repeated(channels), factors = Repeated(channels),
                           alongs = Repeated(channels), shifts = Repeated(channels),
-                          epsilon = epsilon_of(call)](Inputs in, Outputs out) mutable {
+                          epsilon = float_attribute(call, "epsilon")](Inputs in, Outputs out) mutable {
     const auto *variance = floats(in[3]), *scale = floats(in[4]), *sums = in.size() == 7 ? floats(in[6]) : nullptr;
     const auto count = floats(in[5])[0];
     const auto* mean = means.fill(floats(in[2]));

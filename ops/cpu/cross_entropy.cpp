@@ -4,7 +4,7 @@
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/elements.hpp"
-#include "troupe/ops/cpu/exp.hpp"
+#include "troupe/ops/cpu/functions.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
 
@@ -83,26 +83,26 @@ float loss_gradient(Inputs in, std::int64_t row) {
   return floats(in[0])[0] / static_cast<float>(BatchInfo::read(in[3]).global_rows);
 }
 
-/// A kernel of the cross-entropy's gradient with integer labels. log_probabilities(classes, row of in[1], row of the
-/// result) returns the logarithms of a row's probabilities; it may write them to the result.
-template <class LogProbabilities>
-std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, LogProbabilities log_probabilities) {
-  return function_kernel([classes = call.inputs[1].shape.back(0), target = Target(call.attributes), log_probabilities](
-                             Inputs in, Outputs out) {
-    const auto labels = in[2].data<std::int32_t>();
-    for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
-      const auto of_row = loss_gradient(in, row);
-      auto* dx = mutable_floats(out[0]) + row * classes;
-      if (target.ignores(labels[row])) {
-        std::fill_n(dx, classes, 0.0F);
-        continue;
-      }
-      scaled_exp(classes, log_probabilities(classes, floats(in[1]) + row * classes, dx), of_row, dx);
-      const auto label = checked_label(labels[row], row, classes);
-      if (target.smoothing != 0.0F) subtract(classes, target.smoothing / static_cast<float>(classes) * of_row, dx);
-      dx[label] -= target.smoothing == 0.0F ? of_row : (1.0F - target.smoothing) * of_row;
-    }
-  });
+/// A kernel of the cross-entropy's gradient with integer labels. in[1] are logits or the logarithms of probabilities.
+std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, bool of_logits) {
+  return function_kernel(
+      [classes = call.inputs[1].shape.back(0), target = Target(call.attributes), of_logits](Inputs in, Outputs out) {
+        const auto labels = in[2].data<std::int32_t>();
+        for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
+          const auto of_row = loss_gradient(in, row);
+          auto* dx = mutable_floats(out[0]) + row * classes;
+          if (target.ignores(labels[row])) {
+            std::fill_n(dx, classes, 0.0F);
+            continue;
+          }
+          const auto* x = floats(in[1]) + row * classes;
+          if (of_logits) log_softmax_row(classes, x, dx);
+          scaled_exp(classes, of_logits ? dx : x, of_row, dx);
+          const auto label = checked_label(labels[row], row, classes);
+          if (target.smoothing != 0.0F) subtract(classes, target.smoothing / static_cast<float>(classes) * of_row, dx);
+          dx[label] -= target.smoothing == 0.0F ? of_row : (1.0F - target.smoothing) * of_row;
+        }
+      });
 }
 
 }  // namespace
@@ -145,14 +145,11 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad(const OpCall& call) {
-  return cross_entropy_grad_kernel(call, [](std::int64_t, const float* stored, float*) { return stored; });
+  return cross_entropy_grad_kernel(call, false);
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_logits_grad(const OpCall& call) {
-  return cross_entropy_grad_kernel(call, [](std::int64_t classes, const float* logits, float* dx) -> const float* {
-    log_softmax_row(classes, logits, dx);
-    return dx;
-  });
+  return cross_entropy_grad_kernel(call, true);
 }
 
 std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {

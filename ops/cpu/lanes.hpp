@@ -21,10 +21,14 @@ template <class F>
   return lanes[0];
 }
 
+/// The larger of two numbers, or b if it is NaN.
+[[gnu::always_inline]] inline float larger(float a, float b) {
+  return b > a || b != b ? b : a;
+}
+
 /// The largest of n numbers, or NaN if one of them is NaN. Minus infinity if n is 0.
 [[gnu::always_inline]] inline float lane_max(std::int64_t n, const float* x) {
   constexpr auto kLowest = -std::numeric_limits<float>::infinity();
-  const auto larger = [](float a, float b) { return b > a || b != b ? b : a; };
   float lanes[kLanes];
   for (auto& lane : lanes) lane = kLowest;
   std::int64_t i = 0;

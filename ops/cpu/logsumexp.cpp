@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "troupe/ops/cpu/elements.hpp"
-#include "troupe/ops/cpu/exp.hpp"
+#include "troupe/ops/cpu/functions.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
 

@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cstring>
 
 #include "troupe/ops/core/allocator.hpp"
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/functions.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
@@ -16,43 +14,34 @@ namespace {
 /// reordered once, for all time steps, into the layout that the product prefers.
 class StepProduct {
  public:
-  StepProduct(std::int64_t rows, std::int64_t k, std::int64_t n, const Dims& strides) {
-    const auto weights = describe({k, n}, strides);
-    const auto x = describe({rows, k}, Dims{k, 1}), y = describe({rows, n}, Dims{n, 1});
-    const auto chosen = choose<dnnl::matmul>(x, describe({k, n}, Tag::any), y);
-    const dnnl::reorder::primitive_desc pack(onednn_engine(), weights, onednn_engine(), chosen.weights_desc(),
-                                             scratch_attributes());
-    pack_ = OnednnCall(dnnl::reorder(pack));
-    pack_from_ = pack_.argument(DNNL_ARG_FROM, weights);
-    pack_to_ = pack_.argument(DNNL_ARG_TO, chosen.weights_desc());
-    pack_scratch_ = pack_.argument(DNNL_ARG_SCRATCHPAD, pack.scratchpad_desc());
-    product_ = OnednnCall(dnnl::matmul(chosen));
-    x_ = product_.argument(DNNL_ARG_SRC, x);
-    weights_ = product_.argument(DNNL_ARG_WEIGHTS, chosen.weights_desc());
-    y_ = product_.argument(DNNL_ARG_DST, y);
-    scratch_ = product_.argument(DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc());
-    packed_bytes_ = Allocator::rounded(chosen.weights_desc().get_size());
-    scratch_bytes_ = std::max(pack.scratchpad_desc().get_size(), chosen.scratchpad_desc().get_size());
-  }
+  StepProduct(std::int64_t rows, std::int64_t k, std::int64_t n, const Dims& strides)
+      : StepProduct(choose<dnnl::matmul>(describe({rows, k}, Dims{k, 1}), describe({k, n}, Tag::any),
+                                         describe({rows, n}, Dims{n, 1})),
+                    describe({k, n}, strides)) {}
 
-  std::size_t scratch_bytes() const { return packed_bytes_ + Allocator::rounded(scratch_bytes_); }
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
 
   /// Reorders the weights into `scratch`, and binds the products y = x weights to these pointers.
   void begin(const float* weights, const float* x, const float* y, std::byte* scratch) {
-    pack_.bind(pack_from_, weights);
-    pack_.bind(pack_to_, scratch);
-    pack_.bind(pack_scratch_, scratch + packed_bytes_);
-    pack_.execute();
-    product_.bind(x_, x);
-    product_.bind(weights_, scratch);
-    product_.bind(y_, y);
-    product_.bind(scratch_, scratch + packed_bytes_);
+    pack_.call.bind({weights, scratch, scratch + packed_bytes_});
+    pack_.call.execute();
+    product_.bind({x, scratch, y, scratch + packed_bytes_});
   }
   void multiply() { product_.execute(); }
 
  private:
-  OnednnCall pack_, product_;
-  std::size_t pack_from_, pack_to_, pack_scratch_, x_, weights_, y_, scratch_;
+  StepProduct(const dnnl::matmul::primitive_desc& chosen, const Layout& weights)
+      : pack_(make_reorder(weights, chosen.weights_desc())),
+        product_(dnnl::matmul(chosen), {{DNNL_ARG_SRC, chosen.src_desc()},
+                                        {DNNL_ARG_WEIGHTS, chosen.weights_desc()},
+                                        {DNNL_ARG_DST, chosen.dst_desc()},
+                                        {DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc()}}),
+        packed_bytes_(Allocator::rounded(chosen.weights_desc().get_size())),
+        scratch_bytes_(packed_bytes_ +
+                       Allocator::rounded(std::max(pack_.scratch_bytes, chosen.scratchpad_desc().get_size()))) {}
+
+  Reorder pack_;
+  OnednnCall product_;
   std::size_t packed_bytes_, scratch_bytes_;
 };
 
@@ -176,23 +165,13 @@ class LstmGradKernel final : public Kernel {
   StepProduct product_;
 };
 
-template <class T>
-std::unique_ptr<Kernel> make_recurrent(const OpCall& call) {
-  try {
-    onednn_engine();
-    return std::make_unique<T>(call);
-  } catch (const dnnl::error& error) {
-    OpInputs{call.op->name, call.inputs, call.attributes}.refuse(std::string("oneDNN refuses it: ") + error.what());
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_lstm(const OpCall& call) {
-  return make_recurrent<LstmKernel>(call);
+  return onednn_kernel(call, [&] { return std::make_unique<LstmKernel>(call); });
 }
 std::unique_ptr<Kernel> make_lstm_grad(const OpCall& call) {
-  return make_recurrent<LstmGradKernel>(call);
+  return onednn_kernel(call, [&] { return std::make_unique<LstmGradKernel>(call); });
 }
 
 }  // namespace troupe::cpu

@@ -30,4 +30,24 @@ inline std::unique_ptr<Kernel> map_kernel(BinaryLoop loop) {
   });
 }
 
+/// Define the function `factory`, which makes a kernel that maps one or two inputs by a function of numbers, the last
+/// argument. Macros, because clang compiles no clones of templates.
+#define TROUPE_UNARY_KERNEL(factory, ...)                                                       \
+  TROUPE_SIMD_CLONES static void factory##_loop(std::int64_t n, const float* from, float* to) { \
+    map(n, from, to, __VA_ARGS__);                                                              \
+  }                                                                                             \
+  std::unique_ptr<Kernel> factory(const OpCall&) {                                              \
+    return map_kernel(factory##_loop);                                                          \
+  }
+#define TROUPE_BINARY_KERNEL(factory, ...)                                                                             \
+  TROUPE_SIMD_CLONES static void factory##_loop(std::int64_t n, const float* from_a, const float* from_b, float* to) { \
+    map(n, from_a, from_b, to, __VA_ARGS__);                                                                           \
+  }                                                                                                                    \
+  std::unique_ptr<Kernel> factory(const OpCall&) {                                                                     \
+    return map_kernel(factory##_loop);                                                                                 \
+  }
+
+/// Computes y = max(x, 0) for n elements. y may be x. A NaN stays NaN, while oneDNN's relu would hide it as 0.
+void relu(std::int64_t n, const float* x, float* y);
+
 }  // namespace troupe::cpu

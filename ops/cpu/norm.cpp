@@ -48,7 +48,7 @@ TROUPE_SIMD_CLONES void normalize_row_grad(std::int64_t n, const float* dy, cons
 
 std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centered) {
   const auto width = call.inputs[0].shape.back(0);
-  const auto epsilon = static_cast<float>(call.attributes.number("epsilon"));
+  const auto epsilon = float_attribute(call, "epsilon");
   return function_kernel([=](Inputs in, Outputs out) {
     for (std::int64_t row = 0; row < in[0].elements() / width; ++row) {
       const auto* x = floats(in[0]) + row * width;

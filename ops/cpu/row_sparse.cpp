@@ -1,9 +1,7 @@
-#include "troupe/ops/cpu/row_sparse.hpp"
-
 #include <algorithm>
 #include <vector>
 
-#include "troupe/ops/cpu/elements.hpp"
+#include "troupe/ops/cpu/update.hpp"
 #include "troupe/ops/graph/graph.hpp"
 
 namespace troupe::cpu {

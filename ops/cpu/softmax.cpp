@@ -6,13 +6,13 @@ namespace troupe::cpu {
 namespace {
 
 /// All rows of a shape as one matrix.
-dnnl::memory::desc rows_of(const Shape& shape) {
+Layout rows_of(const Shape& shape) {
   return describe({shape.elements() / shape.back(0), shape.back(0)}, Tag::ab);
 }
 
 constexpr auto kAlgorithm = dnnl::algorithm::softmax_accurate;
 
-SoftmaxForward::primitive_desc forward_description(const dnnl::memory::desc& rows) {
+SoftmaxForward::primitive_desc forward_description(const Layout& rows) {
   return choose<SoftmaxForward>(dnnl::prop_kind::forward_training, kAlgorithm, rows, rows, 1);
 }
 

@@ -10,9 +10,9 @@ struct Condition {
   bool holds(Inputs in) const { return !has_flag || floats(in.back())[0] > 0.0F; }
 };
 
-/// An attribute as a float.
-inline float option(const OpCall& call, const char* name) {
-  return static_cast<float>(call.attributes.number(name));
-}
+/// Makes a kernel that runs `update` on the rows whose gradient is not zero if the parameter is row-sparse. Returns
+/// `update` itself for other parameters. The outputs of `update`, and its inputs up to index `gradient`, have the shape
+/// of the parameter, and it accepts any number of rows.
+std::unique_ptr<Kernel> of_rows_with_gradient(const OpCall& call, std::size_t gradient, std::unique_ptr<Kernel> update);
 
 }  // namespace troupe::cpu

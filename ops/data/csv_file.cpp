@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
@@ -17,38 +18,35 @@ namespace {
 
 using Record = std::vector<std::string>;
 
-/// The records of a table, parsed by libcsv.
-class Records {
- public:
-  Records(GzipFile& file, const CsvOptions& options) {
-    csv_parser parser;
-    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL) != 0) file.refuse("cannot be parsed");
-    csv_set_delim(&parser, static_cast<unsigned char>(options.separator));
-    auto text = file.read_all();
-    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the mark of UTF-8
-    const bool parsed = csv_parse(&parser, text.data(), text.size(), on_field, on_record, this) == text.size() &&
-                        csv_fini(&parser, on_field, on_record, this) == 0;
-    const std::string reason = csv_strerror(csv_error(&parser));
-    csv_free(&parser);
-    if (!parsed) file.refuse("has a broken record " + std::to_string(records_.size() + 1) + ": " + reason);
-  }
-
-  std::vector<Record> take() { return std::move(records_); }
-
- private:
-  static void on_field(void* text, std::size_t size, void* self) {
-    auto& open = static_cast<Records*>(self)->open_;
-    open.emplace_back(static_cast<const char*>(text), text == nullptr ? 0 : size);
-  }
-  static void on_record(int, void* self) {
-    auto& records = *static_cast<Records*>(self);
-    records.records_.push_back(std::move(records.open_));
-    records.open_.clear();
-  }
-
-  std::vector<Record> records_;
-  Record open_;
+/// The records that libcsv has parsed, and the fields so far of the record that is not complete.
+struct Parsed {
+  std::vector<Record> records;
+  Record open;
 };
+
+void end_field(void* text, std::size_t size, void* parsed) {
+  static_cast<Parsed*>(parsed)->open.emplace_back(static_cast<const char*>(text), text == nullptr ? 0 : size);
+}
+
+void end_record(int, void* parsed) {
+  auto& [records, open] = *static_cast<Parsed*>(parsed);
+  records.push_back(std::exchange(open, {}));
+}
+
+std::vector<Record> records_of(GzipFile& file, const CsvOptions& options) {
+  csv_parser parser;
+  if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL) != 0) file.refuse("cannot be parsed");
+  csv_set_delim(&parser, static_cast<unsigned char>(options.separator));
+  auto text = file.read_all();
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the mark of UTF-8
+  Parsed parsed;
+  const bool complete = csv_parse(&parser, text.data(), text.size(), end_field, end_record, &parsed) == text.size() &&
+                        csv_fini(&parser, end_field, end_record, &parsed) == 0;
+  const std::string reason = csv_strerror(csv_error(&parser));
+  csv_free(&parser);
+  if (!complete) file.refuse("has a broken record " + std::to_string(parsed.records.size() + 1) + ": " + reason);
+  return std::move(parsed.records);
+}
 
 /// The position of a text in the file, for error texts.
 struct Place {
@@ -133,18 +131,10 @@ struct Table {
     if (field.columns.empty()) throw Error("csv", "field '" + field.name + "' has no columns");
     if (field.categories.size() > (field.dtype == DType::uint8 ? std::size_t{256} : std::size_t{1} << 24))
       throw Error("csv", "field '" + field.name + "' has more categories than its dtype can hold");
-    switch (field.dtype) {
-      case DType::float32:
-        return read<float>(field);
-      case DType::int32:
-        return read<std::int32_t>(field);
-      case DType::int64:
-        return read<std::int64_t>(field);
-      case DType::uint8:
-        return read<std::uint8_t>(field);
-      default:
-        throw Error("csv", "field '" + field.name + "' cannot be " + std::string(name_of(field.dtype)));
-    }
+    if (is_16_bit(field.dtype))
+      throw Error("csv", "field '" + field.name + "' cannot be " + std::string(name_of(field.dtype)));
+    return with_element_type(field.dtype,
+                             [&](auto* type) { return read<std::remove_pointer_t<decltype(type)>>(field); });
   }
 };
 
@@ -152,7 +142,7 @@ struct Table {
 
 Dataset read_csv(const std::filesystem::path& path, const std::vector<CsvField>& fields, const CsvOptions& options) {
   GzipFile file("csv", path);
-  auto records = Records(file, options).take();
+  auto records = records_of(file, options);
   if (records.empty()) file.refuse("has no records");
   Table table{file, {}, std::move(records), options.header ? std::size_t{2} : std::size_t{1}};
   if (options.header) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -114,7 +115,7 @@ class Dataset {
   /// The fields of a batch, in order.
   const std::vector<Field>& fields() const { return *fields_; }
   /// The index of a field. Throws Error that lists the fields if there is none of that name.
-  std::size_t index_of(const std::string& field) const;
+  std::size_t index_of(const std::string& field) const { return index_of_field(fields(), field, "dataset"); }
 
   /// One field of all samples in the order of the arrays, with the values that batches hold: [rows(), ...]. A copy.
   Tensor array(const std::string& field) const;
@@ -151,10 +152,16 @@ class Dataset {
     std::shared_ptr<const WriteRow> write = {};
   };
   Dataset() = default;
+  /// A copy in which one member has another value.
+  template <class T>
+  Dataset with(T Dataset::*member, std::type_identity_t<T> value) const {
+    auto changed = *this;
+    changed.*member = std::move(value);
+    return changed;
+  }
   void add(const std::string& name, const Tensor& array);
   void expect_no_streams(const char* what) const;
   void add_field(const std::string& name, const TensorInfo& info, Column column);
-  static Column windows_at(const std::string& name, const Tensor& sequence, std::int64_t elements, std::int64_t shift);
   Dataset with_rows_written(const std::string& name, const std::vector<std::int64_t>& sizes, DType dtype,
                             WriteRow write) const;
 

@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
+
+#include "troupe/ops/core/shape.hpp"
 
 struct gzFile_s;
 
@@ -17,11 +20,13 @@ class GzipFile {
 
   /// Reads up to `bytes` bytes; fewer only at the end of the file.
   std::size_t read(void* to, std::size_t bytes);
-  /// Reads the rest of the file.
-  std::string read_all();
+  /// Reads the rest of the file, but not more than `limit` bytes. Memory grows with the bytes that the file holds.
+  std::string read_all(std::size_t limit = std::numeric_limits<std::size_t>::max());
 
   /// Throws Error that names the file and says what is wrong with it.
   [[noreturn]] void refuse(const std::string& what) const;
+  /// The number of elements of a shape that the file claims to hold. Throws Error if it exceeds 63 bits.
+  std::size_t claimed_elements(const Shape& shape) const;
 
  private:
   struct Close {

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstring>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
 
 namespace troupe {
@@ -77,13 +76,8 @@ Tensor read_npy(const std::filesystem::path& path) {
   if (!value_of(file, header, "fortran_order").starts_with("False")) file.refuse("is in Fortran order");
   const auto shape = shape_of(file, value_of(file, header, "shape"));
   const auto elements = file.read_all();
-  std::int64_t count = 0;
-  try {
-    count = shape.elements();
-  } catch (const Error&) {
-    file.refuse("claims " + to_string(shape) + ", more than memory can hold");
-  }
-  if (elements.size() / type.bytes != static_cast<std::size_t>(count) || elements.size() % type.bytes != 0)
+  const auto count = file.claimed_elements(shape);
+  if (elements.size() / type.bytes != count || elements.size() % type.bytes != 0)
     file.refuse("holds " + std::to_string(elements.size()) + " bytes where " + to_string(shape) + " of " +
                 std::to_string(type.bytes) + " bytes are claimed");
   Tensor tensor(shape, type.dtype);
@@ -92,10 +86,10 @@ Tensor read_npy(const std::filesystem::path& path) {
     std::memcpy(tensor.mutable_raw(), elements.data(), elements.size());
     return tensor;
   }
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     double element = 0.0;
-    std::memcpy(&element, elements.data() + static_cast<std::size_t>(i) * sizeof(double), sizeof(double));
-    tensor.mutable_data<float>()[static_cast<std::size_t>(i)] = static_cast<float>(element);
+    std::memcpy(&element, elements.data() + i * sizeof(double), sizeof(double));
+    tensor.mutable_data<float>()[i] = static_cast<float>(element);
   }
   return tensor;
 }

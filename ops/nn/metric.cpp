@@ -1,15 +1,13 @@
 #include "troupe/ops/nn/metric.hpp"
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/compare.hpp"
-#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/gather.hpp"
-#include "troupe/ops/library/math.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/library/softmax.hpp"
 #include "troupe/ops/library/top_k.hpp"
+#include "troupe/ops/nn/loss.hpp"
 #include "troupe/ops/nn/targets.hpp"
 
 namespace troupe {
@@ -23,6 +21,12 @@ Value count_of(Value x) {
 
 Value ignored_label(Value labels, std::int32_t ignored) {
   return labels.builder().constant(Tensor::scalar(ignored));
+}
+
+Metric mean_of_loss(const char* name, const Loss& loss) {
+  return {name, [loss](const Outputs& outputs, const Inputs& fields) -> MetricSums {
+            return sum_of_all(loss(outputs, fields));
+          }};
 }
 
 }  // namespace
@@ -51,18 +55,11 @@ Metric top_k_accuracy(std::int64_t k, const std::string& logits, const std::stri
 }
 
 Metric mean_squared_error(const std::string& output, const std::string& target) {
-  return {"mean_squared_error", [=](const Outputs& outputs, const Inputs& fields) -> MetricSums {
-            const auto y = outputs[output];
-            const auto difference = sub(y, target_of(fields, target, y, "the mean squared error"));
-            return sum_of_all(mean_of_rows(mul(difference, difference)));
-          }};
+  return mean_of_loss("mean_squared_error", MeanSquaredError{output, target});
 }
 
 Metric mean_absolute_error(const std::string& output, const std::string& target) {
-  return {"mean_absolute_error", [=](const Outputs& outputs, const Inputs& fields) -> MetricSums {
-            const auto y = outputs[output];
-            return sum_of_all(mean_of_rows(abs(sub(y, target_of(fields, target, y, "the mean absolute error")))));
-          }};
+  return mean_of_loss("mean_absolute_error", MeanAbsoluteError{output, target});
 }
 
 Metric confusion_matrix(const std::string& logits, const std::string& labels) {

@@ -13,26 +13,21 @@ bool Inputs::has(const std::string& name) const {
   return std::ranges::any_of(fields_, [&](const Field& field) { return field.name == name; });
 }
 
-const Field& Inputs::find(const std::string& name) const {
-  std::string names;
-  for (const auto& field : fields_) {
-    if (field.name == name) return field;
-    names += (names.empty() ? "" : ", ") + to_string(field);
-  }
-  throw Error("field", "there is no field '" + name + "' among " + names);
+const TensorInfo& Inputs::info(const std::string& name) const {
+  return fields_[index_of_field(fields_, name, "field")].info;
 }
 
 Value Inputs::operator[](const std::string& name) const {
-  const auto& field = find(name);
-  auto& value = (*values_)[static_cast<std::size_t>(&field - fields_.data())];
-  if (!value.valid()) value = builder_->input(name, field.info.shape, field.info.dtype);
+  const auto index = index_of_field(fields_, name, "field");
+  auto& value = (*values_)[index];
+  if (!value.valid()) value = builder_->input(name, fields_[index].info.shape, fields_[index].info.dtype);
   return value;
 }
 
-Value Inputs::expect(const std::string& name, const TensorInfo& info, const std::string& reader) const {
-  const auto& field = find(name);
-  if (!(field.info == info))
-    throw Error("field", "field " + to_string(field) + " is read by " + reader + ", which needs " + to_string(info));
+Value Inputs::expect(const std::string& name, const TensorInfo& needed, const std::string& reader) const {
+  const Field field{name, info(name)};
+  if (!(field.info == needed))
+    throw Error("field", "field " + to_string(field) + " is read by " + reader + ", which needs " + to_string(needed));
   return (*this)[name];
 }
 

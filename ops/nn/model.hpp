@@ -23,17 +23,15 @@ class Inputs {
   Value operator[](const std::string& name) const;
   /// The field of that name, which must have this shape and dtype. Throws Error that names `reader`, the field and the
   /// info it needs.
-  Value expect(const std::string& name, const TensorInfo& info, const std::string& reader) const;
+  Value expect(const std::string& name, const TensorInfo& needed, const std::string& reader) const;
   bool has(const std::string& name) const;
   /// The shape and dtype of a field, without reading it. Throws Error that lists the fields if there is none of that
   /// name.
-  const TensorInfo& info(const std::string& name) const { return find(name).info; }
+  const TensorInfo& info(const std::string& name) const;
   const std::vector<Field>& fields() const { return fields_; }
   GraphBuilder& builder() const { return *builder_; }
 
  private:
-  const Field& find(const std::string& name) const;
-
   GraphBuilder* builder_;
   std::vector<Field> fields_;
   std::shared_ptr<std::vector<Value>> values_;  // by field; invalid until the field is read

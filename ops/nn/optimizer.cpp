@@ -154,23 +154,22 @@ void Optimizer::average(std::span<const Value> parameters, Value apply_if) const
 
 void Optimizer::update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
                            Value apply_if) const {
-  auto& builder = batch_info.builder();
-  std::vector<Value> ungrouped, ungrouped_gradients;
-  for (const auto& group : groups_) {
-    std::vector<Value> of_group, gradients_of_group;
+  // The parameters of a group, or of none, and their gradients.
+  const auto members = [&](const Group* group) {
+    std::pair<std::vector<Value>, std::vector<Value>> selected;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (group_of(name_of(parameters[i])) != &group) continue;
-      of_group.push_back(parameters[i]);
-      gradients_of_group.push_back(gradients[i]);
+      if (group_of(name_of(parameters[i])) != group) continue;
+      selected.first.push_back(parameters[i]);
+      selected.second.push_back(gradients[i]);
     }
-    if (!of_group.empty() && !group.optimizer.empty())
-      group.optimizer[0].update_all(of_group, gradients_of_group, batch_info, apply_if);
+    return selected;
+  };
+  for (const auto& group : groups_) {
+    if (group.optimizer.empty()) continue;
+    const auto [of_group, gradients_of_group] = members(&group);
+    group.optimizer[0].update_all(of_group, gradients_of_group, batch_info, apply_if);
   }
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (group_of(name_of(parameters[i])) != nullptr) continue;
-    ungrouped.push_back(parameters[i]);
-    ungrouped_gradients.push_back(gradients[i]);
-  }
+  auto [ungrouped, ungrouped_gradients] = members(nullptr);
   if (ungrouped.empty()) return;
   const auto rate = schedule_.apply(batch_info);
   if (clip_value_) {
@@ -180,7 +179,7 @@ void Optimizer::update_all(std::span<const Value> parameters, std::span<const Va
   Value factor;
   if (clip_norm_) {
     if (!(*clip_norm_ > 0.0)) throw Error("optimizer", "the norm to clip at must be above 0");
-    factor = builder.apply(kGlobalNormFactor, ungrouped_gradients, {{"limit", *clip_norm_}})[0];
+    factor = batch_info.builder().apply(kGlobalNormFactor, ungrouped_gradients, {{"limit", *clip_norm_}})[0];
   }
   for (std::size_t i = 0; i < ungrouped.size(); ++i)
     update_({ungrouped[i], ungrouped_gradients[i], rate, batch_info, factor, apply_if});

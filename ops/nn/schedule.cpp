@@ -12,16 +12,12 @@ namespace troupe {
 
 namespace {
 
-std::vector<TensorInfo> infer_learning_rate(const OpInputs& inputs) {
+/// The batch info. Output: a scalar.
+template <DType dtype>
+std::vector<TensorInfo> infer_from_batch_info(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_batch_info(0);
-  return {{Shape{}, DType::float32}};
-}
-
-std::vector<TensorInfo> infer_step_number(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_batch_info(0);
-  return {{Shape{}, DType::int64}};
+  return {{Shape{}, dtype}};
 }
 
 /// A table [N], and the batch info. Output: the rate.
@@ -36,9 +32,8 @@ std::vector<TensorInfo> infer_table_rate(const OpInputs& inputs) {
 
 }  // namespace
 
-const OpDef kLearningRate{.name = "learning_rate", .infer = infer_learning_rate};
-
-const OpDef kStepNumber{.name = "step_number", .infer = infer_step_number};
+const OpDef kLearningRate{.name = "learning_rate", .infer = infer_from_batch_info<DType::float32>};
+const OpDef kStepNumber{.name = "step_number", .infer = infer_from_batch_info<DType::int64>};
 const OpDef kTableRate{.name = "table_rate", .infer = infer_table_rate};
 
 Schedule Schedule::step_decay(double rate, std::int64_t period, double decay) {
@@ -101,12 +96,7 @@ double Schedule::at(std::int64_t step) const {
 
 /// The rate while it rises: rate times (step + 1) / warm_up, at most 1.
 Value Schedule::warm_up_of(Value rate, Value batch_info) const {
-  if (warm_up == 0) return rate;
-  auto rising = *this;
-  rising.table_ = nullptr;
-  rising.ops_ = nullptr;
-  rising.base = 1.0;
-  return mul(rate, rising.apply(batch_info));
+  return warm_up == 0 ? rate : mul(rate, constant(1.0).with_warm_up(warm_up).apply(batch_info));
 }
 
 Value Schedule::apply(Value batch_info) const {

@@ -65,15 +65,11 @@ class RecurrentState {
   Value buffer_, first_;
 };
 
-/// The parameters by which a GRU's hidden state enters the gates of the next step.
-struct GruWeights {
-  Value weights, bias;
-};
-
-/// One time step: gates [B, 3 H] from the inputs, in the order reset, update, proposed.
-Value gru_step(Value inputs, Value hidden, const GruWeights& recurrent) {
+/// One time step: gates [B, 3 H] from the inputs, in the order reset, update, proposed. By weights and bias the hidden
+/// state enters the gates.
+Value gru_step(Value inputs, Value hidden, Value weights, Value bias) {
   const auto from_inputs = split(inputs, 1, std::int64_t{3});
-  const auto from_hidden = split(linear(hidden, recurrent.weights, recurrent.bias), 1, std::int64_t{3});
+  const auto from_hidden = split(linear(hidden, weights, bias), 1, std::int64_t{3});
   const auto reset = sigmoid(add(from_inputs[0], from_hidden[0]));
   const auto update = sigmoid(add(from_inputs[1], from_hidden[1]));
   const auto proposed = tanh(add(from_inputs[2], mul(reset, from_hidden[2])));
@@ -124,13 +120,13 @@ Value Gru::operator()(Value x) const {
   auto& builder = x.builder();
   const auto gates = dense(x, "inputs", 3 * units, initializer);
   const auto weights = builder.parameter("weights", {units, 3 * units}, initializer);
-  const GruWeights recurrent{weights, builder.parameter("bias", {3 * units}, Initializer::zeros())};
+  const auto bias = builder.parameter("bias", {3 * units}, Initializer::zeros());
   const RecurrentState state("hidden", gates, units, carried);
   auto hidden = state.first();
   std::vector<Value> all;
   for (std::int64_t time = 0; time < x.shape()[1]; ++time) {
     const auto gates_now = reshape(slice(gates, 1, time, 1), {x.shape()[0], 3 * units});
-    hidden = gru_step(gates_now, hidden, recurrent);
+    hidden = gru_step(gates_now, hidden, weights, bias);
     all.push_back(reshape(hidden, {x.shape()[0], 1, units}));
   }
   state.keep(hidden);

@@ -11,7 +11,8 @@ namespace {
 // info if `numbered`, a factor if the attribute `clipped` is set, and optionally a flag. Nothing changes unless the
 // flag is above 0. With the attribute `row_sparse`, rows whose gradient is zero do not change. The outputs are the
 // parameter and its states, in place.
-std::vector<TensorInfo> infer_update(const OpInputs& inputs, std::size_t states, bool numbered) {
+template <std::size_t states, bool numbered>
+std::vector<TensorInfo> infer_update(const OpInputs& inputs) {
   const std::size_t clipped = inputs.attributes.flag("clipped") ? 1 : 0;
   const auto required = 3 + states + (numbered ? 1 : 0) + clipped;
   inputs.expect_count(required, required + 1);
@@ -27,21 +28,17 @@ std::vector<TensorInfo> infer_update(const OpInputs& inputs, std::size_t states,
 }
 
 std::vector<TensorInfo> infer_sgd(const OpInputs& inputs) {
-  return infer_update(inputs, inputs.attributes.number("momentum") != 0.0 ? 1 : 0, false);
-}
-std::vector<TensorInfo> infer_adam(const OpInputs& inputs) {
-  return infer_update(inputs, 2, true);
-}
-std::vector<TensorInfo> infer_squares(const OpInputs& inputs) {
-  return infer_update(inputs, 1, false);
+  return inputs.attributes.number("momentum") != 0.0 ? infer_update<1, false>(inputs) : infer_update<0, false>(inputs);
 }
 
 void refuse_unless(bool good, const char* place, const char* what) {
   if (!good) throw Error(place, what);
 }
 
+using States = std::vector<const char*>;
+
 /// Adds the update of a parameter. The states are named after the parameter and start as zeros.
-void add_update(const OpDef& op, const UpdateInputs& in, std::initializer_list<const char*> states, bool numbered,
+void add_update(const OpDef& op, const UpdateInputs& in, const States& states, bool numbered,
                 const Attributes& attributes) {
   auto& builder = in.parameter.builder();
   const auto name = builder.graph().producer(in.parameter.id()).name;
@@ -78,19 +75,16 @@ void add_squares_update(const UpdateInputs& in, const char* place, double keep, 
 }  // namespace
 
 const OpDef kSgdUpdate{.name = "sgd_update", .kind = OpKind::update, .infer = infer_sgd};
-const OpDef kAdamUpdate{.name = "adam_update", .kind = OpKind::update, .infer = infer_adam};
-const OpDef kLambUpdate{.name = "lamb_update", .kind = OpKind::update, .infer = infer_adam};
-const OpDef kSquaresUpdate{.name = "squares_update", .kind = OpKind::update, .infer = infer_squares};
+const OpDef kAdamUpdate{.name = "adam_update", .kind = OpKind::update, .infer = infer_update<2, true>};
+const OpDef kLambUpdate{.name = "lamb_update", .kind = OpKind::update, .infer = infer_update<2, true>};
+const OpDef kSquaresUpdate{.name = "squares_update", .kind = OpKind::update, .infer = infer_update<1, false>};
 
 void Sgd::update(const UpdateInputs& in) const {
   refuse_unless(momentum >= 0.0 && momentum < 1.0, "sgd", "the momentum must be in [0, 1)");
   refuse_unless(weight_decay >= 0.0, "sgd", "the weight decay must not be negative");
   refuse_unless(!nesterov || momentum > 0.0, "sgd", "Nesterov's rule needs a momentum");
-  const Attributes attributes{{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", weight_decay}};
-  if (momentum != 0.0)
-    add_update(kSgdUpdate, in, {"velocity"}, false, attributes);
-  else
-    add_update(kSgdUpdate, in, {}, false, attributes);
+  add_update(kSgdUpdate, in, momentum != 0.0 ? States{"velocity"} : States{}, false,
+             {{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", weight_decay}});
 }
 
 void Adam::update(const UpdateInputs& in) const {

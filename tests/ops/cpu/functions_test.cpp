@@ -1,4 +1,4 @@
-#include "troupe/ops/cpu/exp.hpp"
+#include "troupe/ops/cpu/functions.hpp"
 
 #include <algorithm>
 #include <cmath>
