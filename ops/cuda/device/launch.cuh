@@ -4,9 +4,28 @@
 #include <cstdint>
 
 #include "troupe/ops/cuda/device/check.hpp"
-#include "troupe/ops/cuda/device/report_invalid.cuh"
+#include "troupe/ops/cuda/device/invalid_value.hpp"
 
 namespace troupe::cuda {
+
+/// Reports invalid values from the kernels of one launch. Copied to the device as a kernel's argument.
+struct InvalidReport {
+  InvalidValue* note = nullptr;
+  const char* op = nullptr;  // a host address, which the device only copies
+
+  __device__ void operator()(InvalidValue::Kind kind, long long place, long long value, long long bound,
+                             float number = 0.0F) const {
+    if (atomicCAS(&note->taken, 0, 1) != 0) return;
+    note->op = op;
+    note->kind = kind;
+    note->place = place;
+    note->value = value;
+    note->bound = bound;
+    note->number = number;
+    __threadfence_system();
+    atomicExch(&note->complete, 1);
+  }
+};
 
 /// The parameters for launching the kernels of one op.
 struct Launch {

@@ -1,5 +1,5 @@
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
-#include "troupe/ops/cuda/device/half.cuh"
+#include "troupe/ops/cuda/device/elements.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {

@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels/channels.cuh"
 #include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"

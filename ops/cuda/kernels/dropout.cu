@@ -1,7 +1,7 @@
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/device/divide.cuh"
 #include "troupe/ops/cuda/device/elements.cuh"
 #include "troupe/ops/cuda/device/philox.cuh"
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {

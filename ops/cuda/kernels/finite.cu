@@ -1,5 +1,4 @@
 #include "troupe/ops/cuda/device/functions.cuh"
-#include "troupe/ops/cuda/device/functors.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/map.cuh"
 #include "troupe/ops/cuda/kernels/tensor_list.cuh"
@@ -44,7 +43,7 @@ bool are_few(std::span<const TensorInfo> tensors) {
 struct CheckFinite {
   InvalidReport invalid;
   __device__ float operator()(float x) const {
-    if (!is_finite(x)) invalid.not_finite(x);
+    if (!is_finite(x)) invalid(InvalidValue::Kind::not_finite, 0, 0, 0, x);
     return x;
   }
 };

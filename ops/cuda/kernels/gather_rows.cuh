@@ -25,7 +25,7 @@ struct Indices {
   __device__ std::int64_t at(std::int64_t i, bool reporting) const {
     const std::int64_t index = narrow != nullptr ? narrow[i] : wide[i];
     if (index >= 0 && index < bound) return index;
-    if (reporting) invalid.index(i, index, bound);
+    if (reporting) invalid(InvalidValue::Kind::index, i, index, bound);
     return -1;
   }
 };

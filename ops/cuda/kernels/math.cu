@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/device/functors.cuh"
+#include "troupe/ops/cuda/device/functions.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/map.cuh"
 

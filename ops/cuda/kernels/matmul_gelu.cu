@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/ops/cuda/device/functors.cuh"
+#include "troupe/ops/cuda/device/functions.cuh"
 #include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/map.cuh"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels/rows.cuh"
 #include "troupe/ops/graph/graph.hpp"
 
