@@ -44,6 +44,11 @@ inline const BatchInfo* batch_info_of(const Tensor& tensor) {
   return data_of<BatchInfo>(tensor);
 }
 
+/// A number attribute as a float.
+inline float option(const OpCall& call, const char* name) {
+  return static_cast<float>(call.attributes.number(name));
+}
+
 /// The launch parameters of an op. Throws Error if the stream is not on a GPU, or if a tensor is not on that GPU.
 inline Launch launch_on(const KernelContext& context, const char* op, Inputs inputs, Outputs outputs) {
   const auto device = context.stream.device();
@@ -86,8 +91,7 @@ template <class Object>
 std::unique_ptr<Kernel> object_kernel(const OpCall& call, Object object) {
   const std::size_t bytes = object.scratch_bytes();
   return cuda_kernel(
-      call,
-      [object = std::move(object)](const Launch& where, Inputs in, Outputs out) { object.run(where, in, out); },
+      call, [object = std::move(object)](const Launch& where, Inputs in, Outputs out) { object.run(where, in, out); },
       bytes);
 }
 

@@ -79,16 +79,42 @@ __device__ void store(T* elements, std::int64_t i, Number number) {
     elements[i] = number;
 }
 
-/// Calls f with an element of a floating-point dtype, whose type selects the kernel.
+/// The dtype of elements of a type.
+template <class T>
+constexpr DType dtype_of_elements() {
+  if constexpr (std::is_same_v<T, HalfBits>)
+    return DType::float16;
+  else if constexpr (std::is_same_v<T, BFloatBits>)
+    return DType::bfloat16;
+  else
+    return DTypeOf<T>::value;
+}
+
+/// Calls f with an element of the dtype, whose type selects the kernel. If the dtype is of none of the types, the last
+/// one is taken.
+template <class T, class... Others, class F>
+auto with_type(DType dtype, F f) {
+  if constexpr (sizeof...(Others) > 0)
+    if (dtype != dtype_of_elements<T>()) return with_type<Others...>(dtype, f);
+  return f(T());
+}
+/// Calls f with an element of a floating-point dtype.
 template <class F>
 auto with_float_type(DType dtype, F f) {
-  switch (dtype) {
-    case DType::float16:
-      return f(HalfBits());
-    case DType::bfloat16:
-      return f(BFloatBits());
+  return with_type<HalfBits, BFloatBits, float>(dtype, f);
+}
+/// Calls f with an unsigned integer of the size of the dtype, whose type selects the kernel of an op that copies.
+template <class F>
+auto with_bits_type(DType dtype, F f) {
+  switch (size_of(dtype)) {
+    case 1:
+      return f(std::uint8_t());
+    case 2:
+      return f(std::uint16_t());
+    case 4:
+      return f(std::uint32_t());
     default:
-      return f(float());
+      return f(std::uint64_t());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/event_poller.hpp"
 
 namespace troupe::cuda {
 
@@ -16,11 +17,15 @@ constexpr std::chrono::microseconds kBusy{50}, kRest{20};
 /// The longest time of a callback, unless it waits for a kernel that does not end.
 constexpr std::chrono::seconds kLongestCallback{1};
 
-/// Makes the poller, and ends it at exit. No CUDA function may be called while the process unloads CUDA. An event
-/// exists only after CUDA was used, so this exit handler runs before those that CUDA has registered.
-EventPoller& make_poller() {
-  std::atexit([] { event_poller().end(kLongestCallback); });
-  return *new EventPoller;
+/// Polls the events of all devices that have callbacks on the host. Never destroyed, but ended at exit: no CUDA
+/// function may be called while the process unloads CUDA. An event exists only after CUDA was used, so this exit
+/// handler runs before the handlers that CUDA has registered.
+EventPoller& event_poller() {
+  static auto& poller = []() -> EventPoller& {
+    std::atexit([] { event_poller().end(kLongestCallback); });
+    return *new EventPoller;
+  }();
+  return poller;
 }
 
 }  // namespace
@@ -132,11 +137,6 @@ std::optional<std::chrono::nanoseconds> CudaEvent::time_since(const State& earli
     return std::nullopt;
   }
   return std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
-}
-
-EventPoller& event_poller() {
-  static auto& poller = make_poller();
-  return poller;
 }
 
 }  // namespace troupe::cuda

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "troupe/ops/core/event_poller.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/cuda/device/check.hpp"
 #include "troupe/ops/cuda/device/invalid_value.hpp"
@@ -79,8 +78,5 @@ class CudaEvent final : public Event::State, public std::enable_shared_from_this
   std::shared_ptr<const InvalidValueNote> note_;
   cudaEvent_t event_;
 };
-
-/// Polls the events of all devices that have callbacks on the host. Never destroyed.
-EventPoller& event_poller();
 
 }  // namespace troupe::cuda

@@ -177,7 +177,7 @@ std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call) {
                  CrossEntropyGradRow<LogProbabilities>{where.invalid,
                                                        target,
                                                        classes,
-                                                       {floats(in[0]), in.size() == 4 ? batch_info_of(in[3]) : nullptr},
+                                                       {floats(in[0]), optional_data_of<BatchInfo>(in, 3)},
                                                        {floats(in[1]), classes},
                                                        data_of<std::int32_t>(in[2]),
                                                        mutable_floats(out[0])});
