@@ -6,6 +6,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cuda/device/cuda_stream.hpp"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
@@ -17,7 +18,10 @@ using cuda::device_state;
 /// Makes kernels while their device is the current one, because preparing a kernel may measure on the device.
 class CudaKernels final : public KernelTable {
  public:
-  CudaKernels() { cuda::add_kernels(*this); }
+  CudaKernels() {
+#define TROUPE_OP(op, factory) add(op, {cuda::factory, op.half != HalfKernels::none});
+#include "troupe/ops/graph/op_list.def"
+  }
 
   std::unique_ptr<Kernel> make(const OpCall& call, Device device) override {
     (void)device_state(device);

@@ -47,7 +47,7 @@ class CudnnConvolution final : public LibraryConvolution {
     const auto measure = [&](std::size_t i) {
       return can_prepare(proposals[i]) ? time_of(task_, *this, timing) : std::nullopt;
     };
-    const auto best = gpu_choices().choose(device_name() + ":" + task.key(), names, measure);
+    const auto best = choose_on_device(task.key(), names, measure);
     // The choice may come from a table instead of a measurement, so it may fail.
     if (!can_prepare(proposals[best]) && std::ranges::none_of(proposals, can_prepare))
       throw Error("cudnn", "can prepare no algorithm for " + task.key());
@@ -103,9 +103,7 @@ class CudnnConvolution final : public LibraryConvolution {
     if (!copies_) {
       std::size_t bytes = 0;
       for (const auto member : kMembers) bytes += MemoryPool::rounded(bytes_of(member));
-      Device device{DeviceType::cuda, 0};
-      check(cudaGetDevice(&device.index), "asking for the current device");
-      copies_ = Tensor({static_cast<std::int64_t>(bytes)}, DType::uint8, device);
+      copies_ = Tensor({static_cast<std::int64_t>(bytes)}, DType::uint8, Device{DeviceType::cuda, current_device()});
     }
     ConvolutionTensors aligned{};
     auto* next = copies_.address();
@@ -158,7 +156,7 @@ std::unique_ptr<LibraryConvolution> faster_library_convolution(ConvolutionTask& 
       ProductTiming timing(sizes_of(task));
       return i == 0 ? time_of(task, *first, timing) : time_of(other, *second, timing);
     };
-    if (gpu_choices().choose(device_name() + ":faster:" + task.key(), kWays, measure) == 0) return first;
+    if (choose_on_device("faster:" + task.key(), kWays, measure) == 0) return first;
   }
   if (second == nullptr) return first;
   task = other;

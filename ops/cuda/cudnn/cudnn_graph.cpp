@@ -18,12 +18,32 @@ std::int64_t alignment_of_y(const ConvolutionTask& task) {
   return alignment_of_rows(task.shape.pixels_of_row() * task.shape.filters, task.dtype);
 }
 
+/// The descriptor of a convolution or a gradient in a graph, and the names of its attributes.
+struct ConvolutionOperation {
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t convolution, x, weights, y, alpha, beta;
+};
+
+// In the order of ConvolutionTask::Kind.
+constexpr ConvolutionOperation kOperations[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
+
 bool is_multiple(const void* address, std::int64_t alignment) {
   return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) == 0;
 }
 
-}  // namespace
-
+/// cuDNN's type for a dtype. Throws Error if cuDNN has no convolutions for it.
 cudnnDataType_t cudnn_type_of(DType dtype) {
   switch (dtype) {
     case DType::float32:
@@ -36,6 +56,8 @@ cudnnDataType_t cudnn_type_of(DType dtype) {
       throw Error("cudnn", "does not convolve " + std::string(name_of(dtype)));
   }
 }
+
+}  // namespace
 
 bool CudnnGraph::are_aligned(const ConvolutionTask& task, const ConvolutionTensors& tensors) {
   return is_multiple(tensors.x, alignment_of_x(task)) && is_multiple(tensors.y, alignment_of_y(task)) &&
@@ -52,29 +74,32 @@ CudnnGraph::CudnnGraph(const ConvolutionTask& task, const CudnnTarget& target)
   weights_ = &add_tensor(kWeights, {s.filters, s.channels / s.groups, s.kernel_height, s.kernel_width}, kAlignment,
                          cudnn_type_of(dtype_of_weights), false);
   y_ = &add_tensor(kY, {s.rows, s.filters, s.y_height, s.y_width}, alignment_of_y(task), type, false);
-  if (task.kind == ConvolutionTask::Kind::grad_data) {
-    add_grad_data();
-  } else if (task.kind == ConvolutionTask::Kind::grad_weights) {
-    add_grad_weights();
-  } else {
-    const auto* last = task.bias || task.relu ? &add_intermediate() : y_;
-    add_forward(*last);
-    if (task.bias) {
-      const auto& bias = add_tensor(kBias, {1, s.filters, 1, 1}, kAlignment, type, false);
-      const auto& sum = task.relu ? add_intermediate() : *y_;
-      add_pointwise(CUDNN_POINTWISE_ADD, *last, &bias, sum);
-      last = &sum;
-    }
-    if (task.relu) add_pointwise(CUDNN_POINTWISE_RELU_FWD, *last, nullptr, *y_);
+  const auto* last = task.bias || task.relu ? &add_intermediate() : y_;
+  add_convolution(*last);
+  if (task.bias) {
+    const auto& bias = add_tensor(kBias, {1, s.filters, 1, 1}, kAlignment, type, false);
+    const auto& sum = task.relu ? add_intermediate() : *y_;
+    add_pointwise(CUDNN_POINTWISE_ADD, *last, &bias, sum);
+    last = &sum;
   }
+  if (task.relu) add_pointwise(CUDNN_POINTWISE_RELU_FWD, *last, nullptr, *y_);
   if (target.handle != nullptr) graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
   graph_.set_descriptors(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
   graph_.finalize();
 }
 
+CudnnDescriptor& CudnnGraph::add_part(cudnnBackendDescriptorType_t type) {
+  return *parts_.emplace_back(std::make_unique<CudnnDescriptor>(type));
+}
+
+void CudnnGraph::finish_operation(CudnnDescriptor& operation) {
+  operation.finalize();
+  operations_.push_back(operation.get());
+}
+
 CudnnDescriptor& CudnnGraph::add_tensor(std::int64_t id, const Sizes& sizes, std::int64_t alignment,
                                         cudnnDataType_t type, bool is_virtual) {
-  auto& tensor = *parts_.emplace_back(std::make_unique<CudnnDescriptor>(CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+  auto& tensor = add_part(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   const auto columns = sizes[1], rows = sizes[3] * columns, outermost = sizes[2] * rows;
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
   tensor.set_integers(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes);
@@ -91,8 +116,8 @@ CudnnDescriptor& CudnnGraph::add_intermediate() {
   return add_tensor(next_id_++, {s.rows, s.filters, s.y_height, s.y_width}, kAlignment, CUDNN_DATA_FLOAT, true);
 }
 
-CudnnDescriptor& CudnnGraph::add_convolution() {
-  auto& convolution = *parts_.emplace_back(std::make_unique<CudnnDescriptor>(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
+void CudnnGraph::add_convolution(const CudnnDescriptor& y) {
+  auto& convolution = add_part(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   const auto& s = task_.shape;
   convolution.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
   convolution.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION);
@@ -102,67 +127,32 @@ CudnnDescriptor& CudnnGraph::add_convolution() {
   convolution.set_integers(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1});
   convolution.set_integers(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {s.stride, s.stride});
   convolution.finalize();
-  return convolution;
-}
-
-void CudnnGraph::add_forward(const CudnnDescriptor& y) {
-  const auto& convolution = add_convolution();
-  auto& op =
-      *parts_.emplace_back(std::make_unique<CudnnDescriptor>(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR));
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, convolution);
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, *x_);
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, *weights_);
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, y);
-  op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1.0F);
-  op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 0.0F);
-  op.finalize();
-  operations_.push_back(op.get());
-}
-
-void CudnnGraph::add_grad_data() {
-  const auto& convolution = add_convolution();
-  auto& op = *parts_.emplace_back(
-      std::make_unique<CudnnDescriptor>(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR));
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, convolution);
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, *x_);
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, *weights_);
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, *y_);
-  op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_TYPE_FLOAT, 1.0F);
-  op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_TYPE_FLOAT, 0.0F);
-  op.finalize();
-  operations_.push_back(op.get());
-}
-
-void CudnnGraph::add_grad_weights() {
-  const auto& convolution = add_convolution();
-  auto& op = *parts_.emplace_back(
-      std::make_unique<CudnnDescriptor>(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR));
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, convolution);
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, *x_);
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, *weights_);
-  op.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, *y_);
-  op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_TYPE_FLOAT, 1.0F);
-  op.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_TYPE_FLOAT, 0.0F);
-  op.finalize();
-  operations_.push_back(op.get());
+  const auto& names = kOperations[static_cast<std::size_t>(task_.kind)];
+  auto& op = add_part(names.type);
+  op.set_descriptor(names.convolution, convolution);
+  op.set_descriptor(names.x, *x_);
+  op.set_descriptor(names.weights, *weights_);
+  op.set_descriptor(names.y, y);
+  op.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F);
+  op.set(names.beta, CUDNN_TYPE_FLOAT, 0.0F);
+  finish_operation(op);
 }
 
 void CudnnGraph::add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
                                const CudnnDescriptor& y) {
-  auto& kind = *parts_.emplace_back(std::make_unique<CudnnDescriptor>(CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
+  auto& kind = add_part(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   kind.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
   kind.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
   // cuDNN's default would hide a NaN.
   if (mode == CUDNN_POINTWISE_RELU_FWD)
     kind.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, CUDNN_PROPAGATE_NAN);
   kind.finalize();
-  auto& op = *parts_.emplace_back(std::make_unique<CudnnDescriptor>(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
+  auto& op = add_part(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   op.set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kind);
   op.set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
   if (b != nullptr) op.set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
   op.set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-  op.finalize();
-  operations_.push_back(op.get());
+  finish_operation(op);
 }
 
 }  // namespace troupe::cuda

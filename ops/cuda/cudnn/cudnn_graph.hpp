@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "troupe/ops/cuda/cudnn/convolution_library.hpp"
+#include "troupe/ops/cuda/cudnn/convolution.hpp"
 #include "troupe/ops/cuda/cudnn/cudnn_library.hpp"
 
 namespace troupe::cuda {
@@ -34,14 +34,14 @@ class CudnnGraph {
  private:
   using Sizes = std::vector<std::int64_t>;
 
+  CudnnDescriptor& add_part(cudnnBackendDescriptorType_t type);
+  void finish_operation(CudnnDescriptor& operation);
   /// Adds a tensor whose sizes are [outermost, channels, rows, columns]; in memory the channels are innermost.
   CudnnDescriptor& add_tensor(std::int64_t id, const Sizes& sizes, std::int64_t alignment, cudnnDataType_t type,
                               bool is_virtual);
   CudnnDescriptor& add_intermediate();
-  CudnnDescriptor& add_convolution();
-  void add_forward(const CudnnDescriptor& y);
-  void add_grad_data();
-  void add_grad_weights();
+  /// Adds the convolution of the task, or its gradient. In a forward task, `y` is the result before the epilogue.
+  void add_convolution(const CudnnDescriptor& y);
   void add_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
                      const CudnnDescriptor& y);
 
@@ -53,8 +53,5 @@ class CudnnGraph {
   CudnnDescriptor *x_ = nullptr, *weights_ = nullptr, *y_ = nullptr;
   CudnnDescriptor graph_;
 };
-
-/// cuDNN's type for a dtype. Throws Error if cuDNN has no convolutions for it.
-cudnnDataType_t cudnn_type_of(DType dtype);
 
 }  // namespace troupe::cuda

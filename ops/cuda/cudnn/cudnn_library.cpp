@@ -6,32 +6,12 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cuda/device/check.hpp"
-#include "troupe/ops/cuda/device/shared_library.hpp"
 
 namespace troupe::cuda {
 
-namespace {
-
-CudnnLibrary load() {
-  const SharedLibrary library("cuDNN", {"libcudnn.so.9", "libcudnn.so"});
-  CudnnLibrary functions;
-  TROUPE_CUDA_FUNCTION(library, functions.create, cudnnCreate);
-  TROUPE_CUDA_FUNCTION(library, functions.set_stream, cudnnSetStream);
-  TROUPE_CUDA_FUNCTION(library, functions.status_text, cudnnGetErrorString);
-  TROUPE_CUDA_FUNCTION(library, functions.descriptor_create, cudnnBackendCreateDescriptor);
-  TROUPE_CUDA_FUNCTION(library, functions.descriptor_destroy, cudnnBackendDestroyDescriptor);
-  TROUPE_CUDA_FUNCTION(library, functions.descriptor_set, cudnnBackendSetAttribute);
-  TROUPE_CUDA_FUNCTION(library, functions.descriptor_get, cudnnBackendGetAttribute);
-  TROUPE_CUDA_FUNCTION(library, functions.descriptor_finalize, cudnnBackendFinalize);
-  TROUPE_CUDA_FUNCTION(library, functions.execute, cudnnBackendExecute);
-  return functions;
-}
-
-}  // namespace
-
 const CudnnLibrary& cudnn_library() {
-  static const CudnnLibrary kLibrary = load();
-  return kLibrary;
+  static const auto& library = *new CudnnLibrary;
+  return library;
 }
 
 void check_cudnn(cudnnStatus_t status, std::string_view what) {
@@ -42,8 +22,7 @@ void check_cudnn(cudnnStatus_t status, std::string_view what) {
 CudnnHandle& cudnn_handle() {
   static auto& mutex = *new std::mutex;
   static auto& handles = *new std::map<int, CudnnHandle>;
-  int device = 0;
-  check(cudaGetDevice(&device), "asking for the current device");
+  const int device = current_device();
   std::lock_guard lock(mutex);
   auto& handle = handles[device];
   if (handle.handle == nullptr) check_cudnn(cudnn_library().create(&handle.handle), "making a handle");

@@ -3,26 +3,28 @@
 #include <cudnn_graph.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "troupe/ops/cuda/device/shared_library.hpp"
+
 namespace troupe::cuda {
 
 /// The functions of cuDNN's graph interface. The library is loaded on first use, like cuBLASLt.
 struct CudnnLibrary {
-  decltype(&cudnnCreate) create = nullptr;
-  decltype(&cudnnSetStream) set_stream = nullptr;
-  decltype(&cudnnGetErrorString) status_text = nullptr;
-  decltype(&cudnnBackendCreateDescriptor) descriptor_create = nullptr;
-  decltype(&cudnnBackendDestroyDescriptor) descriptor_destroy = nullptr;
-  decltype(&cudnnBackendSetAttribute) descriptor_set = nullptr;
-  decltype(&cudnnBackendGetAttribute) descriptor_get = nullptr;
-  decltype(&cudnnBackendFinalize) descriptor_finalize = nullptr;
-  decltype(&cudnnBackendExecute) execute = nullptr;
+  SharedLibrary library{"cuDNN", {"libcudnn.so.9", "libcudnn.so"}};
+  TROUPE_CUDA_FUNCTION(create, cudnnCreate);
+  TROUPE_CUDA_FUNCTION(set_stream, cudnnSetStream);
+  TROUPE_CUDA_FUNCTION(status_text, cudnnGetErrorString);
+  TROUPE_CUDA_FUNCTION(descriptor_create, cudnnBackendCreateDescriptor);
+  TROUPE_CUDA_FUNCTION(descriptor_destroy, cudnnBackendDestroyDescriptor);
+  TROUPE_CUDA_FUNCTION(descriptor_set, cudnnBackendSetAttribute);
+  TROUPE_CUDA_FUNCTION(descriptor_get, cudnnBackendGetAttribute);
+  TROUPE_CUDA_FUNCTION(descriptor_finalize, cudnnBackendFinalize);
+  TROUPE_CUDA_FUNCTION(execute, cudnnBackendExecute);
 };
 
 /// The library. Throws Error with the reason if it cannot be loaded. Thread-safe.

@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/cudnn/convolution_library.hpp"
+#include "troupe/ops/cuda/cudnn/convolution.hpp"
 
 namespace troupe::cuda {
 

@@ -45,6 +45,12 @@ void check(cudaError_t status, std::string_view what) {
   throw Error("cuda", std::string(what) + ": " + text_of(status));
 }
 
+int current_device() {
+  int device = -1;
+  check(cudaGetDevice(&device), "asking for the current device");
+  return device;
+}
+
 CurrentDevice::CurrentDevice(int index) noexcept {
   if (cudaGetDevice(&before_) != cudaSuccess || before_ == index) return;
   changed_ = cudaSetDevice(index) == cudaSuccess;

@@ -11,6 +11,9 @@ namespace troupe::cuda {
 /// action.
 void check(cudaError_t status, std::string_view what);
 
+/// The calling thread's current device. Throws Error if CUDA cannot tell.
+int current_device();
+
 /// The error as `invalid argument (cudaErrorInvalidValue)`.
 std::string text_of(cudaError_t status);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/cuda/device/cuda_stream.hpp"
@@ -32,9 +33,34 @@ inline const float* floats(const Tensor& tensor) {
 inline float* mutable_floats(const Tensor& tensor) {
   return mutable_data_of<float>(tensor);
 }
+/// The address of input number `at`. Null if there are fewer inputs.
+template <class T = float>
+const T* optional_data_of(Inputs inputs, std::size_t at) {
+  return inputs.size() > at ? data_of<T>(inputs[at]) : nullptr;
+}
+/// A batch info in device memory, which only kernels may read.
+inline const BatchInfo* batch_info_of(const Tensor& tensor) {
+  static_assert(sizeof(BatchInfo) == 4 * sizeof(std::int64_t));
+  return data_of<BatchInfo>(tensor);
+}
+
+/// A number attribute as a float.
+inline float option(const OpCall& call, const char* name) {
+  return static_cast<float>(call.attributes.number(name));
+}
 
 /// The launch parameters of an op. Throws Error if the stream is not on a GPU, or if a tensor is not on that GPU.
-Launch launch_on(const KernelContext& context, const char* op, Inputs inputs, Outputs outputs);
+inline Launch launch_on(const KernelContext& context, const char* op, Inputs inputs, Outputs outputs) {
+  const auto device = context.stream.device();
+  if (device.type != DeviceType::cuda) throw Error(op, "runs on GPUs, not on a stream of " + to_string(device));
+  for (const auto tensors : {inputs, outputs})
+    for (const auto& tensor : tensors)
+      if (tensor.device() != device)
+        throw Error(op, to_string(tensor) + " was given to a kernel on " + to_string(device));
+  auto& stream = static_cast<CudaStream&>(context.stream);
+  stream.note_launch(op);
+  return {stream.handle(), context.scratch, {stream.invalid_values(), op}};
+}
 
 /// A kernel that consists of one function of (const Launch&, Inputs, Outputs).
 template <class Function>
@@ -58,6 +84,15 @@ template <class Function>
 std::unique_ptr<Kernel> cuda_kernel(const OpCall& call, Function function, std::size_t scratch_bytes = 0) {
   // The names of ops are literals, which are zero-terminated and live until the process ends.
   return std::make_unique<CudaKernel<Function>>(call.op->name.data(), std::move(function), scratch_bytes);
+}
+
+/// A kernel that consists of an object with run(const Launch&, Inputs, Outputs) and scratch_bytes().
+template <class Object>
+std::unique_ptr<Kernel> object_kernel(const OpCall& call, Object object) {
+  const std::size_t bytes = object.scratch_bytes();
+  return cuda_kernel(
+      call, [object = std::move(object)](const Launch& where, Inputs in, Outputs out) { object.run(where, in, out); },
+      bytes);
 }
 
 }  // namespace troupe::cuda

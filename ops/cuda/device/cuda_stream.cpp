@@ -48,9 +48,7 @@ CudaStream::~CudaStream() {
 
 /// Makes the stream's device the current one, as CUDA's calls with a stream require.
 void CudaStream::use_device() const {
-  int current = -1;
-  check(cudaGetDevice(&current), "asking for the current device");
-  if (current != device().index) check(cudaSetDevice(device().index), "using " + to_string(device()));
+  if (current_device() != device().index) check(cudaSetDevice(device().index), "using " + to_string(device()));
 }
 
 /// The exception that is being handled, with the names of recent ops: a kernel's fault is reported by later calls.

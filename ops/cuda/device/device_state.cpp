@@ -35,8 +35,7 @@ std::vector<std::unique_ptr<DeviceState>> make_states() {
 }  // namespace
 
 DeviceState::DeviceState(int index)
-    : index_(index),
-      events_(index, EventPool::Times::without, recent_ops_),
+    : events_(index, EventPool::Times::without, recent_ops_),
       timed_events_(index, EventPool::Times::with, recent_ops_),
       memory_({[index](std::size_t bytes) { return allocate_on(index, bytes); },
                [index](std::byte* memory, std::size_t) { release_on(index, memory); },

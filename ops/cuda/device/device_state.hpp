@@ -17,7 +17,6 @@ class DeviceState {
  public:
   explicit DeviceState(int index);
 
-  int index() const { return index_; }
   RecentOps& recent_ops() { return recent_ops_; }
   EventPool& events() { return events_; }
   EventPool& timed_events() { return timed_events_; }
@@ -30,7 +29,6 @@ class DeviceState {
   void remove(CudaStream& stream) noexcept;
 
  private:
-  int index_;
   RecentOps recent_ops_;
   EventPool events_, timed_events_;
   std::mutex mutex_;

@@ -36,4 +36,29 @@ class Divisor {
   int shift_ = 0;
 };
 
+/// Splits the index of an element of an array of four axes into its coordinates.
+class Split {
+ public:
+  struct Coordinates {
+    std::int64_t a, b, c, d;
+  };
+
+  /// The sizes of the inner axes. All indices are below `bound`.
+  Split(std::int64_t b_size, std::int64_t c_size, std::int64_t d_size, std::int64_t bound)
+      : b_(b_size, bound), c_(c_size, bound), d_(d_size, bound) {}
+
+  /// The coordinates of i = ((a * b_size + b) * c_size + c) * d_size + d.
+  __device__ Coordinates operator()(std::int64_t i) const {
+    const auto to_c = d_.quotient(i), to_b = c_.quotient(to_c), a = b_.quotient(to_b);
+    return {a, to_b - a * b_.divisor(), to_c - to_b * c_.divisor(), i - to_c * d_.divisor()};
+  }
+  /// The index of an element.
+  __device__ std::int64_t at(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
+    return ((a * b_.divisor() + b) * c_.divisor() + c) * d_.divisor() + d;
+  }
+
+ private:
+  Divisor b_, c_, d_;
+};
+
 }  // namespace troupe::cuda

@@ -1,9 +1,11 @@
 #include "troupe/ops/cuda/device/event.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/event_poller.hpp"
 
 namespace troupe::cuda {
 
@@ -15,14 +17,35 @@ constexpr std::chrono::microseconds kBusy{50}, kRest{20};
 /// The longest time of a callback, unless it waits for a kernel that does not end.
 constexpr std::chrono::seconds kLongestCallback{1};
 
-/// Makes the poller, and ends it at exit. No CUDA function may be called while the process unloads CUDA. An event
-/// exists only after CUDA was used, so this exit handler runs before those that CUDA has registered.
-EventPoller& make_poller() {
-  std::atexit([] { event_poller().end(kLongestCallback); });
-  return *new EventPoller;
+/// Polls the events of all devices that have callbacks on the host. Never destroyed, but ended at exit: no CUDA
+/// function may be called while the process unloads CUDA. An event exists only after CUDA was used, so this exit
+/// handler runs before the handlers that CUDA has registered.
+EventPoller& event_poller() {
+  static auto& poller = []() -> EventPoller& {
+    std::atexit([] { event_poller().end(kLongestCallback); });
+    return *new EventPoller;
+  }();
+  return poller;
 }
 
 }  // namespace
+
+void RecentOps::add(const char* op) {
+  std::lock_guard lock(mutex_);
+  ops_[count_++ % kKept] = op;
+}
+
+std::string RecentOps::names() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> unique_names;
+  for (auto number = count_ - std::min(count_, kKept); number < count_; ++number) {
+    std::string name = ops_[number % kKept];
+    if (std::ranges::find(unique_names, name) == unique_names.end()) unique_names.push_back(std::move(name));
+  }
+  std::string text;
+  for (const auto& name : unique_names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
 
 cudaEvent_t EventPool::take() {
   {
@@ -114,11 +137,6 @@ std::optional<std::chrono::nanoseconds> CudaEvent::time_since(const State& earli
     return std::nullopt;
   }
   return std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
-}
-
-EventPoller& event_poller() {
-  static auto& poller = make_poller();
-  return poller;
 }
 
 }  // namespace troupe::cuda

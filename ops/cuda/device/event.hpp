@@ -1,17 +1,34 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
-#include "troupe/ops/core/event_poller.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/cuda/device/check.hpp"
 #include "troupe/ops/cuda/device/invalid_value.hpp"
-#include "troupe/ops/cuda/device/recent_ops.hpp"
 
 namespace troupe::cuda {
+
+/// The ops that were last launched or captured on a GPU, for the error of a kernel's fault: a GPU does not report which
+/// kernel failed, and after a fault earlier work seems to have failed, too. Thread-safe.
+class RecentOps {
+ public:
+  /// Adds the op that is launched or captured now. `op` must live until the process ends.
+  void add(const char* op);
+  /// The names of the recent ops, each once, in order: `matmul, relu`.
+  std::string names() const;
+
+ private:
+  static constexpr std::uint64_t kKept = 1024;
+
+  mutable std::mutex mutex_;
+  std::array<const char*, kKept> ops_{};
+  std::uint64_t count_ = 0;
+};
 
 /// The CUDA events of one device, with or without times. Events are reused. Thread-safe.
 class EventPool {
@@ -61,8 +78,5 @@ class CudaEvent final : public Event::State, public std::enable_shared_from_this
   std::shared_ptr<const InvalidValueNote> note_;
   cudaEvent_t event_;
 };
-
-/// Polls the events of all devices that have callbacks on the host. Never destroyed.
-EventPoller& event_poller();
 
 }  // namespace troupe::cuda

@@ -9,6 +9,7 @@ namespace troupe::cuda {
 
 /// The first invalid value that a kernel reports, in host memory that the device can write. It has its own cache line.
 struct alignas(64) InvalidValue {
+  /// The kind of a value, which gives the other members their meaning; see text().
   enum class Kind : int { none, label, index, not_finite, rows, batch_rows };
 
   int taken = 0;     // set by the kernel that writes the rest

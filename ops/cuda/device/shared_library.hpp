@@ -19,12 +19,13 @@ class SharedLibrary {
   void* handle_ = nullptr;
 };
 
-/// Sets a pointer to a function of the library. With emulated GPUs, the function is linked.
+/// Declares a member of a class that points to a function of the member `library`, a SharedLibrary that is declared
+/// before it. With emulated GPUs, the function is linked.
 #ifdef TROUPE_EMULATED_CUDA
-#define TROUPE_CUDA_FUNCTION(library, pointer, name) (static_cast<void>(library), (pointer) = &(name))
+#define TROUPE_CUDA_FUNCTION(member, name) decltype(&(name)) member = &(name)
 #else
-#define TROUPE_CUDA_FUNCTION(library, pointer, name) \
-  ((pointer) = reinterpret_cast<decltype(&(name))>((library).function(#name)))
+#define TROUPE_CUDA_FUNCTION(member, name) \
+  decltype(&(name)) member = reinterpret_cast<decltype(&(name))>(library.function(#name))
 #endif
 
 }  // namespace troupe::cuda

@@ -72,4 +72,17 @@ class Walk {
   std::int64_t strides_[kOperands][Shape::kMaxRank] = {};
 };
 
+/// Copies element i of a walk from its position in array kFrom to its position in the other array.
+template <class T, int kFrom = 0>
+struct CopyWalk {
+  Walk<2> walk;
+  const T* from;
+  T* to;
+  __device__ void operator()(std::int64_t i) const {
+    std::int64_t at[2];
+    walk.find(i, at);
+    to[at[1 - kFrom]] = from[at[kFrom]];
+  }
+};
+
 }  // namespace troupe::cuda

@@ -5,11 +5,6 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The address of an op's flag, which is input number `at` if it exists. Null otherwise.
-const float* flag_at(Inputs in, std::size_t at) {
-  return in.size() > at ? floats(in[at]) : nullptr;
-}
-
 /// Copies an element of x to the state, if the step goes ahead.
 struct Assign {
   const float* flag;
@@ -74,14 +69,14 @@ struct Begin {
 
 std::unique_ptr<Kernel> make_assign(const OpCall& call) {
   return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
-    for_each(where, out[0].elements(), Assign{flag_at(in, 2), floats(in[1]), mutable_floats(out[0])});
+    for_each(where, out[0].elements(), Assign{optional_data_of(in, 2), floats(in[1]), mutable_floats(out[0])});
   });
 }
 
 std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
   return cuda_kernel(call, [steps = call.attributes.integer("steps")](const Launch& where, Inputs in, Outputs out) {
     for_each(where, 1,
-             CountSteps{steps, flag_at(in, 1), batch_info_of(in[0]), mutable_data_of<BatchInfo>(out[0]),
+             CountSteps{steps, optional_data_of(in, 1), batch_info_of(in[0]), mutable_data_of<BatchInfo>(out[0]),
                         mutable_floats(out[1])});
   });
 }
@@ -89,7 +84,7 @@ std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
   return cuda_kernel(call, [steps = call.attributes.integer("steps")](const Launch& where, Inputs in, Outputs out) {
     for_each(where, out[0].elements(),
-             Accumulate{steps, flag_at(in, 3), batch_info_of(in[2]), floats(in[1]), mutable_floats(out[0]),
+             Accumulate{steps, optional_data_of(in, 3), batch_info_of(in[2]), floats(in[1]), mutable_floats(out[0]),
                         1.0F / static_cast<float>(steps)});
   });
 }
@@ -98,7 +93,7 @@ std::unique_ptr<Kernel> make_average(const OpCall& call) {
   const auto decay = call.attributes.number("decay");
   const auto keep = static_cast<float>(decay), add = static_cast<float>(1.0 - decay);
   return cuda_kernel(call, [keep, add](const Launch& where, Inputs in, Outputs out) {
-    const auto* flag = flag_at(in, 3);
+    const auto* flag = optional_data_of(in, 3);
     auto* begun = mutable_floats(out[1]);
     for_each(where, out[0].elements(), Average{flag, begun, floats(in[2]), mutable_floats(out[0]), keep, add});
     for_each(where, 1, Begin{flag, begun});

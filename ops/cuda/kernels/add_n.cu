@@ -1,5 +1,5 @@
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
-#include "troupe/ops/cuda/device/half.cuh"
+#include "troupe/ops/cuda/device/elements.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {
@@ -9,22 +9,6 @@ namespace {
 /// The most inputs of one launch.
 constexpr std::size_t kInputsOfLaunch = 64;
 
-__device__ inline float add(float a, float b) {
-  return a + b;
-}
-__device__ inline std::int32_t add(std::int32_t a, std::int32_t b) {
-  return a + b;
-}
-__device__ inline std::int64_t add(std::int64_t a, std::int64_t b) {
-  return a + b;
-}
-template <class Half>
-__device__ Half add(Half a, Half b) {
-  Half sum;
-  from_float(to_float(a) + to_float(b), sum);
-  return sum;
-}
-
 /// The output may share memory with an input, because every element is read by the thread that writes it.
 template <class T>
 struct AddInputs {
@@ -33,7 +17,7 @@ struct AddInputs {
   T* y;
   __device__ void operator()(std::int64_t i) const {
     T sum = x[0][i];
-    for (int input = 1; input < count; ++input) sum = add(sum, x[input][i]);
+    for (int input = 1; input < count; ++input) store(&sum, 0, load(&sum, 0) + load(x[input], i));
     y[i] = sum;
   }
 };
@@ -63,18 +47,8 @@ std::unique_ptr<Kernel> sum_kernel(const OpCall& call) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_add_n(const OpCall& call) {
-  switch (call.inputs[0].dtype) {
-    case DType::int32:
-      return sum_kernel<std::int32_t>(call);
-    case DType::int64:
-      return sum_kernel<std::int64_t>(call);
-    case DType::float16:
-      return sum_kernel<HalfBits>(call);
-    case DType::bfloat16:
-      return sum_kernel<BFloatBits>(call);
-    default:
-      return sum_kernel<float>(call);
-  }
+  return with_type<std::int32_t, std::int64_t, HalfBits, BFloatBits, float>(
+      call.inputs[0].dtype, [&](auto element) { return sum_kernel<decltype(element)>(call); });
 }
 
 }  // namespace troupe::cuda

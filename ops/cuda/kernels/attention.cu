@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <memory>
-#include <utility>
 #include <vector>
 
-#include "troupe/ops/cuda/kernels/head_products.hpp"
+#include "troupe/ops/cuda/kernels/head_products.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {
@@ -30,15 +28,11 @@ void for_each_block(const Attention& a, Visit visit) {
   }
 }
 
-/// Takes the parts of a kernel's scratch memory, one after the other.
-class ScratchParts {
- public:
-  explicit ScratchParts(std::byte* memory) : next_(memory) {}
-  std::byte* take(std::size_t bytes) { return std::exchange(next_, next_ + bytes); }
-
- private:
-  std::byte* next_;
-};
+std::size_t copy_bytes(std::initializer_list<const HeadLayout*> layouts) {
+  std::size_t bytes = 0;
+  for (const auto* layout : layouts) bytes += scratch_bytes_of<float>(layout->copy_elements());
+  return bytes;
+}
 
 std::size_t most_workspace(std::initializer_list<const std::vector<HeadProduct>*> all) {
   std::size_t bytes = 0;
@@ -65,16 +59,16 @@ class Forward {
   }
 
   std::size_t scratch_bytes() const {
-    return a_.score_bytes() + q_.copy_bytes() + k_.copy_bytes() + v_.copy_bytes() + y_.copy_bytes() +
+    return scratch_bytes_of<float>(a_.scores()) + copy_bytes({&q_, &k_, &v_, &y_}) +
            most_workspace({&scores_, &results_});
   }
 
   void run(const Launch& where, Inputs in, Outputs out) const {
     ScratchParts parts(where.scratch);
-    auto* s = reinterpret_cast<float*>(parts.take(a_.score_bytes()));
-    auto *q_copy = parts.take(q_.copy_bytes()), *k_copy = parts.take(k_.copy_bytes()),
-         *v_copy = parts.take(v_.copy_bytes()), *y_copy = parts.take(y_.copy_bytes());
-    auto* workspace = parts.take(0);
+    auto* s = parts.take<float>(a_.scores());
+    auto *q_copy = parts.take<float>(q_.copy_elements()), *k_copy = parts.take<float>(k_.copy_elements());
+    auto *v_copy = parts.take<float>(v_.copy_elements()), *y_copy = parts.take<float>(y_.copy_elements());
+    auto* workspace = parts.rest();
     for_each_chunk(a_, [&](std::int64_t first, std::int64_t rows) {
       const auto* q = q_.split(where, in[0], first, rows, q_copy);
       const auto* k = k_.split(where, in[1], first, rows, k_copy);
@@ -83,7 +77,7 @@ class Forward {
       for_blocks(scores_, [&](const HeadProduct& product, std::int64_t query) {
         product.run(where, rows, q + query * q_.matrices().ld, k, s + query * a_.keys, workspace);
       });
-      const Scores scores(a_, first, rows, in.size() == 4 ? &in[3] : nullptr, s);
+      const Scores scores{a_, first, rows, optional_data_of<std::uint8_t>(in, 3), s};
       for_each_row(where, scores.count(), a_.keys, SoftmaxScores{scores, mutable_floats(out[1])});
       for_blocks(results_, [&](const HeadProduct& product, std::int64_t query) {
         product.run(where, rows, s + query * a_.keys, v, y + query * y_.matrices().ld, workspace);
@@ -125,7 +119,7 @@ class Backward {
   }
 
   std::size_t scratch_bytes() const {
-    return 2 * a_.score_bytes() + 2 * (q_.copy_bytes() + k_.copy_bytes() + v_.copy_bytes()) + dy_.copy_bytes() +
+    return 2 * scratch_bytes_of<float>(a_.scores()) + copy_bytes({&q_, &k_, &v_, &dy_}) + copy_bytes({&q_, &k_, &v_}) +
            most_workspace({&scores_, &dp_, &dq_, &dk_, &dv_});
   }
 
@@ -150,18 +144,17 @@ class Backward {
  private:
   /// The scratch memory: probabilities, gradients of scores, and copies.
   struct Memory {
-    float *p, *ds;
-    std::byte *q, *k, *v, *dy, *dq, *dk, *dv, *workspace;
+    float *p, *ds, *q, *k, *v, *dy, *dq, *dk, *dv;
+    std::byte* workspace;
 
     Memory(const Backward& b, std::byte* scratch) {
       ScratchParts parts(scratch);
-      p = reinterpret_cast<float*>(parts.take(b.a_.score_bytes()));
-      ds = reinterpret_cast<float*>(parts.take(b.a_.score_bytes()));
-      for (auto** copy : {&q, &dq}) *copy = parts.take(b.q_.copy_bytes());
-      for (auto** copy : {&k, &dk}) *copy = parts.take(b.k_.copy_bytes());
-      for (auto** copy : {&v, &dv}) *copy = parts.take(b.v_.copy_bytes());
-      dy = parts.take(b.dy_.copy_bytes());
-      workspace = parts.take(0);
+      for (auto** scores : {&p, &ds}) *scores = parts.take<float>(b.a_.scores());
+      for (auto** copy : {&q, &dq}) *copy = parts.take<float>(b.q_.copy_elements());
+      for (auto** copy : {&k, &dk}) *copy = parts.take<float>(b.k_.copy_elements());
+      for (auto** copy : {&v, &dv}) *copy = parts.take<float>(b.v_.copy_elements());
+      dy = parts.take<float>(b.dy_.copy_elements());
+      workspace = parts.rest();
     }
   };
   /// The addresses of the heads' matrices and of their gradients, for a chunk of rows.
@@ -172,16 +165,15 @@ class Backward {
 
   void find_scores_gradient(const Launch& where, Inputs in, std::int64_t first, std::int64_t rows, const Heads& heads,
                             const Memory& memory) const {
-    const auto* mask = in.size() == 7 ? &in[6] : nullptr;
-    const Scores probabilities(a_, first, rows, mask, memory.p), gradients(a_, first, rows, mask, memory.ds);
+    const auto* mask = optional_data_of<std::uint8_t>(in, 6);
+    const Scores probabilities{a_, first, rows, mask, memory.p}, gradients{a_, first, rows, mask, memory.ds};
     for (std::size_t i = 0; i < scores_.size(); ++i) {
       const auto query = static_cast<std::int64_t>(i) * a_.block, at = query * a_.keys;
       scores_[i].run(where, rows, heads.q + query * q_.matrices().ld, heads.k, memory.p + at, memory.workspace);
       dp_[i].run(where, rows, heads.dy + query * dy_.matrices().ld, heads.v, memory.ds + at, memory.workspace);
     }
     for_each_row(where, probabilities.count(), a_.keys, ProbabilitiesAgain{probabilities, floats(in[5])});
-    for_each_row(where, gradients.count(), a_.keys,
-                 ScoresGrad{gradients, memory.p, floats(in[0]), floats(in[4]), a_.value_size, a_.factor});
+    for_each_row(where, gradients.count(), a_.keys, ScoresGrad{gradients, memory.p, floats(in[0]), floats(in[4])});
   }
 
   void run_block(const Launch& where, std::size_t i, std::int64_t rows, const Heads& heads,
@@ -200,23 +192,13 @@ class Backward {
   std::vector<HeadProduct> scores_, dp_, dq_, dk_, dv_;  // by block
 };
 
-template <class Direction>
-std::unique_ptr<Kernel> make_direction(const OpCall& call, const Attention& attention) {
-  const auto direction = std::make_shared<const Direction>(attention);
-  return cuda_kernel(
-      call, [direction](const Launch& where, Inputs in, Outputs out) { direction->run(where, in, out); },
-      direction->scratch_bytes());
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_attention(const OpCall& call) {
-  const auto* mask = call.inputs.size() == 4 ? &call.inputs[3] : nullptr;
-  return make_direction<Forward>(call, {call, call.inputs[0].shape, call.inputs[2].shape, mask});
+  return object_kernel(call, Forward({call, 0, 3}));
 }
 std::unique_ptr<Kernel> make_attention_grad(const OpCall& call) {
-  const auto* mask = call.inputs.size() == 7 ? &call.inputs[6] : nullptr;
-  return make_direction<Backward>(call, {call, call.inputs[1].shape, call.inputs[3].shape, mask});
+  return object_kernel(call, Backward({call, 1, 6}));
 }
 
 }  // namespace troupe::cuda

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "troupe/ops/core/memory_pool.hpp"
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels/softmax.cuh"
 
@@ -23,29 +22,25 @@ struct Attention {
   bool causal, mask_of_rows;
   float factor;
 
-  Attention(const OpCall& call, const Shape& q, const Shape& v, const TensorInfo* mask)
-      : rows(q[0]),
-        queries(q[1]),
-        keys(v[1]),
-        heads(call.attributes.integer("heads")),
-        key_size(q[2] / heads),
-        value_size(v[2] / heads),
-        block(queries),
+  /// q, k and v are three inputs from `first` on. The mask, if there is one, is input number `mask`.
+  Attention(const OpCall& call, std::size_t first, std::size_t mask)
+      : heads(call.attributes.integer("heads")),
         causal(call.attributes.flag("causal")),
-        mask_of_rows(mask != nullptr && mask->shape.rank() == 3),
-        factor(1.0F / std::sqrt(static_cast<float>(key_size))) {
+        mask_of_rows(call.inputs.size() > mask && call.inputs[mask].shape.rank() == 3) {
+    const auto &q = call.inputs[first].shape, &v = call.inputs[first + 2].shape;
+    rows = q[0];
+    queries = q[1];
+    keys = v[1];
+    key_size = q[2] / heads;
+    value_size = v[2] / heads;
+    factor = 1.0F / std::sqrt(static_cast<float>(key_size));
     const auto bytes_of_row = heads * queries * keys * static_cast<std::int64_t>(sizeof(float));
     chunk = std::clamp<std::int64_t>(kMaxScoreBytes / bytes_of_row, 1, rows);
-    if (causal) block = causal_block(queries);
+    block = causal ? divided_up(divided_up(queries, kMaxCausalBlocks), kMinCausalBlock) * kMinCausalBlock : queries;
   }
 
-  static std::int64_t causal_block(std::int64_t queries) {
-    const auto queries_of_block = (queries + kMaxCausalBlocks - 1) / kMaxCausalBlocks;
-    return (queries_of_block + kMinCausalBlock - 1) / kMinCausalBlock * kMinCausalBlock;
-  }
-  std::size_t score_bytes() const {
-    return MemoryPool::rounded(static_cast<std::size_t>(heads * chunk * queries * keys) * sizeof(float));
-  }
+  /// The scores of a chunk.
+  std::int64_t scores() const { return heads * chunk * queries * keys; }
 };
 
 /// One query of one head of one row: a row of the scores.
@@ -53,45 +48,33 @@ struct Query {
   std::int64_t head, row, query;  // the row is counted from the first one of the chunk
 };
 
-/// The layout and the mask of scores, as arguments of kernels.
+/// The scores of some rows, as arguments of kernels.
 struct Scores {
-  std::int64_t heads, chunk_rows, first_row, queries, keys, block;
-  bool causal, mask_of_rows;
-  const std::uint8_t* mask;
+  Attention sizes;
+  std::int64_t first_row, chunk_rows;
+  const std::uint8_t* mask;  // or null
   float* numbers;
 
-  Scores(const Attention& a, std::int64_t first, std::int64_t rows, const Tensor* mask_tensor, float* scores)
-      : heads(a.heads),
-        chunk_rows(rows),
-        first_row(first),
-        queries(a.queries),
-        keys(a.keys),
-        block(a.block),
-        causal(a.causal),
-        mask_of_rows(a.mask_of_rows),
-        mask(mask_tensor == nullptr ? nullptr : data_of<std::uint8_t>(*mask_tensor)),
-        numbers(scores) {}
-
-  std::int64_t count() const { return heads * chunk_rows * queries; }
+  std::int64_t count() const { return sizes.heads * chunk_rows * sizes.queries; }
   __device__ Query query(std::int64_t i) const {
-    const auto row = i / queries;
-    return {row % heads, row / heads, i % queries};
+    const auto row = i / sizes.queries;
+    return {row % sizes.heads, row / sizes.heads, i % sizes.queries};
   }
-  /// The number of keys that products read of a query's scores: those that the query's block sees.
+  /// The number of keys that products read of a query's scores: the keys that the query's block sees.
   __device__ std::int64_t keys_of(const Query& q) const {
-    if (!causal) return keys;
-    const auto end = (q.query / block + 1) * block;
-    return end < keys ? end : keys;
+    if (!sizes.causal) return sizes.keys;
+    const auto end = (q.query / sizes.block + 1) * sizes.block;
+    return end < sizes.keys ? end : sizes.keys;
   }
   /// Whether a query sees a key.
   __device__ bool sees(const Query& q, std::int64_t key) const {
-    if (causal && key > q.query) return false;
-    const auto row = mask_of_rows ? (first_row + q.row) * queries : 0;
-    return mask == nullptr || mask[(row + q.query) * keys + key] != 0;
+    if (sizes.causal && key > q.query) return false;
+    const auto row = sizes.mask_of_rows ? (first_row + q.row) * sizes.queries : 0;
+    return mask == nullptr || mask[(row + q.query) * sizes.keys + key] != 0;
   }
   /// The index of a query's log sum in [rows, heads, queries].
   __device__ std::int64_t place(const Query& q) const {
-    return ((first_row + q.row) * heads + q.head) * queries + q.query;
+    return ((first_row + q.row) * sizes.heads + q.head) * sizes.queries + q.query;
   }
 };
 
@@ -104,7 +87,7 @@ struct SoftmaxScores {
   template <class Threads>
   __device__ void operator()(Threads threads, std::int64_t i) const {
     const auto q = scores.query(i);
-    auto* x = scores.numbers + i * scores.keys;
+    auto* x = scores.numbers + i * scores.sizes.keys;
     const auto keys = scores.keys_of(q);
     const Largest larger{};
     float largest = Largest::kNone;
@@ -131,7 +114,7 @@ struct ProbabilitiesAgain {
   template <class Threads>
   __device__ void operator()(Threads threads, std::int64_t i) const {
     const auto q = scores.query(i);
-    auto* x = scores.numbers + i * scores.keys;
+    auto* x = scores.numbers + i * scores.sizes.keys;
     const auto keys = scores.keys_of(q);
     const float log_sum = log_sums[scores.place(q)];
     for (std::int64_t key = threads.lane(); key < keys; key += Threads::kCount)
@@ -143,19 +126,18 @@ struct ProbabilitiesAgain {
 struct ScoresGrad {
   Scores scores;  // holds the gradients of the probabilities
   const float *probabilities, *dy, *y;
-  std::int64_t value_size;
-  float factor;
 
   template <class Threads>
   __device__ void operator()(Threads threads, std::int64_t i) const {
+    const auto& sizes = scores.sizes;
     const auto q = scores.query(i);
-    const auto at = (((scores.first_row + q.row) * scores.queries + q.query) * scores.heads + q.head) * value_size;
-    const float along = row_sum(threads, value_size, RowProducts{dy + at, y + at});
-    auto* dp = scores.numbers + i * scores.keys;
+    const auto at = (((scores.first_row + q.row) * sizes.queries + q.query) * sizes.heads + q.head) * sizes.value_size;
+    const float along = row_sum(threads, sizes.value_size, RowProducts{dy + at, y + at});
+    auto* dp = scores.numbers + i * scores.sizes.keys;
     const auto keys = scores.keys_of(q);
-    const auto* p = probabilities + i * scores.keys;
+    const auto* p = probabilities + i * sizes.keys;
     for (std::int64_t key = threads.lane(); key < keys; key += Threads::kCount)
-      dp[key] = p[key] * (dp[key] - along) * factor;
+      dp[key] = p[key] * (dp[key] - along) * sizes.factor;
   }
 };
 

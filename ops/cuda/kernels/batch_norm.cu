@@ -1,11 +1,31 @@
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
-#include "troupe/ops/cuda/kernels/channels.cuh"
+#include <numeric>
+
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels/column_sums.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {
 
 namespace {
+
+/// Calls the function for the elements of a thread. The number of threads is a multiple of `channels`, so that all
+/// elements of a thread are of one channel.
+template <class Function>
+__global__ void __launch_bounds__(kBlock) channels_kernel(std::int64_t n, std::int64_t channels, Function function) {
+  auto i = first_element();
+  if (i >= n) return;
+  const auto of_channel = function.channel(i % channels);
+  for (; i < n; i += element_stride()) function.element(of_channel, i);
+}
+
+/// Calls function.element(function.channel(c), i) on the device for every i below n, in any order, where c is the
+/// channel of element i of an array [..., channels].
+template <class Function>
+void for_each_by_channel(const Launch& where, std::int64_t n, std::int64_t channels, const Function& function) {
+  const auto unit = channels / std::gcd(channels, std::int64_t{kBlock});
+  const auto blocks = divided_up(blocks_for(n), unit) * unit;
+  launch(where, static_cast<unsigned>(blocks), kBlock, channels_kernel<Function>, n, channels, function);
+}
 
 __device__ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / sqrtf(variance + epsilon);
@@ -120,10 +140,6 @@ struct NormalizeGrad {
   }
 };
 
-float epsilon_of(const OpCall& call) {
-  return static_cast<float>(call.attributes.number("epsilon"));
-}
-
 ColumnSums<2> sums_of(const Shape& shape) {
   return {shape.elements() / shape.back(0), shape.back(0)};
 }
@@ -151,11 +167,11 @@ std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
-  return cuda_kernel(call, [channels = call.inputs[0].shape.back(0), epsilon = epsilon_of(call),
+  return cuda_kernel(call, [channels = call.inputs[0].shape.back(0), epsilon = option(call, "epsilon"),
                             relu = call.attributes.flag("relu")](const Launch& where, Inputs in, Outputs out) {
     for_each_by_channel(where, in[0].elements(), channels,
                         Normalize{epsilon, relu, floats(in[0]), floats(in[1]), floats(in[2]), floats(in[3]),
-                                  floats(in[4]), in.size() == 7 ? floats(in[6]) : nullptr, mutable_floats(out[0])});
+                                  floats(in[4]), optional_data_of(in, 6), mutable_floats(out[0])});
   });
 }
 
@@ -163,8 +179,8 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
   const auto sums = sums_of(call.inputs[1].shape);
   return cuda_kernel(
       call,
-      [sums, channels = call.inputs[1].shape.back(0), epsilon = epsilon_of(call)](const Launch& where, Inputs in,
-                                                                                  Outputs out) {
+      [sums, channels = call.inputs[1].shape.back(0), epsilon = option(call, "epsilon")](const Launch& where, Inputs in,
+                                                                                         Outputs out) {
         sums.run(where, where.scratch, ProductTerms{channels, floats(in[0]), floats(in[1]), floats(in[2])},
                  StoreProducts{channels, epsilon, floats(in[3]), mutable_floats(out[0])});
       },
@@ -172,12 +188,11 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
-  return cuda_kernel(call, [channels = call.inputs[1].shape.back(0), epsilon = epsilon_of(call)](
+  return cuda_kernel(call, [channels = call.inputs[1].shape.back(0), epsilon = option(call, "epsilon")](
                                const Launch& where, Inputs in, Outputs out) {
-    for_each_by_channel(
-        where, in[0].elements(), channels,
-        NormalizeGrad{channels, epsilon, floats(in[0]), floats(in[1]), floats(in[2]), floats(in[3]), floats(in[4]),
-                      floats(in[5]), in.size() == 7 ? floats(in[6]) : nullptr, mutable_floats(out[0])});
+    for_each_by_channel(where, in[0].elements(), channels,
+                        NormalizeGrad{channels, epsilon, floats(in[0]), floats(in[1]), floats(in[2]), floats(in[3]),
+                                      floats(in[4]), floats(in[5]), optional_data_of(in, 6), mutable_floats(out[0])});
   });
 }
 

@@ -55,37 +55,22 @@ struct Cast {
   __device__ void operator()(std::int64_t i) const { y[i] = cast_number<To>(x[i]); }
 };
 
-/// Calls f with a null pointer to the type of a dtype in device code.
 template <class F>
-std::unique_ptr<Kernel> with_type(DType dtype, F f) {
-  switch (dtype) {
-    case DType::int32:
-      return f(static_cast<std::int32_t*>(nullptr));
-    case DType::int64:
-      return f(static_cast<std::int64_t*>(nullptr));
-    case DType::uint8:
-      return f(static_cast<std::uint8_t*>(nullptr));
-    case DType::float16:
-      return f(static_cast<HalfBits*>(nullptr));
-    case DType::bfloat16:
-      return f(static_cast<BFloatBits*>(nullptr));
-    default:
-      return f(static_cast<float*>(nullptr));
-  }
-}
-
-template <class To, class From>
-std::unique_ptr<Kernel> cast_kernel(const OpCall& call, To*, From*) {
-  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
-    for_each(where, out[0].elements(), Cast<To, From>{data_of<From>(in[0]), mutable_data_of<To>(out[0])});
-  });
+std::unique_ptr<Kernel> with_any_type(DType dtype, F f) {
+  return with_type<std::int32_t, std::int64_t, std::uint8_t, HalfBits, BFloatBits, float>(dtype, f);
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_cast(const OpCall& call) {
-  return with_type(call.inputs[0].dtype, [&](auto* from) {
-    return with_type(call.outputs[0].dtype, [&](auto* to) { return cast_kernel(call, to, from); });
+  return with_any_type(call.inputs[0].dtype, [&](auto from) {
+    return with_any_type(call.outputs[0].dtype, [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+        for_each(where, out[0].elements(), Cast<To, From>{data_of<From>(in[0]), mutable_data_of<To>(out[0])});
+      });
+    });
   });
 }
 

@@ -113,10 +113,10 @@ class ColumnSums {
     const int max_lanes = rows <= kRowsOfThread * (kBlock / kFewLanes) ? kFewLanes : kWarp;
     while (lanes_ < max_lanes && lanes_ < columns) lanes_ *= 2;
     const auto side = kBlock / lanes_;
-    const auto groups = std::min((rows + kRowsOfThread * side - 1) / (kRowsOfThread * side),
-                                 std::max<std::int64_t>(1, kBlocksWanted / column_blocks()));
-    rows_of_block_ = std::max<std::int64_t>(1, (rows + groups - 1) / std::max<std::int64_t>(1, groups));
-    groups_ = std::max<std::int64_t>(1, (rows + rows_of_block_ - 1) / rows_of_block_);
+    const auto groups =
+        std::min(divided_up(rows, kRowsOfThread * side), std::max<std::int64_t>(1, kBlocksWanted / column_blocks()));
+    rows_of_block_ = std::max<std::int64_t>(1, divided_up(rows, std::max<std::int64_t>(1, groups)));
+    groups_ = std::max<std::int64_t>(1, divided_up(rows, rows_of_block_));
   }
 
   std::size_t scratch_bytes() const {
@@ -135,7 +135,7 @@ class ColumnSums {
   }
 
  private:
-  std::int64_t column_blocks() const { return (columns_ + lanes_ - 1) / lanes_; }
+  std::int64_t column_blocks() const { return divided_up(columns_, lanes_); }
 
   template <class Terms, class Finish>
   void stage(const Launch& where, const ColumnTiles& tiles, std::int64_t groups, const Terms& terms,

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/cudnn/convolution.hpp"
+#include "troupe/ops/cuda/device/divide.cuh"
 #include "troupe/ops/cuda/device/elements.cuh"
-#include "troupe/ops/cuda/kernels/convolution.cuh"
 
 namespace troupe::cuda {
 
@@ -20,13 +20,13 @@ class GatherColumns {
         columns_(columns) {}
 
   __device__ void operator()(std::int64_t i) const {
-    std::int64_t row, y, x, in_window, ignored, ky, kx, channel;
-    pixel_(i, row, y, x, in_window);
-    tap_(in_window, ignored, ky, kx, channel);
-    const auto h = y * shape_.stride + ky - shape_.padding, w = x * shape_.stride + kx - shape_.padding;
+    const auto [row, y, x, in_window] = pixel_(i);
+    // [1, kernel height, kernel width, channels].
+    const auto tap = tap_(in_window);
+    const auto h = y * shape_.stride + tap.b - shape_.padding, w = x * shape_.stride + tap.c - shape_.padding;
     const bool inside = h >= 0 && h < shape_.height && w >= 0 && w < shape_.width;
     // Zero has the same bits in every dtype.
-    columns_[i] = inside ? x_[((row * shape_.height + h) * shape_.width + w) * shape_.channels + channel] : T{};
+    columns_[i] = inside ? x_[((row * shape_.height + h) * shape_.width + w) * shape_.channels + tap.d] : T{};
   }
 
  private:
@@ -48,8 +48,7 @@ class SumColumns {
         x_(x) {}
 
   __device__ void operator()(std::int64_t i) const {
-    std::int64_t row, h, w, channel;
-    place_(i, row, h, w, channel);
+    const auto [row, h, w, channel] = place_(i);
     float sum = 0.0F;
     for (std::int64_t ky = 0; ky < shape_.kernel_height; ++ky) {
       const auto y = position(h + shape_.padding - ky, shape_.y_height);

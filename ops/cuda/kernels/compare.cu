@@ -1,5 +1,5 @@
-#include "troupe/ops/cuda/kernels/broadcast.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/kernels/map.cuh"
 
 namespace troupe::cuda {
 
@@ -32,16 +32,9 @@ struct LessEqual {
 
 template <class Compare>
 std::unique_ptr<Kernel> make_comparison(const OpCall& call) {
-  switch (call.inputs[0].dtype) {
-    case DType::int32:
-      return broadcast_two<std::int32_t, std::uint8_t>(call, Compare{});
-    case DType::int64:
-      return broadcast_two<std::int64_t, std::uint8_t>(call, Compare{});
-    case DType::uint8:
-      return broadcast_two<std::uint8_t, std::uint8_t>(call, Compare{});
-    default:
-      return broadcast_two<float, std::uint8_t>(call, Compare{});
-  }
+  return with_type<std::int32_t, std::int64_t, std::uint8_t, float>(call.inputs[0].dtype, [&](auto element) {
+    return broadcast_two<decltype(element), std::uint8_t>(call, Compare{});
+  });
 }
 
 struct Choose {

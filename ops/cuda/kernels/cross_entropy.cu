@@ -1,5 +1,4 @@
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/softmax.cuh"
 
@@ -26,7 +25,7 @@ __device__ bool counts(Threads threads, const InvalidReport& invalid, const Targ
                        std::int64_t row, std::int64_t classes) {
   if (target.ignores(label)) return false;
   if (label >= 0 && label < classes) return true;
-  if (threads.lane() == 0) invalid.label(row, label, classes);
+  if (threads.lane() == 0) invalid(InvalidValue::Kind::label, row, label, classes);
   return false;
 }
 
@@ -178,7 +177,7 @@ std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call) {
                  CrossEntropyGradRow<LogProbabilities>{where.invalid,
                                                        target,
                                                        classes,
-                                                       {floats(in[0]), in.size() == 4 ? batch_info_of(in[3]) : nullptr},
+                                                       {floats(in[0]), optional_data_of<BatchInfo>(in, 3)},
                                                        {floats(in[1]), classes},
                                                        data_of<std::int32_t>(in[2]),
                                                        mutable_floats(out[0])});

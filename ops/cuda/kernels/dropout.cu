@@ -1,12 +1,30 @@
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/device/divide.cuh"
 #include "troupe/ops/cuda/device/elements.cuh"
-#include "troupe/ops/cuda/device/philox.cuh"
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {
 
 namespace {
+
+/// Four numbers of 32 bits.
+struct RandomBits {
+  std::uint32_t words[4];
+};
+
+/// Philox4x32-10 of ops/core/random.hpp. The same key and counter give the same bits as on the host.
+__device__ RandomBits philox(std::uint64_t key, RandomBits counter) {
+  auto key0 = static_cast<std::uint32_t>(key), key1 = static_cast<std::uint32_t>(key >> 32U);
+  auto& c = counter.words;
+  for (int round = 0; round < 10; ++round) {
+    const std::uint32_t high0 = __umulhi(0xD2511F53U, c[0]), low0 = 0xD2511F53U * c[0];
+    const std::uint32_t high1 = __umulhi(0xCD9E8D57U, c[2]), low1 = 0xCD9E8D57U * c[2];
+    counter = {{high1 ^ c[1] ^ key0, low1, high0 ^ c[3] ^ key1, low0}};
+    key0 += 0x9E3779B9U;
+    key1 += 0xBB67AE85U;
+  }
+  return counter;
+}
 
 constexpr std::int64_t kBlocks = 16;  // each of four numbers
 constexpr double kNumbers = 0x1.0p24;
@@ -49,7 +67,7 @@ std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
   const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed")) ^ kDropoutKey;
   const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
   const auto rows = call.inputs[0].shape[0], width = call.inputs[0].shape.row_elements();
-  const auto blocks_of_row = (width + 4 * kBlocks - 1) / (4 * kBlocks) * kBlocks, blocks = rows * blocks_of_row;
+  const auto blocks_of_row = divided_up(width, 4 * kBlocks) * kBlocks, blocks = rows * blocks_of_row;
   const Divisor divisor(blocks_of_row, blocks);
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
     using T = decltype(element);

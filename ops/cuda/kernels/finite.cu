@@ -1,5 +1,4 @@
 #include "troupe/ops/cuda/device/functions.cuh"
-#include "troupe/ops/cuda/device/functors.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/map.cuh"
 #include "troupe/ops/cuda/kernels/tensor_list.cuh"
@@ -7,11 +6,6 @@
 namespace troupe::cuda {
 
 namespace {
-
-struct SetOne {
-  float* y;
-  __device__ void operator()(std::int64_t) const { *y = 1.0F; }
-};
 
 /// Checks a part of tensor number blockIdx.y, and sets the result to 0 if an element is not finite.
 __global__ void __launch_bounds__(kBlock) find_not_finite_kernel(TensorList list, float* finite) {
@@ -44,7 +38,7 @@ bool are_few(std::span<const TensorInfo> tensors) {
 struct CheckFinite {
   InvalidReport invalid;
   __device__ float operator()(float x) const {
-    if (!is_finite(x)) invalid.not_finite(x);
+    if (!is_finite(x)) invalid(InvalidValue::Kind::not_finite, 0, 0, 0, x);
     return x;
   }
 };
@@ -55,7 +49,7 @@ std::unique_ptr<Kernel> make_all_finite(const OpCall& call) {
   return cuda_kernel(call, [blocks = blocks_for_each(call.inputs), few = are_few(call.inputs)](const Launch& where,
                                                                                                Inputs in, Outputs out) {
     auto* finite = mutable_floats(out[0]);
-    if (!few) for_each(where, 1, SetOne{finite});
+    if (!few) for_each(where, 1, Fill<float>{1.0F, finite});
     for_each_list(in, [&](const TensorList& list, unsigned tensors, unsigned) {
       if (few)
         launch(where, 1, kBlock, are_finite_kernel, list, tensors, finite);
@@ -63,10 +57,6 @@ std::unique_ptr<Kernel> make_all_finite(const OpCall& call) {
         launch(where, dim3(blocks, tensors), kBlock, find_not_finite_kernel, list, finite);
     });
   });
-}
-
-std::unique_ptr<Kernel> make_at_least(const OpCall& call) {
-  return map_one(call, AtLeast{static_cast<float>(call.attributes.number("threshold"))});
 }
 
 std::unique_ptr<Kernel> make_check_finite(const OpCall& call) {

@@ -3,7 +3,7 @@
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/device/divide.cuh"
 #include "troupe/ops/cuda/device/elements.cuh"
-#include "troupe/ops/cuda/device/functors.cuh"
+#include "troupe/ops/cuda/device/functions.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "troupe/ops/cuda/cudnn/convolution.hpp"
 #include "troupe/ops/cuda/device/block_sum.cuh"
-#include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/device/divide.cuh"
 #include "troupe/ops/cuda/device/elements.cuh"
-#include "troupe/ops/cuda/kernels/convolution.cuh"
 
 namespace troupe::cuda {
 
@@ -17,8 +17,7 @@ struct GroupedForward {
   bool relu;
 
   __device__ void operator()(std::int64_t i) const {
-    std::int64_t row, h, w, filter;
-    place(i, row, h, w, filter);
+    const auto [row, h, w, filter] = place(i);
     const auto channels = shape.channels / shape.groups;
     const auto first = filter / (shape.filters / shape.groups) * channels;
     float sum = 0.0F;
@@ -44,8 +43,7 @@ struct GroupedGradData {
   T* dx;
 
   __device__ void operator()(std::int64_t i) const {
-    std::int64_t row, h, w, channel;
-    place(i, row, h, w, channel);
+    const auto [row, h, w, channel] = place(i);
     const auto channels = shape.channels / shape.groups, filters = shape.filters / shape.groups;
     const auto first = channel / channels * filters;
     float sum = 0.0F;
@@ -74,8 +72,7 @@ struct GroupedGradWeights {
   float* dweights;
 
   __device__ float part(std::int64_t i, std::int64_t first, std::int64_t step) const {
-    std::int64_t ky, kx, c, filter;
-    place(i, ky, kx, c, filter);
+    const auto [ky, kx, c, filter] = place(i);
     const auto channels = shape.channels / shape.groups;
     const auto channel = filter / (shape.filters / shape.groups) * channels + c;
     float sum = 0.0F;

@@ -6,9 +6,6 @@
 
 namespace troupe::cuda {
 
-/// Adds the kernels of all ops.
-void add_kernels(KernelTable& table);
-
 #define TROUPE_OP(op, factory) std::unique_ptr<Kernel> factory(const OpCall& call);
 #include "troupe/ops/graph/op_list.def"
 

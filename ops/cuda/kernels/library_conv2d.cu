@@ -1,20 +1,37 @@
-#include "troupe/ops/cuda/kernels/library_conv2d.hpp"
+#include "troupe/ops/cuda/kernels/library_conv2d.cuh"
 
 #include <algorithm>
 
 #include "troupe/ops/core/matmul_precision.hpp"
-#include "troupe/ops/core/memory_pool.hpp"
-#include "troupe/ops/cuda/cudnn/convolution_library.hpp"
-#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/device/elements.cuh"
-#include "troupe/ops/cuda/kernels/bias_gradient.cuh"
-#include "troupe/ops/cuda/kernels/matrix_transpose.cuh"
 
 namespace troupe::cuda {
 
 namespace {
 
 using Kind = ConvolutionTask::Kind;
+
+/// y [columns, rows] = x [rows, columns]', a tile of 32 rows and columns at a time.
+template <class T, class R>
+__global__ void __launch_bounds__(kBlock)
+    transpose_matrix_kernel(std::int64_t rows, std::int64_t columns, const T* x, R* y) {
+  __shared__ T tile[kWarp][kWarp + 1];
+  constexpr int kRows = kBlock / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, first = static_cast<int>(threadIdx.x) / kWarp;
+  const auto top = static_cast<std::int64_t>(blockIdx.x) * kWarp, left = static_cast<std::int64_t>(blockIdx.y) * kWarp;
+  for (int i = first; i < kWarp; i += kRows)
+    if (top + i < rows && left + lane < columns) tile[i][lane] = x[(top + i) * columns + left + lane];
+  __syncthreads();
+  for (int i = first; i < kWarp; i += kRows)
+    if (left + i < columns && top + lane < rows) store(y, (left + i) * rows + top + lane, load(tile[lane], i));
+}
+
+/// Launches transpose_matrix_kernel. There must be less than 2 million columns.
+template <class T, class R>
+void transpose_matrix(const Launch& where, std::int64_t rows, std::int64_t columns, const T* x, R* y) {
+  const dim3 grid(static_cast<unsigned>(divided_up(rows, kWarp)), static_cast<unsigned>(divided_up(columns, kWarp)));
+  launch(where, grid, kBlock, transpose_matrix_kernel<T, R>, rows, columns, x, y);
+}
 
 /// Adds a bias to y, and applies the relu.
 template <class T>
@@ -33,21 +50,29 @@ struct FinishPixels {
 template <class T>
 class LibraryCall {
  public:
-  LibraryCall(const ConvolutionTask& task, std::unique_ptr<LibraryConvolution> convolution)
-      : task_(task), convolution_(std::move(convolution)) {}
+  LibraryCall(const OpCall& call, const ConvolutionTask& task, std::unique_ptr<LibraryConvolution> convolution)
+      : task_(task),
+        convolution_(std::move(convolution)),
+        bias_gradient_(task.shape, task.kind == Kind::grad_weights && call.attributes.flag("bias")) {}
 
-  std::size_t scratch_bytes() const { return weights_bytes() + convolution_->workspace_bytes(); }
+  std::size_t scratch_bytes() const {
+    return std::max(weights_bytes() + convolution_->workspace_bytes(), bias_gradient_.scratch_bytes());
+  }
+  void run(const Launch& where, Inputs in, Outputs out) const {
+    if (task_.kind == Kind::forward) return forward(where, in, out);
+    if (task_.kind == Kind::grad_weights) return grad_weights(where, in, out);
+    convolution_->run(where.stream, {out[0].address(), arranged(where, in[1]), nullptr, in[0].address()},
+                      workspace(where));
+  }
 
+ private:
   void forward(const Launch& where, Inputs in, Outputs out) const {
     const auto* bias = task_.bias ? data_of<T>(in[2]) : nullptr;
     auto* y = mutable_data_of<T>(out[0]);
-    convolution_->run(where.stream, {in[0].address(), arranged(where, in[1]), fused() ? bias : nullptr, y},
+    const bool fused = convolution_->has_epilogue() || !(task_.bias || task_.relu);
+    convolution_->run(where.stream, {in[0].address(), arranged(where, in[1]), fused ? bias : nullptr, y},
                       workspace(where));
-    if (!fused()) for_each(where, out[0].elements(), FinishPixels<T>{y, bias, task_.shape.filters, task_.relu});
-  }
-  void grad_data(const Launch& where, Inputs in, Outputs out) const {
-    convolution_->run(where.stream, {out[0].address(), arranged(where, in[1]), nullptr, in[0].address()},
-                      workspace(where));
+    if (!fused) for_each(where, out[0].elements(), FinishPixels<T>{y, bias, task_.shape.filters, task_.relu});
   }
   void grad_weights(const Launch& where, Inputs in, Outputs out) const {
     convolution_->run(where.stream, {in[0].address(), where.scratch, nullptr, in[1].address()}, workspace(where));
@@ -55,13 +80,10 @@ class LibraryCall {
       arrange_back(where, reinterpret_cast<const float*>(where.scratch), mutable_floats(out[0]));
     else
       arrange_back(where, reinterpret_cast<const T*>(where.scratch), mutable_floats(out[0]));
+    bias_gradient_.run<T>(where, in, out);
   }
 
- private:
-  bool fused() const { return convolution_->has_epilogue() || !(task_.bias || task_.relu); }
-  std::size_t weights_bytes() const {
-    return MemoryPool::rounded(static_cast<std::size_t>(task_.shape.window() * task_.shape.filters) * sizeof(float));
-  }
+  std::size_t weights_bytes() const { return scratch_bytes_of<float>(task_.shape.window() * task_.shape.filters); }
   std::byte* workspace(const Launch& where) const { return where.scratch + weights_bytes(); }
   const T* arranged(const Launch& where, const Tensor& weights) const {
     auto* to = reinterpret_cast<T*>(where.scratch);
@@ -75,18 +97,8 @@ class LibraryCall {
 
   ConvolutionTask task_;
   std::unique_ptr<LibraryConvolution> convolution_;
+  BiasGradient bias_gradient_;
 };
-
-/// Null if there is no convolution.
-template <class T>
-std::shared_ptr<const LibraryCall<T>> call_of(const ConvolutionTask& task,
-                                              std::unique_ptr<LibraryConvolution> convolution) {
-  return convolution == nullptr ? nullptr : std::make_shared<const LibraryCall<T>>(task, std::move(convolution));
-}
-template <class T>
-std::shared_ptr<const LibraryCall<T>> find(const ConvolutionTask& task) {
-  return call_of<T>(task, find_library_convolution(task));
-}
 
 ConvolutionTask task_of(Kind kind, const OpCall& call, const Convolution& shape) {
   ConvolutionTask task{kind, shape};
@@ -95,24 +107,13 @@ ConvolutionTask task_of(Kind kind, const OpCall& call, const Convolution& shape)
   return task;
 }
 
-template <class T>
-std::unique_ptr<Kernel> grad_weights_kernel(const OpCall& call, const Convolution& shape) {
-  auto task = task_of(Kind::grad_weights, call, shape);
-  // Libraries have few and slow algorithms that sum 16-bit numbers and write float32, so a gradient that is rounded to
-  // 16 bits is measured, too.
-  auto rounded = task;
-  rounded.gradient = task.dtype;
-  const auto library_call =
-      is_16_bit(task.dtype) ? call_of<T>(task, faster_library_convolution(task, rounded)) : find<T>(task);
-  if (library_call == nullptr) return nullptr;
-  const BiasGradient bias(shape, call.attributes.flag("bias"));
-  return cuda_kernel(
-      call,
-      [library_call, bias](const Launch& where, Inputs in, Outputs out) {
-        library_call->grad_weights(where, in, out);
-        bias.run<T>(where, in, out);
-      },
-      std::max(library_call->scratch_bytes(), bias.scratch_bytes()));
+/// Null if there is no convolution.
+std::unique_ptr<Kernel> library_kernel(const OpCall& call, const ConvolutionTask& task,
+                                       std::unique_ptr<LibraryConvolution> convolution) {
+  if (convolution == nullptr) return nullptr;
+  return with_float_type(task.dtype, [&](auto element) {
+    return object_kernel(call, LibraryCall<decltype(element)>(call, task, std::move(convolution)));
+  });
 }
 
 }  // namespace
@@ -121,29 +122,22 @@ std::unique_ptr<Kernel> library_conv2d(const OpCall& call, const Convolution& sh
   auto task = task_of(Kind::forward, call, shape);
   task.bias = call.inputs.size() == 3;
   task.relu = call.attributes.flag("relu");
-  return with_float_type(task.dtype, [&](auto element) -> std::unique_ptr<Kernel> {
-    const auto library_call = find<decltype(element)>(task);
-    if (library_call == nullptr) return nullptr;
-    return cuda_kernel(
-        call, [library_call](const Launch& where, Inputs in, Outputs out) { library_call->forward(where, in, out); },
-        library_call->scratch_bytes());
-  });
+  return library_kernel(call, task, find_library_convolution(task));
 }
 
 std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convolution& shape) {
   const auto task = task_of(Kind::grad_data, call, shape);
-  return with_float_type(task.dtype, [&](auto element) -> std::unique_ptr<Kernel> {
-    const auto library_call = find<decltype(element)>(task);
-    if (library_call == nullptr) return nullptr;
-    return cuda_kernel(
-        call, [library_call](const Launch& where, Inputs in, Outputs out) { library_call->grad_data(where, in, out); },
-        library_call->scratch_bytes());
-  });
+  return library_kernel(call, task, find_library_convolution(task));
 }
 
 std::unique_ptr<Kernel> library_conv2d_grad_weights(const OpCall& call, const Convolution& shape) {
-  return with_float_type(call.inputs[0].dtype,
-                         [&](auto element) { return grad_weights_kernel<decltype(element)>(call, shape); });
+  auto task = task_of(Kind::grad_weights, call, shape);
+  // Libraries have few and slow algorithms that sum 16-bit numbers and write float32, so a gradient that is rounded to
+  // 16 bits is measured, too.
+  auto rounded = task;
+  rounded.gradient = task.dtype;
+  auto convolution = is_16_bit(task.dtype) ? faster_library_convolution(task, rounded) : find_library_convolution(task);
+  return library_kernel(call, task, std::move(convolution));
 }
 
 }  // namespace troupe::cuda

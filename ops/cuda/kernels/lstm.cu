@@ -1,7 +1,3 @@
-#include <memory>
-
-#include "troupe/ops/core/matmul_precision.hpp"
-#include "troupe/ops/core/memory_pool.hpp"
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/device/functions.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
@@ -20,10 +16,6 @@ struct Sizes {
   __device__ std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
   std::int64_t count() const { return rows * size; }
 };
-
-std::size_t float_bytes(std::int64_t count) {
-  return MemoryPool::rounded(static_cast<std::size_t>(count) * sizeof(float));
-}
 
 /// Stores the states before the first time step.
 struct FirstStates {
@@ -68,35 +60,26 @@ struct TimeStep {
 class Lstm {
  public:
   explicit Lstm(const OpCall& call)
-      : s_{call.inputs[0].shape[0], call.inputs[0].shape[1], call.inputs[1].shape[0]}, product_(shape_of(s_)) {}
+      : s_{call.inputs[0].shape[0], call.inputs[0].shape[1], call.inputs[1].shape[0]},
+        product_(ProductShape{.m = s_.rows, .n = 4 * s_.size, .k = s_.size}) {}
 
   std::size_t scratch_bytes() const {
-    return float_bytes(s_.count()) + float_bytes(4 * s_.count()) + product_.workspace_bytes();
+    return scratch_bytes_of<float>(s_.count()) + scratch_bytes_of<float>(4 * s_.count()) + product_.workspace_bytes();
   }
 
   void run(const Launch& where, Inputs in, Outputs out) const {
-    auto* hidden = reinterpret_cast<float*>(where.scratch);
-    auto* recurrent = reinterpret_cast<float*>(where.scratch + float_bytes(s_.count()));
-    auto* workspace = where.scratch + float_bytes(s_.count()) + float_bytes(4 * s_.count());
+    ScratchParts parts(where.scratch);
+    auto *hidden = parts.take<float>(s_.count()), *recurrent = parts.take<float>(4 * s_.count());
     auto *states = mutable_floats(out[0]), *cells = mutable_floats(out[1]);
     for_each(where, s_.count(), FirstStates{s_, floats(in[2]), floats(in[3]), states, cells, hidden});
     for (std::int64_t time = 0; time < s_.times; ++time) {
-      product_.run(where.stream, hidden, floats(in[1]), nullptr, recurrent, workspace);
+      product_.run(where.stream, hidden, floats(in[1]), nullptr, recurrent, parts.rest());
       for_each(where, s_.count(),
                TimeStep{s_, time, floats(in[0]), recurrent, states, cells, mutable_floats(out[2]), hidden});
     }
   }
 
  private:
-  static ProductShape shape_of(const Sizes& s) {
-    ProductShape shape;
-    shape.m = s.rows;
-    shape.n = 4 * s.size;
-    shape.k = s.size;
-    shape.tf32 = may_use_tf32();
-    return shape;
-  }
-
   Sizes s_;
   Product product_;
 };
@@ -153,54 +136,37 @@ struct AddFirstState {
 class LstmGrad {
  public:
   explicit LstmGrad(const OpCall& call)
-      : s_{call.inputs[4].shape[0], call.inputs[4].shape[1], call.inputs[2].shape[0]}, product_(shape_of(s_)) {}
+      : s_{call.inputs[4].shape[0], call.inputs[4].shape[1], call.inputs[2].shape[0]},
+        product_(ProductShape{.m = s_.rows, .n = s_.size, .k = 4 * s_.size, .transpose_b = true}) {}
 
-  std::size_t scratch_bytes() const { return float_bytes(4 * s_.count()) + product_.workspace_bytes(); }
+  std::size_t scratch_bytes() const { return scratch_bytes_of<float>(4 * s_.count()) + product_.workspace_bytes(); }
 
   void run(const Launch& where, Inputs in, Outputs out) const {
-    auto* compact = reinterpret_cast<float*>(where.scratch);
-    auto* workspace = where.scratch + float_bytes(4 * s_.count());
+    ScratchParts parts(where.scratch);
+    auto* compact = parts.take<float>(4 * s_.count());
     auto *dhidden = mutable_floats(out[1]), *dcell = mutable_floats(out[2]);
     for_each(where, s_.count(), LastGradients{floats(in[1]), dcell, dhidden});
     for (std::int64_t time = s_.times; time-- > 0;) {
       for_each(where, s_.count(),
                StepGrad{s_, time, floats(in[0]), dhidden, floats(in[3]), floats(in[4]), dcell, mutable_floats(out[0]),
                         compact});
-      product_.run(where.stream, compact, floats(in[2]), nullptr, dhidden, workspace);
+      product_.run(where.stream, compact, floats(in[2]), nullptr, dhidden, parts.rest());
     }
     for_each(where, s_.count(), AddFirstState{s_, floats(in[0]), dhidden});
   }
 
  private:
-  static ProductShape shape_of(const Sizes& s) {
-    ProductShape shape;
-    shape.m = s.rows;
-    shape.n = s.size;
-    shape.k = 4 * s.size;
-    shape.transpose_b = true;
-    shape.tf32 = may_use_tf32();
-    return shape;
-  }
-
   Sizes s_;
   Product product_;
 };
 
-template <class Direction>
-std::unique_ptr<Kernel> make_direction(const OpCall& call) {
-  const auto direction = std::make_shared<const Direction>(call);
-  return cuda_kernel(
-      call, [direction](const Launch& where, Inputs in, Outputs out) { direction->run(where, in, out); },
-      direction->scratch_bytes());
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_lstm(const OpCall& call) {
-  return make_direction<Lstm>(call);
+  return object_kernel(call, Lstm(call));
 }
 std::unique_ptr<Kernel> make_lstm_grad(const OpCall& call) {
-  return make_direction<LstmGrad>(call);
+  return object_kernel(call, LstmGrad(call));
 }
 
 }  // namespace troupe::cuda

@@ -95,7 +95,7 @@ struct StoreScale {
 
 std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centered) {
   const auto width = call.inputs[0].shape.back(0);
-  const auto epsilon = static_cast<float>(call.attributes.number("epsilon"));
+  const auto epsilon = option(call, "epsilon");
   return cuda_kernel(call, [=](const Launch& where, Inputs in, Outputs out) {
     for_each_row(where, in[0].elements() / width, width,
                  NormRow{width, epsilon, floats(in[0]), floats(in[1]), centered ? floats(in[2]) : nullptr,

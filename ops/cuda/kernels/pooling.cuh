@@ -34,42 +34,19 @@ struct PooledAxis {
   }
 };
 
-/// The coordinates of an element, or of some lanes, in an array [rows, height, width, channels].
-struct ImagePlace {
-  std::int64_t row, h, w, channel;
-};
-
-/// The axes of an array of images, to convert between an element's index and its coordinates. With several lanes, that
-/// many channels count as one; their number must divide the number of channels.
-class Images {
- public:
-  Images(const Shape& shape, int lanes)
-      : height_(shape[1], shape.elements()),
-        width_(shape[2], shape.elements()),
-        channels_(shape[3] / lanes, shape.elements()) {}
-
-  __device__ ImagePlace place(std::int64_t i) const {
-    const auto pixel = channels_.quotient(i), line = width_.quotient(pixel), row = height_.quotient(line);
-    return {row, line - row * height_.divisor(), pixel - line * width_.divisor(), i - pixel * channels_.divisor()};
-  }
-  __device__ std::int64_t at(std::int64_t row, std::int64_t h, std::int64_t w, std::int64_t channel) const {
-    return ((row * height_.divisor() + h) * width_.divisor() + w) * channels_.divisor() + channel;
-  }
-
- private:
-  Divisor height_, width_, channels_;
-};
-
-/// Images x and their pooled images y.
+/// Images x and their pooled images y, as arrays [rows, height, width, channels]. With several lanes, that many
+/// channels count as one; their number must divide the number of channels.
 struct Pooling {
   PooledAxis height, width;
-  Images x, y;
+  Split x, y;
+  bool relu;  // after the pooling
 
   Pooling(const Attributes& attributes, const Shape& x_shape, const Shape& y_shape, int lanes)
       : height(axis(attributes, x_shape[1], y_shape[1])),
         width(axis(attributes, x_shape[2], y_shape[2])),
-        x(x_shape, lanes),
-        y(y_shape, lanes) {}
+        x(x_shape[1], x_shape[2], x_shape[3] / lanes, x_shape.elements()),
+        y(y_shape[1], y_shape[2], y_shape[3] / lanes, y_shape.elements()),
+        relu(attributes.has("relu") && attributes.flag("relu")) {}
 
  private:
   static PooledAxis axis(const Attributes& attributes, std::int64_t size, std::int64_t pooled_size) {
@@ -79,8 +56,9 @@ struct Pooling {
   }
 };
 
-/// A pooling by threads that compute kLanes channels each, or one channel if kLanes does not divide their number.
-template <int kLanes>
+/// A pooling of elements of type T by threads that compute kLanes channels each, or one channel if kLanes does not
+/// divide their number.
+template <class T>
 class PoolingByLanes {
  public:
   PoolingByLanes(const Attributes& attributes, const Shape& x_shape, const Shape& y_shape)
@@ -88,16 +66,25 @@ class PoolingByLanes {
         by_lanes_(attributes, x_shape, y_shape, divides_ ? kLanes : 1),
         by_one_(attributes, x_shape, y_shape, 1) {}
 
-  /// Calls f(lanes, pooling), where `lanes` is a std::integral_constant, for arrays that may begin at any element.
-  template <class F, class... Elements>
-  void run(F f, const Elements*... arrays) const {
+  /// Calls Element<T, lanes>{pooling, arrays...}(i) on the device for all lanes of `elements` elements. The arrays may
+  /// begin at any element.
+  template <template <class, int> class Element, class... Elements>
+  void run(const Launch& where, std::int64_t elements, Elements*... arrays) const {
     if (divides_ && (begins_with_lanes<kLanes>(arrays) && ...))
-      f(std::integral_constant<int, kLanes>(), by_lanes_);
+      run_by<kLanes, Element>(where, by_lanes_, elements, arrays...);
     else
-      f(std::integral_constant<int, 1>(), by_one_);
+      run_by<1, Element>(where, by_one_, elements, arrays...);
   }
 
  private:
+  static constexpr int kLanes = kWidestLanes<T>;
+
+  template <int kCount, template <class, int> class Element, class... Elements>
+  static void run_by(const Launch& where, const Pooling& pooling, std::int64_t elements, Elements*... arrays) {
+    for_each(where, elements / kCount,
+             Element<T, kCount>{pooling, lanes_of<std::remove_const_t<Elements>, kCount>(arrays)...});
+  }
+
   bool divides_;
   Pooling by_lanes_, by_one_;
 };

@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 #include "troupe/ops/cuda/kernels/reduction.cuh"
 
@@ -17,16 +17,21 @@ struct StoreMean {
   __device__ void operator()(std::int64_t i, float sum) const { y[i] = sum / count; }
 };
 
-template <class Combine, class T = float>
-std::unique_ptr<Kernel> make_reduction(const OpCall& call) {
-  const auto plan = plan_of(call);
+/// A kernel that reduces the first input. `finish_of(in, out)` gives the function that takes the results.
+template <class Combine, class T = float, class FinishOf>
+std::unique_ptr<Kernel> reduction_kernel(const OpCall& call, const ReductionPlan& plan, FinishOf finish_of) {
   return cuda_kernel(
       call,
-      [plan](const Launch& where, Inputs in, Outputs out) {
-        reduce<Combine>(where, plan, LoadElement<T>{plan.walks(), data_of<T>(in[0])},
-                        StoreNumber{mutable_floats(out[0])});
+      [plan, finish_of](const Launch& where, Inputs in, Outputs out) {
+        reduce<Combine>(where, plan, LoadElement<T>{plan.walks(), data_of<T>(in[0])}, finish_of(in, out));
       },
       plan.scratch_bytes());
+}
+
+template <class Combine, class T = float>
+std::unique_ptr<Kernel> make_reduction(const OpCall& call) {
+  return reduction_kernel<Combine, T>(call, plan_of(call),
+                                      [](Inputs, Outputs out) { return StoreNumber{mutable_floats(out[0])}; });
 }
 
 /// The squared distance of an element from the mean of its result.
@@ -69,15 +74,11 @@ std::unique_ptr<Kernel> make_reduce_min(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   const auto plan = plan_of(call);
+  const auto store_mean = [count = static_cast<float>(plan.sizes().terms)](Inputs, Outputs out) {
+    return StoreMean{mutable_floats(out[0]), count};
+  };
   return with_float_type(call.inputs[0].dtype, [&](auto element) {
-    using T = decltype(element);
-    return cuda_kernel(
-        call,
-        [plan](const Launch& where, Inputs in, Outputs out) {
-          reduce<Sum>(where, plan, LoadElement<T>{plan.walks(), data_of<T>(in[0])},
-                      StoreMean{mutable_floats(out[0]), static_cast<float>(plan.sizes().terms)});
-        },
-        plan.scratch_bytes());
+    return reduction_kernel<Sum, decltype(element)>(call, plan, store_mean);
   });
 }
 
@@ -98,14 +99,9 @@ std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_batch_mean(const OpCall& call) {
-  const ReductionPlan plan(call.inputs[0].shape, {0});
-  return cuda_kernel(
-      call,
-      [plan](const Launch& where, Inputs in, Outputs out) {
-        reduce<Sum>(where, plan, LoadElement<>{plan.walks(), floats(in[0])},
-                    StoreBatchMean{batch_info_of(in[1]), mutable_floats(out[0])});
-      },
-      plan.scratch_bytes());
+  return reduction_kernel<Sum>(call, {call.inputs[0].shape, {0}}, [](Inputs in, Outputs out) {
+    return StoreBatchMean{batch_info_of(in[1]), mutable_floats(out[0])};
+  });
 }
 
 std::unique_ptr<Kernel> make_batch_mean_grad(const OpCall& call) {

@@ -1,10 +1,72 @@
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
+#include "troupe/ops/cuda/device/walk.cuh"
 #include "troupe/ops/cuda/kernels/column_sums.cuh"
-#include "troupe/ops/cuda/kernels/reduction.hpp"
 #include "troupe/ops/cuda/kernels/rows.cuh"
 
 namespace troupe::cuda {
+
+/// The positions of a reduction's numbers in the array: the position of an element is that of its result plus that of
+/// its term.
+struct ReductionWalks {
+  Walk<1> results, terms;
+};
+
+/// The division of a reduction over some axes of an array.
+class ReductionPlan {
+ public:
+  struct Sizes {
+    /// Whether neighboring elements belong to different results.
+    bool by_columns;
+    /// Whether the array is a matrix with a row for each term and a column for each result.
+    bool is_matrix;
+    std::int64_t results;
+    /// The terms of each result.
+    std::int64_t terms;
+    /// The parts into which the terms of each result are divided, unless it is reduced by columns. The parts are
+    /// reduced first.
+    std::int64_t ranges;
+  };
+
+  /// Reduces a non-empty array of that shape over `axes`.
+  ReductionPlan(const Shape& shape, const std::vector<std::int64_t>& axes) {
+    std::vector<WalkAxis<1>> kept, reduced;
+    std::int64_t stride = shape.elements();
+    bool last_is_kept = false, is_matrix = true;
+    for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+      stride /= shape[axis];
+      const bool is_kept = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) == axes.end();
+      (is_kept ? kept : reduced).push_back({shape[axis], {stride}});
+      if (shape[axis] <= 1) continue;
+      if (last_is_kept && !is_kept) is_matrix = false;
+      last_is_kept = is_kept;
+    }
+    walks_ = {Walk<1>(kept), Walk<1>(reduced)};
+    const auto results = walks_.results.elements(), terms = walks_.terms.elements();
+    sizes_ = {last_is_kept, last_is_kept && is_matrix, results, terms, ranges_of(results, terms)};
+  }
+
+  const Sizes& sizes() const { return sizes_; }
+  const ReductionWalks& walks() const { return walks_; }
+  std::size_t scratch_bytes() const {
+    if (sizes_.by_columns) return ColumnSums<>(sizes_.terms, sizes_.results).scratch_bytes();
+    return sizes_.ranges == 1 ? 0 : static_cast<std::size_t>(sizes_.results * sizes_.ranges) * sizeof(float);
+  }
+
+ private:
+  /// The number of parts into which terms are divided: enough to occupy a large GPU, but with enough terms each.
+  static std::int64_t ranges_of(std::int64_t results, std::int64_t terms) {
+    constexpr std::int64_t kTargetBlocks = 264, kTermsOfRange = 4096;
+    const auto ranges = divided_up(kTargetBlocks, results);
+    return std::max<std::int64_t>(1, std::min(ranges, terms / kTermsOfRange));
+  }
+
+  Sizes sizes_;
+  ReductionWalks walks_;
+};
 
 /// Combines load(result, term) over a range of the terms of every result. Calls finish(result * ranges + range,
 /// combined).
@@ -76,7 +138,7 @@ void reduce(const Launch& where, const ReductionPlan& plan, const Load& load, co
     for_each_row(where, results, terms, ReduceRange<Combine, Load, Finish>{load, finish, terms, 1, terms});
   } else {
     auto* parts = reinterpret_cast<float*>(where.scratch);
-    const auto terms_of_range = (terms + ranges - 1) / ranges;
+    const auto terms_of_range = divided_up(terms, ranges);
     for_each_row(where, results * ranges, terms_of_range,
                  ReduceRange<Combine, Load, StoreNumber>{load, {parts}, terms, ranges, terms_of_range});
     for_each_row(where, results, ranges,

@@ -1,6 +1,6 @@
 #include "troupe/ops/nn/schedule.hpp"
 
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {

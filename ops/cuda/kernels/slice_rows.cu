@@ -1,5 +1,5 @@
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/cuda/device/divide.cuh"
-#include "troupe/ops/cuda/kernels/batch_info.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
 namespace troupe::cuda {
@@ -15,7 +15,7 @@ struct Part {
   /// Whether the batch info has the same number of rows. The first thread reports if not.
   __device__ bool is_valid() const {
     if (info->rows == rows && info->first_row >= 0) return true;
-    if (first_element() == 0) invalid.rows(info->first_row, info->rows, rows);
+    if (first_element() == 0) invalid(InvalidValue::Kind::rows, info->first_row, info->rows, rows);
     return false;
   }
 };
@@ -48,7 +48,7 @@ struct RowsOfPart {
     const auto first = part.info->first_row;
     bool valid = part.is_valid();
     if (valid && first > rows_of_x - part.rows) {
-      if (first_element() == 0) part.invalid.batch_rows(first, part.rows, rows_of_x);
+      if (first_element() == 0) part.invalid(InvalidValue::Kind::batch_rows, first, part.rows, rows_of_x);
       valid = false;
     }
     y[i] = valid ? x[first * width + i] : 0.0F;

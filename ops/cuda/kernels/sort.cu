@@ -4,9 +4,8 @@
 
 namespace troupe::cuda {
 
-PairSort::PairSort(std::int64_t count, int key_bits) : count_(count), key_bits_(key_bits) {
-  constexpr std::size_t kAlignment = 256;
-  column_bytes_ = (static_cast<std::size_t>(count) * sizeof(std::uint32_t) + kAlignment - 1) / kAlignment * kAlignment;
+PairSort::PairSort(std::int64_t count, int key_bits)
+    : count_(count), key_bits_(key_bits), column_bytes_(scratch_bytes_of<std::uint32_t>(count)) {
   const std::uint32_t* keys = nullptr;
   const std::int32_t* places = nullptr;
   check(cub::DeviceRadixSort::SortPairs(nullptr, temporary_bytes_, keys, const_cast<std::uint32_t*>(keys), places,

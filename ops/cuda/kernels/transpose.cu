@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/device/elements.cuh"
 #include "troupe/ops/cuda/device/walk.cuh"
 #include "troupe/ops/cuda/kernels/kernels.hpp"
 
@@ -30,19 +31,6 @@ std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
   for (auto axis = axes.rbegin(); axis != axes.rend(); stride *= axis->size, ++axis) axis->strides[1] = stride;
   return axes;
 }
-
-/// Copies one element to its transposed place.
-template <class T>
-struct CopyElement {
-  Walk<2> walk;
-  const T* x;
-  T* y;
-  __device__ void operator()(std::int64_t i) const {
-    std::int64_t at[2];
-    walk.find(i, at);
-    y[at[1]] = x[at[0]];
-  }
-};
 
 /// Matrices x [rows, columns] and y [columns, rows], and the distances between their rows. `others` has the positions
 /// of the matrices.
@@ -74,49 +62,33 @@ __global__ void __launch_bounds__(kBlock) transpose_kernel(Matrices m, const T* 
 }
 
 template <class T>
-std::unique_ptr<Kernel> make_copy(const OpCall& call, const std::vector<WalkAxis<2>>& axes) {
-  return cuda_kernel(call, [walk = Walk<2>(axes)](const Launch& where, Inputs in, Outputs out) {
-    for_each(where, walk.elements(), CopyElement<T>{walk, data_of<T>(in[0]), mutable_data_of<T>(out[0])});
-  });
-}
-
-template <class T>
 std::unique_ptr<Kernel> make_tiled(const OpCall& call, std::vector<WalkAxis<2>> axes) {
   const auto inner = std::find_if(axes.begin(), axes.end(), [](const auto& axis) { return axis.strides[0] == 1; });
   const auto columns = *inner, rows = axes.back();
   axes.pop_back();
   axes.erase(inner);
-  const auto tiles = [](std::int64_t n) { return (n + kTile - 1) / kTile; };
-  const Matrices matrices{rows.size,          columns.size,     rows.strides[0],
-                          columns.strides[1], tiles(rows.size), Walk<2>(axes)};
+  const Matrices matrices{rows.size,    columns.size, rows.strides[0], columns.strides[1], divided_up(rows.size, kTile),
+                          Walk<2>(axes)};
   constexpr std::int64_t kMaxGrid = 65535;
-  const dim3 grid(static_cast<unsigned>(matrices.row_tiles * tiles(columns.size)),
+  const dim3 grid(static_cast<unsigned>(matrices.row_tiles * divided_up(columns.size, kTile)),
                   static_cast<unsigned>(std::min(matrices.others.elements(), kMaxGrid)));
   return cuda_kernel(call, [matrices, grid](const Launch& where, Inputs in, Outputs out) {
     launch(where, grid, kBlock, transpose_kernel<T>, matrices, data_of<T>(in[0]), mutable_data_of<T>(out[0]));
   });
 }
 
-template <class T>
-std::unique_ptr<Kernel> make_for(const OpCall& call) {
-  const auto axes = axes_of(call);
-  const bool keeps_runs = axes.empty() || axes.back().strides[0] == 1;
-  return keeps_runs ? make_copy<T>(call, axes) : make_tiled<T>(call, axes);
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_transpose(const OpCall& call) {
-  switch (size_of(call.inputs[0].dtype)) {
-    case 1:
-      return make_for<std::uint8_t>(call);
-    case 2:
-      return make_for<std::uint16_t>(call);
-    case 4:
-      return make_for<std::uint32_t>(call);
-    default:
-      return make_for<std::uint64_t>(call);
-  }
+  const auto axes = axes_of(call);
+  const bool keeps_runs = axes.empty() || axes.back().strides[0] == 1;
+  return with_bits_type(call.inputs[0].dtype, [&](auto element) {
+    using T = decltype(element);
+    if (!keeps_runs) return make_tiled<T>(call, axes);
+    return cuda_kernel(call, [walk = Walk<2>(axes)](const Launch& where, Inputs in, Outputs out) {
+      for_each(where, walk.elements(), CopyWalk<T>{walk, data_of<T>(in[0]), mutable_data_of<T>(out[0])});
+    });
+  });
 }
 
 }  // namespace troupe::cuda

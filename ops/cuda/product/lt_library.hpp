@@ -6,26 +6,28 @@
 #include <string_view>
 #include <type_traits>
 
+#include "troupe/ops/cuda/device/shared_library.hpp"
+
 namespace troupe::cuda {
 
 /// The functions of cuBLASLt. The library is loaded when the first product is prepared: if it were linked, it would
 /// cost every process 150 MB and 60 ms, even on machines without a GPU.
 struct LtLibrary {
-  decltype(&cublasLtCreate) create = nullptr;
-  decltype(&cublasLtMatmulDescCreate) desc_create = nullptr;
-  decltype(&cublasLtMatmulDescDestroy) desc_destroy = nullptr;
-  decltype(&cublasLtMatmulDescSetAttribute) desc_set = nullptr;
-  decltype(&cublasLtMatrixLayoutCreate) layout_create = nullptr;
-  decltype(&cublasLtMatrixLayoutDestroy) layout_destroy = nullptr;
-  decltype(&cublasLtMatrixLayoutSetAttribute) layout_set = nullptr;
-  decltype(&cublasLtMatmulPreferenceCreate) preference_create = nullptr;
-  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
-  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
-  decltype(&cublasLtMatmulAlgoCheck) algo_check = nullptr;
-  decltype(&cublasLtMatmulAlgoConfigGetAttribute) algo_get = nullptr;
-  decltype(&cublasLtMatmul) matmul = nullptr;
-  decltype(&cublasLtGetStatusString) status_text = nullptr;
+  SharedLibrary library{"cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}};
+  TROUPE_CUDA_FUNCTION(create, cublasLtCreate);
+  TROUPE_CUDA_FUNCTION(desc_create, cublasLtMatmulDescCreate);
+  TROUPE_CUDA_FUNCTION(desc_destroy, cublasLtMatmulDescDestroy);
+  TROUPE_CUDA_FUNCTION(desc_set, cublasLtMatmulDescSetAttribute);
+  TROUPE_CUDA_FUNCTION(layout_create, cublasLtMatrixLayoutCreate);
+  TROUPE_CUDA_FUNCTION(layout_destroy, cublasLtMatrixLayoutDestroy);
+  TROUPE_CUDA_FUNCTION(layout_set, cublasLtMatrixLayoutSetAttribute);
+  TROUPE_CUDA_FUNCTION(preference_create, cublasLtMatmulPreferenceCreate);
+  TROUPE_CUDA_FUNCTION(preference_destroy, cublasLtMatmulPreferenceDestroy);
+  TROUPE_CUDA_FUNCTION(preference_set, cublasLtMatmulPreferenceSetAttribute);
+  TROUPE_CUDA_FUNCTION(heuristic, cublasLtMatmulAlgoGetHeuristic);
+  TROUPE_CUDA_FUNCTION(algo_get, cublasLtMatmulAlgoConfigGetAttribute);
+  TROUPE_CUDA_FUNCTION(matmul, cublasLtMatmul);
+  TROUPE_CUDA_FUNCTION(status_text, cublasLtGetStatusString);
 };
 
 /// The library. Throws Error with the reason if it cannot be loaded. Thread-safe.

@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <type_traits>
 
-#include "troupe/ops/core/memory_pool.hpp"
 #include "troupe/ops/cuda/product/narrow_product.cuh"
 #include "troupe/ops/cuda/product/narrow_product.hpp"
 
@@ -20,8 +20,12 @@ std::int64_t padded(std::int64_t columns) {
   return size;
 }
 
-std::int64_t divided_up(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
+/// Calls f with padded(columns) as a std::integral_constant.
+template <int kColumns = 4, class F>
+void with_padded(std::int64_t columns, F f) {
+  if constexpr (kColumns < NarrowProduct::kMaxColumns)
+    if (columns > kColumns) return with_padded<2 * kColumns>(columns, f);
+  f(std::integral_constant<int, kColumns>());
 }
 
 }  // namespace
@@ -47,71 +51,52 @@ bool NarrowProduct::is_surely_faster(const ProductShape& shape) {
   return suits(shape) && shape.multiplications() <= kLittleWork;
 }
 
-NarrowProduct::NarrowProduct(const ProductShape& shape)
-    : kind_(kind_of(shape)),
-      dtype_(shape.dtype),
-      result_(shape.result),
-      m_(shape.m),
-      n_(shape.n),
-      k_(shape.k),
-      transpose_b_(shape.transpose_b),
-      relu_(shape.epilogue == Epilogue::relu || shape.epilogue == Epilogue::relu_bias) {
+NarrowProduct::NarrowProduct(const ProductShape& shape) : shape_(shape), kind_(kind_of(shape)) {
   if (kind_ != Kind::many_terms) return;
-  terms_of_block_ = std::max(kMinTerms, divided_up(k_, kMaxParts));
-  parts_ = divided_up(k_, terms_of_block_);
+  terms_of_block_ = std::max(kMinTerms, divided_up(shape.k, kMaxParts));
+  parts_ = divided_up(shape.k, terms_of_block_);
 }
 
 std::size_t NarrowProduct::scratch_bytes() const {
-  return parts_ == 1 ? 0 : MemoryPool::rounded(static_cast<std::size_t>(parts_ * m_ * n_) * sizeof(float));
+  return parts_ == 1 ? 0 : scratch_bytes_of<float>(parts_ * shape_.m * shape_.n);
 }
 
 template <int kColumns, class T, class R>
 void NarrowProduct::run_padded(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const {
-  const NarrowFactor<T> factor{b, k_, n_, transpose_b_};
+  const auto m = shape_.m, n = shape_.n;
+  const NarrowFactor<T> factor{b, shape_.k, n, shape_.transpose_b};
   if (kind_ == Kind::few_columns) {
-    const auto blocks = std::min(divided_up(m_, kBlock / kWarp), kBlocksOfLaunch);
-    launch(where, static_cast<unsigned>(blocks), kBlock, few_columns_kernel<kColumns, T, R>, m_, a, factor, finish, y);
+    const auto blocks = std::min(divided_up(m, kBlock / kWarp), kBlocksOfLaunch);
+    launch(where, static_cast<unsigned>(blocks), kBlock, few_columns_kernel<kColumns, T, R>, m, a, factor, finish, y);
   } else if (kind_ == Kind::few_terms) {
-    const auto columns = divided_up(n_, kTermColumns);
-    const auto rows = std::clamp<std::int64_t>(kBlocksOfLaunch / columns, 1, divided_up(m_, kTermRows));
+    const auto columns = divided_up(n, kTermColumns);
+    const auto rows = std::clamp<std::int64_t>(kBlocksOfLaunch / columns, 1, divided_up(m, kTermRows));
     launch(where, dim3(static_cast<unsigned>(columns), static_cast<unsigned>(rows)), kBlock,
-           few_terms_kernel<kColumns, T, R>, m_, a, factor, finish, y);
+           few_terms_kernel<kColumns, T, R>, m, a, factor, finish, y);
   } else {
-    const dim3 grid(static_cast<unsigned>(divided_up(m_, kPartRows)), static_cast<unsigned>(parts_));
+    const dim3 grid(static_cast<unsigned>(divided_up(m, kPartRows)), static_cast<unsigned>(parts_));
     if (parts_ == 1) {
-      launch(where, grid, kBlock, many_terms_kernel<kColumns, T, R>, m_, terms_of_block_, a, factor, y);
+      launch(where, grid, kBlock, many_terms_kernel<kColumns, T, R>, m, terms_of_block_, a, factor, y);
       return;
     }
     auto* parts = reinterpret_cast<float*>(where.scratch);
-    launch(where, grid, kBlock, many_terms_kernel<kColumns, T, float>, m_, terms_of_block_, a, factor, parts);
-    for_each(where, m_ * n_, SumParts<R>{parts, m_ * n_, parts_, y});
-  }
-}
-
-template <class T, class R>
-void NarrowProduct::run_typed(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const {
-  switch (padded(kind_ == Kind::few_terms ? k_ : n_)) {
-    case 4:
-      return run_padded<4>(where, a, b, finish, y);
-    case 8:
-      return run_padded<8>(where, a, b, finish, y);
-    case 16:
-      return run_padded<16>(where, a, b, finish, y);
-    default:
-      return run_padded<32>(where, a, b, finish, y);
+    launch(where, grid, kBlock, many_terms_kernel<kColumns, T, float>, m, terms_of_block_, a, factor, parts);
+    for_each(where, m * n, SumParts<R>{parts, m * n, parts_, y});
   }
 }
 
 void NarrowProduct::run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
                         const void* relu_result) const {
-  with_float_type(dtype_, [&](auto element) {
+  with_float_type(shape_.dtype, [&](auto element) {
     using T = decltype(element);
     const auto run_to = [&](auto result) {
       using R = decltype(result);
-      const NarrowFinish<R> finish{static_cast<const R*>(bias), relu_, static_cast<const R*>(relu_result)};
-      run_typed(where, static_cast<const T*>(a), static_cast<const T*>(b), finish, static_cast<R*>(y));
+      const NarrowFinish<R> finish{static_cast<const R*>(bias), shape_.has_relu(), static_cast<const R*>(relu_result)};
+      with_padded(kind_ == Kind::few_terms ? shape_.k : shape_.n, [&](auto columns) {
+        run_padded<columns>(where, static_cast<const T*>(a), static_cast<const T*>(b), finish, static_cast<R*>(y));
+      });
     };
-    if (result_ == dtype_)
+    if (shape_.result == shape_.dtype)
       run_to(T());
     else
       run_to(float());

@@ -15,6 +15,7 @@ struct NarrowFinish;
 /// so little work that cuBLASLt spends most of its time on preparation. Sums are float32, always in the same order.
 class NarrowProduct {
  public:
+  static constexpr const char* kName = "narrow";
   /// The most columns of b, or of a if a is summed over.
   static constexpr std::int64_t kMaxColumns = 32;
 
@@ -39,16 +40,32 @@ class NarrowProduct {
   enum class Kind { none, few_columns, few_terms, many_terms };
 
   static Kind kind_of(const ProductShape& shape);
-  template <class T, class R>
-  void run_typed(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const;
   template <int kColumns, class T, class R>
   void run_padded(const Launch& where, const T* a, const T* b, const NarrowFinish<R>& finish, R* y) const;
 
+  ProductShape shape_;
   Kind kind_;
-  DType dtype_, result_;
-  std::int64_t m_, n_, k_;
-  bool transpose_b_, relu_;
   std::int64_t terms_of_block_ = 0, parts_ = 1;  // for sums over many terms
+};
+
+/// Products of float32 matrices with few elements in the result, as in training with small batches. Libraries have no
+/// algorithm that occupies all of a GPU with them. Here each of many blocks computes a few elements, and the warps of a
+/// block share the terms. Sums are float32, always in the same order; nothing is rounded to TF32. Used like
+/// NarrowProduct.
+class SmallProduct {
+ public:
+  static constexpr const char* kName = "small";
+
+  static bool suits(const ProductShape& shape);
+  static bool is_surely_faster(const ProductShape& shape);
+  explicit SmallProduct(const ProductShape& shape) : shape_(shape) {}
+
+  std::size_t scratch_bytes() const { return 0; }
+  void run(const Launch& where, const void* a, const void* b, const void* bias, void* y,
+           const void* relu_result = nullptr) const;
+
+ private:
+  ProductShape shape_;
 };
 
 }  // namespace troupe::cuda

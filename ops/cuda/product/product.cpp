@@ -48,88 +48,26 @@ void set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute, co
   check_lt(lt_library().desc_set(desc, attribute, &value, sizeof value), "describing a product");
 }
 
-cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
-  switch (epilogue) {
-    case Epilogue::bias:
-      return CUBLASLT_EPILOGUE_BIAS;
-    case Epilogue::relu:
-      return CUBLASLT_EPILOGUE_RELU;
-    case Epilogue::relu_bias:
-      return CUBLASLT_EPILOGUE_RELU_BIAS;
-    case Epilogue::gelu:
-      return CUBLASLT_EPILOGUE_GELU;
-    case Epilogue::gelu_bias:
-      return CUBLASLT_EPILOGUE_GELU_BIAS;
-    case Epilogue::gelu_kept:
-      return CUBLASLT_EPILOGUE_GELU_AUX;
-    case Epilogue::gelu_bias_kept:
-      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
-    case Epilogue::gelu_grad:
-      return CUBLASLT_EPILOGUE_DGELU;
-    case Epilogue::gelu_grad_bias:
-      return CUBLASLT_EPILOGUE_DGELU_BGRAD;
-    case Epilogue::none:
-      break;
-  }
-  return CUBLASLT_EPILOGUE_DEFAULT;
-}
+/// An epilogue in cuBLASLt, and whether it has a bias and an auxiliary tensor.
+struct EpilogueTraits {
+  cublasLtEpilogue_t id;
+  bool has_bias, has_aux;
+};
 
-bool writes_bias(Epilogue epilogue) {
-  return epilogue == Epilogue::gelu_grad_bias;
-}
-
-bool takes_bias(Epilogue epilogue) {
-  return epilogue == Epilogue::bias || epilogue == Epilogue::relu_bias || epilogue == Epilogue::gelu_bias ||
-         epilogue == Epilogue::gelu_bias_kept || writes_bias(epilogue);
-}
-
-bool takes_aux(Epilogue epilogue) {
-  return epilogue == Epilogue::gelu_kept || epilogue == Epilogue::gelu_bias_kept || epilogue == Epilogue::gelu_grad ||
-         epilogue == Epilogue::gelu_grad_bias;
+EpilogueTraits traits_of(Epilogue epilogue) {
+  // In the order of Epilogue.
+  constexpr EpilogueTraits kTraits[] = {
+      {CUBLASLT_EPILOGUE_DEFAULT, false, false}, {CUBLASLT_EPILOGUE_BIAS, true, false},
+      {CUBLASLT_EPILOGUE_RELU, false, false},    {CUBLASLT_EPILOGUE_RELU_BIAS, true, false},
+      {CUBLASLT_EPILOGUE_GELU, false, false},    {CUBLASLT_EPILOGUE_GELU_BIAS, true, false},
+      {CUBLASLT_EPILOGUE_GELU_AUX, false, true}, {CUBLASLT_EPILOGUE_GELU_AUX_BIAS, true, true},
+      {CUBLASLT_EPILOGUE_DGELU, false, true},    {CUBLASLT_EPILOGUE_DGELU_BGRAD, true, true}};
+  return kTraits[static_cast<std::size_t>(epilogue)];
 }
 
 /// Whether an address has the alignment for which the fast algorithms are made. Null is aligned.
 bool is_aligned(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % Product::kAlignment == 0;
-}
-
-/// The alignment of the first elements of the matrices, in bytes.
-struct Alignments {
-  std::uint32_t factors = Product::kAlignment, result = Product::kAlignment;
-};
-
-/// At most `count` algorithms that cuBLASLt proposes for matrices with these alignments, ordered by its own estimate of
-/// their speed.
-std::vector<cublasLtMatmulHeuristicResult_t> proposals(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
-                                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                                       cublasLtMatrixLayout_t y, DType of_y,
-                                                       const Alignments& alignments, int count) {
-  const auto& library = lt_library();
-  cublasLtMatmulPreference_t raw = nullptr;
-  check_lt(library.preference_create(&raw), "making a preference");
-  const LtHandle<cublasLtMatmulPreference_t> preference(raw);
-  const auto limit = Product::kMaxWorkspace;
-  check_lt(library.preference_set(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit, sizeof limit),
-           "setting a preference");
-  // Without this, partial sums may be rounded to 16 bits before they are added up.
-  const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-  if (is_16_bit(of_y))
-    check_lt(library.preference_set(raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes),
-             "setting a preference");
-  const std::pair<cublasLtMatmulPreferenceAttributes_t, std::uint32_t> least[] = {
-      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments.factors},
-      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments.factors},
-      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments.result},
-      {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments.result}};
-  for (const auto& [which, bytes] : least)
-    check_lt(library.preference_set(raw, which, &bytes, sizeof bytes), "setting a preference");
-  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(count));
-  const auto status = library.heuristic(handle, desc, a, b, y, y, raw, count, results.data(), &count);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
-  check_lt(status, "looking for an algorithm");
-  results.resize(static_cast<std::size_t>(count));
-  std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
-  return results;
 }
 
 /// The value of an algorithm's attribute, as text. Empty if cuBLASLt has none.
@@ -166,7 +104,7 @@ std::string ProductShape::key() const {
 }
 
 std::size_t ProductShape::aux_bytes() const {
-  return takes_aux(epilogue) ? static_cast<std::size_t>(m * n) * size_of(result) : 0;
+  return traits_of(epilogue).has_aux ? static_cast<std::size_t>(m * n) * size_of(result) : 0;
 }
 
 Product::Product(const ProductShape& shape) : shape_(shape), handle_(lt_handle()) {
@@ -186,12 +124,13 @@ std::unique_ptr<const Product> Product::if_supported(const ProductShape& shape) 
 }
 
 bool Product::has_bias() const {
-  return takes_bias(shape_.epilogue);
+  return traits_of(shape_.epilogue).has_bias;
 }
 
 // Row-major y = a b is column-major y' = b' a', so a and b change places.
 void Product::describe() {
   const auto& s = shape_;
+  const auto traits = traits_of(s.epilogue);
   const bool fast = s.dtype == DType::float32 && s.tf32;
   cublasLtMatmulDesc_t descriptor = nullptr;
   check_lt(lt_library().desc_create(&descriptor, fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
@@ -199,19 +138,49 @@ void Product::describe() {
   desc_.reset(descriptor);
   set(descriptor, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(descriptor, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
-  if (has_bias()) set(descriptor, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(s.result)));
+  set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE, traits.id);
+  if (traits.has_bias)
+    set(descriptor, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(type_of(s.result)));
   // The distance between rows, in elements.
-  if (takes_aux(s.epilogue)) set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.n);
+  if (traits.has_aux) set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.n);
   // cuBLASLt takes the alignment of the bias and of the auxiliary tensor from these addresses when it is asked for
   // algorithms. run() sets the real addresses.
   const auto* const aligned = reinterpret_cast<const void*>(std::uintptr_t{kAlignment});
-  if (has_bias()) set(descriptor, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
-  if (takes_aux(s.epilogue)) set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
+  if (traits.has_bias) set(descriptor, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+  if (traits.has_aux) set(descriptor, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
   const auto& [m, n, k] = std::tie(s.m, s.n, s.k);
   a_ = layout(s, s.dtype, s.transpose_b ? n : k, s.transpose_b ? k : n, s.ld_b, s.stride_b);
   b_ = layout(s, s.dtype, s.transpose_a ? k : m, s.transpose_a ? m : k, s.ld_a, s.stride_a);
   y_ = layout(s, s.result, m, n, s.ld_y, s.stride_y);
+}
+
+std::vector<cublasLtMatmulHeuristicResult_t> Product::proposals(std::size_t factor_alignment,
+                                                                std::size_t result_alignment, int count) const {
+  const auto& library = lt_library();
+  cublasLtMatmulPreference_t raw = nullptr;
+  check_lt(library.preference_create(&raw), "making a preference");
+  const LtHandle<cublasLtMatmulPreference_t> preference(raw);
+  const auto set_preference = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check_lt(library.preference_set(raw, attribute, &value, sizeof value), "setting a preference");
+  };
+  set_preference(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
+  // Without this, partial sums may be rounded to 16 bits before they are added up.
+  if (is_16_bit(shape_.result))
+    set_preference(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  const auto of_factors = static_cast<std::uint32_t>(factor_alignment);
+  const auto of_result = static_cast<std::uint32_t>(result_alignment);
+  set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, of_factors);
+  set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, of_factors);
+  set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_result);
+  set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_result);
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(count));
+  const auto status = library.heuristic(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), y_.get(), raw, count,
+                                        results.data(), &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check_lt(status, "looking for an algorithm");
+  results.resize(static_cast<std::size_t>(count));
+  std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+  return results;
 }
 
 void Product::choose_algorithm() {
@@ -219,8 +188,7 @@ void Product::choose_algorithm() {
   std::vector<cublasLtMatmulHeuristicResult_t> candidates;
   std::vector<std::string> names;
   std::size_t workspace_bytes = 0;
-  for (const auto& proposal :
-       proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, {}, kMaxAlgorithms)) {
+  for (const auto& proposal : proposals(kAlignment, kAlignment, kMaxAlgorithms)) {
     const auto name = name_of(proposal.algo);
     if (std::ranges::find(names, name) != names.end()) continue;
     candidates.push_back(proposal);
@@ -235,15 +203,13 @@ void Product::choose_algorithm() {
       run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
     });
   };
-  const auto best = gpu_choices().choose(device_name() + ":" + shape_.key(), names, measure);
+  const auto best = choose_on_device(shape_.key(), names, measure);
   aligned_ = {candidates[best].algo, candidates[best].workspaceSize};
 }
 
 // Unaligned matrices are rare, so cuBLASLt's own estimate is good enough for them.
 void Product::choose_unaligned_algorithm() {
-  const Alignments of_elements{static_cast<std::uint32_t>(size_of(shape_.dtype)),
-                               static_cast<std::uint32_t>(size_of(shape_.result))};
-  const auto candidates = proposals(handle_, desc_.get(), a_.get(), b_.get(), y_.get(), shape_.result, of_elements, 1);
+  const auto candidates = proposals(size_of(shape_.dtype), size_of(shape_.result), 1);
   if (!candidates.empty()) unaligned_ = Algorithm{candidates[0].algo, candidates[0].workspaceSize};
 }
 
@@ -268,10 +234,10 @@ void Product::run(cudaStream_t stream, const void* a, const void* b, const void*
   const auto& algorithm = aligned ? aligned_ : *unaligned_;
   // cuBLASLt has no preference for the alignment of a bias, so an unaligned bias is copied.
   const void* const aligned_bias = is_aligned(bias) ? bias : static_cast<std::byte*>(workspace) + algorithm_bytes();
-  const bool writes = writes_bias(shape_.epilogue);
+  const bool writes = shape_.epilogue == Epilogue::gelu_grad_bias;
   if (aligned_bias != bias && !writes) copy_bias(stream, aligned_bias, bias);
   if (has_bias()) set(desc_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned_bias);
-  if (takes_aux(shape_.epilogue)) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
+  if (traits_of(shape_.epilogue).has_aux) set(desc_.get(), CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
   const float beta = shape_.adds ? 1.0F : 0.0F;
   check_lt(lt_library().matmul(handle_, desc_.get(), &shape_.factor, b, a_.get(), a, b_.get(), &beta, y, y_.get(), y,
                                y_.get(), &algorithm.id, workspace, algorithm.workspace_bytes, stream),

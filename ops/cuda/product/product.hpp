@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "troupe/ops/core/dtype.hpp"
+#include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/cuda/product/lt_library.hpp"
 
 namespace troupe::cuda {
@@ -39,12 +41,14 @@ struct ProductShape {
   DType dtype = DType::float32;                           ///< type of a and b; sums are float32
   DType result = DType::float32;                          ///< type of y and the bias: equal to dtype, or float32
   Epilogue epilogue = Epilogue::none;
-  bool tf32 = false;    ///< whether float32 factors are rounded to TF32
-  bool adds = false;    ///< whether the product is added to y
-  float factor = 1.0F;  ///< factor of the product
+  bool tf32 = may_use_tf32();  ///< whether float32 factors are rounded to TF32
+  bool adds = false;           ///< whether the product is added to y
+  float factor = 1.0F;         ///< factor of the product
 
   /// The product as one word, which differs if another algorithm may be the fastest.
   std::string key() const;
+  /// Whether the epilogue is a relu, with or without a bias.
+  bool has_relu() const { return epilogue == Epilogue::relu || epilogue == Epilogue::relu_bias; }
   /// Whether y is one product of matrices without gaps, and nothing more but the epilogue.
   bool is_plain() const { return batch == 1 && !adds && factor == 1.0F && ld_a == 0 && ld_b == 0 && ld_y == 0; }
   /// The number of multiplications of the whole batch.
@@ -88,6 +92,10 @@ class Product {
   void describe();
   void choose_algorithm();
   void choose_unaligned_algorithm();
+  /// At most `count` algorithms that cuBLASLt proposes for matrices with these alignments in bytes, ordered by its own
+  /// estimate of their speed.
+  std::vector<cublasLtMatmulHeuristicResult_t> proposals(std::size_t factor_alignment, std::size_t result_alignment,
+                                                         int count) const;
   /// The scratch memory of the algorithms, and after it room for a bias.
   std::size_t algorithm_bytes() const;
   std::size_t bias_bytes() const;

@@ -72,6 +72,22 @@ GraphHandle<cudaGraphExec_t> capture(const ProductMemory& memory, int runs, cons
   return GraphHandle<cudaGraphExec_t>(executable);
 }
 
+/// The name of the current device as one word.
+std::string device_name() {
+  static auto& mutex = *new std::mutex;
+  static auto& names = *new std::map<int, std::string>;
+  const int device = current_device();
+  std::lock_guard lock(mutex);
+  auto& name = names[device];
+  if (name.empty()) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, device), "asking what device it is");
+    name = properties.name;
+    std::ranges::replace(name, ' ', '_');
+  }
+  return name;
+}
+
 }  // namespace
 
 ProductTiming::ProductTiming(const Sizes& sizes)
@@ -97,9 +113,8 @@ std::byte* ProductTiming::allocate(std::size_t bytes) {
   void* memory = nullptr;
   if (cudaMalloc(&memory, bytes) == cudaSuccess) return static_cast<std::byte*>(memory);
   (void)cudaGetLastError();
-  int device = 0;
-  check(cudaGetDevice(&device), "asking for the current device");
-  throw CannotMeasure("cuda:" + std::to_string(device) + " has no " + std::to_string(bytes) + " bytes to measure on");
+  throw CannotMeasure("cuda:" + std::to_string(current_device()) + " has no " + std::to_string(bytes) +
+                      " bytes to measure on");
 }
 
 void ProductTiming::prepare() {
@@ -151,25 +166,10 @@ std::optional<double> ProductTiming::measure(const Run& run) {
   }
 }
 
-MeasuredChoices& gpu_choices() {
-  static auto& of_process = *new MeasuredChoices(default_choices_file(), default_choice_rule());
-  return of_process;
-}
-
-std::string device_name() {
-  static auto& mutex = *new std::mutex;
-  static auto& names = *new std::map<int, std::string>;
-  int device = 0;
-  check(cudaGetDevice(&device), "asking for the current device");
-  std::lock_guard lock(mutex);
-  auto& name = names[device];
-  if (name.empty()) {
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, device), "asking what device it is");
-    name = properties.name;
-    std::ranges::replace(name, ' ', '_');
-  }
-  return name;
+std::size_t choose_on_device(const std::string& key, std::span<const std::string> candidates,
+                             const MeasuredChoices::Measure& measure) {
+  static auto& choices = *new MeasuredChoices(default_choices_file(), default_choice_rule());
+  return choices.choose(device_name() + ":" + key, candidates, measure);
 }
 
 }  // namespace troupe::cuda

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "troupe/ops/core/measured_choices.hpp"
@@ -55,10 +56,9 @@ class ProductTiming {
   ProductMemory memory_{};
 };
 
-/// The choices of this process among equivalent algorithms on its GPUs; see default_choices_file.
-MeasuredChoices& gpu_choices();
-
-/// The name of the current device as one word, for choices that depend on it.
-std::string device_name();
+/// The number of the candidate for a key on a GPU like the current device, by the choices of this process; see
+/// MeasuredChoices::choose and default_choices_file. Throws Error if no candidate can be used.
+std::size_t choose_on_device(const std::string& key, std::span<const std::string> candidates,
+                             const MeasuredChoices::Measure& measure);
 
 }  // namespace troupe::cuda

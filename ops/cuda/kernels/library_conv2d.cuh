@@ -6,6 +6,11 @@
 
 namespace troupe::cuda {
 
+/// Kernels of convolutions that a library computes. Null if there is no library or it does not support the convolution.
+std::unique_ptr<Kernel> library_conv2d(const OpCall& call, const Convolution& shape);
+std::unique_ptr<Kernel> library_conv2d_grad_data(const OpCall& call, const Convolution& shape);
+std::unique_ptr<Kernel> library_conv2d_grad_weights(const OpCall& call, const Convolution& shape);
+
 /// The gradient of a convolution's bias, if there is one: the sum of dy over all pixels.
 struct BiasGradient {
   std::int64_t filters;
