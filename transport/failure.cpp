@@ -38,6 +38,16 @@ FailurePtr current_failure(Failure origin) {
   return std::make_shared<const Failure>(std::move(origin));
 }
 
+FailurePtr root_failure(const Failure& origin) {
+  try {
+    throw;
+  } catch (const Aborted& aborted) {
+    return aborted.failure();
+  } catch (...) {
+    return current_failure(origin);
+  }
+}
+
 Aborted::Aborted(FailurePtr failure) : Error("aborted", to_string(*failure)), failure_(std::move(failure)) {}
 
 }  // namespace troupe

@@ -28,21 +28,16 @@ GroupWatch::~GroupWatch() {
 
 void GroupWatch::add(std::shared_ptr<const Watched> collective) {
   std::lock_guard lock(mutex_);
-  if (has_ended()) return;
+  if (abort_.is_set()) return;
   drop_done();
   pending_.push_back(std::move(collective));
   if (!std::exchange(watching_, true)) changed_.notify_all();
 }
 
 FailurePtr GroupWatch::failure() {
-  if (!has_ended() && hooks_.look)
-    if (const auto found = hooks_.look()) fail(found);
-  try {
-    abort_.check();
-  } catch (const Aborted& aborted) {
-    return aborted.failure();
-  }
-  return nullptr;
+  if (!abort_.is_set() && hooks_.look)
+    if (const auto failure = hooks_.look()) fail(failure);
+  return abort_.failure();
 }
 
 bool GroupWatch::end(FailurePtr failure) {
