@@ -49,7 +49,10 @@ std::vector<int> machines_of(const std::vector<int>& processes, const Meeting& m
 class Machines {
  public:
   Machines(const PlanCommunicator& named, int process, const Meeting& meeting)
-      : processes_(processes_of(named)), numbers_(machines_of(processes_, meeting)), layout_(numbers_), ranks_(count()) {
+      : processes_(processes_of(named)),
+        numbers_(machines_of(processes_, meeting)),
+        layout_(numbers_),
+        ranks_(count()) {
     std::map<int, int> machine_of;
     for (std::size_t i = 0; i < processes_.size(); ++i) machine_of[processes_[i]] = numbers_[i];
     own_ = machine_of.at(process);
@@ -139,9 +142,9 @@ std::shared_ptr<Communicator> make_group_inside(const PlanCommunicator& named, i
   return over_nccl ? make_nccl_group(devices) : make_device_group(devices);
 }
 
-/// A group of devices in several processes, for AllReduceAlgorithm::hierarchy. Processes of one machine sum over NCCL if
-/// all of them have it and each of their ranks has a GPU with a number of its own; machines, and other processes, sum on
-/// the host.
+/// A group of devices in several processes, for AllReduceAlgorithm::hierarchy. Processes of one machine sum over NCCL
+/// if all of them have it and each of their ranks has a GPU with a number of its own; machines, and other processes,
+/// sum on the host.
 std::shared_ptr<Communicator> make_hierarchy(const PlanCommunicator& named, int process, const Meeting& meeting) {
   const Machines machines(named, process, meeting);
   if (!machines.can_any_be_joined())

@@ -73,8 +73,8 @@ std::shared_ptr<Work> HierarchicalGroup::begin(CollectiveKind kind, Parts parts,
 }
 
 std::shared_ptr<Work> HierarchicalGroup::begin_stages(const CallSignature& call, Parts parts) {
-  const auto staged = std::make_shared<StagedParts>(
-      queue_, to_string(call) + " (collective " + std::to_string(number_++) + ")", parts);
+  const auto staged =
+      std::make_shared<StagedParts>(queue_, to_string(call) + " (collective " + std::to_string(number_++) + ")", parts);
   // The work keeps the group.
   const auto give_up = [group = shared_from_this()](const FailurePtr& failure) { group->watch_.fail(failure); };
   const auto work = std::make_shared<HierarchicalWork>(stages_of(call, staged), give_up, staged);

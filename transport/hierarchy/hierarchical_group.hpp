@@ -91,7 +91,7 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
 
   DeviceHierarchy parts_;
   hierarchy::Layout layout_;  // of ranks in processes
-  int outer_ = 0;  // the number of this process
+  int outer_ = 0;             // the number of this process
   std::vector<DeviceRank> local_;
   std::mutex mutex_;  // guards the order in which collectives begin, and their numbers
   std::int64_t number_ = 0;

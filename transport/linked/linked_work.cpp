@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "troupe/transport/linked/chunks.hpp"
-
 namespace troupe::linked {
 
 LinkedWork::LinkedWork(std::shared_ptr<RankState> rank_state, const CallSignature& call, Steps steps)
@@ -22,7 +20,7 @@ void LinkedWork::begin_steps() {
   }
   arrived().most_parts = chunks_;
   if (large)
-    for (const int to : state().others()) outgoing().send_ready(to);
+    for (const int to : state().others()) send_ready(to);
   send_inputs();
 }
 
@@ -38,9 +36,9 @@ void LinkedWork::send_inputs() {
       const auto chunk = part_of(part, chunk_of(part.elements(), signature().dtype, number));
       // A rank that has sent a result has read what it was made of.
       if (steps_.result)
-        outgoing().send_unawaited(to, inputs, chunk);
+        send_unawaited(to, inputs, chunk);
       else
-        outgoing().send(to, inputs, chunk);
+        send(to, inputs, chunk);
     }
   }
 }
@@ -70,7 +68,9 @@ bool LinkedWork::advance_steps() {
   send_inputs();
   const bool combined = combine_chunks();
   const bool taken = !steps_.result || take_results();
-  if (!combined || !taken || !all_read()) return false;
+  if (!combined || !taken) return false;
+  waiting_ = Waiting::for_reader;
+  if (!all_read()) return false;
   waiting_ = Waiting::nothing;
   return true;
 }
@@ -106,7 +106,7 @@ void LinkedWork::combine(const Slice& chunk, const Inputs& chunk_inputs) {
   auto& parts = arrived().parts[inputs];
   for (int other = 0; other < state().ranks(); ++other)
     if (chunk_inputs[other] != nullptr) parts[other].pop_front();
-  if (steps_.result) outgoing().send_to_all(results, part_of(steps_.result(), chunk));
+  if (steps_.result) send_to_all(results, part_of(steps_.result(), chunk));
 }
 
 bool LinkedWork::take_results() {
@@ -118,20 +118,13 @@ bool LinkedWork::take_results() {
     for (; results_[from] < chunks_of(place.elements(), signature().dtype) && !parts[from].empty(); ++results_[from]) {
       const auto chunk = chunk_of(place.elements(), signature().dtype, results_[from]);
       expect_chunk(parts[from].front(), from, chunk.count, signature().dtype);
-      const auto to = part_of(place, chunk);
-      parts[from].front().payload->read(0, {to.mutable_raw(), to.bytes()});
+      read(*parts[from].front().payload, part_of(place, chunk));
       parts[from].pop_front();
     }
     if (missing < 0 && results_[from] < chunks_of(place.elements(), signature().dtype)) missing = from;
   }
   if (missing >= 0 && combined_ == chunks_) wait_for(missing, Waiting::for_result);
   return missing < 0;
-}
-
-/// Whether nobody reads this rank's tensors any more.
-bool LinkedWork::all_read() {
-  waiting_ = Waiting::for_reader;
-  return outgoing().all_read();
 }
 
 }  // namespace troupe::linked

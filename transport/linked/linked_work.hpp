@@ -1,11 +1,9 @@
 #pragma once
 
+#include "troupe/transport/linked/chunks.hpp"
 #include "troupe/transport/linked/numbered_work.hpp"
 
 namespace troupe::linked {
-
-/// By rank: what it sent of one chunk; null for this rank itself.
-using Inputs = std::vector<const IncomingPayload*>;
 
 /// What one kind of collective sends and does. A part is all that one rank sends to another in a phase; it is cut in
 /// chunks that all ranks know of.
@@ -37,7 +35,6 @@ class LinkedWork final : public NumberedWork {
   bool combine_chunks();
   void combine(const Slice& chunk, const Inputs& chunk_inputs);
   bool take_results();
-  bool all_read();
   void wait_for(int rank, Waiting why);
 
   Steps steps_;

@@ -1,7 +1,6 @@
 #include "troupe/transport/linked/ring_work.hpp"
 
 #include "troupe/transport/linked/chunks.hpp"
-#include "troupe/transport/linked/linked_sum.hpp"
 
 namespace troupe::linked {
 
@@ -16,7 +15,7 @@ void RingWork::begin_steps() {
   auto& most_parts = arrived().most_parts;
   most_parts = 0;
   for (int step = 0; step < steps_; ++step) most_parts += chunks_of(slice(step + 1).elements(), signature().dtype);
-  if (steps_ > 0) outgoing().send_ready(previous_);
+  if (steps_ > 0) send_ready(previous_);
 }
 
 /// What this rank sends in step `step_back`; it takes in that step what it sends in the next.
@@ -37,7 +36,7 @@ void RingWork::send_first() {
   first_sent_ = true;
   const auto own = slice(0);
   for (std::size_t chunk = 0; chunk < chunks_of(own.elements(), signature().dtype); ++chunk)
-    outgoing().send(next_, inputs, part_of(own, chunk_of(own.elements(), signature().dtype, chunk)));
+    send(next_, inputs, part_of(own, chunk_of(own.elements(), signature().dtype, chunk)));
 }
 
 bool RingWork::advance_steps() {
@@ -57,7 +56,7 @@ bool RingWork::advance_steps() {
     return false;
   }
   taken_all_ = true;
-  return outgoing().all_read();
+  return all_read();
 }
 
 /// Adds or copies a chunk, and passes it on.
@@ -66,7 +65,7 @@ void RingWork::take(const IncomingPayload& payload, const Tensor& to) {
     sum({&payload, nullptr}, 1, to, to);
   else
     read(payload, to);
-  if (step_ + 1 < steps_) outgoing().send(next_, inputs, to);
+  if (step_ + 1 < steps_) send(next_, inputs, to);
   go_on();
 }
 
