@@ -65,10 +65,6 @@ Tensor part_of(const Tensor& tensor, const Slice& slice) {
   return tensor.view(Shape{slice.count}, static_cast<std::size_t>(slice.first) * size_of(tensor.dtype()));
 }
 
-std::byte* address_of(const Tensor& tensor, std::int64_t element) {
-  return tensor.mutable_raw() + static_cast<std::size_t>(element) * size_of(tensor.dtype());
-}
-
 void expect_rank(int rank, int ranks) {
   if (rank < 0 || rank >= ranks)
     throw Error("communicator", "there is no rank " + std::to_string(rank) + " among " + std::to_string(ranks));

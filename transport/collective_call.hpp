@@ -63,9 +63,6 @@ Slice slice_of(std::int64_t elements, int ranks, int rank);
 /// Those elements of a tensor, as a tensor of one axis.
 Tensor part_of(const Tensor& tensor, const Slice& slice);
 
-/// The address of an element.
-std::byte* address_of(const Tensor& tensor, std::int64_t element);
-
 /// Throws Error if there is no such rank.
 void expect_rank(int rank, int ranks);
 /// Throws Error if a tensor that rank `from` sent does not fit into what rank `to` expects.
