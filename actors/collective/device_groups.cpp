@@ -6,7 +6,6 @@
 #include "troupe/transport/device/make_device_group.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 #include "troupe/transport/hierarchy/hierarchical_device_group.hpp"
-#include "troupe/transport/hierarchy/layout.hpp"
 #include "troupe/transport/nccl/nccl_group.hpp"
 
 namespace troupe {
@@ -34,69 +33,41 @@ std::shared_ptr<Communicator> make_group_over_nccl(const PlanCommunicator& named
   return make_nccl_group(options);
 }
 
-/// A number for the machine of each process.
-std::vector<int> machines_of(const std::vector<int>& processes, const Meeting& meeting) {
-  std::map<std::string, int> numbers;
-  std::vector<int> machines;
-  for (const int process : processes) {
+/// A machine that has ranks of a communicator.
+struct Machine {
+  int number = 0;  // in the order of the first ranks
+  std::vector<int> processes = {};
+  std::vector<DeviceRank> ranks = {};
+
+  /// Whether NCCL can join the processes, if all of them have it.
+  bool can_be_joined() const { return processes.size() > 1 && are_different_gpus(devices_of(ranks)); }
+  /// Before the names of what the processes share.
+  std::string prefix() const { return "/machine " + std::to_string(number); }
+};
+
+/// The machines of a communicator's processes, the same in all processes.
+std::vector<Machine> machines_of(const PlanCommunicator& named, const Meeting& meeting) {
+  std::vector<Machine> machines;
+  std::map<std::string, std::size_t> by_name;
+  std::map<int, std::size_t> by_process;
+  for (const int process : processes_of(named)) {
     const auto name = meeting.machine_of ? meeting.machine_of(process) : std::to_string(process);
-    machines.push_back(numbers.try_emplace(name, static_cast<int>(numbers.size())).first->second);
+    const auto number = by_name.try_emplace(name, machines.size()).first->second;
+    if (number == machines.size()) machines.push_back({static_cast<int>(number)});
+    machines[number].processes.push_back(process);
+    by_process[process] = number;
   }
+  for (std::size_t rank = 0; rank < named.devices.size(); ++rank)
+    machines[by_process.at(named.processes[rank])].ranks.push_back({static_cast<int>(rank), named.devices[rank]});
   return machines;
 }
 
-/// The machines of a communicator's processes, seen from one of these: the same in all.
-class Machines {
- public:
-  Machines(const PlanCommunicator& named, int process, const Meeting& meeting)
-      : processes_(processes_of(named)),
-        numbers_(machines_of(processes_, meeting)),
-        layout_(numbers_),
-        ranks_(count()) {
-    std::map<int, int> machine_of;
-    for (std::size_t i = 0; i < processes_.size(); ++i) machine_of[processes_[i]] = numbers_[i];
-    own_ = machine_of.at(process);
-    for (std::size_t rank = 0; rank < named.devices.size(); ++rank)
-      ranks_[static_cast<std::size_t>(machine_of.at(named.processes[rank]))].push_back(
-          {static_cast<int>(rank), named.devices[rank]});
-  }
-
-  std::size_t count() const { return static_cast<std::size_t>(layout_.outer_count()); }
-  /// The machine of this process.
-  int own() const { return own_; }
-  const std::vector<int>& processes() const { return processes_; }
-  /// The machine of every process, in their order.
-  const std::vector<int>& numbers() const { return numbers_; }
-  std::vector<int> processes_on(int machine) const {
-    std::vector<int> members;
-    for (const int i : layout_.ranks_of(machine)) members.push_back(processes_[static_cast<std::size_t>(i)]);
-    return members;
-  }
-  std::vector<int> first_processes() const {
-    std::vector<int> first;
-    for (int machine = 0; machine < layout_.outer_count(); ++machine) first.push_back(processes_on(machine).front());
-    return first;
-  }
-  const std::vector<DeviceRank>& ranks_on(int machine) const { return ranks_[static_cast<std::size_t>(machine)]; }
-
-  /// Whether NCCL can join a machine's processes, if all of them have it.
-  bool can_be_joined(int machine) const {
-    return layout_.ranks_of(machine).size() > 1 && are_different_gpus(devices_of(ranks_on(machine)));
-  }
-  bool can_any_be_joined() const {
-    return std::ranges::any_of(numbers_, [this](int machine) { return can_be_joined(machine); });
-  }
-
- private:
-  const std::vector<int> processes_, numbers_;
-  const hierarchy::Layout layout_;              // of processes on machines, as of ranks in processes
-  std::vector<std::vector<DeviceRank>> ranks_;  // by machine
-  int own_ = 0;
-};
-
-/// Before the names of what the processes of a machine share.
-std::string prefix_of(int machine) {
-  return "/machine " + std::to_string(machine);
+/// The machine of a process.
+const Machine& machine_of(int process, const std::vector<Machine>& machines) {
+  const auto has_process = [&](const Machine& machine) {
+    return std::ranges::find(machine.processes, process) != machine.processes.end();
+  };
+  return *std::ranges::find_if(machines, has_process);
 }
 
 bool all_have_nccl(Communicator& processes, std::chrono::milliseconds limit) {
@@ -105,14 +76,13 @@ bool all_have_nccl(Communicator& processes, std::chrono::milliseconds limit) {
   return have.data<std::int32_t>()[0] == processes.size();
 }
 
-/// The ranks of this machine over NCCL, or null if a process has none.
-std::shared_ptr<Communicator> join_machine(const PlanCommunicator& named, const Machines& machines, int process,
+/// The ranks of a machine over NCCL, or null if a process has none.
+std::shared_ptr<Communicator> join_machine(const PlanCommunicator& named, const Machine& machine, int process,
                                            const Meeting& meeting) {
   NcclGroupOptions options{.size = 0, .check = meeting.check};
-  const auto members =
-      meeting.make_across(prefix_of(machines.own()) + " over nccl", machines.processes_on(machines.own()));
+  const auto members = meeting.make_across(machine.prefix() + " over nccl", machine.processes);
   if (!all_have_nccl(*members, options.limit)) return nullptr;
-  for (const auto& [rank, device] : machines.ranks_on(machines.own())) {
+  for (const auto& [rank, device] : machine.ranks) {
     if (named.processes[static_cast<std::size_t>(rank)] == process) options.local.push_back({options.size, device});
     ++options.size;
   }
@@ -120,18 +90,21 @@ std::shared_ptr<Communicator> join_machine(const PlanCommunicator& named, const 
   return make_nccl_group(options);
 }
 
-std::shared_ptr<Communicator> make_group_across(const Machines& machines, int process, bool once_per_machine,
-                                                const Meeting& meeting) {
-  const auto prefix = prefix_of(machines.own());
-  const auto members = machines.processes_on(machines.own());
-  Hierarchy parts{.machine_of = machines.numbers(),
-                  .all = meeting.make_across("/all", machines.processes()),
-                  .once_per_machine = once_per_machine};
-  if (members.size() > 1) {
-    parts.inside = meeting.make_across(prefix, members);
-    parts.spread = meeting.make_across(prefix + " out", members);
+std::shared_ptr<Communicator> make_group_across(const PlanCommunicator& named, const std::vector<Machine>& machines,
+                                                int process, bool once_per_machine, const Meeting& meeting) {
+  const auto processes = processes_of(named);
+  const auto& own = machine_of(process, machines);
+  Hierarchy parts{.all = meeting.make_across("/all", processes), .once_per_machine = once_per_machine};
+  for (const int member : processes) parts.machine_of.push_back(machine_of(member, machines).number);
+  if (own.processes.size() > 1) {
+    parts.inside = meeting.make_across(own.prefix(), own.processes);
+    parts.spread = meeting.make_across(own.prefix() + " out", own.processes);
   }
-  if (members.front() == process) parts.across = meeting.make_across("/across", machines.first_processes());
+  if (own.processes.front() == process) {
+    std::vector<int> first_processes;
+    for (const auto& machine : machines) first_processes.push_back(machine.processes.front());
+    parts.across = meeting.make_across("/across", first_processes);
+  }
   return make_hierarchical_communicator(std::move(parts));
 }
 
@@ -146,17 +119,17 @@ std::shared_ptr<Communicator> make_group_inside(const PlanCommunicator& named, i
 /// if all of them have it and each of their ranks has a GPU with a number of its own; machines, and other processes,
 /// sum on the host.
 std::shared_ptr<Communicator> make_hierarchy(const PlanCommunicator& named, int process, const Meeting& meeting) {
-  const Machines machines(named, process, meeting);
-  if (!machines.can_any_be_joined())
+  const auto machines = machines_of(named, meeting);
+  if (!std::ranges::any_of(machines, &Machine::can_be_joined))
     return make_hierarchical_device_group(
-        {named.processes, make_group_inside(named, process, true), meeting.make_across("", machines.processes())});
-  std::shared_ptr<Communicator> machine;
-  if (machines.can_be_joined(machines.own())) machine = join_machine(named, machines, process, meeting);
-  if (machine && machines.count() == 1) return machine;
+        {named.processes, make_group_inside(named, process, true), meeting.make_across("", processes_of(named))});
+  const auto& own = machine_of(process, machines);
+  const auto joined = own.can_be_joined() ? join_machine(named, own, process, meeting) : nullptr;
+  if (joined && machines.size() == 1) return joined;
   // Kernels of two communicators of NCCL on one GPU might wait for each other.
-  DeviceHierarchy parts{named.processes, make_group_inside(named, process, machine == nullptr),
-                        make_group_across(machines, process, machine != nullptr, meeting)};
-  parts.machine = machine;
+  DeviceHierarchy parts{named.processes, make_group_inside(named, process, joined == nullptr),
+                        make_group_across(named, machines, process, joined != nullptr, meeting)};
+  parts.machine = joined;
   return make_hierarchical_device_group(std::move(parts));
 }
 

@@ -86,7 +86,8 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   void copy_to_scratch(const CallSignature& call, const Staged& staged);
   std::shared_ptr<Work> fetch(const Staged& staged);
   std::shared_ptr<Work> fetched(const Staged& staged);
-  void pass_on(const Staged& staged, Event first_is_ready);
+  /// Copies to all devices what goes up to the first from `source`.
+  void pass_on(const Staged& staged, Buffer& source);
   std::shared_ptr<Work> launched(const Staged& staged);
 
   DeviceHierarchy parts_;

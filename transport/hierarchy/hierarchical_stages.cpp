@@ -160,9 +160,7 @@ void HierarchicalGroup::put_sum(const Staged& staged) {
   auto& up = *lanes_[0].up;
   up.wait(staged->done[0]);
   launch_copy(up, staged->sent->tensor(tensor.elements(), tensor.dtype()), tensor);
-  const auto put = up.record();
-  staged->sent->use_until(put);
-  pass_on(staged, put);
+  pass_on(staged, *staged->sent);
 }
 
 void HierarchicalGroup::put_all(const Staged& staged) {
@@ -175,9 +173,7 @@ void HierarchicalGroup::put_all(const Staged& staged) {
     const auto place = layout_.outer(rank) * layout_.most_ranks() + layout_.inner(rank);
     launch_copy(up, bytes_of(host, bytes * place, bytes), bytes_of(staged->in_place[0].input, bytes * rank, bytes));
   }
-  const auto put = up.record();
-  staged->received->use_until(put);
-  pass_on(staged, put);
+  pass_on(staged, *staged->received);
 }
 
 void HierarchicalGroup::copy_to_scratch(const CallSignature& call, const Staged& staged) {
@@ -205,9 +201,10 @@ void HierarchicalGroup::put_slices(const Staged& staged) {
   }
 }
 
-void HierarchicalGroup::pass_on(const Staged& staged, Event first_is_ready) {
+void HierarchicalGroup::pass_on(const Staged& staged, Buffer& source) {
   for (std::size_t i = 0; i < local_.size(); ++i) staged->in_place[i].ready = staged->done[i];
-  staged->in_place[0].ready = std::move(first_is_ready);
+  staged->in_place[0].ready = lanes_[0].up->record();
+  source.use_until(staged->in_place[0].ready);
   const auto work = parts_.inside->broadcast(staged->in_place, 0);
   note_launched(staged, *work);
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/transport/rank_sum.hpp"
 
 namespace troupe::linked {
@@ -43,14 +42,6 @@ Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number) {
   const auto most = most_elements(dtype);
   const auto first = most * static_cast<std::int64_t>(number);
   return {first, std::min(most, elements - first)};
-}
-
-void expect_chunk(const IncomingFrame& frame, int from, std::int64_t count, DType dtype) {
-  const auto expected = static_cast<std::size_t>(count) * size_of(dtype);
-  if (frame.payload->bytes() != expected)
-    throw Error("communicator", "rank " + std::to_string(from) + " sent a part of " +
-                                    std::to_string(frame.payload->bytes()) + " bytes where " +
-                                    std::to_string(expected) + " were expected");
 }
 
 void sum(const Inputs& inputs, int rank, const Tensor& own, const Tensor& output) {

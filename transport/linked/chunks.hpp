@@ -23,8 +23,6 @@ using Inputs = std::vector<const IncomingPayload*>;
 std::size_t chunks_of(std::int64_t elements, DType dtype);
 /// The elements of chunk `number` of a part.
 Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number);
-/// Throws Error if a frame from that rank is not a chunk of `count` elements.
-void expect_chunk(const IncomingFrame& frame, int from, std::int64_t count, DType dtype);
 
 /// output[i] = ((r0[i] + r1[i]) + r2[i]) + ... over what all ranks have sent, `own` being the share of rank `rank`. The
 /// output may be `own`.

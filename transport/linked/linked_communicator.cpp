@@ -1,8 +1,5 @@
-#include <cstring>
-
 #include "troupe/transport/communicator.hpp"
 #include "troupe/transport/linked/linked_work.hpp"
-#include "troupe/transport/linked/ring_work.hpp"
 
 namespace troupe {
 
@@ -10,9 +7,7 @@ namespace {
 
 using linked::Inputs;
 using linked::kSmallBytes;
-using linked::LinkedWork;
 using linked::RankState;
-using linked::RingWork;
 using linked::Steps;
 
 class ReceiveWork final : public Work {
@@ -76,8 +71,7 @@ Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   return {.input_for = slice,
           .elements_from = [elements = own.elements()](int) { return elements; },
           .combine = sum_of(own, own, rank),
-          .result = [slice, rank] { return slice(rank); },
-          .place_for = slice};
+          .result_of = slice};
 }
 
 /// Every rank sends every other the part that this one sums.
@@ -171,9 +165,10 @@ class LinkedCommunicator final : public Communicator {
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
     const auto& part = only_part(parts);
     const auto signature = signature_of(kind, part.input, part.output, rank(), size(), root);
+    state_->check();
     if (ring_ && kind == CollectiveKind::all_reduce && part.input.bytes() > kSmallBytes)
-      return begin_work<RingWork>(signature, part.input);
-    return begin_work<LinkedWork>(signature, steps_of(signature, part, rank(), size()));
+      return linked::begin_ring(state_, signature, part.input);
+    return linked::begin_linked(state_, signature, steps_of(signature, part, rank(), size()));
   }
 
   std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
@@ -198,14 +193,6 @@ class LinkedCommunicator final : public Communicator {
   }
 
  private:
-  template <class SomeWork, class... Arguments>
-  std::shared_ptr<Work> begin_work(Arguments&&... arguments) {
-    state_->check();
-    auto work = std::make_shared<SomeWork>(state_, std::forward<Arguments>(arguments)...);
-    work->begin();
-    return work;
-  }
-
   std::shared_ptr<RankState> state_;
   std::vector<std::shared_ptr<Link>> links_;
   const std::vector<DeviceRank> local_;

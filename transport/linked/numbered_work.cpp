@@ -1,6 +1,6 @@
 #include "troupe/transport/linked/numbered_work.hpp"
 
-#include "troupe/transport/linked/chunks.hpp"
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe::linked {
 
@@ -63,6 +63,15 @@ bool NumberedWork::receive_and_advance() {
   state_->complete(number_);
   release();
   return true;
+}
+
+const IncomingPayload& NumberedWork::expect_chunk(const IncomingFrame& frame, int from, std::int64_t count) const {
+  const auto expected = static_cast<std::size_t>(count) * size_of(signature_.dtype);
+  if (frame.payload->bytes() != expected)
+    throw Error("communicator", "rank " + std::to_string(from) + " sent a part of " +
+                                    std::to_string(frame.payload->bytes()) + " bytes where " +
+                                    std::to_string(expected) + " were expected");
+  return *frame.payload;
 }
 
 void NumberedWork::send_ready(int to) {

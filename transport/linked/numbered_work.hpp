@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 
+#include "troupe/transport/linked/chunks.hpp"
 #include "troupe/transport/linked/rank_state.hpp"
 #include "troupe/transport/work.hpp"
 
@@ -27,6 +28,13 @@ class NumberedWork : public HostWork {
   const CallSignature& signature() const { return signature_; }
   Arrived& arrived() { return state_->arrived(number_); }
   bool is_complete() const { return done_; }
+
+  std::size_t chunks_of(std::int64_t elements) const { return linked::chunks_of(elements, signature_.dtype); }
+  Slice chunk_of(std::int64_t elements, std::size_t number) const {
+    return linked::chunk_of(elements, signature_.dtype, number);
+  }
+  /// The payload of a frame. Throws Error if it is not a chunk of `count` elements.
+  const IncomingPayload& expect_chunk(const IncomingFrame& frame, int from, std::int64_t count) const;
 
   // All with the lock of the rank's state held.
   /// Says to a rank that this one takes large parts.
