@@ -92,7 +92,7 @@ class GroupWatch {
   void drop_done();
   void tell(std::unique_lock<std::mutex>& lock);
 
-  const std::chrono::milliseconds limit_;
+  const std::chrono::milliseconds limit_, interval_;  // between looks while collectives are pending
   const Hooks hooks_;
   Abort abort_;
   std::mutex callback_mutex_;

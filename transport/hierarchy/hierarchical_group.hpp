@@ -52,8 +52,6 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override;
 
   void abort(FailurePtr failure) override;
-  /// Other processes cannot tell what has begun here.
-  void leave(FailurePtr failure) override { abort(std::move(failure)); }
   FailurePtr failure() override { return watch_.failure(); }
   void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
 
@@ -80,8 +78,8 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   /// Takes over the events of a collective of some of the ranks. Throws Error if it is not launched.
   void note_launched(const Staged& staged, Work& work) const;
   std::shared_ptr<Work> fetch_all(const Staged& staged);
-  void put_sum(const Staged& staged);
-  void put_all(const Staged& staged);
+  std::shared_ptr<Work> put_sum(const Staged& staged);
+  std::shared_ptr<Work> put_all(const Staged& staged);
   void put_slices(const Staged& staged);
   void copy_to_scratch(const CallSignature& call, const Staged& staged);
   std::shared_ptr<Work> fetch(const Staged& staged);

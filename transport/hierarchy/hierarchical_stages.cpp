@@ -60,10 +60,7 @@ Stages HierarchicalGroup::stages_of(const CallSignature& call, const Staged& sta
 Stages HierarchicalGroup::sum_stages(const CallSignature& call, const Staged& staged) {
   return {[=, this] { return sum_and_fetch(staged); },
           [=, this] { return parts_.across->all_reduce(staged->sent->tensor(call.elements, call.dtype)); },
-          [=, this] {
-            put_sum(staged);
-            return launched(staged);
-          }};
+          [=, this] { return put_sum(staged); }};
 }
 
 Stages HierarchicalGroup::broadcast_stages(const CallSignature& call, const Staged& staged) {
@@ -74,10 +71,7 @@ Stages HierarchicalGroup::broadcast_stages(const CallSignature& call, const Stag
     if (!sends) staged->sent = buffers_.take(staged->in_place[0].input.bytes());
     return parts_.across->broadcast(staged->sent->tensor(call.elements, call.dtype), layout_.outer(call.root));
   };
-  stages[2] = [=, this] {
-    if (!sends) put_sum(staged);
-    return launched(staged);
-  };
+  stages[2] = [=, this] { return sends ? launched(staged) : put_sum(staged); };
   return stages;
 }
 
@@ -91,10 +85,7 @@ Stages HierarchicalGroup::gather_stages(const CallSignature& call, const Staged&
             return parts_.across->all_gather(staged->sent->tensor(sent, DType::uint8),
                                              staged->received->tensor(received, DType::uint8));
           },
-          [=, this] {
-            put_all(staged);
-            return launched(staged);
-          }};
+          [=, this] { return put_all(staged); }};
 }
 
 Stages HierarchicalGroup::in_scratch(const CallSignature& call, const Staged& staged, Stages in_place) {
@@ -155,15 +146,16 @@ std::shared_ptr<Work> HierarchicalGroup::fetch_all(const Staged& staged) {
   return fetched(staged);
 }
 
-void HierarchicalGroup::put_sum(const Staged& staged) {
+std::shared_ptr<Work> HierarchicalGroup::put_sum(const Staged& staged) {
   const auto& tensor = staged->in_place[0].input;
   auto& up = *lanes_[0].up;
   up.wait(staged->done[0]);
   launch_copy(up, staged->sent->tensor(tensor.elements(), tensor.dtype()), tensor);
   pass_on(staged, *staged->sent);
+  return launched(staged);
 }
 
-void HierarchicalGroup::put_all(const Staged& staged) {
+std::shared_ptr<Work> HierarchicalGroup::put_all(const Staged& staged) {
   const auto bytes = static_cast<std::int64_t>(staged->parts[0].input.bytes());
   const auto host = staged->received->tensor(bytes * layout_.most_ranks() * layout_.outer_count(), DType::uint8);
   for (std::size_t i = 0; i < local_.size(); ++i) staged->in_place[i].input = staged->parts[i].output;
@@ -174,6 +166,7 @@ void HierarchicalGroup::put_all(const Staged& staged) {
     launch_copy(up, bytes_of(host, bytes * place, bytes), bytes_of(staged->in_place[0].input, bytes * rank, bytes));
   }
   pass_on(staged, *staged->received);
+  return launched(staged);
 }
 
 void HierarchicalGroup::copy_to_scratch(const CallSignature& call, const Staged& staged) {

@@ -9,7 +9,7 @@
 
 #include "troupe/transport/collective_call.hpp"
 #include "troupe/transport/communicator.hpp"
-#include "troupe/transport/progress_listeners.hpp"
+#include "troupe/transport/progress_listener.hpp"
 
 namespace troupe::hierarchy {
 

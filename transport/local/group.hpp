@@ -15,7 +15,7 @@
 
 #include "troupe/transport/collective_call.hpp"
 #include "troupe/transport/inbox.hpp"
-#include "troupe/transport/progress_listeners.hpp"
+#include "troupe/transport/progress_listener.hpp"
 
 namespace troupe::local {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/collective_call.hpp"
@@ -67,27 +68,40 @@ void* memory_of(const Tensor& tensor) {
   return tensor && tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
 }
 
-/// What the works of a communicator share.
+/// Begins an operation on MPI's thread, from and to memory that stays until MPI has finished. Returns MPI's code.
+using Call = std::function<int(const Tensor& from, const Tensor& to, MPI_Request* request)>;
+
+/// The state that the works of a communicator share.
 struct MpiGroup {
   Abort abort;
   std::mutex mutex;
   std::vector<std::weak_ptr<Operation>> operations;
 
-  void post(const std::shared_ptr<Operation>& operation) {
+  /// `what` begins the text of an error of MPI.
+  std::shared_ptr<Operation> post(const Tensor& from, const Tensor& to, std::string what, Call call) {
+    auto operation = std::make_shared<Operation>();
+    operation->from = from;
+    operation->to = to;
+    operation->begin = [call = std::move(call), raw = operation.get(), what = std::move(what)] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      expect_success(call(raw->from, raw->to, &request), what.c_str());
+      return request;
+    };
     {
       std::lock_guard lock(mutex);
-      std::erase_if(operations, [](const auto& known) { return known.expired(); });
+      std::erase_if(operations, [](const auto& other) { return other.expired(); });
       operations.push_back(operation);
     }
     MpiThread::instance().post(operation);
+    return operation;
   }
 
   void give_up(const FailurePtr& failure) {
     if (!abort.set(failure)) return;
     MpiThread::instance().abandon();
     std::lock_guard lock(mutex);
-    for (const auto& known : operations)
-      if (const auto operation = known.lock()) operation->listeners.notify();
+    for (const auto& posted : operations)
+      if (const auto operation = posted.lock()) operation->listeners.notify();
   }
 };
 
@@ -96,7 +110,7 @@ struct MpiGroup {
 class MpiWork final : public HostWork {
  public:
   MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string what, Tensor tensor,
-          std::size_t expected_bytes = kAnyBytes)
+          std::optional<std::size_t> expected_bytes = {})
       : group_(std::move(group)),
         operation_(std::move(operation)),
         what_(std::move(what)),
@@ -124,14 +138,12 @@ class MpiWork final : public HostWork {
     return done_ ? "nothing" : what_ + ": another rank has not come";
   }
 
-  static constexpr auto kAnyBytes = std::numeric_limits<std::size_t>::max();
-
  private:
   void take() {
     if (!operation_->error.empty()) throw Error("mpi", operation_->error);
-    if (expected_bytes_ != kAnyBytes && operation_->received_bytes != expected_bytes_)
+    if (expected_bytes_ && operation_->received_bytes != *expected_bytes_)
       throw Error("communicator", what_ + " got " + std::to_string(operation_->received_bytes) + " bytes where " +
-                                      std::to_string(expected_bytes_) + " were expected");
+                                      std::to_string(*expected_bytes_) + " were expected");
     if (operation_->to && tensor_.bytes() > 0)
       std::memcpy(tensor_.mutable_raw(), operation_->to.raw(), tensor_.bytes());
     tensor_ = {};
@@ -142,12 +154,9 @@ class MpiWork final : public HostWork {
   std::shared_ptr<Operation> operation_;
   std::string what_;
   Tensor tensor_;
-  std::size_t expected_bytes_;
+  std::optional<std::size_t> expected_bytes_;
   bool done_ = false;
 };
-
-/// Begins an operation on MPI's thread, from and to memory that stays until MPI has finished. Returns MPI's code.
-using Call = std::function<int(const Tensor& from, const Tensor& to, MPI_Request* request)>;
 
 Call call_of(const CallSignature& signature, const Part& part, MPI_Comm on) {
   const auto kind = signature.kind;
@@ -195,17 +204,19 @@ class MpiCommunicator final : public Communicator {
     auto call = call_of(signature, part, communicator_);
     group_->abort.check();
     const auto from = part.input ? part.input.clone() : Tensor();
-    return std::make_shared<MpiWork>(group_, post(from, memory_for(result), to_string(signature), std::move(call)),
+    return std::make_shared<MpiWork>(group_,
+                                     group_->post(from, memory_for(result), to_string(signature), std::move(call)),
                                      to_string(signature), result);
   }
 
   std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
     expect_rank(to, size_);
     group_->abort.check();
-    post(tensor.clone(), {}, "MPI_Isend",
-         [bytes = bytes_of(tensor), to, on = communicator_](const Tensor& from, const Tensor&, MPI_Request* request) {
-           return MPI_Isend(memory_of(from), bytes, MPI_BYTE, to, 0, on, request);
-         });
+    group_->post(
+        tensor.clone(), {}, "MPI_Isend",
+        [bytes = bytes_of(tensor), to, on = communicator_](const Tensor& from, const Tensor&, MPI_Request* request) {
+          return MPI_Isend(memory_of(from), bytes, MPI_BYTE, to, 0, on, request);
+        });
     return std::make_shared<CompletedWork>();
   }
 
@@ -227,20 +238,6 @@ class MpiCommunicator final : public Communicator {
 
  private:
   static Tensor memory_for(const Tensor& tensor) { return tensor ? Tensor(tensor.shape(), tensor.dtype()) : Tensor(); }
-
-  /// `what` begins the text of an error of MPI.
-  std::shared_ptr<Operation> post(const Tensor& from, const Tensor& to, std::string what, Call call) {
-    auto operation = std::make_shared<Operation>();
-    operation->from = from;
-    operation->to = to;
-    operation->begin = [call = std::move(call), raw = operation.get(), what = std::move(what)] {
-      MPI_Request request = MPI_REQUEST_NULL;
-      expect_success(call(raw->from, raw->to, &request), what.c_str());
-      return request;
-    };
-    group_->post(operation);
-    return operation;
-  }
 
   const MPI_Comm communicator_;
   const std::vector<DeviceRank> local_;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/transport/progress_listeners.hpp"
+#include "troupe/transport/progress_listener.hpp"
 
 namespace troupe::mpi {
 

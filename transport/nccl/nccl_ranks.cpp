@@ -24,26 +24,23 @@ bool is_fine(ncclResult_t result) {
 
 NcclRanks::NcclRanks(const NcclGroupOptions& options)
     : size_(options.size), local_(options.local), limit_(options.limit), comms_(options.local.size(), nullptr) {
+  ncclUniqueId id;
+  static_assert(sizeof id == sizeof options.id);
+  std::memcpy(&id, options.id.data(), sizeof id);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const auto connect = [&](std::size_t i, ncclComm_t) {
+    const cuda::CurrentDevice current(local_[i].device.index);
+    return nccl_library().init_rank(&comms_[i], options.size, id, local_[i].rank, &config);
+  };
   try {
-    begin_to_connect(options);
+    call_for_all("connecting", connect);
     settle(
         "meeting the other ranks", options.check ? options.check : [] {});
   } catch (...) {
     abort();
     throw;
   }
-}
-
-void NcclRanks::begin_to_connect(const NcclGroupOptions& options) {
-  ncclUniqueId id;
-  static_assert(sizeof id == sizeof options.id);
-  std::memcpy(&id, options.id.data(), sizeof id);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  call_for_all("connecting", [&](std::size_t i, ncclComm_t) {
-    const cuda::CurrentDevice current(local_[i].device.index);
-    return nccl_library().init_rank(&comms_[i], options.size, id, local_[i].rank, &config);
-  });
 }
 
 void NcclRanks::call_for_all(const char* what, const Call& call) const {
