@@ -14,7 +14,7 @@ enum class AllReduceAlgorithm : std::uint8_t {
   /// Every rank sums its slice of what all send, and sends it to all: two steps, whatever the number of ranks. The bits
   /// of one process.
   direct,
-  /// Slices go round, from each rank to the next: 2 (N - 1) steps, but every rank talks to its neighbours alone.
+  /// Slices go round, from each rank to the next: 2 (N - 1) steps, but every rank talks to its neighbors alone.
   ring,
   /// The ranks of a machine sum among themselves, and one of each with those of the other machines. Where every rank
   /// has its tensors on a device, the devices of a process, or of a machine if NCCL can join them, sum among

@@ -52,12 +52,12 @@ std::string to_string(FailureKind kind) {
 }
 
 std::string to_string(const Failure& failure) {
-  const auto& who = failure.op.empty() ? failure.actor : failure.op;
-  // A stall, or the loss of a process, is nobody's op or step: the text says who.
-  if (who.empty() || failure.kind == FailureKind::stalled || failure.kind == FailureKind::part_died)
+  const auto& name = failure.op.empty() ? failure.actor : failure.op;
+  // A stall, or the loss of a process, belongs to no op and no step: the text names the actor or the process.
+  if (name.empty() || failure.kind == FailureKind::stalled || failure.kind == FailureKind::part_died)
     return failure.what;
   const auto rank = failure.rank < 0 ? std::string() : ", rank " + std::to_string(failure.rank);
-  return failure.what + " (op " + who + ", step " + std::to_string(failure.step) + ", replica " +
+  return failure.what + " (op " + name + ", step " + std::to_string(failure.step) + ", replica " +
          std::to_string(failure.replica) + rank + ")";
 }
 

@@ -112,12 +112,11 @@ class DeviceGroup final : public Communicator {
     std::lock_guard lock(mutex_);
     return watch_.begin([&] {
       const auto signature = device::check_parts(kind, parts, local_, size(), root);
-      auto ready = device::ready_events(parts);
-      for (const auto& member : members_) member->wait(ready);
+      for (const auto& member : members_)
+        for (const auto& part : parts) member->stream().wait(part.ready);
       launch(signature, parts);
-      const auto work =
-          std::make_shared<LaunchedWork>(to_string(signature) + " (collective " + std::to_string(number_++) + ")",
-                                         local_, std::move(ready), all_done(), size());
+      const auto work = std::make_shared<LaunchedWork>(
+          to_string(signature) + " (collective " + std::to_string(number_++) + ")", parts, local_, all_done(), size());
       watch_.add(work);
       return work;
     });

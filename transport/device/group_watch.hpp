@@ -20,8 +20,10 @@ namespace troupe::device {
 /// A collective as its group's watch sees it. Thread-safe.
 class Watched {
  public:
-  /// `what` names the collective in texts. `ready`: when each rank of this process is ready for it.
-  Watched(std::string what, std::vector<Event> ready) : what_(std::move(what)), ready_(std::move(ready)) {}
+  /// `what` names the collective in texts. `parts` are those of all ranks of this process.
+  Watched(std::string what, Communicator::Parts parts) : what_(std::move(what)) {
+    for (const auto& part : parts) ready_.push_back(part.ready);
+  }
   virtual ~Watched() = default;
 
   /// A rank of this process waits in it, or has done.
@@ -36,7 +38,7 @@ class Watched {
 
  private:
   const std::string what_;
-  const std::vector<Event> ready_;
+  std::vector<Event> ready_;
 };
 
 /// The end of a group: a thread that watches the time of its collectives, and the reason once the group has ended.
@@ -76,7 +78,7 @@ class GroupWatch {
   void check() const { abort_.check(); }
   /// The reason why the group has ended; null if it has not.
   FailurePtr failure();
-  /// Ends the group from outside. False if it had ended. Then nobody asks what is watched any more.
+  /// Ends the group from outside, and forgets its collectives. False if it had ended.
   bool end(FailurePtr failure);
   /// Ends the group by itself: the thread tells who wants to know, and then releases the devices.
   void fail(FailurePtr failure);

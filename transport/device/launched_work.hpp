@@ -7,11 +7,11 @@ namespace troupe::device {
 /// A collective of which all is launched.
 class LaunchedWork final : public Work, public Watched {
  public:
-  /// The ranks are for texts. The events: when each rank of this process is ready, and has done. `ranks` is the number
-  /// of all ranks.
-  LaunchedWork(std::string what, std::vector<DeviceRank> local, std::vector<Event> ready, std::vector<Event> done,
+  /// The ranks are for texts. `done` has the events after which the ranks of this process have done. `ranks` is the
+  /// number of all ranks.
+  LaunchedWork(std::string what, Communicator::Parts parts, std::vector<DeviceRank> local, std::vector<Event> done,
                int ranks)
-      : Watched(std::move(what), std::move(ready)), local_(std::move(local)), done_(std::move(done)), ranks_(ranks) {}
+      : Watched(std::move(what), parts), local_(std::move(local)), done_(std::move(done)), ranks_(ranks) {}
 
   bool advance(std::size_t /*local*/) override { return true; }
   const Event& done(std::size_t local) const override { return done_.at(local); }
@@ -28,7 +28,7 @@ class LaunchedWork final : public Work, public Watched {
 
 /// `rank 1 (cuda:1)`, or `ranks 1 (cuda:1) and 2 (cuda:2)`.
 std::string names_of(const std::vector<DeviceRank>& ranks);
-/// Those of 0 to `ranks` that are not in this process: `rank 1`, or `ranks 2 and 3`.
+/// The ranks from 0 to `ranks` that are not in this process: `rank 1`, or `ranks 2 and 3`.
 std::string names_of_others(const std::vector<DeviceRank>& local, int ranks);
 
 }  // namespace troupe::device

@@ -43,7 +43,7 @@ void write(const std::string& path, const std::vector<std::byte>& bytes) {
   if (error) throw Error("share", "'" + path + "' cannot be made: " + error.message());
 }
 
-/// What a rank says when it comes, so that a stranger is not taken for one; and what rank 0 answers before the bytes.
+/// The first message of a rank, so that a stranger is not taken for one; and the answer of rank 0, before the bytes.
 struct Greeting {
   std::array<char, 8> word{'t', 'r', 'o', 'u', 'p', 'e', '/', '1'};
   std::uint32_t number = 0;  // the rank; the number of bytes

@@ -86,7 +86,7 @@ class HierarchicalCommunicator final : public Communicator {
   }
 
   const Hierarchy parts_;
-  const hierarchy::Layout layout_;  // of ranks on machines
+  const hierarchy::Layout layout_;  // machines of the ranks
   std::shared_ptr<StageQueue> queue_ = std::make_shared<StageQueue>();
 };
 

@@ -18,11 +18,11 @@ namespace troupe::device {
 /// sees the collective in it, and keeps neither the work nor the group.
 struct StagedParts final : Watched {
   StagedParts(std::shared_ptr<hierarchy::StageQueue> stage_queue, std::string what, Communicator::Parts given)
-      : Watched(std::move(what), ready_events(given)),
+      : Watched(std::move(what), given),
         queue(std::move(stage_queue)),
         parts(given.begin(), given.end()),
         in_place(parts),
-        done(ready_events(given)) {}
+        done(ready()) {}
 
   bool is_done() const override { return is_launched; }
   std::string description() const override;
@@ -89,7 +89,7 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   std::shared_ptr<Work> launched(const Staged& staged);
 
   DeviceHierarchy parts_;
-  hierarchy::Layout layout_;  // of ranks in processes
+  hierarchy::Layout layout_;  // processes of the ranks
   int outer_ = 0;             // the number of this process
   std::vector<DeviceRank> local_;
   std::mutex mutex_;  // guards the order in which collectives begin, and their numbers

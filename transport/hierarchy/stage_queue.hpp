@@ -27,7 +27,7 @@ struct StagedCollective {
   std::shared_ptr<ProgressListeners> listeners;
   ProgressListener on_progress;
   std::size_t stage = 0;
-  std::shared_ptr<Work> current = nullptr;  // of that stage, once it has begun
+  std::shared_ptr<Work> current = nullptr;  // the work of that stage, once it has begun
 
   bool complete() const { return stage == kStages; }
 };

@@ -10,45 +10,6 @@ using linked::kSmallBytes;
 using linked::RankState;
 using linked::Steps;
 
-class ReceiveWork final : public Work {
- public:
-  ReceiveWork(std::shared_ptr<RankState> state, Tensor tensor, int from, std::int64_t key)
-      : state_(std::move(state)), tensor_(std::move(tensor)), from_(from), key_(key) {
-    const auto lock = state_->lock();
-    number_ = state_->inbox(from_).post();
-  }
-  ~ReceiveWork() override {
-    state_->forget(key_);
-    const auto lock = state_->lock();
-    state_->inbox(from_).drop(number_);
-  }
-
-  bool advance(std::size_t /*local*/) override {
-    if (done_) return true;
-    const auto lock = state_->lock();
-    state_->receive();
-    const auto sent = state_->take_sent(from_, number_);
-    if (!sent) return false;
-    expect_alike(*sent, from_, tensor_, state_->rank());
-    linked::copy(*sent, tensor_);
-    return done_ = true;
-  }
-
-  void listen(std::size_t /*local*/, ProgressListener listener) override { state_->listen(key_, std::move(listener)); }
-
-  std::string waits_for(std::size_t /*local*/) const override {
-    return "recv: rank " + std::to_string(from_) + " has not sent";
-  }
-
- private:
-  std::shared_ptr<RankState> state_;
-  Tensor tensor_;
-  int from_;
-  std::int64_t key_;
-  std::int64_t number_ = 0;
-  bool done_ = false;
-};
-
 /// Adds what all ranks have sent to this rank's own elements, in rank order.
 auto sum_of(const Tensor& own, const Tensor& output, int rank) {
   return [own, output, rank](const Slice& chunk, const Inputs& inputs) {
@@ -104,10 +65,7 @@ Steps copy_from_root(const PartFor& part_for, const Tensor& place, int rank, con
 
 /// Every rank sends its input to all others, which put it in its place.
 Steps copy_all(const Tensor& input, const Tensor& output, int rank) {
-  Steps steps;
-  steps.input_for = [input](int) { return input; };
-  steps.elements_from = [elements = input.elements()](int) { return elements; };
-  steps.combine = [input, output, rank](const Slice& chunk, const Inputs& inputs) {
+  const auto place_in_output = [input, output, rank](const Slice& chunk, const Inputs& inputs) {
     for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
       const auto place = part_of(output, {from * input.elements() + chunk.first, chunk.count});
       if (from == rank)
@@ -116,7 +74,9 @@ Steps copy_all(const Tensor& input, const Tensor& output, int rank) {
         linked::read(*inputs[from], place);
     }
   };
-  return steps;
+  return {.input_for = [input](int) { return input; },
+          .elements_from = [elements = input.elements()](int) { return elements; },
+          .combine = place_in_output};
 }
 
 Steps steps_of(const CallSignature& call, const Part& part, int rank, int ranks) {
@@ -182,7 +142,7 @@ class LinkedCommunicator final : public Communicator {
 
   std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
-    auto work = std::make_shared<ReceiveWork>(state_, tensor, from, --next_receive_);
+    auto work = std::make_shared<ReceiveWork<RankState>>(state_, tensor, from, rank());
     work->listen(0, std::move(on_progress));
     return work;
   }
@@ -197,7 +157,6 @@ class LinkedCommunicator final : public Communicator {
   std::vector<std::shared_ptr<Link>> links_;
   const std::vector<DeviceRank> local_;
   const bool ring_;
-  std::int64_t next_receive_ = 0;  // listeners of collectives have their numbers as keys, those of receives count down
 };
 
 std::shared_ptr<Communicator> join_ranks(int rank, std::vector<std::shared_ptr<Link>> links, bool ring) {

@@ -42,7 +42,13 @@ bool NumberedWork::advance(std::size_t /*local*/) {
   if (done_) return true;
   const auto lock = state_->lock();
   try {
-    return receive_and_advance();
+    state_->receive();
+    state_->expect_agreement(number_, signature_);
+    if (!advance_steps()) return false;
+    done_ = true;
+    state_->complete(number_);
+    release();
+    return true;
   } catch (const Aborted&) {
     throw;
   } catch (const PayloadWithdrawn&) {
@@ -53,16 +59,6 @@ bool NumberedWork::advance(std::size_t /*local*/) {
     state_->abort(failure_now());
     throw;
   }
-}
-
-bool NumberedWork::receive_and_advance() {
-  state_->receive();
-  state_->expect_agreement(number_, signature_);
-  if (!advance_steps()) return false;
-  done_ = true;
-  state_->complete(number_);
-  release();
-  return true;
 }
 
 const IncomingPayload& NumberedWork::expect_chunk(const IncomingFrame& frame, int from, std::int64_t count) const {

@@ -57,7 +57,6 @@ class NumberedWork : public HostWork {
   /// Drops the caller's tensors: the lender counts their handles.
   virtual void release() = 0;
 
-  bool receive_and_advance();
   Frame frame_of(Phase phase, const Tensor& payload, std::shared_ptr<const PayloadGuard> guard) const;
 
   std::shared_ptr<RankState> state_;

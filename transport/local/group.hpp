@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <compare>
 #include <limits>
 #include <map>
 #include <memory>
@@ -56,14 +55,6 @@ class PendingCollective {
  private:
   std::array<std::atomic<int>, kPhases> passed_{};
   std::vector<std::atomic<int>> phases_passed_;  // by rank
-};
-
-/// A receive that is not complete.
-struct Receive {
-  int from, to;
-  std::int64_t number;  // in their inbox
-
-  auto operator<=>(const Receive&) const = default;
 };
 
 /// The state that the ranks of one group share. Any thread; listeners are called on the thread that lets others go on.

@@ -148,35 +148,6 @@ class CollectiveWork final : public HostWork {
   int waiting_for_ = PendingCollective::arrived;
 };
 
-class LocalReceive final : public Work {
- public:
-  LocalReceive(std::shared_ptr<Group> group, Tensor tensor, const local::Receive& receive)
-      : group_(std::move(group)), tensor_(std::move(tensor)), receive_(receive) {}
-  ~LocalReceive() override { group_->drop(receive_); }
-
-  bool advance(std::size_t /*local*/) override {
-    if (done_) return true;
-    const auto sent = group_->take(receive_);
-    if (!sent) return false;
-    expect_alike(*sent, receive_.from, tensor_, receive_.to);
-    std::memcpy(tensor_.mutable_raw(), sent->raw(), sent->bytes());
-    return done_ = true;
-  }
-  void listen(std::size_t /*local*/, ProgressListener listener) override {
-    group_->listen(receive_, std::move(listener));
-  }
-
-  std::string waits_for(std::size_t /*local*/) const override {
-    return "recv: rank " + std::to_string(receive_.from) + " has not sent";
-  }
-
- private:
-  std::shared_ptr<Group> group_;
-  Tensor tensor_;
-  local::Receive receive_;
-  bool done_ = false;
-};
-
 class LocalCommunicator final : public Communicator {
  public:
   LocalCommunicator(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), local_{DeviceRank{rank}} {}
@@ -202,7 +173,7 @@ class LocalCommunicator final : public Communicator {
 
   std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
-    auto work = std::make_shared<LocalReceive>(group_, tensor, group_->post(from, rank()));
+    auto work = std::make_shared<ReceiveWork<Group>>(group_, tensor, from, rank());
     work->listen(0, std::move(on_progress));
     return work;
   }

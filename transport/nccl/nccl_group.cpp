@@ -109,8 +109,7 @@ class NcclGroup final : public Communicator {
       last_.clear();
       for (const auto& lane : lanes_) last_.push_back(lane.stream->record());
       const auto work = std::make_shared<device::LaunchedWork>(
-          to_string(signature) + " (collective " + std::to_string(number_++) + ")", local_, device::ready_events(parts),
-          last_, size_);
+          to_string(signature) + " (collective " + std::to_string(number_++) + ")", parts, local_, last_, size_);
       watch_.add(work);
       return work;
     });

@@ -36,6 +36,7 @@ class NcclRanks {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// Throws Error that names the rank and `what` if NCCL refuses.
   void call_for_all(const char* what, const Call& call) const;
   /// Waits while NCCL is at work.
   void settle(const char* what, const Check& check) const;
