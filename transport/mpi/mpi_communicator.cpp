@@ -223,7 +223,7 @@ class MpiCommunicator final : public Communicator {
   std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size_);
     group_->abort.check();
-    const auto operation = post(
+    const auto operation = group_->post(
         {}, memory_for(tensor), "MPI_Irecv",
         [bytes = bytes_of(tensor), from, on = communicator_](const Tensor&, const Tensor& to, MPI_Request* request) {
           return MPI_Irecv(memory_of(to), bytes, MPI_BYTE, from, 0, on, request);
