@@ -26,7 +26,7 @@ struct PartSizes {
 PartSizes all_reduce_sizes(std::int64_t elements, int ranks, int rank);
 PartSizes broadcast_sizes(std::int64_t elements, int rank);
 
-/// Replays linked::LinkedWork. Ranks are indices among the members.
+/// Replays a collective of linked::begin_linked. Ranks are indices among the members.
 class LinkedProgram final : public RankProgram {
  public:
   LinkedProgram(const Members& members, int rank, PartSizes sizes);
@@ -56,7 +56,7 @@ class LinkedProgram final : public RankProgram {
   std::size_t combined_ = 0, results_missing_ = 0;
 };
 
-/// Replays linked::RingWork.
+/// Replays linked::begin_ring.
 class RingProgram final : public RankProgram {
  public:
   RingProgram(int ranks, int rank, std::int64_t elements);

@@ -9,8 +9,7 @@ namespace troupe {
 void ByteWriter::put_text(const std::string& text, std::size_t limit) {
   const auto length = std::min(text.size(), limit);
   put(static_cast<std::uint32_t>(length));
-  const auto bytes = std::as_bytes(std::span(text.data(), length));
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  put_bytes(std::as_bytes(std::span(text.data(), length)));
 }
 
 std::string ByteReader::get_text(std::size_t limit) {

@@ -4,6 +4,15 @@
 
 namespace troupe {
 
+namespace {
+
+void expect_multiple(const char* place, const Tensor& whole, const Tensor& part, int ranks) {
+  if (whole.dtype() != part.dtype() || whole.elements() != part.elements() * ranks)
+    throw Error(place, to_string(whole) + " is not " + std::to_string(ranks) + " times " + to_string(part));
+}
+
+}  // namespace
+
 bool Abort::set(FailurePtr failure) {
   std::lock_guard lock(mutex_);
   if (is_set()) return false;
@@ -12,10 +21,10 @@ bool Abort::set(FailurePtr failure) {
   return true;
 }
 
-void Abort::check() const {
-  if (!is_set()) return;
+FailurePtr Abort::failure() const {
+  if (!is_set()) return nullptr;
   std::lock_guard lock(mutex_);
-  throw Aborted(failure_);
+  return failure_;
 }
 
 std::string to_string(const CallSignature& signature) {
@@ -56,18 +65,9 @@ Tensor part_of(const Tensor& tensor, const Slice& slice) {
   return tensor.view(Shape{slice.count}, static_cast<std::size_t>(slice.first) * size_of(tensor.dtype()));
 }
 
-std::byte* address_of(const Tensor& tensor, std::int64_t element) {
-  return tensor.mutable_raw() + static_cast<std::size_t>(element) * size_of(tensor.dtype());
-}
-
 void expect_rank(int rank, int ranks) {
   if (rank < 0 || rank >= ranks)
     throw Error("communicator", "there is no rank " + std::to_string(rank) + " among " + std::to_string(ranks));
-}
-
-void expect_multiple(const char* place, const Tensor& whole, const Tensor& part, int ranks) {
-  if (whole.dtype() != part.dtype() || whole.elements() != part.elements() * ranks)
-    throw Error(place, to_string(whole) + " is not " + std::to_string(ranks) + " times " + to_string(part));
 }
 
 void expect_alike(const Tensor& sent, int from, const Tensor& expected, int to) {

@@ -17,8 +17,12 @@ class Abort {
   /// The first failure stays. False if there was one.
   bool set(FailurePtr failure);
   bool is_set() const { return set_.load(std::memory_order_acquire); }
+  /// Null if there is none.
+  FailurePtr failure() const;
   /// Throws Aborted with the failure, if there is one.
-  void check() const;
+  void check() const {
+    if (is_set()) throw Aborted(failure());
+  }
 
  private:
   mutable std::mutex mutex_;
@@ -59,12 +63,8 @@ Slice slice_of(std::int64_t elements, int ranks, int rank);
 /// Those elements of a tensor, as a tensor of one axis.
 Tensor part_of(const Tensor& tensor, const Slice& slice);
 
-/// The address of an element.
-std::byte* address_of(const Tensor& tensor, std::int64_t element);
-
-/// Throw Error if there is no such rank, or if `whole` is not `ranks` times `part`.
+/// Throws Error if there is no such rank.
 void expect_rank(int rank, int ranks);
-void expect_multiple(const char* place, const Tensor& whole, const Tensor& part, int ranks);
 /// Throws Error if a tensor that rank `from` sent does not fit into what rank `to` expects.
 void expect_alike(const Tensor& sent, int from, const Tensor& expected, int to);
 

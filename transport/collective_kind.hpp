@@ -3,7 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+
+#include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
@@ -52,6 +55,10 @@ constexpr std::int64_t output_elements(CollectiveKind kind, std::int64_t element
 }
 
 /// Throws Error if there is no collective of that name.
-CollectiveKind collective_kind_of(std::string_view name);
+inline CollectiveKind collective_kind_of(std::string_view name) {
+  for (std::size_t kind = 0; kind < kCollectiveForms.size(); ++kind)
+    if (kCollectiveForms[kind].name == name) return static_cast<CollectiveKind>(kind);
+  throw Error("collective", "there is no collective '" + std::string(name) + "'");
+}
 
 }  // namespace troupe

@@ -48,6 +48,8 @@ std::string text_of(const std::exception_ptr& error);
 
 /// The exception that is being handled, as a failure of the origin.
 FailurePtr current_failure(Failure origin);
+/// The failure that the exception being handled carries if it is Aborted, else current_failure(origin).
+FailurePtr root_failure(const Failure& origin);
 
 /// Thrown out of a collective that another rank, or someone from outside, has given up.
 class Aborted final : public Error {

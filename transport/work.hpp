@@ -50,8 +50,8 @@ class HostWork : public Work {
   void set_origin(const Failure* origin) override { origin_ = origin; }
 
  protected:
-  /// The exception that is being handled, as a failure of the origin.
-  FailurePtr failure_now() const { return current_failure(origin_ != nullptr ? *origin_ : Failure{}); }
+  /// The failure of the exception that is being handled; that of the origin if the exception carries none.
+  FailurePtr failure_now() const { return root_failure(origin_ != nullptr ? *origin_ : Failure{}); }
 
  private:
   const Failure* origin_ = nullptr;

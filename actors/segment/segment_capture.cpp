@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "troupe/actors/collective/launch_order.hpp"
 #include "troupe/actors/segment/device_memory.hpp"
 #include "troupe/actors/segment/segment_program.hpp"
 

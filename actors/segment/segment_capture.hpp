@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "troupe/actors/collective/launch_dependencies.hpp"
+#include "troupe/actors/collective/launch_order.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/actors/segment/captured_subgraphs.hpp"

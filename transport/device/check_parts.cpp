@@ -41,10 +41,4 @@ CallSignature check_parts(CollectiveKind kind, Communicator::Parts parts, const 
   return first;
 }
 
-std::vector<Event> ready_events(Communicator::Parts parts) {
-  std::vector<Event> events;
-  for (const auto& part : parts) events.push_back(part.ready);
-  return events;
-}
-
 }  // namespace troupe::device

@@ -12,7 +12,4 @@ namespace troupe::device {
 CallSignature check_parts(CollectiveKind kind, Communicator::Parts parts, const std::vector<DeviceRank>& local,
                           int ranks, int root);
 
-/// When each of the parts is ready.
-std::vector<Event> ready_events(Communicator::Parts parts);
-
 }  // namespace troupe::device

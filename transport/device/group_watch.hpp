@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "troupe/transport/collective_call.hpp"
 #include "troupe/transport/communicator.hpp"
@@ -18,13 +20,25 @@ namespace troupe::device {
 /// A collective as its group's watch sees it. Thread-safe.
 class Watched {
  public:
+  /// `what` names the collective in texts. `parts` are those of all ranks of this process.
+  Watched(std::string what, Communicator::Parts parts) : what_(std::move(what)) {
+    for (const auto& part : parts) ready_.push_back(part.ready);
+  }
   virtual ~Watched() = default;
 
   /// A rank of this process waits in it, or has done.
-  virtual bool has_begun() const = 0;
+  bool has_begun() const { return std::ranges::any_of(ready_, &Event::done); }
   virtual bool is_done() const = 0;
   /// The collective, and what it waits for: see Work::waits_for.
   virtual std::string description() const = 0;
+
+ protected:
+  const std::string& what() const { return what_; }
+  const std::vector<Event>& ready() const { return ready_; }
+
+ private:
+  const std::string what_;
+  std::vector<Event> ready_;
 };
 
 /// The end of a group: a thread that watches the time of its collectives, and the reason once the group has ended.
@@ -48,11 +62,23 @@ class GroupWatch {
   /// Watches a collective from now on, after those before.
   void add(std::shared_ptr<const Watched> collective);
 
+  /// Returns the result of a function that begins a collective. The group ends by itself if the function throws. Throws
+  /// Aborted if the group has ended.
+  template <class Function>
+  auto begin(Function function) {
+    check();
+    try {
+      return function();
+    } catch (...) {
+      fail(root_failure({}));
+      throw;
+    }
+  }
   /// Throws Aborted if the group has ended.
   void check() const { abort_.check(); }
-  bool has_ended() const { return abort_.is_set(); }
+  /// The reason why the group has ended; null if it has not.
   FailurePtr failure();
-  /// Ends the group from outside. False if it had ended. Then nobody asks what is watched any more.
+  /// Ends the group from outside, and forgets its collectives. False if it had ended.
   bool end(FailurePtr failure);
   /// Ends the group by itself: the thread tells who wants to know, and then releases the devices.
   void fail(FailurePtr failure);
@@ -68,7 +94,7 @@ class GroupWatch {
   void drop_done();
   void tell(std::unique_lock<std::mutex>& lock);
 
-  const std::chrono::milliseconds limit_;
+  const std::chrono::milliseconds limit_, interval_;  // between looks while collectives are pending
   const Hooks hooks_;
   Abort abort_;
   std::mutex callback_mutex_;

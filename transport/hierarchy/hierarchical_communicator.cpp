@@ -1,10 +1,9 @@
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 
-#include <algorithm>
-
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/collective_call.hpp"
-#include "troupe/transport/hierarchy/staged_work.hpp"
+#include "troupe/transport/hierarchy/layout.hpp"
+#include "troupe/transport/hierarchy/stage_queue.hpp"
 
 namespace troupe {
 
@@ -13,31 +12,6 @@ namespace {
 using hierarchy::StagedWork;
 using hierarchy::StageQueue;
 using hierarchy::Stages;
-
-/// Who stands where.
-class Layout {
- public:
-  explicit Layout(std::vector<int> machine_of) : machine_of_(std::move(machine_of)) {
-    for (const auto machine : machine_of_)
-      if (std::ranges::find(machines_, machine) == machines_.end()) machines_.push_back(machine);
-  }
-
-  int ranks() const { return static_cast<int>(machine_of_.size()); }
-  int machines() const { return static_cast<int>(machines_.size()); }
-  bool together(int a, int b) const { return machine_of_[a] == machine_of_[b]; }
-  /// Its number among those of its machine, and how many they are.
-  int inner_rank(int rank) const {
-    return static_cast<int>(std::count(machine_of_.begin(), machine_of_.begin() + rank, machine_of_[rank]));
-  }
-  int neighbours(int rank) const { return static_cast<int>(std::ranges::count(machine_of_, machine_of_[rank])); }
-  /// The number of its machine, in the order of their first ranks.
-  int outer_rank(int rank) const {
-    return static_cast<int>(std::ranges::find(machines_, machine_of_[rank]) - machines_.begin());
-  }
-
- private:
-  std::vector<int> machine_of_, machines_;
-};
 
 void expect_end(const std::shared_ptr<Communicator>& communicator, bool wanted, int rank, int size, const char* name) {
   const bool fits =
@@ -50,10 +24,11 @@ class HierarchicalCommunicator final : public Communicator {
   explicit HierarchicalCommunicator(Hierarchy parts) : parts_(std::move(parts)), layout_(parts_.machine_of) {
     if (!parts_.all) throw Error("communicator", "a hierarchy needs a communicator of all ranks");
     expect_end(parts_.all, true, rank(), layout_.ranks(), "all");
-    const int neighbours = layout_.neighbours(rank()), inner = layout_.inner_rank(rank());
-    expect_end(parts_.inside, neighbours > 1, inner, neighbours, "inside");
-    expect_end(parts_.spread, neighbours > 1, inner, neighbours, "spread");
-    expect_end(parts_.across, inner == 0, layout_.outer_rank(rank()), layout_.machines(), "across");
+    const int outer = layout_.outer(rank()), inner = layout_.inner(rank());
+    const auto neighbors = static_cast<int>(layout_.ranks_of(outer).size());
+    expect_end(parts_.inside, neighbors > 1, inner, neighbors, "inside");
+    expect_end(parts_.spread, neighbors > 1, inner, neighbors, "spread");
+    expect_end(parts_.across, inner == 0, outer, layout_.outer_count(), "across");
   }
 
   int size() const override { return parts_.all->size(); }
@@ -94,8 +69,8 @@ class HierarchicalCommunicator final : public Communicator {
   }
 
   Stages broadcast_stages(const Tensor& tensor, int root) const {
-    const bool at_root = layout_.together(root, rank());
-    const int inner = layout_.inner_rank(root), outer = layout_.outer_rank(root);
+    const int inner = layout_.inner(root), outer = layout_.outer(root);
+    const bool at_root = outer == layout_.outer(rank());
     Stages stages;
     if (parts_.inside && at_root) stages[0] = [=, on = parts_.inside] { return on->broadcast(tensor, inner); };
     if (parts_.across) stages[1] = [=, on = parts_.across] { return on->broadcast(tensor, outer); };
@@ -111,7 +86,7 @@ class HierarchicalCommunicator final : public Communicator {
   }
 
   const Hierarchy parts_;
-  const Layout layout_;
+  const hierarchy::Layout layout_;  // machines of the ranks
   std::shared_ptr<StageQueue> queue_ = std::make_shared<StageQueue>();
 };
 

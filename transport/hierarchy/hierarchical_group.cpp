@@ -7,52 +7,23 @@ namespace troupe::device {
 
 namespace {
 
-using hierarchy::StagedCollective;
 using hierarchy::StagedWork;
-using hierarchy::StageQueue;
 
 class HierarchicalWork final : public StagedWork {
  public:
-  HierarchicalWork(std::shared_ptr<StageQueue> queue, hierarchy::Stages stages, GiveUp give_up,
-                   std::shared_ptr<StagedParts> staged, std::string what)
-      : StagedWork(std::move(queue), std::move(stages), std::move(give_up), staged->done.size()),
-        staged_(std::move(staged)),
-        what_(std::move(what)) {}
+  HierarchicalWork(hierarchy::Stages stages, GiveUp give_up, std::shared_ptr<StagedParts> staged)
+      : StagedWork(staged->queue, std::move(stages), std::move(give_up), staged->done.size()),
+        staged_(std::move(staged)) {
+    staged_->collective = collective();
+  }
 
-  using StagedWork::collective;
   const Event& done(std::size_t local) const override { return staged_->done.at(local); }
-  std::string waits_for(std::size_t local) const override { return what_ + ": " + StagedWork::waits_for(local); }
+  std::string waits_for(std::size_t /*local*/) const override { return staged_->description(); }
   /// The work is that of several ranks, which may end one after the other.
   void set_origin(const Failure* /*origin*/) override {}
 
  private:
   std::shared_ptr<StagedParts> staged_;
-  std::string what_;
-};
-
-/// A collective as the group's watch sees it, which does not keep the group.
-class WatchedStages final : public Watched {
- public:
-  WatchedStages(std::shared_ptr<StageQueue> queue, std::shared_ptr<StagedCollective> collective,
-                std::shared_ptr<StagedParts> staged, std::vector<Event> ready, std::string what)
-      : queue_(std::move(queue)),
-        collective_(std::move(collective)),
-        staged_(std::move(staged)),
-        ready_(std::move(ready)),
-        what_(std::move(what)) {}
-
-  bool has_begun() const override {
-    return std::ranges::any_of(ready_, [](const Event& event) { return event.done(); });
-  }
-  bool is_done() const override { return staged_->is_launched; }
-  std::string description() const override { return what_ + ": " + queue_->waits_for(*collective_); }
-
- private:
-  std::shared_ptr<StageQueue> queue_;
-  std::shared_ptr<StagedCollective> collective_;
-  std::shared_ptr<StagedParts> staged_;
-  std::vector<Event> ready_;
-  std::string what_;
 };
 
 /// The device whose memory meets the host's.
@@ -64,6 +35,11 @@ Device first_device(const DeviceHierarchy& parts) {
 
 }  // namespace
 
+std::string StagedParts::description() const {
+  const auto begun = collective.lock();
+  return what() + ": " + (begun ? queue->waits_for(*begun) : "nothing");
+}
+
 HierarchicalGroup::HierarchicalGroup(DeviceHierarchy parts)
     : parts_(std::move(parts)),
       layout_(parts_.process_of),
@@ -71,7 +47,7 @@ HierarchicalGroup::HierarchicalGroup(DeviceHierarchy parts)
       watch_(parts_.options.limit, {.release = [this](const FailurePtr& failure) { release(failure); }}) {
   const auto& inside = *parts_.inside;
   outer_ = parts_.across->rank();
-  const bool fits = parts_.across->size() == layout_.processes() &&
+  const bool fits = parts_.across->size() == layout_.outer_count() &&
                     inside.size() == static_cast<int>(layout_.ranks_of(outer_).size()) &&
                     inside.local().size() == layout_.ranks_of(outer_).size();
   const bool machine_fits = !parts_.machine || parts_.machine->local().size() == inside.local().size();
@@ -93,28 +69,16 @@ HierarchicalGroup::~HierarchicalGroup() {
 
 std::shared_ptr<Work> HierarchicalGroup::begin(CollectiveKind kind, Parts parts, int root) {
   std::lock_guard lock(mutex_);
-  watch_.check();
-  try {
-    return begin_stages(check_parts(kind, parts, local_, size(), root), parts);
-  } catch (const Aborted& aborted) {
-    watch_.fail(aborted.failure());
-    throw;
-  } catch (...) {
-    watch_.fail(current_failure({}));
-    throw;
-  }
+  return watch_.begin([&] { return begin_stages(check_parts(kind, parts, local_, size(), root), parts); });
 }
 
 std::shared_ptr<Work> HierarchicalGroup::begin_stages(const CallSignature& call, Parts parts) {
-  const auto what = to_string(call) + " (collective " + std::to_string(number_++) + ")";
-  const auto staged = std::make_shared<StagedParts>();
-  staged->parts.assign(parts.begin(), parts.end());
-  staged->in_place = staged->parts;
-  staged->done = ready_events(parts);
+  const auto staged =
+      std::make_shared<StagedParts>(queue_, to_string(call) + " (collective " + std::to_string(number_++) + ")", parts);
   // The work keeps the group.
   const auto give_up = [group = shared_from_this()](const FailurePtr& failure) { group->watch_.fail(failure); };
-  const auto work = std::make_shared<HierarchicalWork>(queue_, stages_of(call, staged), give_up, staged, what);
-  watch_.add(std::make_shared<WatchedStages>(queue_, work->collective(), staged, ready_events(parts), what));
+  const auto work = std::make_shared<HierarchicalWork>(stages_of(call, staged), give_up, staged);
+  watch_.add(staged);
   return work;
 }
 

@@ -37,10 +37,6 @@ Tensor bytes_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   return tensor.view(Shape{count}, DType::uint8, static_cast<std::size_t>(first));
 }
 
-void expect_launched(Work& work) {
-  if (!work.advance()) throw Error("communicator", "a group of devices must not wait for the host");
-}
-
 }  // namespace
 
 Stages HierarchicalGroup::stages_of(const CallSignature& call, const Staged& staged) {
@@ -64,10 +60,7 @@ Stages HierarchicalGroup::stages_of(const CallSignature& call, const Staged& sta
 Stages HierarchicalGroup::sum_stages(const CallSignature& call, const Staged& staged) {
   return {[=, this] { return sum_and_fetch(staged); },
           [=, this] { return parts_.across->all_reduce(staged->sent->tensor(call.elements, call.dtype)); },
-          [=, this] {
-            put_sum(staged);
-            return launched(staged);
-          }};
+          [=, this] { return put_sum(staged); }};
 }
 
 Stages HierarchicalGroup::broadcast_stages(const CallSignature& call, const Staged& staged) {
@@ -78,10 +71,7 @@ Stages HierarchicalGroup::broadcast_stages(const CallSignature& call, const Stag
     if (!sends) staged->sent = buffers_.take(staged->in_place[0].input.bytes());
     return parts_.across->broadcast(staged->sent->tensor(call.elements, call.dtype), layout_.outer(call.root));
   };
-  stages[2] = [=, this] {
-    if (!sends) put_sum(staged);
-    return launched(staged);
-  };
+  stages[2] = [=, this] { return sends ? launched(staged) : put_sum(staged); };
   return stages;
 }
 
@@ -90,15 +80,12 @@ Stages HierarchicalGroup::gather_stages(const CallSignature& call, const Staged&
   const auto sent = call.elements * static_cast<std::int64_t>(size_of(call.dtype)) * layout_.most_ranks();
   return {[=, this] { return fetch_all(staged); },
           [=, this] {
-            const auto received = sent * layout_.processes();
+            const auto received = sent * layout_.outer_count();
             staged->received = buffers_.take(static_cast<std::size_t>(received));
             return parts_.across->all_gather(staged->sent->tensor(sent, DType::uint8),
                                              staged->received->tensor(received, DType::uint8));
           },
-          [=, this] {
-            put_all(staged);
-            return launched(staged);
-          }};
+          [=, this] { return put_all(staged); }};
 }
 
 Stages HierarchicalGroup::in_scratch(const CallSignature& call, const Staged& staged, Stages in_place) {
@@ -112,8 +99,7 @@ Stages HierarchicalGroup::in_scratch(const CallSignature& call, const Staged& st
 
 std::shared_ptr<Work> HierarchicalGroup::sum_and_fetch(const Staged& staged) {
   const auto work = (parts_.machine ? parts_.machine : parts_.inside)->all_reduce(staged->in_place);
-  expect_launched(*work);
-  for (std::size_t i = 0; i < local_.size(); ++i) staged->done[i] = work->done(i);
+  note_launched(staged, *work);
   const bool is_fetched_elsewhere = parts_.machine && parts_.machine->local().front().rank > 0;
   if (!is_fetched_elsewhere) return fetch(staged);
   staged->sent = buffers_.take(staged->in_place[0].input.bytes());
@@ -122,11 +108,15 @@ std::shared_ptr<Work> HierarchicalGroup::sum_and_fetch(const Staged& staged) {
 
 std::shared_ptr<Work> HierarchicalGroup::pass_on_and_fetch(const Staged& staged, int root) {
   const auto work = parts_.inside->broadcast(staged->in_place, root);
-  expect_launched(*work);
-  for (std::size_t i = 0; i < local_.size(); ++i) staged->done[i] = work->done(i);
+  note_launched(staged, *work);
   auto fetching = fetch(staged);
   staged->done[0] = lanes_[0].down->record();
   return fetching;
+}
+
+void HierarchicalGroup::note_launched(const Staged& staged, Work& work) const {
+  if (!work.advance()) throw Error("communicator", "a group of devices must not wait for the host");
+  for (std::size_t i = 0; i < local_.size(); ++i) staged->done[i] = work.done(i);
 }
 
 std::shared_ptr<Work> HierarchicalGroup::fetch(const Staged& staged) {
@@ -156,19 +146,18 @@ std::shared_ptr<Work> HierarchicalGroup::fetch_all(const Staged& staged) {
   return fetched(staged);
 }
 
-void HierarchicalGroup::put_sum(const Staged& staged) {
+std::shared_ptr<Work> HierarchicalGroup::put_sum(const Staged& staged) {
   const auto& tensor = staged->in_place[0].input;
   auto& up = *lanes_[0].up;
   up.wait(staged->done[0]);
   launch_copy(up, staged->sent->tensor(tensor.elements(), tensor.dtype()), tensor);
-  const auto put = up.record();
-  staged->sent->use_until(put);
-  pass_on(staged, put);
+  pass_on(staged, *staged->sent);
+  return launched(staged);
 }
 
-void HierarchicalGroup::put_all(const Staged& staged) {
+std::shared_ptr<Work> HierarchicalGroup::put_all(const Staged& staged) {
   const auto bytes = static_cast<std::int64_t>(staged->parts[0].input.bytes());
-  const auto host = staged->received->tensor(bytes * layout_.most_ranks() * layout_.processes(), DType::uint8);
+  const auto host = staged->received->tensor(bytes * layout_.most_ranks() * layout_.outer_count(), DType::uint8);
   for (std::size_t i = 0; i < local_.size(); ++i) staged->in_place[i].input = staged->parts[i].output;
   auto& up = *lanes_[0].up;
   up.wait(staged->done[0]);
@@ -176,9 +165,8 @@ void HierarchicalGroup::put_all(const Staged& staged) {
     const auto place = layout_.outer(rank) * layout_.most_ranks() + layout_.inner(rank);
     launch_copy(up, bytes_of(host, bytes * place, bytes), bytes_of(staged->in_place[0].input, bytes * rank, bytes));
   }
-  const auto put = up.record();
-  staged->received->use_until(put);
-  pass_on(staged, put);
+  pass_on(staged, *staged->received);
+  return launched(staged);
 }
 
 void HierarchicalGroup::copy_to_scratch(const CallSignature& call, const Staged& staged) {
@@ -206,12 +194,12 @@ void HierarchicalGroup::put_slices(const Staged& staged) {
   }
 }
 
-void HierarchicalGroup::pass_on(const Staged& staged, Event first_is_ready) {
+void HierarchicalGroup::pass_on(const Staged& staged, Buffer& source) {
   for (std::size_t i = 0; i < local_.size(); ++i) staged->in_place[i].ready = staged->done[i];
-  staged->in_place[0].ready = std::move(first_is_ready);
+  staged->in_place[0].ready = lanes_[0].up->record();
+  source.use_until(staged->in_place[0].ready);
   const auto work = parts_.inside->broadcast(staged->in_place, 0);
-  expect_launched(*work);
-  for (std::size_t i = 0; i < local_.size(); ++i) staged->done[i] = work->done(i);
+  note_launched(staged, *work);
 }
 
 /// The last stage is over: the lender of the tensors may count their handles.

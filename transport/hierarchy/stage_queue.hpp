@@ -9,7 +9,7 @@
 
 #include "troupe/transport/collective_call.hpp"
 #include "troupe/transport/communicator.hpp"
-#include "troupe/transport/progress_listeners.hpp"
+#include "troupe/transport/progress_listener.hpp"
 
 namespace troupe::hierarchy {
 
@@ -27,7 +27,7 @@ struct StagedCollective {
   std::shared_ptr<ProgressListeners> listeners;
   ProgressListener on_progress;
   std::size_t stage = 0;
-  std::shared_ptr<Work> current = nullptr;  // of that stage, once it has begun
+  std::shared_ptr<Work> current = nullptr;  // the work of that stage, once it has begun
 
   bool complete() const { return stage == kStages; }
 };
@@ -61,6 +61,36 @@ class StageQueue {
   std::array<std::int64_t, kStages> turns_{};  // the number of the collective that begins a stage next
   std::deque<std::shared_ptr<StagedCollective>> pending_;
   Abort abort_;
+};
+
+/// The work of a staged collective.
+class StagedWork : public HostWork {
+ public:
+  using GiveUp = std::function<void(const FailurePtr& failure)>;
+
+  /// Begins the collective for so many ranks of this process. `give_up` is called if the collective fails, or is
+  /// destroyed before it is complete: no rank may wait for it.
+  StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, GiveUp give_up, std::size_t ranks = 1);
+  ~StagedWork() override;
+
+  bool advance(std::size_t local) override;
+  std::string waits_for(std::size_t /*local*/) const override { return queue_->waits_for(*collective_); }
+  void listen(std::size_t local, ProgressListener listener) override {
+    collective_->listeners->set(local, std::move(listener));
+  }
+
+ protected:
+  const std::shared_ptr<StagedCollective>& collective() const { return collective_; }
+
+ private:
+  /// Returns the result of the function. If it throws, the group is given up first: the ranks of other machines do not
+  /// share the communicator that failed.
+  template <class Function>
+  auto or_give_up(Function function);
+
+  std::shared_ptr<StageQueue> queue_;
+  GiveUp give_up_;
+  std::shared_ptr<StagedCollective> collective_;
 };
 
 }  // namespace troupe::hierarchy

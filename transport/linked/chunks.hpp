@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "troupe/transport/collective_call.hpp"
 #include "troupe/transport/link.hpp"
@@ -15,11 +16,20 @@ inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
 /// A result up to here is copied before it is sent: that takes less time than to hear that all have read it.
 inline constexpr std::size_t kStagedBytes = std::size_t{1} << 20;
 
+/// The chunk that each rank has sent, by rank; null for this rank itself.
+using Inputs = std::vector<const IncomingPayload*>;
+
 /// How many chunks a part has: at least one, which may be empty.
 std::size_t chunks_of(std::int64_t elements, DType dtype);
 /// The elements of chunk `number` of a part.
 Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number);
-/// Throws Error if a frame from that rank is not a chunk of `count` elements.
-void expect_chunk(const IncomingFrame& frame, int from, std::int64_t count, DType dtype);
+
+/// output[i] = ((r0[i] + r1[i]) + r2[i]) + ... over what all ranks have sent, `own` being the share of rank `rank`. The
+/// output may be `own`.
+void sum(const Inputs& inputs, int rank, const Tensor& own, const Tensor& output);
+
+/// Copies all elements.
+void read(const IncomingPayload& from, const Tensor& to);
+void copy(const Tensor& from, const Tensor& to);
 
 }  // namespace troupe::linked

@@ -1,10 +1,5 @@
-#include <cstring>
-
 #include "troupe/transport/communicator.hpp"
-#include "troupe/transport/linked/chunks.hpp"
-#include "troupe/transport/linked/linked_sum.hpp"
 #include "troupe/transport/linked/linked_work.hpp"
-#include "troupe/transport/linked/ring_work.hpp"
 
 namespace troupe {
 
@@ -12,95 +7,65 @@ namespace {
 
 using linked::Inputs;
 using linked::kSmallBytes;
-using linked::LinkedWork;
 using linked::RankState;
-using linked::RingWork;
 using linked::Steps;
 
-class ReceiveWork final : public Work {
- public:
-  ReceiveWork(std::shared_ptr<RankState> state, Tensor tensor, int from, std::int64_t key)
-      : state_(std::move(state)), tensor_(std::move(tensor)), from_(from), key_(key) {
-    const auto lock = state_->lock();
-    number_ = state_->inbox(from_).post();
-  }
-  ~ReceiveWork() override {
-    state_->forget(key_);
-    const auto lock = state_->lock();
-    state_->inbox(from_).drop(number_);
-  }
-
-  bool advance(std::size_t /*local*/) override {
-    if (done_) return true;
-    const auto lock = state_->lock();
-    state_->receive();
-    const auto sent = state_->take_sent(from_, number_);
-    if (!sent) return false;
-    expect_alike(*sent, from_, tensor_, state_->rank());
-    linked::copy(*sent, tensor_);
-    return done_ = true;
-  }
-
-  void listen(std::size_t /*local*/, ProgressListener listener) override { state_->listen(key_, std::move(listener)); }
-
-  std::string waits_for(std::size_t /*local*/) const override {
-    return "recv: rank " + std::to_string(from_) + " has not sent";
-  }
-
- private:
-  std::shared_ptr<RankState> state_;
-  Tensor tensor_;
-  int from_;
-  std::int64_t key_;
-  std::int64_t number_ = 0;
-  bool done_ = false;
-};
+/// Adds what all ranks have sent to this rank's own elements, in rank order.
+auto sum_of(const Tensor& own, const Tensor& output, int rank) {
+  return [own, output, rank](const Slice& chunk, const Inputs& inputs) {
+    linked::sum(inputs, rank, part_of(own, chunk), part_of(output, chunk));
+  };
+}
 
 /// Every rank receives the whole tensor of every rank, and sums.
 Steps sum_everywhere(const Tensor& tensor, int rank) {
-  Steps steps;
   // The sum may be there before all ranks have read this rank's input.
-  steps.input_for = [input = tensor.clone()](int) { return input; };
-  steps.elements_from = [tensor](int) { return tensor.elements(); };
-  steps.combine = [tensor, rank](const Slice& chunk, const Inputs& inputs) {
-    linked::sum(inputs, rank, part_of(tensor, chunk), part_of(tensor, chunk));
-  };
-  return steps;
+  return {.input_for = [input = tensor.clone()](int) { return input; },
+          .elements_from = [elements = tensor.elements()](int) { return elements; },
+          .combine = sum_of(tensor, tensor, rank)};
 }
 
 /// Every rank sums its slice, then sends it to all.
 Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   const auto slice = [tensor, ranks](int of) { return part_of(tensor, slice_of(tensor.elements(), ranks, of)); };
-  const auto mine = slice(rank);
-  Steps steps;
-  steps.input_for = slice;
-  steps.elements_from = [mine](int) { return mine.elements(); };
-  steps.combine = [mine, rank](const Slice& chunk, const Inputs& inputs) {
-    linked::sum(inputs, rank, part_of(mine, chunk), part_of(mine, chunk));
-  };
-  steps.result = [slice, rank] { return slice(rank); };
-  steps.place_for = slice;
-  return steps;
+  const auto own = slice(rank);
+  return {.input_for = slice,
+          .elements_from = [elements = own.elements()](int) { return elements; },
+          .combine = sum_of(own, own, rank),
+          .result_of = slice};
 }
 
-/// The root sends its elements to all others.
-Steps copy_root(const Tensor& tensor, int rank, int root) {
+/// Every rank sends every other the part that this one sums.
+template <class PartFor>
+Steps sum_parts(const PartFor& part_for, const Tensor& output, int rank) {
+  return {.input_for = part_for,
+          .elements_from = [elements = output.elements()](int) { return elements; },
+          .combine = sum_of(part_for(rank), output, rank)};
+}
+
+/// The root sends every rank the part for it.
+template <class PartFor>
+Steps copy_from_root(const PartFor& part_for, const Tensor& place, int rank, const CallSignature& call) {
+  const auto root = call.root;
   Steps steps;
-  steps.input_for = [tensor, is_root = root == rank](int) { return is_root ? tensor : Frame::empty_payload(); };
-  steps.elements_from = [elements = tensor.elements(), root](int from) { return from == root ? elements : 0; };
-  if (root != rank)
-    steps.combine = [tensor, root](const Slice& chunk, const Inputs& inputs) {
-      if (inputs[root] != nullptr) linked::read(*inputs[root], part_of(tensor, chunk));
+  steps.input_for = [part_for, is_root = root == rank](int to) {
+    return is_root ? part_for(to) : Frame::empty_payload();
+  };
+  steps.elements_from = [elements = place.elements(), root](int from) { return from == root ? elements : 0; };
+  const bool is_in_place = root == rank && form_of(call.kind).output == OutputSize::in_place;
+  if (!is_in_place)
+    steps.combine = [part_for, place, rank, root](const Slice& chunk, const Inputs& inputs) {
+      if (rank == root)
+        linked::copy(part_of(part_for(rank), chunk), part_of(place, chunk));
+      else if (inputs[root] != nullptr)
+        linked::read(*inputs[root], part_of(place, chunk));
     };
   return steps;
 }
 
 /// Every rank sends its input to all others, which put it in its place.
 Steps copy_all(const Tensor& input, const Tensor& output, int rank) {
-  Steps steps;
-  steps.input_for = [input](int) { return input; };
-  steps.elements_from = [input](int) { return input.elements(); };
-  steps.combine = [input, output, rank](const Slice& chunk, const Inputs& inputs) {
+  const auto place_in_output = [input, output, rank](const Slice& chunk, const Inputs& inputs) {
     for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
       const auto place = part_of(output, {from * input.elements() + chunk.first, chunk.count});
       if (from == rank)
@@ -109,60 +74,29 @@ Steps copy_all(const Tensor& input, const Tensor& output, int rank) {
         linked::read(*inputs[from], place);
     }
   };
-  return steps;
+  return {.input_for = [input](int) { return input; },
+          .elements_from = [elements = input.elements()](int) { return elements; },
+          .combine = place_in_output};
 }
 
-/// Every rank sends every other the part that this one sums.
-Steps sum_parts(const Tensor& input, const Tensor& output, int rank) {
-  const auto count = output.elements();
-  const auto part = [input, count](int of) { return part_of(input, {count * of, count}); };
-  Steps steps;
-  steps.input_for = part;
-  steps.elements_from = [count](int) { return count; };
-  steps.combine = [mine = part(rank), output, rank](const Slice& chunk, const Inputs& inputs) {
-    linked::sum(inputs, rank, part_of(mine, chunk), part_of(output, chunk));
+Steps steps_of(const CallSignature& call, const Part& part, int rank, int ranks) {
+  const auto whole = [input = part.input](int) { return input; };
+  const auto part_for = [input = part.input, count = call.elements / ranks](int of) {
+    return part_of(input, {count * of, count});
   };
-  return steps;
-}
-
-/// The root sends every rank its part.
-Steps copy_parts(const Tensor& input, const Tensor& output, int rank, int root) {
-  const auto count = output.elements();
-  const auto part = [input, count](int of) { return part_of(input, {count * of, count}); };
-  Steps steps;
-  steps.input_for = [part, is_root = root == rank](int to) { return is_root ? part(to) : Frame::empty_payload(); };
-  steps.elements_from = [count, root](int from) { return from == root ? count : 0; };
-  steps.combine = [part, output, rank, root](const Slice& chunk, const Inputs& inputs) {
-    const auto place = part_of(output, chunk);
-    if (rank == root)
-      linked::copy(part_of(part(rank), chunk), place);
-    else if (inputs[root] != nullptr)
-      linked::read(*inputs[root], place);
-  };
-  return steps;
-}
-
-Steps meet() {
-  Steps steps;
-  steps.input_for = [](int) { return Frame::empty_payload(); };
-  steps.elements_from = [](int) { return 0; };
-  return steps;
-}
-
-Steps steps_of(const CallSignature& signature, const Part& part, int rank, int ranks) {
-  switch (signature.kind) {
+  switch (call.kind) {
     case CollectiveKind::all_reduce:
       return part.input.bytes() <= kSmallBytes ? sum_everywhere(part.input, rank) : sum_slices(part.input, rank, ranks);
     case CollectiveKind::broadcast:
-      return copy_root(part.input, rank, signature.root);
+      return copy_from_root(whole, part.input, rank, call);
     case CollectiveKind::all_gather:
       return copy_all(part.input, part.output, rank);
     case CollectiveKind::reduce_scatter:
-      return sum_parts(part.input, part.output, rank);
+      return sum_parts(part_for, part.output, rank);
     case CollectiveKind::barrier:
-      return meet();
+      return {.input_for = [](int) { return Frame::empty_payload(); }, .elements_from = [](int) { return 0; }};
     case CollectiveKind::scatter:
-      return copy_parts(part.input, part.output, rank, signature.root);
+      return copy_from_root(part_for, part.output, rank, call);
   }
   return {};
 }
@@ -191,9 +125,10 @@ class LinkedCommunicator final : public Communicator {
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
     const auto& part = only_part(parts);
     const auto signature = signature_of(kind, part.input, part.output, rank(), size(), root);
+    state_->check();
     if (ring_ && kind == CollectiveKind::all_reduce && part.input.bytes() > kSmallBytes)
-      return begin_work<RingWork>(signature, part.input);
-    return begin_work<LinkedWork>(signature, steps_of(signature, part, rank(), size()));
+      return linked::begin_ring(state_, signature, part.input);
+    return linked::begin_linked(state_, signature, steps_of(signature, part, rank(), size()));
   }
 
   std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
@@ -207,7 +142,7 @@ class LinkedCommunicator final : public Communicator {
 
   std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
-    auto work = std::make_shared<ReceiveWork>(state_, tensor, from, --next_receive_);
+    auto work = std::make_shared<ReceiveWork<RankState>>(state_, tensor, from, rank());
     work->listen(0, std::move(on_progress));
     return work;
   }
@@ -218,19 +153,10 @@ class LinkedCommunicator final : public Communicator {
   }
 
  private:
-  template <class SomeWork, class... Arguments>
-  std::shared_ptr<Work> begin_work(Arguments&&... arguments) {
-    state_->check();
-    auto work = std::make_shared<SomeWork>(state_, std::forward<Arguments>(arguments)...);
-    work->begin();
-    return work;
-  }
-
   std::shared_ptr<RankState> state_;
   std::vector<std::shared_ptr<Link>> links_;
   const std::vector<DeviceRank> local_;
   const bool ring_;
-  std::int64_t next_receive_ = 0;  // listeners of collectives have their numbers as keys, those of receives count down
 };
 
 std::shared_ptr<Communicator> join_ranks(int rank, std::vector<std::shared_ptr<Link>> links, bool ring) {

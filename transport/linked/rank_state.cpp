@@ -78,10 +78,23 @@ void RankState::complete(std::int64_t number) {
   forget(number);
 }
 
-std::optional<Tensor> RankState::take_sent(int from, std::int64_t number) {
-  auto tensor = inboxes_[from].take(number);
-  if (!tensor && from != rank_) expect_alive(from);
+Receive RankState::post(int from, int to) {
+  const auto held = lock();
+  return {from, to, inboxes_[from].post()};
+}
+
+std::optional<Tensor> RankState::take(const Receive& request) {
+  const auto held = lock();
+  receive();
+  auto tensor = inboxes_[request.from].take(request.number);
+  if (!tensor && request.from != rank_) expect_alive(request.from);
   return tensor;
+}
+
+void RankState::drop(const Receive& request) {
+  forget(key_of(request));
+  const auto held = lock();
+  inboxes_[request.from].drop(request.number);
 }
 
 void RankState::send(int to, const Frame& frame) {

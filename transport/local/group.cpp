@@ -4,6 +4,26 @@
 
 namespace troupe::local {
 
+void PendingCollective::pass(int rank, Phase phase) {
+  phases_passed_[rank].store(phase + 1, std::memory_order_relaxed);
+  const auto before = passed_[phase].fetch_add(1, std::memory_order_acq_rel);
+  if (before + 1 == static_cast<int>(inputs.size())) listeners.notify(static_cast<std::size_t>(rank));
+}
+
+int PendingCollective::missing(Phase phase) const {
+  for (std::size_t rank = 0; rank < phases_passed_.size(); ++rank)
+    if (phases_passed_[rank].load(std::memory_order_relaxed) <= phase) return static_cast<int>(rank);
+  return -1;
+}
+
+void PendingCollective::reset() {
+  std::ranges::fill(inputs, Tensor());
+  listeners.clear();
+  for (auto& passed : passed_) passed.store(0, std::memory_order_relaxed);
+  for (auto& passed : phases_passed_) passed.store(0, std::memory_order_relaxed);
+  completed = false;
+}
+
 /// The collective with that number; a new one has no rank yet.
 std::shared_ptr<PendingCollective> Group::find_or_make(std::int64_t number) {
   const auto found = std::ranges::find(pending_, number, [](const auto& pending) { return pending->number; });
@@ -12,7 +32,7 @@ std::shared_ptr<PendingCollective> Group::find_or_make(std::int64_t number) {
   pending_.push_back(std::move(spare_.back()));
   spare_.pop_back();
   pending_.back()->number = number;
-  pending_.back()->first_rank = kNobody;
+  pending_.back()->first_rank = kNoRank;
   return pending_.back();
 }
 
@@ -22,7 +42,7 @@ std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& s
   check(number);
   ++next_call_[rank];
   auto pending = find_or_make(number);
-  if (pending->first_rank == kNobody) {
+  if (pending->first_rank == kNoRank) {
     pending->signature = signature;
     pending->first_rank = rank;
   } else if (!(pending->signature == signature)) {
@@ -93,7 +113,7 @@ void Group::drop(const Receive& receive) {
 void Group::abort(int except, FailurePtr failure) {
   abort_.set(std::move(failure));
   std::lock_guard lock(mutex_);
-  for (const auto& pending : pending_) pending->notify(except);
+  for (const auto& pending : pending_) pending->listeners.notify(static_cast<std::size_t>(except));
   for (const auto& [receive, receiver] : receivers_)
     if (receiver && receive.to != except) receiver();
 }
@@ -105,7 +125,7 @@ void Group::leave(int rank, FailurePtr failure) {
   const auto first = std::min(left_at_.load(), next_call_[rank]);
   left_at_.store(first, std::memory_order_release);
   for (const auto& pending : pending_)
-    if (pending->number >= first) pending->notify(kNobody);
+    if (pending->number >= first) pending->listeners.notify();
   for (const auto& [receive, receiver] : receivers_)
     if (receiver && receive.from == rank) receiver();
 }

@@ -1,8 +1,9 @@
+#include <array>
 #include <cstring>
+#include <mutex>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/communicator.hpp"
-#include "troupe/transport/local/collective_work.hpp"
 #include "troupe/transport/local/group.hpp"
 #include "troupe/transport/local/reused_memory.hpp"
 #include "troupe/transport/rank_sum.hpp"
@@ -11,11 +12,18 @@ namespace troupe {
 
 namespace {
 
-using local::CollectiveWork;
 using local::Group;
 using local::PendingCollective;
-using local::Pieces;
-using local::RankCall;
+
+/// The part of one rank in a collective.
+struct RankCall {
+  int rank = 0, ranks = 1, root = 0;
+  Tensor input, output;
+};
+
+std::byte* address_of(const Tensor& tensor, std::int64_t element) {
+  return tensor.mutable_raw() + static_cast<std::size_t>(element) * size_of(tensor.dtype());
+}
 
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
@@ -29,9 +37,9 @@ void sum_slice(const RankCall& call, PendingCollective& pending) {
 void copy_slices(const RankCall& call, PendingCollective& pending) {
   for (int other = 0; other < call.ranks; ++other) {
     const auto slice = slice_of(call.output.elements(), call.ranks, other);
-    if (other == call.rank || slice.count == 0) continue;
-    std::memcpy(address_of(call.output, slice.first), address_of(pending.inputs[other], slice.first),
-                static_cast<std::size_t>(slice.count) * size_of(call.output.dtype()));
+    if (other != call.rank)
+      copy_bytes(address_of(pending.inputs[other], slice.first), address_of(call.output, slice.first),
+                 static_cast<std::size_t>(slice.count) * size_of(call.output.dtype()));
   }
 }
 
@@ -57,6 +65,10 @@ void copy_part(const RankCall& call, PendingCollective& pending) {
              bytes);
 }
 
+/// The work of one rank after all have arrived, and after all have reduced. Null: nothing to do.
+using Piece = void (*)(const RankCall& call, PendingCollective& pending);
+using Pieces = std::array<Piece, 2>;
+
 Pieces pieces_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -75,33 +87,65 @@ Pieces pieces_of(CollectiveKind kind) {
   return {};
 }
 
-class LocalReceive final : public Work {
+/// The way of one rank through the phases of a collective.
+class CollectiveWork final : public HostWork {
  public:
-  LocalReceive(std::shared_ptr<Group> group, Tensor tensor, const local::Receive& receive)
-      : group_(std::move(group)), tensor_(std::move(tensor)), receive_(receive) {}
-  ~LocalReceive() override { group_->drop(receive_); }
+  CollectiveWork(std::shared_ptr<Group> group, std::shared_ptr<PendingCollective> pending, RankCall call,
+                 const Pieces& pieces)
+      : group_(std::move(group)), pending_(std::move(pending)), call_(std::move(call)), pieces_(pieces) {
+    pending_->pass(call_.rank, PendingCollective::arrived);
+  }
+  ~CollectiveWork() override {
+    // Otherwise the tensor was dropped when the collective completed, or others still need it.
+    if (group_->failed(pending_->number)) {
+      const std::unique_lock no_reader(pending_->reading);
+      pending_->inputs[call_.rank] = Tensor();
+    }
+    group_->release(std::move(pending_));
+  }
 
   bool advance(std::size_t /*local*/) override {
-    if (done_) return true;
-    const auto sent = group_->take(receive_);
-    if (!sent) return false;
-    expect_alike(*sent, receive_.from, tensor_, receive_.to);
-    std::memcpy(tensor_.mutable_raw(), sent->raw(), sent->bytes());
-    return done_ = true;
+    const std::shared_lock reads(pending_->reading);
+    group_->check(pending_->number);
+    try {
+      return advance_phases();
+    } catch (...) {
+      group_->abort(call_.rank, failure_now());
+      throw;
+    }
   }
+
   void listen(std::size_t /*local*/, ProgressListener listener) override {
-    group_->listen(receive_, std::move(listener));
+    pending_->listeners.set(static_cast<std::size_t>(call_.rank), std::move(listener));
   }
 
   std::string waits_for(std::size_t /*local*/) const override {
-    return "recv: rank " + std::to_string(receive_.from) + " has not sent";
+    if (waiting_for_ == PendingCollective::kPhases) return "nothing";
+    const char* const missing[] = {" has not come", " has not summed its slice", " has not copied the result"};
+    const auto rank = pending_->missing(static_cast<PendingCollective::Phase>(waiting_for_));
+    return to_string(pending_->signature) + ": rank " + std::to_string(rank) + missing[waiting_for_];
   }
 
  private:
+  bool advance_phases() {
+    for (; waiting_for_ < PendingCollective::kPhases; ++waiting_for_) {
+      if (!pending_->complete(static_cast<PendingCollective::Phase>(waiting_for_))) return false;
+      if (waiting_for_ == PendingCollective::copied) continue;
+      if (const auto piece = pieces_[waiting_for_]) piece(call_, *pending_);
+      pending_->pass(call_.rank, static_cast<PendingCollective::Phase>(waiting_for_ + 1));
+    }
+    // No rank reads it any more, and the lender of the tensor counts its handles.
+    pending_->inputs[call_.rank] = Tensor();
+    call_.input = call_.output = Tensor();
+    group_->complete(*pending_);
+    return true;
+  }
+
   std::shared_ptr<Group> group_;
-  Tensor tensor_;
-  local::Receive receive_;
-  bool done_ = false;
+  std::shared_ptr<PendingCollective> pending_;
+  RankCall call_;
+  Pieces pieces_;
+  int waiting_for_ = PendingCollective::arrived;
 };
 
 class LocalCommunicator final : public Communicator {
@@ -129,12 +173,12 @@ class LocalCommunicator final : public Communicator {
 
   std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
-    auto work = std::make_shared<LocalReceive>(group_, tensor, group_->post(from, rank()));
+    auto work = std::make_shared<ReceiveWork<Group>>(group_, tensor, from, rank());
     work->listen(0, std::move(on_progress));
     return work;
   }
 
-  void abort(FailurePtr failure) override { group_->abort(Group::kNobody, std::move(failure)); }
+  void abort(FailurePtr failure) override { group_->abort(Group::kNoRank, std::move(failure)); }
 
   void leave(FailurePtr failure) override { group_->leave(rank(), std::move(failure)); }
 

@@ -20,15 +20,11 @@ class ReusedMemory {
 
   T* allocate(std::size_t count) {
     auto& [mutex, memory] = spare();
-    {
-      std::lock_guard lock(mutex);
-      if (!memory.empty()) {
-        auto* const reused = memory.back();
-        memory.pop_back();
-        return reused;
-      }
-    }
-    return static_cast<T*>(::operator new(count * sizeof(T)));
+    std::lock_guard lock(mutex);
+    if (memory.empty()) return static_cast<T*>(::operator new(count * sizeof(T)));
+    auto* const reused = memory.back();
+    memory.pop_back();
+    return reused;
   }
   void deallocate(T* object, std::size_t /*count*/) {
     auto& [mutex, memory] = spare();

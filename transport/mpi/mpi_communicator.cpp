@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/collective_call.hpp"
@@ -67,27 +68,40 @@ void* memory_of(const Tensor& tensor) {
   return tensor && tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
 }
 
-/// What the works of a communicator share.
+/// Begins an operation on MPI's thread, from and to memory that stays until MPI has finished. Returns MPI's code.
+using Call = std::function<int(const Tensor& from, const Tensor& to, MPI_Request* request)>;
+
+/// The state that the works of a communicator share.
 struct MpiGroup {
   Abort abort;
   std::mutex mutex;
   std::vector<std::weak_ptr<Operation>> operations;
 
-  void post(const std::shared_ptr<Operation>& operation) {
+  /// `what` begins the text of an error of MPI.
+  std::shared_ptr<Operation> post(const Tensor& from, const Tensor& to, std::string what, Call call) {
+    auto operation = std::make_shared<Operation>();
+    operation->from = from;
+    operation->to = to;
+    operation->begin = [call = std::move(call), raw = operation.get(), what = std::move(what)] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      expect_success(call(raw->from, raw->to, &request), what.c_str());
+      return request;
+    };
     {
       std::lock_guard lock(mutex);
-      std::erase_if(operations, [](const auto& known) { return known.expired(); });
+      std::erase_if(operations, [](const auto& other) { return other.expired(); });
       operations.push_back(operation);
     }
     MpiThread::instance().post(operation);
+    return operation;
   }
 
   void give_up(const FailurePtr& failure) {
     if (!abort.set(failure)) return;
     MpiThread::instance().abandon();
     std::lock_guard lock(mutex);
-    for (const auto& known : operations)
-      if (const auto operation = known.lock()) operation->listeners.notify();
+    for (const auto& posted : operations)
+      if (const auto operation = posted.lock()) operation->listeners.notify();
   }
 };
 
@@ -96,7 +110,7 @@ struct MpiGroup {
 class MpiWork final : public HostWork {
  public:
   MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string what, Tensor tensor,
-          std::size_t expected_bytes = kAnyBytes)
+          std::optional<std::size_t> expected_bytes = {})
       : group_(std::move(group)),
         operation_(std::move(operation)),
         what_(std::move(what)),
@@ -124,14 +138,12 @@ class MpiWork final : public HostWork {
     return done_ ? "nothing" : what_ + ": another rank has not come";
   }
 
-  static constexpr auto kAnyBytes = std::numeric_limits<std::size_t>::max();
-
  private:
   void take() {
     if (!operation_->error.empty()) throw Error("mpi", operation_->error);
-    if (expected_bytes_ != kAnyBytes && operation_->received_bytes != expected_bytes_)
+    if (expected_bytes_ && operation_->received_bytes != *expected_bytes_)
       throw Error("communicator", what_ + " got " + std::to_string(operation_->received_bytes) + " bytes where " +
-                                      std::to_string(expected_bytes_) + " were expected");
+                                      std::to_string(*expected_bytes_) + " were expected");
     if (operation_->to && tensor_.bytes() > 0)
       std::memcpy(tensor_.mutable_raw(), operation_->to.raw(), tensor_.bytes());
     tensor_ = {};
@@ -142,61 +154,37 @@ class MpiWork final : public HostWork {
   std::shared_ptr<Operation> operation_;
   std::string what_;
   Tensor tensor_;
-  std::size_t expected_bytes_;
+  std::optional<std::size_t> expected_bytes_;
   bool done_ = false;
 };
 
-/// Begins a collective on MPI's thread, from and to memory that stays until MPI has finished. Returns MPI's code.
-using Call = std::function<int(const Tensor& from, const Tensor& to, MPI_Request* request)>;
-
-Call reduce_all(const Tensor& tensor, MPI_Comm on) {
-  return [type = type_for_sums(tensor.dtype()), count = count_of(tensor.elements()), on](
-             const Tensor& from, const Tensor& to, MPI_Request* request) {
-    return MPI_Iallreduce(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on, request);
-  };
-}
-
-Call copy_root(const Tensor& tensor, int root, MPI_Comm on) {
-  return [bytes = bytes_of(tensor), root, on](const Tensor& from, const Tensor& to, MPI_Request* request) {
-    return MPI_Ibcast(memory_of(to ? to : from), bytes, MPI_BYTE, root, on, request);
-  };
-}
-
-Call copy_all(const Tensor& input, MPI_Comm on) {
-  return [bytes = bytes_of(input), on](const Tensor& from, const Tensor& to, MPI_Request* request) {
-    return MPI_Iallgather(memory_of(from), bytes, MPI_BYTE, memory_of(to), bytes, MPI_BYTE, on, request);
-  };
-}
-
-Call reduce_parts(const Tensor& output, MPI_Comm on) {
-  return [type = type_for_sums(output.dtype()), count = count_of(output.elements()), on](
-             const Tensor& from, const Tensor& to, MPI_Request* request) {
-    return MPI_Ireduce_scatter_block(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on, request);
-  };
-}
-
-Call copy_parts(const Tensor& output, int root, MPI_Comm on) {
-  return [bytes = bytes_of(output), root, on](const Tensor& from, const Tensor& to, MPI_Request* request) {
-    return MPI_Iscatter(memory_of(from), bytes, MPI_BYTE, memory_of(to), bytes, MPI_BYTE, root, on, request);
-  };
-}
-
 Call call_of(const CallSignature& signature, const Part& part, MPI_Comm on) {
-  switch (signature.kind) {
-    case CollectiveKind::all_reduce:
-      return reduce_all(part.input, on);
-    case CollectiveKind::broadcast:
-      return copy_root(part.input, signature.root, on);
-    case CollectiveKind::all_gather:
-      return copy_all(part.input, on);
-    case CollectiveKind::reduce_scatter:
-      return reduce_parts(part.output, on);
-    case CollectiveKind::barrier:
-      return [on](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); };
-    case CollectiveKind::scatter:
-      return copy_parts(part.output, signature.root, on);
-  }
-  return {};
+  const auto kind = signature.kind;
+  if (kind == CollectiveKind::barrier)
+    return [on](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); };
+  const bool sums = form_of(kind).sums;
+  // MPI counts the elements that one rank gives or takes.
+  const auto& counted = form_of(kind).output == OutputSize::scattered ? part.output : part.input;
+  const auto type = sums ? type_for_sums(counted.dtype()) : MPI_BYTE;
+  const auto count = sums ? count_of(counted.elements()) : bytes_of(counted);
+  return [=, root = signature.root](const Tensor& from, const Tensor& to, MPI_Request* request) {
+    switch (kind) {
+      case CollectiveKind::all_reduce:
+        return MPI_Iallreduce(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on, request);
+      case CollectiveKind::broadcast:
+        return MPI_Ibcast(memory_of(to ? to : from), count, type, root, on, request);
+      case CollectiveKind::all_gather:
+        return MPI_Iallgather(memory_of(from), count, type, memory_of(to), count, type, on, request);
+      case CollectiveKind::reduce_scatter:
+        return MPI_Ireduce_scatter_block(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on,
+                                         request);
+      case CollectiveKind::scatter:
+        return MPI_Iscatter(memory_of(from), count, type, memory_of(to), count, type, root, on, request);
+      case CollectiveKind::barrier:
+        break;
+    }
+    return MPI_ERR_ARG;
+  };
 }
 
 class MpiCommunicator final : public Communicator {
@@ -212,60 +200,44 @@ class MpiCommunicator final : public Communicator {
     const auto& part = only_part(parts);
     const auto signature = signature_of(kind, part.input, part.output, rank(), size_, root);
     const bool is_sender = kind == CollectiveKind::broadcast && root == rank();
-    const auto& result = form_of(kind).output == OutputSize::in_place ? part.input : part.output;
-    return post(signature, part.input, is_sender ? Tensor() : result, call_of(signature, part, communicator_));
+    const auto result = is_sender ? Tensor() : form_of(kind).output == OutputSize::in_place ? part.input : part.output;
+    auto call = call_of(signature, part, communicator_);
+    group_->abort.check();
+    const auto from = part.input ? part.input.clone() : Tensor();
+    return std::make_shared<MpiWork>(group_,
+                                     group_->post(from, memory_for(result), to_string(signature), std::move(call)),
+                                     to_string(signature), result);
   }
 
   std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
     expect_rank(to, size_);
     group_->abort.check();
-    auto operation = std::make_shared<Operation>();
-    operation->from = tensor.clone();
-    operation->begin = [bytes = bytes_of(tensor), to, on = communicator_, from = operation->from] {
-      MPI_Request request = MPI_REQUEST_NULL;
-      expect_success(MPI_Isend(memory_of(from), bytes, MPI_BYTE, to, 0, on, &request), "MPI_Isend");
-      return request;
-    };
-    group_->post(operation);
+    group_->post(
+        tensor.clone(), {}, "MPI_Isend",
+        [bytes = bytes_of(tensor), to, on = communicator_](const Tensor& from, const Tensor&, MPI_Request* request) {
+          return MPI_Isend(memory_of(from), bytes, MPI_BYTE, to, 0, on, request);
+        });
     return std::make_shared<CompletedWork>();
   }
 
   std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size_);
     group_->abort.check();
-    auto operation = operation_to(tensor);
-    operation->listeners.set(0, std::move(on_progress));
-    operation->begin = [bytes = bytes_of(tensor), from, on = communicator_, to = operation->to] {
-      MPI_Request request = MPI_REQUEST_NULL;
-      expect_success(MPI_Irecv(memory_of(to), bytes, MPI_BYTE, from, 0, on, &request), "MPI_Irecv");
-      return request;
-    };
-    group_->post(operation);
-    return std::make_shared<MpiWork>(group_, operation, "recv from rank " + std::to_string(from), tensor,
-                                     tensor.bytes());
+    const auto operation = group_->post(
+        {}, memory_for(tensor), "MPI_Irecv",
+        [bytes = bytes_of(tensor), from, on = communicator_](const Tensor&, const Tensor& to, MPI_Request* request) {
+          return MPI_Irecv(memory_of(to), bytes, MPI_BYTE, from, 0, on, request);
+        });
+    auto work =
+        std::make_shared<MpiWork>(group_, operation, "recv from rank " + std::to_string(from), tensor, tensor.bytes());
+    work->listen(0, std::move(on_progress));
+    return work;
   }
 
   void abort(FailurePtr failure) override { group_->give_up(failure); }
 
  private:
-  static std::shared_ptr<Operation> operation_to(const Tensor& tensor) {
-    auto operation = std::make_shared<Operation>();
-    if (tensor) operation->to = Tensor(tensor.shape(), tensor.dtype());
-    return operation;
-  }
-
-  std::shared_ptr<Work> post(const CallSignature& signature, const Tensor& from, const Tensor& to, Call call) {
-    group_->abort.check();
-    auto operation = operation_to(to);
-    if (from) operation->from = from.clone();
-    operation->begin = [call = std::move(call), raw = operation.get(), what = to_string(signature)] {
-      MPI_Request request = MPI_REQUEST_NULL;
-      expect_success(call(raw->from, raw->to, &request), what.c_str());
-      return request;
-    };
-    group_->post(operation);
-    return std::make_shared<MpiWork>(group_, operation, to_string(signature), to);
-  }
+  static Tensor memory_for(const Tensor& tensor) { return tensor ? Tensor(tensor.shape(), tensor.dtype()) : Tensor(); }
 
   const MPI_Comm communicator_;
   const std::vector<DeviceRank> local_;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/transport/progress_listeners.hpp"
+#include "troupe/transport/progress_listener.hpp"
 
 namespace troupe::mpi {
 
@@ -21,8 +21,7 @@ namespace troupe::mpi {
 struct Operation {
   /// Begins it, on MPI's thread; returns the request of MPI.
   std::function<MPI_Request()> begin;
-  /// What MPI reads and writes, and nobody else: it holds them until it has finished, whatever becomes of the
-  /// collective.
+  /// Memory that only MPI reads and writes. MPI holds it until it has finished, whatever becomes of the collective.
   Tensor from, to;
   ProgressListeners listeners{1};
   std::size_t received_bytes = 0;

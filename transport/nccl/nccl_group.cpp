@@ -85,13 +85,12 @@ class NcclGroup final : public Communicator {
   explicit NcclGroup(const NcclGroupOptions& options)
       : size_(options.size),
         local_(options.local),
-        streams_(make_streams(checked(options))),
-        scratch_(make_scratch(options)),
+        lanes_(make_lanes(checked(options))),
         ranks_(options),
         watch_(options.limit, {[this] { return look(); }, [this](const FailurePtr&) { release(); }}) {}
 
   ~NcclGroup() override {
-    // Nobody comes any more to what is not done within the limit.
+    // No rank comes any more to what is not done within the limit.
     const auto is_over = [this](const Event& event) {
       return event.state() == nullptr || event.state()->wait_for(watch_.limit());
     };
@@ -103,24 +102,17 @@ class NcclGroup final : public Communicator {
 
   std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
     std::lock_guard lock(mutex_);
-    watch_.check();
-    try {
+    return watch_.begin([&] {
       const auto signature = device::check_parts(kind, parts, local_, size_, root);
-      for (std::size_t i = 0; i < parts.size(); ++i) streams_[i]->wait(parts[i].ready);
+      for (std::size_t i = 0; i < parts.size(); ++i) lanes_[i].stream->wait(parts[i].ready);
       if (signature.elements > 0) launch(signature, parts);
       last_.clear();
-      for (const auto& stream : streams_) last_.push_back(stream->record());
+      for (const auto& lane : lanes_) last_.push_back(lane.stream->record());
       const auto work = std::make_shared<device::LaunchedWork>(
-          to_string(signature) + " (collective " + std::to_string(number_++) + ")", local_, device::ready_events(parts),
-          last_, size_);
+          to_string(signature) + " (collective " + std::to_string(number_++) + ")", parts, local_, last_, size_);
       watch_.add(work);
       return work;
-    } catch (const Aborted&) {
-      throw;
-    } catch (...) {
-      watch_.fail(current_failure({}));
-      throw;
-    }
+    });
   }
 
   void abort(FailurePtr failure) override {
@@ -131,24 +123,23 @@ class NcclGroup final : public Communicator {
   void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
 
  private:
-  using Streams = std::vector<std::unique_ptr<Stream>>;
+  /// The stream and the scratch memory of a local rank.
+  struct Lane {
+    std::unique_ptr<Stream> stream;
+    Buffers scratch;
+  };
 
-  static Streams make_streams(const NcclGroupOptions& options) {
-    Streams streams;
-    for (const auto& [rank, device] : options.local) streams.push_back(backend_of(device).make_stream(device));
-    return streams;
-  }
-
-  static std::vector<Buffers> make_scratch(const NcclGroupOptions& options) {
-    std::vector<Buffers> scratch;
-    for (const auto& [rank, device] : options.local) scratch.push_back(Buffers::on_device(device));
-    return scratch;
+  static std::vector<Lane> make_lanes(const NcclGroupOptions& options) {
+    std::vector<Lane> lanes;
+    for (const auto& [rank, device] : options.local)
+      lanes.push_back({backend_of(device).make_stream(device), Buffers::on_device(device)});
+    return lanes;
   }
 
   void launch(const CallSignature& call, Parts parts) {
     if (call.kind == CollectiveKind::scatter) return launch_scatter(call, parts);
     const auto launch_rank = [&](std::size_t i, ncclComm_t comm) {
-      return launch_part(call, parts[i], comm, static_cast<cuda::CudaStream&>(*streams_[i]).handle());
+      return launch_part(call, parts[i], comm, static_cast<cuda::CudaStream&>(*lanes_[i].stream).handle());
     };
     ranks_.launch(launch_rank, [this] { watch_.check(); });
   }
@@ -160,14 +151,15 @@ class NcclGroup final : public Communicator {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto bytes = static_cast<std::size_t>(call.elements) * size_of(call.dtype);
       const bool is_root = local_[i].rank == call.root;
-      buffers.push_back(is_root ? nullptr : scratch_[i].take(bytes));
+      buffers.push_back(is_root ? nullptr : lanes_[i].scratch.take(bytes));
       whole.push_back({is_root ? parts[i].input : buffers[i]->tensor(call.elements, call.dtype)});
     }
     launch({CollectiveKind::broadcast, call.dtype, call.elements, call.root}, whole);
     const auto count = call.elements / size_;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      copy(*streams_[i], part_of(whole[i].input, {count * local_[i].rank, count}), parts[i].output);
-      if (buffers[i]) buffers[i]->use_until(streams_[i]->record());
+      auto& stream = *lanes_[i].stream;
+      copy(stream, part_of(whole[i].input, {count * local_[i].rank, count}), parts[i].output);
+      if (buffers[i]) buffers[i]->use_until(stream.record());
     }
   }
 
@@ -176,7 +168,7 @@ class NcclGroup final : public Communicator {
     return lock ? ranks_.async_failure() : nullptr;
   }
 
-  /// Whoever is inside NCCL leaves it soon, because the group has ended.
+  /// A thread inside NCCL leaves it soon, because the group has ended.
   void release() {
     std::lock_guard lock(mutex_);
     ranks_.abort();
@@ -184,9 +176,8 @@ class NcclGroup final : public Communicator {
 
   const int size_;
   const std::vector<DeviceRank> local_;
-  std::mutex mutex_;  // nobody else is inside NCCL; guards what follows
-  Streams streams_;
-  std::vector<Buffers> scratch_;  // by local rank
+  std::mutex mutex_;         // held inside NCCL; guards the members below
+  std::vector<Lane> lanes_;  // by local rank
   NcclRanks ranks_;
   std::vector<Event> last_;
   std::int64_t number_ = 0;

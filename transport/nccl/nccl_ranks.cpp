@@ -24,8 +24,17 @@ bool is_fine(ncclResult_t result) {
 
 NcclRanks::NcclRanks(const NcclGroupOptions& options)
     : size_(options.size), local_(options.local), limit_(options.limit), comms_(options.local.size(), nullptr) {
+  ncclUniqueId id;
+  static_assert(sizeof id == sizeof options.id);
+  std::memcpy(&id, options.id.data(), sizeof id);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const auto connect = [&](std::size_t i, ncclComm_t) {
+    const cuda::CurrentDevice current(local_[i].device.index);
+    return nccl_library().init_rank(&comms_[i], options.size, id, local_[i].rank, &config);
+  };
   try {
-    begin_to_connect(options);
+    call_for_all("connecting", connect);
     settle(
         "meeting the other ranks", options.check ? options.check : [] {});
   } catch (...) {
@@ -34,23 +43,16 @@ NcclRanks::NcclRanks(const NcclGroupOptions& options)
   }
 }
 
-void NcclRanks::begin_to_connect(const NcclGroupOptions& options) {
+void NcclRanks::call_for_all(const char* what, const Call& call) const {
   const auto& library = nccl_library();
-  ncclUniqueId id;
-  static_assert(sizeof id == sizeof options.id);
-  std::memcpy(&id, options.id.data(), sizeof id);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
   library.group_start();
   std::size_t at = 0;
   auto result = ncclSuccess;
-  for (; at < local_.size() && is_fine(result); ++at) {
-    const cuda::CurrentDevice current(local_[at].device.index);
-    result = library.init_rank(&comms_[at], options.size, id, local_[at].rank, &config);
-  }
+  for (; at < comms_.size() && is_fine(result); ++at) result = call(at, comms_[at]);
+  // Also after an error: the thread would stay in the group.
   const auto ended = library.group_end();
-  if (!is_fine(result)) refuse("connecting", at - 1, result);
-  if (!is_fine(ended)) refuse("connecting", 0, ended);
+  if (!is_fine(result)) refuse(what, at - 1, result);
+  if (!is_fine(ended)) refuse(what, 0, ended);
 }
 
 NcclRanks::~NcclRanks() {
@@ -108,15 +110,7 @@ std::string NcclRanks::text_of(std::size_t local, ncclResult_t result) const {
 }
 
 void NcclRanks::launch(const Call& call, const Check& check) {
-  const auto& library = nccl_library();
-  library.group_start();
-  std::size_t at = 0;
-  auto result = ncclSuccess;
-  for (; at < comms_.size() && is_fine(result); ++at) result = call(at, comms_[at]);
-  // Also after an error: the thread would stay in the group.
-  const auto ended = library.group_end();
-  if (!is_fine(result)) refuse("launching", at - 1, result);
-  if (!is_fine(ended)) refuse("launching", 0, ended);
+  call_for_all("launching", call);
   settle("launching", check);
 }
 

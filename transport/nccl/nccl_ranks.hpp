@@ -36,7 +36,8 @@ class NcclRanks {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void begin_to_connect(const NcclGroupOptions& options);
+  /// Throws Error that names the rank and `what` if NCCL refuses.
+  void call_for_all(const char* what, const Call& call) const;
   /// Waits while NCCL is at work.
   void settle(const char* what, const Check& check) const;
   ncclResult_t state_of(std::size_t local) const;

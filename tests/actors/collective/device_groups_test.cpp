@@ -1,4 +1,4 @@
-#include "troupe/actors/collective/device_hierarchy.hpp"
+#include "troupe/actors/collective/device_groups.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -95,7 +95,7 @@ std::vector<std::set<std::string>> check_group(const std::vector<Device>& device
   std::vector<std::future<void>> ends;
   for (int process = 0; process < 3; ++process)
     ends.push_back(std::async(std::launch::async, [&, process] {
-      const auto group = make_device_hierarchy(named, process, place.of(process));
+      const auto group = make_device_communicator(named, process, place.of(process));
       check_sums(*group);
       check_copies(*group);
     }));

@@ -1,3 +1,5 @@
+#include "troupe/transport/device/share_bytes.hpp"
+
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -8,13 +10,15 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/device/share_bytes.hpp"
 
 namespace troupe::device {
 
@@ -22,10 +26,24 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kRetryPause{20};
+constexpr std::chrono::milliseconds kFilePause{5}, kRetryPause{20};
 constexpr std::size_t kMaxBytes = 65'536;
 
-/// What a rank says when it comes, so that a stranger is not taken for one; and what rank 0 answers before the bytes.
+void write(const std::string& path, const std::vector<std::byte>& bytes) {
+  if (std::filesystem::exists(path))
+    throw Error("share", "'" + path + "' exists; it may hold what is left of another job");
+  // Written aside: others see all of it or nothing.
+  const auto aside = path + "." + std::to_string(getpid());
+  std::ofstream file(aside, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw Error("share", "'" + aside + "' cannot be written");
+  std::error_code error;
+  std::filesystem::rename(aside, path, error);
+  if (error) throw Error("share", "'" + path + "' cannot be made: " + error.message());
+}
+
+/// The first message of a rank, so that a stranger is not taken for one; and the answer of rank 0, before the bytes.
 struct Greeting {
   std::array<char, 8> word{'t', 'r', 'o', 'u', 'p', 'e', '/', '1'};
   std::uint32_t number = 0;  // the rank; the number of bytes
@@ -159,6 +177,24 @@ std::vector<std::byte> ask(const addrinfo& at, int rank, Clock::time_point deadl
 }
 
 }  // namespace
+
+std::vector<std::byte> share_by_file(const std::string& path, int rank, const std::vector<std::byte>& bytes,
+                                     std::chrono::milliseconds limit) {
+  if (rank == 0) {
+    write(path, bytes);
+    return bytes;
+  }
+  const auto deadline = Clock::now() + limit;
+  while (true) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const auto* data = reinterpret_cast<const std::byte*>(text.data());
+    if (file.is_open()) return {data, data + text.size()};
+    if (Clock::now() > deadline)
+      throw Error("share", "rank 0 has not written '" + path + "' within " + std::to_string(limit.count()) + " ms");
+    std::this_thread::sleep_for(kFilePause);
+  }
+}
 
 std::vector<std::byte> share_by_tcp(const std::string& address, int rank, int ranks,
                                     const std::vector<std::byte>& bytes, std::chrono::milliseconds limit) {
