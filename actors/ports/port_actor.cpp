@@ -81,8 +81,7 @@ void PortActor::end() {
   if (std::exchange(ended_, true)) return;
   status_->waits_outside.store(false, std::memory_order_relaxed);
   return_all(held_.take_unsent());
-  for (std::uint32_t output = 0; output < ports_.outputs(); ++output) ports_.end(output);
-  for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.drain(input);
+  ports_.end(ports_.all());
   report_if_finished();
 }
 
@@ -125,8 +124,7 @@ std::int64_t PortActor::on_prepare(const PrepareRun& order) {
     if (ports_.output_wire(output).initial_tokens > 0)
       ports_.send_tokens(output, step_, [&](std::uint32_t slot) { return token(output, slot); });
   on_run(order.info);
-  const auto steps = is_source() ? steps_left() : std::nullopt;
-  return steps && *steps < kLastStep - step_ ? step_ + *steps : kLastStep;
+  return is_source() ? step_after(step_, steps_left().value_or(kLastStep)) : kLastStep;
 }
 
 std::int64_t PortActor::on_pause() {
@@ -199,10 +197,9 @@ void PortActor::end_with_inputs() {
 
 void PortActor::advance() {
   while (!ended_) {
-    for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
-      if (ports_.drained(input)) return end();
+    if (ports_.drained(ports_.all())) return end();
     if (is_source() && !may_fire_now()) return;
-    if (ended_ || !all_there()) return;
+    if (ended_ || ports_.blockers(ports_.all()) > 0) return;
     fire_once();
   }
 }
@@ -213,14 +210,6 @@ bool PortActor::may_fire_now() {
   status_->waits_outside.store(next_step == Next::wait, std::memory_order_relaxed);
   if (next_step == Next::end) end();
   return next_step == Next::fire;
-}
-
-bool PortActor::all_there() const {
-  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
-    if (!ports_.has(input)) return false;
-  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
-    if (!ports_.has_free(output)) return false;
-  return true;
 }
 
 void PortActor::send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure) {
@@ -270,7 +259,7 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
 }
 
 void PortActor::report_if_finished() {
-  if (finished_ || !ports_.all_at_rest()) return;
+  if (finished_ || !ports_.at_rest(ports_.all())) return;
   return_all(held_.take_all());
   finished_ = true;
   report_finished();

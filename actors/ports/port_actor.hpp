@@ -117,7 +117,6 @@ class PortActor : public Participant {
   SentTensor token(std::uint32_t output, std::uint32_t slot);
   bool is_source() const;
   bool may_fire_now();
-  bool all_there() const;
   void fire_once();
   void fire_or_end_run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   FailurePtr fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs);

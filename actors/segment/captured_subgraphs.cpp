@@ -1,6 +1,5 @@
 #include "troupe/actors/segment/captured_subgraphs.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -9,14 +8,8 @@
 namespace troupe {
 
 void CapturedSubgraphs::start(const Key& key) {
-  auto entry = std::ranges::find(entries_, key, &Entry::key);
-  if (entry == entries_.end()) {
-    if (entries_.size() == kMostKeys) entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_use));
-    entries_.push_back({key, 0, false, std::vector<Subgraph>(ends_.size())});
-    entry = std::prev(entries_.end());
-  }
-  entry->last_use = ++uses_;
-  current_ = static_cast<std::size_t>(entry - entries_.begin());
+  current_ = by_key_.find(key);
+  if (current_ == nullptr) current_ = &by_key_.add(key, {std::vector<Subgraph>(ends_.size())});
 }
 
 /// A subgraph that cannot be captured has no work, and none of its tasks has run then. Throws the error of earlier work
@@ -44,9 +37,8 @@ CapturedSubgraphs::Subgraph CapturedSubgraphs::capture(Stream& stream, const std
 
 std::size_t CapturedSubgraphs::launch(std::size_t first, Stream& stream, const LaunchTasks& launch_tasks) {
   const auto end = ends_[first];
-  auto& entry = entries_[current_.value()];
-  if (refused_ || !entry.has_run || end < first + kFewest) return first;
-  auto& subgraph = entry.by_first[first];
+  if (refused_ || !current_->has_run || end < first + kFewest) return first;
+  auto& subgraph = current_->by_first[first];
   if (subgraph.work == nullptr) subgraph = capture(stream, [&] { return launch_tasks(first, end); });
   refused_ = subgraph.work == nullptr;
   if (refused_) return first;
@@ -56,8 +48,8 @@ std::size_t CapturedSubgraphs::launch(std::size_t first, Stream& stream, const L
 }
 
 void CapturedSubgraphs::finish() {
-  if (current_) entries_[*current_].has_run = true;
-  current_.reset();
+  if (current_ != nullptr) current_->has_run = true;
+  current_ = nullptr;
 }
 
 }  // namespace troupe

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "troupe/ops/core/stream.hpp"
+#include "troupe/ops/graph/rows_cache.hpp"
 
 namespace troupe {
 
@@ -33,7 +33,7 @@ class CapturedSubgraphs {
   /// run one by one.
   std::size_t launch(std::size_t first, Stream& stream, const LaunchTasks& launch_tasks);
   /// Ends a firing that has failed: nothing more of it is launched, and it does not count as a firing that has run.
-  void abandon() { current_.reset(); }
+  void abandon() { current_ = nullptr; }
   /// Ends a firing. Does nothing if the firing was abandoned, or failed before it could start.
   void finish();
 
@@ -50,19 +50,16 @@ class CapturedSubgraphs {
     std::shared_ptr<CapturedWork> work;  // null until it is captured
     Resources resources;
   };
-  struct Entry {
-    Key key;
-    std::uint64_t last_use = 0;
-    bool has_run = false;
+  struct Subgraphs {
     std::vector<Subgraph> by_first;  // by the subgraph's first task
+    bool has_run = false;
   };
 
   static Subgraph capture(Stream& stream, const std::function<Resources()>& launch_tasks);
 
   std::vector<std::size_t> ends_;
-  std::vector<Entry> entries_;
-  std::optional<std::size_t> current_;  // entry of the firing in progress
-  std::uint64_t uses_ = 0;
+  RowsCache<Subgraphs, Key> by_key_{kMostKeys};
+  Subgraphs* current_ = nullptr;  // for the firing in progress
   std::int64_t launches_ = 0;
   bool refused_ = false;  // a task cannot be captured
 };

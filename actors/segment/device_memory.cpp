@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "troupe/actors/plan/edge_readers.hpp"
-
 namespace troupe {
 
 namespace {
@@ -32,8 +30,8 @@ DeviceMemory::~DeviceMemory() {
   stream().record().notify([kept = std::move(host_slots_)] {});
 }
 
-Tensor DeviceMemory::make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const {
-  return Tensor(edge.info.shape.with_rows(plan.max_rows), edge.info.dtype, place.device);
+Tensor DeviceMemory::make_slot(const SegmentMemorySetup& setup, const PlanEdge& edge) const {
+  return Tensor(edge.info.shape.with_rows(setup.plan.max_rows), edge.info.dtype, setup.segment.place.device);
 }
 
 void DeviceMemory::allocate_host_slots(const SegmentMemorySetup& setup) {
@@ -95,7 +93,7 @@ const Tensor& DeviceMemory::receive(std::int32_t port, const Tensor& arrived) {
   return uploaded_;
 }
 
-SentTensor DeviceMemory::send(std::int32_t output, std::uint32_t slot, const Tensor& tensor) {
+SentTensor DeviceMemory::message_for(std::int32_t output, std::uint32_t slot, const Tensor& tensor) {
   SentTensor sent{tensor};
   const bool captured = captured_[output];
   captured_[output] = false;
@@ -119,8 +117,7 @@ void DeviceMemory::finish_firing() {
 }
 
 /// Parameters elsewhere are updated between the runs in which they are read here.
-void DeviceMemory::begin_run() {
-  SegmentMemory::begin_run();
+void DeviceMemory::refresh_parameters() {
   for (const auto& [ref, on_device] : parameter_copies_) copy_and_wait(store().borrowed(ref), on_device);
 }
 

@@ -24,10 +24,7 @@ class DeviceMemory final : public SegmentMemory {
   Tensor constant(const Tensor& value) override;
   void wait_for_input(const Event& event, const Tensor& arrived) override;
   const Tensor& receive(std::int32_t port, const Tensor& arrived) override;
-  SentTensor send(std::int32_t output, std::uint32_t slot, const Tensor& tensor) override;
   void finish_firing() override;
-  void begin_run() override;
-  void publish_slots(std::int32_t output) override;
   bool is_busy() override;
 
   // ---- Captured work
@@ -40,7 +37,10 @@ class DeviceMemory final : public SegmentMemory {
   void note_captured(std::int32_t output, const Event& end);
 
  private:
-  Tensor make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const override;
+  Tensor make_slot(const SegmentMemorySetup& setup, const PlanEdge& edge) const override;
+  SentTensor message_for(std::int32_t output, std::uint32_t slot, const Tensor& tensor) override;
+  void refresh_parameters() override;
+  void publish_slots(std::int32_t output) override;
   void allocate_host_slots(const SegmentMemorySetup& setup);
   void find_events(const SegmentMemorySetup& setup, const SegmentStreams& streams);
   /// True if a tensor that has arrived must be copied to the device.

@@ -19,14 +19,12 @@ SegmentActor::SegmentActor(caf::actor_config& config, ExecutorSetup setup)
   for (auto index : setup_.segments) {
     auto segment = std::make_unique<Segment>(plan, index, setup_.shared_buffers, streams, *setup_.context);
     const auto& layout = segment->layout();
-    const auto inputs = static_cast<std::uint32_t>(layout.ports.size());
-    const auto outputs = static_cast<std::uint32_t>(layout.outputs.size());
-    const SegmentPorts ports(ports_, static_cast<std::uint32_t>(segment_of_input_.size()), inputs,
-                             static_cast<std::uint32_t>(segment_of_output_.size()), outputs);
-    const auto number = static_cast<std::uint32_t>(segments_.size());
-    segment_of_input_.resize(segment_of_input_.size() + inputs, number);
-    segment_of_output_.resize(segment_of_output_.size() + outputs, number);
-    segments_.emplace_back(SegmentFiring(std::move(segment), ports, *this, status_));
+    const auto count = [](const auto& items) { return static_cast<std::uint32_t>(items.size()); };
+    const PortRange range{count(segment_of_input_), count(layout.ports), count(segment_of_output_),
+                          count(layout.outputs)};
+    segment_of_input_.resize(range.input(range.inputs), count(segments_));
+    segment_of_output_.resize(range.output(range.outputs), count(segments_));
+    segments_.push_back({SegmentFiring(std::move(segment), *this, ports_, range, status_)});
   }
   ready_.reserve(segments_.size());
   setup_.shared_buffers.clear();
@@ -40,9 +38,11 @@ caf::message_handler SegmentActor::own_handlers() {
         work();
       },
       [this](const Advance& advance) {
-        if (advance.segment < segments_.size() && segments_[advance.segment].phase == Phase::pending)
+        // A segment that has stopped is gone.
+        if (advance.segment >= segments_.size()) return;
+        if (segments_[advance.segment].phase == Phase::pending)
           run(advance.segment);
-        else if (advance.segment < segments_.size() && segments_[advance.segment].ended)
+        else if (segments_[advance.segment].ended)
           report_if_finished(segments_[advance.segment]);
         work();
       },
@@ -71,14 +71,14 @@ std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
     segment.firing.reset(first_step_);
     segment.ended = segment.finished = false;
     // Until blockers are counted below: a token that arrives here makes no segment ready.
-    segment.blockers = segment.firing.ports().inputs() + segment.firing.ports().outputs() + 1;
+    segment.blockers = segment.firing.ports().inputs + segment.firing.ports().outputs + 1;
   }
   // Tokens first: another segment may wait for them.
   for (auto& segment : segments_) segment.firing.send_tokens();
   auto end_step = kLastStep;
   for (std::uint32_t number = 0; number < segments_.size(); ++number) {
     auto& segment = segments_[number];
-    segment.blockers = segment.firing.ports().blockers();
+    segment.blockers = ports_.blockers(segment.firing.ports());
     end_step = std::min(end_step, segment.firing.begin_tasks(order.info, advance_later(number)));
   }
   return end_step;
@@ -101,8 +101,8 @@ void SegmentActor::on_run_until(std::int64_t end_step) {
     if (!segment.is_source || segment.ended || segment.phase != Phase::idle) continue;
     if (segment.firing.step() >= end_step_)
       end(segment);
-    else if (segment.blockers == 0)
-      make_ready(number);
+    else
+      queue_if_ready(number);
   }
 }
 
@@ -118,8 +118,19 @@ void SegmentActor::describe(StallReport& report) {
   std::vector<std::string> lines;
   for (const auto& segment : segments_)
     lines.push_back("'" + segment.firing.name() + "' (step " + std::to_string(segment.firing.step()) + ") " +
-                    (is_wired() ? segment.waits_for(sources_open_) : "is not wired yet"));
+                    (is_wired() ? waits_for(segment) : "is not wired yet"));
   report.add(status_->name, lines);
+}
+
+std::string SegmentActor::waits_for(const State& segment) const {
+  const auto& ports = segment.firing.ports();
+  if (segment.ended) {
+    if (!ports_.at_rest(ports)) return "has ended, " + ports_.awaited_rest(ports);
+    return segment.finished ? "has ended" : "has ended, waits for the device to complete its work";
+  }
+  if (segment.phase == Phase::pending) return segment.firing.waited_task();
+  if (const auto awaited = ports_.awaited(ports); !awaited.empty()) return awaited;
+  return segment.is_source && !sources_open_ ? "is paused" : "is about to fire";
 }
 
 // ---- Changes of the ports
@@ -135,7 +146,7 @@ void SegmentActor::on_arrival(std::uint32_t input) {
 void SegmentActor::on_free(std::uint32_t output, std::uint32_t slot) {
   const auto number = segment_of_output_[output];
   auto& segment = segments_[number];
-  segment.firing.return_kept(segment.firing.ports().local_output(output), slot);
+  segment.firing.return_kept(output - segment.firing.ports().first_output, slot);
   if (segment.ended)
     report_if_finished(segment);
   else if (ports_.free_slots(output) == 1)
@@ -150,12 +161,14 @@ void SegmentActor::on_ended(std::uint32_t input) {
 // ---- The ready queue
 
 void SegmentActor::unblock(std::uint32_t number) {
-  if (--segments_[number].blockers == 0) make_ready(number);
+  --segments_[number].blockers;
+  queue_if_ready(number);
 }
 
-void SegmentActor::make_ready(std::uint32_t number) {
+void SegmentActor::queue_if_ready(std::uint32_t number) {
   auto& segment = segments_[number];
-  if (!segment.may_fire(sources_open_)) return;
+  if (segment.phase != Phase::idle || segment.ended || segment.blockers > 0) return;
+  if (segment.is_source && !sources_open_) return;
   segment.phase = Phase::queued;
   ready_.push(number);
 }
@@ -203,22 +216,15 @@ void SegmentActor::fire(std::uint32_t number) {
   }
   segment.phase = Phase::running;
   note_step(firing.step());
-  if (!begin(firing)) {
+  if ((segment.is_source && firing.step() >= end_step_) || !firing.begin()) {
     segment.phase = Phase::idle;
     return end(segment);
   }
+  // A source that has failed gets no further step.
+  if (segment.is_source && firing.failure()) end_step_ = firing.step() + 1;
   segment.blockers += firing.take();
   firing.bind();
   run(number);
-}
-
-/// Begins a firing. False: the segment is a source whose data or steps are at their end.
-bool SegmentActor::begin(SegmentFiring& firing) {
-  if (firing.is_source() && firing.step() >= end_step_) return false;
-  const bool has_more = firing.begin();
-  // A source that has failed gets no further step.
-  if (firing.is_source() && firing.failure()) end_step_ = firing.step() + 1;
-  return has_more;
 }
 
 void SegmentActor::run(std::uint32_t number) {
@@ -245,20 +251,16 @@ void SegmentActor::finish(std::uint32_t number) {
   // A slot that was returned to this very segment may have made it ready.
   if (segment.phase != Phase::idle) return;
   if (segment.is_source && sources_open_ && segment.firing.step() >= end_step_) return end(segment);
-  end_if_drained(segment);
-  if (segment.blockers == 0) make_ready(number);
+  if (ports_.drained(segment.firing.ports())) end(segment);
+  queue_if_ready(number);
 }
 
 // ---- The end of a run
 
-void SegmentActor::end(SegmentState& segment) {
+void SegmentActor::end(State& segment) {
   segment.ended = true;
-  segment.firing.end_run();
+  ports_.end(segment.firing.ports());
   report_if_finished(segment);
-}
-
-void SegmentActor::end_if_drained(SegmentState& segment) {
-  if (segment.firing.ports().drained()) end(segment);
 }
 
 /// Ends the segments that are drained, one after the other. A segment that ends tells the next one, so a nested call
@@ -268,30 +270,23 @@ void SegmentActor::end_drained() {
   while (!may_be_drained_.empty()) {
     auto& segment = segments_[may_be_drained_.back()];
     may_be_drained_.pop_back();
-    if (segment.phase == Phase::idle && !segment.ended) end_if_drained(segment);
+    if (segment.phase == Phase::idle && !segment.ended && ports_.drained(segment.firing.ports())) end(segment);
   }
   ending_ = false;
 }
 
-void SegmentActor::report_if_finished(SegmentState& segment) {
-  if (segment.finished || !segment.firing.ports().at_rest() || !is_work_complete(segment)) return;
+/// The run of a segment is over when the devices have done its work.
+void SegmentActor::report_if_finished(State& segment) {
+  if (segment.finished || !ports_.at_rest(segment.firing.ports())) return;
+  const auto& last = segment.firing.last_work();
+  if (!last.done()) return last.notify(advance_later(static_cast<std::uint32_t>(&segment - segments_.data())));
+  segment.firing.report_failed_work();
   segment.finished = true;
   if (has_finished()) report_finished();
 }
 
-/// True if the devices have done the work of the segment's run, which is over only then.
-bool SegmentActor::is_work_complete(SegmentState& segment) {
-  const auto& last = segment.firing.last_work();
-  if (!last.done()) {
-    last.notify(advance_later(static_cast<std::uint32_t>(&segment - segments_.data())));
-    return false;
-  }
-  segment.firing.report_failed_work();
-  return true;
-}
-
 bool SegmentActor::has_finished() const {
-  return std::ranges::all_of(segments_, &SegmentState::finished);
+  return std::ranges::all_of(segments_, &State::finished);
 }
 
 }  // namespace troupe

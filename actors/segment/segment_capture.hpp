@@ -3,15 +3,12 @@
 #include <cstddef>
 #include <vector>
 
-#include "troupe/actors/collective/launch_dependencies.hpp"
-#include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/actors/segment/captured_subgraphs.hpp"
 
 namespace troupe {
 
 class DeviceMemory;
-class SegmentProgram;
+class Segment;
 
 /// Captures subgraphs of a segment on a device: runs of tasks between which no other actor has to hear of a tensor. The
 /// copies of their outputs to the host are part of them. Used on one thread at a time.
@@ -21,34 +18,27 @@ class SegmentCapture {
   /// launch before.
   static bool is_allowed();
 
-  /// All arguments outlive this.
-  SegmentCapture(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout,
-                 const SegmentProgram& program, DeviceMemory& memory);
+  /// Both arguments outlive this. The segment has its tasks.
+  SegmentCapture(const Segment& segment, DeviceMemory& memory);
 
-  /// Begins a firing, whose arguments are bound.
-  void start();
-  /// Launches the subgraph that begins with task `first`. Returns the number of the task after it; `first` if the tasks
-  /// have to run one by one.
+  /// Launches the subgraph that begins with task `first` of a firing whose arguments are bound. Returns the number of
+  /// the task after it; `first` if the tasks have to run one by one.
   std::size_t launch(std::size_t first);
   /// Ends a firing that has failed.
   void abandon() { subgraphs_.abandon(); }
+  /// Ends a firing.
   void finish() { subgraphs_.finish(); }
 
  private:
-  /// A part of captured work: a task, or the copy of an output to the host.
-  struct Launch {
-    std::size_t task = 0;
-    std::int32_t output = kNone;
-    std::vector<MemoryRange> reads, writes;
-  };
+  struct Launch;
 
+  void start();
   CapturedSubgraphs::Resources launch_tasks(std::size_t first, std::size_t end);
   std::vector<Launch> launches_of(std::size_t first, std::size_t end) const;
   Launch launch_of_task(std::size_t task) const;
   Launch launch_of_copy(std::int32_t output) const;
-  void make(const Launch& launch, CapturedSubgraphs::Resources& resources);
 
-  const SegmentProgram& program_;
+  const Segment& segment_;
   DeviceMemory& memory_;
   CapturedSubgraphs subgraphs_;
   CapturedSubgraphs::Key key_;
