@@ -177,6 +177,15 @@ bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place)
   });
 }
 
+bool is_awaited_at_once(const Plan& plan, const PlanEdge& edge) {
+  const auto& place = plan.actors[edge.producer].place;
+  return std::ranges::any_of(edge.consumers, [&](const PlanConsumer& consumer) {
+    const auto& actor = plan.actors[consumer.actor];
+    return actor.role == ActorRole::collective || actor.role == ActorRole::conductor ||
+           actor.place.process != place.process || (actor.place.device != place.device && !is_host(actor.place.device));
+  });
+}
+
 bool is_on_device(const PlanActor& actor, int process) {
   return actor.place.process == process && !is_host(actor.place.device);
 }
@@ -191,6 +200,12 @@ ScratchAreas ScratchAreas::on(Device device, const std::vector<std::size_t>& byt
   return {std::clamp<std::size_t>(kMostBytes / bytes, 1, std::min(kMostAreas, users)), bytes};
 }
 
+std::vector<TensorInfo> SegmentBoundary::port_infos(const Plan& plan) const {
+  std::vector<TensorInfo> infos;
+  for (auto edge : ports) infos.push_back(plan.edges[edge].info);
+  return infos;
+}
+
 std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
   std::size_t bytes = 0;
   for (const auto& output : outputs) {
@@ -200,6 +215,19 @@ std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
     bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
   }
   return bytes;
+}
+
+const std::string* SegmentLayout::producer_of_largest(const Plan& plan) const {
+  const std::string* producer = nullptr;
+  std::size_t largest = 0;
+  for (const auto& task : tasks)
+    for (const auto& output : task.outputs) {
+      const auto bytes = bytes_of(output.info, plan.max_rows);
+      if (output.kind != ArgumentPlace::Kind::arena || bytes <= largest) continue;
+      largest = bytes;
+      producer = &plan.actors[task.actor].name;
+    }
+  return producer;
 }
 
 SegmentBoundary boundary_of(const Plan& plan, const PlanSegment& segment) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
@@ -29,6 +30,9 @@ struct SegmentBoundary {
   std::vector<EdgeId> ports;
   /// An external actor has an entry without an edge for every output without a reader, so outputs keep their numbers.
   std::vector<SegmentOutput> outputs;
+
+  /// The tensors that arrive at the ports.
+  std::vector<TensorInfo> port_infos(const Plan& plan) const;
 };
 
 /// The memory in which an argument of a task lies.
@@ -63,6 +67,8 @@ struct SegmentLayout : SegmentBoundary {
   /// Bytes of the slots of all outputs, for the plan's maximum number of rows. Parameters, outputs in place and shared
   /// buffers do not count.
   std::size_t slot_bytes(const Plan& plan) const;
+  /// The name of the actor with the largest value in the arena; null if the arena holds none.
+  const std::string* producer_of_largest(const Plan& plan) const;
 };
 
 SegmentBoundary boundary_of(const Plan& plan, const PlanSegment& segment);
@@ -87,6 +93,10 @@ std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 /// True if the edge of a producer at `place` is read in host memory: by an actor on the host, or by the proxy for
 /// another process.
 bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place);
+
+/// True if another actor has to hear of a tensor of the edge as soon as it is computed: a collective, which overlaps
+/// with the work that follows, or an actor on another device or in another process.
+bool is_awaited_at_once(const Plan& plan, const PlanEdge& edge);
 
 /// True if the actor belongs to the process and works on a device with memory of its own.
 bool is_on_device(const PlanActor& actor, int process);

@@ -11,6 +11,9 @@
 
 namespace troupe {
 
+class DeviceMemory;
+class Segment;
+
 /// The captured subgraphs of a segment on a device. A subgraph is a run of tasks that is launched at once. Captured
 /// work works on the memory that it was captured with, so there is one capture for every constellation of addresses.
 /// These constellations come again, since places and slots are used in turn. Used on one thread at a time.
@@ -62,6 +65,37 @@ class CapturedSubgraphs {
   Subgraphs* current_ = nullptr;  // for the firing in progress
   std::int64_t launches_ = 0;
   bool refused_ = false;  // a task cannot be captured
+};
+
+/// Captures subgraphs of a segment on a device: runs of tasks between which no other actor has to hear of a tensor. The
+/// copies of their outputs to the host are part of them. Used on one thread at a time.
+class SegmentCapture {
+ public:
+  /// False if the environment variable TROUPE_CAPTURE is `0`. With `chain`, every launch of a subgraph waits for the
+  /// launch before.
+  static bool is_allowed();
+
+  /// Both arguments outlive this. The segment has its tasks.
+  SegmentCapture(const Segment& segment, DeviceMemory& memory);
+
+  /// Launches the subgraph that begins with task `first` of a firing whose arguments are bound. Returns the number of
+  /// the task after it; `first` if the tasks have to run one by one.
+  std::size_t launch(std::size_t first);
+  /// Ends a firing that has failed.
+  void abandon() { subgraphs_.abandon(); }
+  /// Ends a firing.
+  void finish() { subgraphs_.finish(); }
+
+ private:
+  void start();
+  CapturedSubgraphs::Resources launch_tasks(std::size_t first, std::size_t end);
+
+  const Segment& segment_;
+  DeviceMemory& memory_;
+  CapturedSubgraphs subgraphs_;
+  CapturedSubgraphs::Key key_;
+  bool is_chain_;
+  std::vector<bool> copied_inside_;  // by output: its copy to the host is part of a subgraph
 };
 
 }  // namespace troupe

@@ -1,9 +1,10 @@
 #include "troupe/actors/segment/segment.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "troupe/actors/segment/captured_subgraphs.hpp"
 #include "troupe/actors/segment/device_memory.hpp"
-#include "troupe/actors/segment/segment_capture.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 
@@ -21,11 +22,10 @@ SegmentBinding::SegmentBinding(std::int64_t rows, const Plan& plan, const Segmen
   for (const auto& task : layout.tasks)
     for (const auto* places : {&task.inputs, &task.outputs})
       for (const auto& place : *places) arguments_.push_back(next_argument(place, memory));
-  for (std::size_t output = 0; output < layout.outputs.size(); ++output) {
+  for (std::uint32_t output = 0; output < layout.outputs.size(); ++output) {
     const auto shape = info_of(layout.outputs[output].edge).shape.with_rows(rows);
     auto& sent = sent_.emplace_back();
-    for (const auto& slot : memory.slots(static_cast<std::int32_t>(output)))
-      sent.push_back(slot ? slot.view(shape) : Tensor());
+    for (const auto& slot : memory.slots(output)) sent.push_back(slot ? slot.view(shape) : Tensor());
   }
 }
 
@@ -53,7 +53,7 @@ Tensor SegmentBinding::next_argument(const ArgumentPlace& place, SegmentMemory& 
   return {};
 }
 
-void SegmentBinding::set_input(std::int32_t port, const Tensor& tensor) {
+void SegmentBinding::set_input(std::uint32_t port, const Tensor& tensor) {
   for (const auto& bound : of_port_[port]) {
     const auto& place = *bound.place;
     auto& argument = arguments_[bound.argument];
@@ -64,14 +64,14 @@ void SegmentBinding::set_input(std::int32_t port, const Tensor& tensor) {
   }
 }
 
-void SegmentBinding::set_output(std::int32_t output, std::uint32_t slot) {
-  if (bound_slots_[output] == static_cast<std::int64_t>(slot)) return;
+void SegmentBinding::set_output(std::uint32_t output, std::uint32_t slot) {
+  if (bound_slots_[output] == slot) return;
   for (const auto& bound : of_output_[output])
     if (!bound.by_slot.empty()) arguments_[bound.argument] = bound.by_slot[slot];
   bound_slots_[output] = slot;
 }
 
-const Tensor& SegmentBinding::output_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor) {
+const Tensor& SegmentBinding::output_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor) {
   auto& tensor = sent_[output][slot];
   const auto& outgoing = layout_.outputs[output];
   if (outgoing.alias_port == kNone) return tensor;
@@ -91,15 +91,10 @@ void SegmentBinding::release_inputs() {
     }
 }
 
-long SegmentBinding::handles_outside(std::int32_t output, std::uint32_t slot) const {
-  const auto& sent = sent_[output][slot];
-  return sent ? sent.use_count() - 1 : 0;
-}
-
 void SegmentBinding::append_to(std::vector<std::uintptr_t>& key) const {
   for (const auto& port : of_port_)
     if (!port.empty()) key.push_back(reinterpret_cast<std::uintptr_t>(arguments_[port.front().argument].address()));
-  for (auto slot : bound_slots_) key.push_back(static_cast<std::uintptr_t>(slot));
+  key.insert(key.end(), bound_slots_.begin(), bound_slots_.end());
 }
 
 // ---- Segment
@@ -110,14 +105,12 @@ Segment::Segment(const CheckedPlan& plan, std::int32_t number, std::span<const T
       plan_(*checked_),
       segment_(plan_.segments[number]),
       layout_(checked_.layout(number)),
-      tasks_(plan_, segment_, layout_, context) {
+      tasks_(plan_, segment_, layout_, context),
+      port_infos_(layout_.port_infos(plan_)) {
   make_memory({plan_, segment_, layout_, shared_buffers, context.store, streams.of(segment_)}, streams);
   stream_ = &memory_->stream();
-  for (auto edge : layout_.ports) {
-    port_infos_.push_back(plan_.edges[edge].info);
-    if (batch_port_ == kNone && port_infos_.back().shape.has_batch())
-      batch_port_ = static_cast<std::int32_t>(port_infos_.size() - 1);
-  }
+  const auto batch = std::ranges::find_if(port_infos_, [](const auto& info) { return info.shape.has_batch(); });
+  if (batch != port_infos_.end()) batch_port_ = static_cast<std::int32_t>(batch - port_infos_.begin());
   binding_ = &binding_for(plan_.max_rows);
 }
 
@@ -149,11 +142,7 @@ void Segment::start(std::int64_t rows, std::int64_t step) {
   step_ = step;
 }
 
-void Segment::set_start(std::int32_t port, const std::shared_ptr<CollectiveStart>& start) {
-  tasks_.set_start(layout_.ports[port], start);
-}
-
-void Segment::set_input(std::int32_t port, const Tensor& arrived) {
+void Segment::set_input(std::uint32_t port, const Tensor& arrived) {
   if (port_infos_[port].shape.has_batch() && arrived.shape()[0] != binding_->rows())
     throw Error(name(), "inputs of " + std::to_string(binding_->rows()) + " and " + std::to_string(arrived.shape()[0]) +
                             " rows came together");
@@ -190,7 +179,7 @@ void Segment::skip_task(std::size_t i, const FailurePtr& failure) {
   tasks_[i].task->skip(firing_of(i), failure);
 }
 
-SentTensor Segment::sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor) {
+SentTensor Segment::sent_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor) {
   auto message = memory_->send(output, slot, binding_->output_tensor(output, slot, port_tensor), binding_->rows());
   message.start = tasks_.start_on(layout_.outputs[output].edge);
   return message;
@@ -203,14 +192,12 @@ void Segment::finish() {
   if (capture_) capture_->finish();
 }
 
-long Segment::handles_outside(std::int32_t output, std::uint32_t slot) const {
+long Segment::handles_outside(std::uint32_t output, std::uint32_t slot) const {
   long handles = 0;
-  bindings_.for_each([&](const SegmentBinding& binding) { handles += binding.handles_outside(output, slot); });
+  bindings_.for_each([&](const SegmentBinding& binding) {
+    if (const auto& sent = binding.output_tensor(output, slot)) handles += sent.use_count() - 1;
+  });
   return handles;
-}
-
-void Segment::abandon_work() {
-  if (memory_->is_busy()) tasks_.abandon_updates();
 }
 
 }  // namespace troupe

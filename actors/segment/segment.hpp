@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,18 +31,16 @@ class SegmentBinding {
   std::span<const Tensor> arguments() const { return arguments_; }
 
   /// Binds a tensor of this memory that has arrived at a port.
-  void set_input(std::int32_t port, const Tensor& tensor);
+  void set_input(std::uint32_t port, const Tensor& tensor);
   /// Binds the slot of an output that this firing fills.
-  void set_output(std::int32_t output, std::uint32_t slot);
+  void set_output(std::uint32_t output, std::uint32_t slot);
   /// The slot of an output that is bound.
-  std::uint32_t slot_of(std::int32_t output) const { return static_cast<std::uint32_t>(bound_slots_[output]); }
+  std::uint32_t slot_of(std::uint32_t output) const { return bound_slots_[output]; }
   /// The tensor to send for a slot of an output. An output in place of a port becomes a view of `port_tensor`.
-  const Tensor& output_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor);
-  const Tensor& output_tensor(std::int32_t output, std::uint32_t slot) const { return sent_[output][slot]; }
+  const Tensor& output_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor);
+  const Tensor& output_tensor(std::uint32_t output, std::uint32_t slot) const { return sent_[output][slot]; }
   /// Drops the tensors that have arrived.
   void release_inputs();
-  /// Handles to the tensor of a slot besides the segment's own.
-  long handles_outside(std::int32_t output, std::uint32_t slot) const;
   /// Appends the addresses of the inputs and the slots of the outputs, which tell apart on which memory a firing works.
   void append_to(std::vector<std::uintptr_t>& key) const;
 
@@ -55,7 +54,7 @@ class SegmentBinding {
     const ArgumentPlace* place;
     bool whole;  // not a view of the tensor
   };
-  static constexpr std::int64_t kUnbound = -1;
+  static constexpr auto kUnbound = std::numeric_limits<std::uint32_t>::max();
 
   Tensor next_argument(const ArgumentPlace& place, SegmentMemory& memory);
   const TensorInfo& info_of(EdgeId edge) const { return plan_.edges[edge].info; }
@@ -66,8 +65,8 @@ class SegmentBinding {
   std::vector<Tensor> arguments_;
   std::vector<std::vector<PortArgument>> of_port_;
   std::vector<std::vector<SlotArgument>> of_output_;
-  std::vector<std::vector<Tensor>> sent_;  // by output and slot
-  std::vector<std::int64_t> bound_slots_;  // by output
+  std::vector<std::vector<Tensor>> sent_;   // by output and slot
+  std::vector<std::uint32_t> bound_slots_;  // by output
 };
 
 /// The program of one segment of a plan: its tasks in order, the memory in which they work, and the arguments on which
@@ -97,12 +96,14 @@ class Segment {
   /// rows.
   void start(std::int64_t rows, std::int64_t step);
   /// Sets the collective of this firing, which a conductor has begun and which has arrived at a port.
-  void set_start(std::int32_t port, const std::shared_ptr<CollectiveStart>& start);
+  void set_start(std::uint32_t port, const std::shared_ptr<CollectiveStart>& start) {
+    tasks_.set_start(layout_.ports[port], start);
+  }
   /// Binds the tensor that has arrived at a port. Throws Error if an external actor sent a tensor that contradicts the
   /// plan.
-  void set_input(std::int32_t port, const Tensor& arrived);
+  void set_input(std::uint32_t port, const Tensor& arrived);
   /// Binds the slot of an output that this firing fills.
-  void set_output(std::int32_t output, std::uint32_t slot) { binding_->set_output(output, slot); }
+  void set_output(std::uint32_t output, std::uint32_t slot) { binding_->set_output(output, slot); }
   Firing firing_of(std::size_t task) const;
   /// Fires or continues task i. False: it waits for something.
   bool run_task(std::size_t i, bool continued);
@@ -112,13 +113,11 @@ class Segment {
   /// Tells task i that the step failed before it.
   void skip_task(std::size_t i, const FailurePtr& failure);
   /// The message for a slot of an output that this firing has computed. An output in place is a view of `port_tensor`.
-  SentTensor sent_tensor(std::int32_t output, std::uint32_t slot, const Tensor& port_tensor);
+  SentTensor sent_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor);
   /// Ends a firing: drops the tensors and collectives that have arrived.
   void finish();
   /// Handles to the tensor of a slot besides the segment's own: 0 once every consumer has surrendered it.
-  long handles_outside(std::int32_t output, std::uint32_t slot) const;
-  /// Gives up the copies of parameters that launched work may still write, since no actor will wait for it.
-  void abandon_work();
+  long handles_outside(std::uint32_t output, std::uint32_t slot) const;
 
  private:
   void make_memory(const SegmentMemorySetup& setup, const SegmentStreams& streams);

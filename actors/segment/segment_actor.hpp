@@ -51,10 +51,13 @@ class SegmentActor final : public Participant {
     pending,  ///< a task waits
   };
 
-  /// A segment: its firings, and where it stands in the run.
+  /// A segment, its firings, and where it stands in the run.
   struct State {
+    std::uint32_t number;  // among the segments of this actor
+    std::unique_ptr<Segment> segment;
+    PortRange ports;
     SegmentFiring firing;
-    bool is_source = firing.is_source();
+    bool is_source = !segment->tasks().sources().empty();
     Phase phase = Phase::idle;
     /// Inputs without a tensor and outputs without a free slot.
     std::uint32_t blockers = 0;
@@ -82,14 +85,14 @@ class SegmentActor final : public Participant {
 
   // The ready queue.
   void work() override;
-  void unblock(std::uint32_t number);
-  void queue_if_ready(std::uint32_t number);
+  void unblock(State& segment);
+  void queue_if_ready(State& segment);
   void poll_mailbox();
 
   // Firings.
-  void fire(std::uint32_t number);
-  void run(std::uint32_t number);
-  void finish(std::uint32_t number);
+  void fire(State& segment);
+  void run(State& segment);
+  void finish(State& segment);
 
   // The end of a run.
   void end(State& segment);
@@ -98,13 +101,12 @@ class SegmentActor final : public Participant {
   bool has_finished() const;
 
   /// A function that makes the actor continue a segment; for any thread.
-  std::function<void()> advance_later(std::uint32_t number);
+  std::function<void()> advance_later(const State& segment);
 
   ExecutorSetup setup_;
   std::vector<State> segments_;
   std::vector<std::uint32_t> segment_of_input_, segment_of_output_;
   ReadyQueue ready_;
-  std::int64_t first_step_ = 0;
   std::int64_t end_step_ = 0;
   bool sources_open_ = false;
   bool continuing_ = false;

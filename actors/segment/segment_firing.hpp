@@ -21,22 +21,18 @@ namespace troupe {
 /// Belongs to an actor, to which it reports errors, and is used in its handlers only.
 class SegmentFiring {
  public:
-  /// `range` are the segment's ports among those of the actor. `status` counts the tasks that have fired. The actor and
-  /// its ports outlive this.
-  SegmentFiring(std::unique_ptr<Segment> segment, Participant& actor, Ports& ports, const PortRange& range,
+  /// `range` are the segment's ports among those of the actor. `status` counts the tasks that have fired. Segment,
+  /// actor and ports outlive this.
+  SegmentFiring(Segment& segment, Participant& actor, Ports& ports, const PortRange& range,
                 std::shared_ptr<ExecutorStatus> status);
-  SegmentFiring(SegmentFiring&&) = default;
 
-  const std::string& name() const { return segment_->name(); }
-  bool is_source() const { return !segment_->tasks().sources().empty(); }
-  const PortRange& ports() const { return range_; }
   /// The step of the firing in progress, or of the next firing.
   std::int64_t step() const { return step_; }
   const FailurePtr& failure() const { return failure_; }
   /// The task that the firing in progress waits for, in words.
-  std::string waited_task() const { return segment_->tasks()[task_].task->waits_for(); }
+  std::string waited_task() const { return segment_.tasks()[task_].task->waits_for(); }
   /// Writes down from now on when tasks run.
-  void trace(const std::shared_ptr<Trace>& trace) { trace_.emplace(trace, segment_->memory().stream()); }
+  void trace(const std::shared_ptr<Trace>& trace) { trace_.emplace(trace, segment_.memory().stream()); }
 
   // ---- Runs
 
@@ -46,20 +42,15 @@ class SegmentFiring {
   void send_tokens();
   /// Begins the run for all tasks. Returns the step before which it ends, if a source knows.
   std::int64_t begin_tasks(const RunInfo& run, const std::function<void()>& wake);
-  /// The end of all work that was launched in this run.
-  const Event& last_work() { return segment_->memory().last_work(); }
-  /// Reports an error of the work that was launched in this run. To be called once last_work() is done.
+  /// Reports an error of the work that was launched in this run, which has ended.
   void report_failed_work();
-  /// Gives up the copies of parameters that launched work may still write, since no actor will wait for it.
-  void abandon_work() { segment_->abandon_work(); }
 
   // ---- One firing
 
   /// Begins a firing: asks the sources for the rows of the next batch. False: the data are at their end.
   bool begin();
-  /// Takes a tensor from every input and a slot of every output. Returns the number of inputs without a further tensor
-  /// and of outputs without a further free slot.
-  std::uint32_t take();
+  /// Takes a tensor from every input and a slot of every output.
+  void take();
   /// Binds tensors and slots as arguments of the tasks.
   void bind();
   /// True from take() to finish().
@@ -83,7 +74,7 @@ class SegmentFiring {
   void guard(std::size_t task, Function function);
   void fail(std::size_t task, const std::exception_ptr& error);
 
-  std::unique_ptr<Segment> segment_;
+  Segment& segment_;
   Participant& actor_;
   Ports& ports_;
   PortRange range_;

@@ -22,27 +22,14 @@ Tensor bytes_on(Device device, std::size_t bytes) {
   return Tensor(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8, device);
 }
 
-/// The actor with the largest output among the inner values of the segment.
-std::string producer_of_largest(const SegmentMemorySetup& setup) {
-  std::string producer = setup.segment.name;
-  std::size_t largest = 0;
-  for (const auto& task : setup.layout.tasks)
-    for (const auto& output : task.outputs) {
-      const auto bytes = bytes_of(output.info, setup.plan.max_rows);
-      if (output.kind != ArgumentPlace::Kind::arena || bytes <= largest) continue;
-      largest = bytes;
-      producer = setup.plan.actors[task.actor].name;
-    }
-  return producer;
-}
-
 }  // namespace
 
 // ---- SegmentMemory
 
 SegmentMemory::SegmentMemory(const SegmentMemorySetup& setup)
     : last_uses_(setup.layout.ports.size()), name_(setup.segment.name), store_(setup.store), stream_(setup.stream) {
-  arena_ = memory_for("inner values of " + name_ + ", the largest that of '" + producer_of_largest(setup) + "'",
+  const auto* largest = setup.layout.producer_of_largest(setup.plan);
+  arena_ = memory_for("inner values of " + name_ + ", the largest that of '" + (largest ? *largest : name_) + "'",
                       [&] { return bytes_on(setup.segment.place.device, setup.layout.arena_bytes); });
 }
 
@@ -75,11 +62,7 @@ std::byte* SegmentMemory::scratch(std::size_t bytes) {
   return scratch_.address();
 }
 
-void SegmentMemory::wait_for_input(const Event& event, const Tensor&) {
-  stream_->wait(event);
-}
-
-SentTensor SegmentMemory::send(std::int32_t output, std::uint32_t slot, const Tensor& tensor, std::int64_t rows) {
+SentTensor SegmentMemory::send(std::uint32_t output, std::uint32_t slot, const Tensor& tensor, std::int64_t rows) {
   has_sent_ = true;
   refresh(outputs_[output], slot);
   outputs_[output].sent_rows[slot] = rows;
@@ -95,15 +78,15 @@ void SegmentMemory::refresh(Output& output, std::uint32_t slot) {
 void SegmentMemory::begin_run() {
   last_work_.reset();
   refresh_parameters();
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+  for (std::uint32_t i = 0; i < outputs_.size(); ++i) {
     auto& output = outputs_[i];
     if (output.sent_version == kNothingSent || output.sent_version == output.counter->updates()) continue;
     for (std::uint32_t slot = 0; slot < output.slots.size(); ++slot) refresh(output, slot);
-    publish_slots(static_cast<std::int32_t>(i));
+    publish_slots(i);
   }
 }
 
-SentTensor SegmentMemory::token(std::int32_t output, std::uint32_t slot) {
+SentTensor SegmentMemory::token(std::uint32_t output, std::uint32_t slot) {
   auto& sent = outputs_[output];
   if (!has_sent_) refresh(sent, slot);
   const auto shape = sent.edge->info.shape.with_rows(sent.sent_rows[slot]);
@@ -115,9 +98,14 @@ const Event& SegmentMemory::last_work() {
   return *last_work_;
 }
 
+bool SegmentMemory::is_busy() const {
+  const auto last = stream_->record();
+  return !last.done() || last.error() != nullptr;
+}
+
 // ---- HostMemory
 
-const Tensor& HostMemory::receive(std::int32_t, const Tensor& arrived) {
+const Tensor& HostMemory::receive(std::uint32_t, const Tensor& arrived) {
   if (!arrived.host_accessible()) throw Error(name(), "reads host memory, but " + to_string(arrived) + " came");
   return arrived;
 }

@@ -44,7 +44,7 @@ class SegmentMemory {
   Stream& stream() const { return *stream_; }
   const Tensor& arena() const { return arena_; }
   /// The slots of an output, with room for the plan's maximum number of rows. Empty handles for an output in place.
-  const std::vector<Tensor>& slots(std::int32_t output) const { return outputs_[output].slots; }
+  const std::vector<Tensor>& slots(std::uint32_t output) const { return outputs_[output].slots; }
   /// Scratch memory of at least `bytes`, for the kernels of all tasks.
   std::byte* scratch(std::size_t bytes);
   /// A parameter of the store, as tasks read it here.
@@ -55,18 +55,18 @@ class SegmentMemory {
   // ---- A firing
 
   /// Work launched from now on, and the copy of the tensor that has arrived, begin after the event.
-  virtual void wait_for_input(const Event& event, const Tensor& arrived);
+  virtual void wait_for_input(const Event& event, const Tensor& /*arrived*/) { stream_->wait(event); }
   /// The tensor that tasks read in place of one that has arrived at a port; valid until the next call. Throws Error if
   /// an external actor sent a tensor that contradicts the plan.
-  virtual const Tensor& receive(std::int32_t port, const Tensor& arrived) = 0;
+  virtual const Tensor& receive(std::uint32_t port, const Tensor& arrived) = 0;
   /// The message for the tensor of a slot of an output, in a firing with `rows` rows, for all its consumers. The slot
   /// of an output that carries copies of a parameter gets its value.
-  SentTensor send(std::int32_t output, std::uint32_t slot, const Tensor& tensor, std::int64_t rows);
+  SentTensor send(std::uint32_t output, std::uint32_t slot, const Tensor& tensor, std::int64_t rows);
   /// Ends a firing, whose work has been launched.
   virtual void finish_firing() {}
   /// The event after which a tensor that arrived at a port may be overwritten, once the firing is over. Done if the
   /// order of the stream implies it.
-  const Event& last_use(std::int32_t port) const { return last_uses_[port]; }
+  const Event& last_use(std::uint32_t port) const { return last_uses_[port]; }
 
   // ---- Runs
 
@@ -74,11 +74,11 @@ class SegmentMemory {
   /// last run.
   void begin_run();
   /// The message for a slot of an output as it was sent last, or as the output starts.
-  SentTensor token(std::int32_t output, std::uint32_t slot);
+  SentTensor token(std::uint32_t output, std::uint32_t slot);
   /// The end of all work that was launched in this run.
   const Event& last_work();
   /// True if launched work may still run, and write to memory, though no actor waits for it.
-  virtual bool is_busy() { return false; }
+  bool is_busy() const;
 
  protected:
   /// Allocates the arena. An error says for which values the memory was wanted.
@@ -108,11 +108,11 @@ class SegmentMemory {
   /// Memory for a slot of its own with the plan's maximum number of rows.
   virtual Tensor make_slot(const SegmentMemorySetup& setup, const PlanEdge& edge) const = 0;
   /// The message for a tensor in a slot of an output, for all its consumers.
-  virtual SentTensor message_for(std::int32_t output, std::uint32_t slot, const Tensor& tensor) = 0;
+  virtual SentTensor message_for(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) = 0;
   /// Copies of parameters get the values of the store.
   virtual void refresh_parameters() {}
   /// Makes the slots of an output, which were written between runs, visible to all consumers.
-  virtual void publish_slots(std::int32_t /*output*/) {}
+  virtual void publish_slots(std::uint32_t /*output*/) {}
 
   Tensor slot_for(const SegmentMemorySetup& setup, const SegmentOutput& output);
   void refresh(Output& output, std::uint32_t slot);
@@ -134,12 +134,12 @@ class HostMemory final : public SegmentMemory {
 
   const Tensor& parameter(const ParameterRef& ref) override { return store().borrowed(ref); }
   Tensor constant(const Tensor& value) override { return value; }
-  const Tensor& receive(std::int32_t port, const Tensor& arrived) override;
+  const Tensor& receive(std::uint32_t port, const Tensor& arrived) override;
 
  private:
   /// A slot is pinned for the first device of this process that reads the edge.
   Tensor make_slot(const SegmentMemorySetup& setup, const PlanEdge& edge) const override;
-  SentTensor message_for(std::int32_t, std::uint32_t, const Tensor& tensor) override { return {tensor}; }
+  SentTensor message_for(std::uint32_t, std::uint32_t, const Tensor& tensor) override { return {tensor}; }
 };
 
 }  // namespace troupe
