@@ -82,17 +82,15 @@ class DotWriter {
   }
 
  private:
-  const PlanActor& actor(ActorId id) const { return plan_.actors[static_cast<std::size_t>(id)]; }
-
   std::ptrdiff_t count(const PictureBox& box, BoxRole role) const {
-    return std::ranges::count_if(box.actors, [&](ActorId id) { return role_of(actor(id)) == role; });
+    return std::ranges::count_if(box.actors, [&](ActorId id) { return role_of(plan_.actors[id]) == role; });
   }
   bool has(const PictureBox& box, BoxRole role) const { return count(box, role) > 0; }
 
   /// A segment with an update is an update, another with an op is an op.
   BoxRole role_of_box(const PictureBox& box) const {
     if (has(box, BoxRole::update)) return BoxRole::update;
-    return has(box, BoxRole::op) ? BoxRole::op : role_of(actor(box.actors.front()));
+    return has(box, BoxRole::op) ? BoxRole::op : role_of(plan_.actors[box.actors.front()]);
   }
 
   /// `1 source, 22 ops, 1 sink`.
@@ -123,7 +121,7 @@ class DotWriter {
     const auto& box = picture_.boxes[i];
     out_ << indent << "b" << i << " [label=\"" << escaped(box.name) << "\\n";
     if (box.actors.size() > 1) out_ << contents(box) << "\\n";
-    out_ << to_string(actor(box.actors.front()).place) << "\", fillcolor=\""
+    out_ << to_string(plan_.actors[box.actors.front()].place) << "\", fillcolor=\""
          << kColors[static_cast<std::size_t>(role_of_box(box))] << "\"];\n";
   }
 

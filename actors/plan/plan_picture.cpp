@@ -17,10 +17,6 @@ bool may_be_shared(const PlanActor& actor) {
   return actor.role == ActorRole::conductor || actor.role == ActorRole::external;
 }
 
-const PlanActor& actor_of(const Plan& plan, ActorId id) {
-  return plan.actors[static_cast<std::size_t>(id)];
-}
-
 std::vector<PictureBox> boxes_of(const Plan& plan, DotLevel level) {
   std::vector<PictureBox> boxes;
   if (level == DotLevel::actors) {
@@ -37,8 +33,8 @@ std::vector<PictureBox> boxes_of(const Plan& plan, DotLevel level) {
 std::vector<std::set<int>> served_replicas(const Plan& plan) {
   std::vector<std::set<int>> served(plan.actors.size());
   const auto note = [&](ActorId id, ActorId neighbor) {
-    const auto& other = actor_of(plan, neighbor);
-    if (!may_be_shared(other)) served[static_cast<std::size_t>(id)].insert(other.replica);
+    const auto& other = plan.actors[neighbor];
+    if (!may_be_shared(other)) served[id].insert(other.replica);
   };
   for (const auto& edge : plan.edges)
     for (const auto& consumer : edge.consumers) {
@@ -52,8 +48,8 @@ void place_in_lanes(std::vector<PictureBox>& boxes, const Plan& plan) {
   const auto served = served_replicas(plan);
   for (auto& box : boxes) {
     const auto first = box.actors.front();
-    const auto& actor = actor_of(plan, first);
-    if (!may_be_shared(actor) || served[static_cast<std::size_t>(first)].size() < 2) box.lane = actor.replica;
+    const auto& actor = plan.actors[first];
+    if (!may_be_shared(actor) || served[first].size() < 2) box.lane = actor.replica;
   }
 }
 
@@ -61,13 +57,13 @@ void place_in_lanes(std::vector<PictureBox>& boxes, const Plan& plan) {
 std::vector<PictureArrow> arrows_between(const std::vector<PictureBox>& boxes, const Plan& plan) {
   std::vector<std::size_t> box_of(plan.actors.size());
   for (std::size_t i = 0; i < boxes.size(); ++i)
-    for (const auto id : boxes[i].actors) box_of[static_cast<std::size_t>(id)] = i;
+    for (const auto id : boxes[i].actors) box_of[id] = i;
   std::map<std::tuple<std::size_t, std::size_t, bool>, PictureArrow> merged;
   for (const auto& edge : plan.edges) {
-    const auto from = box_of[static_cast<std::size_t>(edge.producer)];
+    const auto from = box_of[edge.producer];
     const bool has_tokens = edge.initial_tokens > 0;
     std::set<std::size_t> readers;
-    for (const auto& consumer : edge.consumers) readers.insert(box_of[static_cast<std::size_t>(consumer.actor)]);
+    for (const auto& consumer : edge.consumers) readers.insert(box_of[consumer.actor]);
     for (const auto to : readers) {
       if (to == from && !has_tokens) continue;
       auto& arrow = merged.try_emplace({from, to, has_tokens}, PictureArrow{from, to}).first->second;
@@ -89,21 +85,9 @@ BoxRole role_of(const PlanActor& actor) {
   const auto& call = actor.task.call;
   if (call && call->op->kind == OpKind::update) return BoxRole::update;
   if (std::ranges::any_of(actor.parameters, &HeldParameter::written)) return BoxRole::update;
-  switch (actor.role) {
-    case ActorRole::op:
-      return BoxRole::op;
-    case ActorRole::source:
-      return BoxRole::source;
-    case ActorRole::sink:
-      return BoxRole::sink;
-    case ActorRole::collective:
-      return BoxRole::collective;
-    case ActorRole::conductor:
-      return BoxRole::conductor;
-    case ActorRole::external:
-      return BoxRole::external;
-  }
-  return BoxRole::op;
+  constexpr BoxRole kOfActorRole[] = {BoxRole::op,         BoxRole::source,    BoxRole::sink,
+                                      BoxRole::collective, BoxRole::conductor, BoxRole::external};
+  return kOfActorRole[static_cast<std::size_t>(actor.role)];
 }
 
 PlanPicture picture_of(const Plan& plan, const DotOptions& options) {

@@ -63,6 +63,8 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   std::shared_ptr<ExecutorStatus> status_ = std::make_shared<ExecutorStatus>();
 
  private:
+  template <class Message>
+  void accept(Message& message);
   void wire(Wire& order);
   void prepare(const PrepareRun& order);
   void stop();

@@ -73,8 +73,7 @@ bool Ports::hold_back(const Event& event) {
 }
 
 bool Ports::is_late(std::uint32_t input) const {
-  return !late_arrivals_.empty() && std::any_of(late_arrivals_.begin(), late_arrivals_.end(),
-                                                [&](const TensorReady& ready) { return ready.port == input; });
+  return std::ranges::find(late_arrivals_, input, &TensorReady::port) != late_arrivals_.end();
 }
 
 void Ports::accept(const WorkCompleted&) {
