@@ -70,8 +70,7 @@ class ChainCover {
   void sort(const Dependencies& dependencies) {
     std::vector<int> position(plan_.actors.size(), 0);
     for (int i = 0; const auto actor : dependencies.order()) position[actor] = i++;
-    grouping_.order =
-        dependencies.order_by([&](ActorId actor) { return std::pair(!small_[actor], position[actor]); });
+    grouping_.order = dependencies.order_by([&](ActorId actor) { return std::pair(!small_[actor], position[actor]); });
   }
 
   std::vector<Succession> data_successions(const Dependencies& dependencies) const {
