@@ -129,7 +129,7 @@ PlanPicture picture_of(const Plan& plan, const DotOptions& options) {
 // ---- The text
 
 /// By BoxRole.
-constexpr const char* kRoleNames[] = {"source", "op", "update", "collective", "conductor", "sink", "external actor"};
+constexpr const char* kBoxNames[] = {"source", "op", "update", "collective", "conductor", "sink", "external actor"};
 constexpr const char* kColors[] = {"#cfe8cf", "#dbe7f7", "#fbe0c3", "#e6d9f2", "#d3bfe8", "#e5e7eb", "#f8d7dd"};
 
 constexpr const char* kHead = R"(digraph plan {
@@ -213,10 +213,10 @@ class DotWriter {
   /// `1 source, 22 ops, 1 sink`.
   std::string contents(const PictureBox& box) const {
     std::string text;
-    for (std::size_t role = 0; role < std::size(kRoleNames); ++role) {
+    for (std::size_t role = 0; role < std::size(kBoxNames); ++role) {
       const auto actors = count(box, static_cast<BoxRole>(role));
       if (actors == 0) continue;
-      text += (text.empty() ? "" : ", ") + std::to_string(actors) + " " + kRoleNames[role] + (actors > 1 ? "s" : "");
+      text += (text.empty() ? "" : ", ") + std::to_string(actors) + " " + kBoxNames[role] + (actors > 1 ? "s" : "");
     }
     return text;
   }
