@@ -2,7 +2,7 @@
 
 #include <array>
 #include <atomic>
-#include <caf/fwd.hpp>
+#include <caf/scheduled_actor.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,7 +23,9 @@ class HomeWorkers {
 
  private:
   static constexpr std::size_t kEntries = std::size_t{1} << 14;
-  static caf::actor_id id_of(const caf::resumable* job);
+  static caf::actor_id id_of(const caf::resumable* job) {
+    return job->subtype() == caf::resumable::scheduled_actor ? static_cast<const caf::scheduled_actor*>(job)->id() : 0;
+  }
   std::array<std::atomic<std::uint16_t>, kEntries> homes_{};
 };
 

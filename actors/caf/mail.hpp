@@ -6,6 +6,7 @@
 #include <caf/fwd.hpp>
 #include <chrono>
 #include <functional>
+#include <string>
 
 // The three ways in which programs and the library use mail of CAF, the same for every version that Troupe supports:
 // tell, post and watch. A message is one object, mostly a struct; lvalues are copied. Mail to a null handle is dropped.
@@ -27,6 +28,9 @@ void post(const caf::actor& receiver, Message&& message, std::chrono::nanosecond
 
 /// The reason why an actor ended, as CAF gives it; empty for a normal end.
 using OnActorEnd = std::function<void(const caf::error& reason)>;
+
+/// An error of CAF as a text.
+std::string error_text(const caf::actor_system& system, const caf::error& error);
 
 /// Calls `on_end` once, as a handler of `self`, when `peer` ends: soon if it has ended already, never if `self` ends
 /// first. Called in handlers of `self`, which may watch several peers, and a peer several times: then the calls come in

@@ -1,13 +1,20 @@
 #pragma once
 
+#include <caf/config.hpp>
+#include <caf/fwd.hpp>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
 
-#include "troupe/actors/caf/fwd.hpp"
-
 namespace troupe {
+
+/// The thread of an actor system, as CAF passes it to caf::resumable::resume().
+#ifdef CAF_VERSION_MAJOR
+using ExecutionUnit = caf::scheduler;
+#else
+using ExecutionUnit = caf::execution_unit;
+#endif
 
 struct SchedulerOptions {
   std::size_t workers = 1;

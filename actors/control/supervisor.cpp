@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "troupe/actors/caf/error_text.hpp"
 #include "troupe/actors/caf/mail.hpp"
 
 namespace troupe {

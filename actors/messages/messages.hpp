@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/messages/call_messages.hpp"
+#include "troupe/actors/messages/call_result.hpp"
 #include "troupe/actors/messages/run_status.hpp"
 #include "troupe/actors/store/held_parameters.hpp"
 #include "troupe/actors/task/task.hpp"
@@ -36,6 +36,8 @@
 // `port` is the number of an input of an actor, `output` the number of one of its outputs.
 
 namespace troupe {
+
+struct PendingCall;
 
 /// When a message was sent: by which spawning of the plan, in which of its runs, for which step. A message of another
 /// generation is void; one of a run that the receiver has not been prepared for waits.
@@ -196,57 +198,69 @@ struct Describe {
 /// Drop all handles and quit.
 struct Stop {};
 
+// ---- Calls to workers
+
+/// A call was scheduled.
+struct CallScheduled {
+  std::shared_ptr<PendingCall> call;
+};
+
+/// Execute a call.
+struct CallOrdered {
+  std::int64_t call = 0;
+  std::shared_ptr<const PendingCall> what;
+};
+
+/// An execution of a call has ended.
+struct CallEnded {
+  std::int64_t call = 0;
+  CallResult result;
+};
+
+/// A worker takes calls from now on.
+struct WorkerJoined {
+  int worker = 0;
+  caf::actor actor;
+};
+
+/// Nothing more comes from a worker.
+struct WorkerLost {
+  int worker = 0;
+};
+
 }  // namespace troupe
+
+/// Gives a message its type id. Messages stay in the process, so CAF never writes them as bytes.
+#define TROUPE_MESSAGE(name)              \
+  CAF_ADD_TYPE_ID(troupe, (troupe::name)) \
+  CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::name)
 
 // Beyond the ids that programs give their own messages: CAF's manual tells them to begin at first_custom_type_id.
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, caf::first_custom_type_id + 1000)
-CAF_ADD_TYPE_ID(troupe, (troupe::TensorReady))
-CAF_ADD_TYPE_ID(troupe, (troupe::CreditReturned))
-CAF_ADD_TYPE_ID(troupe, (troupe::DataEnded))
-CAF_ADD_TYPE_ID(troupe, (troupe::Wire))
-CAF_ADD_TYPE_ID(troupe, (troupe::PrepareRun))
-CAF_ADD_TYPE_ID(troupe, (troupe::Prepared))
-CAF_ADD_TYPE_ID(troupe, (troupe::StartSources))
-CAF_ADD_TYPE_ID(troupe, (troupe::PauseSources))
-CAF_ADD_TYPE_ID(troupe, (troupe::SourcePaused))
-CAF_ADD_TYPE_ID(troupe, (troupe::RunUntil))
-CAF_ADD_TYPE_ID(troupe, (troupe::AbortRun))
-CAF_ADD_TYPE_ID(troupe, (troupe::StepFailed))
-CAF_ADD_TYPE_ID(troupe, (troupe::RunFinished))
-CAF_ADD_TYPE_ID(troupe, (troupe::Continue))
-CAF_ADD_TYPE_ID(troupe, (troupe::Advance))
-CAF_ADD_TYPE_ID(troupe, (troupe::WorkCompleted))
-CAF_ADD_TYPE_ID(troupe, (troupe::LinkReplaced))
-CAF_ADD_TYPE_ID(troupe, (troupe::Describe))
-CAF_ADD_TYPE_ID(troupe, (troupe::Stop))
-CAF_ADD_TYPE_ID(troupe, (troupe::CallScheduled))
-CAF_ADD_TYPE_ID(troupe, (troupe::CallOrdered))
-CAF_ADD_TYPE_ID(troupe, (troupe::CallEnded))
-CAF_ADD_TYPE_ID(troupe, (troupe::WorkerJoined))
-CAF_ADD_TYPE_ID(troupe, (troupe::WorkerLost))
+TROUPE_MESSAGE(TensorReady)
+TROUPE_MESSAGE(CreditReturned)
+TROUPE_MESSAGE(DataEnded)
+TROUPE_MESSAGE(Wire)
+TROUPE_MESSAGE(PrepareRun)
+TROUPE_MESSAGE(Prepared)
+TROUPE_MESSAGE(StartSources)
+TROUPE_MESSAGE(PauseSources)
+TROUPE_MESSAGE(SourcePaused)
+TROUPE_MESSAGE(RunUntil)
+TROUPE_MESSAGE(AbortRun)
+TROUPE_MESSAGE(StepFailed)
+TROUPE_MESSAGE(RunFinished)
+TROUPE_MESSAGE(Continue)
+TROUPE_MESSAGE(Advance)
+TROUPE_MESSAGE(WorkCompleted)
+TROUPE_MESSAGE(LinkReplaced)
+TROUPE_MESSAGE(Describe)
+TROUPE_MESSAGE(Stop)
+TROUPE_MESSAGE(CallScheduled)
+TROUPE_MESSAGE(CallOrdered)
+TROUPE_MESSAGE(CallEnded)
+TROUPE_MESSAGE(WorkerJoined)
+TROUPE_MESSAGE(WorkerLost)
 CAF_END_TYPE_ID_BLOCK(troupe)
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::TensorReady)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CreditReturned)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DataEnded)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Wire)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PrepareRun)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Prepared)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StartSources)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PauseSources)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::SourcePaused)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunUntil)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::AbortRun)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepFailed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::RunFinished)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Continue)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Advance)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkCompleted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::LinkReplaced)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Describe)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Stop)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CallScheduled)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CallOrdered)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CallEnded)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkerJoined)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkerLost)
+#undef TROUPE_MESSAGE

@@ -1,10 +1,8 @@
 #include "troupe/actors/plan/chains.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <numeric>
-#include <queue>
 
 #include "troupe/actors/plan/reachability.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
@@ -49,14 +47,12 @@ class ChainCover {
 
   Grouping cover() {
     for (auto actor : grouping_.order) {
-      const auto group = chain_for(actor);
+      auto& group = grouping_.group[actor] = chain_for(actor);
       if (group == kNone) {
-        grouping_.group[actor] = static_cast<std::int32_t>(chains_.size());
+        group = static_cast<std::int32_t>(chains_.size());
         chains_.push_back({});
-      } else {
-        grouping_.group[actor] = group;
       }
-      auto& chain = chains_[grouping_.group[actor]];
+      auto& chain = chains_[group];
       chain.members.push_back(actor);
       if (!small_[actor]) chain.tail = actor;
     }
@@ -72,27 +68,9 @@ class ChainCover {
   /// Orders the actors as the dependencies do, with small ones as early as possible: no actor waits for a small one
   /// behind a large one.
   void sort(const Dependencies& dependencies) {
-    const auto& order = dependencies.order();
-    std::vector<int> waits(plan_.actors.size(), 0), position(plan_.actors.size(), 0);
-    Lists later(plan_.actors.size());
-    for (const auto& dependency : dependencies.within_step()) {
-      if (dependency.from == dependency.to) continue;
-      later[dependency.from].push_back(dependency.to);
-      ++waits[dependency.to];
-    }
-    using Priority = std::pair<bool, int>;
-    std::priority_queue<Priority, std::vector<Priority>, std::greater<>> ready;
-    for (int i = 0; i < static_cast<int>(order.size()); ++i) {
-      position[order[i]] = i;
-      if (waits[order[i]] == 0) ready.emplace(!small_[order[i]], i);
-    }
-    while (!ready.empty()) {
-      const auto actor = order[ready.top().second];
-      ready.pop();
-      grouping_.order.push_back(actor);
-      for (auto next : later[actor])
-        if (--waits[next] == 0) ready.emplace(!small_[next], position[next]);
-    }
+    std::vector<int> position(plan_.actors.size(), 0);
+    for (int i = 0; const auto actor : dependencies.order()) position[actor] = i++;
+    grouping_.order = dependencies.order_by([&](ActorId actor) { return std::pair(!small_[actor], position[actor]); });
   }
 
   std::vector<Succession> data_successions(const Dependencies& dependencies) const {
@@ -144,18 +122,20 @@ class ChainCover {
 }  // namespace
 
 bool can_contract(const PlanActor& actor) {
-  const bool in_place = std::any_of(actor.outputs.begin(), actor.outputs.end(),
-                                    [](const PlanOutput& output) { return output.alias_of != kNone; });
+  const bool in_place =
+      std::ranges::any_of(actor.outputs, [](const PlanOutput& output) { return output.alias_of != kNone; });
   return !in_place && !actor.alone && actor.role != ActorRole::collective && actor.role != ActorRole::conductor &&
          actor.role != ActorRole::external;
 }
 
+Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies) {
+  Grouping grouping{std::vector<std::int32_t>(plan.actors.size()), dependencies.order()};
+  std::iota(grouping.group.begin(), grouping.group.end(), 0);
+  return grouping;
+}
+
 Grouping chains(const Plan& plan, const Dependencies& dependencies) {
-  if (plan.actors.size() > Reachability::kMostActors) {
-    Grouping alone{std::vector<std::int32_t>(plan.actors.size()), dependencies.order()};
-    std::iota(alone.group.begin(), alone.group.end(), 0);
-    return alone;
-  }
+  if (plan.actors.size() > Reachability::kMostActors) return every_actor_alone(plan, dependencies);
   return ChainCover(plan, dependencies).cover();
 }
 

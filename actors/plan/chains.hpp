@@ -17,6 +17,9 @@ struct Grouping {
 /// conductor, an external actor, and an actor marked `alone` are segments by themselves.
 bool can_contract(const PlanActor& actor);
 
+/// Every actor is a group.
+Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies);
+
 /// Covers each replica by chains of ops in which each op directly follows the op before, so that ops that could run at
 /// the same time lie in different chains. At a fork one branch continues the chain and the others begin chains of their
 /// own. An op joins a chain only if it then waits for nothing but the actors that the chain waits for anyway. Direct

@@ -19,8 +19,8 @@ class Conductor {
   Conductor(Plan& plan, std::string communicator, std::vector<Place> ranks,
             AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct);
 
-  /// Adds collective number `index` of a rank; its input must be connected before all other inputs. `info` describes the
-  /// result, which replaces the input of a collective that works in place. All ranks must add the same indices.
+  /// Adds collective number `index` of a rank; its input must be connected before all other inputs. `info` describes
+  /// the result, which replaces the input of a collective that works in place. All ranks must add the same indices.
   ActorId add(CollectiveKind kind, int index, int rank, const TensorInfo& info);
   /// Adds the conductors, after every collective's input is connected. Throws Error if a rank lacks a collective.
   void finish();

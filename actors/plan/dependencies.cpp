@@ -49,16 +49,11 @@ bool read_inside(const Plan& plan, const PlanEdge& edge) {
   return edge.initial_tokens == 0 || (producer.outputs[edge.output].parameter && edge.capacity == 1);
 }
 
-Dependencies::Dependencies(const Plan& plan) {
-  find_returners(plan);
-  const auto add = [&](const Dependency& dependency) {
-    if (has_own_rule(plan, dependency.from) || has_own_rule(plan, dependency.to)) return;
-    all_.push_back(dependency);
-    if (dependency.tokens == 0) within_step_.push_back(dependency);
-  };
+Dependencies::Dependencies(const Plan& plan) : followers_(plan.actors.size()) {
   for (std::size_t id = 0; id < plan.edges.size(); ++id) {
     const auto& edge = plan.edges[id];
     const auto edge_id = static_cast<EdgeId>(id);
+    collect_returners(plan, edge, returners_.emplace_back(), 0);
     // An actor that reads the parameter it updates needs no message for it. Without a token it would wait for a tensor
     // that it has yet to send.
     const auto to_itself = [&](ActorId actor) {
@@ -66,41 +61,42 @@ Dependencies::Dependencies(const Plan& plan) {
     };
     for (const auto& consumer : edge.consumers)
       if (!to_itself(consumer.actor))
-        add({edge.producer, consumer.actor, edge_id, Dependency::Kind::data, edge.initial_tokens});
+        add(plan, {edge.producer, consumer.actor, edge_id, Dependency::Kind::data, edge.initial_tokens});
     for (auto actor : returners_[id])
       if (!to_itself(actor))
-        add({actor, edge.producer, edge_id, Dependency::Kind::credit, edge.capacity - edge.initial_tokens});
-  }
-  sort(plan);
-}
-
-void Dependencies::find_returners(const Plan& plan) {
-  for (const auto& edge : plan.edges) collect_returners(plan, edge, returners_.emplace_back(), 0);
-}
-
-void Dependencies::sort(const Plan& plan) {
-  std::vector<std::vector<ActorId>> later(plan.actors.size());
-  std::vector<int> waits(plan.actors.size(), 0);
-  for (const auto& dependency : within_step_) {
-    // An actor that waits for itself needs a slot, not an order. The liveness check finds it.
-    if (dependency.from == dependency.to) continue;
-    later[dependency.from].push_back(dependency.to);
-    ++waits[dependency.to];
+        add(plan, {actor, edge.producer, edge_id, Dependency::Kind::credit, edge.capacity - edge.initial_tokens});
   }
   // Actors keep the order in which they were added, except that actors for which a collective waits come as early as
   // possible.
-  using Priority = std::pair<bool, ActorId>;
-  std::priority_queue<Priority, std::vector<Priority>, std::greater<>> ready;
-  const auto release = [&](ActorId actor) { ready.emplace(!feeds_collective(plan, plan.actors[actor]), actor); };
-  for (std::size_t actor = 0; actor < waits.size(); ++actor)
-    if (waits[actor] == 0) release(static_cast<ActorId>(actor));
+  order_ = order_by([&](ActorId actor) { return std::pair(!feeds_collective(plan, plan.actors[actor]), actor); });
+}
+
+void Dependencies::add(const Plan& plan, const Dependency& dependency) {
+  if (has_own_rule(plan, dependency.from) || has_own_rule(plan, dependency.to)) return;
+  all_.push_back(dependency);
+  if (dependency.tokens != 0) return;
+  within_step_.push_back(dependency);
+  // An actor that waits for itself needs a slot, not an order. The liveness check finds it.
+  if (dependency.from != dependency.to) followers_[dependency.from].push_back(dependency.to);
+}
+
+std::vector<ActorId> Dependencies::order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const {
+  std::vector<int> waits(followers_.size(), 0);
+  for (const auto& followers : followers_)
+    for (auto actor : followers) ++waits[actor];
+  using Ready = std::pair<std::pair<bool, int>, ActorId>;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  for (std::size_t i = 0; i < waits.size(); ++i)
+    if (const auto actor = static_cast<ActorId>(i); waits[i] == 0) ready.emplace(rank(actor), actor);
+  std::vector<ActorId> order;
   while (!ready.empty()) {
     const auto actor = ready.top().second;
     ready.pop();
-    order_.push_back(actor);
-    for (auto next : later[actor])
-      if (--waits[next] == 0) release(next);
+    order.push_back(actor);
+    for (auto next : followers_[actor])
+      if (--waits[next] == 0) ready.emplace(rank(next), next);
   }
+  return order;
 }
 
 }  // namespace troupe

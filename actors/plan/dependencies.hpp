@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
@@ -37,13 +39,17 @@ class Dependencies {
   /// The actors in topological order of within_step(). Actors for which a collective waits come as early as possible.
   /// Actors on a cycle without a token are missing.
   const std::vector<ActorId>& order() const { return order_; }
+  /// A topological order in which, of the actors that may be next, the one with the smallest rank comes next.
+  std::vector<ActorId> order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const;
+  /// By actor: the other actors that wait for it in within_step(), once for each dependency.
+  const std::vector<std::vector<ActorId>>& followers() const { return followers_; }
 
  private:
-  void find_returners(const Plan& plan);
-  void sort(const Plan& plan);
+  void add(const Plan& plan, const Dependency& dependency);
 
   std::vector<Dependency> all_, within_step_;
   std::vector<std::vector<ActorId>> returners_;
+  std::vector<std::vector<ActorId>> followers_;
   std::vector<ActorId> order_;
 };
 

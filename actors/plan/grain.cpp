@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "troupe/actors/plan/chains.hpp"
 #include "troupe/actors/plan/liveness.hpp"
@@ -30,12 +29,9 @@ void ungroup(Plan& plan) {
 /// no cycle without a token can arise between segments. No such cycle arises within a segment either, once the loops
 /// are widened.
 std::vector<int> levels_of(const Plan& plan, const Dependencies& dependencies, const Grouping& grouping) {
-  std::vector<std::vector<ActorId>> later(plan.actors.size());
-  for (const auto& dependency : dependencies.within_step())
-    if (dependency.from != dependency.to) later[dependency.from].push_back(dependency.to);
   std::vector<int> level(plan.actors.size(), 0);
   for (auto from : grouping.order)
-    for (auto to : later[from])
+    for (auto to : dependencies.followers()[from])
       level[to] = std::max(level[to], level[from] + (grouping.group[from] == grouping.group[to] ? 0 : 1));
   return level;
 }
@@ -114,12 +110,6 @@ Dependencies ordered(const Plan& plan) {
   Dependencies dependencies(plan);
   if (dependencies.order().size() < plan.actors.size()) check_liveness(plan, dependencies);
   return dependencies;
-}
-
-Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies) {
-  Grouping grouping{std::vector<std::int32_t>(plan.actors.size()), dependencies.order()};
-  std::iota(grouping.group.begin(), grouping.group.end(), 0);
-  return grouping;
 }
 
 Grouping replicas(const Plan& plan, const Dependencies& dependencies) {

@@ -45,9 +45,8 @@ class Lowering {
 
   void check_feeders() const {
     for (const auto& [name, feeder] : options_.inputs) {
-      const auto inputs = graph_.sources(kInput);
-      const bool is_input = std::any_of(inputs.begin(), inputs.end(),
-                                        [&, &fed = name](ValueId id) { return graph_.producer(id).name == fed; });
+      const bool is_input = std::ranges::any_of(
+          graph_.sources(kInput), [&, &fed = name](ValueId id) { return graph_.producer(id).name == fed; });
       if (!is_input) throw Error("lower", "the graph has no input '" + name + "'");
       const auto& outputs = plan_.actor(feeder.actor).outputs;
       if (feeder.output < 0 || static_cast<std::size_t>(feeder.output) >= outputs.size())
@@ -70,18 +69,17 @@ class Lowering {
 
   void place_parameter(const Node& node) {
     const auto sent = options_.parameters.find(node.name);
-    if (sent == options_.parameters.end()) return add_parameter(node);
-    output_of_[node.outputs[0]] = sent->second;
+    if (sent != options_.parameters.end()) {
+      output_of_[node.outputs[0]] = sent->second;
+      return;
+    }
+    plan_.add_parameter({ref_of(node), graph_.info(node.outputs[0]), options_.place.device, node.initializer,
+                         node.trainable, node.attributes.has(kPerReplica)});
   }
 
   ParameterRef ref_of(const Node& parameter) const {
     const auto suffix = parameter.attributes.has(kPerReplica) ? "@" + std::to_string(options_.replica) : std::string();
     return {parameter.name + suffix, options_.replica};
-  }
-
-  void add_parameter(const Node& node) {
-    plan_.add_parameter({ref_of(node), graph_.info(node.outputs[0]), options_.place.device, node.initializer,
-                         node.trainable, node.attributes.has(kPerReplica)});
   }
 
   void add_actor(const Node& node) {
@@ -150,9 +148,7 @@ class Lowering {
     const auto size = [&](const auto& input) {
       return bytes_of(plan_.actors[input.second.actor].outputs[input.second.output].info, plan_.max_rows);
     };
-    return std::min_element(options_.inputs.begin(), options_.inputs.end(),
-                            [&](const auto& a, const auto& b) { return size(a) < size(b); })
-        ->second;
+    return std::ranges::min_element(options_.inputs, {}, size)->second;
   }
 
   /// The elements between the begin of a view and the begin of its root.

@@ -5,7 +5,6 @@
 #include <string>
 #include <tuple>
 
-#include "troupe/actors/plan/edge_readers.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/transport/collective_call.hpp"

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "troupe/actors/plan/dependencies.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/memory_pool.hpp"
 #include "troupe/ops/graph/memory_plan.hpp"
@@ -14,17 +15,21 @@ namespace {
 
 using OutputKey = std::pair<ActorId, std::int32_t>;
 
+/// Finds the boundary of a segment, then where the values inside lie.
 class LayoutBuilder {
  public:
   LayoutBuilder(const Plan& plan, const PlanSegment& segment)
       : plan_(plan),
         segment_(segment),
         members_(segment.actors.begin(), segment.actors.end()),
-        layout_{boundary_of(plan, segment)} {
-    for (std::size_t i = 0; i < layout_.ports.size(); ++i) port_of_[layout_.ports[i]] = static_cast<std::int32_t>(i);
-    for (std::size_t i = 0; i < layout_.outputs.size(); ++i)
-      if (layout_.outputs[i].edge != kNone) output_of_[layout_.outputs[i].edge] = static_cast<std::int32_t>(i);
+        external_(plan.actors[segment.actors[0]].role == ActorRole::external) {
+    for (auto actor : segment.actors)
+      for (const auto& input : plan.actors[actor].inputs) add_port(input);
+    for (auto actor : segment.actors)
+      for (const auto& output : plan.actors[actor].outputs) add_output(plan.actors[actor], output);
   }
+
+  SegmentBoundary boundary() { return std::move(layout_); }
 
   SegmentLayout build() {
     plan_arena();
@@ -33,6 +38,39 @@ class LayoutBuilder {
   }
 
  private:
+  // ---- The boundary
+
+  /// True if members read the edge without a message.
+  bool reads_inside(const PlanEdge& edge) const { return members_.contains(edge.producer) && read_inside(plan_, edge); }
+
+  /// True if the edge has all its readers in the segment, and no token that must be kept apart from the new value.
+  bool is_inner(const PlanEdge& edge) const {
+    const auto& output = plan_.actors[edge.producer].outputs[edge.output];
+    return reads_inside(edge) && output.alias_of == kNone &&
+           std::ranges::all_of(edge.consumers,
+                               [&](const PlanConsumer& reader) { return members_.contains(reader.actor); });
+  }
+
+  void add_port(const PlanInput& input) {
+    if (input.edge == kNone || reads_inside(plan_.edges[input.edge])) return;
+    if (!external_ && port_of_.contains(input.edge)) return;
+    port_of_[input.edge] = static_cast<std::int32_t>(layout_.ports.size());
+    layout_.ports.push_back(input.edge);
+  }
+
+  void add_output(const PlanActor& actor, const PlanOutput& output) {
+    if (external_ && output.edge == kNone) layout_.outputs.push_back({});
+    if (output.edge == kNone || is_inner(plan_.edges[output.edge])) return;
+    output_of_[output.edge] = static_cast<std::int32_t>(layout_.outputs.size());
+    auto& outgoing = layout_.outputs.emplace_back(SegmentOutput{output.edge, output.parameter});
+    if (output.alias_of == kNone) return;
+    const auto& input = actor.inputs[output.alias_of];
+    outgoing.alias_port = port_of_.at(input.edge);
+    outgoing.alias_offset = input.byte_offset;
+  }
+
+  // ---- The values inside
+
   bool leaves(EdgeId edge) const { return edge != kNone && output_of_.contains(edge); }
 
   int block_of(OutputKey key) const { return blocks_.at(key); }
@@ -118,6 +156,7 @@ class LayoutBuilder {
   const Plan& plan_;
   const PlanSegment& segment_;
   std::set<ActorId> members_;
+  bool external_;
   SegmentLayout layout_;
   std::map<EdgeId, std::int32_t> port_of_, output_of_;
   std::map<OutputKey, int> blocks_;
@@ -131,6 +170,26 @@ std::size_t bytes_of(const TensorInfo& info, std::int64_t rows) {
   return static_cast<std::size_t>(info.shape.with_rows(rows).elements()) * size_of(info.dtype);
 }
 
+bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place) {
+  return std::ranges::any_of(edge.consumers, [&](const PlanConsumer& consumer) {
+    const auto& reader = plan.actors[consumer.actor].place;
+    return is_host(reader.device) || reader.process != place.process;
+  });
+}
+
+bool is_awaited_at_once(const Plan& plan, const PlanEdge& edge) {
+  const auto& place = plan.actors[edge.producer].place;
+  return std::ranges::any_of(edge.consumers, [&](const PlanConsumer& consumer) {
+    const auto& actor = plan.actors[consumer.actor];
+    return actor.role == ActorRole::collective || actor.role == ActorRole::conductor ||
+           actor.place.process != place.process || (actor.place.device != place.device && !is_host(actor.place.device));
+  });
+}
+
+bool is_on_device(const PlanActor& actor, int process) {
+  return actor.place.process == process && !is_host(actor.place.device);
+}
+
 ScratchAreas ScratchAreas::on(Device device, const std::vector<std::size_t>& bytes_of_kernels) {
   constexpr std::size_t kMostAreas = 16, kMostBytes = std::size_t{256} << 20;
   if (bytes_of_kernels.empty()) return {};
@@ -139,6 +198,12 @@ ScratchAreas ScratchAreas::on(Device device, const std::vector<std::size_t>& byt
   const auto users = bytes_of_kernels.size() - static_cast<std::size_t>(std::ranges::count(bytes_of_kernels, 0U));
   if (users == 0 || is_host(device)) return {1, bytes};
   return {std::clamp<std::size_t>(kMostBytes / bytes, 1, std::min(kMostAreas, users)), bytes};
+}
+
+std::vector<TensorInfo> SegmentBoundary::port_infos(const Plan& plan) const {
+  std::vector<TensorInfo> infos;
+  for (auto edge : ports) infos.push_back(plan.edges[edge].info);
+  return infos;
 }
 
 std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
@@ -150,6 +215,23 @@ std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
     bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
   }
   return bytes;
+}
+
+const std::string* SegmentLayout::producer_of_largest(const Plan& plan) const {
+  const std::string* producer = nullptr;
+  std::size_t largest = 0;
+  for (const auto& task : tasks)
+    for (const auto& output : task.outputs) {
+      const auto bytes = bytes_of(output.info, plan.max_rows);
+      if (output.kind != ArgumentPlace::Kind::arena || bytes <= largest) continue;
+      largest = bytes;
+      producer = &plan.actors[task.actor].name;
+    }
+  return producer;
+}
+
+SegmentBoundary boundary_of(const Plan& plan, const PlanSegment& segment) {
+  return LayoutBuilder(plan, segment).boundary();
 }
 
 SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment) {

@@ -2,12 +2,38 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/plan/segment_boundary.hpp"
 
 namespace troupe {
+
+/// An output of a segment: an edge that an actor outside the segment reads, or that carries tokens from run to run.
+struct SegmentOutput {
+  EdgeId edge = kNone;
+  /// The parameter that the output updates in place; each slot of an edge with several slots holds a copy of it.
+  std::optional<ParameterRef> parameter;
+  /// The port whose tensor the output is, in place.
+  std::int32_t alias_port = kNone;
+  /// The offset of the output in that tensor, in bytes.
+  std::size_t alias_offset = 0;
+
+  /// True if a slot is the parameter's own memory.
+  bool is_parameter(const PlanEdge& carrier) const { return parameter && carrier.capacity == 1; }
+  /// True if each slot holds a copy of the parameter.
+  bool copies_parameter(const PlanEdge& carrier) const { return parameter && carrier.capacity > 1; }
+};
+
+/// The edges between a segment and the rest of the plan.
+struct SegmentBoundary {
+  std::vector<EdgeId> ports;
+  /// An external actor has an entry without an edge for every output without a reader, so outputs keep their numbers.
+  std::vector<SegmentOutput> outputs;
+
+  /// The tensors that arrive at the ports.
+  std::vector<TensorInfo> port_infos(const Plan& plan) const;
+};
 
 /// The memory in which an argument of a task lies.
 struct ArgumentPlace {
@@ -41,7 +67,11 @@ struct SegmentLayout : SegmentBoundary {
   /// Bytes of the slots of all outputs, for the plan's maximum number of rows. Parameters, outputs in place and shared
   /// buffers do not count.
   std::size_t slot_bytes(const Plan& plan) const;
+  /// The name of the actor with the largest value in the arena; null if the arena holds none.
+  const std::string* producer_of_largest(const Plan& plan) const;
 };
+
+SegmentBoundary boundary_of(const Plan& plan, const PlanSegment& segment);
 
 /// A plan that is to be spawned is laid out by CheckedPlan.
 SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment);
@@ -59,5 +89,16 @@ struct ScratchAreas {
 
 /// Bytes of a value with `rows` rows.
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
+
+/// True if the edge of a producer at `place` is read in host memory: by an actor on the host, or by the proxy for
+/// another process.
+bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place);
+
+/// True if another actor has to hear of a tensor of the edge as soon as it is computed: a collective, which overlaps
+/// with the work that follows, or an actor on another device or in another process.
+bool is_awaited_at_once(const Plan& plan, const PlanEdge& edge);
+
+/// True if the actor belongs to the process and works on a device with memory of its own.
+bool is_on_device(const PlanActor& actor, int process);
 
 }  // namespace troupe

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "troupe/actors/plan/reachability.hpp"
-#include "troupe/actors/plan/segment_boundary.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
 
 namespace troupe {

@@ -21,11 +21,8 @@ void HeldArrivals::add(std::uint32_t input, const Arrival& arrival) {
 }
 
 bool HeldArrivals::remove(std::uint32_t input, const Arrival& arrival) {
-  const auto found = std::ranges::find_if(
-      held_, [&](const Held& held) { return held.from.input == input && held.from.slot == arrival.slot; });
-  if (found == held_.end()) return false;
-  held_.erase(found);
-  return true;
+  const auto is_it = [&](const Held& held) { return held.input == input && held.slot == arrival.slot; };
+  return std::erase_if(held_, is_it) > 0;
 }
 
 void HeldArrivals::note_sent(const Tensor& sent) {
@@ -35,21 +32,15 @@ void HeldArrivals::note_sent(const Tensor& sent) {
 
 std::vector<HeldArrivals::Origin> HeldArrivals::take_unsent() {
   const auto first = std::partition(held_.begin(), held_.end(), [](const Held& held) { return held.sent; });
-  auto taken = origins_of({first, held_.end()});
+  std::vector<Origin> taken(first, held_.end());
   held_.erase(first, held_.end());
   return taken;
 }
 
 std::vector<HeldArrivals::Origin> HeldArrivals::take_all() {
-  auto taken = origins_of(held_);
+  std::vector<Origin> taken(held_.begin(), held_.end());
   held_.clear();
   return taken;
-}
-
-std::vector<HeldArrivals::Origin> HeldArrivals::origins_of(std::span<const Held> held) {
-  std::vector<Origin> origins;
-  for (const auto& one : held) origins.push_back(one.from);
-  return origins;
 }
 
 }  // namespace troupe

@@ -29,13 +29,10 @@ class HeldArrivals {
   std::vector<Origin> take_all();
 
  private:
-  struct Held {
-    Origin from;
+  struct Held : Origin {
     std::span<const std::byte> memory;
     bool sent = false;
   };
-
-  static std::vector<Origin> origins_of(std::span<const Held> held);
 
   std::vector<Held> held_;
 };

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/transport/failure.hpp"
@@ -34,8 +37,17 @@ class InputQueue {
   std::uint32_t size() const { return count_; }
   const Arrival& front() const { return ring_[head_]; }
   /// Throws Error if the producer sent more than the edge has slots.
-  void push(Arrival&& arrival);
-  Arrival pop();
+  void push(Arrival&& arrival) {
+    if (count_ == ring_.size())
+      throw Error("credit", "more tensors were sent than the " + std::to_string(ring_.size()) + " slots of the edge");
+    ring_[at(count_++)] = std::move(arrival);
+  }
+  Arrival pop() {
+    auto arrival = std::move(ring_[head_]);
+    head_ = at(1);
+    --count_;
+    return arrival;
+  }
 
  private:
   std::uint32_t at(std::uint32_t i) const {

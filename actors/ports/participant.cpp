@@ -16,27 +16,12 @@ Participant::Participant(caf::actor_config& config) : caf::event_based_actor(con
 
 caf::behavior Participant::make_behavior() {
   caf::message_handler handlers{
-      [this](TensorReady& ready) {
-        ports_.accept(ready);
-        work();
-      },
-      [this](const CreditReturned& returned) {
-        ports_.accept(returned);
-        work();
-      },
-      [this](const DataEnded& ended) {
-        ports_.accept(ended);
-        work();
-      },
-      [this](const WorkCompleted& completed) {
-        ports_.accept(completed);
-        work();
-      },
+      [this](TensorReady& ready) { accept(ready); },
+      [this](const CreditReturned& returned) { accept(returned); },
+      [this](const DataEnded& ended) { accept(ended); },
+      [this](const WorkCompleted& completed) { accept(completed); },
       [this](Wire& order) { wire(order); },
-      [this](const PrepareRun& order) {
-        prepare(order);
-        work();
-      },
+      [this](const PrepareRun& order) { prepare(order); },
       [this](const StartSources& order) {
         on_run_until(order.end_step);
         work();
@@ -56,6 +41,12 @@ caf::behavior Participant::make_behavior() {
       [this](const Stop&) { stop(); },
   };
   return handlers.or_else(own_handlers());
+}
+
+template <class Message>
+void Participant::accept(Message& message) {
+  ports_.accept(message);
+  work();
 }
 
 void Participant::wire(Wire& order) {
@@ -85,6 +76,7 @@ void Participant::prepare(const PrepareRun& order) {
     prepared.end_step = order.info.first_step;
   }
   tell(*this, supervisor_, prepared);
+  work();
 }
 
 void Participant::lose_peer(const FailurePtr& failure) {

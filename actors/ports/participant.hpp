@@ -23,6 +23,12 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   caf::behavior make_behavior() final;
   void on_exit() override;
 
+  /// Reports that work failed. Returns the failure, with the rank filled in, that is sent in place of the outputs.
+  FailurePtr on_work_failed(Failure failure) override;
+  void report_failure(const FailurePtr& failure);
+  /// Reports that work of this step is done and that the run is to end.
+  void report_end(const EndRun& end);
+
  protected:
   // What the supervisor orders. Exceptions of on_prepare fail the run.
   virtual void on_wired() {}
@@ -42,14 +48,10 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   /// Further handlers.
   virtual caf::message_handler own_handlers() { return {}; }
 
-  FailurePtr on_work_failed(Failure failure) override;
-
   const std::string& name_in_plan() const { return status_->name; }
   int rank() const { return rank_; }
   /// The part at the other end of a link is gone: the run cannot drain.
   void lose_peer(const FailurePtr& failure);
-  void report_failure(const FailurePtr& failure);
-  void report_end(const EndRun& end);
   /// Everything here has ended and every slot is at rest.
   void report_finished();
   /// The step that this actor is in, for the report of its death.
@@ -61,6 +63,8 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   std::shared_ptr<ExecutorStatus> status_ = std::make_shared<ExecutorStatus>();
 
  private:
+  template <class Message>
+  void accept(Message& message);
   void wire(Wire& order);
   void prepare(const PrepareRun& order);
   void stop();

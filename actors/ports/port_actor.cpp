@@ -42,24 +42,30 @@ void PortActor::drop_held(std::uint32_t input, const Arrival& arrival) {
 
 std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
   ports_.expect_planned(output, tensor, name_in_plan());
-  return send_slot(output, {std::move(tensor)}, nullptr, step);
+  return send_by_rule(output, tensor, nullptr, step);
 }
 
 std::uint32_t PortActor::send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step) {
-  return send_slot(output, {}, failure, step);
+  return send_by_rule(output, {}, failure, step);
 }
 
-std::uint32_t PortActor::send_slot(std::uint32_t output, SentTensor sent, const FailurePtr& failure,
-                                   std::int64_t step) {
+std::uint32_t PortActor::send_by_rule(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure,
+                                      std::int64_t step) {
   if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
-  const auto slot = ports_.take_slot(output);
-  held_.note_sent(sent.tensor);
-  ports_.send(output, slot, step, sent, failure);
-  keep_token(output, slot, sent.tensor);
+  held_.note_sent(tensor);
+  const auto slot = send_slot(output, tensor, failure, step);
   // The step of an actor with its own rule is the furthest that it has sent.
   next_step_ = std::max(next_step_, step + 1);
   note_step(next_step_ - 1);
   if (!failure) status_->count_firing();
+  return slot;
+}
+
+std::uint32_t PortActor::send_slot(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure,
+                                   std::int64_t step) {
+  const auto slot = ports_.take_slot(output);
+  ports_.send(output, slot, step, {tensor}, failure);
+  keep_token(output, slot, tensor);
   return slot;
 }
 
@@ -81,8 +87,7 @@ void PortActor::end() {
   if (std::exchange(ended_, true)) return;
   status_->waits_outside.store(false, std::memory_order_relaxed);
   return_all(held_.take_unsent());
-  for (std::uint32_t output = 0; output < ports_.outputs(); ++output) ports_.end(output);
-  for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.drain(input);
+  ports_.end(ports_.all());
   report_if_finished();
 }
 
@@ -125,8 +130,7 @@ std::int64_t PortActor::on_prepare(const PrepareRun& order) {
     if (ports_.output_wire(output).initial_tokens > 0)
       ports_.send_tokens(output, step_, [&](std::uint32_t slot) { return token(output, slot); });
   on_run(order.info);
-  const auto steps = is_source() ? steps_left() : std::nullopt;
-  return steps && *steps < kLastStep - step_ ? step_ + *steps : kLastStep;
+  return is_source() ? step_after(step_, steps_left().value_or(kLastStep)) : kLastStep;
 }
 
 std::int64_t PortActor::on_pause() {
@@ -199,10 +203,9 @@ void PortActor::end_with_inputs() {
 
 void PortActor::advance() {
   while (!ended_) {
-    for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
-      if (ports_.drained(input)) return end();
+    if (ports_.drained(ports_.all())) return end();
     if (is_source() && !may_fire_now()) return;
-    if (ended_ || !all_there()) return;
+    if (ended_ || ports_.blockers(ports_.all()) > 0) return;
     fire_once();
   }
 }
@@ -213,20 +216,6 @@ bool PortActor::may_fire_now() {
   status_->waits_outside.store(next_step == Next::wait, std::memory_order_relaxed);
   if (next_step == Next::end) end();
   return next_step == Next::fire;
-}
-
-bool PortActor::all_there() const {
-  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
-    if (!ports_.has(input)) return false;
-  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
-    if (!ports_.has_free(output)) return false;
-  return true;
-}
-
-void PortActor::send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure) {
-  const auto slot = ports_.take_slot(output);
-  ports_.send(output, slot, step_, {tensor}, failure);
-  keep_token(output, slot, tensor);
 }
 
 void PortActor::fire_once() {
@@ -240,7 +229,7 @@ void PortActor::fire_once() {
   }
   if (!failure) failure = fire_guarded(tensors, made);
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
-    send_made(output, failure ? Tensor() : made[output], failure);
+    send_slot(output, failure ? Tensor() : made[output], failure, step_);
   tensors.clear();
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.give_back(input, arrivals[input]);
   next_step_ = ++step_;
@@ -248,17 +237,13 @@ void PortActor::fire_once() {
   status_->count_firing();
 }
 
-void PortActor::fire_or_end_run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  try {
-    fire(step_, inputs, outputs);
-  } catch (const EndRun& end) {
-    report_end(end);
-  }
-}
-
 FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   try {
-    fire_or_end_run(inputs, outputs);
+    try {
+      fire(step_, inputs, outputs);
+    } catch (const EndRun& end) {
+      report_end(end);
+    }
     for (std::uint32_t i = 0; i < outputs.size(); ++i)
       if (!ports_.output_wire(i).consumers.empty()) ports_.expect_planned(i, outputs[i], name_in_plan());
     return nullptr;
@@ -270,7 +255,7 @@ FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Ten
 }
 
 void PortActor::report_if_finished() {
-  if (finished_ || !ports_.all_at_rest()) return;
+  if (finished_ || !ports_.at_rest(ports_.all())) return;
   return_all(held_.take_all());
   finished_ = true;
   report_finished();

@@ -110,16 +110,14 @@ class PortActor : public Participant {
   bool is_watched() const final { return false; }
 
   void drop_held(std::uint32_t input, const Arrival& arrival);
-  std::uint32_t send_slot(std::uint32_t output, SentTensor sent, const FailurePtr& failure, std::int64_t step);
-  void send_made(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure);
+  std::uint32_t send_by_rule(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure, std::int64_t step);
+  std::uint32_t send_slot(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure, std::int64_t step);
   void expect_run() const;
   void keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor);
   SentTensor token(std::uint32_t output, std::uint32_t slot);
   bool is_source() const;
   bool may_fire_now();
-  bool all_there() const;
   void fire_once();
-  void fire_or_end_run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   FailurePtr fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   void end_with_inputs();
   void fail();

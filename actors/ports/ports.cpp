@@ -73,8 +73,7 @@ bool Ports::hold_back(const Event& event) {
 }
 
 bool Ports::is_late(std::uint32_t input) const {
-  return !late_arrivals_.empty() && std::any_of(late_arrivals_.begin(), late_arrivals_.end(),
-                                                [&](const TensorReady& ready) { return ready.port == input; });
+  return std::ranges::find(late_arrivals_, input, &TensorReady::port) != late_arrivals_.end();
 }
 
 void Ports::accept(const WorkCompleted&) {
@@ -206,10 +205,44 @@ void Ports::end_over(std::uint32_t output, const Stamp& stamp, bool lost) {
     deliver(consumer.actor, DataEnded{consumer.port, stamp, lost});
 }
 
-bool Ports::all_at_rest() const {
-  for (std::uint32_t i = 0; i < outputs(); ++i)
-    if (!at_rest(i)) return false;
+std::uint32_t Ports::blockers(const PortRange& ports) const {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < ports.inputs; ++i)
+    if (!has(ports.input(i))) ++count;
+  for (std::uint32_t i = 0; i < ports.outputs; ++i)
+    if (!has_free(ports.output(i))) ++count;
+  return count;
+}
+
+bool Ports::drained(const PortRange& ports) const {
+  for (std::uint32_t i = 0; i < ports.inputs; ++i)
+    if (drained(ports.input(i))) return true;
+  return false;
+}
+
+void Ports::end(const PortRange& ports) {
+  for (std::uint32_t i = 0; i < ports.outputs; ++i) end(ports.output(i));
+  for (std::uint32_t i = 0; i < ports.inputs; ++i) drain(ports.input(i));
+}
+
+bool Ports::at_rest(const PortRange& ports) const {
+  for (std::uint32_t i = 0; i < ports.outputs; ++i)
+    if (!at_rest(ports.output(i))) return false;
   return true;
+}
+
+std::string Ports::awaited(const PortRange& ports) const {
+  for (std::uint32_t i = 0; i < ports.inputs; ++i)
+    if (!has(ports.input(i))) return awaited_tensor(ports.input(i));
+  for (std::uint32_t i = 0; i < ports.outputs; ++i)
+    if (!has_free(ports.output(i))) return awaited_credit(ports.output(i));
+  return {};
+}
+
+std::string Ports::awaited_rest(const PortRange& ports) const {
+  for (std::uint32_t i = 0; i < ports.outputs; ++i)
+    if (!at_rest(ports.output(i))) return awaited_credit(ports.output(i));
+  return {};
 }
 
 std::string Ports::awaited_credit(std::uint32_t number) const {

@@ -38,6 +38,15 @@ struct SentTensor {
   std::shared_ptr<CollectiveStart> start = {};
 };
 
+/// Several ports of an actor that fire together, such as those of one segment of an executor.
+struct PortRange {
+  std::uint32_t first_input = 0, inputs = 0, first_output = 0, outputs = 0;
+
+  /// The number, among the actor's ports, of input or output i of these.
+  std::uint32_t input(std::uint32_t i) const { return first_input + i; }
+  std::uint32_t output(std::uint32_t i) const { return first_output + i; }
+};
+
 /// The credit protocol: one actor's ends of its edges. Everything that takes part in a plan, segments, users' actors
 /// and stand-ins for other processes alike, exchanges tensors by this class and no other way.
 ///
@@ -71,6 +80,7 @@ class Ports {
   std::uint64_t generation() const { return generation_; }
   std::uint32_t inputs() const { return static_cast<std::uint32_t>(inputs_.size()); }
   std::uint32_t outputs() const { return static_cast<std::uint32_t>(outputs_.size()); }
+  PortRange all() const { return {0, inputs(), 0, outputs()}; }
 
   /// Whether a tensor of this run, or a token, is there.
   bool has(std::uint32_t input) const {
@@ -127,7 +137,23 @@ class Ports {
     const auto& slots = outputs_[output].slots;
     return slots.free_count() == slots.capacity();
   }
-  bool all_at_rest() const;
+
+  // ---- Several ports
+
+  /// Inputs without a tensor and outputs without a free slot.
+  std::uint32_t blockers(const PortRange& ports) const;
+  /// True if an input is drained.
+  bool drained(const PortRange& ports) const;
+  /// Ends the run: tells the consumers, and returns all tensors at the inputs.
+  void end(const PortRange& ports);
+  /// True if every slot is free.
+  bool at_rest(const PortRange& ports) const;
+  /// The first tensor or free slot that is awaited; empty if none is.
+  std::string awaited(const PortRange& ports) const;
+  /// The first slot that is awaited so that all are free; empty if all are.
+  std::string awaited_rest(const PortRange& ports) const;
+
+  // ---- The edges
 
   const InputWire& input_wire(std::uint32_t input) const { return inputs_[input].wire; }
   const OutputWire& output_wire(std::uint32_t output) const { return outputs_[output].wire; }

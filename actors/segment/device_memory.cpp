@@ -2,28 +2,18 @@
 
 #include <algorithm>
 
-#include "troupe/actors/plan/edge_readers.hpp"
-
 namespace troupe {
-
-namespace {
-
-std::vector<TensorInfo> infos_of_ports(const SegmentMemorySetup& setup) {
-  std::vector<TensorInfo> infos;
-  for (auto edge : setup.layout.ports) infos.push_back(setup.plan.edges[edge].info);
-  return infos;
-}
-
-}  // namespace
 
 DeviceMemory::DeviceMemory(const SegmentMemorySetup& setup, const SegmentStreams& streams, bool reads_any_device)
     : SegmentMemory(setup),
       reads_any_device_(reads_any_device),
-      uploads_(setup.segment.place.device, infos_of_ports(setup), setup.plan.max_rows),
+      uploads_(setup.segment.place.device, setup.layout.port_infos(setup.plan), setup.plan.max_rows),
       captured_(setup.layout.outputs.size()) {
   allocate_slots(setup);
-  allocate_host_slots(setup);
-  find_events(setup, streams);
+  for (const auto& output : setup.layout.outputs) add_output(setup, setup.plan.edges[output.edge], streams);
+  for (const auto port : setup.layout.ports)
+    returned_late_.push_back(!streams.share(setup.plan.edges[port].producer, setup.segment.actors.front()));
+  records_firing_ = std::ranges::find(returned_late_, true) != returned_late_.end();
 }
 
 DeviceMemory::~DeviceMemory() {
@@ -32,36 +22,22 @@ DeviceMemory::~DeviceMemory() {
   stream().record().notify([kept = std::move(host_slots_)] {});
 }
 
-Tensor DeviceMemory::make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const {
-  return Tensor(edge.info.shape.with_rows(plan.max_rows), edge.info.dtype, place.device);
+Tensor DeviceMemory::make_slot(const SegmentMemorySetup& setup, const PlanEdge& edge) const {
+  return Tensor(edge.info.shape.with_rows(setup.plan.max_rows), edge.info.dtype, setup.segment.place.device);
 }
 
-void DeviceMemory::allocate_host_slots(const SegmentMemorySetup& setup) {
+/// Makes the host's slots, and finds out whether the messages need events. On one stream the order of launches takes
+/// the place of events.
+void DeviceMemory::add_output(const SegmentMemorySetup& setup, const PlanEdge& edge, const SegmentStreams& streams) {
   const auto& plan = setup.plan;
   const auto& place = setup.segment.place;
-  for (const auto& output : setup.layout.outputs) {
-    const auto& edge = plan.edges[output.edge];
-    auto& slots = host_slots_.emplace_back();
-    if (!is_read_on_host(plan, edge, place)) continue;
-    for (std::int32_t i = 0; i < edge.capacity; ++i)
-      slots.push_back(Tensor::pinned(edge.info.shape.with_rows(plan.max_rows), edge.info.dtype, place.device));
-  }
-}
-
-/// Finds the ports and outputs whose messages need events. On one stream the order of launches takes the place of
-/// events.
-void DeviceMemory::find_events(const SegmentMemorySetup& setup, const SegmentStreams& streams) {
-  const auto& plan = setup.plan;
-  const auto process = setup.segment.place.process;
-  for (const auto& output : setup.layout.outputs) {
-    const auto& edge = plan.edges[output.edge];
-    awaited_.push_back(std::ranges::any_of(edge.consumers, [&](const PlanConsumer& consumer) {
-      return is_on_device(plan.actors[consumer.actor], process) && !streams.share(edge.producer, consumer.actor);
-    }));
-  }
-  for (const auto port : setup.layout.ports)
-    returned_late_.push_back(!streams.share(plan.edges[port].producer, setup.segment.actors.front()));
-  records_firing_ = std::ranges::find(returned_late_, true) != returned_late_.end();
+  awaited_.push_back(std::ranges::any_of(edge.consumers, [&](const PlanConsumer& consumer) {
+    return is_on_device(plan.actors[consumer.actor], place.process) && !streams.share(edge.producer, consumer.actor);
+  }));
+  auto& slots = host_slots_.emplace_back();
+  if (!is_read_on_host(plan, edge, place)) return;
+  for (std::int32_t i = 0; i < edge.capacity; ++i)
+    slots.push_back(Tensor::pinned(edge.info.shape.with_rows(plan.max_rows), edge.info.dtype, place.device));
 }
 
 bool DeviceMemory::is_elsewhere(const Tensor& arrived) const {
@@ -88,14 +64,14 @@ void DeviceMemory::wait_for_input(const Event& event, const Tensor& arrived) {
   if (arrived && is_elsewhere(arrived)) uploads_.wait(event);
 }
 
-const Tensor& DeviceMemory::receive(std::int32_t port, const Tensor& arrived) {
+const Tensor& DeviceMemory::receive(std::uint32_t port, const Tensor& arrived) {
   if (!is_elsewhere(arrived)) return arrived;
   uploaded_ = uploads_.upload(port, arrived);
   stream().wait(uploads_.uploaded(port));
   return uploaded_;
 }
 
-SentTensor DeviceMemory::send(std::int32_t output, std::uint32_t slot, const Tensor& tensor) {
+SentTensor DeviceMemory::message_for(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) {
   SentTensor sent{tensor};
   const bool captured = captured_[output];
   captured_[output] = false;
@@ -110,36 +86,30 @@ SentTensor DeviceMemory::send(std::int32_t output, std::uint32_t slot, const Ten
 void DeviceMemory::finish_firing() {
   const auto fired = records_firing_ ? stream().record() : Event();
   uploads_.finish(fired);
-  for (std::size_t port = 0; port < last_uses_.size(); ++port) {
+  for (std::uint32_t port = 0; port < last_uses_.size(); ++port) {
     if (!returned_late_[port]) continue;
-    const auto& uploaded = uploads_.uploaded(static_cast<std::int32_t>(port));
+    const auto& uploaded = uploads_.uploaded(port);
     last_uses_[port] = uploaded.state() != nullptr ? uploaded : fired;
   }
   uploads_.start();
 }
 
 /// Parameters elsewhere are updated between the runs in which they are read here.
-void DeviceMemory::begin_run() {
-  SegmentMemory::begin_run();
+void DeviceMemory::refresh_parameters() {
   for (const auto& [ref, on_device] : parameter_copies_) copy_and_wait(store().borrowed(ref), on_device);
 }
 
-void DeviceMemory::publish_slots(std::int32_t output) {
+void DeviceMemory::publish_slots(std::uint32_t output) {
   const auto& host_slots = host_slots_[output];
   for (std::size_t slot = 0; slot < host_slots.size(); ++slot) copy(stream(), slots(output)[slot], host_slots[slot]);
   stream().record().wait();
 }
 
-bool DeviceMemory::is_busy() {
-  const auto last = stream().record();
-  return !last.done() || last.error() != nullptr;
-}
-
-void DeviceMemory::copy_to_host(std::int32_t output, std::uint32_t slot, const Tensor& tensor) {
+void DeviceMemory::copy_to_host(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) {
   copy(stream(), tensor, host_slots_[output][slot].view(tensor.shape()));
 }
 
-void DeviceMemory::note_captured(std::int32_t output, const Event& end) {
+void DeviceMemory::note_captured(std::uint32_t output, const Event& end) {
   captured_[output] = true;
   captured_end_ = end;
 }

@@ -23,26 +23,24 @@ class DeviceMemory final : public SegmentMemory {
   const Tensor& parameter(const ParameterRef& ref) override;
   Tensor constant(const Tensor& value) override;
   void wait_for_input(const Event& event, const Tensor& arrived) override;
-  const Tensor& receive(std::int32_t port, const Tensor& arrived) override;
-  SentTensor send(std::int32_t output, std::uint32_t slot, const Tensor& tensor) override;
+  const Tensor& receive(std::uint32_t port, const Tensor& arrived) override;
   void finish_firing() override;
-  void begin_run() override;
-  void publish_slots(std::int32_t output) override;
-  bool is_busy() override;
 
   // ---- Captured work
 
   /// The host's slots of an output; empty if no consumer reads it there.
-  const std::vector<Tensor>& host_slots(std::int32_t output) const { return host_slots_[output]; }
+  const std::vector<Tensor>& host_slots(std::uint32_t output) const { return host_slots_[output]; }
   /// Launches the copy of a tensor into the host's slot.
-  void copy_to_host(std::int32_t output, std::uint32_t slot, const Tensor& tensor);
+  void copy_to_host(std::uint32_t output, std::uint32_t slot, const Tensor& tensor);
   /// Captured work of this firing, which ends with the event, has computed the output and copied it to the host.
-  void note_captured(std::int32_t output, const Event& end);
+  void note_captured(std::uint32_t output, const Event& end);
 
  private:
-  Tensor make_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const override;
-  void allocate_host_slots(const SegmentMemorySetup& setup);
-  void find_events(const SegmentMemorySetup& setup, const SegmentStreams& streams);
+  Tensor make_slot(const SegmentMemorySetup& setup, const PlanEdge& edge) const override;
+  SentTensor message_for(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) override;
+  void refresh_parameters() override;
+  void publish_slots(std::uint32_t output) override;
+  void add_output(const SegmentMemorySetup& setup, const PlanEdge& edge, const SegmentStreams& streams);
   /// True if a tensor that has arrived must be copied to the device.
   bool is_elsewhere(const Tensor& arrived) const;
 

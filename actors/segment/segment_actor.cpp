@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <caf/message_handler.hpp>
+#include <utility>
 
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/threads/spin_pause.hpp"
@@ -19,14 +20,14 @@ SegmentActor::SegmentActor(caf::actor_config& config, ExecutorSetup setup)
   for (auto index : setup_.segments) {
     auto segment = std::make_unique<Segment>(plan, index, setup_.shared_buffers, streams, *setup_.context);
     const auto& layout = segment->layout();
-    const auto inputs = static_cast<std::uint32_t>(layout.ports.size());
-    const auto outputs = static_cast<std::uint32_t>(layout.outputs.size());
-    const SegmentPorts ports(ports_, static_cast<std::uint32_t>(segment_of_input_.size()), inputs,
-                             static_cast<std::uint32_t>(segment_of_output_.size()), outputs);
-    const auto number = static_cast<std::uint32_t>(segments_.size());
-    segment_of_input_.resize(segment_of_input_.size() + inputs, number);
-    segment_of_output_.resize(segment_of_output_.size() + outputs, number);
-    segments_.emplace_back(SegmentFiring(std::move(segment), ports, *this, status_));
+    const auto count = [](const auto& items) { return static_cast<std::uint32_t>(items.size()); };
+    const PortRange range{count(segment_of_input_), count(layout.ports), count(segment_of_output_),
+                          count(layout.outputs)};
+    const auto number = count(segments_);
+    segment_of_input_.resize(range.input(range.inputs), number);
+    segment_of_output_.resize(range.output(range.outputs), number);
+    SegmentFiring firing(*segment, *this, ports_, range, status_);
+    segments_.push_back({number, std::move(segment), range, std::move(firing)});
   }
   ready_.reserve(segments_.size());
   setup_.shared_buffers.clear();
@@ -40,17 +41,19 @@ caf::message_handler SegmentActor::own_handlers() {
         work();
       },
       [this](const Advance& advance) {
-        if (advance.segment < segments_.size() && segments_[advance.segment].phase == Phase::pending)
-          run(advance.segment);
-        else if (advance.segment < segments_.size() && segments_[advance.segment].ended)
-          report_if_finished(segments_[advance.segment]);
+        if (advance.segment >= segments_.size()) return;
+        auto& segment = segments_[advance.segment];
+        if (segment.phase == Phase::pending)
+          run(segment);
+        else if (segment.ended)
+          report_if_finished(segment);
         work();
       },
   };
 }
 
-std::function<void()> SegmentActor::advance_later(std::uint32_t number) {
-  return [address = address(), number] {
+std::function<void()> SegmentActor::advance_later(const State& segment) {
+  return [address = address(), number = segment.number] {
     if (auto self = caf::actor_cast<caf::actor>(address)) post(self, Advance{number});
   };
 }
@@ -64,29 +67,27 @@ void SegmentActor::on_wired() {
 }
 
 std::int64_t SegmentActor::on_prepare(const PrepareRun& order) {
-  first_step_ = order.info.first_step;
   end_step_ = end_of(order.info);
   sources_open_ = false;
   for (auto& segment : segments_) {
-    segment.firing.reset(first_step_);
+    segment.firing.reset(order.info.first_step);
     segment.ended = segment.finished = false;
     // Until blockers are counted below: a token that arrives here makes no segment ready.
-    segment.blockers = segment.firing.ports().inputs() + segment.firing.ports().outputs() + 1;
+    segment.blockers = segment.ports.inputs + segment.ports.outputs + 1;
   }
   // Tokens first: another segment may wait for them.
   for (auto& segment : segments_) segment.firing.send_tokens();
   auto end_step = kLastStep;
-  for (std::uint32_t number = 0; number < segments_.size(); ++number) {
-    auto& segment = segments_[number];
-    segment.blockers = segment.firing.ports().blockers();
-    end_step = std::min(end_step, segment.firing.begin_tasks(order.info, advance_later(number)));
+  for (auto& segment : segments_) {
+    segment.blockers = ports_.blockers(segment.ports);
+    end_step = std::min(end_step, segment.firing.begin_tasks(order.info, advance_later(segment)));
   }
   return end_step;
 }
 
 std::int64_t SegmentActor::on_pause() {
   sources_open_ = false;
-  auto next_step = first_step_;
+  std::int64_t next_step = 0;
   for (const auto& segment : segments_)
     if (segment.is_source)
       next_step = std::max(next_step, segment.firing.step() + (segment.firing.in_progress() ? 1 : 0));
@@ -96,19 +97,18 @@ std::int64_t SegmentActor::on_pause() {
 void SegmentActor::on_run_until(std::int64_t end_step) {
   end_step_ = std::min(end_step_, end_step);
   sources_open_ = true;
-  for (std::uint32_t number = 0; number < segments_.size(); ++number) {
-    auto& segment = segments_[number];
+  for (auto& segment : segments_) {
     if (!segment.is_source || segment.ended || segment.phase != Phase::idle) continue;
     if (segment.firing.step() >= end_step_)
       end(segment);
-    else if (segment.blockers == 0)
-      make_ready(number);
+    else
+      queue_if_ready(segment);
   }
 }
 
 void SegmentActor::on_stop() {
   for (auto& segment : segments_)
-    if (!segment.finished) segment.firing.abandon_work();
+    if (!segment.finished && segment.segment->memory().is_busy()) segment.segment->tasks().abandon_updates();
   segments_.clear();
   ready_.clear();
   setup_.busy_thread = nullptr;
@@ -117,29 +117,38 @@ void SegmentActor::on_stop() {
 void SegmentActor::describe(StallReport& report) {
   std::vector<std::string> lines;
   for (const auto& segment : segments_)
-    lines.push_back("'" + segment.firing.name() + "' (step " + std::to_string(segment.firing.step()) + ") " +
-                    (is_wired() ? segment.waits_for(sources_open_) : "is not wired yet"));
+    lines.push_back("'" + segment.segment->name() + "' (step " + std::to_string(segment.firing.step()) + ") " +
+                    (is_wired() ? waits_for(segment) : "is not wired yet"));
   report.add(status_->name, lines);
+}
+
+std::string SegmentActor::waits_for(const State& segment) const {
+  if (segment.ended) {
+    if (!ports_.at_rest(segment.ports)) return "has ended, " + ports_.awaited_rest(segment.ports);
+    return segment.finished ? "has ended" : "has ended, waits for the device to complete its work";
+  }
+  if (segment.phase == Phase::pending) return segment.firing.waited_task();
+  if (const auto awaited = ports_.awaited(segment.ports); !awaited.empty()) return awaited;
+  return segment.is_source && !sources_open_ ? "is paused" : "is about to fire";
 }
 
 // ---- Changes of the ports
 
 void SegmentActor::on_arrival(std::uint32_t input) {
-  const auto number = segment_of_input_[input];
-  if (segments_[number].ended)
+  auto& segment = segments_[segment_of_input_[input]];
+  if (segment.ended)
     ports_.drain(input);
   else if (ports_.waiting(input) == 1)
-    unblock(number);
+    unblock(segment);
 }
 
 void SegmentActor::on_free(std::uint32_t output, std::uint32_t slot) {
-  const auto number = segment_of_output_[output];
-  auto& segment = segments_[number];
-  segment.firing.return_kept(segment.firing.ports().local_output(output), slot);
+  auto& segment = segments_[segment_of_output_[output]];
+  segment.firing.return_kept(output - segment.ports.first_output, slot);
   if (segment.ended)
     report_if_finished(segment);
   else if (ports_.free_slots(output) == 1)
-    unblock(number);
+    unblock(segment);
 }
 
 void SegmentActor::on_ended(std::uint32_t input) {
@@ -149,27 +158,26 @@ void SegmentActor::on_ended(std::uint32_t input) {
 
 // ---- The ready queue
 
-void SegmentActor::unblock(std::uint32_t number) {
-  if (--segments_[number].blockers == 0) make_ready(number);
+void SegmentActor::unblock(State& segment) {
+  --segment.blockers;
+  queue_if_ready(segment);
 }
 
-void SegmentActor::make_ready(std::uint32_t number) {
-  auto& segment = segments_[number];
-  if (!segment.may_fire(sources_open_)) return;
+void SegmentActor::queue_if_ready(State& segment) {
+  if (segment.phase != Phase::idle || segment.ended || segment.blockers > 0) return;
+  if (segment.is_source && !sources_open_) return;
   segment.phase = Phase::queued;
-  ready_.push(number);
+  ready_.push(segment.number);
 }
 
 void SegmentActor::work() {
-  if (working_) return;
-  working_ = true;
+  if (std::exchange(working_, true)) return;
   while (!ready_.empty()) {
-    const auto number = ready_.pop();
-    const auto& segment = segments_[number];
+    auto& segment = segments_[ready_.pop()];
     if (segment.firing.in_progress())
-      run(number);
+      run(segment);
     else
-      fire(number);
+      fire(segment);
     if (ready_.empty()) break;
     // Incoming mail resumes work(). A source that could fire for ever sends itself Continue, unless no other actor
     // waits for its thread.
@@ -194,8 +202,7 @@ void SegmentActor::poll_mailbox() {
 
 // ---- Firings
 
-void SegmentActor::fire(std::uint32_t number) {
-  auto& segment = segments_[number];
+void SegmentActor::fire(State& segment) {
   auto& firing = segment.firing;
   if (segment.is_source && !sources_open_) {
     segment.phase = Phase::idle;
@@ -203,26 +210,19 @@ void SegmentActor::fire(std::uint32_t number) {
   }
   segment.phase = Phase::running;
   note_step(firing.step());
-  if (!begin(firing)) {
+  if ((segment.is_source && firing.step() >= end_step_) || !firing.begin()) {
     segment.phase = Phase::idle;
     return end(segment);
   }
-  segment.blockers += firing.take();
-  firing.bind();
-  run(number);
-}
-
-/// Begins a firing. False: the segment is a source whose data or steps are at their end.
-bool SegmentActor::begin(SegmentFiring& firing) {
-  if (firing.is_source() && firing.step() >= end_step_) return false;
-  const bool has_more = firing.begin();
   // A source that has failed gets no further step.
-  if (firing.is_source() && firing.failure()) end_step_ = firing.step() + 1;
-  return has_more;
+  if (segment.is_source && firing.failure()) end_step_ = firing.step() + 1;
+  firing.take();
+  segment.blockers += ports_.blockers(segment.ports);
+  firing.bind();
+  run(segment);
 }
 
-void SegmentActor::run(std::uint32_t number) {
-  auto& segment = segments_[number];
+void SegmentActor::run(State& segment) {
   segment.phase = Phase::running;
   while (!segment.firing.all_run()) {
     if (!segment.firing.run_next()) {
@@ -231,34 +231,29 @@ void SegmentActor::run(std::uint32_t number) {
     }
     if (!segment.firing.all_run() && segments_.size() > 1 && (!ready_.empty() || !mailbox().empty())) {
       segment.phase = Phase::queued;
-      ready_.push(number);
+      ready_.push(segment.number);
       return;
     }
   }
-  finish(number);
+  finish(segment);
 }
 
-void SegmentActor::finish(std::uint32_t number) {
-  auto& segment = segments_[number];
+void SegmentActor::finish(State& segment) {
   segment.phase = Phase::idle;
   segment.firing.finish();
   // A slot that was returned to this very segment may have made it ready.
   if (segment.phase != Phase::idle) return;
   if (segment.is_source && sources_open_ && segment.firing.step() >= end_step_) return end(segment);
-  end_if_drained(segment);
-  if (segment.blockers == 0) make_ready(number);
+  if (ports_.drained(segment.ports)) end(segment);
+  queue_if_ready(segment);
 }
 
 // ---- The end of a run
 
-void SegmentActor::end(SegmentState& segment) {
+void SegmentActor::end(State& segment) {
   segment.ended = true;
-  segment.firing.end_run();
+  ports_.end(segment.ports);
   report_if_finished(segment);
-}
-
-void SegmentActor::end_if_drained(SegmentState& segment) {
-  if (segment.firing.ports().drained()) end(segment);
 }
 
 /// Ends the segments that are drained, one after the other. A segment that ends tells the next one, so a nested call
@@ -268,30 +263,23 @@ void SegmentActor::end_drained() {
   while (!may_be_drained_.empty()) {
     auto& segment = segments_[may_be_drained_.back()];
     may_be_drained_.pop_back();
-    if (segment.phase == Phase::idle && !segment.ended) end_if_drained(segment);
+    if (segment.phase == Phase::idle && !segment.ended && ports_.drained(segment.ports)) end(segment);
   }
   ending_ = false;
 }
 
-void SegmentActor::report_if_finished(SegmentState& segment) {
-  if (segment.finished || !segment.firing.ports().at_rest() || !is_work_complete(segment)) return;
+/// The run of a segment is over when the devices have done its work.
+void SegmentActor::report_if_finished(State& segment) {
+  if (segment.finished || !ports_.at_rest(segment.ports)) return;
+  const auto& last = segment.segment->memory().last_work();
+  if (!last.done()) return last.notify(advance_later(segment));
+  segment.firing.report_failed_work();
   segment.finished = true;
   if (has_finished()) report_finished();
 }
 
-/// True if the devices have done the work of the segment's run, which is over only then.
-bool SegmentActor::is_work_complete(SegmentState& segment) {
-  const auto& last = segment.firing.last_work();
-  if (!last.done()) {
-    last.notify(advance_later(static_cast<std::uint32_t>(&segment - segments_.data())));
-    return false;
-  }
-  segment.firing.report_failed_work();
-  return true;
-}
-
 bool SegmentActor::has_finished() const {
-  return std::ranges::all_of(segments_, &SegmentState::finished);
+  return std::ranges::all_of(segments_, &State::finished);
 }
 
 }  // namespace troupe

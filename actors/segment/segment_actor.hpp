@@ -3,12 +3,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/plan/checked_plan.hpp"
 #include "troupe/actors/ports/participant.hpp"
-#include "troupe/actors/segment/segment_state.hpp"
+#include "troupe/actors/segment/segment_firing.hpp"
 #include "troupe/actors/system/trace.hpp"
 #include "troupe/actors/threads/busy_threads.hpp"
 #include "troupe/actors/threads/ready_queue.hpp"
@@ -37,14 +37,35 @@ struct ExecutorSetup {
 /// The executor: an actor that runs segments. In the per-op grain on the host it runs a segment of one op; on a device,
 /// and in the fused grain, it runs all segments of a place. It fires a segment when every input holds a tensor and
 /// every output has a free slot. Between two tasks it checks its mailbox if another of its segments may be ready.
-class SegmentActor final : public Participant, private FiringListener {
+class SegmentActor final : public Participant {
  public:
   SegmentActor(caf::actor_config& config, ExecutorSetup setup);
 
   const char* name() const override { return "troupe.segment"; }
 
  private:
-  using Phase = SegmentState::Phase;
+  enum class Phase {
+    idle,
+    queued,   ///< ready, or interrupted between two tasks
+    running,  ///< its tasks run
+    pending,  ///< a task waits
+  };
+
+  /// A segment, its firings, and where it stands in the run.
+  struct State {
+    std::uint32_t number;  // among the segments of this actor
+    std::unique_ptr<Segment> segment;
+    PortRange ports;
+    SegmentFiring firing;
+    bool is_source = !segment->tasks().sources().empty();
+    Phase phase = Phase::idle;
+    /// Inputs without a tensor and outputs without a free slot.
+    std::uint32_t blockers = 0;
+    /// The segment fires no more in this run.
+    bool ended = true;
+    /// The segment has ended, every slot is free, and the devices have done its work.
+    bool finished = true;
+  };
 
   // Orders of the supervisor.
   void on_wired() override;
@@ -54,45 +75,38 @@ class SegmentActor final : public Participant, private FiringListener {
   void on_stop() override;
   void describe(StallReport& report) override;
   caf::message_handler own_handlers() override;
+  /// The event that a segment waits for, in words.
+  std::string waits_for(const State& segment) const;
 
   // Changes of the ports.
   void on_arrival(std::uint32_t input) override;
   void on_free(std::uint32_t output, std::uint32_t slot) override;
   void on_ended(std::uint32_t input) override;
 
-  // Errors of firings.
-  FailurePtr on_task_failed(Failure failure) override { return on_work_failed(std::move(failure)); }
-  void on_aborted(const FailurePtr& failure) override { report_failure(failure); }
-  void on_end_run(const EndRun& end) override { report_end(end); }
-
   // The ready queue.
   void work() override;
-  void make_ready(std::uint32_t number);
-  void unblock(std::uint32_t number);
+  void unblock(State& segment);
+  void queue_if_ready(State& segment);
   void poll_mailbox();
 
   // Firings.
-  void fire(std::uint32_t number);
-  bool begin(SegmentFiring& firing);
-  void run(std::uint32_t number);
-  void finish(std::uint32_t number);
+  void fire(State& segment);
+  void run(State& segment);
+  void finish(State& segment);
 
   // The end of a run.
-  void end(SegmentState& segment);
-  void end_if_drained(SegmentState& segment);
+  void end(State& segment);
   void end_drained();
-  void report_if_finished(SegmentState& segment);
-  bool is_work_complete(SegmentState& segment);
+  void report_if_finished(State& segment);
   bool has_finished() const;
 
   /// A function that makes the actor continue a segment; for any thread.
-  std::function<void()> advance_later(std::uint32_t number);
+  std::function<void()> advance_later(const State& segment);
 
   ExecutorSetup setup_;
-  std::vector<SegmentState> segments_;
+  std::vector<State> segments_;
   std::vector<std::uint32_t> segment_of_input_, segment_of_output_;
   ReadyQueue ready_;
-  std::int64_t first_step_ = 0;
   std::int64_t end_step_ = 0;
   bool sources_open_ = false;
   bool continuing_ = false;

@@ -7,48 +7,32 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/messages/end_run.hpp"
 #include "troupe/actors/messages/run_status.hpp"
-#include "troupe/actors/segment/firing_trace.hpp"
+#include "troupe/actors/ports/participant.hpp"
 #include "troupe/actors/segment/segment.hpp"
-#include "troupe/actors/segment/segment_ports.hpp"
+#include "troupe/actors/system/device_trace.hpp"
 
 namespace troupe {
-
-/// The actor that hears of errors in firings.
-class FiringListener {
- public:
-  virtual ~FiringListener() = default;
-  /// A task failed. Returns the failure, with the rank filled in, that is sent in place of the outputs.
-  virtual FailurePtr on_task_failed(Failure failure) = 0;
-  /// A collective in which a task takes part was given up.
-  virtual void on_aborted(const FailurePtr& failure) = 0;
-  /// A task has done its work of this step, and wants the run to end.
-  virtual void on_end_run(const EndRun& end) = 0;
-};
 
 /// The firings of one segment, one after the other. A firing asks the sources for rows (begin), takes a tensor from
 /// every input and a slot of every output (take), binds them as arguments (bind), runs the tasks and sends each output
 /// as soon as it is computed (run_next), and returns the inputs (finish). A step that has failed runs no task and sends
 /// the failure in place of its outputs; the failure stays for the rest of the run. Allocates nothing in a firing.
-/// Belongs to an actor and is used in its handlers only.
+/// Belongs to an actor, to which it reports errors, and is used in its handlers only.
 class SegmentFiring {
  public:
-  /// `status` counts the tasks that have fired.
-  SegmentFiring(std::unique_ptr<Segment> segment, const SegmentPorts& ports, FiringListener& listener,
+  /// `range` are the segment's ports among those of the actor. `status` counts the tasks that have fired. Segment,
+  /// actor and ports outlive this.
+  SegmentFiring(Segment& segment, Participant& actor, Ports& ports, const PortRange& range,
                 std::shared_ptr<ExecutorStatus> status);
-  SegmentFiring(SegmentFiring&&) = default;
 
-  const std::string& name() const { return segment_->name(); }
-  bool is_source() const { return !segment_->tasks().sources().empty(); }
-  const SegmentPorts& ports() const { return ports_; }
   /// The step of the firing in progress, or of the next firing.
   std::int64_t step() const { return step_; }
   const FailurePtr& failure() const { return failure_; }
   /// The task that the firing in progress waits for, in words.
-  std::string waited_task() const { return segment_->tasks()[task_].task->waits_for(); }
+  std::string waited_task() const { return segment_.tasks()[task_].task->waits_for(); }
   /// Writes down from now on when tasks run.
-  void trace(const std::shared_ptr<Trace>& trace) { trace_.emplace(trace, *segment_); }
+  void trace(const std::shared_ptr<Trace>& trace) { trace_.emplace(trace, segment_.memory().stream()); }
 
   // ---- Runs
 
@@ -58,22 +42,15 @@ class SegmentFiring {
   void send_tokens();
   /// Begins the run for all tasks. Returns the step before which it ends, if a source knows.
   std::int64_t begin_tasks(const RunInfo& run, const std::function<void()>& wake);
-  /// Ends the run of the segment: tells its consumers, and returns all tensors at its inputs.
-  void end_run() { ports_.end(); }
-  /// The end of all work that was launched in this run.
-  const Event& last_work() { return segment_->memory().last_work(); }
-  /// Reports an error of the work that was launched in this run. To be called once last_work() is done.
+  /// Reports an error of the work that was launched in this run, which has ended.
   void report_failed_work();
-  /// Gives up the copies of parameters that launched work may still write, since no actor will wait for it.
-  void abandon_work() { segment_->abandon_work(); }
 
   // ---- One firing
 
   /// Begins a firing: asks the sources for the rows of the next batch. False: the data are at their end.
   bool begin();
-  /// Takes a tensor from every input and a slot of every output. Returns the number of inputs without a further tensor
-  /// and of outputs without a further free slot.
-  std::uint32_t take();
+  /// Takes a tensor from every input and a slot of every output.
+  void take();
   /// Binds tensors and slots as arguments of the tasks.
   void bind();
   /// True from take() to finish().
@@ -90,26 +67,25 @@ class SegmentFiring {
  private:
   std::size_t run_traced();
   std::size_t run_some();
-  std::size_t run_captured();
-  bool run_task(bool continued);
+  bool run_task();
   void send_output(std::uint32_t output);
   void check_surrendered(std::uint32_t output) const;
   template <class Function>
   void guard(std::size_t task, Function function);
   void fail(std::size_t task, const std::exception_ptr& error);
 
-  std::unique_ptr<Segment> segment_;
-  SegmentPorts ports_;
-  FiringListener& listener_;
+  Segment& segment_;
+  Participant& actor_;
+  Ports& ports_;
+  PortRange range_;
   std::shared_ptr<ExecutorStatus> status_;
-  std::optional<FiringTrace> trace_;
+  std::optional<DeviceTrace> trace_;
   std::vector<Arrival> inputs_;             // by input: the tensor that this firing has taken
   std::vector<std::uint32_t> slots_;        // by output: the slot that this firing fills
   std::vector<bool> is_kept_;               // by input: its tensor is an output in place
   std::vector<std::vector<Arrival>> kept_;  // by output in place and slot: the input whose tensor is there
   std::int64_t step_ = 0;
   std::int64_t rows_ = 0;
-  std::int64_t max_rows_;
   std::size_t task_count_;
   std::size_t task_ = 0;
   bool in_progress_ = false;

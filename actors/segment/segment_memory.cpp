@@ -1,87 +1,123 @@
 #include "troupe/actors/segment/segment_memory.hpp"
 
+#include <algorithm>
+
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Bytes on a device. An error says that they were wanted for `purpose`.
-Tensor bytes_for(const std::string& purpose, Device device, std::size_t bytes) {
+/// The memory that `allocate` returns. An error says that it was wanted for `purpose`.
+template <class Allocate>
+Tensor memory_for(const std::string& purpose, Allocate allocate) {
   try {
-    return Tensor(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8, device);
+    return allocate();
   } catch (const Error& error) {
     throw Error(purpose, error.what());
   }
 }
 
-/// The actor with the largest output among the inner values of the segment.
-std::string producer_of_largest(const SegmentMemorySetup& setup) {
-  std::string producer = setup.segment.name;
-  std::size_t largest = 0;
-  for (const auto& task : setup.layout.tasks)
-    for (const auto& output : task.outputs) {
-      const auto bytes = bytes_of(output.info, setup.plan.max_rows);
-      if (output.kind != ArgumentPlace::Kind::arena || bytes <= largest) continue;
-      largest = bytes;
-      producer = setup.plan.actors[task.actor].name;
-    }
-  return producer;
+Tensor bytes_on(Device device, std::size_t bytes) {
+  return Tensor(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8, device);
 }
 
 }  // namespace
 
+// ---- SegmentMemory
+
 SegmentMemory::SegmentMemory(const SegmentMemorySetup& setup)
     : last_uses_(setup.layout.ports.size()), name_(setup.segment.name), store_(setup.store), stream_(setup.stream) {
-  const auto device = setup.segment.place.device;
-  arena_ = bytes_for("inner values of " + name_ + ", the largest that of '" + producer_of_largest(setup) + "'", device,
-                     setup.layout.arena_bytes);
-  scratch_ = bytes_for(name_, device, 0);
+  const auto* largest = setup.layout.producer_of_largest(setup.plan);
+  arena_ = memory_for("inner values of " + name_ + ", the largest that of '" + (largest ? *largest : name_) + "'",
+                      [&] { return bytes_on(setup.segment.place.device, setup.layout.arena_bytes); });
 }
 
 void SegmentMemory::allocate_slots(const SegmentMemorySetup& setup) {
-  const auto& plan = setup.plan;
-  for (const auto& output : setup.layout.outputs) {
-    const auto& edge = plan.edges[output.edge];
-    auto& slots = slots_.emplace_back(edge.capacity);
-    if (output.alias_port != kNone) continue;
-    const auto shape = edge.info.shape.with_rows(plan.max_rows);
-    for (auto& slot : slots) {
-      if (output.is_parameter(edge))
-        slot = parameter(*output.parameter).view(shape);
-      else if (edge.shared_buffer != kNone)
-        slot = setup.shared_buffers[edge.shared_buffer].view(shape, edge.info.dtype, edge.shared_offset);
-      else
-        slot = own_slot(plan, edge, setup.segment.place);
-    }
+  for (const auto& outgoing : setup.layout.outputs) {
+    const auto& edge = setup.plan.edges[outgoing.edge];
+    const auto capacity = static_cast<std::size_t>(edge.capacity);
+    auto& output = outputs_.emplace_back(
+        Output{&edge, std::vector<Tensor>(capacity), std::vector<std::int64_t>(capacity, setup.plan.max_rows)});
+    if (outgoing.copies_parameter(edge)) output.copied_parameter = &*outgoing.parameter;
+    if (outgoing.parameter && edge.initial_tokens > 0) output.counter = store_->counter(*outgoing.parameter);
+    if (outgoing.alias_port != kNone) continue;
+    for (auto& slot : output.slots) slot = slot_for(setup, outgoing);
   }
 }
 
-/// A slot of its own for an edge. An error names the producer.
-Tensor SegmentMemory::own_slot(const Plan& plan, const PlanEdge& edge, const Place& place) const {
-  try {
-    return make_slot(plan, edge, place);
-  } catch (const Error& error) {
-    throw Error(plan.actors[edge.producer].name, error.what());
-  }
+/// An error about a slot of its own names the producer.
+Tensor SegmentMemory::slot_for(const SegmentMemorySetup& setup, const SegmentOutput& output) {
+  const auto& edge = setup.plan.edges[output.edge];
+  const auto shape = edge.info.shape.with_rows(setup.plan.max_rows);
+  if (output.is_parameter(edge)) return parameter(*output.parameter).view(shape);
+  if (edge.shared_buffer != kNone)
+    return setup.shared_buffers[edge.shared_buffer].view(shape, edge.info.dtype, edge.shared_offset);
+  return memory_for(setup.plan.actors[edge.producer].name, [&] { return make_slot(setup, edge); });
 }
 
 std::byte* SegmentMemory::scratch(std::size_t bytes) {
-  if (bytes > scratch_.bytes()) scratch_ = bytes_for("kernels of " + name_, arena_.device(), bytes);
+  if (!scratch_ || bytes > scratch_.bytes())
+    scratch_ = memory_for("kernels of " + name_, [&] { return bytes_on(arena_.device(), bytes); });
   return scratch_.address();
 }
 
-void SegmentMemory::copy_parameter(const ParameterRef& ref, std::int32_t output, std::uint32_t slot) {
-  copy(*stream_, parameter(ref), slots_[output][slot]);
+SentTensor SegmentMemory::send(std::uint32_t output, std::uint32_t slot, const Tensor& tensor, std::int64_t rows) {
+  has_sent_ = true;
+  refresh(outputs_[output], slot);
+  outputs_[output].sent_rows[slot] = rows;
+  return message_for(output, slot, tensor);
 }
 
-void SegmentMemory::wait_for_input(const Event& event, const Tensor&) {
-  stream_->wait(event);
+/// Brings a slot that carries the value of a parameter up to date.
+void SegmentMemory::refresh(Output& output, std::uint32_t slot) {
+  if (output.copied_parameter != nullptr) copy(*stream_, parameter(*output.copied_parameter), output.slots[slot]);
+  if (output.counter != nullptr) output.sent_version = output.counter->updates();
+}
+
+void SegmentMemory::begin_run() {
+  last_work_.reset();
+  refresh_parameters();
+  for (std::uint32_t i = 0; i < outputs_.size(); ++i) {
+    auto& output = outputs_[i];
+    if (output.sent_version == kNothingSent || output.sent_version == output.counter->updates()) continue;
+    for (std::uint32_t slot = 0; slot < output.slots.size(); ++slot) refresh(output, slot);
+    publish_slots(i);
+  }
+}
+
+SentTensor SegmentMemory::token(std::uint32_t output, std::uint32_t slot) {
+  auto& sent = outputs_[output];
+  if (!has_sent_) refresh(sent, slot);
+  const auto shape = sent.edge->info.shape.with_rows(sent.sent_rows[slot]);
+  return message_for(output, slot, sent.slots[slot].view(shape));
 }
 
 const Event& SegmentMemory::last_work() {
   if (!last_work_) last_work_ = stream_->record();
   return *last_work_;
+}
+
+bool SegmentMemory::is_busy() const {
+  const auto last = stream_->record();
+  return !last.done() || last.error() != nullptr;
+}
+
+// ---- HostMemory
+
+const Tensor& HostMemory::receive(std::uint32_t, const Tensor& arrived) {
+  if (!arrived.host_accessible()) throw Error(name(), "reads host memory, but " + to_string(arrived) + " came");
+  return arrived;
+}
+
+Tensor HostMemory::make_slot(const SegmentMemorySetup& setup, const PlanEdge& edge) const {
+  const auto& place = setup.segment.place;
+  const auto shape = edge.info.shape.with_rows(setup.plan.max_rows);
+  const auto reader = std::ranges::find_if(edge.consumers, [&](const PlanConsumer& consumer) {
+    return is_on_device(setup.plan.actors[consumer.actor], place.process);
+  });
+  if (reader == edge.consumers.end()) return Tensor(shape, edge.info.dtype, place.device);
+  return Tensor::pinned(shape, edge.info.dtype, setup.plan.actors[reader->actor].place.device);
 }
 
 }  // namespace troupe

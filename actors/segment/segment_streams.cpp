@@ -4,14 +4,6 @@
 
 namespace troupe {
 
-namespace {
-
-std::shared_ptr<Stream> make_stream(Device device) {
-  return backend_of(device).make_stream(device);
-}
-
-}  // namespace
-
 SegmentStreams::SegmentStreams(const Plan& plan, std::span<const std::int32_t> segments) {
   for (auto index : segments) {
     const auto& segment = plan.segments[index];
@@ -21,9 +13,10 @@ SegmentStreams::SegmentStreams(const Plan& plan, std::span<const std::int32_t> s
 }
 
 std::shared_ptr<Stream> SegmentStreams::of(const PlanSegment& segment) {
-  if (segment.stream == kNone) return make_stream(segment.place.device);
+  const auto device = segment.place.device;
+  if (segment.stream == kNone) return backend_of(device).make_stream(device);
   auto& shared = shared_[segment.stream];
-  if (!shared) shared = make_stream(segment.place.device);
+  if (!shared) shared = backend_of(device).make_stream(device);
   return shared;
 }
 

@@ -1,5 +1,7 @@
 #include "troupe/actors/segment/segment_tasks.hpp"
 
+#include <algorithm>
+
 #include "troupe/actors/segment/task_registry.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -16,6 +18,22 @@ void expect_task_for(const PlanActor& actor, const Task& task) {
   if (!task.runs_on_device() && !backend_of(actor.place.device).host_accessible())
     throw Error("plan", "'" + actor.name + "' runs on the host, but its place is " + to_string(actor.place) +
                             "; place it on " + to_string(host_side(actor.place)));
+}
+
+/// The edge from a conductor to the collectives that it begins, if the actor is one of them; else kNone.
+EdgeId edge_of_start(const Plan& plan, const PlanActor& actor) {
+  const auto is_collective = [&](const PlanConsumer& consumer) {
+    return plan.actors[consumer.actor].role == ActorRole::collective;
+  };
+  if (actor.role == ActorRole::conductor)
+    for (const auto& output : actor.outputs)
+      if (output.edge != kNone && std::ranges::any_of(plan.edges[output.edge].consumers, is_collective))
+        return output.edge;
+  if (actor.role == ActorRole::collective)
+    for (const auto& input : actor.inputs)
+      if (input.edge != kNone && plan.actors[plan.edges[input.edge].producer].role == ActorRole::conductor)
+        return input.edge;
+  return kNone;
 }
 
 }  // namespace
@@ -41,30 +59,31 @@ void SegmentTasks::add(const Plan& plan, const PlanActor& actor, const TaskLayou
   entry.inputs = static_cast<std::uint32_t>(actor.inputs.size());
   entry.outputs = static_cast<std::uint32_t>(actor.outputs.size());
   entry.sends = layout.sends;
-  entry.start = starts_.place_of(plan, actor);
+  if (const auto edge = edge_of_start(plan, actor); edge != kNone) entry.start = &starts_[edge];
   for (const auto& output : actor.outputs)
     if (output.parameter) entry.updates.push_back(context.store->counter(*output.parameter));
 }
 
-std::int64_t SegmentTasks::begin(std::size_t i, const RunInfo& run, const std::function<void()>& wake) const {
-  auto& task = *entries_[i].task;
-  task.begin(run, wake);
-  const auto steps = task.is_source() ? task.steps_left() : std::nullopt;
-  return steps && *steps < kLastStep - run.first_step ? run.first_step + *steps : kLastStep;
-}
-
-void SegmentTasks::prepare(std::int64_t rows) const {
-  for (const auto& entry : entries_) entry.task->prepare(rows);
-}
-
-ScratchAreas SegmentTasks::place_scratch(Device device) {
+std::size_t SegmentTasks::prepare(std::int64_t rows, Device device) {
   std::vector<std::size_t> bytes;
-  for (const auto& entry : entries_) bytes.push_back(entry.task->scratch_bytes());
+  for (const auto& entry : entries_) {
+    entry.task->prepare(rows);
+    bytes.push_back(entry.task->scratch_bytes());
+  }
   const auto areas = ScratchAreas::on(device, bytes);
   std::size_t users = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i)
     if (bytes[i] > 0) entries_[i].scratch_offset = users++ % areas.count * areas.bytes;
-  return areas;
+  return areas.total();
+}
+
+std::shared_ptr<CollectiveStart> SegmentTasks::start_on(EdgeId edge) const {
+  const auto start = starts_.find(edge);
+  return start == starts_.end() ? nullptr : start->second;
+}
+
+void SegmentTasks::drop_starts() {
+  for (auto& [edge, start] : starts_) start = nullptr;
 }
 
 void SegmentTasks::mark_failed() const {

@@ -1,22 +1,22 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
-#include "troupe/actors/segment/collective_starts.hpp"
 #include "troupe/actors/store/update_counter.hpp"
+#include "troupe/actors/task/collective_start.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/actors/task/task.hpp"
 
 namespace troupe {
 
-/// The tasks of one segment, in the order in which they fire. Used on one thread at a time.
+/// The tasks of one segment, in the order in which they fire, and the collectives of a firing, on their way from or to
+/// the tasks: one place for each edge from a conductor to collectives. Used on one thread at a time.
 class SegmentTasks {
  public:
   /// One task. Kept small: a fused segment walks over these, one for each op.
@@ -51,14 +51,15 @@ class SegmentTasks {
   const std::vector<std::size_t>& sources() const { return sources_; }
   /// True if tensors that arrive stay where they are.
   bool reads_any_device() const { return reads_any_device_; }
-  CollectiveStarts& starts() { return starts_; }
 
-  /// Begins a run for task i. Returns the step before which it ends, if it is a source that knows.
-  std::int64_t begin(std::size_t i, const RunInfo& run, const std::function<void()>& wake) const;
-  /// Prepares all tasks for this number of rows.
-  void prepare(std::int64_t rows) const;
-  /// Places the scratch memory of the tasks prepared so far. Returns the areas in which it lies.
-  ScratchAreas place_scratch(Device device);
+  /// Prepares all tasks for this number of rows, and places the scratch memory for all rows so far. Returns its bytes.
+  std::size_t prepare(std::int64_t rows, Device device);
+  /// Fills the place of an edge with the collective that a conductor has begun.
+  void set_start(EdgeId edge, const std::shared_ptr<CollectiveStart>& start) { starts_[edge] = start; }
+  /// The collective to send over an edge; null if the edge carries none.
+  std::shared_ptr<CollectiveStart> start_on(EdgeId edge) const;
+  /// Ends a firing: empties the places of all edges.
+  void drop_starts();
   /// Marks every parameter that a task updates as half-written: work of this run has failed.
   void mark_failed() const;
   /// Gives up every parameter that a task updates: launched work may write to it at any time, and no actor waits for
@@ -68,7 +69,7 @@ class SegmentTasks {
  private:
   void add(const Plan& plan, const PlanActor& actor, const TaskLayout& layout, SpawnContext& context);
 
-  CollectiveStarts starts_;
+  std::map<EdgeId, std::shared_ptr<CollectiveStart>> starts_;
   std::vector<Entry> entries_;
   std::vector<std::size_t> sources_;
   bool reads_any_device_ = false;

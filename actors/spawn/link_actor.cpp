@@ -4,8 +4,8 @@
 #include <caf/message_handler.hpp>
 #include <map>
 
-#include "troupe/actors/caf/execution_unit.hpp"
 #include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/caf/scheduler.hpp"
 #include "troupe/actors/ports/participant.hpp"
 #include "troupe/ops/core/error.hpp"
 

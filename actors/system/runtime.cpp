@@ -42,6 +42,11 @@ void try_threads(int count) {
 }  // namespace
 
 struct Runtime::State {
+  explicit State(const RuntimeOptions& given) : options(given), looks_for_gpus(given.cpu_devices == 0) {
+    if (options.cpu_devices < 0) throw Error("runtime", "the number of devices must not be negative");
+    if (options.cpu_devices == 0) options.cpu_devices = usable_cores();
+    if (options.test_seed) options.own_threads = false;
+  }
   ~State() {
     if (left_behind.empty()) return;
     std::fprintf(stderr, "[runtime] %s never returned; its thread is left behind\n", left_behind.c_str());
@@ -51,10 +56,10 @@ struct Runtime::State {
   }
 
   RuntimeOptions options;
+  bool looks_for_gpus;
   std::unique_ptr<caf::actor_system_config> config;
   std::unique_ptr<caf::actor_system> system;
   caf::actor_system* used = nullptr;
-  bool looks_for_gpus = false;
   std::once_flag devices_found;
   std::vector<Device> devices;
   std::uint64_t picks = 0;
@@ -62,14 +67,10 @@ struct Runtime::State {
   std::string left_behind;
 };
 
-Runtime::Runtime(RuntimeOptions options) : state_(std::make_shared<State>()) {
+Runtime::Runtime(RuntimeOptions options) {
   if (options.workers < 0) throw Error("runtime", "the number of workers must not be negative");
-  if (options.cpu_devices < 0) throw Error("runtime", "the number of devices must not be negative");
   if (options.workers == 0) options.workers = usable_cores();
-  state_->looks_for_gpus = options.cpu_devices == 0;
-  if (options.cpu_devices == 0) options.cpu_devices = usable_cores();
-  if (options.test_seed) options.own_threads = false;
-  state_->options = options;
+  state_ = std::make_shared<State>(options);
   // CAF does not survive a thread that cannot be made.
   if (!options.test_seed) try_threads(options.workers + kThreadsOfCaf);
   state_->config = std::make_unique<caf::actor_system_config>();
@@ -82,12 +83,7 @@ Runtime::Runtime(RuntimeOptions options) : state_(std::make_shared<State>()) {
   state_->used = state_->system.get();
 }
 
-Runtime::Runtime(caf::actor_system& system, RuntimeOptions options) : state_(std::make_shared<State>()) {
-  if (options.cpu_devices < 0) throw Error("runtime", "the number of devices must not be negative");
-  state_->looks_for_gpus = options.cpu_devices == 0;
-  if (options.cpu_devices == 0) options.cpu_devices = usable_cores();
-  if (options.test_seed) options.own_threads = false;
-  state_->options = options;
+Runtime::Runtime(caf::actor_system& system, RuntimeOptions options) : state_(std::make_shared<State>(options)) {
   state_->used = &system;
 }
 

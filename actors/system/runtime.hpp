@@ -37,9 +37,9 @@ class Runtime {
   /// Makes an actor system. Throws Error if an option is out of range or the threads cannot be made.
   explicit Runtime(RuntimeOptions options = {});
   /// Uses an existing actor system, which must outlive this and all plans. Its configuration needs
-  /// `register_messages<caf::id_block::troupe>(config)` (actors/caf/register_messages.hpp, actors/messages/messages.hpp);
-  /// the program's own messages have type ids from caf::first_custom_type_id on. `workers` has no effect. Do not wait
-  /// for a run on one of them: use TrainingRun::on_progress.
+  /// `register_messages<caf::id_block::troupe>(config)` (actors/caf/register_messages.hpp,
+  /// actors/messages/messages.hpp); the program's own messages have type ids from caf::first_custom_type_id on.
+  /// `workers` has no effect. Do not wait for a run on one of them: use TrainingRun::on_progress.
   explicit Runtime(caf::actor_system& system, RuntimeOptions options = {});
 
   caf::actor_system& system() const;

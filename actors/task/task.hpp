@@ -30,9 +30,14 @@ struct RunInfo {
   bool operator==(const RunInfo&) const = default;
 };
 
+/// The step after `count` steps of which the first is `first`, at most kLastStep.
+inline std::int64_t step_after(std::int64_t first, std::int64_t count) {
+  return count > kLastStep - first ? kLastStep : first + count;
+}
+
 /// The step before which a run ends, at most.
 inline std::int64_t end_of(const RunInfo& run) {
-  return run.max_steps > kLastStep - run.first_step ? kLastStep : run.first_step + run.max_steps;
+  return step_after(run.first_step, run.max_steps);
 }
 
 /// The tensors and the stream of one firing of a task. Tensors have the rows of this firing.

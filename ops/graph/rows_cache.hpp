@@ -8,25 +8,25 @@
 
 namespace troupe {
 
-/// A cache of objects by the number of rows for which they are prepared. A full cache drops the least recently used
-/// entry for a new one; references are valid until then.
-template <class T>
+/// A cache of objects by the number of rows, or another key, for which they are prepared. A full cache drops the least
+/// recently used entry for a new one; references are valid until then.
+template <class T, class Key = std::int64_t>
 class RowsCache {
  public:
   /// Keeps at most `capacity` entries, at least 1.
   explicit RowsCache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// The entry for a number of rows; null if there is none.
-  T* find(std::int64_t rows) {
-    const auto entry = std::ranges::find(entries_, rows, &Entry::rows);
+  /// The entry for a key; null if there is none.
+  T* find(const Key& key) {
+    const auto entry = std::ranges::find(entries_, key, &Entry::key);
     if (entry == entries_.end()) return nullptr;
     entry->last_use = ++uses_;
     return entry->value.get();
   }
-  /// Adds an entry. There must be none for the number of rows.
-  T& add(std::int64_t rows, T value) {
+  /// Adds an entry. There must be none for the key.
+  T& add(const Key& key, T value) {
     if (entries_.size() == capacity_) entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_use));
-    entries_.push_back({rows, ++uses_, std::make_unique<T>(std::move(value))});
+    entries_.push_back({key, ++uses_, std::make_unique<T>(std::move(value))});
     return *entries_.back().value;
   }
   template <class Function>
@@ -36,7 +36,7 @@ class RowsCache {
 
  private:
   struct Entry {
-    std::int64_t rows;
+    Key key;
     std::uint64_t last_use;
     std::unique_ptr<T> value;
   };

@@ -1,7 +1,9 @@
 #include "troupe/actors/caf/mail.hpp"
 
 #include <algorithm>
+#include <caf/actor_system.hpp>
 #include <caf/blocking_actor.hpp>
+#include <caf/error.hpp>
 #include <memory>
 #include <vector>
 
@@ -41,6 +43,10 @@ class DownHandler : public caf::scheduled_actor {
 };
 
 }  // namespace
+
+std::string error_text(const caf::actor_system& system, const caf::error& error) {
+  return system.render(error);
+}
 
 void watch(caf::event_based_actor& self, const caf::actor& peer, OnActorEnd on_end) {
   auto& handler = DownHandler::of(self);
