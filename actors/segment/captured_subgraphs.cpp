@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "troupe/actors/collective/launch_order.hpp"
-#include "troupe/actors/collective/launch_order.hpp"
 #include "troupe/actors/segment/device_memory.hpp"
 #include "troupe/actors/segment/segment.hpp"
 #include "troupe/ops/core/error.hpp"
