@@ -86,8 +86,7 @@ std::vector<TensorInfo> infer_fused(const OpInputs& inputs) {
 
 }  // namespace
 
-const OpDef kFusedElementwise{
-    .name = "fused_elementwise", .infer = infer_fused, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kFusedElementwise{.name = "fused_elementwise", .infer = infer_fused, .role = HalfRole::follows};
 
 std::optional<FormulaOp> formula_op_of(const OpDef& op) {
   const auto entry = std::ranges::find(kEntries, &op, &Entry::op);

@@ -18,9 +18,7 @@ std::vector<TensorInfo> infer_relu_grad_bias(const OpInputs& inputs) {
 
 }  // namespace
 
-const OpDef kReluGradBias{.name = "relu_grad_bias",
-                          .infer = infer_relu_grad_bias,
-                          .half = HalfKernels::gpu,
-                          .role = HalfRole::activation_gradient};
+const OpDef kReluGradBias{
+    .name = "relu_grad_bias", .infer = infer_relu_grad_bias, .role = HalfRole::activation_gradient};
 
 }  // namespace troupe

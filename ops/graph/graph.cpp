@@ -202,10 +202,6 @@ Value GraphBuilder::copy_source(const Node& node, const TensorInfo& info) {
   return add_source(std::move(copied), info);
 }
 
-Value GraphBuilder::apply_one(const OpDef& op, std::initializer_list<Value> inputs, Attributes attributes) {
-  return apply(op, std::span(inputs.begin(), inputs.size()), std::move(attributes)).at(0);
-}
-
 void GraphBuilder::output(const std::string& name, Value value) {
   if (graph_.has_output(name)) throw Error("graph", "there are two outputs named '" + name + "'");
   graph_.outputs_.push_back({name, value.id()});

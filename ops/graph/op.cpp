@@ -15,6 +15,11 @@ void OpInputs::expect_count(std::size_t min, std::size_t max) const {
   refuse("needs " + std::to_string(min) + (max == min ? "" : " to " + std::to_string(max)) + " inputs");
 }
 
+void OpInputs::expect_dtypes(std::initializer_list<DType> dtypes) const {
+  expect_count(dtypes.size(), dtypes.size());
+  for (std::size_t i = 0; i < infos.size(); ++i) expect_dtype(i, dtypes.begin()[i]);
+}
+
 void OpInputs::expect_dtype(std::size_t i, DType dtype) const {
   if (infos[i].dtype != dtype) refuse("input " + std::to_string(i) + " must be " + std::string(name_of(dtype)));
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +29,8 @@ struct OpInputs {
   [[noreturn]] void refuse(std::string_view message) const;
   /// Refuses unless there are `min` to `max` inputs.
   void expect_count(std::size_t min, std::size_t max) const;
+  /// Refuses unless there is one input for each of `dtypes`, in this order.
+  void expect_dtypes(std::initializer_list<DType> dtypes) const;
   /// Refuses unless input i has the dtype.
   void expect_dtype(std::size_t i, DType dtype) const;
   /// Refuses unless input i is float32 or a 16-bit float.
@@ -45,6 +47,13 @@ struct OpInputs {
 std::vector<TensorInfo> infer_like_input(const OpInputs& inputs);
 /// The shape rule of ops with two inputs of floats and an output, all of the same shape and dtype.
 std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs);
+
+/// The shape rule of ops with `count` inputs whose outputs have the shapes and dtypes of the inputs `like`.
+template <std::size_t count, std::size_t... like>
+std::vector<TensorInfo> infer_like(const OpInputs& inputs) {
+  inputs.expect_count(count, count);
+  return {inputs[like]...};
+}
 
 /// The value of the attribute `axis`, an axis of input i. Refuses an axis that the input does not have and, unless
 /// `batch_too`, the axis of the batch.
@@ -63,7 +72,7 @@ enum class OpKind {
   collective,  ///< a communicator computes the output, not a kernel
 };
 
-/// The backends whose kernels for an op take 16-bit floats.
+/// The backends whose kernels for an op take 16-bit floats. With a HalfRole those for GPUs always do.
 enum class HalfKernels { none, gpu, all };
 
 /// The role of an op in a graph that is computed in 16-bit floats; see compute_in (ops/passes/passes.hpp).

@@ -71,8 +71,7 @@ std::vector<Value> grad_conv2d(const OpGradient& g) {
                             {"padding", g.attributes.integer("padding")},
                             {"groups", g.attributes.integer("groups")}};
   auto dx = g.builder.apply_one(kConv2dGradData, {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
-  const std::vector<Value> inputs{g.inputs[0], dy};
-  auto dweights = g.builder.apply(kConv2dGradWeights, inputs,
+  auto dweights = g.builder.apply(kConv2dGradWeights, {g.inputs[0], dy},
                                   geometry.with("shape", g.inputs[1].shape().list()).with("bias", has_bias));
   std::vector<Value> gradients{dx};
   gradients.insert(gradients.end(), dweights.begin(), dweights.end());
@@ -106,17 +105,14 @@ const OpDef kConv2d{.name = "conv2d",
                     .infer = infer_conv2d,
                     .gradient = grad_conv2d,
                     .multiply_adds = multiply_adds_of_conv2d,
-                    .half = HalfKernels::gpu,
                     .role = HalfRole::product};
 const OpDef kConv2dGradData{.name = "conv2d_grad_data",
                             .infer = infer_grad_data,
                             .multiply_adds = multiply_adds_of_grad_data,
-                            .half = HalfKernels::gpu,
                             .role = HalfRole::product};
 const OpDef kConv2dGradWeights{.name = "conv2d_grad_weights",
                                .infer = infer_grad_weights,
                                .multiply_adds = multiply_adds_of_grad_weights,
-                               .half = HalfKernels::gpu,
                                .role = HalfRole::product};
 
 Value conv2d(Value x, Value weights, Conv2dOptions options) {

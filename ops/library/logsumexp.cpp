@@ -11,8 +11,7 @@ namespace troupe {
 namespace {
 
 std::vector<TensorInfo> infer_logsumexp(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   const auto& shape = inputs.shape(0);
   if (shape.rank() == 0) inputs.refuse("a scalar has no last axis");
   if (shape.rank() == 1 && shape.has_batch()) inputs.refuse("the last axis must not be the batch");

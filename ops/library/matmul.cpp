@@ -112,8 +112,7 @@ std::int64_t multiply_adds_of_outer_sum(const OpCall& call) {
 }
 
 std::vector<TensorInfo> infer_orthonormalize(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   inputs.expect_rank(0, 2);
   if (inputs.shape(0).has_batch()) inputs.refuse("needs a matrix that does not derive from the batch");
   return {inputs[0]};
@@ -125,13 +124,11 @@ const OpDef kMatmul{.name = "matmul",
                     .infer = infer_matmul,
                     .gradient = grad_matmul,
                     .multiply_adds = multiply_adds_of_matmul,
-                    .half = HalfKernels::gpu,
                     .role = HalfRole::product};
 const OpDef kOuterSum{.name = "outer_sum",
                       .infer = infer_outer_sum,
                       .gradient = grad_outer_sum,
                       .multiply_adds = multiply_adds_of_outer_sum,
-                      .half = HalfKernels::gpu,
                       .role = HalfRole::product};
 const OpDef kOrthonormalize{.name = "orthonormalize", .infer = infer_orthonormalize};
 

@@ -75,20 +75,11 @@ std::vector<Value> grad_average_pool(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kMaxPool{.name = "max_pool",
-                     .infer = infer_max_pool,
-                     .gradient = grad_max_pool,
-                     .half = HalfKernels::gpu,
-                     .role = HalfRole::follows};
-const OpDef kMaxPoolGrad{
-    .name = "max_pool_grad", .infer = infer_max_pool_grad, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kAveragePool{.name = "average_pool",
-                         .infer = infer_average_pool,
-                         .gradient = grad_average_pool,
-                         .half = HalfKernels::gpu,
-                         .role = HalfRole::follows};
-const OpDef kAveragePoolGrad{
-    .name = "average_pool_grad", .infer = infer_average_pool_grad, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kMaxPool{.name = "max_pool", .infer = infer_max_pool, .gradient = grad_max_pool, .role = HalfRole::follows};
+const OpDef kMaxPoolGrad{.name = "max_pool_grad", .infer = infer_max_pool_grad, .role = HalfRole::follows};
+const OpDef kAveragePool{
+    .name = "average_pool", .infer = infer_average_pool, .gradient = grad_average_pool, .role = HalfRole::follows};
+const OpDef kAveragePoolGrad{.name = "average_pool_grad", .infer = infer_average_pool_grad, .role = HalfRole::follows};
 
 Value max_pool(Value x, MaxPoolOptions options) {
   return x.builder().apply_one(kMaxPool, {x},

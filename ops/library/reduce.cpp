@@ -77,8 +77,7 @@ std::vector<Value> grad_reduce_mean(const OpGradient& g) {
 
 // Maximum, minimum and variance of a batch do not follow from those of its parts.
 std::vector<TensorInfo> infer_within_rows(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   auto result = infer_reduce(inputs);
   expect_elements_of_row(inputs, "cannot reduce over the batch: its parts are on other replicas");
   return result;
@@ -134,16 +133,10 @@ Value reduce(const OpDef& op, Value x, std::span<const std::int64_t> axes) {
 
 }  // namespace
 
-const OpDef kReduceSum{.name = "reduce_sum",
-                       .infer = infer_reduce,
-                       .gradient = grad_reduce_sum,
-                       .half = HalfKernels::gpu,
-                       .role = HalfRole::reads};
-const OpDef kReduceMean{.name = "reduce_mean",
-                        .infer = infer_reduce_mean,
-                        .gradient = grad_reduce_mean,
-                        .half = HalfKernels::gpu,
-                        .role = HalfRole::reads};
+const OpDef kReduceSum{
+    .name = "reduce_sum", .infer = infer_reduce, .gradient = grad_reduce_sum, .role = HalfRole::reads};
+const OpDef kReduceMean{
+    .name = "reduce_mean", .infer = infer_reduce_mean, .gradient = grad_reduce_mean, .role = HalfRole::reads};
 const OpDef kReduceMax{.name = "reduce_max", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceMin{.name = "reduce_min", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceVariance{.name = "reduce_variance", .infer = infer_within_rows, .gradient = grad_variance};
