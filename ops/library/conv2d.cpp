@@ -83,37 +83,28 @@ Attributes attributes_of(Conv2dOptions options) {
 }
 
 /// Every element of y (or dy) meets all weights of its channel.
-std::int64_t multiply_adds_of_convolution(const Shape& y, const Shape& weights) {
-  return y.elements() * (weights.elements() / std::max<std::int64_t>(1, weights[3]));
-}
-
-std::int64_t multiply_adds_of_conv2d(const OpCall& call) {
-  return multiply_adds_of_convolution(call.outputs[0].shape, call.inputs[1].shape);
-}
-
-std::int64_t multiply_adds_of_grad_data(const OpCall& call) {
-  return multiply_adds_of_convolution(call.inputs[0].shape, call.inputs[1].shape);
-}
-
-std::int64_t multiply_adds_of_grad_weights(const OpCall& call) {
-  return multiply_adds_of_convolution(call.inputs[1].shape, call.outputs[0].shape);
+std::int64_t multiply_adds_of(const TensorInfo& y, const TensorInfo& weights) {
+  return y.shape.elements() * (weights.shape.elements() / std::max<std::int64_t>(1, weights.shape[3]));
 }
 
 }  // namespace
 
-const OpDef kConv2d{.name = "conv2d",
-                    .infer = infer_conv2d,
-                    .gradient = grad_conv2d,
-                    .multiply_adds = multiply_adds_of_conv2d,
-                    .role = HalfRole::product};
-const OpDef kConv2dGradData{.name = "conv2d_grad_data",
-                            .infer = infer_grad_data,
-                            .multiply_adds = multiply_adds_of_grad_data,
-                            .role = HalfRole::product};
-const OpDef kConv2dGradWeights{.name = "conv2d_grad_weights",
-                               .infer = infer_grad_weights,
-                               .multiply_adds = multiply_adds_of_grad_weights,
-                               .role = HalfRole::product};
+const OpDef kConv2d{
+    .name = "conv2d",
+    .infer = infer_conv2d,
+    .gradient = grad_conv2d,
+    .multiply_adds = [](const OpCall& call) { return multiply_adds_of(call.outputs[0], call.inputs[1]); },
+    .role = HalfRole::product};
+const OpDef kConv2dGradData{
+    .name = "conv2d_grad_data",
+    .infer = infer_grad_data,
+    .multiply_adds = [](const OpCall& call) { return multiply_adds_of(call.inputs[0], call.inputs[1]); },
+    .role = HalfRole::product};
+const OpDef kConv2dGradWeights{
+    .name = "conv2d_grad_weights",
+    .infer = infer_grad_weights,
+    .multiply_adds = [](const OpCall& call) { return multiply_adds_of(call.inputs[1], call.outputs[0]); },
+    .role = HalfRole::product};
 
 Value conv2d(Value x, Value weights, Conv2dOptions options) {
   return x.builder().apply_one(kConv2d, {x, weights}, attributes_of(options));

@@ -54,8 +54,8 @@ std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   return {{Shape(sizes), dtype}};
 }
 
-Attributes attributes_of(bool transpose_a, bool transpose_b) {
-  return {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"relu", false}};
+Attributes attributes_of(MatmulOptions options) {
+  return {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"relu", false}};
 }
 
 /// The gradient of the one matrix that has multiplied all rows of x. `transposed` is the attribute transpose_b.
@@ -133,7 +133,7 @@ const OpDef kOuterSum{.name = "outer_sum",
 const OpDef kOrthonormalize{.name = "orthonormalize", .infer = infer_orthonormalize};
 
 Value matmul(Value a, Value b, MatmulOptions options) {
-  return a.builder().apply_one(kMatmul, {a, b}, attributes_of(options.transpose_a, options.transpose_b));
+  return a.builder().apply_one(kMatmul, {a, b}, attributes_of(options));
 }
 
 Value outer_sum(Value a, Value b) {
@@ -145,7 +145,7 @@ Value orthonormalize(Value x) {
 }
 
 Value linear(Value x, Value weights, Value bias) {
-  return x.builder().apply_one(kMatmul, {x, weights, bias}, attributes_of(false, false));
+  return x.builder().apply_one(kMatmul, {x, weights, bias}, attributes_of(MatmulOptions{}));
 }
 
 }  // namespace troupe

@@ -1,6 +1,5 @@
 #include "troupe/ops/library/reduce.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 #include "troupe/ops/graph/op_declarations.hpp"
@@ -14,26 +13,21 @@ namespace troupe {
 
 namespace {
 
-bool contains(const std::vector<std::int64_t>& axes, std::size_t axis) {
-  return std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
-}
-
 // The result is float32 for every dtype of the input.
 std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_float(0);
-  const auto& axes = inputs.attributes.list("axes");
   const auto& shape = inputs.shape(0);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i] < 0 || axes[i] >= static_cast<std::int64_t>(shape.rank()))
-      inputs.refuse("there is no axis " + std::to_string(axes[i]));
-    if (std::find(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(i), axes[i]) !=
-        axes.begin() + static_cast<std::ptrdiff_t>(i))
-      inputs.refuse("axis " + std::to_string(axes[i]) + " is given twice");
+  std::vector<bool> reduced(shape.rank(), false);
+  for (auto axis : inputs.attributes.list("axes")) {
+    if (axis < 0 || axis >= static_cast<std::int64_t>(shape.rank()))
+      inputs.refuse("there is no axis " + std::to_string(axis));
+    if (reduced[static_cast<std::size_t>(axis)]) inputs.refuse("axis " + std::to_string(axis) + " is given twice");
+    reduced[static_cast<std::size_t>(axis)] = true;
   }
   std::vector<std::int64_t> kept;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis)
-    if (!contains(axes, axis)) kept.push_back(shape[axis]);
+    if (!reduced[axis]) kept.push_back(shape[axis]);
   return {{Shape(kept), DType::float32}};
 }
 
