@@ -12,12 +12,9 @@ namespace troupe {
 
 OpCall call_of(const Graph& graph, const Node& node, std::int64_t rows) {
   OpCall call{node.op, node.attributes, {}, {}};
-  const auto concrete = [&](ValueId id) {
-    return TensorInfo{graph.info(id).shape.with_rows(rows), graph.info(id).dtype};
-  };
-  for (auto input : node.inputs) call.inputs.push_back(concrete(input));
-  for (auto output : node.outputs) call.outputs.push_back(concrete(output));
-  return call;
+  for (auto input : node.inputs) call.inputs.push_back(graph.info(input));
+  for (auto output : node.outputs) call.outputs.push_back(graph.info(output));
+  return with_rows(std::move(call), rows);
 }
 
 Program::Program(Graph graph, std::int64_t rows, Device device)
@@ -46,10 +43,9 @@ void Program::make_steps() {
     if (node.op->kind == OpKind::collective)
       throw Error(node.name, "needs a communicator, which a Program does not have");
     const auto call = call_of(graph_, node, rows_);
-    Step step{node.name, node.op, has_empty_tensor(call) ? nullptr : make_kernel(call, device_), {}, {}};
-    if (step.kernel) scratch = std::max(scratch, step.kernel->scratch_bytes());
-    steps_.push_back(std::move(step));
-    step_nodes_.push_back(&node);
+    steps_.push_back(
+        {node.name, node.op, has_empty_tensor(call) ? nullptr : make_kernel(call, device_), &node, {}, {}});
+    if (const auto& kernel = steps_.back().kernel) scratch = std::max(scratch, kernel->scratch_bytes());
   }
   scratch_ = Tensor(Shape{static_cast<std::int64_t>(scratch)}, DType::uint8, device_);
 }
@@ -84,7 +80,7 @@ void Program::plan_values() {
   }
   for (const auto& named : graph_.outputs()) blocks[graph_.root_of(named.value)].kept = true;
   std::vector<MemoryStep> steps;
-  for (const auto* node : step_nodes_) steps.push_back(memory_step(graph_, *node, rows_));
+  for (const auto& step : steps_) steps.push_back(memory_step(graph_, *step.node, rows_));
   const auto plan = plan_memory(steps, blocks);
   const Tensor arena(Shape{static_cast<std::int64_t>(plan.arena_bytes)}, DType::uint8, device_);
   for (std::size_t id = 0; id < blocks.size(); ++id) {
@@ -133,11 +129,10 @@ Tensor Program::tensor_of(ValueId value) const {
 
 void Program::wire() {
   forget_views();
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    steps_[i].inputs.clear();
-    steps_[i].outputs.clear();
-    for (auto input : step_nodes_[i]->inputs) steps_[i].inputs.push_back(tensor_of(input));
-    for (auto output : step_nodes_[i]->outputs) steps_[i].outputs.push_back(tensor_of(output));
+  unwire();
+  for (auto& step : steps_) {
+    for (auto input : step.node->inputs) step.inputs.push_back(tensor_of(input));
+    for (auto output : step.node->outputs) step.outputs.push_back(tensor_of(output));
   }
   for (const auto& named : graph_.outputs()) tensors_[named.value] = tensor_of(named.value);
   wired_ = true;

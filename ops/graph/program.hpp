@@ -38,6 +38,7 @@ class Program {
     std::string name;
     const OpDef* op;
     std::unique_ptr<Kernel> kernel;  // null if an input or output is empty
+    const Node* node;
     std::vector<Tensor> inputs, outputs;
   };
   const std::vector<Step>& steps() const { return steps_; }
@@ -66,7 +67,6 @@ class Program {
   Device device_;
   std::vector<Tensor> tensors_;  // by value, empty while unbound
   std::vector<Step> steps_;
-  std::vector<const Node*> step_nodes_;  // by step
   std::unique_ptr<Stream> stream_;
   Tensor scratch_;
   std::size_t memory_bytes_ = 0;

@@ -11,13 +11,11 @@ namespace troupe {
 class Uses {
  public:
   explicit Uses(const Graph& graph)
-      : graph_(graph), readers_(graph.values().size()), overwritten_by_(graph.values().size(), -1) {
-    for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
-      const auto& node = graph.nodes()[i];
-      for (auto input : node.inputs) readers_[input].push_back(i);
+      : graph_(graph), readers_(graph.readers()), overwritten_by_(graph.values().size(), -1) {
+    for (const auto& node : graph.nodes())
       if (node.op->kind == OpKind::update)
-        for (std::size_t k = 0; k < node.outputs.size(); ++k) overwritten_by_[graph.root_of(node.inputs[k])] = i;
-    }
+        for (std::size_t k = 0; k < node.outputs.size(); ++k)
+          overwritten_by_[graph.root_of(node.inputs[k])] = graph.values()[node.outputs[k]].node;
   }
 
   /// The nodes that read a value, in graph order; a node that reads it twice comes twice.
