@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -202,8 +202,7 @@ class GraphBuilder {
   Graph graph_;
   BuildOptions options_;
   std::int64_t random_streams_ = 0;
-  struct Names;
-  std::unique_ptr<Names> names_;
+  std::map<std::string, int> last_numbers_;  // by name of a node: the last number put after it
   std::string scope_;
 };
 

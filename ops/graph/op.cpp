@@ -28,6 +28,12 @@ void OpInputs::expect_float(std::size_t i) const {
   if (!is_float(infos[i].dtype)) refuse("input " + std::to_string(i) + " must be float32, float16 or bfloat16");
 }
 
+void OpInputs::expect_floats(std::size_t count) const {
+  expect_count(count, count);
+  expect_float(0);
+  for (std::size_t i = 1; i < count; ++i) expect_dtype(i, infos[0].dtype);
+}
+
 void OpInputs::expect_info(std::size_t i, const TensorInfo& info, std::string_view name) const {
   if (!(infos[i] == info)) refuse(std::string(name) + " must be " + to_string(info));
 }
@@ -42,8 +48,7 @@ void OpInputs::expect_rank(std::size_t i, std::size_t rank) const {
 }
 
 std::vector<TensorInfo> infer_like_input(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_float(0);
+  inputs.expect_floats(1);
   return {inputs[0]};
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/ops/core/tensor_info.hpp"
+#include "troupe/ops/core/shape.hpp"
 #include "troupe/ops/graph/attributes.hpp"
 
 namespace troupe {
@@ -35,6 +35,8 @@ struct OpInputs {
   void expect_dtype(std::size_t i, DType dtype) const;
   /// Refuses unless input i is float32 or a 16-bit float.
   void expect_float(std::size_t i) const;
+  /// Refuses unless there are `count` inputs of one dtype, float32 or a 16-bit float.
+  void expect_floats(std::size_t count) const;
   /// Refuses unless input i has the rank.
   void expect_rank(std::size_t i, std::size_t rank) const;
   /// Refuses unless input i has exactly this shape and dtype. The error calls the input `name`.

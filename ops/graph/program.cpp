@@ -5,7 +5,6 @@
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/core/tensor_info.hpp"
 #include "troupe/ops/graph/memory_plan.hpp"
 
 namespace troupe {

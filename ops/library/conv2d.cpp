@@ -16,15 +16,11 @@ std::int64_t output_size(const OpInputs& inputs, std::int64_t size, std::int64_t
   return (padded - kernel_size) / inputs.attributes.integer("stride") + 1;
 }
 
-void expect_geometry(const OpInputs& inputs) {
-  if (inputs.attributes.integer("stride") < 1) inputs.refuse("the stride must be at least 1");
-  if (inputs.attributes.integer("padding") < 0) inputs.refuse("the padding must not be negative");
-}
-
 // Inputs: x, weights and optionally a bias. Attributes: stride, padding, groups, relu (applied last).
 std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
-  expect_geometry(inputs);
+  if (inputs.attributes.integer("stride") < 1) inputs.refuse("the stride must be at least 1");
+  if (inputs.attributes.integer("padding") < 0) inputs.refuse("the padding must not be negative");
   const auto dtype = inputs[0].dtype;
   inputs.expect_float(0);
   inputs.expect_dtype(1, dtype);
@@ -41,22 +37,16 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   return {{Shape{x[0], output_size(inputs, x[1], w[0]), output_size(inputs, x[2], w[1]), w[3]}, dtype}};
 }
 
-void expect_two_floats(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  inputs.expect_float(0);
-  inputs.expect_dtype(1, inputs[0].dtype);
-}
-
 // Inputs: dy, weights. The attribute `shape` is the shape of x.
 std::vector<TensorInfo> infer_grad_data(const OpInputs& inputs) {
-  expect_two_floats(inputs);
+  inputs.expect_floats(2);
   return {{Shape(inputs.attributes.list("shape")), inputs[0].dtype}};
 }
 
 // Inputs: x, dy. The attribute `shape` is the shape of the weights. Outputs: the gradient of the weights and, with the
 // attribute `bias`, of the bias. They are sums over the batch, float32 for every dtype of the inputs.
 std::vector<TensorInfo> infer_grad_weights(const OpInputs& inputs) {
-  expect_two_floats(inputs);
+  inputs.expect_floats(2);
   const Shape weights(inputs.attributes.list("shape"));
   std::vector<TensorInfo> outputs{{weights, DType::float32}};
   if (inputs.attributes.flag("bias")) outputs.push_back({Shape{weights[3]}, DType::float32});

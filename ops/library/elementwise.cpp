@@ -8,9 +8,7 @@ namespace troupe {
 namespace {
 
 std::vector<TensorInfo> infer_binary(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  inputs.expect_float(0);
-  inputs.expect_dtype(1, inputs[0].dtype);
+  inputs.expect_floats(2);
   return {{broadcast_shape(inputs), inputs[0].dtype}};
 }
 

@@ -27,16 +27,12 @@ void expect_leading_axes(const OpInputs& inputs) {
     inputs.refuse("a with leading axes cannot be transposed if b has none");
 }
 
-void expect_factors(const OpInputs& inputs) {
-  inputs.expect_float(0);
-  inputs.expect_dtype(1, inputs[0].dtype);
-}
-
 // Inputs: a, b and optionally a bias of the dtype of the result. Attributes: transpose_a, transpose_b, relu (applied
 // last), and optionally kFloat32Result.
 std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
-  expect_factors(inputs);
+  inputs.expect_float(0);
+  inputs.expect_dtype(1, inputs[0].dtype);
   const auto dtype = inputs.attributes.has(kFloat32Result) ? DType::float32 : inputs[0].dtype;
   expect_leading_axes(inputs);
   const bool ta = inputs.attributes.flag("transpose_a");
@@ -91,8 +87,7 @@ std::int64_t multiply_adds_of_matmul(const OpCall& call) {
 
 // The result is a sum over all leading axes, float32 for every dtype of the inputs.
 std::vector<TensorInfo> infer_outer_sum(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  expect_factors(inputs);
+  inputs.expect_floats(2);
   for (std::size_t i = 0; i < 2; ++i) {
     if (inputs.shape(i).rank() < 2 || inputs.shape(i).rank() != inputs.shape(0).rank())
       inputs.refuse("needs two values with the same leading axes");

@@ -12,8 +12,7 @@ static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 
 /// The shape of the pooled images. Refuses attributes that are out of range and windows larger than the padded image.
 Shape pooled_shape(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_float(0);
+  inputs.expect_floats(1);
   inputs.expect_rank(0, 4);
   const auto kernel_size = inputs.attributes.integer("kernel_size");
   const auto stride = inputs.attributes.integer("stride");

@@ -15,8 +15,7 @@ namespace {
 
 // The result is float32 for every dtype of the input.
 std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_float(0);
+  inputs.expect_floats(1);
   const auto& shape = inputs.shape(0);
   std::vector<bool> reduced(shape.rank(), false);
   for (auto axis : inputs.attributes.list("axes")) {

@@ -12,10 +12,6 @@ namespace troupe {
 
 namespace {
 
-bool follows_inputs(HalfRole role) {
-  return role == HalfRole::follows || role == HalfRole::activation_gradient;
-}
-
 /// The pass compute_in. A value is narrow if the old graph has it in float32 and the new graph in the 16-bit dtype.
 class Narrowing {
  public:
@@ -38,7 +34,8 @@ class Narrowing {
     if (node.op->kind == OpKind::source) return rewrite_.copy(node);
     if (node.is(kCast)) return visit_cast(node);
     const auto role = node.op->role;
-    const bool narrow = role == HalfRole::product ? reads_batch(node) : follows_inputs(role) && inputs_are_narrow(node);
+    const bool follows = role == HalfRole::follows || role == HalfRole::activation_gradient;
+    const bool narrow = role == HalfRole::product ? reads_batch(node) : follows && inputs_are_narrow(node);
     if (role == HalfRole::reads)
       copy(node, [&](ValueId input) { return rewrite_.mapped(input).dtype(); });
     else if (narrow)

@@ -99,8 +99,4 @@ Graph fuse_pool_and_relu(const Graph& graph) {
   return changes.finish();
 }
 
-Graph optimize_forward(const Graph& graph) {
-  return fuse_batch_norm(fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph))));
-}
-
 }  // namespace troupe
