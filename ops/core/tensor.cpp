@@ -1,7 +1,5 @@
 #include "troupe/ops/core/tensor.hpp"
 
-#include <algorithm>
-
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/only_handle.hpp"
 

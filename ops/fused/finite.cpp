@@ -1,7 +1,5 @@
 #include "troupe/ops/fused/finite.hpp"
 
-#include "troupe/ops/graph/op_declarations.hpp"
-
 namespace troupe {
 
 namespace {

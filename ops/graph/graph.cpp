@@ -181,17 +181,15 @@ std::vector<Value> GraphBuilder::apply(const OpDef& op, std::span<const Value> i
   return add_op({.op = &op, .name = scope_ + std::string(op.name), .attributes = std::move(attributes)}, inputs);
 }
 
-std::vector<Value> GraphBuilder::copy(const Node& node, std::span<const Value> inputs) {
-  Node copied = node;
-  copied.inputs.clear();
-  copied.outputs.clear();
-  return add_op(std::move(copied), inputs);
+std::vector<Value> GraphBuilder::copy(Node node, std::span<const Value> inputs) {
+  node.inputs.clear();
+  node.outputs.clear();
+  return add_op(std::move(node), inputs);
 }
 
-Value GraphBuilder::copy_source(const Node& node, const TensorInfo& info) {
-  Node copied = node;
-  copied.outputs.clear();
-  return add_source(std::move(copied), info);
+Value GraphBuilder::copy_source(Node node, const TensorInfo& info) {
+  node.outputs.clear();
+  return add_source(std::move(node), info);
 }
 
 void GraphBuilder::output(const std::string& name, Value value) {

@@ -165,9 +165,9 @@ class GraphBuilder {
 
   /// Adds a copy of another graph's node, with inputs of this graph. A number is put after its name if the name is
   /// taken.
-  std::vector<Value> copy(const Node& node, std::span<const Value> inputs);
+  std::vector<Value> copy(Node node, std::span<const Value> inputs);
   /// Adds a copy of another graph's source. Throws Error if its name is taken.
-  Value copy_source(const Node& node, const TensorInfo& info);
+  Value copy_source(Node node, const TensorInfo& info);
 
   /// Makes a value an output of the graph. Throws Error if the name is taken.
   void output(const std::string& name, Value value);
@@ -218,12 +218,12 @@ struct OpGradient {
 
 /// The gradient rule of an op with one input whose gradient is `op` of dy and the input, with the same attributes.
 template <const OpDef& op>
-std::vector<Value> gradient_from_input(const OpGradient& g) {
+std::vector<Value> grad_from_input(const OpGradient& g) {
   return {g.builder.apply_one(op, {g.dys[0], g.inputs[0]}, g.attributes)};
 }
 /// The gradient rule of an op with one input whose gradient is `op` of dy and the output, with the same attributes.
 template <const OpDef& op>
-std::vector<Value> gradient_from_output(const OpGradient& g) {
+std::vector<Value> grad_from_output(const OpGradient& g) {
   return {g.builder.apply_one(op, {g.dys[0], g.outputs[0]}, g.attributes)};
 }
 

@@ -59,11 +59,11 @@ std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-std::size_t axis_of(const OpInputs& inputs, std::size_t i, bool batch_too) {
-  const auto rank = static_cast<std::int64_t>(inputs.shape(i).rank());
+std::size_t axis_of(const OpInputs& inputs) {
+  const auto rank = static_cast<std::int64_t>(inputs.shape(0).rank());
   const auto axis = inputs.attributes.integer("axis");
   if (axis < 0 || axis >= rank) inputs.refuse("there is no axis " + std::to_string(axis));
-  if (axis == 0 && inputs.shape(i).has_batch() && !batch_too) inputs.refuse("the axis must not be the batch");
+  if (axis == 0 && inputs.shape(0).has_batch()) inputs.refuse("the axis must not be the batch");
   return static_cast<std::size_t>(axis);
 }
 

@@ -57,9 +57,9 @@ std::vector<TensorInfo> infer_like(const OpInputs& inputs) {
   return {inputs[like]...};
 }
 
-/// The value of the attribute `axis`, an axis of input i. Refuses an axis that the input does not have and, unless
-/// `batch_too`, the axis of the batch.
-std::size_t axis_of(const OpInputs& inputs, std::size_t i = 0, bool batch_too = false);
+/// The value of the attribute `axis`, an axis of input 0. Refuses an axis that the input does not have and the axis of
+/// the batch.
+std::size_t axis_of(const OpInputs& inputs);
 
 struct OpCall;
 struct OpGradient;

@@ -100,12 +100,12 @@ void Program::bind(const std::string& name, const Tensor& tensor) {
     throw Error(name,
                 to_string(tensor) + " was given where " + to_string(info) + " on " + to_string(device_) + " is needed");
   tensors_[id] = tensor;
-  if (std::exchange(wired_, false)) unwire();
+  unwire();
 }
 
 void Program::unbind(const std::string& name) {
   tensors_[source(name)] = {};
-  if (std::exchange(wired_, false)) unwire();
+  unwire();
   forget_views();
 }
 
@@ -145,6 +145,7 @@ void Program::forget_views() {
 }
 
 void Program::unwire() {
+  wired_ = false;
   for (auto& step : steps_) {
     step.inputs.clear();
     step.outputs.clear();

@@ -19,19 +19,17 @@ const OpDef kGeluTanhGrad{
     .name = "gelu_tanh_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
 const OpDef kSiluGrad{.name = "silu_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
 const OpDef kTanh{
-    .name = "tanh", .infer = infer_like_input, .gradient = gradient_from_output<kTanhGrad>, .role = HalfRole::follows};
-const OpDef kSigmoid{.name = "sigmoid",
-                     .infer = infer_like_input,
-                     .gradient = gradient_from_output<kSigmoidGrad>,
-                     .half = HalfKernels::gpu};
+    .name = "tanh", .infer = infer_like_input, .gradient = grad_from_output<kTanhGrad>, .role = HalfRole::follows};
+const OpDef kSigmoid{
+    .name = "sigmoid", .infer = infer_like_input, .gradient = grad_from_output<kSigmoidGrad>, .half = HalfKernels::gpu};
 const OpDef kGelu{
-    .name = "gelu", .infer = infer_like_input, .gradient = gradient_from_input<kGeluGrad>, .role = HalfRole::follows};
+    .name = "gelu", .infer = infer_like_input, .gradient = grad_from_input<kGeluGrad>, .role = HalfRole::follows};
 const OpDef kGeluTanh{.name = "gelu_tanh",
                       .infer = infer_like_input,
-                      .gradient = gradient_from_input<kGeluTanhGrad>,
+                      .gradient = grad_from_input<kGeluTanhGrad>,
                       .role = HalfRole::follows};
 const OpDef kSilu{
-    .name = "silu", .infer = infer_like_input, .gradient = gradient_from_input<kSiluGrad>, .role = HalfRole::follows};
+    .name = "silu", .infer = infer_like_input, .gradient = grad_from_input<kSiluGrad>, .role = HalfRole::follows};
 const OpDef kSoftplus{
     .name = "softplus", .infer = infer_like_input, .gradient = grad_softplus, .half = HalfKernels::gpu};
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "troupe/ops/graph/kernel.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 

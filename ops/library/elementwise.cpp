@@ -66,7 +66,7 @@ const OpDef kScale{.name = "scale", .infer = infer_like_input, .gradient = grad_
 const OpDef kAddN{.name = "add_n", .infer = infer_add_n, .gradient = grad_add_n, .half = HalfKernels::all};
 const OpDef kWhere{.name = "where", .infer = infer_where, .gradient = grad_where};
 const OpDef kRelu{
-    .name = "relu", .infer = infer_like_input, .gradient = gradient_from_output<kReluGrad>, .role = HalfRole::follows};
+    .name = "relu", .infer = infer_like_input, .gradient = grad_from_output<kReluGrad>, .role = HalfRole::follows};
 const OpDef kReluGrad{.name = "relu_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
 
 Value add(Value a, Value b) {

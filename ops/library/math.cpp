@@ -38,11 +38,11 @@ const OpDef kLog{.name = "log", .infer = infer_like_input, .gradient = grad_log,
 const OpDef kSqrt{.name = "sqrt", .infer = infer_like_input, .gradient = grad_sqrt, .half = HalfKernels::gpu};
 const OpDef kRsqrt{.name = "rsqrt", .infer = infer_like_input, .gradient = grad_rsqrt, .half = HalfKernels::gpu};
 const OpDef kAbs{
-    .name = "abs", .infer = infer_like_input, .gradient = gradient_from_input<kAbsGrad>, .role = HalfRole::follows};
+    .name = "abs", .infer = infer_like_input, .gradient = grad_from_input<kAbsGrad>, .role = HalfRole::follows};
 const OpDef kAbsGrad{.name = "abs_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
 const OpDef kPow{.name = "pow", .infer = infer_like_input, .gradient = grad_pow, .half = HalfKernels::gpu};
 const OpDef kClip{
-    .name = "clip", .infer = infer_clip, .gradient = gradient_from_input<kClipGrad>, .role = HalfRole::follows};
+    .name = "clip", .infer = infer_clip, .gradient = grad_from_input<kClipGrad>, .role = HalfRole::follows};
 const OpDef kClipGrad{.name = "clip_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
 
 Value exp(Value x) {

@@ -75,10 +75,9 @@ Attributes with_ignored(Attributes attributes, std::optional<std::int32_t> ignor
 
 }  // namespace
 
-const OpDef kSoftmax{.name = "softmax", .infer = infer_softmax, .gradient = gradient_from_output<kSoftmaxGrad>};
+const OpDef kSoftmax{.name = "softmax", .infer = infer_softmax, .gradient = grad_from_output<kSoftmaxGrad>};
 const OpDef kSoftmaxGrad{.name = "softmax_grad", .infer = infer_like<2, 0>};
-const OpDef kLogSoftmax{
-    .name = "log_softmax", .infer = infer_softmax, .gradient = gradient_from_output<kLogSoftmaxGrad>};
+const OpDef kLogSoftmax{.name = "log_softmax", .infer = infer_softmax, .gradient = grad_from_output<kLogSoftmaxGrad>};
 const OpDef kLogSoftmaxGrad{.name = "log_softmax_grad", .infer = infer_like<2, 0>};
 const OpDef kSoftCrossEntropy{
     .name = "soft_cross_entropy", .infer = infer_soft_cross_entropy, .gradient = grad_soft_cross_entropy};

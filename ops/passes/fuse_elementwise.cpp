@@ -47,14 +47,13 @@ class ElementwiseFuser {
 
   /// Adds node i to the group that alone reads it, or begins a new group.
   void place(int i) {
-    const auto number = group_reading(i);
-    if (number >= 0 && add(groups_[number], i)) {
-      group_of_[i] = number;
-      return;
+    auto number = group_reading(i);
+    if (number < 0 || !add(groups_[number], i)) {
+      number = static_cast<int>(groups_.size());
+      groups_.push_back({{i}, {}});
+      for (auto input : node(i).inputs) add_input(groups_.back().inputs, input);
     }
-    group_of_[i] = static_cast<int>(groups_.size());
-    groups_.push_back({{i}, {}});
-    for (auto input : node(i).inputs) add_input(groups_.back().inputs, input);
+    group_of_[i] = number;
   }
 
   /// The group whose members are the only readers of a node, or -1.
@@ -62,9 +61,8 @@ class ElementwiseFuser {
     const auto value = node(i).outputs[0];
     const auto& readers = uses_.readers_of(value);
     if (readers.empty() || uses_.is_output(value)) return -1;
-    const auto group = [&](int reader) { return group_of_[reader]; };
-    const auto number = group(readers[0]);
-    return std::ranges::all_of(readers, [&](int reader) { return group(reader) == number; }) ? number : -1;
+    const auto number = group_of_[readers[0]];
+    return std::ranges::all_of(readers, [&](int reader) { return group_of_[reader] == number; }) ? number : -1;
   }
 
   static void add_input(std::vector<ValueId>& inputs, ValueId input) {
