@@ -30,11 +30,6 @@ bool Program::is_on_device(const Tensor& tensor) const {
   return tensor.device() == device_ || (tensor.host_accessible() && backend_of(device_).host_accessible());
 }
 
-bool Program::is_inner(ValueId value) const {
-  const auto kind = graph_.producer(value).op->kind;
-  return kind == OpKind::compute || kind == OpKind::pack;
-}
-
 void Program::make_steps() {
   std::size_t scratch = 0;
   for (const auto& node : graph_.nodes()) {
@@ -73,8 +68,9 @@ MemoryStep memory_step(const Graph& graph, const Node& node, std::int64_t rows) 
 void Program::plan_values() {
   std::vector<MemoryBlock> blocks(graph_.values().size());
   for (std::size_t id = 0; id < blocks.size(); ++id) {
+    const auto kind = graph_.producer(static_cast<ValueId>(id)).op->kind;
     const auto& info = graph_.values()[id].info;
-    blocks[id].planned = is_inner(static_cast<ValueId>(id));
+    blocks[id].planned = kind == OpKind::compute || kind == OpKind::pack;
     blocks[id].bytes = static_cast<std::size_t>(info.shape.with_rows(rows_).elements()) * size_of(info.dtype);
   }
   for (const auto& named : graph_.outputs()) blocks[graph_.root_of(named.value)].kept = true;

@@ -58,8 +58,6 @@ class Program {
   void forget_views();
   Tensor tensor_of(ValueId value) const;
   bool is_on_device(const Tensor& tensor) const;
-  /// True if a kernel fills memory of the program for the value.
-  bool is_inner(ValueId value) const;
 
   Graph graph_;
   std::int64_t rows_;

@@ -39,7 +39,7 @@ class ElementwiseFuser {
   const Shape& result_shape(int i) const { return graph_.info(node(i).outputs[0]).shape; }
 
   bool can_be_step(const Node& candidate) const {
-    if (!formula_op_of(*candidate.op)) return false;
+    if (!step_of(candidate)) return false;
     return std::ranges::all_of(candidate.inputs, [&](ValueId input) {
       return repeats_along(graph_.info(input).shape, graph_.info(candidate.outputs[0]).shape);
     });
@@ -93,7 +93,7 @@ class ElementwiseFuser {
     };
     Formula formula;
     for (auto member : group.members) {
-      auto step = step_of(node(member));
+      auto step = *step_of(node(member));
       step.operands = {number_of(node(member).inputs.front()), number_of(node(member).inputs.back())};
       formula.steps.push_back(step);
       values.push_back(node(member).outputs[0]);
