@@ -30,8 +30,8 @@ class Rewrite {
   std::vector<Value> map_;
 };
 
-/// Changes single nodes of a graph: a pass that drops and replaces nodes in any order, where a Rewrite goes through the
-/// graph. The old graph must outlive the object.
+/// Makes a new graph from an old one by changes of single nodes, in any order. All other nodes stay. The old graph must
+/// outlive the object.
 class NodeChanges {
  public:
   explicit NodeChanges(const Graph& old) : old_(old), nodes_(old.nodes().begin(), old.nodes().end()) {}
@@ -47,7 +47,8 @@ class NodeChanges {
 
  private:
   const Graph& old_;
-  std::vector<Node> nodes_;  // by old node; a node without op adds nothing, and its output is its input, if it has one
+  // The new nodes by old node. A node without op adds nothing; its input, if it has one, stands for its output.
+  std::vector<Node> nodes_;
 };
 
 }  // namespace troupe
