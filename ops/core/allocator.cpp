@@ -15,16 +15,6 @@
 
 namespace troupe {
 
-namespace {
-
-/// Returns a cached block to the operating system.
-void free_cached(std::byte* block, std::size_t bytes) {
-  ASAN_UNPOISON_MEMORY_REGION(block, bytes);
-  std::free(block);
-}
-
-}  // namespace
-
 Allocator::~Allocator() {
   trim();
 }
@@ -80,7 +70,10 @@ void Allocator::release(std::byte* block, std::size_t bytes) noexcept {
 void Allocator::trim() noexcept {
   std::lock_guard lock(mutex_);
   for (auto& [bytes, blocks] : cached_)
-    for (auto* block : blocks) free_cached(block, bytes);
+    for (auto* block : blocks) {
+      ASAN_UNPOISON_MEMORY_REGION(block, bytes);
+      std::free(block);
+    }
   cached_.clear();
   cached_bytes_ = 0;
 }

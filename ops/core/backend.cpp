@@ -1,6 +1,5 @@
 #include "troupe/ops/core/backend.hpp"
 
-#include <array>
 #include <atomic>
 
 #include "troupe/ops/core/built_in_backends.hpp"
@@ -10,32 +9,11 @@ namespace troupe {
 
 namespace {
 
-/// The backend of every device type, if there is one. Thread-safe.
-class Backends {
- public:
-  Backends() {
-    add(DeviceType::cpu, make_cpu_backend());
-    add(DeviceType::cuda, make_cuda_backend());
-  }
-
-  Backend* find(DeviceType type) const { return backends_[static_cast<std::size_t>(type)].load(); }
-
-  /// Returns false if the type has a backend already.
-  bool add(DeviceType type, std::unique_ptr<Backend> backend) {
-    Backend* none = nullptr;
-    const bool added = backends_[static_cast<std::size_t>(type)].compare_exchange_strong(none, backend.get());
-    if (added) (void)backend.release();
-    return added;
-  }
-
- private:
-  std::array<std::atomic<Backend*>, kDeviceTypes> backends_{};
-};
-
-/// The table is never destroyed, because tensors may be dropped after main has returned.
-Backends& backends() {
-  static auto& table = *new Backends;
-  return table;
+/// The backend of a device type; null if there is none. Backends are never destroyed, because tensors may be dropped
+/// after main has returned.
+std::atomic<Backend*>& slot_of(DeviceType type) {
+  static std::atomic<Backend*> slots[kDeviceTypes] = {make_cpu_backend().release(), make_cuda_backend().release()};
+  return slots[static_cast<std::size_t>(type)];
 }
 
 [[noreturn]] void refuse_missing_backend(const std::string& device) {
@@ -45,30 +23,32 @@ Backends& backends() {
 }  // namespace
 
 Backend& backend_of(DeviceType type) {
-  auto* backend = backends().find(type);
+  auto* backend = slot_of(type).load();
   if (backend == nullptr) refuse_missing_backend(std::string(name_of(type)));
   return *backend;
 }
 
 Backend& backend_of(Device device) {
-  auto* backend = backends().find(device.type);
+  auto* backend = slot_of(device.type).load();
   if (backend == nullptr) refuse_missing_backend(to_string(device));
   return *backend;
 }
 
 int device_count(DeviceType type) {
-  const auto* backend = backends().find(type);
+  const auto* backend = slot_of(type).load();
   return backend == nullptr ? 0 : backend->device_count();
 }
 
 bool has_backend(DeviceType type) {
-  return backends().find(type) != nullptr;
+  return slot_of(type).load() != nullptr;
 }
 
 void register_backend(DeviceType type, std::unique_ptr<Backend> backend) {
   if (backend == nullptr) throw Error("device", "no backend was given for " + std::string(name_of(type)));
-  if (!backends().add(type, std::move(backend)))
+  Backend* none = nullptr;
+  if (!slot_of(type).compare_exchange_strong(none, backend.get()))
     throw Error("device", std::string(name_of(type)) + " has a backend already");
+  (void)backend.release();
 }
 
 }  // namespace troupe

@@ -31,7 +31,7 @@ class Backend {
   /// Blocks until all work launched on any stream of the device is complete.
   virtual void synchronize(Device device) = 0;
 
-  /// The kernels for the devices; see ops/graph/kernel_table.hpp.
+  /// The kernels for the devices; see ops/graph/kernel.hpp.
   virtual KernelTable& kernels() = 0;
 };
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/core/tensor_info.hpp"
 
 namespace troupe {
 

@@ -67,12 +67,8 @@ class BFloat16 {
 };
 
 template <>
-struct DTypeOf<Float16> {
-  static constexpr DType value = DType::float16;
-};
+struct DTypeOf<Float16> : std::integral_constant<DType, DType::float16> {};
 template <>
-struct DTypeOf<BFloat16> {
-  static constexpr DType value = DType::bfloat16;
-};
+struct DTypeOf<BFloat16> : std::integral_constant<DType, DType::bfloat16> {};
 
 }  // namespace troupe

@@ -80,10 +80,6 @@ void MeasuredChoices::warn_once(const std::string& problem) {
   std::fprintf(stderr, "[choices] %s: other processes may choose other algorithms\n", problem.c_str());
 }
 
-void MeasuredChoices::warn_unwritten(const std::string& reason) {
-  warn_once(file_.string() + " cannot be written (" + reason + ")");
-}
-
 /// Replaces the file in one step, so that a reader never sees half of it.
 void MeasuredChoices::write() {
   if (file_.empty()) return;
@@ -92,15 +88,11 @@ void MeasuredChoices::write() {
   {
     std::ofstream out(new_file);
     for (const auto& [key, candidate] : chosen_) out << key << " " << candidate << "\n";
-    if (!out.flush()) {
-      warn_unwritten(std::generic_category().message(errno));
-      std::filesystem::remove(new_file, error);
-      return;
-    }
+    if (!out.flush()) error = {errno == 0 ? EIO : errno, std::generic_category()};
   }
-  std::filesystem::rename(new_file, file_, error);
+  if (!error) std::filesystem::rename(new_file, file_, error);
   if (!error) return;
-  warn_unwritten(error.message());
+  warn_once(file_.string() + " cannot be written (" + error.message() + ")");
   std::filesystem::remove(new_file, error);
 }
 

@@ -47,7 +47,6 @@ class MeasuredChoices {
   void read();
   void write();
   void warn_once(const std::string& problem);
-  void warn_unwritten(const std::string& reason);
   /// The number of the candidate that was chosen before; nothing if there is none or it is not in the list.
   std::optional<std::size_t> earlier_choice(const std::string& key, std::span<const std::string> candidates) const;
   std::size_t choose_new(const std::string& key, std::span<const std::string> candidates, const Measure& measure);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/ops/core/dtype.hpp"
+
 namespace troupe {
 
 /// The symbolic leading size of a value that derives from the batch. A message may carry fewer rows than planned.
@@ -52,5 +54,20 @@ class Shape {
 
 /// A text such as `[B, 784]`, with B for the symbolic size.
 std::string to_string(const Shape& shape);
+
+/// Shape and dtype of a value; the leading size may be symbolic.
+struct TensorInfo {
+  Shape shape;
+  DType dtype = DType::float32;
+
+  bool operator==(const TensorInfo&) const = default;
+};
+
+/// A text such as `float32[B, 10]`.
+std::string to_string(const TensorInfo& info);
+
+/// The offsets of float32 tensors in a block that packs them, in elements, each a multiple of 16. One more entry at the
+/// end is the size of the block.
+std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos);
 
 }  // namespace troupe

@@ -38,10 +38,8 @@ bool Event::wait_for(std::chrono::nanoseconds limit) const {
 }
 
 void Event::notify(std::function<void()> callback) const {
-  if (state_ == nullptr)
-    callback();
-  else
-    state_->notify(std::move(callback));
+  if (state_ == nullptr) return callback();
+  state_->notify(std::move(callback));
 }
 
 Event failed_event(std::exception_ptr error) {

@@ -1,7 +1,5 @@
 #include "troupe/ops/core/tensor.hpp"
 
-#include <algorithm>
-
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/only_handle.hpp"
 
@@ -19,40 +17,25 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
 
 }  // namespace
 
-std::shared_ptr<Tensor::Body> Tensor::make_body(const Shape& shape, DType dtype, Device device) {
+Tensor::Tensor(const Shape& shape, DType dtype, Device device)
+    : Tensor(backend_of(device).allocate(device, bytes_of(shape, dtype)), shape, dtype, device) {}
+
+Tensor::Tensor(std::shared_ptr<std::byte> memory, const Shape& shape, DType dtype, Device device) {
   auto body = std::make_shared<Body>();
   body->capacity = bytes_of(shape, dtype);
-  body->elements = shape.elements();
+  body->data = memory.get();
+  body->memory = std::move(memory);
   body->shape = shape;
   body->dtype = dtype;
   body->device = device;
-  return body;
-}
-
-Tensor::Tensor(const Shape& shape, DType dtype, Device device) {
-  auto body = make_body(shape, dtype, device);
-  auto& backend = backend_of(device);
-  body->memory = backend.allocate(device, body->capacity);
-  body->data = body->memory.get();
-  body->host_accessible = backend.host_accessible();
-  body_ = std::move(body);
-}
-
-Tensor::Tensor(std::shared_ptr<std::byte> memory, const Shape& shape, DType dtype, Device device) {
-  auto body = make_body(shape, dtype, device);
-  body->memory = std::move(memory);
-  body->data = body->memory.get();
   body->host_accessible = backend_of(device).host_accessible();
+  body->elements = shape.elements();
   if (body->data == nullptr && body->capacity > 0) throw Error("tensor", "no memory was given for " + to_string(shape));
   body_ = std::move(body);
 }
 
 Tensor Tensor::pinned(const Shape& shape, DType dtype, Device device) {
   return {backend_of(device).allocate_pinned(bytes_of(shape, dtype)), shape, dtype};
-}
-
-Tensor Tensor::view(const Shape& shape, std::size_t byte_offset) const {
-  return view(shape, dtype(), byte_offset);
 }
 
 Tensor Tensor::view(const Shape& shape, DType dtype, std::size_t byte_offset) const {
@@ -110,10 +93,6 @@ Tensor Tensor::to(Device device) const {
   copy(*stream, *this, moved);
   stream->record().wait();
   return moved;
-}
-
-long Tensor::use_count() const {
-  return body_.use_count();
 }
 
 void Tensor::refuse_dtype(DType dtype) const {

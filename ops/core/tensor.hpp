@@ -10,8 +10,18 @@
 #include "troupe/ops/core/device.hpp"
 #include "troupe/ops/core/dtype.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/core/lifetime.hpp"
 #include "troupe/ops/core/shape.hpp"
+
+// TROUPE_LIFETIMEBOUND marks a member function whose result refers to memory that the object keeps alive. The compiler
+// warns if the result outlives a temporary object. The macro is empty for compilers without the attribute.
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define TROUPE_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#endif
+#ifndef TROUPE_LIFETIMEBOUND
+#define TROUPE_LIFETIMEBOUND
+#endif
 
 namespace troupe {
 
@@ -50,7 +60,7 @@ class Tensor {
   }
 
   /// A view: the same memory from `byte_offset` on, under another shape. Throws Error if it reaches past the end.
-  Tensor view(const Shape& shape, std::size_t byte_offset = 0) const;
+  Tensor view(const Shape& shape, std::size_t byte_offset = 0) const { return view(shape, dtype(), byte_offset); }
   /// A view with another shape and dtype. Throws Error if it reaches past the end.
   Tensor view(const Shape& shape, DType dtype, std::size_t byte_offset) const;
   /// A view of `count` rows, along the first axis.
@@ -104,7 +114,7 @@ class Tensor {
   T item() const;
 
   /// Number of handles of this tensor. Handles of its views do not count.
-  long use_count() const;
+  long use_count() const { return body_.use_count(); }
   bool same_as(const Tensor& other) const { return body_ == other.body_; }
 
  private:
@@ -119,7 +129,6 @@ class Tensor {
     bool host_accessible = true;
     std::int64_t elements = 0;
   };
-  static std::shared_ptr<Body> make_body(const Shape& shape, DType dtype, Device device);
   void fill_view(Body& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
   /// The body if this is its only handle, else null.
   Body* exclusive_body() const;

@@ -1,7 +1,5 @@
 #include "troupe/ops/fused/finite.hpp"
 
-#include "troupe/ops/graph/op_declarations.hpp"
-
 namespace troupe {
 
 namespace {
@@ -16,17 +14,12 @@ std::vector<Value> grad_check_finite(const OpGradient& g) {
   return {control_dependency(g.dys[0], g.outputs[0])};
 }
 
-std::vector<TensorInfo> infer_control_dependency(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  return {inputs[0]};
-}
-
 }  // namespace
 
 const OpDef kAllFinite{.name = "all_finite", .infer = infer_all_finite, .accepts_empty = true};
 const OpDef kAtLeast{.name = "at_least", .infer = infer_like_input};
 const OpDef kCheckFinite{.name = "check_finite", .infer = infer_like_input, .gradient = grad_check_finite};
-const OpDef kControlDependency{.name = "control_dependency", .infer = infer_control_dependency};
+const OpDef kControlDependency{.name = "control_dependency", .infer = infer_like<2, 0>};
 
 Value all_finite(std::span<const Value> values) {
   if (values.empty()) throw Error("all_finite", "needs at least one value");

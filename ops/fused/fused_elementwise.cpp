@@ -86,13 +86,7 @@ std::vector<TensorInfo> infer_fused(const OpInputs& inputs) {
 
 }  // namespace
 
-const OpDef kFusedElementwise{
-    .name = "fused_elementwise", .infer = infer_fused, .half = HalfKernels::gpu, .role = HalfRole::follows};
-
-std::optional<FormulaOp> formula_op_of(const OpDef& op) {
-  const auto entry = std::ranges::find(kEntries, &op, &Entry::op);
-  return entry == kEntries.end() ? std::nullopt : std::optional(entry->formula_op);
-}
+const OpDef kFusedElementwise{.name = "fused_elementwise", .infer = infer_fused, .role = HalfRole::follows};
 
 const OpDef& op_of(FormulaOp op) {
   return *entry_of(op).op;
@@ -110,12 +104,13 @@ Attributes FormulaStep::attributes() const {
   return attributes;
 }
 
-FormulaStep step_of(const Node& node) {
-  const auto& entry = *std::ranges::find(kEntries, node.op, &Entry::op);
-  FormulaStep step{.op = entry.formula_op};
+std::optional<FormulaStep> step_of(const Node& node) {
+  const auto entry = std::ranges::find(kEntries, node.op, &Entry::op);
+  if (entry == kEntries.end()) return std::nullopt;
+  FormulaStep step{.op = entry->formula_op};
   for (std::size_t i = 0; i < step.numbers.size(); ++i)
-    if (entry.attributes[i] != nullptr)
-      step.numbers[i] = static_cast<float>(node.attributes.number(entry.attributes[i]));
+    if (entry->attributes[i] != nullptr)
+      step.numbers[i] = static_cast<float>(node.attributes.number(entry->attributes[i]));
   return step;
 }
 

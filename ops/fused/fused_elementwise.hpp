@@ -44,8 +44,6 @@ enum class FormulaOp : std::uint8_t {
   at_least,
 };
 
-/// The number of an op in formulas; nothing if formulas cannot have it.
-std::optional<FormulaOp> formula_op_of(const OpDef& op);
 /// The op with a number in formulas.
 const OpDef& op_of(FormulaOp op);
 
@@ -76,8 +74,8 @@ struct Formula {
   static Formula from(const Attributes& attributes);
 };
 
-/// The step for a node whose op formulas can have. Its operands are not set.
-FormulaStep step_of(const Node& node);
+/// The step for a node, whose operands are not set; nothing if formulas cannot have its op.
+std::optional<FormulaStep> step_of(const Node& node);
 
 /// True if a value can be an input of a formula with results of the shape `result`: `input` is equal to its last axes,
 /// up to leading axes of size 1.

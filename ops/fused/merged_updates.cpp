@@ -42,7 +42,8 @@ std::size_t parameters_of(const Form& form, const Attributes& attributes, std::s
   return (inputs - shared) / per_parameter;
 }
 
-std::vector<TensorInfo> infer_merged(const OpInputs& inputs, const OpDef& merged) {
+template <const OpDef& merged>
+std::vector<TensorInfo> infer_merged(const OpInputs& inputs) {
   const auto& form = form_of(merged);
   const MergedUpdate update{parameters_of(form, inputs.attributes, inputs.size()), form.stored(inputs.attributes)};
   if (update.parameters == 0) inputs.refuse("needs the same number of states and one gradient for every parameter");
@@ -63,19 +64,14 @@ std::vector<TensorInfo> infer_merged(const OpInputs& inputs, const OpDef& merged
   return outputs;
 }
 
-template <const OpDef& merged>
-std::vector<TensorInfo> infer(const OpInputs& inputs) {
-  return infer_merged(inputs, merged);
-}
-
 }  // namespace
 
 const OpDef kSgdUpdates{
-    .name = "sgd_updates", .kind = OpKind::update, .infer = infer<kSgdUpdates>, .accepts_empty = true};
+    .name = "sgd_updates", .kind = OpKind::update, .infer = infer_merged<kSgdUpdates>, .accepts_empty = true};
 const OpDef kAdamUpdates{
-    .name = "adam_updates", .kind = OpKind::update, .infer = infer<kAdamUpdates>, .accepts_empty = true};
+    .name = "adam_updates", .kind = OpKind::update, .infer = infer_merged<kAdamUpdates>, .accepts_empty = true};
 const OpDef kSquaresUpdates{
-    .name = "squares_updates", .kind = OpKind::update, .infer = infer<kSquaresUpdates>, .accepts_empty = true};
+    .name = "squares_updates", .kind = OpKind::update, .infer = infer_merged<kSquaresUpdates>, .accepts_empty = true};
 
 const OpDef* merged_op_of(const OpDef& update) {
   const auto form = std::ranges::find(kForms, &update, &Form::single);

@@ -30,21 +30,11 @@ const T& Attributes::get(const std::string& name) const {
   return *value;
 }
 
-bool Attributes::flag(const std::string& name) const {
-  return get<bool>(name);
-}
-std::int64_t Attributes::integer(const std::string& name) const {
-  return get<std::int64_t>(name);
-}
-double Attributes::number(const std::string& name) const {
-  return get<double>(name);
-}
-const std::vector<std::int64_t>& Attributes::list(const std::string& name) const {
-  return get<std::vector<std::int64_t>>(name);
-}
-const std::string& Attributes::text(const std::string& name) const {
-  return get<std::string>(name);
-}
+template const bool& Attributes::get(const std::string& name) const;
+template const std::int64_t& Attributes::get(const std::string& name) const;
+template const double& Attributes::get(const std::string& name) const;
+template const std::vector<std::int64_t>& Attributes::get(const std::string& name) const;
+template const std::string& Attributes::get(const std::string& name) const;
 
 Attributes Attributes::with(const std::string& name, Attribute value) const {
   Attributes changed = *this;

@@ -24,11 +24,11 @@ class Attributes {
   ~Attributes();
 
   /// The accessors throw Error if the attribute is missing or of another type.
-  bool flag(const std::string& name) const;
-  std::int64_t integer(const std::string& name) const;
-  double number(const std::string& name) const;
-  const std::vector<std::int64_t>& list(const std::string& name) const;
-  const std::string& text(const std::string& name) const;
+  bool flag(const std::string& name) const { return get<bool>(name); }
+  std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
+  double number(const std::string& name) const { return get<double>(name); }
+  const std::vector<std::int64_t>& list(const std::string& name) const { return get<std::vector<std::int64_t>>(name); }
+  const std::string& text(const std::string& name) const { return get<std::string>(name); }
 
   bool has(const std::string& name) const { return find(name) != nullptr; }
   /// The same attributes with one of them added or set to another value.

@@ -1,8 +1,6 @@
 #include "troupe/ops/graph/graph.hpp"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -10,13 +8,13 @@
 namespace troupe {
 
 ValueId Graph::output(std::string_view name) const {
-  for (const auto& named : outputs_)
-    if (named.name == name) return named.value;
+  const auto named = std::ranges::find(outputs_, name, &NamedValue::name);
+  if (named != outputs_.end()) return named->value;
   throw Error("graph", "there is no output '" + std::string(name) + "'");
 }
 
 bool Graph::has_output(std::string_view name) const {
-  return std::any_of(outputs_.begin(), outputs_.end(), [&](const auto& named) { return named.name == name; });
+  return std::ranges::find(outputs_, name, &NamedValue::name) != outputs_.end();
 }
 
 std::vector<ValueId> Graph::sources(const OpDef& op) const {
@@ -47,28 +45,22 @@ TensorInfo Value::info() const {
   return builder().graph().info(id_);
 }
 
-/// The names of all nodes, and for a name that is taken the last number that was put after it.
-struct GraphBuilder::Names {
-  std::unordered_set<std::string> taken;
-  std::unordered_map<std::string, int> last_number;
-};
-
-GraphBuilder::GraphBuilder(BuildOptions options) : options_(options), names_(std::make_unique<Names>()) {}
+GraphBuilder::GraphBuilder(BuildOptions options) : options_(options) {}
 
 GraphBuilder::GraphBuilder(Graph graph) : GraphBuilder() {
   graph_ = std::move(graph);
-  for (const auto& node : graph_.nodes_) names_->taken.insert(node.name);
+  for (const auto& node : graph_.nodes_) last_numbers_.try_emplace(node.name, 1);
 }
 
 GraphBuilder::~GraphBuilder() = default;
 
 std::string GraphBuilder::unique_name(const std::string& name) {
-  if (!names_->taken.contains(name)) return name;
-  auto& number = names_->last_number.try_emplace(name, 1).first->second;
+  const auto entry = last_numbers_.find(name);
+  if (entry == last_numbers_.end()) return name;
   std::string candidate;
   do {
-    candidate = name + "_" + std::to_string(++number);
-  } while (names_->taken.contains(candidate));
+    candidate = name + "_" + std::to_string(++entry->second);
+  } while (last_numbers_.contains(candidate));
   return candidate;
 }
 
@@ -81,13 +73,13 @@ std::vector<Value> GraphBuilder::add(Node node, std::span<const TensorInfo> outp
     node.outputs.push_back(id);
     values.emplace_back(*this, id);
   }
-  names_->taken.insert(node.name);
+  last_numbers_.try_emplace(node.name, 1);
   graph_.nodes_.push_back(std::move(node));
   return values;
 }
 
 Value GraphBuilder::add_source(Node node, const TensorInfo& info) {
-  if (names_->taken.contains(node.name)) throw Error("graph", "there are two values named '" + node.name + "'");
+  if (last_numbers_.contains(node.name)) throw Error("graph", "there are two values named '" + node.name + "'");
   return add(std::move(node), std::span(&info, 1))[0];
 }
 
@@ -189,21 +181,15 @@ std::vector<Value> GraphBuilder::apply(const OpDef& op, std::span<const Value> i
   return add_op({.op = &op, .name = scope_ + std::string(op.name), .attributes = std::move(attributes)}, inputs);
 }
 
-std::vector<Value> GraphBuilder::copy(const Node& node, std::span<const Value> inputs) {
-  Node copied = node;
-  copied.inputs.clear();
-  copied.outputs.clear();
-  return add_op(std::move(copied), inputs);
+std::vector<Value> GraphBuilder::copy(Node node, std::span<const Value> inputs) {
+  node.inputs.clear();
+  node.outputs.clear();
+  return add_op(std::move(node), inputs);
 }
 
-Value GraphBuilder::copy_source(const Node& node, const TensorInfo& info) {
-  Node copied = node;
-  copied.outputs.clear();
-  return add_source(std::move(copied), info);
-}
-
-Value GraphBuilder::apply_one(const OpDef& op, std::initializer_list<Value> inputs, Attributes attributes) {
-  return apply(op, std::span(inputs.begin(), inputs.size()), std::move(attributes)).at(0);
+Value GraphBuilder::copy_source(Node node, const TensorInfo& info) {
+  node.outputs.clear();
+  return add_source(std::move(node), info);
 }
 
 void GraphBuilder::output(const std::string& name, Value value) {

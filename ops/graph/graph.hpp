@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -155,14 +155,19 @@ class GraphBuilder {
   /// Adds a node and returns its outputs. `op` must live as long as any graph with the node. Throws Error if the op
   /// does not accept the inputs, or if it updates a value that is not a parameter or that another node updates.
   std::vector<Value> apply(const OpDef& op, std::span<const Value> inputs, Attributes attributes = {});
+  std::vector<Value> apply(const OpDef& op, std::initializer_list<Value> inputs, Attributes attributes = {}) {
+    return apply(op, std::span(inputs.begin(), inputs.size()), std::move(attributes));
+  }
   /// Adds a node and returns its first output; see apply().
-  Value apply_one(const OpDef& op, std::initializer_list<Value> inputs, Attributes attributes = {});
+  Value apply_one(const OpDef& op, std::initializer_list<Value> inputs, Attributes attributes = {}) {
+    return apply(op, inputs, std::move(attributes)).at(0);
+  }
 
   /// Adds a copy of another graph's node, with inputs of this graph. A number is put after its name if the name is
   /// taken.
-  std::vector<Value> copy(const Node& node, std::span<const Value> inputs);
+  std::vector<Value> copy(Node node, std::span<const Value> inputs);
   /// Adds a copy of another graph's source. Throws Error if its name is taken.
-  Value copy_source(const Node& node, const TensorInfo& info);
+  Value copy_source(Node node, const TensorInfo& info);
 
   /// Makes a value an output of the graph. Throws Error if the name is taken.
   void output(const std::string& name, Value value);
@@ -197,8 +202,7 @@ class GraphBuilder {
   Graph graph_;
   BuildOptions options_;
   std::int64_t random_streams_ = 0;
-  struct Names;
-  std::unique_ptr<Names> names_;
+  std::map<std::string, int> last_numbers_;  // by name of a node: the last number put after it
   std::string scope_;
 };
 
@@ -211,5 +215,16 @@ struct OpGradient {
   /// The gradient of each output; an invalid Value if the result does not depend on the output.
   std::span<const Value> dys;
 };
+
+/// The gradient rule of an op with one input whose gradient is `op` of dy and the input, with the same attributes.
+template <const OpDef& op>
+std::vector<Value> grad_from_input(const OpGradient& g) {
+  return {g.builder.apply_one(op, {g.dys[0], g.inputs[0]}, g.attributes)};
+}
+/// The gradient rule of an op with one input whose gradient is `op` of dy and the output, with the same attributes.
+template <const OpDef& op>
+std::vector<Value> grad_from_output(const OpGradient& g) {
+  return {g.builder.apply_one(op, {g.dys[0], g.outputs[0]}, g.attributes)};
+}
 
 }  // namespace troupe

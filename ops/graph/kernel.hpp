@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "troupe/ops/core/device.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/graph/kernel_table.hpp"
 #include "troupe/ops/graph/op.hpp"
 
 namespace troupe {
@@ -32,7 +35,7 @@ struct KernelContext {
 };
 
 /// The call with `rows` in place of every symbolic leading size.
-OpCall with_rows(const OpCall& call, std::int64_t rows);
+OpCall with_rows(OpCall call, std::int64_t rows);
 
 /// One op prepared for fixed shapes on one device. Not thread-safe: every user prepares its own kernel.
 class Kernel {
@@ -47,6 +50,36 @@ class Kernel {
   /// memory and the scratch memory. A stream that can capture work launches the captured work again without a call of
   /// run(), concurrently with kernels that share none of that memory.
   virtual void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) = 0;
+};
+
+/// Prepares a kernel for a call with concrete shapes. Called on any thread.
+using KernelFactory = std::function<std::unique_ptr<Kernel>(const OpCall& call)>;
+
+/// The kernel of an op for one device type.
+struct RegisteredKernel {
+  KernelFactory factory;
+  /// False: calls with 16-bit floats are refused, because the kernel would read them as float32.
+  bool takes_16_bits = false;
+};
+
+/// The kernels of all ops for one device type. Thread-safe.
+class KernelTable {
+ public:
+  virtual ~KernelTable() = default;
+
+  /// Adds the kernel of an op. `op` must live as long as the table. Throws Error if it has a kernel already.
+  void add(const OpDef& op, RegisteredKernel kernel);
+  /// The kernel of an op; nothing if it has none.
+  std::optional<RegisteredKernel> find(const OpDef& op) const;
+
+  /// See expect_kernel(). A table that makes kernels beyond the added ones overrides expect() and make().
+  virtual void expect(const OpCall& call, Device device) const;
+  /// See make_kernel().
+  virtual std::unique_ptr<Kernel> make(const OpCall& call, Device device);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const OpDef*, RegisteredKernel> kernels_;
 };
 
 /// Prepares an op for a device. Shapes must be concrete. A call for which has_empty_tensor() is true gets no kernel.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "troupe/ops/core/allocator.hpp"
 
@@ -97,8 +96,7 @@ MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const Memory
                        Allocator::rounded(blocks[block].bytes), lives[block]};
     plan.placements[block].offset = place.offset;
     plan.arena_bytes = std::max(plan.arena_bytes, place.offset + place.bytes);
-    const auto by_offset = [](const Placed& a, const Placed& b) { return a.offset < b.offset; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), place, by_offset), place);
+    placed.insert(std::ranges::upper_bound(placed, place.offset, {}, &Placed::offset), place);
   }
   return plan;
 }

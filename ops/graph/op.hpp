@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "troupe/ops/core/tensor_info.hpp"
+#include "troupe/ops/core/shape.hpp"
 #include "troupe/ops/graph/attributes.hpp"
 
 namespace troupe {
@@ -29,10 +29,14 @@ struct OpInputs {
   [[noreturn]] void refuse(std::string_view message) const;
   /// Refuses unless there are `min` to `max` inputs.
   void expect_count(std::size_t min, std::size_t max) const;
+  /// Refuses unless there is one input for each of `dtypes`, in this order.
+  void expect_dtypes(std::initializer_list<DType> dtypes) const;
   /// Refuses unless input i has the dtype.
   void expect_dtype(std::size_t i, DType dtype) const;
   /// Refuses unless input i is float32 or a 16-bit float.
   void expect_float(std::size_t i) const;
+  /// Refuses unless there are `count` inputs of one dtype, float32 or a 16-bit float.
+  void expect_floats(std::size_t count) const;
   /// Refuses unless input i has the rank.
   void expect_rank(std::size_t i, std::size_t rank) const;
   /// Refuses unless input i has exactly this shape and dtype. The error calls the input `name`.
@@ -46,9 +50,16 @@ std::vector<TensorInfo> infer_like_input(const OpInputs& inputs);
 /// The shape rule of ops with two inputs of floats and an output, all of the same shape and dtype.
 std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs);
 
-/// The value of the attribute `axis`, an axis of input i. Refuses an axis that the input does not have and, unless
-/// `batch_too`, the axis of the batch.
-std::size_t axis_of(const OpInputs& inputs, std::size_t i = 0, bool batch_too = false);
+/// The shape rule of ops with `count` inputs whose outputs have the shapes and dtypes of the inputs `like`.
+template <std::size_t count, std::size_t... like>
+std::vector<TensorInfo> infer_like(const OpInputs& inputs) {
+  inputs.expect_count(count, count);
+  return {inputs[like]...};
+}
+
+/// The value of the attribute `axis`, an axis of input 0. Refuses an axis that the input does not have and the axis of
+/// the batch.
+std::size_t axis_of(const OpInputs& inputs);
 
 struct OpCall;
 struct OpGradient;
@@ -63,7 +74,7 @@ enum class OpKind {
   collective,  ///< a communicator computes the output, not a kernel
 };
 
-/// The backends whose kernels for an op take 16-bit floats.
+/// The backends whose kernels for an op take 16-bit floats. With a HalfRole those for GPUs always do.
 enum class HalfKernels { none, gpu, all };
 
 /// The role of an op in a graph that is computed in 16-bit floats; see compute_in (ops/passes/passes.hpp).

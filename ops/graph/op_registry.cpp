@@ -27,10 +27,11 @@ class OpRegistry {
     if (!ops_.try_emplace(op.name, &op).second) throw Error(op.name, "there is an op of that name already");
   }
 
-  const OpDef* find(std::string_view name) const {
+  const OpDef& find(std::string_view name) const {
     std::lock_guard lock(mutex_);
     const auto entry = ops_.find(name);
-    return entry == ops_.end() ? nullptr : entry->second;
+    if (entry == ops_.end()) throw Error("graph", "there is no op '" + std::string(name) + "'");
+    return *entry->second;
   }
 
  private:
@@ -63,9 +64,7 @@ void register_op(const OpDef& op) {
 }
 
 const OpDef& find_op(std::string_view name) {
-  const auto* op = registry().find(name);
-  if (op == nullptr) throw Error("graph", "there is no op '" + std::string(name) + "'");
-  return *op;
+  return registry().find(name);
 }
 
 }  // namespace troupe

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,6 +37,7 @@ class Program {
     std::string name;
     const OpDef* op;
     std::unique_ptr<Kernel> kernel;  // null if an input or output is empty
+    const Node* node;
     std::vector<Tensor> inputs, outputs;
   };
   const std::vector<Step>& steps() const { return steps_; }
@@ -58,15 +58,12 @@ class Program {
   void forget_views();
   Tensor tensor_of(ValueId value) const;
   bool is_on_device(const Tensor& tensor) const;
-  /// True if a kernel fills memory of the program for the value.
-  bool is_inner(ValueId value) const;
 
   Graph graph_;
   std::int64_t rows_;
   Device device_;
   std::vector<Tensor> tensors_;  // by value, empty while unbound
   std::vector<Step> steps_;
-  std::vector<const Node*> step_nodes_;  // by step
   std::unique_ptr<Stream> stream_;
   Tensor scratch_;
   std::size_t memory_bytes_ = 0;

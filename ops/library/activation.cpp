@@ -6,63 +6,30 @@ namespace troupe {
 
 namespace {
 
-/// The gradient rule of an activation whose gradient op takes dy and the result.
-template <const OpDef& op>
-std::vector<Value> from_output(const OpGradient& g) {
-  return {g.builder.apply_one(op, {g.dys[0], g.outputs[0]})};
-}
-
-/// The gradient rule of an activation whose gradient op takes dy and the input.
-template <const OpDef& op>
-std::vector<Value> from_input(const OpGradient& g) {
-  return {g.builder.apply_one(op, {g.dys[0], g.inputs[0]})};
-}
-
 std::vector<Value> grad_softplus(const OpGradient& g) {
   return {mul(g.dys[0], sigmoid(g.inputs[0]))};
 }
 
 }  // namespace
 
-const OpDef kTanhGrad{.name = "tanh_grad",
-                      .infer = infer_like_both_inputs,
-                      .half = HalfKernels::gpu,
-                      .role = HalfRole::activation_gradient};
+const OpDef kTanhGrad{.name = "tanh_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
 const OpDef kSigmoidGrad{.name = "sigmoid_grad", .infer = infer_like_both_inputs, .half = HalfKernels::gpu};
-const OpDef kGeluGrad{.name = "gelu_grad",
-                      .infer = infer_like_both_inputs,
-                      .half = HalfKernels::gpu,
-                      .role = HalfRole::activation_gradient};
-const OpDef kGeluTanhGrad{.name = "gelu_tanh_grad",
-                          .infer = infer_like_both_inputs,
-                          .half = HalfKernels::gpu,
-                          .role = HalfRole::activation_gradient};
-const OpDef kSiluGrad{.name = "silu_grad",
-                      .infer = infer_like_both_inputs,
-                      .half = HalfKernels::gpu,
-                      .role = HalfRole::activation_gradient};
-const OpDef kTanh{.name = "tanh",
-                  .infer = infer_like_input,
-                  .gradient = from_output<kTanhGrad>,
-                  .half = HalfKernels::gpu,
-                  .role = HalfRole::follows};
+const OpDef kGeluGrad{.name = "gelu_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
+const OpDef kGeluTanhGrad{
+    .name = "gelu_tanh_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
+const OpDef kSiluGrad{.name = "silu_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
+const OpDef kTanh{
+    .name = "tanh", .infer = infer_like_input, .gradient = grad_from_output<kTanhGrad>, .role = HalfRole::follows};
 const OpDef kSigmoid{
-    .name = "sigmoid", .infer = infer_like_input, .gradient = from_output<kSigmoidGrad>, .half = HalfKernels::gpu};
-const OpDef kGelu{.name = "gelu",
-                  .infer = infer_like_input,
-                  .gradient = from_input<kGeluGrad>,
-                  .half = HalfKernels::gpu,
-                  .role = HalfRole::follows};
+    .name = "sigmoid", .infer = infer_like_input, .gradient = grad_from_output<kSigmoidGrad>, .half = HalfKernels::gpu};
+const OpDef kGelu{
+    .name = "gelu", .infer = infer_like_input, .gradient = grad_from_input<kGeluGrad>, .role = HalfRole::follows};
 const OpDef kGeluTanh{.name = "gelu_tanh",
                       .infer = infer_like_input,
-                      .gradient = from_input<kGeluTanhGrad>,
-                      .half = HalfKernels::gpu,
+                      .gradient = grad_from_input<kGeluTanhGrad>,
                       .role = HalfRole::follows};
-const OpDef kSilu{.name = "silu",
-                  .infer = infer_like_input,
-                  .gradient = from_input<kSiluGrad>,
-                  .half = HalfKernels::gpu,
-                  .role = HalfRole::follows};
+const OpDef kSilu{
+    .name = "silu", .infer = infer_like_input, .gradient = grad_from_input<kSiluGrad>, .role = HalfRole::follows};
 const OpDef kSoftplus{
     .name = "softplus", .infer = infer_like_input, .gradient = grad_softplus, .half = HalfKernels::gpu};
 

@@ -56,8 +56,8 @@ std::int64_t multiply_adds_of_attention_grad(const OpCall& call) {
   return 3 * call.inputs[1].shape.elements() * k[1] + 2 * call.inputs[0].shape.elements() * k[1];
 }
 
-Value apply_attention(std::span<const Value> inputs, AttentionOptions options) {
-  return inputs[0].builder().apply(kAttention, inputs, {{"heads", options.heads}, {"causal", options.causal}}).at(0);
+Attributes attributes_of(AttentionOptions options) {
+  return {{"heads", options.heads}, {"causal", options.causal}};
 }
 
 }  // namespace
@@ -70,10 +70,10 @@ const OpDef kAttentionGrad{
     .name = "attention_grad", .infer = infer_attention_grad, .multiply_adds = multiply_adds_of_attention_grad};
 
 Value attention(Value queries, Value keys, Value values, AttentionOptions options) {
-  return apply_attention(std::vector<Value>{queries, keys, values}, options);
+  return queries.builder().apply_one(kAttention, {queries, keys, values}, attributes_of(options));
 }
 Value attention(Value queries, Value keys, Value values, Value mask, AttentionOptions options) {
-  return apply_attention(std::vector<Value>{queries, keys, values, mask}, options);
+  return queries.builder().apply_one(kAttention, {queries, keys, values, mask}, attributes_of(options));
 }
 
 }  // namespace troupe

@@ -90,9 +90,8 @@ BatchMoments batch_moments(Value sums, Value center, Value like, Value batch_inf
   const auto channels = center.shape().elements();
   if (channels < 1 || like.shape().rank() < 2 || like.shape().back(0) != channels)
     throw Error("batch_moments", to_string(like.info()) + " does not have the channels of " + to_string(center.info()));
-  const std::vector<Value> inputs{sums, center, batch_info};
-  const auto moments =
-      sums.builder().apply(kBatchMoments, inputs, {{"elements", like.shape().row_elements() / channels}});
+  const auto moments = sums.builder().apply(kBatchMoments, {sums, center, batch_info},
+                                            {{"elements", like.shape().row_elements() / channels}});
   return {moments[0], moments[1], moments[2]};
 }
 

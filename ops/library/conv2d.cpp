@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "troupe/ops/graph/kernel.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
@@ -16,15 +15,11 @@ std::int64_t output_size(const OpInputs& inputs, std::int64_t size, std::int64_t
   return (padded - kernel_size) / inputs.attributes.integer("stride") + 1;
 }
 
-void expect_geometry(const OpInputs& inputs) {
-  if (inputs.attributes.integer("stride") < 1) inputs.refuse("the stride must be at least 1");
-  if (inputs.attributes.integer("padding") < 0) inputs.refuse("the padding must not be negative");
-}
-
 // Inputs: x, weights and optionally a bias. Attributes: stride, padding, groups, relu (applied last).
 std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
-  expect_geometry(inputs);
+  if (inputs.attributes.integer("stride") < 1) inputs.refuse("the stride must be at least 1");
+  if (inputs.attributes.integer("padding") < 0) inputs.refuse("the padding must not be negative");
   const auto dtype = inputs[0].dtype;
   inputs.expect_float(0);
   inputs.expect_dtype(1, dtype);
@@ -41,22 +36,16 @@ std::vector<TensorInfo> infer_conv2d(const OpInputs& inputs) {
   return {{Shape{x[0], output_size(inputs, x[1], w[0]), output_size(inputs, x[2], w[1]), w[3]}, dtype}};
 }
 
-void expect_two_floats(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  inputs.expect_float(0);
-  inputs.expect_dtype(1, inputs[0].dtype);
-}
-
 // Inputs: dy, weights. The attribute `shape` is the shape of x.
 std::vector<TensorInfo> infer_grad_data(const OpInputs& inputs) {
-  expect_two_floats(inputs);
+  inputs.expect_floats(2);
   return {{Shape(inputs.attributes.list("shape")), inputs[0].dtype}};
 }
 
 // Inputs: x, dy. The attribute `shape` is the shape of the weights. Outputs: the gradient of the weights and, with the
 // attribute `bias`, of the bias. They are sums over the batch, float32 for every dtype of the inputs.
 std::vector<TensorInfo> infer_grad_weights(const OpInputs& inputs) {
-  expect_two_floats(inputs);
+  inputs.expect_floats(2);
   const Shape weights(inputs.attributes.list("shape"));
   std::vector<TensorInfo> outputs{{weights, DType::float32}};
   if (inputs.attributes.flag("bias")) outputs.push_back({Shape{weights[3]}, DType::float32});
@@ -71,8 +60,7 @@ std::vector<Value> grad_conv2d(const OpGradient& g) {
                             {"padding", g.attributes.integer("padding")},
                             {"groups", g.attributes.integer("groups")}};
   auto dx = g.builder.apply_one(kConv2dGradData, {dy, g.inputs[1]}, geometry.with("shape", g.inputs[0].shape().list()));
-  const std::vector<Value> inputs{g.inputs[0], dy};
-  auto dweights = g.builder.apply(kConv2dGradWeights, inputs,
+  auto dweights = g.builder.apply(kConv2dGradWeights, {g.inputs[0], dy},
                                   geometry.with("shape", g.inputs[1].shape().list()).with("bias", has_bias));
   std::vector<Value> gradients{dx};
   gradients.insert(gradients.end(), dweights.begin(), dweights.end());
@@ -84,40 +72,28 @@ Attributes attributes_of(Conv2dOptions options) {
 }
 
 /// Every element of y (or dy) meets all weights of its channel.
-std::int64_t multiply_adds_of_convolution(const Shape& y, const Shape& weights) {
-  return y.elements() * (weights.elements() / std::max<std::int64_t>(1, weights[3]));
-}
-
-std::int64_t multiply_adds_of_conv2d(const OpCall& call) {
-  return multiply_adds_of_convolution(call.outputs[0].shape, call.inputs[1].shape);
-}
-
-std::int64_t multiply_adds_of_grad_data(const OpCall& call) {
-  return multiply_adds_of_convolution(call.inputs[0].shape, call.inputs[1].shape);
-}
-
-std::int64_t multiply_adds_of_grad_weights(const OpCall& call) {
-  return multiply_adds_of_convolution(call.inputs[1].shape, call.outputs[0].shape);
+std::int64_t multiply_adds_of(const TensorInfo& y, const TensorInfo& weights) {
+  return y.shape.elements() * (weights.shape.elements() / std::max<std::int64_t>(1, weights.shape[3]));
 }
 
 }  // namespace
 
-const OpDef kConv2d{.name = "conv2d",
-                    .infer = infer_conv2d,
-                    .gradient = grad_conv2d,
-                    .multiply_adds = multiply_adds_of_conv2d,
-                    .half = HalfKernels::gpu,
-                    .role = HalfRole::product};
-const OpDef kConv2dGradData{.name = "conv2d_grad_data",
-                            .infer = infer_grad_data,
-                            .multiply_adds = multiply_adds_of_grad_data,
-                            .half = HalfKernels::gpu,
-                            .role = HalfRole::product};
-const OpDef kConv2dGradWeights{.name = "conv2d_grad_weights",
-                               .infer = infer_grad_weights,
-                               .multiply_adds = multiply_adds_of_grad_weights,
-                               .half = HalfKernels::gpu,
-                               .role = HalfRole::product};
+const OpDef kConv2d{
+    .name = "conv2d",
+    .infer = infer_conv2d,
+    .gradient = grad_conv2d,
+    .multiply_adds = [](const OpCall& call) { return multiply_adds_of(call.outputs[0], call.inputs[1]); },
+    .role = HalfRole::product};
+const OpDef kConv2dGradData{
+    .name = "conv2d_grad_data",
+    .infer = infer_grad_data,
+    .multiply_adds = [](const OpCall& call) { return multiply_adds_of(call.inputs[0], call.inputs[1]); },
+    .role = HalfRole::product};
+const OpDef kConv2dGradWeights{
+    .name = "conv2d_grad_weights",
+    .infer = infer_grad_weights,
+    .multiply_adds = [](const OpCall& call) { return multiply_adds_of(call.inputs[1], call.outputs[0]); },
+    .role = HalfRole::product};
 
 Value conv2d(Value x, Value weights, Conv2dOptions options) {
   return x.builder().apply_one(kConv2d, {x, weights}, attributes_of(options));

@@ -23,11 +23,7 @@ std::vector<Value> grad_dropout(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kDropout{.name = "dropout",
-                     .infer = infer_dropout,
-                     .gradient = grad_dropout,
-                     .half = HalfKernels::gpu,
-                     .role = HalfRole::follows};
+const OpDef kDropout{.name = "dropout", .infer = infer_dropout, .gradient = grad_dropout, .role = HalfRole::follows};
 
 Value dropout(Value x, double rate, std::uint64_t seed, std::int64_t stream, Value batch_info) {
   return x.builder().apply_one(kDropout, {x, batch_info},

@@ -8,9 +8,7 @@ namespace troupe {
 namespace {
 
 std::vector<TensorInfo> infer_binary(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  inputs.expect_float(0);
-  inputs.expect_dtype(1, inputs[0].dtype);
+  inputs.expect_floats(2);
   return {{broadcast_shape(inputs), inputs[0].dtype}};
 }
 
@@ -22,10 +20,7 @@ std::vector<TensorInfo> infer_add_n(const OpInputs& inputs) {
 }
 
 std::vector<TensorInfo> infer_where(const OpInputs& inputs) {
-  inputs.expect_count(3, 3);
-  inputs.expect_dtype(0, DType::uint8);
-  inputs.expect_dtype(1, DType::float32);
-  inputs.expect_dtype(2, DType::float32);
+  inputs.expect_dtypes({DType::uint8, DType::float32, DType::float32});
   return {{broadcast_shape(inputs), DType::float32}};
 }
 
@@ -55,9 +50,6 @@ std::vector<Value> grad_where(const OpGradient& g) {
   return {Value(), reduce_to(where(g.inputs[0], dy, zero), g.inputs[1]),
           reduce_to(where(g.inputs[0], zero, dy), g.inputs[2])};
 }
-std::vector<Value> grad_relu(const OpGradient& g) {
-  return {g.builder.apply_one(kReluGrad, {g.dys[0], g.outputs[0]})};
-}
 
 /// A constant of the dtype of x.
 Value number_like(Value x, double number) {
@@ -66,30 +58,16 @@ Value number_like(Value x, double number) {
 
 }  // namespace
 
-const OpDef kAdd{
-    .name = "add", .infer = infer_binary, .gradient = grad_add, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kSub{
-    .name = "sub", .infer = infer_binary, .gradient = grad_sub, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kMul{
-    .name = "mul", .infer = infer_binary, .gradient = grad_mul, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kDiv{
-    .name = "div", .infer = infer_binary, .gradient = grad_div, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kScale{.name = "scale",
-                   .infer = infer_like_input,
-                   .gradient = grad_scale,
-                   .half = HalfKernels::gpu,
-                   .role = HalfRole::follows};
+const OpDef kAdd{.name = "add", .infer = infer_binary, .gradient = grad_add, .role = HalfRole::follows};
+const OpDef kSub{.name = "sub", .infer = infer_binary, .gradient = grad_sub, .role = HalfRole::follows};
+const OpDef kMul{.name = "mul", .infer = infer_binary, .gradient = grad_mul, .role = HalfRole::follows};
+const OpDef kDiv{.name = "div", .infer = infer_binary, .gradient = grad_div, .role = HalfRole::follows};
+const OpDef kScale{.name = "scale", .infer = infer_like_input, .gradient = grad_scale, .role = HalfRole::follows};
 const OpDef kAddN{.name = "add_n", .infer = infer_add_n, .gradient = grad_add_n, .half = HalfKernels::all};
 const OpDef kWhere{.name = "where", .infer = infer_where, .gradient = grad_where};
-const OpDef kRelu{.name = "relu",
-                  .infer = infer_like_input,
-                  .gradient = grad_relu,
-                  .half = HalfKernels::gpu,
-                  .role = HalfRole::follows};
-const OpDef kReluGrad{.name = "relu_grad",
-                      .infer = infer_like_both_inputs,
-                      .half = HalfKernels::gpu,
-                      .role = HalfRole::activation_gradient};
+const OpDef kRelu{
+    .name = "relu", .infer = infer_like_input, .gradient = grad_from_output<kReluGrad>, .role = HalfRole::follows};
+const OpDef kReluGrad{.name = "relu_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
 
 Value add(Value a, Value b) {
   return a.builder().apply_one(kAdd, {a, b});

@@ -7,7 +7,7 @@
 namespace troupe {
 
 // Arithmetic of floats, element by element. Two operands of one op have one dtype, and their shapes are stretched by
-// numpy's rules: sizes are matched from the innermost axis on, and a size 1 stretches. Other shapes are an Error.
+// numpy's rules: sizes are matched from the innermost axis on, and a size 1 is repeated. Other shapes are an Error.
 
 Value add(Value a, Value b);
 Value sub(Value a, Value b);

@@ -1,6 +1,5 @@
 #include "troupe/ops/library/logsumexp.hpp"
 
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/library/reshape.hpp"
@@ -11,8 +10,7 @@ namespace troupe {
 namespace {
 
 std::vector<TensorInfo> infer_logsumexp(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   const auto& shape = inputs.shape(0);
   if (shape.rank() == 0) inputs.refuse("a scalar has no last axis");
   if (shape.rank() == 1 && shape.has_batch()) inputs.refuse("the last axis must not be the batch");

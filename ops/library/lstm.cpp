@@ -15,8 +15,7 @@ namespace {
 // [B, T, 4 H]. The gradient rule uses only the gradient of the last cell: lstm(), which alone adds this op, exposes no
 // other.
 std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
-  inputs.expect_count(4, 4);
-  for (std::size_t i = 0; i < 4; ++i) inputs.expect_dtype(i, DType::float32);
+  inputs.expect_dtypes({DType::float32, DType::float32, DType::float32, DType::float32});
   inputs.expect_rank(0, 3);
   inputs.expect_rank(1, 2);
   const auto& gates = inputs.shape(0);
@@ -26,14 +25,6 @@ std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
   for (std::size_t i = 2; i < 4; ++i) inputs.expect_info(i, {Shape{gates[0], size}, DType::float32}, "a state");
   const TensorInfo states{Shape{gates[0], gates[1] + 1, size}, DType::float32};
   return {states, states, inputs[0]};
-}
-
-// Inputs: the gradients of the hidden states and of the last cell [B, H], weights, cells, gates after their
-// activations. Outputs: the gradients of the gates before their activations, of the first hidden state and of the first
-// cell.
-std::vector<TensorInfo> infer_lstm_grad(const OpInputs& inputs) {
-  inputs.expect_count(5, 5);
-  return {inputs[4], inputs[1], inputs[1]};
 }
 
 std::vector<Value> grad_lstm(const OpGradient& g) {
@@ -46,8 +37,7 @@ std::vector<Value> grad_lstm(const OpGradient& g) {
   const auto dh = g.dys[0].valid() ? g.dys[0] : zeros({1, 1, 1}, g.outputs[0]);
   const auto dc =
       g.dys[1].valid() ? reshape(slice(g.dys[1], 1, times, 1), {states[0], states[2]}) : zeros({1, 1}, g.inputs[3]);
-  const std::vector<Value> inputs{dh, dc, g.inputs[1], g.outputs[1], g.outputs[2]};
-  const auto gradients = g.builder.apply(kLstmGrad, inputs);
+  const auto gradients = g.builder.apply(kLstmGrad, {dh, dc, g.inputs[1], g.outputs[1], g.outputs[2]});
   const auto dgates = gradients[0];
   const auto hidden_before = slice(g.outputs[0], 1, 0, times);
   return {dgates, outer_sum(hidden_before, dgates), gradients[1], gradients[2]};
@@ -63,11 +53,14 @@ std::int64_t multiply_adds_of_lstm_grad(const OpCall& call) {
 }  // namespace
 
 const OpDef kLstm{.name = "lstm", .infer = infer_lstm, .gradient = grad_lstm, .multiply_adds = multiply_adds_of_lstm};
-const OpDef kLstmGrad{.name = "lstm_grad", .infer = infer_lstm_grad, .multiply_adds = multiply_adds_of_lstm_grad};
+// Inputs: the gradients of the hidden states and of the last cell [B, H], weights, cells, gates after their
+// activations. Outputs: the gradients of the gates before their activations, of the first hidden state and of the first
+// cell.
+const OpDef kLstmGrad{
+    .name = "lstm_grad", .infer = infer_like<5, 4, 1, 1>, .multiply_adds = multiply_adds_of_lstm_grad};
 
 LstmOutputs lstm(Value gates, Value weights, Value hidden, Value cell) {
-  const std::vector<Value> inputs{gates, weights, hidden, cell};
-  const auto states = gates.builder().apply(kLstm, inputs);
+  const auto states = gates.builder().apply(kLstm, {gates, weights, hidden, cell});
   const auto state_shape = hidden.shape();
   const auto times = gates.shape()[1];
   const auto last = [&](Value all_times) { return reshape(slice(all_times, 1, times, 1), state_shape); };

@@ -18,17 +18,11 @@ std::vector<Value> grad_sqrt(const OpGradient& g) {
 std::vector<Value> grad_rsqrt(const OpGradient& g) {
   return {scale(div(mul(g.dys[0], g.outputs[0]), g.inputs[0]), -0.5)};
 }
-std::vector<Value> grad_abs(const OpGradient& g) {
-  return {g.builder.apply_one(kAbsGrad, {g.dys[0], g.inputs[0]})};
-}
 std::vector<Value> grad_pow(const OpGradient& g) {
   const auto exponent = g.attributes.number("exponent");
   if (exponent == 0.0) return {Value()};
   if (exponent == 1.0) return {g.dys[0]};
   return {scale(mul(g.dys[0], pow(g.inputs[0], exponent - 1.0)), exponent)};
-}
-std::vector<Value> grad_clip(const OpGradient& g) {
-  return {g.builder.apply_one(kClipGrad, {g.dys[0], g.inputs[0]}, g.attributes)};
 }
 
 std::vector<TensorInfo> infer_clip(const OpInputs& inputs) {
@@ -43,22 +37,13 @@ const OpDef kExp{.name = "exp", .infer = infer_like_input, .gradient = grad_exp,
 const OpDef kLog{.name = "log", .infer = infer_like_input, .gradient = grad_log, .half = HalfKernels::gpu};
 const OpDef kSqrt{.name = "sqrt", .infer = infer_like_input, .gradient = grad_sqrt, .half = HalfKernels::gpu};
 const OpDef kRsqrt{.name = "rsqrt", .infer = infer_like_input, .gradient = grad_rsqrt, .half = HalfKernels::gpu};
-const OpDef kAbs{.name = "abs",
-                 .infer = infer_like_input,
-                 .gradient = grad_abs,
-                 .half = HalfKernels::gpu,
-                 .role = HalfRole::follows};
-const OpDef kAbsGrad{.name = "abs_grad",
-                     .infer = infer_like_both_inputs,
-                     .half = HalfKernels::gpu,
-                     .role = HalfRole::activation_gradient};
+const OpDef kAbs{
+    .name = "abs", .infer = infer_like_input, .gradient = grad_from_input<kAbsGrad>, .role = HalfRole::follows};
+const OpDef kAbsGrad{.name = "abs_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
 const OpDef kPow{.name = "pow", .infer = infer_like_input, .gradient = grad_pow, .half = HalfKernels::gpu};
 const OpDef kClip{
-    .name = "clip", .infer = infer_clip, .gradient = grad_clip, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kClipGrad{.name = "clip_grad",
-                      .infer = infer_like_both_inputs,
-                      .half = HalfKernels::gpu,
-                      .role = HalfRole::activation_gradient};
+    .name = "clip", .infer = infer_clip, .gradient = grad_from_input<kClipGrad>, .role = HalfRole::follows};
+const OpDef kClipGrad{.name = "clip_grad", .infer = infer_like_both_inputs, .role = HalfRole::activation_gradient};
 
 Value exp(Value x) {
   return x.builder().apply_one(kExp, {x});

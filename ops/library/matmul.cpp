@@ -1,7 +1,6 @@
 #include "troupe/ops/library/matmul.hpp"
 
 #include "troupe/ops/graph/kernel.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/reduce.hpp"
 
@@ -27,16 +26,12 @@ void expect_leading_axes(const OpInputs& inputs) {
     inputs.refuse("a with leading axes cannot be transposed if b has none");
 }
 
-void expect_factors(const OpInputs& inputs) {
-  inputs.expect_float(0);
-  inputs.expect_dtype(1, inputs[0].dtype);
-}
-
 // Inputs: a, b and optionally a bias of the dtype of the result. Attributes: transpose_a, transpose_b, relu (applied
 // last), and optionally kFloat32Result.
 std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
-  expect_factors(inputs);
+  inputs.expect_float(0);
+  inputs.expect_dtype(1, inputs[0].dtype);
   const auto dtype = inputs.attributes.has(kFloat32Result) ? DType::float32 : inputs[0].dtype;
   expect_leading_axes(inputs);
   const bool ta = inputs.attributes.flag("transpose_a");
@@ -54,8 +49,8 @@ std::vector<TensorInfo> infer_matmul(const OpInputs& inputs) {
   return {{Shape(sizes), dtype}};
 }
 
-Attributes attributes_of(bool transpose_a, bool transpose_b) {
-  return {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"relu", false}};
+Attributes attributes_of(MatmulOptions options) {
+  return {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}, {"relu", false}};
 }
 
 /// The gradient of the one matrix that has multiplied all rows of x. `transposed` is the attribute transpose_b.
@@ -91,8 +86,7 @@ std::int64_t multiply_adds_of_matmul(const OpCall& call) {
 
 // The result is a sum over all leading axes, float32 for every dtype of the inputs.
 std::vector<TensorInfo> infer_outer_sum(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  expect_factors(inputs);
+  inputs.expect_floats(2);
   for (std::size_t i = 0; i < 2; ++i) {
     if (inputs.shape(i).rank() < 2 || inputs.shape(i).rank() != inputs.shape(0).rank())
       inputs.refuse("needs two values with the same leading axes");
@@ -112,8 +106,7 @@ std::int64_t multiply_adds_of_outer_sum(const OpCall& call) {
 }
 
 std::vector<TensorInfo> infer_orthonormalize(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   inputs.expect_rank(0, 2);
   if (inputs.shape(0).has_batch()) inputs.refuse("needs a matrix that does not derive from the batch");
   return {inputs[0]};
@@ -125,18 +118,16 @@ const OpDef kMatmul{.name = "matmul",
                     .infer = infer_matmul,
                     .gradient = grad_matmul,
                     .multiply_adds = multiply_adds_of_matmul,
-                    .half = HalfKernels::gpu,
                     .role = HalfRole::product};
 const OpDef kOuterSum{.name = "outer_sum",
                       .infer = infer_outer_sum,
                       .gradient = grad_outer_sum,
                       .multiply_adds = multiply_adds_of_outer_sum,
-                      .half = HalfKernels::gpu,
                       .role = HalfRole::product};
 const OpDef kOrthonormalize{.name = "orthonormalize", .infer = infer_orthonormalize};
 
 Value matmul(Value a, Value b, MatmulOptions options) {
-  return a.builder().apply_one(kMatmul, {a, b}, attributes_of(options.transpose_a, options.transpose_b));
+  return a.builder().apply_one(kMatmul, {a, b}, attributes_of(options));
 }
 
 Value outer_sum(Value a, Value b) {
@@ -148,7 +139,7 @@ Value orthonormalize(Value x) {
 }
 
 Value linear(Value x, Value weights, Value bias) {
-  return x.builder().apply_one(kMatmul, {x, weights, bias}, attributes_of(false, false));
+  return x.builder().apply_one(kMatmul, {x, weights, bias}, attributes_of(MatmulOptions{}));
 }
 
 }  // namespace troupe

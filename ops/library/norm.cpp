@@ -6,7 +6,8 @@ namespace {
 
 // Inputs: x [..., C], scale [C], and for layer_norm shift [C]. Attribute: epsilon. Outputs: y, and for the gradient the
 // statistics of every row: mean and 1 / deviation in layer_norm, 1 / root mean square in rms_norm.
-std::vector<TensorInfo> infer_norm(const OpInputs& inputs, std::size_t count) {
+template <std::size_t count>
+std::vector<TensorInfo> infer_norm(const OpInputs& inputs) {
   inputs.expect_count(count, count);
   inputs.expect_dtype(0, DType::float32);
   const auto& x = inputs.shape(0);
@@ -20,23 +21,6 @@ std::vector<TensorInfo> infer_norm(const OpInputs& inputs, std::size_t count) {
   return outputs;
 }
 
-std::vector<TensorInfo> infer_layer_norm(const OpInputs& inputs) {
-  return infer_norm(inputs, 3);
-}
-std::vector<TensorInfo> infer_rms_norm(const OpInputs& inputs) {
-  return infer_norm(inputs, 2);
-}
-
-// Inputs: dy, x, scale, and the statistics of the rows. Outputs: the gradients of the inputs of the norm.
-std::vector<TensorInfo> infer_layer_norm_grad(const OpInputs& inputs) {
-  inputs.expect_count(5, 5);
-  return {inputs[1], inputs[2], inputs[2]};
-}
-std::vector<TensorInfo> infer_rms_norm_grad(const OpInputs& inputs) {
-  inputs.expect_count(4, 4);
-  return {inputs[1], inputs[2]};
-}
-
 std::vector<Value> grad_norm(const OpGradient& g) {
   std::vector<Value> inputs{g.dys[0], g.inputs[0], g.inputs[1]};
   inputs.insert(inputs.end(), g.outputs.begin() + 1, g.outputs.end());
@@ -45,18 +29,17 @@ std::vector<Value> grad_norm(const OpGradient& g) {
 
 }  // namespace
 
-const OpDef kLayerNorm{.name = "layer_norm", .infer = infer_layer_norm, .gradient = grad_norm};
-const OpDef kLayerNormGrad{.name = "layer_norm_grad", .infer = infer_layer_norm_grad};
-const OpDef kRmsNorm{.name = "rms_norm", .infer = infer_rms_norm, .gradient = grad_norm};
-const OpDef kRmsNormGrad{.name = "rms_norm_grad", .infer = infer_rms_norm_grad};
+const OpDef kLayerNorm{.name = "layer_norm", .infer = infer_norm<3>, .gradient = grad_norm};
+const OpDef kRmsNorm{.name = "rms_norm", .infer = infer_norm<2>, .gradient = grad_norm};
+// Inputs: dy, x, scale, and the statistics of the rows. Outputs: the gradients of the inputs of the norm.
+const OpDef kLayerNormGrad{.name = "layer_norm_grad", .infer = infer_like<5, 1, 2, 2>};
+const OpDef kRmsNormGrad{.name = "rms_norm_grad", .infer = infer_like<4, 1, 2>};
 
 Value layer_norm(Value x, Value scale, Value shift, double epsilon) {
-  const std::vector<Value> inputs{x, scale, shift};
-  return x.builder().apply(kLayerNorm, inputs, {{"epsilon", epsilon}}).at(0);
+  return x.builder().apply_one(kLayerNorm, {x, scale, shift}, {{"epsilon", epsilon}});
 }
 Value rms_norm(Value x, Value scale, double epsilon) {
-  const std::vector<Value> inputs{x, scale};
-  return x.builder().apply(kRmsNorm, inputs, {{"epsilon", epsilon}}).at(0);
+  return x.builder().apply_one(kRmsNorm, {x, scale}, {{"epsilon", epsilon}});
 }
 
 }  // namespace troupe

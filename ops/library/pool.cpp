@@ -12,8 +12,7 @@ static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 
 /// The shape of the pooled images. Refuses attributes that are out of range and windows larger than the padded image.
 Shape pooled_shape(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_float(0);
+  inputs.expect_floats(1);
   inputs.expect_rank(0, 4);
   const auto kernel_size = inputs.attributes.integer("kernel_size");
   const auto stride = inputs.attributes.integer("stride");
@@ -44,21 +43,13 @@ std::vector<TensorInfo> infer_average_pool(const OpInputs& inputs) {
   return {{y, inputs[0].dtype}};
 }
 
-// The attribute `shape` is the shape of the images.
-std::vector<TensorInfo> infer_pool_grad(const OpInputs& inputs, std::size_t count) {
+// Inputs: dy and, for max pooling, the positions of the largest elements. The attribute `shape` is the shape of the
+// images.
+template <std::size_t count>
+std::vector<TensorInfo> infer_pool_grad(const OpInputs& inputs) {
   inputs.expect_count(count, count);
   inputs.expect_float(0);
   return {{Shape(inputs.attributes.list("shape")), inputs[0].dtype}};
-}
-
-// Inputs: dy and the positions of the largest elements.
-std::vector<TensorInfo> infer_max_pool_grad(const OpInputs& inputs) {
-  return infer_pool_grad(inputs, 2);
-}
-
-// Input: dy.
-std::vector<TensorInfo> infer_average_pool_grad(const OpInputs& inputs) {
-  return infer_pool_grad(inputs, 1);
 }
 
 Attributes with_shape_of_input(const OpGradient& g) {
@@ -73,35 +64,25 @@ std::vector<Value> grad_average_pool(const OpGradient& g) {
   return {g.builder.apply_one(kAveragePoolGrad, {g.dys[0]}, with_shape_of_input(g))};
 }
 
+template <class Options>
+Attributes pool_attributes(Options options) {
+  return {{"kernel_size", options.kernel_size}, {"stride", options.stride}, {"padding", options.padding}};
+}
+
 }  // namespace
 
-const OpDef kMaxPool{.name = "max_pool",
-                     .infer = infer_max_pool,
-                     .gradient = grad_max_pool,
-                     .half = HalfKernels::gpu,
-                     .role = HalfRole::follows};
-const OpDef kMaxPoolGrad{
-    .name = "max_pool_grad", .infer = infer_max_pool_grad, .half = HalfKernels::gpu, .role = HalfRole::follows};
-const OpDef kAveragePool{.name = "average_pool",
-                         .infer = infer_average_pool,
-                         .gradient = grad_average_pool,
-                         .half = HalfKernels::gpu,
-                         .role = HalfRole::follows};
-const OpDef kAveragePoolGrad{
-    .name = "average_pool_grad", .infer = infer_average_pool_grad, .half = HalfKernels::gpu, .role = HalfRole::follows};
+const OpDef kMaxPool{.name = "max_pool", .infer = infer_max_pool, .gradient = grad_max_pool, .role = HalfRole::follows};
+const OpDef kMaxPoolGrad{.name = "max_pool_grad", .infer = infer_pool_grad<2>, .role = HalfRole::follows};
+const OpDef kAveragePool{
+    .name = "average_pool", .infer = infer_average_pool, .gradient = grad_average_pool, .role = HalfRole::follows};
+const OpDef kAveragePoolGrad{.name = "average_pool_grad", .infer = infer_pool_grad<1>, .role = HalfRole::follows};
 
 Value max_pool(Value x, MaxPoolOptions options) {
-  return x.builder().apply_one(kMaxPool, {x},
-                               {{"kernel_size", options.kernel_size},
-                                {"stride", options.stride},
-                                {"padding", options.padding},
-                                {"relu", false}});
+  return x.builder().apply_one(kMaxPool, {x}, pool_attributes(options).with("relu", false));
 }
 
 Value average_pool(Value x, AveragePoolOptions options) {
-  return x.builder().apply_one(
-      kAveragePool, {x},
-      {{"kernel_size", options.kernel_size}, {"stride", options.stride}, {"padding", options.padding}});
+  return x.builder().apply_one(kAveragePool, {x}, pool_attributes(options));
 }
 
 }  // namespace troupe

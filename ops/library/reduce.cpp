@@ -1,9 +1,7 @@
 #include "troupe/ops/library/reduce.hpp"
 
-#include <algorithm>
 #include <numeric>
 
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/broadcast.hpp"
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/compare.hpp"
@@ -14,26 +12,20 @@ namespace troupe {
 
 namespace {
 
-bool contains(const std::vector<std::int64_t>& axes, std::size_t axis) {
-  return std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
-}
-
 // The result is float32 for every dtype of the input.
 std::vector<TensorInfo> infer_reduce(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_float(0);
-  const auto& axes = inputs.attributes.list("axes");
+  inputs.expect_floats(1);
   const auto& shape = inputs.shape(0);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i] < 0 || axes[i] >= static_cast<std::int64_t>(shape.rank()))
-      inputs.refuse("there is no axis " + std::to_string(axes[i]));
-    if (std::find(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(i), axes[i]) !=
-        axes.begin() + static_cast<std::ptrdiff_t>(i))
-      inputs.refuse("axis " + std::to_string(axes[i]) + " is given twice");
+  std::vector<bool> reduced(shape.rank(), false);
+  for (auto axis : inputs.attributes.list("axes")) {
+    if (axis < 0 || axis >= static_cast<std::int64_t>(shape.rank()))
+      inputs.refuse("there is no axis " + std::to_string(axis));
+    if (reduced[static_cast<std::size_t>(axis)]) inputs.refuse("axis " + std::to_string(axis) + " is given twice");
+    reduced[static_cast<std::size_t>(axis)] = true;
   }
   std::vector<std::int64_t> kept;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis)
-    if (!contains(axes, axis)) kept.push_back(shape[axis]);
+    if (!reduced[axis]) kept.push_back(shape[axis]);
   return {{Shape(kept), DType::float32}};
 }
 
@@ -77,8 +69,7 @@ std::vector<Value> grad_reduce_mean(const OpGradient& g) {
 
 // Maximum, minimum and variance of a batch do not follow from those of its parts.
 std::vector<TensorInfo> infer_within_rows(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   auto result = infer_reduce(inputs);
   expect_elements_of_row(inputs, "cannot reduce over the batch: its parts are on other replicas");
   return result;
@@ -134,16 +125,10 @@ Value reduce(const OpDef& op, Value x, std::span<const std::int64_t> axes) {
 
 }  // namespace
 
-const OpDef kReduceSum{.name = "reduce_sum",
-                       .infer = infer_reduce,
-                       .gradient = grad_reduce_sum,
-                       .half = HalfKernels::gpu,
-                       .role = HalfRole::reads};
-const OpDef kReduceMean{.name = "reduce_mean",
-                        .infer = infer_reduce_mean,
-                        .gradient = grad_reduce_mean,
-                        .half = HalfKernels::gpu,
-                        .role = HalfRole::reads};
+const OpDef kReduceSum{
+    .name = "reduce_sum", .infer = infer_reduce, .gradient = grad_reduce_sum, .role = HalfRole::reads};
+const OpDef kReduceMean{
+    .name = "reduce_mean", .infer = infer_reduce_mean, .gradient = grad_reduce_mean, .role = HalfRole::reads};
 const OpDef kReduceMax{.name = "reduce_max", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceMin{.name = "reduce_min", .infer = infer_within_rows, .gradient = grad_extreme};
 const OpDef kReduceVariance{.name = "reduce_variance", .infer = infer_within_rows, .gradient = grad_variance};

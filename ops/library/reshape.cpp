@@ -1,7 +1,5 @@
 #include "troupe/ops/library/reshape.hpp"
 
-#include "troupe/ops/graph/op_declarations.hpp"
-
 namespace troupe {
 
 namespace {

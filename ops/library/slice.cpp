@@ -46,18 +46,10 @@ bool holds(DType dtype, double value) {
   const auto is_integer_in = [value](double least, double most) {
     return value >= least && value <= most && value == std::floor(value);
   };
-  switch (dtype) {
-    case DType::float32:
-      return true;
-    case DType::int32:
-      return is_integer_in(-0x1.0p31, 0x1.0p31 - 1.0);
-    case DType::int64:
-      return is_integer_in(-0x1.0p53, 0x1.0p53);
-    case DType::uint8:
-      return is_integer_in(0.0, 255.0);
-    default:
-      return false;
-  }
+  if (dtype == DType::int32) return is_integer_in(-0x1.0p31, 0x1.0p31 - 1.0);
+  if (dtype == DType::int64) return is_integer_in(-0x1.0p53, 0x1.0p53);
+  if (dtype == DType::uint8) return is_integer_in(0.0, 255.0);
+  return dtype == DType::float32;
 }
 
 // Attributes: the lists before and after, by axis, and value.

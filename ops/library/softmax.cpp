@@ -7,29 +7,14 @@ namespace troupe {
 namespace {
 
 std::vector<TensorInfo> infer_softmax(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   if (inputs.shape(0).rank() == 0) inputs.refuse("a scalar has no last axis");
   if (inputs.shape(0).rank() == 1 && inputs.shape(0).has_batch()) inputs.refuse("the last axis must not be the batch");
   return {inputs[0]};
 }
 
-std::vector<TensorInfo> infer_softmax_grad(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
-  return {inputs[0]};
-}
-
-std::vector<Value> grad_softmax(const OpGradient& g) {
-  return {g.builder.apply_one(kSoftmaxGrad, {g.dys[0], g.outputs[0]})};
-}
-
-std::vector<Value> grad_log_softmax(const OpGradient& g) {
-  return {g.builder.apply_one(kLogSoftmaxGrad, {g.dys[0], g.outputs[0]})};
-}
-
 void expect_logits(const OpInputs& inputs) {
-  inputs.expect_dtype(0, DType::float32);
-  inputs.expect_dtype(1, DType::int32);
+  inputs.expect_dtypes({DType::float32, DType::int32});
   const auto& logits = inputs.shape(0);
   if (logits.rank() < 2) inputs.refuse("needs logits [..., C]");
   if (!(Shape(logits.sizes().first(logits.rank() - 1)) == inputs.shape(1))) inputs.refuse("needs one label per row");
@@ -38,17 +23,10 @@ void expect_logits(const OpInputs& inputs) {
 
 // Inputs: logits, labels. Attributes: smoothing, and optionally ignored. Outputs: losses, log probabilities.
 std::vector<TensorInfo> infer_cross_entropy(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
   expect_logits(inputs);
   const auto smoothing = inputs.attributes.number("smoothing");
   if (!(smoothing >= 0.0 && smoothing <= 1.0)) inputs.refuse("the smoothing must be in [0, 1]");
   return {{inputs.shape(1), DType::float32}, inputs[0]};
-}
-
-// Inputs: dloss, log probabilities, labels.
-std::vector<TensorInfo> infer_cross_entropy_grad(const OpInputs& inputs) {
-  inputs.expect_count(3, 3);
-  return {inputs[1]};
 }
 
 // Inputs: dloss, logits, labels, and optionally the batch info. With it dloss is one number, the gradient of the mean
@@ -82,18 +60,11 @@ std::vector<TensorInfo> infer_soft_cross_entropy(const OpInputs& inputs) {
   return {{Shape(logits.sizes().first(logits.rank() - 1)), DType::float32}, inputs[0]};
 }
 
-// Inputs: dloss, the log probabilities of the logits, the target probabilities.
-std::vector<TensorInfo> infer_soft_cross_entropy_grad(const OpInputs& inputs) {
-  inputs.expect_count(3, 3);
-  return {inputs[1]};
-}
-
 std::vector<Value> grad_soft_cross_entropy(const OpGradient& g) {
   return {g.builder.apply_one(kSoftCrossEntropyGrad, {g.dys[0], g.outputs[1], g.inputs[1]}), Value()};
 }
 
 std::vector<TensorInfo> infer_count_correct(const OpInputs& inputs) {
-  inputs.expect_count(2, 2);
   expect_logits(inputs);
   return {{Shape{}, DType::int64}};
 }
@@ -104,16 +75,18 @@ Attributes with_ignored(Attributes attributes, std::optional<std::int32_t> ignor
 
 }  // namespace
 
-const OpDef kSoftmax{.name = "softmax", .infer = infer_softmax, .gradient = grad_softmax};
-const OpDef kSoftmaxGrad{.name = "softmax_grad", .infer = infer_softmax_grad};
-const OpDef kLogSoftmax{.name = "log_softmax", .infer = infer_softmax, .gradient = grad_log_softmax};
-const OpDef kLogSoftmaxGrad{.name = "log_softmax_grad", .infer = infer_softmax_grad};
+const OpDef kSoftmax{.name = "softmax", .infer = infer_softmax, .gradient = grad_from_output<kSoftmaxGrad>};
+const OpDef kSoftmaxGrad{.name = "softmax_grad", .infer = infer_like<2, 0>};
+const OpDef kLogSoftmax{.name = "log_softmax", .infer = infer_softmax, .gradient = grad_from_output<kLogSoftmaxGrad>};
+const OpDef kLogSoftmaxGrad{.name = "log_softmax_grad", .infer = infer_like<2, 0>};
 const OpDef kSoftCrossEntropy{
     .name = "soft_cross_entropy", .infer = infer_soft_cross_entropy, .gradient = grad_soft_cross_entropy};
-const OpDef kSoftCrossEntropyGrad{.name = "soft_cross_entropy_grad", .infer = infer_soft_cross_entropy_grad};
+// Inputs: dloss, the log probabilities of the logits, the target probabilities.
+const OpDef kSoftCrossEntropyGrad{.name = "soft_cross_entropy_grad", .infer = infer_like<3, 1>};
 const OpDef kSoftmaxCrossEntropy{
     .name = "softmax_cross_entropy", .infer = infer_cross_entropy, .gradient = grad_cross_entropy};
-const OpDef kSoftmaxCrossEntropyGrad{.name = "softmax_cross_entropy_grad", .infer = infer_cross_entropy_grad};
+// Inputs: dloss, log probabilities, labels.
+const OpDef kSoftmaxCrossEntropyGrad{.name = "softmax_cross_entropy_grad", .infer = infer_like<3, 1>};
 const OpDef kSoftmaxCrossEntropyLogitsGrad{.name = "softmax_cross_entropy_logits_grad",
                                            .infer = infer_cross_entropy_logits_grad};
 const OpDef kCountCorrect{.name = "count_correct", .infer = infer_count_correct};
@@ -127,15 +100,13 @@ Value log_softmax(Value x) {
 }
 
 CrossEntropy softmax_cross_entropy(Value logits, Value labels, CrossEntropyOptions options) {
-  const std::vector<Value> inputs{logits, labels};
   const auto attributes = with_ignored({{"smoothing", options.smoothing}}, options.ignored);
-  auto outputs = logits.builder().apply(kSoftmaxCrossEntropy, inputs, attributes);
+  const auto outputs = logits.builder().apply(kSoftmaxCrossEntropy, {logits, labels}, attributes);
   return {outputs[0], outputs[1]};
 }
 
 Value soft_cross_entropy(Value logits, Value probabilities) {
-  const std::vector<Value> inputs{logits, probabilities};
-  return logits.builder().apply(kSoftCrossEntropy, inputs)[0];
+  return logits.builder().apply_one(kSoftCrossEntropy, {logits, probabilities});
 }
 
 Value count_correct(Value logits, Value labels, std::optional<std::int32_t> ignored) {

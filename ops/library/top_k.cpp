@@ -9,8 +9,7 @@ void expect_int32_indices(const OpInputs& inputs, std::int64_t size) {
 }
 
 std::vector<TensorInfo> infer_argmax(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   const auto axis = axis_of(inputs);
   if (inputs.shape(0)[axis] == 0) inputs.refuse("there is no largest of 0 elements");
   expect_int32_indices(inputs, inputs.shape(0)[axis]);
@@ -20,8 +19,7 @@ std::vector<TensorInfo> infer_argmax(const OpInputs& inputs) {
 }
 
 std::vector<TensorInfo> infer_top_k(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   const auto& shape = inputs.shape(0);
   const auto k = inputs.attributes.integer("k");
   if (shape.rank() == 0 || shape.back(0) == kBatch) inputs.refuse("needs a last axis that is not the batch");
@@ -45,8 +43,7 @@ std::vector<Value> grad_top_k(const OpGradient& g) {
 }
 
 std::vector<TensorInfo> infer_cumulative_sum(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_dtype(0, DType::float32);
+  inputs.expect_dtypes({DType::float32});
   axis_of(inputs);
   return {inputs[0]};
 }
@@ -68,7 +65,7 @@ Value argmax(Value x, std::int64_t axis) {
   return x.builder().apply_one(kArgmax, {x}, {{"axis", axis}});
 }
 TopK top_k(Value x, std::int64_t k) {
-  const auto outputs = x.builder().apply(kTopK, std::span(&x, 1), {{"k", k}});
+  const auto outputs = x.builder().apply(kTopK, {x}, {{"k", k}});
   return {outputs[0], outputs[1]};
 }
 Value cumulative_sum(Value x, std::int64_t axis) {

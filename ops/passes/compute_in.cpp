@@ -5,22 +5,18 @@
 #include "troupe/ops/library/cast.hpp"
 #include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/passes/passes.hpp"
-#include "troupe/ops/passes/readers.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/passes/uses.hpp"
 
 namespace troupe {
 
 namespace {
 
-bool follows_inputs(HalfRole role) {
-  return role == HalfRole::follows || role == HalfRole::activation_gradient;
-}
-
 /// The pass compute_in. A value is narrow if the old graph has it in float32 and the new graph in the 16-bit dtype.
 class Narrowing {
  public:
   Narrowing(const Graph& graph, DType dtype)
-      : graph_(graph), dtype_(dtype), readers_(graph), rewrite_(graph), casts_(graph.values().size()) {}
+      : graph_(graph), dtype_(dtype), uses_(graph), rewrite_(graph), casts_(graph.values().size()) {}
 
   Graph run() {
     for (const auto& node : graph_.nodes()) visit(node);
@@ -38,13 +34,14 @@ class Narrowing {
     if (node.op->kind == OpKind::source) return rewrite_.copy(node);
     if (node.is(kCast)) return visit_cast(node);
     const auto role = node.op->role;
-    const bool narrow = role == HalfRole::product ? reads_batch(node) : follows_inputs(role) && inputs_are_narrow(node);
+    const bool follows = role == HalfRole::follows || role == HalfRole::activation_gradient;
+    const bool narrow = role == HalfRole::product ? reads_batch(node) : follows && inputs_are_narrow(node);
     if (role == HalfRole::reads)
-      copy(node, node.attributes, [&](ValueId input) { return rewrite_.mapped(input).dtype(); });
+      copy(node, [&](ValueId input) { return rewrite_.mapped(input).dtype(); });
     else if (narrow)
       copy_narrow(node);
     else
-      copy(node, node.attributes, [&](ValueId input) { return old_dtype(input); });
+      copy(node, [&](ValueId input) { return old_dtype(input); });
     if (node.op->kind == OpKind::update) forget_casts(node);
   }
 
@@ -67,11 +64,10 @@ class Narrowing {
     return any_narrow;
   }
 
-  void copy_narrow(const Node& node) {
-    auto attributes = node.attributes;
+  void copy_narrow(Node node) {
     const bool wide_result = node.is(kMatmul) && result_is_float32(node);
-    if (wide_result) attributes = attributes.with(kFloat32Result, true);
-    copy(node, attributes, [&](ValueId input) {
+    if (wide_result) node.attributes = node.attributes.with(kFloat32Result, true);
+    copy(node, [&](ValueId input) {
       const bool is_bias = node.is(kMatmul) && node.inputs.size() == 3 && input == node.inputs[2];
       return is_float32(input) && !(is_bias && wide_result) ? dtype_ : old_dtype(input);
     });
@@ -80,7 +76,7 @@ class Narrowing {
   /// True if the result of a product is a sum over the batch, or all of its readers read float32.
   bool result_is_float32(const Node& product) const {
     const auto result = product.outputs[0];
-    return !has_batch(result) || std::ranges::all_of(readers_.of(result), [&](int reader) {
+    return !has_batch(result) || std::ranges::all_of(uses_.readers_of(result), [&](int reader) {
       return reads_float32(graph_.nodes()[reader], result);
     });
   }
@@ -98,13 +94,10 @@ class Narrowing {
   }
 
   template <class DTypeOf>
-  void copy(const Node& node, const Attributes& attributes, DTypeOf dtype_of_input) {
+  void copy(const Node& node, DTypeOf dtype_of_input) {
     std::vector<Value> inputs;
     for (const auto input : node.inputs) inputs.push_back(in(input, dtype_of_input(input)));
-    Node changed = node;
-    changed.attributes = attributes;
-    const auto outputs = rewrite_.builder().copy(changed, inputs);
-    for (std::size_t i = 0; i < outputs.size(); ++i) rewrite_.map(node.outputs[i], outputs[i]);
+    rewrite_.copy(node, inputs);
   }
 
   // A cast of a narrow value to the 16-bit dtype is the value itself.
@@ -135,7 +128,7 @@ class Narrowing {
 
   const Graph& graph_;
   DType dtype_;
-  Readers readers_;
+  Uses uses_;
   Rewrite rewrite_;
   std::vector<std::map<DType, Value>> casts_;  // by old value
 };

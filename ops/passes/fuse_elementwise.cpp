@@ -1,10 +1,9 @@
 #include <algorithm>
 
 #include "troupe/ops/fused/fused_elementwise.hpp"
-#include "troupe/ops/passes/overwrites.hpp"
 #include "troupe/ops/passes/passes.hpp"
-#include "troupe/ops/passes/readers.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/passes/uses.hpp"
 
 namespace troupe {
 
@@ -19,23 +18,20 @@ struct Group {
 /// The pass fuse_elementwise.
 class ElementwiseFuser {
  public:
-  explicit ElementwiseFuser(const Graph& graph)
-      : graph_(graph), readers_(graph), overwrites_(graph), group_of_(graph.nodes().size(), -1) {
+  explicit ElementwiseFuser(const Graph& graph) : graph_(graph), uses_(graph), group_of_(graph.nodes().size(), -1) {
     // The order is from last to first, so that a node comes after all of its readers.
     for (auto i = static_cast<int>(graph.nodes().size()); i-- > 0;)
       if (can_be_step(node(i))) place(i);
   }
 
   Graph run() {
-    Rewrite rewrite(graph_);
-    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
-      const auto number = group_of_[i];
-      if (number < 0 || groups_[number].members.size() == 1)
-        rewrite.copy(node(i));
-      else if (groups_[number].members.back() == i)
-        copy_fused(rewrite, groups_[number]);
+    NodeChanges changes(graph_);
+    for (const auto& group : groups_) {
+      if (group.members.size() == 1) continue;
+      for (auto member : group.members) changes.drop(member);
+      changes.replace(group.members.back(), fused(group));
     }
-    return std::move(rewrite).finish();
+    return changes.finish();
   }
 
  private:
@@ -43,7 +39,7 @@ class ElementwiseFuser {
   const Shape& result_shape(int i) const { return graph_.info(node(i).outputs[0]).shape; }
 
   bool can_be_step(const Node& candidate) const {
-    if (!formula_op_of(*candidate.op)) return false;
+    if (!step_of(candidate)) return false;
     return std::ranges::all_of(candidate.inputs, [&](ValueId input) {
       return repeats_along(graph_.info(input).shape, graph_.info(candidate.outputs[0]).shape);
     });
@@ -51,24 +47,22 @@ class ElementwiseFuser {
 
   /// Adds node i to the group that alone reads it, or begins a new group.
   void place(int i) {
-    const auto number = group_reading(i);
-    if (number >= 0 && add(groups_[number], i)) {
-      group_of_[i] = number;
-      return;
+    auto number = group_reading(i);
+    if (number < 0 || !add(groups_[number], i)) {
+      number = static_cast<int>(groups_.size());
+      groups_.push_back({{i}, {}});
+      for (auto input : node(i).inputs) add_input(groups_.back().inputs, input);
     }
-    group_of_[i] = static_cast<int>(groups_.size());
-    groups_.push_back({{i}, {}});
-    for (auto input : node(i).inputs) add_input(groups_.back().inputs, input);
+    group_of_[i] = number;
   }
 
   /// The group whose members are the only readers of a node, or -1.
   int group_reading(int i) const {
     const auto value = node(i).outputs[0];
-    const auto& readers = readers_.of(value);
-    if (readers.empty() || readers_.is_output(value)) return -1;
-    const auto group = [&](int reader) { return group_of_[reader]; };
-    const auto number = group(readers[0]);
-    return std::ranges::all_of(readers, [&](int reader) { return group(reader) == number; }) ? number : -1;
+    const auto& readers = uses_.readers_of(value);
+    if (readers.empty() || uses_.is_output(value)) return -1;
+    const auto number = group_of_[readers[0]];
+    return std::ranges::all_of(readers, [&](int reader) { return group_of_[reader] == number; }) ? number : -1;
   }
 
   static void add_input(std::vector<ValueId>& inputs, ValueId input) {
@@ -83,7 +77,7 @@ class ElementwiseFuser {
     auto inputs = group.inputs;
     std::erase(inputs, node(i).outputs[0]);
     for (auto input : node(i).inputs) {
-      if (!overwrites_.same_at(input, i, group.members.back())) return false;
+      if (!uses_.same_at(input, i, group.members.back())) return false;
       add_input(inputs, input);
     }
     if (inputs.size() > Formula::kMostInputs) return false;
@@ -92,27 +86,27 @@ class ElementwiseFuser {
     return true;
   }
 
-  void copy_fused(Rewrite& rewrite, const Group& group) const {
+  Node fused(const Group& group) const {
     std::vector<ValueId> values = group.inputs;
     const auto number_of = [&](ValueId value) {
       return static_cast<std::int32_t>(std::ranges::find(values, value) - values.begin());
     };
     Formula formula;
     for (auto member : group.members) {
-      auto step = step_of(node(member));
-      const auto& inputs = node(member).inputs;
-      step.operands = {number_of(inputs.front()), number_of(inputs.back())};
+      auto step = *step_of(node(member));
+      step.operands = {number_of(node(member).inputs.front()), number_of(node(member).inputs.back())};
       formula.steps.push_back(step);
       values.push_back(node(member).outputs[0]);
     }
-    Node fused = node(group.members.back());
-    fused.op = &kFusedElementwise;
-    rewrite.copy(fused, group.inputs, formula.attributes(), fused.outputs);
+    Node result = node(group.members.back());
+    result.op = &kFusedElementwise;
+    result.inputs = group.inputs;
+    result.attributes = formula.attributes();
+    return result;
   }
 
   const Graph& graph_;
-  Readers readers_;
-  Overwrites overwrites_;
+  Uses uses_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;  // by node, the number of its group or -1
 };

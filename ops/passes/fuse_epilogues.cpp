@@ -1,125 +1,102 @@
+#include <algorithm>
+
 #include "troupe/ops/passes/passes.hpp"
-#include "troupe/ops/passes/readers.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/passes/uses.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// A run of ops that is fused into its first op, with the inputs and attributes of the fused op.
-struct Fusion {
-  std::vector<ValueId> inputs;
-  Attributes attributes;
-  /// The last node of the run; the first one if there is nothing to fuse.
-  int last = -1;
+/// The value that `add` adds to the result of `first` and that `first` can take as one more input; kNoValue if there is
+/// none.
+using AddendOf = ValueId (*)(const Graph& graph, const Node& first, const Node& add);
+
+ValueId bias_of(const Graph& graph, const Node& product, const Node& add) {
+  const auto result = product.outputs[0];
+  const auto& addend = graph.info(add.inputs[1]).shape;
+  const bool is_bias = product.inputs.size() == 2 && add.inputs[0] == result && addend.rank() == 1 &&
+                       addend[0] == graph.info(result).shape.back(0) && !addend.has_batch();
+  return is_bias ? add.inputs[1] : kNoValue;
+}
+
+ValueId residual_of(const Graph& graph, const Node& norm, const Node& add) {
+  const auto result = norm.outputs[0];
+  const auto addend = add.inputs[0] == result ? add.inputs[1] : add.inputs[0];
+  return norm.inputs.size() == 6 && graph.info(addend) == graph.info(result) ? addend : kNoValue;
+}
+
+/// A node fused with the addition and the relu after it.
+struct Run {
+  Node fused;
+  /// The last node; the first one if there is nothing to fuse.
+  int last;
 };
 
-/// True if `add` adds a bias to a product or convolution.
-bool is_bias(const Graph& graph, const Node& add, ValueId product) {
-  if (!add.is(kAdd) || add.inputs[0] != product) return false;
-  const auto& bias = graph.info(add.inputs[1]).shape;
-  return bias.rank() == 1 && bias[0] == graph.info(product).shape.back(0) && !bias.has_batch();
-}
-
-/// Extends a run by a relu that is the only reader of its last node.
-void absorb_relu(const Graph& graph, const Readers& readers, Fusion& fusion) {
-  const auto next = readers.only_reader(graph.nodes()[fusion.last].outputs[0]);
-  if (next < 0 || !graph.nodes()[next].is(kRelu)) return;
-  fusion.attributes = fusion.attributes.with("relu", true);
-  fusion.last = next;
-}
-
-/// The run of a product or convolution `first`, a bias and a relu.
-Fusion find_bias_and_activation(const Graph& graph, const Readers& readers, int first) {
-  const auto& node = graph.nodes()[first];
-  Fusion fusion{node.inputs, node.attributes, first};
-  if ((!node.is(kMatmul) && !node.is(kConv2d)) || node.attributes.flag("relu")) return fusion;
-  const auto next = readers.only_reader(node.outputs[0]);
-  if (next >= 0 && node.inputs.size() == 2 && is_bias(graph, graph.nodes()[next], node.outputs[0])) {
-    fusion.inputs.push_back(graph.nodes()[next].inputs[1]);
-    fusion.last = next;
-  }
-  absorb_relu(graph, readers, fusion);
-  return fusion;
-}
-
-/// The run of a batch norm `first`, the addition of a residual and a relu.
-Fusion find_residual_and_activation(const Graph& graph, const Readers& readers, int first) {
-  const auto& node = graph.nodes()[first];
-  Fusion fusion{node.inputs, node.attributes, first};
-  if (!node.is(kBatchNorm) || node.attributes.flag("relu")) return fusion;
-  const auto normalized = node.outputs[0];
-  const auto next = readers.only_reader(normalized);
-  if (next >= 0 && node.inputs.size() == 6 && graph.nodes()[next].is(kAdd)) {
-    const auto& add = graph.nodes()[next];
-    const auto residual = add.inputs[0] == normalized ? add.inputs[1] : add.inputs[0];
-    if (residual != normalized && graph.info(residual) == graph.info(normalized)) {
-      fusion.inputs.push_back(residual);
-      fusion.last = next;
+Run run_of(const Graph& graph, const Uses& uses, int first, AddendOf addend_of) {
+  Run run{graph.nodes()[first], first};
+  const auto next = [&](const OpDef& op) {
+    const auto reader = uses.only_reader(graph.nodes()[run.last].outputs[0]);
+    return reader >= 0 && graph.nodes()[reader].is(op) ? reader : -1;
+  };
+  if (const auto add = next(kAdd); add >= 0) {
+    const auto addend = addend_of(graph, run.fused, graph.nodes()[add]);
+    if (addend != kNoValue) {
+      run.fused.inputs.push_back(addend);
+      run.last = add;
     }
   }
-  absorb_relu(graph, readers, fusion);
-  return fusion;
+  if (const auto relu = next(kRelu); relu >= 0) {
+    run.fused.attributes = run.fused.attributes.with("relu", true);
+    run.last = relu;
+  }
+  run.fused.outputs = graph.nodes()[run.last].outputs;
+  return run;
 }
 
-/// Replaces every run that `find` returns by its first op, with the inputs and attributes of the run.
-Graph fuse(const Graph& graph, Fusion (*find)(const Graph&, const Readers&, int first)) {
-  const Readers readers(graph);
-  Rewrite rewrite(graph);
-  const auto& nodes = graph.nodes();
-  std::vector<bool> absorbed(nodes.size(), false);
-  // The fused op takes the place of the last node of the run, where all inputs are available. The vector has, by last
-  // node, the first node and the run.
-  std::vector<std::pair<int, Fusion>> ending_at(nodes.size(), {-1, {}});
-  for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-    auto fusion = find(graph, readers, i);
+/// Fuses every node of `ops` with the value that is added to it and the relu after it, if nothing else reads the values
+/// between them. The fused op takes the place of the last node, where all inputs are available.
+Graph fuse(const Graph& graph, std::initializer_list<const OpDef*> ops, AddendOf addend_of) {
+  const Uses uses(graph);
+  NodeChanges changes(graph);
+  std::vector<bool> is_last(graph.nodes().size(), false);
+  for (int first = 0; first < static_cast<int>(graph.nodes().size()); ++first) {
+    const auto& node = graph.nodes()[first];
+    if (std::ranges::find(ops, node.op) == ops.end() || node.attributes.flag("relu")) continue;
+    auto [fused, last] = run_of(graph, uses, first, addend_of);
     // Two runs may end in the same node, such as the addition of two batch norms. The earlier run gets the node.
-    if (fusion.last == i || ending_at[fusion.last].first >= 0) continue;
-    for (int node = i; node < fusion.last; node = readers.only_reader(nodes[node].outputs[0])) absorbed[node] = true;
-    ending_at[fusion.last] = {i, std::move(fusion)};
+    if (last == first || is_last[last]) continue;
+    is_last[last] = true;
+    for (int i = first; i != last; i = uses.only_reader(graph.nodes()[i].outputs[0])) changes.drop(i);
+    changes.replace(last, std::move(fused));
   }
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (absorbed[i]) continue;
-    const auto& [first, fusion] = ending_at[i];
-    if (first < 0)
-      rewrite.copy(nodes[i]);
-    else
-      rewrite.copy(nodes[first], fusion.inputs, fusion.attributes, nodes[i].outputs);
-  }
-  return std::move(rewrite).finish();
+  return changes.finish();
 }
 
 }  // namespace
 
 Graph fuse_bias_and_activation(const Graph& graph) {
-  return fuse(graph, find_bias_and_activation);
+  return fuse(graph, {&kMatmul, &kConv2d}, bias_of);
 }
 
 Graph fuse_batch_norm(const Graph& graph) {
-  return fuse(graph, find_residual_and_activation);
+  return fuse(graph, {&kBatchNorm}, residual_of);
 }
 
 Graph fuse_pool_and_relu(const Graph& graph) {
-  const Readers readers(graph);
-  Rewrite rewrite(graph);
-  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
-    const auto& node = graph.nodes()[i];
-    const auto reader = node.is(kRelu) ? readers.only_reader(node.outputs[0]) : -1;
-    if (reader >= 0 && graph.nodes()[reader].is(kMaxPool)) {
-      rewrite.map(node.outputs[0], rewrite.mapped(node.inputs[0]));
-      continue;
-    }
-    const auto* producer = node.is(kMaxPool) ? &graph.producer(node.inputs[0]) : nullptr;
-    if (producer != nullptr && producer->is(kRelu) && readers.only_reader(producer->outputs[0]) == static_cast<int>(i))
-      rewrite.copy(node, node.inputs, node.attributes.with("relu", true), node.outputs);
-    else
-      rewrite.copy(node);
+  const Uses uses(graph);
+  NodeChanges changes(graph);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const auto& relu = graph.nodes()[i];
+    const auto reader = relu.is(kRelu) ? uses.only_reader(relu.outputs[0]) : -1;
+    if (reader < 0 || !graph.nodes()[reader].is(kMaxPool)) continue;
+    auto pool = graph.nodes()[reader];
+    pool.inputs = relu.inputs;
+    pool.attributes = pool.attributes.with("relu", true);
+    changes.drop(i);
+    changes.replace(reader, std::move(pool));
   }
-  return std::move(rewrite).finish();
-}
-
-Graph optimize_forward(const Graph& graph) {
-  return fuse_batch_norm(fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph))));
+  return changes.finish();
 }
 
 }  // namespace troupe

@@ -15,7 +15,7 @@ std::vector<bool> dependents(const Graph& graph, std::span<const Value> roots) {
   std::vector<bool> depends(graph.values().size(), false);
   for (const auto& root : roots) depends[root.id()] = true;
   for (const auto& node : graph.nodes()) {
-    if (std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return depends[input]; })) continue;
+    if (std::ranges::none_of(node.inputs, [&](ValueId input) { return depends[input]; })) continue;
     for (auto output : node.outputs) depends[output] = true;
   }
   return depends;
@@ -29,9 +29,9 @@ class Backward {
     gradients_[y.id()] = builder_.constant(Tensor::scalar(1.0F));
   }
 
-  /// Visits the nodes from `last_node`, which produces y, to the first.
-  void run(int last_node) {
-    for (int i = last_node; i >= 0; --i) visit(builder_.graph().nodes()[i]);
+  /// Visits the nodes from the one that produces y to the first.
+  void run(Value y) {
+    for (int i = builder_.graph().values()[y.id()].node; i >= 0; --i) visit(builder_.graph().nodes()[i]);
   }
 
   /// The gradient with respect to a value; zeros if y does not depend on it.
@@ -50,10 +50,8 @@ class Backward {
   void visit(Node node) {
     std::vector<Value> dys;
     for (auto output : node.outputs) dys.push_back(gradients_[output]);
-    const bool reached = std::any_of(dys.begin(), dys.end(), [](const Value& dy) { return dy.valid(); });
-    const bool depends =
-        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return depends_[input]; });
-    if (!reached || !depends) return;
+    const auto depends = [&](ValueId input) { return depends_[input]; };
+    if (std::ranges::none_of(dys, &Value::valid) || std::ranges::none_of(node.inputs, depends)) return;
     if (node.op->gradient == nullptr) throw Error("gradient", "op '" + node.name + "' has no gradient");
     std::vector<Value> inputs, outputs;
     for (auto id : node.inputs) inputs.push_back(builder_.value(id));
@@ -81,9 +79,8 @@ class Backward {
 std::vector<Value> gradients(Value y, std::span<const Value> wrt) {
   if (!(y.info() == TensorInfo{Shape{}, DType::float32}))
     throw Error("gradient", "needs a float32 scalar, not " + to_string(y.info()));
-  const auto last_node = y.builder().graph().values()[y.id()].node;
   Backward backward(y, wrt);
-  backward.run(last_node);
+  backward.run(y);
   std::vector<Value> result;
   for (const auto& value : wrt) result.push_back(backward.of(value));
   return result;

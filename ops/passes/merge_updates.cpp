@@ -1,10 +1,9 @@
 #include <algorithm>
 
 #include "troupe/ops/fused/merged_updates.hpp"
-#include "troupe/ops/passes/overwrites.hpp"
 #include "troupe/ops/passes/passes.hpp"
-#include "troupe/ops/passes/readers.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/passes/uses.hpp"
 
 namespace troupe {
 
@@ -39,8 +38,7 @@ class UpdateMerger {
  public:
   explicit UpdateMerger(const Graph& graph)
       : graph_(graph),
-        readers_(graph),
-        overwrites_(graph),
+        uses_(graph),
         last_collective_(last_collectives(graph)),
         group_of_(graph.nodes().size(), kNoGroup) {
     for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
@@ -48,15 +46,13 @@ class UpdateMerger {
   }
 
   Graph run() {
-    Rewrite rewrite(graph_);
-    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
-      const auto number = group_of_[i];
-      if (number == kNoGroup || groups_[number].size() == 1)
-        rewrite.copy(node(i));
-      else if (groups_[number].back() == i)
-        copy_merged(rewrite, groups_[number]);
+    NodeChanges changes(graph_);
+    for (const auto& group : groups_) {
+      if (group.size() == 1) continue;
+      for (auto member : group) changes.drop(member);
+      changes.replace(group.back(), merged(group));
     }
-    return std::move(rewrite).finish();
+    return changes.finish();
   }
 
  private:
@@ -67,18 +63,17 @@ class UpdateMerger {
   /// True if nothing reads the new values of the update, and no update changes its gradient and shared inputs.
   bool can_be_merged(const Node& update) const {
     if (merged_op_of(*update.op) == nullptr || update.attributes.has(kRowSparse)) return false;
-    const auto unread = [&](ValueId value) { return readers_.of(value).empty() && !readers_.is_output(value); };
-    const auto unchanged = [&](ValueId value) { return overwrites_.overwritten_by(value) < 0; };
-    return std::ranges::all_of(update.outputs, unread) &&
-           std::all_of(update.inputs.begin() + static_cast<std::ptrdiff_t>(update.outputs.size()), update.inputs.end(),
-                       unchanged);
+    const auto unread = [&](ValueId value) { return uses_.readers_of(value).empty() && !uses_.is_output(value); };
+    const auto unchanged = [&](ValueId value) { return uses_.overwritten_by(value) < 0; };
+    return std::ranges::all_of(update.outputs, unread) && unchanged(gradient_of(update)) &&
+           std::ranges::all_of(shared_of(update), unchanged);
   }
 
   /// True if no node between the last member of a group and a later update reads a value that a member overwrites.
   bool can_wait(std::size_t group, int update) const {
     for (int i = groups_[group].back() + 1; i < update; ++i)
       for (auto input : node(i).inputs) {
-        const auto overwriter = overwrites_.overwritten_by(input);
+        const auto overwriter = uses_.overwritten_by(input);
         if (overwriter >= 0 && overwriter < i && group_of_[overwriter] == group) return false;
       }
     return true;
@@ -99,24 +94,25 @@ class UpdateMerger {
     group_of_[update] = group;
   }
 
-  void copy_merged(Rewrite& rewrite, const std::vector<int>& group) const {
-    Node merged = node(group.front());
-    merged.op = merged_op_of(*merged.op);
-    std::vector<ValueId> inputs, outputs;
+  Node merged(const std::vector<int>& group) const {
+    Node result = node(group.front());
+    result.op = merged_op_of(*result.op);
+    result.inputs.clear();
+    result.outputs.clear();
+    const auto append = [](std::vector<ValueId>& values, std::span<const ValueId> more) {
+      values.insert(values.end(), more.begin(), more.end());
+    };
     for (auto member : group) {
-      const auto stored = stored_of(node(member));
-      inputs.insert(inputs.end(), stored.begin(), stored.end());
-      outputs.insert(outputs.end(), node(member).outputs.begin(), node(member).outputs.end());
+      append(result.inputs, stored_of(node(member)));
+      append(result.outputs, node(member).outputs);
     }
-    for (auto member : group) inputs.push_back(gradient_of(node(member)));
-    const auto shared = shared_of(node(group.front()));
-    inputs.insert(inputs.end(), shared.begin(), shared.end());
-    rewrite.copy(merged, inputs, merged.attributes, outputs);
+    for (auto member : group) result.inputs.push_back(gradient_of(node(member)));
+    append(result.inputs, shared_of(node(group.front())));
+    return result;
   }
 
   const Graph& graph_;
-  Readers readers_;
-  Overwrites overwrites_;
+  Uses uses_;
   std::vector<int> last_collective_;      // by node
   std::vector<std::vector<int>> groups_;  // their members in graph order
   std::vector<std::size_t> group_of_;     // by node, the number of its group or kNoGroup
