@@ -49,6 +49,9 @@ std::string text_of(const std::exception_ptr& error);
 /// The exception that is being handled, as a failure of the origin.
 FailurePtr current_failure(Failure origin);
 
+/// The loss of a process, as a failure of the kind part_died. `text` is the whole text, which names the process.
+FailurePtr failure_of_process(int process, std::string text, FailurePtr cause = nullptr);
+
 /// Thrown out of a collective that another rank, or someone from outside, has given up.
 class Aborted final : public Error {
  public:

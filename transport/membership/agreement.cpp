@@ -3,7 +3,6 @@
 #include <sstream>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/membership/member_bytes.hpp"
 
 namespace troupe {
 

@@ -5,7 +5,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/acceptor.hpp"
-#include "troupe/transport/membership/answer.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 namespace troupe {
 
@@ -36,7 +36,7 @@ class Host {
     members_[0] = options.self;
   }
 
-  std::vector<Member> gather(const std::function<void(const std::vector<Member>&)>& know) {
+  std::vector<Member> gather(const OnMembers& know) {
     while (static_cast<int>(senders_.size()) + 1 < options_.job.world_size) admit(next());
     know(members_);
     for (const auto& [rank, sender] : senders_)
@@ -153,8 +153,7 @@ Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const Re
 }
 
 /// The side of every other rank.
-std::vector<Member> join(const RendezvousOptions& options,
-                         const std::function<void(const std::vector<Member>&)>& know) {
+std::vector<Member> join(const RendezvousOptions& options, const OnMembers& know) {
   // Rank 0 gives up at its limit and sends the reason. The longer limit here lets the reason arrive.
   const auto deadline = std::chrono::steady_clock::now() + options.limit + std::chrono::milliseconds(500);
   const auto client = connect_to_acceptor("tcp://" + options.job.rendezvous);
@@ -173,8 +172,7 @@ std::vector<Member> join(const RendezvousOptions& options,
 
 }  // namespace
 
-std::vector<Member> rendezvous(const RendezvousOptions& options,
-                               const std::function<void(const std::vector<Member>&)>& know) {
+std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know) {
   if (options.job.world_size == 1) return {options.self};
   return options.job.rank == 0 ? Host(options).gather(know) : join(options, know);
 }
