@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "troupe/actors/control/run_follower.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/ops/core/error.hpp"

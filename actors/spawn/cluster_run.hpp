@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "troupe/actors/collective/device_groups.hpp"
-#include "troupe/actors/control/run_control.hpp"
+#include "troupe/actors/control/run_link.hpp"
 #include "troupe/actors/plan/checked_plan.hpp"
-#include "troupe/actors/spawn/remote_part.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 

@@ -131,8 +131,8 @@ std::optional<Job> resolve_rank_variables(const Environment& environment) {
 }  // namespace
 
 const std::vector<JobResolver>& job_resolvers() {
-  static const std::vector<JobResolver> resolvers{resolve_tf_config, resolve_torchrun, resolve_open_mpi,
-                                                  resolve_pmi,       resolve_slurm,    resolve_lsf,
+  static const std::vector<JobResolver> resolvers{resolve_tf_config, resolve_torchrun,      resolve_open_mpi,
+                                                  resolve_pmi,       resolve_slurm,         resolve_lsf,
                                                   resolve_horovod,   resolve_rank_variables};
   return resolvers;
 }

@@ -3,14 +3,16 @@
 #include <memory>
 #include <mutex>
 
-#include "troupe/actors/control/run_control.hpp"
+#include "troupe/actors/control/run_coordinator.hpp"
 #include "troupe/actors/threads/one_at_a_time.hpp"
 #include "troupe/transport/link.hpp"
 
+// The two ends of the link over which rank 0 controls the part of a plan in another process.
+
 namespace troupe {
 
-/// The run control of every process but rank 0: passes the reports of its part to the coordinator over a link, and the
-/// coordinator's orders to its part.
+/// The run control of every process but rank 0: passes the reports of its part to the coordinator over the link, and
+/// the coordinator's orders to its part.
 class RunFollower final : public RunControl, public std::enable_shared_from_this<RunFollower> {
  public:
   explicit RunFollower(std::shared_ptr<Link> link) : link_(std::move(link)) {}
@@ -33,9 +35,7 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
 
  private:
   void receive();
-  void receive_all();
   void take(const IncomingFrame& frame);
-  void lose(const std::string& why);
   void post(const RunOrder& order);
   void end(const RunEnd& end);
 
@@ -43,6 +43,21 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   OneAtATime receiving_;  // a callback at the end of a run may start the next run
   std::mutex mutex_;
   Post post_;
+};
+
+/// The coordinator's side of a part in another process: passes orders on to the part, and its reports to the
+/// coordinator. Runs go on without an expendable part that is gone.
+class RemotePart {
+ public:
+  RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources,
+             RunCoordinator::Attendance attendance = RunCoordinator::Attendance::needed);
+  ~RemotePart();
+  RemotePart(const RemotePart&) = delete;
+  RemotePart& operator=(const RemotePart&) = delete;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace troupe
