@@ -27,7 +27,7 @@ void put(ByteWriter& writer, const Tensor& tensor) {
   writer.put(static_cast<std::uint8_t>(host.dtype()));
   writer.put(static_cast<std::uint8_t>(host.shape().rank()));
   for (const auto size : host.shape().list()) writer.put(size);
-  writer.put_bytes({host.raw(), host.bytes()});
+  writer.put_bytes(bytes_in(host));
 }
 
 Tensor get_tensor(ByteReader& reader) {
@@ -83,9 +83,7 @@ void expect_end(const ByteReader& reader) {
 
 Frame call_frame(CallFrame kind, std::int64_t number, const std::vector<std::byte>& payload) {
   Frame frame{{.type = FrameType::control, .edge = static_cast<std::int32_t>(kind), .step = number}};
-  if (payload.empty()) return frame;
-  frame.payload = Tensor(Shape{static_cast<std::int64_t>(payload.size())}, DType::uint8);
-  std::memcpy(frame.payload.mutable_raw(), payload.data(), payload.size());
+  if (!payload.empty()) frame.payload = payload_of(payload);
   return frame;
 }
 

@@ -7,12 +7,9 @@
 #include <utility>
 
 #include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/calls/call_actors.hpp"
 #include "troupe/actors/calls/call_board.hpp"
 #include "troupe/actors/calls/call_frames.hpp"
-#include "troupe/actors/calls/call_worker.hpp"
-#include "troupe/actors/calls/coordinator_actor.hpp"
-#include "troupe/actors/calls/pending_call.hpp"
-#include "troupe/actors/calls/remote_worker.hpp"
 #include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/core/error.hpp"
 
@@ -40,11 +37,9 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
       post(to, CallEnded{call, std::move(result)});
     };
     // A long function must not take a thread from other actors.
-    const bool on_scheduler = runtime.options().test_seed.has_value();
-    auto& system = runtime.system();
-    const auto worker = on_scheduler ? system.spawn<CallWorker>(functions, read, on_result)
-                                     : system.spawn<CallWorker, caf::detached>(functions, read, on_result);
-    post(actor, WorkerJoined{next_worker++, caf::actor_cast<caf::actor>(worker)});
+    const bool own_thread = !runtime.options().test_seed;
+    post(actor,
+         WorkerJoined{next_worker++, spawn_call_worker(runtime.system(), own_thread, functions, read, on_result)});
   }
 
   void add_process(int rank) {
@@ -154,8 +149,7 @@ RemoteValue Coordinator::schedule(const std::string& function, std::vector<Tenso
     if (!input) throw Error("coordinator", "an input of '" + function + "' is no tensor");
   if (inputs.size() > kMostTensors) throw Error("coordinator", "'" + function + "' has too many inputs");
   auto call = std::make_shared<PendingCall>();
-  call->function = function;
-  call->inputs = std::move(inputs);
+  call->call = {function, std::move(inputs)};
   {
     std::lock_guard lock(state_->monitor->mutex);
     ++state_->monitor->open;

@@ -15,12 +15,13 @@ void RemoteCall::add(const std::string& name, const Tensor& delta) {
   updates_.push_back({name, !delta || delta.host_accessible() ? delta : delta.copy_to_host()});
 }
 
-CallResult execute(const CallFunctions& functions, const std::string& function, std::int64_t token,
-                   std::span<const Tensor> inputs, const ReadVariable& read) {
+CallResult execute(const CallFunctions& functions, const OrderedCall& ordered, std::int64_t token,
+                   const ReadVariable& read) {
   try {
+    const auto& function = ordered.function;
     const auto entry = functions.find(function);
     if (entry == functions.end()) throw Error("coordinator", "a worker has no function '" + function + "'");
-    RemoteCall call(token, inputs, read);
+    RemoteCall call(token, ordered.inputs, read);
     auto outputs = entry->second(call);
     for (const auto& output : outputs)
       if (!output) throw Error("coordinator", "'" + function + "' gave no tensor");

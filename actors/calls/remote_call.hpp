@@ -14,6 +14,12 @@ namespace troupe {
 /// Reads a variable for a call, locally or over a link. Throws Error if there is no such variable, or no answer.
 using ReadVariable = std::function<Tensor(const std::string& name)>;
 
+/// A call as it is given to a worker.
+struct OrderedCall {
+  std::string function;
+  std::vector<Tensor> inputs;
+};
+
 /// One execution of a call, the argument of its function.
 class RemoteCall {
  public:
@@ -46,7 +52,7 @@ class RemoteCall {
 using CallFunctions = std::map<std::string, std::function<std::vector<Tensor>(RemoteCall& call)>>;
 
 /// Executes a call. Does not throw.
-CallResult execute(const CallFunctions& functions, const std::string& function, std::int64_t token,
-                   std::span<const Tensor> inputs, const ReadVariable& read);
+CallResult execute(const CallFunctions& functions, const OrderedCall& call, std::int64_t token,
+                   const ReadVariable& read);
 
 }  // namespace troupe
