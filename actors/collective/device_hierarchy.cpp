@@ -14,14 +14,11 @@ namespace {
 
 using device::ProcessLayout;
 
-/// A number for the machine of each process.
-std::vector<int> machines_of(const std::vector<int>& processes, const Meeting& meeting) {
-  std::map<std::string, int> known;
-  std::vector<int> machines;
-  for (const int process : processes) {
-    const auto name = meeting.machine_of ? meeting.machine_of(process) : std::to_string(process);
-    machines.push_back(known.try_emplace(name, static_cast<int>(known.size())).first->second);
-  }
+/// The machine of each process.
+std::vector<std::string> machines_of(const std::vector<int>& processes, const Meeting& meeting) {
+  std::vector<std::string> machines;
+  for (const int process : processes)
+    machines.push_back(meeting.machine_of ? meeting.machine_of(process) : std::to_string(process));
   return machines;
 }
 
@@ -43,11 +40,7 @@ class Machines {
   int own() const { return own_; }
   const std::vector<int>& processes() const { return processes_; }
   /// The machine of every process, in their order.
-  std::vector<int> numbers() const {
-    std::vector<int> numbers;
-    for (int i = 0; i < layout_.ranks(); ++i) numbers.push_back(layout_.outer(i));
-    return numbers;
-  }
+  std::vector<int> numbers() const { return layout_.numbers(); }
   std::vector<int> processes_on(int machine) const {
     std::vector<int> members;
     for (const int i : layout_.ranks_of(machine)) members.push_back(processes_[static_cast<std::size_t>(i)]);

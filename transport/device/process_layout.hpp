@@ -6,11 +6,14 @@
 
 namespace troupe::device {
 
-/// Which ranks of a group live in which process; processes are numbered in the order of their first ranks.
+/// Which ranks of a group live in which process; processes are numbered in the order of their first ranks. Likewise
+/// which processes live on which machine.
 class ProcessLayout {
  public:
-  explicit ProcessLayout(const std::vector<int>& process_of) {
-    std::vector<int> known;
+  /// `process_of` has the number or name of each rank's process.
+  template <class Process>
+  explicit ProcessLayout(const std::vector<Process>& process_of) {
+    std::vector<Process> known;
     for (std::size_t rank = 0; rank < process_of.size(); ++rank) {
       const auto found = std::ranges::find(known, process_of[rank]);
       const auto outer = static_cast<std::size_t>(found - known.begin());
@@ -30,6 +33,12 @@ class ProcessLayout {
   /// The number of a rank's process, and its own number there.
   int outer(int rank) const { return places_[static_cast<std::size_t>(rank)].outer; }
   int inner(int rank) const { return places_[static_cast<std::size_t>(rank)].inner; }
+  /// The number of every rank's process, by rank.
+  std::vector<int> numbers() const {
+    std::vector<int> numbers;
+    for (const auto& place : places_) numbers.push_back(place.outer);
+    return numbers;
+  }
   /// The ranks of the process that has most.
   std::int64_t most_ranks() const {
     std::size_t most = 0;
