@@ -36,7 +36,7 @@ RunInfo read_run(ByteReader& reader) {
 
 PrepareRun prepare_of(const IncomingFrame& frame) {
   const auto bytes = frame.payload->tensor();
-  ByteReader reader({bytes.raw(), bytes.bytes()}, "run");
+  ByteReader reader(bytes_in(bytes), "run");
   PrepareRun order{static_cast<std::uint64_t>(frame.header.run), read_run(reader)};
   while (!reader.at_end()) order.absent.push_back(static_cast<int>(reader.get<std::int64_t>()));
   return order;
@@ -91,7 +91,7 @@ RunWord word_of(const IncomingFrame& frame) {
 
 RunInfo run_of(const IncomingFrame& frame) {
   const auto bytes = frame.payload->tensor();
-  ByteReader reader({bytes.raw(), bytes.bytes()}, "run");
+  ByteReader reader(bytes_in(bytes), "run");
   const auto run = read_run(reader);
   if (!reader.at_end()) throw Error("run", "bytes follow the numbers of a run");
   return run;

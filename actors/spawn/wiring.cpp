@@ -57,7 +57,7 @@ std::map<EdgeId, Wiring::Crossing> Wiring::crossings() const {
     const auto process = plan_->segments[i].place.process;
     for (const auto& output : plan_.layout(i).outputs)
       if (output.edge != kNone) crossings[output.edge].producer = process;
-    for (auto edge : plan_.layout(i).ports) crossings[edge].consumers.push_back(process);
+    for (auto edge : plan_.layout(i).ports) crossings[edge].consumers.insert(process);
   }
   return crossings;
 }
@@ -74,10 +74,7 @@ void Wiring::add_proxies(int process) {
     return at->second;
   };
   for (const auto& [edge, crossing] : crossings()) {
-    auto consumers = crossing.consumers;
-    std::sort(consumers.begin(), consumers.end());
-    consumers.erase(std::unique(consumers.begin(), consumers.end()), consumers.end());
-    for (auto consumer : consumers) {
+    for (auto consumer : crossing.consumers) {
       if (consumer == crossing.producer) continue;
       if (crossing.producer == process) {
         const auto node = proxy_of(consumer);

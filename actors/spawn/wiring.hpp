@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "troupe/actors/messages/messages.hpp"
@@ -43,7 +44,7 @@ class Wiring {
   /// The processes at both ends of an edge.
   struct Crossing {
     int producer = kNone;
-    std::vector<int> consumers;
+    std::set<int> consumers;
   };
 
   void add_executors(int process);
