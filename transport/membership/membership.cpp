@@ -59,17 +59,13 @@ void Membership::watch() {
     receive(lock);
     const auto now = Clock::now();
     if (now >= next_beat) {
-      send_to_all(frame_of(kHeartbeat), lock);
+      send_to(links_to_all(), frame_of(kHeartbeat), lock);
       look_for_losses(lock);
       next_beat = now + options_.interval;
     }
     signal_->changed.wait_until(lock, next_beat, [this] { return stopping_ || signal_->frame_arrived; });
     signal_->frame_arrived = false;
   }
-}
-
-void Membership::send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock) {
-  send_to(links_to_all(), frame, lock);
 }
 
 std::vector<std::shared_ptr<Link>> Membership::links_to_all() const {
@@ -138,7 +134,7 @@ void Membership::tell_returned(int rank, const Tensor& member) {
     if (!gone_.contains(other)) unconfirmed.insert(other);
   auto frame = frame_of(kReturned, rank);
   frame.payload = member;
-  send_to_all(frame, lock);
+  send_to(links_to_all(), frame, lock);
 }
 
 bool Membership::all_confirmed(int rank) const {
@@ -244,7 +240,7 @@ std::string Membership::staying() const {
 void Membership::leave(std::chrono::milliseconds limit) {
   std::unique_lock lock(signal_->mutex);
   leaving_ = true;
-  if (options_.rank != 0) send_to_all(frame_of(kLeaving), lock);
+  if (options_.rank != 0) send_to(links_to_all(), frame_of(kLeaving), lock);
   const auto has_ended = [this] { return lost_ || (options_.rank == 0 ? staying().empty() : left_); };
   const bool ended = signal_->changed.wait_for(lock, limit, has_ended);
   if (lost_) throw Error("cluster", "at the end of the job: " + to_string(*lost_));
@@ -254,7 +250,7 @@ void Membership::leave(std::chrono::milliseconds limit) {
     throw Error("cluster", reason + " within " + rounded_seconds(limit));
   }
   left_ = true;
-  if (options_.rank == 0) send_to_all(frame_of(kLeft), lock);
+  if (options_.rank == 0) send_to(links_to_all(), frame_of(kLeft), lock);
 }
 
 }  // namespace troupe

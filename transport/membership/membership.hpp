@@ -115,7 +115,6 @@ class Membership {
   /// Sends without the lock: the other end of a link may be in this process, and its callback locks.
   static void send_to(const std::vector<std::shared_ptr<Link>>& links, const Frame& frame,
                       std::unique_lock<std::mutex>& lock);
-  void send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock);
   /// Called once per interval. Counts intervals instead of reading a clock: while this process is stopped or waits for
   /// a processor, heartbeats that have arrived wait, too.
   void look_for_losses(std::unique_lock<std::mutex>& lock);

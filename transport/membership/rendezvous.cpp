@@ -43,8 +43,11 @@ class Host {
       acceptor_->answer(sender, encode(Answer{Answer::Kind::welcome, {}, members_}));
     // The ranks are expected once more: the second HELLO confirms the members.
     arrived_.clear();
-    while (arrived_.size() < senders_.size())
-      if (const auto rank = rank_of(next().sender)) arrived_.insert(*rank);
+    while (arrived_.size() < senders_.size()) {
+      const auto message = next();
+      for (const auto& [rank, sender] : senders_)
+        if (sender == message.sender) arrived_.insert(rank);
+    }
     for (const auto& [rank, sender] : senders_) acceptor_->answer(sender, encode(Answer{Answer::Kind::go}));
     return members_;
   }
@@ -105,12 +108,6 @@ class Host {
 
   void notice(const std::string& line) const {
     if (options_.on_notice) options_.on_notice("[rendezvous] " + line);
-  }
-
-  std::optional<int> rank_of(const std::string& sender) const {
-    for (const auto& [rank, other] : senders_)
-      if (other == sender) return rank;
-    return std::nullopt;
   }
 
   /// The ranks that are still expected, as `1, 3`.
