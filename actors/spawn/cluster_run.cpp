@@ -60,18 +60,19 @@ bool ClusterRun::has_sources(int process) const {
 }
 
 void ClusterRun::control_all_parts() {
-  using Attendance = RunCoordinator::Attendance;
   coordinator_ = std::make_shared<RunCoordinator>();
   const auto expendable = cluster_->expendable();
   for (int other = 1; other < cluster_->size(); ++other) {
     // An expendable process takes part only in plans that have actors there.
     if (expendable.contains(other) && !returns_.contains(other)) continue;
-    auto link = cluster_->control_link(other, name("control"));
-    remote_parts_.push_back(
-        std::make_unique<RemotePart>(coordinator_, std::move(link), other, has_sources(other),
-                                     expendable.contains(other) ? Attendance::expected : Attendance::needed));
+    add_remote_part(other, expendable.contains(other) ? Attendance::expected : Attendance::needed);
   }
   control_ = coordinator_;
+}
+
+void ClusterRun::add_remote_part(int process, Attendance attendance) {
+  remote_parts_.push_back(std::make_unique<RemotePart>(coordinator_, cluster_->control_link(process, name("control")),
+                                                       process, has_sources(process), attendance));
 }
 
 void ClusterRun::replace_links_with(std::function<void(int process, std::shared_ptr<Link> link)> replace) {
@@ -93,10 +94,7 @@ void ClusterRun::note_returned(int process) {
   noted->second = returns;
   if (std::ranges::find(peers_, process) != peers_.end())
     replace_(process, cluster_->data_link(process, name("edges")));
-  if (!coordinator_) return;
-  remote_parts_.push_back(std::make_unique<RemotePart>(coordinator_, cluster_->control_link(process, name("control")),
-                                                       process, has_sources(process),
-                                                       RunCoordinator::Attendance::late_comer));
+  if (coordinator_) add_remote_part(process, Attendance::late_comer);
 }
 
 std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {
@@ -122,18 +120,13 @@ std::vector<std::shared_ptr<Communicator>> ClusterRun::make_ends(const PlanCommu
 
 Meeting ClusterRun::meeting_of(const std::string& communicator) const {
   const auto make_across = [this, communicator](const std::string& part, const std::vector<int>& processes) {
-    return rank_among(communicator + part, processes);
+    const auto group = cluster_->communicator(name(communicator + part), processes);
+    return *std::ranges::find_if(group, [](const auto& rank) { return rank != nullptr; });
   };
   const auto check = [this] {
     if (const auto why = cluster_->lost()) throw Aborted(why);
   };
   return {make_across, [this](int process) { return cluster_->machine(process); }, check};
-}
-
-std::shared_ptr<Communicator> ClusterRun::rank_among(const std::string& communicator,
-                                                     const std::vector<int>& processes) const {
-  const auto group = cluster_->communicator(name(communicator), processes);
-  return *std::ranges::find_if(group, [](const auto& rank) { return rank != nullptr; });
 }
 
 }  // namespace troupe

@@ -38,6 +38,7 @@ class ClusterRun {
   void add_communicators(SpawnContext& context) const;
 
  private:
+  using Attendance = RunCoordinator::Attendance;
   /// The run, for callbacks that may come when it is gone.
   struct Watch {
     std::mutex mutex;
@@ -45,13 +46,12 @@ class ClusterRun {
   };
 
   std::string name(const std::string& part) const { return "plan " + std::to_string(generation_) + "/" + part; }
-  /// This process's rank of a communicator with one rank for each of some processes.
-  std::shared_ptr<Communicator> rank_among(const std::string& communicator, const std::vector<int>& processes) const;
   Meeting meeting_of(const std::string& communicator) const;
   /// This process's ends of a communicator of the plan.
   std::vector<std::shared_ptr<Communicator>> make_ends(const PlanCommunicator& named) const;
   void agree_on_plan() const;
   void control_all_parts();
+  void add_remote_part(int process, Attendance attendance);
   bool has_sources(int process) const;
   void note_returned(int process);
 

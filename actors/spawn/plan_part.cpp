@@ -66,9 +66,9 @@ Lease PlanPart::borrow() const {
 
 bool PlanPart::has_source(const std::vector<std::int32_t>& segments) const {
   const auto& plan = *together_.plan;
-  return std::any_of(segments.begin(), segments.end(), [&](auto i) {
-    const auto& actors = plan.segments[i].actors;
-    return std::any_of(actors.begin(), actors.end(), [&](auto id) { return plan.actors[id].pacing == Pacing::source; });
+  return std::ranges::any_of(segments, [&](auto i) {
+    return std::ranges::any_of(plan.segments[i].actors,
+                               [&](auto id) { return plan.actors[id].pacing == Pacing::source; });
   });
 }
 
@@ -96,9 +96,8 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
   const auto& actor = plan.actors[first.actors[0]];
   if (actor.role == ActorRole::external) return actor.spawn_external(runtime_.system(), *context_);
   ExecutorSetup setup{together_.plan, segments, shared_buffers, context_, status, together_.trace, -1, {}};
-  const bool own_thread = runtime_.options().own_threads && std::any_of(segments.begin(), segments.end(), [&](auto i) {
-                            return plan.segments[i].own_thread;
-                          });
+  const bool own_thread = runtime_.options().own_threads &&
+                          std::ranges::any_of(segments, [&](auto i) { return plan.segments[i].own_thread; });
   if (!own_thread) {
     auto spawned = runtime_.system().spawn<SegmentActor>(std::move(setup));
     runtime_.prefer_worker(spawned, first.place.device.index);
