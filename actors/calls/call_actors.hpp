@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "troupe/actors/calls/remote_call.hpp"
-#include "troupe/actors/calls/variables.hpp"
 #include "troupe/transport/link.hpp"
 
 // The actors that give out and execute calls. A Stop ends each of them.
