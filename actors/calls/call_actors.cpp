@@ -52,7 +52,10 @@ class CoordinatorActor final : public caf::event_based_actor {
 
  private:
   void assign() {
-    for (const auto& [worker, call] : board_.assign()) post(workers_.at(worker), CallOrdered{call, calls_.at(call)});
+    for (const auto& [worker, number] : board_.assign()) {
+      const auto& pending = calls_.at(number);
+      post(workers_.at(worker), CallOrdered{number, {pending, &pending->call}});
+    }
   }
 
   void take(std::int64_t call, CallResult& result) {
@@ -61,7 +64,7 @@ class CoordinatorActor final : public caf::event_based_actor {
       fail(call, result.error);
     } else if (board_.complete(call)) {
       variables_->add(result.updates);
-      calls_.extract(call).mapped()->end_with(std::move(result.outputs));
+      calls_.extract(call).mapped()->result.set_value(std::move(result.outputs));
       note_ended(1, {});
     }
     assign();
@@ -82,7 +85,8 @@ class CoordinatorActor final : public caf::event_based_actor {
     if (ended.empty()) return;
     const auto text = "'" + calls_.at(call)->call.function + "' failed: " + error;
     for (const auto other : ended)
-      calls_.extract(other).mapped()->end_with(other == call ? text : "canceled, because " + text);
+      calls_.extract(other).mapped()->result.set_exception(
+          std::make_exception_ptr(Error("coordinator", other == call ? text : "canceled, because " + text)));
     note_ended(static_cast<std::int64_t>(ended.size()), text);
   }
 
@@ -143,7 +147,7 @@ class RemoteWorker final : public caf::event_based_actor {
   void send_call(const CallOrdered& order) {
     std::vector<std::byte> payload;
     try {
-      payload = encode(order.what->call);
+      payload = encode(*order.what);
     } catch (const std::exception& error) {
       return post(coordinator_, CallEnded{order.call, {{}, {}, error.what()}});
     }
@@ -193,7 +197,7 @@ class CallWorker final : public caf::event_based_actor {
 
   caf::behavior make_behavior() override {
     return {[this](const CallOrdered& order) {
-              on_result_(order.call, execute(*functions_, order.what->call, order.call, read_));
+              on_result_(order.call, execute(*functions_, *order.what, order.call, read_));
             },
             [this](const Stop&) { quit(); }};
   }

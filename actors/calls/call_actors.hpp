@@ -5,9 +5,9 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,27 +18,10 @@
 
 namespace troupe {
 
-/// A scheduled call, and its result once it has ended.
+/// A scheduled call, and its result.
 struct PendingCall {
   OrderedCall call;
-
-  mutable std::mutex mutex;
-  // One of these, once the call has ended.
-  std::optional<std::vector<Tensor>> outputs;
-  std::string error;
-
-  bool is_open() const {
-    std::lock_guard lock(mutex);
-    return !outputs && error.empty();
-  }
-  void end_with(std::vector<Tensor> result) {
-    std::lock_guard lock(mutex);
-    outputs = std::move(result);
-  }
-  void end_with(const std::string& reason) {
-    std::lock_guard lock(mutex);
-    error = reason;
-  }
+  std::promise<std::vector<Tensor>> result = {};
 };
 
 /// State that the actor behind a Coordinator shares with the waiting thread.

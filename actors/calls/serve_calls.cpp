@@ -135,9 +135,7 @@ class Executors {
     const auto kind = static_cast<CallFrame>(frame.header.edge);
     if (kind == CallFrame::value) return variables_->take(frame.header.step, decode_value(bytes_in(payload)));
     if (kind != CallFrame::call) throw Error("coordinator", "rank 0 sent a frame of an unknown kind");
-    const auto call = std::make_shared<PendingCall>();
-    call->call = decode_call(bytes_in(payload));
-    threads_->execute({frame.header.step, call});
+    threads_->execute({frame.header.step, std::make_shared<const OrderedCall>(decode_call(bytes_in(payload)))});
   }
 
  private:

@@ -10,6 +10,7 @@
 
 namespace troupe {
 
+struct OrderedCall;
 struct PendingCall;
 
 /// A call was scheduled.
@@ -20,7 +21,7 @@ struct CallScheduled {
 /// Execute a call.
 struct CallOrdered {
   std::int64_t call = 0;
-  std::shared_ptr<const PendingCall> what;
+  std::shared_ptr<const OrderedCall> what;
 };
 
 /// An execution of a call has ended.
