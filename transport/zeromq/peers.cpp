@@ -16,11 +16,6 @@ std::uint64_t channel_of(const std::string& name) {
   return hash.digest();
 }
 
-FailurePtr closed_by(const Peer& peer) {
-  return std::make_shared<Failure>(Failure{.kind = FailureKind::aborted,
-                                           .what = "[link] process " + std::to_string(peer.number) + " has closed it"});
-}
-
 }  // namespace
 
 void Peers::add(int number, const EndpointAddress& address) {
@@ -40,7 +35,6 @@ void Peers::replace(int number, const EndpointAddress& address) {
     if (found == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
     replaced_.push_back(std::move(found->second));
     peers_.erase(found);
-    std::erase_if(linked_, [&](const auto& link) { return link.first == number; });
   }
   add(number, address);
 }
@@ -52,7 +46,7 @@ std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
   auto& peer = *found->second;
   connect(peer);
   const auto id = channel_of(name);
-  if (!linked_.emplace(number, id).second)
+  if (!peer.linked.insert(id).second)
     throw Error("endpoint", "peer " + std::to_string(number) + " has a link '" + name + "' already");
   return std::make_shared<ChannelLink>(peer.connection, find_or_make_channel(peer, id), id);
 }
@@ -79,7 +73,6 @@ std::shared_ptr<Channel> Peers::channel(Peer& peer, std::uint64_t id) {
 std::shared_ptr<Channel>& Peers::find_or_make_channel(Peer& peer, std::uint64_t id) {
   auto& channel = peer.channels[id];
   if (!channel) channel = std::make_shared<Channel>(options_.max_unreceived_bytes);
-  if (peer.closed_there.contains(id)) channel->fail(closed_by(peer));
   if (peer.connection->failure()) channel->fail(peer.connection->failure());
   return channel;
 }
@@ -108,12 +101,8 @@ bool Peers::drained() {
 }
 
 void Peers::closed_there(Peer& peer, std::uint64_t id) {
-  const auto closed = channel(peer, id);
-  {
-    std::lock_guard lock(mutex_);
-    peer.closed_there.insert(id);
-  }
-  closed->fail(closed_by(peer));
+  channel(peer, id)->fail(std::make_shared<Failure>(Failure{
+      .kind = FailureKind::aborted, .what = "[link] process " + std::to_string(peer.number) + " has closed it"}));
 }
 
 void Peers::fail(Peer& peer, const FailurePtr& cause) {

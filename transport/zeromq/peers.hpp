@@ -22,7 +22,7 @@ struct Peer {
   std::shared_ptr<Connection> connection;
   std::unique_ptr<Assembly> assembly;                          // used by the I/O thread alone
   std::map<std::uint64_t, std::shared_ptr<Channel>> channels;  // by the hash of the link's name
-  std::set<std::uint64_t> closed_there;                        // channels of links that the peer has closed
+  std::set<std::uint64_t> linked;                              // channels of the links that were made at this end
 };
 
 /// The peers of one endpoint. They live as long as the endpoint. Thread-safe.
@@ -71,7 +71,6 @@ class Peers {
   std::map<int, std::unique_ptr<Peer>> peers_;
   std::vector<std::unique_ptr<Peer>> replaced_;  // links may still hold their connections
   std::map<std::string, Peer*> by_identity_;
-  std::set<std::pair<int, std::uint64_t>> linked_;
 };
 
 }  // namespace troupe::zeromq
