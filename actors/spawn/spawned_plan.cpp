@@ -9,8 +9,7 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/control/progress_watch.hpp"
 #include "troupe/actors/control/run_coordinator.hpp"
-#include "troupe/actors/spawn/cluster_run.hpp"
-#include "troupe/actors/spawn/parts_together.hpp"
+#include "troupe/actors/spawn/connections.hpp"
 #include "troupe/actors/spawn/plan_part.hpp"
 #include "troupe/ops/core/error.hpp"
 

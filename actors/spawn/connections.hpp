@@ -10,10 +10,17 @@
 #include "troupe/actors/collective/device_groups.hpp"
 #include "troupe/actors/control/run_link.hpp"
 #include "troupe/actors/plan/checked_plan.hpp"
-#include "troupe/actors/task/spawn_context.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
+// The links and communicators between the parts of a plan: of parts that are all in this process, or over a cluster.
+
 namespace troupe {
+
+/// Makes the communicators that no context names. All ranks live in this process.
+void make_communicators(const Plan& plan, std::vector<PartSetup>& parts);
+/// Makes a link between every two parts: links[a][b] is a's end of the link to b.
+std::vector<std::map<int, std::shared_ptr<Link>>> make_links(int parts);
 
 /// The parts of a cluster with which one process runs its part of a plan: the control of the run, which lives in rank
 /// 0, the links of edges, and the communicators.
