@@ -17,7 +17,7 @@ struct RunEnd {
   RunPhase phase = RunPhase::idle;
   FailurePtr failure;
   bool drained = false;  ///< every actor has finished, with or without a failure
-  bool stopped = false;  ///< the run was ended early by a stop
+  bool stopped = false;  ///< the run was ended early by a stop, in any process
 };
 
 /// The outcome of the run that was started last, for threads that wait for it. Thread-safe.
@@ -87,10 +87,9 @@ class RunControl {
   /// Ends the control of a plan that is destroyed: later reports of its parts are ignored.
   virtual void close() = 0;
 
+  // The last run, see RunEnd.
   Phase phase() const { return outcome_.last().phase; }
-  /// True if the last run has ended and every actor has finished, with or without a failure.
   bool drained() const { return outcome_.last().drained; }
-  /// True if the last run was ended early by stop(), in any process.
   bool stopped() const { return outcome_.last().stopped; }
   FailurePtr failure() const { return outcome_.last().failure; }
   /// Processes that took no part in the last run, or not to its end. Known in rank 0.

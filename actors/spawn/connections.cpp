@@ -11,41 +11,31 @@ namespace troupe {
 
 namespace {
 
-/// Runs a function for every part at the same time, because the parts wait for each other. Throws the exception of the
-/// first part that fails; `check`, which the functions call meanwhile, ends the others.
-template <class Make>
-void make_together(std::size_t count, const Make& make) {
-  std::mutex mutex;
-  std::exception_ptr first;
-  const auto check = [&] {
-    std::lock_guard lock(mutex);
-    if (first) std::rethrow_exception(first);
-  };
-  std::vector<std::future<void>> making;
-  for (std::size_t i = 0; i < count; ++i)
-    making.push_back(std::async(std::launch::async, [&, i] {
-      try {
-        make(i, check);
-      } catch (...) {
-        std::lock_guard lock(mutex);
-        if (!first) first = std::current_exception();
-      }
-    }));
-  for (auto& one : making) one.wait();
-  check();
-}
-
-using Ends = std::vector<std::shared_ptr<Communicator>>;
-
-/// The ends of a communicator on devices, in the order of its processes.
-Ends make_device_ends(const PlanCommunicator& named) {
+/// The ends of a communicator on devices, in the order of its processes. They are made at the same time, because they
+/// wait for each other. Throws the exception of the first that fails; `check` ends the others.
+std::vector<std::shared_ptr<Communicator>> make_device_ends(const PlanCommunicator& named) {
   const auto processes = processes_of(named);
   const auto across = make_local_group(static_cast<int>(processes.size()));
-  Ends ends(processes.size());
-  make_together(processes.size(), [&](std::size_t i, const std::function<void()>& check) {
+  std::mutex mutex;
+  std::exception_ptr first_error;
+  const auto check = [&] {
+    std::lock_guard lock(mutex);
+    if (first_error) std::rethrow_exception(first_error);
+  };
+  std::vector<std::shared_ptr<Communicator>> ends(processes.size());
+  const auto make = [&](std::size_t i) {
     const auto rank = [&, i](const std::string&, const std::vector<int>&) { return across[i]; };
-    ends[i] = make_device_communicator(named, processes[i], {.make_across = rank, .check = check});
-  });
+    try {
+      ends[i] = make_device_communicator(named, processes[i], {.make_across = rank, .check = check});
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!first_error) first_error = std::current_exception();
+    }
+  };
+  std::vector<std::future<void>> making;
+  for (std::size_t i = 0; i < ends.size(); ++i) making.push_back(std::async(std::launch::async, make, i));
+  for (auto& one : making) one.wait();
+  check();
   return ends;
 }
 

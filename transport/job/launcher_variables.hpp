@@ -40,6 +40,14 @@ class LauncherVariables {
   const char* launcher_;
 };
 
+/// The hosts of a list in Slurm's notation, in order: `gnode[10,20-22],login1`. Numbers keep their leading zeros; a
+/// name may have several brackets. `name` is the name of the variable, for error texts. Throws Error if the list is
+/// malformed or names more than 65,536 hosts.
+std::vector<std::string> expand_node_list(const std::string& name, const std::string& text);
+
+/// The numbers of a list in Slurm's notation: `2(x3),1` is 2, 2, 2, 1. Throws Error like expand_node_list().
+std::vector<int> expand_task_counts(const std::string& name, const std::string& text);
+
 /// MASTER_ADDR:MASTER_PORT, with `port_offset` added to the port (29400 by default). Nothing if MASTER_ADDR is not set.
 std::optional<std::string> master_address(const Environment& environment, int port_offset = 0);
 

@@ -4,7 +4,6 @@
 #include <fstream>
 
 #include "troupe/transport/job/launcher_variables.hpp"
-#include "troupe/transport/job/node_list.hpp"
 
 namespace troupe {
 

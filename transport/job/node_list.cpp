@@ -1,5 +1,3 @@
-#include "troupe/transport/job/node_list.hpp"
-
 #include "troupe/transport/job/launcher_variables.hpp"
 
 namespace troupe {

@@ -85,8 +85,7 @@ class JoinedCluster final : public Cluster {
   }
   int returns(int rank) const override {
     std::lock_guard lock(returned_mutex_);
-    const auto count = returns_.find(rank);
-    return count == returns_.end() ? 0 : count->second;
+    return returns_.contains(rank) ? returns_.at(rank) : 0;
   }
   void announce(std::vector<std::byte> bytes) override { announcements_.announce(std::move(bytes)); }
   std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit) override {
