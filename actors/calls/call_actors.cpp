@@ -59,25 +59,18 @@ class CoordinatorActor final : public caf::event_based_actor {
   }
 
   void take(std::int64_t call, CallResult& result) {
-    if (board_.is_open(call) && result.error.empty()) result.error = error_of(result.updates);
+    try {
+      if (board_.is_open(call) && result.error.empty()) variables_->add(result.updates);
+    } catch (const std::exception& error) {
+      result.error = error.what();
+    }
     if (!result.error.empty()) {
       fail(call, result.error);
     } else if (board_.complete(call)) {
-      variables_->add(result.updates);
       calls_.extract(call).mapped()->result.set_value(std::move(result.outputs));
       note_ended(1, {});
     }
     assign();
-  }
-
-  /// The error of the first update that cannot be added. Empty if all can.
-  std::string error_of(const std::vector<VariableUpdate>& updates) const {
-    try {
-      for (const auto& update : updates) variables_->check(update);
-      return {};
-    } catch (const std::exception& error) {
-      return error.what();
-    }
   }
 
   void fail(std::int64_t call, const std::string& error) {

@@ -52,14 +52,14 @@ void put_name(ByteWriter& writer, const std::string& name) {
   writer.put_text(name, kNameLimit);
 }
 
-void expect_few(std::size_t count) {
+void put_count(ByteWriter& writer, std::size_t count) {
   if (count > kMostTensors) throw Error(kPlace, std::to_string(count) + " tensors are too many");
+  writer.put(static_cast<std::uint32_t>(count));
 }
 
 void put(ByteWriter& writer, const std::vector<Tensor>& tensors) {
-  expect_few(tensors.size());
+  put_count(writer, tensors.size());
   expect_room(writer, tensors);
-  writer.put(static_cast<std::uint32_t>(tensors.size()));
   for (const auto& tensor : tensors) put(writer, tensor);
 }
 
@@ -98,8 +98,7 @@ std::vector<std::byte> encode(const CallResult& result) {
   ByteWriter writer;
   writer.put_text(result.error, kErrorLimit);
   put(writer, result.outputs);
-  expect_few(result.updates.size());
-  writer.put(static_cast<std::uint32_t>(result.updates.size()));
+  put_count(writer, result.updates.size());
   for (const auto& [name, delta] : result.updates) {
     put_name(writer, name);
     put(writer, delta);

@@ -60,8 +60,8 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
     for (const int rank : others) add_process(rank);
   }
 
-  /// Waits for a condition that only the end of a call changes, and that is checked under the lock of the monitor. Throws
-  /// Error if no call ends for too long.
+  /// Waits for a condition that only the end of a call changes, and that is checked under the lock of the monitor.
+  /// Throws Error if no call ends for too long.
   void wait_until(const std::function<bool()>& condition) {
     if (runtime.options().test_seed) {
       while (!condition())

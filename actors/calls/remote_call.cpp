@@ -26,7 +26,6 @@ Tensor Variables::read(const std::string& name) const {
 }
 
 void Variables::check(const VariableUpdate& update) const {
-  std::lock_guard lock(mutex_);
   const auto& value = find(update.name).value;
   if (!update.delta || !(update.delta.shape() == value.shape()) || update.delta.dtype() != value.dtype())
     throw Error("variables", "'" + update.name + "' is " + to_string(value) + ", so " +
@@ -35,6 +34,7 @@ void Variables::check(const VariableUpdate& update) const {
 
 void Variables::add(const std::vector<VariableUpdate>& updates) {
   std::lock_guard lock(mutex_);
+  for (const auto& update : updates) check(update);
   for (const auto& [name, delta] : updates) {
     auto& [value, count] = variables_.at(name);
     const auto to = value.mutable_data<float>();

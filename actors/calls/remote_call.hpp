@@ -20,9 +20,8 @@ class Variables {
   void create(const std::string& name, const Tensor& value);
   /// The current value. Throws Error that lists the names if there is no such variable.
   Tensor read(const std::string& name) const;
-  /// Throws Error if there is no such variable, or the update has another shape or dtype.
-  void check(const VariableUpdate& update) const;
-  /// Applies all updates at once. Each must have passed check().
+  /// Applies all updates at once, or none: throws Error if there is no such variable, or an update has another shape or
+  /// dtype.
   void add(const std::vector<VariableUpdate>& updates);
   /// The number of updates of a variable.
   std::int64_t updates_of(const std::string& name) const;
@@ -32,7 +31,9 @@ class Variables {
     Tensor value;
     std::int64_t updates = 0;
   };
+  // The caller of these holds the lock.
   const Variable& find(const std::string& name) const;
+  void check(const VariableUpdate& update) const;
 
   mutable std::mutex mutex_;
   std::map<std::string, Variable> variables_;

@@ -1,6 +1,5 @@
 #include "troupe/actors/collective/device_hierarchy.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "troupe/transport/device/process_layout.hpp"

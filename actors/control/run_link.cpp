@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "troupe/actors/control/run_frames.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/link_reader.hpp"
 
@@ -63,39 +62,14 @@ void RunFollower::close() {
   link_->send(frame_of(RunWord::left));
 }
 
-void RunFollower::wired(int) {
-  link_->send(frame_of(RunWord::wired));
-}
-
-void RunFollower::prepared(int, std::int64_t end_step) {
-  link_->send(frame_of(RunWord::prepared, end_step));
-}
-
-void RunFollower::paused(int, std::uint64_t run, std::int64_t next_step) {
-  link_->send(frame_of(RunWord::paused, next_step, run));
-}
-
-void RunFollower::finished(int) {
-  link_->send(frame_of(RunWord::finished));
-}
-
-void RunFollower::failed(const FailurePtr& failure) {
-  link_->send(frame_of(RunWord::failed, failure));
-}
-
 void RunFollower::receive() {
-  const auto lose = [this](const auto& why) {
+  const auto take = [this](const IncomingFrame& frame) {
+    word_of(frame) == RunWord::over ? end(end_of(frame)) : post(order_of(frame));
+  };
+  const auto lose = [this](const std::string& why) {
     if (outcome_.running()) give_up(cut_off(0, why));
   };
-  receiving_.call([&] {
-    receive_all(
-        *link_, [this](const auto& frame) { take(frame); }, lose);
-  });
-}
-
-void RunFollower::take(const IncomingFrame& frame) {
-  if (word_of(frame) == RunWord::over) return end(end_of(frame));
-  post(order_of(frame));
+  receiving_.call([&] { receive_all(*link_, take, lose); });
 }
 
 void RunFollower::end(const RunEnd& end) {
@@ -170,12 +144,7 @@ struct RemotePart::State {
 
 RemotePart::RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process,
                        bool has_sources, RunCoordinator::Attendance attendance)
-    : state_(std::make_shared<State>()) {
-  state_->coordinator = std::move(coordinator);
-  state_->link = std::move(link);
-  state_->process = process;
-  state_->has_sources = has_sources;
-  state_->attendance = attendance;
+    : state_(new State{std::move(coordinator), std::move(link), process, has_sources, attendance}) {
   // A late comer joins with its first message, since no run waits for it.
   if (attendance != RunCoordinator::Attendance::late_comer) state_->join();
   state_->link->on_ready([weak = std::weak_ptr(state_)] {

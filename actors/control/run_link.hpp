@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "troupe/actors/control/run_coordinator.hpp"
+#include "troupe/actors/control/run_frames.hpp"
 #include "troupe/actors/threads/one_at_a_time.hpp"
 #include "troupe/transport/link.hpp"
 
@@ -27,15 +28,16 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   void give_up(const FailurePtr& failure) override;
   void close() override;
 
-  void wired(int part) override;
-  void prepared(int part, std::int64_t end_step) override;
-  void paused(int part, std::uint64_t run, std::int64_t next_step) override;
-  void finished(int part) override;
-  void failed(const FailurePtr& failure) override;
+  void wired(int) override { link_->send(frame_of(RunWord::wired)); }
+  void prepared(int, std::int64_t end_step) override { link_->send(frame_of(RunWord::prepared, end_step)); }
+  void paused(int, std::uint64_t run, std::int64_t next_step) override {
+    link_->send(frame_of(RunWord::paused, next_step, run));
+  }
+  void finished(int) override { link_->send(frame_of(RunWord::finished)); }
+  void failed(const FailurePtr& failure) override { link_->send(frame_of(RunWord::failed, failure)); }
 
  private:
   void receive();
-  void take(const IncomingFrame& frame);
   void post(const RunOrder& order);
   void end(const RunEnd& end);
 

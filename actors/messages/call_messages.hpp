@@ -3,8 +3,6 @@
 #include <caf/actor.hpp>
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "troupe/actors/messages/call_result.hpp"
 

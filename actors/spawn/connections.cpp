@@ -165,21 +165,20 @@ void ClusterRun::add_communicators(SpawnContext& context) const {
 }
 
 std::vector<std::shared_ptr<Communicator>> ClusterRun::make_ends(const PlanCommunicator& named) const {
-  if (!named.devices.empty()) return {make_device_communicator(named, process(), meeting_of(named.name))};
-  auto group = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
-  std::erase(group, nullptr);
-  return group;
-}
-
-Meeting ClusterRun::meeting_of(const std::string& communicator) const {
-  const auto make_across = [this, communicator](const std::string& part, const std::vector<int>& processes) {
-    const auto group = cluster_->communicator(name(communicator + part), processes);
+  if (named.devices.empty()) {
+    auto group = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
+    std::erase(group, nullptr);
+    return group;
+  }
+  const auto make_across = [this, &named](const std::string& part, const std::vector<int>& processes) {
+    const auto group = cluster_->communicator(name(named.name + part), processes);
     return *std::ranges::find_if(group, [](const auto& rank) { return rank != nullptr; });
   };
   const auto check = [this] {
     if (const auto why = cluster_->lost()) throw Aborted(why);
   };
-  return {make_across, [this](int process) { return cluster_->machine(process); }, check};
+  const auto machine_of = [this](int process) { return cluster_->machine(process); };
+  return {make_device_communicator(named, process(), {make_across, machine_of, check})};
 }
 
 }  // namespace troupe

@@ -53,7 +53,6 @@ class ClusterRun {
   };
 
   std::string name(const std::string& part) const { return "plan " + std::to_string(generation_) + "/" + part; }
-  Meeting meeting_of(const std::string& communicator) const;
   /// This process's ends of a communicator of the plan.
   std::vector<std::shared_ptr<Communicator>> make_ends(const PlanCommunicator& named) const;
   void agree_on_plan() const;

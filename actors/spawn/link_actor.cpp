@@ -1,5 +1,3 @@
-#include "troupe/actors/spawn/link_actor.hpp"
-
 #include <algorithm>
 #include <caf/message_handler.hpp>
 #include <map>
@@ -7,6 +5,7 @@
 #include "troupe/actors/caf/execution_unit.hpp"
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/ports/participant.hpp"
+#include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {

@@ -7,7 +7,6 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/control/supervisor.hpp"
 #include "troupe/actors/segment/segment_actor.hpp"
-#include "troupe/actors/spawn/link_actor.hpp"
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/ops/core/error.hpp"

@@ -3,7 +3,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/transport/job/launcher_variables.hpp"
 
 namespace troupe {

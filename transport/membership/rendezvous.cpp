@@ -126,14 +126,6 @@ class Host {
   std::set<int> arrived_;               // ranks that are no longer expected
 };
 
-Answer decoded(const std::vector<std::byte>& bytes, const std::string& address) {
-  try {
-    return decode_answer(bytes);
-  } catch (const Error& error) {
-    throw Error("rendezvous", "the process that answers at " + address + " is not rank 0 of a job: " + error.what());
-  }
-}
-
 /// Receives an answer of rank 0. Throws Error if rank 0 refuses, answers with another kind or does not answer in time.
 Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const RendezvousOptions& options,
                    Answer::Kind kind) {
@@ -142,7 +134,13 @@ Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const Re
     throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " does not answer within " +
                                   seconds(options.limit) +
                                   (kind == Answer::Kind::welcome ? ", or not all ranks have come" : ""));
-  auto answer = decoded(*bytes, options.job.rendezvous);
+  Answer answer;
+  try {
+    answer = decode_answer(*bytes);
+  } catch (const Error& error) {
+    throw Error("rendezvous",
+                "the process that answers at " + options.job.rendezvous + " is not rank 0 of a job: " + error.what());
+  }
   if (answer.kind == Answer::Kind::refused) throw Error("rendezvous", answer.reason);
   if (answer.kind != kind)
     throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " sent an answer of another kind than expected");

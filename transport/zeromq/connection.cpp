@@ -60,17 +60,9 @@ void Connection::shut() {
   socket_.close();
 }
 
-bool Connection::send(std::uint64_t channel, const Frame& frame) {
-  return enqueue(frame.priority, {{.type = PacketType::frame, .channel = channel}, frame});
-}
-
 bool Connection::close_channel(std::uint64_t channel) {
   // The lowest priority: the peer receives every frame that was sent before.
   return enqueue(std::numeric_limits<std::int64_t>::max(), {{.type = PacketType::channel_closed, .channel = channel}});
-}
-
-void Connection::payload_read(std::uint64_t first) {
-  enqueue(Frame::kUrgent, {{.type = PacketType::payload_read, .first = first}});
 }
 
 bool Connection::enqueue(std::int64_t priority, Outgoing outgoing) {
@@ -96,14 +88,10 @@ void Connection::pump() {
       continue;
     }
     if (!send_next(next->second)) return;
-    if (is_finished(next->second)) queue_.erase(next);
+    const auto& [header, frame] = next->second;
+    if (header.type != PacketType::frame || header.offset >= frame.payload.bytes() || offers_.contains(header.first))
+      queue_.erase(next);
   }
-}
-
-bool Connection::is_finished(const Outgoing& outgoing) const {
-  const auto& header = outgoing.header;
-  return header.type != PacketType::frame || header.offset >= outgoing.frame.payload.bytes() ||
-         offers_.contains(header.first);
 }
 
 bool Connection::send_next(Outgoing& outgoing) {
@@ -170,19 +158,18 @@ void Connection::note_received(const PacketHeader& header) {
 }
 
 void Connection::poll(bool idle) {
-  SocketEvent event;
-  while (next_event(monitor_, event)) {
-    if (event.event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+  while (const auto event = next_event(monitor_)) {
+    if (*event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
       std::lock_guard lock(mutex_);
       connected_ = true;
       send_given_up();
-    } else if (event.event == ZMQ_EVENT_DISCONNECTED) {
+    } else if (*event == ZMQ_EVENT_DISCONNECTED) {
       std::unique_lock lock(mutex_);
       // Without a connection, a disconnect ends an attempt only, and ZeroMQ makes another.
       if (!connected_) continue;
       lock.unlock();
       return fail(connection_failure("the connection to process " + std::to_string(peer_) + " has ended"));
-    } else if (event.event == ZMQ_EVENT_CONNECT_RETRIED && note_refusal()) {
+    } else if (*event == ZMQ_EVENT_CONNECT_RETRIED && note_refusal()) {
       return fail(connection_failure("process " + std::to_string(peer_) +
                                      ", which has sent packets, refuses every connection"));
     }

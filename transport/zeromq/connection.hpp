@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -34,10 +33,14 @@ class Connection {
   std::int64_t pid() const { return pid_; }
 
   // Messages of the links. They return false if the connection has failed.
-  bool send(std::uint64_t channel, const Frame& frame);
+  bool send(std::uint64_t channel, const Frame& frame) {
+    return enqueue(frame.priority, {{.type = PacketType::frame, .channel = channel}, frame});
+  }
   bool close_channel(std::uint64_t channel);
   /// Tells the peer that this process has read the payload that packet `first` offered in the peer's memory.
-  void payload_read(std::uint64_t first);
+  void payload_read(std::uint64_t first) {
+    enqueue(Frame::kUrgent, {{.type = PacketType::payload_read, .first = first}});
+  }
 
   /// Records a packet of this peer and its acknowledgement, and sends what the window allows now. Throws Error if a
   /// packet before it was lost, or if it acknowledges a packet that was not sent.
@@ -77,7 +80,6 @@ class Connection {
   /// Sends one packet of the message. False if ZeroMQ does not take it now.
   bool send_next(Outgoing& outgoing);
   bool send_packet(PacketStart start, zmq::message_t bytes);
-  bool is_finished(const Outgoing& outgoing) const;
   void acknowledge();
   void send_given_up();
 

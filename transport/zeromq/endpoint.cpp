@@ -134,9 +134,8 @@ class ZeroMqEndpoint final : public Endpoint {
 
   void look_after_connections(const std::vector<zmq::pollitem_t>& items, bool idle) {
     constexpr std::size_t kOwnItems = 3;
-    SocketEvent event;
-    while (next_event(monitor_, event))
-      if (event.event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && event.event != ZMQ_EVENT_DISCONNECTED)
+    while (const auto event = next_event(monitor_))
+      if (*event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && *event != ZMQ_EVENT_DISCONNECTED)
         report_stranger("does not speak ZeroMQ");
     for (std::size_t i = 0; i < polled_.size(); ++i) {
       if (!idle && (items[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;

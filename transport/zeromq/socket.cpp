@@ -93,14 +93,13 @@ zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::s
   return monitor;
 }
 
-bool next_event(zmq::socket_t& monitor, SocketEvent& event) {
+std::optional<int> next_event(zmq::socket_t& monitor) {
   zmq::message_t number, address;
-  if (!monitor.recv(number, zmq::recv_flags::dontwait)) return false;
+  if (!monitor.recv(number, zmq::recv_flags::dontwait)) return std::nullopt;
   (void)monitor.recv(address);
   std::uint16_t id = 0;
   std::memcpy(&id, number.data(), sizeof id);
-  event = {id, address.to_string()};
-  return true;
+  return id;
 }
 
 std::span<const std::byte> bytes_of(const zmq::message_t& message) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,13 +33,8 @@ zmq::socket_t make_client(zmq::context_t& context);
 /// Reports the connects and the errors of a socket on another socket. `name` is unique in the context.
 zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::string& name);
 
-/// An event of a watched socket.
-struct SocketEvent {
-  int event = 0;  ///< ZMQ_EVENT_...
-  std::string address;
-};
-/// The next event of a socket made by watch(), without waiting. False if there is none.
-bool next_event(zmq::socket_t& monitor, SocketEvent& event);
+/// The next event, ZMQ_EVENT_..., of a socket made by watch(), without waiting. Nothing if there is none.
+std::optional<int> next_event(zmq::socket_t& monitor);
 
 /// The bytes of a message, which must live as long.
 std::span<const std::byte> bytes_of(const zmq::message_t& message);
