@@ -37,8 +37,7 @@ class RemoteVariables {
       reads_.emplace(number, std::move(promise));
     }
     link_->send(call_frame(CallFrame::read, number, encode(OrderedCall{name, {}})));
-    const bool has_arrived = value.wait_for(kReadLimit) == std::future_status::ready;
-    if (!has_arrived) {
+    if (value.wait_for(kReadLimit) != std::future_status::ready) {
       std::lock_guard lock(mutex_);
       reads_.erase(number);
       throw Error("coordinator", "variable '" + name + "' has not come within 60 s");

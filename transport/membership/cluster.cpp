@@ -124,10 +124,8 @@ class JoinedCluster final : public Cluster {
   /// Links of one name between rank 0 and every other rank, by the rank at the other end.
   std::map<int, std::shared_ptr<Link>> star(const std::string& name) {
     std::map<int, std::shared_ptr<Link>> links;
-    if (rank() != 0)
-      links[0] = control_->link(0, name);
-    else
-      for (int other = 1; other < size(); ++other) links[other] = control_->link(other, name);
+    for (int other = 0; other < size(); ++other)
+      if (other != rank() && (other == 0 || rank() == 0)) links[other] = control_->link(other, name);
     return links;
   }
 
