@@ -90,6 +90,14 @@ FailurePtr root_failure(const Failure& origin) {
   }
 }
 
+FailurePtr failure_of_process(int process, std::string text, FailurePtr cause) {
+  return std::make_shared<const Failure>(Failure{.rank = process,
+                                                 .actor = "process " + std::to_string(process),
+                                                 .kind = FailureKind::part_died,
+                                                 .what = std::move(text),
+                                                 .cause = std::move(cause)});
+}
+
 Aborted::Aborted(FailurePtr failure) : Error("aborted", to_string(*failure)), failure_(std::move(failure)) {}
 
 std::vector<std::byte> encode(const Failure& failure) {

@@ -51,6 +51,9 @@ FailurePtr current_failure(Failure origin);
 /// The failure that the exception being handled carries if it is Aborted, else current_failure(origin).
 FailurePtr root_failure(const Failure& origin);
 
+/// The loss of a process, as a failure of the kind part_died. `text` is the whole text, which names the process.
+FailurePtr failure_of_process(int process, std::string text, FailurePtr cause = nullptr);
+
 /// Thrown out of a collective that another rank, or someone from outside, has given up.
 class Aborted final : public Error {
  public:

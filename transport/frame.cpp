@@ -113,7 +113,7 @@ EncodedHeader encode_header(const Frame& frame, PayloadChecksum payload_checksum
     writer.put(axis < payload.shape().rank() ? payload.shape()[axis] : std::int64_t{0});
   writer.put(static_cast<std::uint64_t>(payload.bytes()));
   const bool whole = payload_checksum == PayloadChecksum::whole;
-  writer.put(whole ? checksum({payload.raw(), payload.bytes()}) : std::uint64_t{0});
+  writer.put(whole ? checksum(bytes_in(payload)) : std::uint64_t{0});
   writer.put(checksum(writer.view()));
   EncodedHeader encoded{};
   if (writer.size() != encoded.size()) refuse("a header has " + std::to_string(writer.size()) + " bytes");
@@ -142,15 +142,18 @@ void check_payload(const DecodedHeader& header, std::span<const std::byte> paylo
   if (checksum(payload) != header.payload_checksum) refuse("the payload's checksum is wrong");
 }
 
-Tensor failure_payload(const Failure& failure) {
-  const auto bytes = encode(failure);
+Tensor payload_of(std::span<const std::byte> bytes) {
   Tensor payload(Shape{static_cast<std::int64_t>(bytes.size())}, DType::uint8);
   std::ranges::copy(bytes, payload.mutable_raw());
   return payload;
 }
 
+Tensor failure_payload(const Failure& failure) {
+  return payload_of(encode(failure));
+}
+
 FailurePtr failure_of(const Tensor& payload) {
-  return decode_failure({payload.raw(), payload.bytes()});
+  return decode_failure(bytes_in(payload));
 }
 
 }  // namespace troupe

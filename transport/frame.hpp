@@ -83,6 +83,13 @@ DecodedHeader decode_header(std::span<const std::byte> bytes, std::size_t max_pa
 /// Throws Error if the payload has another length than the header says, or other bytes.
 void check_payload(const DecodedHeader& header, std::span<const std::byte> payload);
 
+/// Bytes as the payload of a frame: uint8[n].
+Tensor payload_of(std::span<const std::byte> bytes);
+/// The bytes of a payload, which must live as long.
+inline std::span<const std::byte> bytes_in(const Tensor& payload TROUPE_LIFETIMEBOUND) {
+  return {payload.raw(), payload.bytes()};
+}
+
 /// A failure as the payload of a frame, and back. Throws Error if the bytes are not a failure.
 Tensor failure_payload(const Failure& failure);
 FailurePtr failure_of(const Tensor& payload);

@@ -22,11 +22,6 @@ inline constexpr std::size_t kMostBytes = std::size_t{1} << 32;
 /// or of the read is FrameHeader::step.
 enum class CallFrame : std::int32_t { call, result, read, value };
 
-struct OrderedCall {
-  std::string function;
-  std::vector<Tensor> inputs;
-};
-
 /// The value of a variable, or the error of its read.
 struct VariableValue {
   Tensor value;

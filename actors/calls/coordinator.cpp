@@ -7,12 +7,9 @@
 #include <utility>
 
 #include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/calls/call_actors.hpp"
 #include "troupe/actors/calls/call_board.hpp"
 #include "troupe/actors/calls/call_frames.hpp"
-#include "troupe/actors/calls/call_worker.hpp"
-#include "troupe/actors/calls/coordinator_actor.hpp"
-#include "troupe/actors/calls/pending_call.hpp"
-#include "troupe/actors/calls/remote_worker.hpp"
 #include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/core/error.hpp"
 
@@ -40,11 +37,9 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
       post(to, CallEnded{call, std::move(result)});
     };
     // A long function must not take a thread from other actors.
-    const bool on_scheduler = runtime.options().test_seed.has_value();
-    auto& system = runtime.system();
-    const auto worker = on_scheduler ? system.spawn<CallWorker>(functions, read, on_result)
-                                     : system.spawn<CallWorker, caf::detached>(functions, read, on_result);
-    post(actor, WorkerJoined{next_worker++, caf::actor_cast<caf::actor>(worker)});
+    const bool own_thread = !runtime.options().test_seed;
+    post(actor,
+         WorkerJoined{next_worker++, spawn_call_worker(runtime.system(), own_thread, functions, read, on_result)});
   }
 
   void add_process(int rank) {
@@ -65,6 +60,7 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
     for (const int rank : others) add_process(rank);
   }
 
+  /// Waits for a condition that only the end of a call changes, and that is checked under the lock of the monitor.
   /// Throws Error if no call ends for too long.
   void wait_until(const std::function<bool()>& condition) {
     if (runtime.options().test_seed) {
@@ -73,22 +69,11 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
       return;
     }
     std::unique_lock lock(monitor->mutex);
-    auto deadline = std::chrono::steady_clock::now() + options.limit;
-    while (true) {
-      const auto ended = monitor->ended;
-      lock.unlock();
-      if (condition()) return;
-      lock.lock();
-      // A call has ended since the condition was checked.
-      if (ended != monitor->ended) {
-        deadline = std::chrono::steady_clock::now() + options.limit;
-        continue;
-      }
-      if (std::chrono::steady_clock::now() >= deadline)
+    while (!condition())
+      if (!monitor->changed.wait_for(lock, options.limit,
+                                     [&, ended = monitor->ended] { return ended != monitor->ended; }))
         throw Error("coordinator", "no call has ended for " + std::to_string(options.limit.count() / 1000) +
                                        " s; there are " + std::to_string(monitor->workers) + " workers");
-      monitor->changed.wait_for(lock, std::chrono::milliseconds(100));
-    }
   }
 
   void throw_first_error() const {
@@ -111,10 +96,6 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
   int next_worker = 0;
   std::shared_ptr<const Cluster::OnReturned> on_returned;
 };
-
-bool RemoteValue::is_ready() const {
-  return !call_->is_open();
-}
 
 Coordinator::Coordinator(const Runtime& runtime, CallFunctions functions, CoordinatorOptions options) {
   const int processes = options.cluster ? options.cluster->size() - 1 : 0;
@@ -154,14 +135,14 @@ RemoteValue Coordinator::schedule(const std::string& function, std::vector<Tenso
     if (!input) throw Error("coordinator", "an input of '" + function + "' is no tensor");
   if (inputs.size() > kMostTensors) throw Error("coordinator", "'" + function + "' has too many inputs");
   auto call = std::make_shared<PendingCall>();
-  call->function = function;
-  call->inputs = std::move(inputs);
+  call->call = {function, std::move(inputs)};
+  RemoteValue value(call->result.get_future().share());
   {
     std::lock_guard lock(state_->monitor->mutex);
     ++state_->monitor->open;
   }
-  post(state_->actor, CallScheduled{call});
-  return RemoteValue(std::move(call));
+  post(state_->actor, CallScheduled{std::move(call)});
+  return value;
 }
 
 bool Coordinator::done() const {
@@ -170,15 +151,13 @@ bool Coordinator::done() const {
 }
 
 void Coordinator::join() {
-  state_->wait_until([this] { return done(); });
+  state_->wait_until([this] { return state_->monitor->open == 0; });
   state_->throw_first_error();
 }
 
 std::vector<Tensor> Coordinator::fetch(const RemoteValue& value) {
   state_->wait_until([&] { return value.is_ready(); });
-  std::lock_guard lock(value.call_->mutex);
-  if (!value.call_->outputs) throw Error("coordinator", value.call_->error);
-  return *value.call_->outputs;
+  return value.result_.get();
 }
 
 int Coordinator::workers() const {

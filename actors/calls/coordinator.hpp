@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,18 +24,16 @@ struct CoordinatorOptions {
   std::chrono::milliseconds limit{600'000};
 };
 
-struct PendingCall;
-
 /// The future result of a call.
 class RemoteValue {
  public:
   /// Whether the call has ended: with a result, with an error, or canceled.
-  bool is_ready() const;
+  bool is_ready() const { return result_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
 
  private:
   friend class Coordinator;
-  explicit RemoteValue(std::shared_ptr<PendingCall> call) : call_(std::move(call)) {}
-  std::shared_ptr<PendingCall> call_;
+  explicit RemoteValue(std::shared_future<std::vector<Tensor>> result) : result_(std::move(result)) {}
+  std::shared_future<std::vector<Tensor>> result_;
 };
 
 /// Schedules calls of functions to workers that do not wait for each other, like TensorFlow's ClusterCoordinator. The

@@ -6,10 +6,9 @@
 #include <set>
 
 #include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/calls/call_actors.hpp"
 #include "troupe/actors/calls/call_frames.hpp"
-#include "troupe/actors/calls/call_worker.hpp"
 #include "troupe/actors/calls/coordinator.hpp"
-#include "troupe/actors/calls/pending_call.hpp"
 #include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/link_reader.hpp"
@@ -38,8 +37,7 @@ class RemoteVariables {
       reads_.emplace(number, std::move(promise));
     }
     link_->send(call_frame(CallFrame::read, number, encode(OrderedCall{name, {}})));
-    const bool has_arrived = value.wait_for(kReadLimit) == std::future_status::ready;
-    if (!has_arrived) {
+    if (value.wait_for(kReadLimit) != std::future_status::ready) {
       std::lock_guard lock(mutex_);
       reads_.erase(number);
       throw Error("coordinator", "variable '" + name + "' has not come within 60 s");
@@ -119,8 +117,7 @@ class Executors {
         link->send(call_frame(CallFrame::result, call, encoded(result)));
         if (const auto all = weak.lock()) all->note_free(i);
       };
-      threads_->add(caf::actor_cast<caf::actor>(
-          runtime.system().spawn<CallWorker, caf::detached>(shared_functions, read, answer)));
+      threads_->add(spawn_call_worker(runtime.system(), true, shared_functions, read, answer));
     }
   }
   ~Executors() {
@@ -134,16 +131,10 @@ class Executors {
   /// Throws Error if the frame is damaged.
   void take(const IncomingFrame& frame) {
     const auto payload = frame.payload->tensor();
-    const std::span bytes(payload.raw(), payload.bytes());
-    if (frame.header.edge == static_cast<std::int32_t>(CallFrame::value))
-      return variables_->take(frame.header.step, decode_value(bytes));
-    if (frame.header.edge != static_cast<std::int32_t>(CallFrame::call))
-      throw Error("coordinator", "rank 0 sent a frame of an unknown kind");
-    auto ordered = decode_call(bytes);
-    const auto call = std::make_shared<PendingCall>();
-    call->function = std::move(ordered.function);
-    call->inputs = std::move(ordered.inputs);
-    threads_->execute({frame.header.step, call});
+    const auto kind = static_cast<CallFrame>(frame.header.edge);
+    if (kind == CallFrame::value) return variables_->take(frame.header.step, decode_value(bytes_in(payload)));
+    if (kind != CallFrame::call) throw Error("coordinator", "rank 0 sent a frame of an unknown kind");
+    threads_->execute({frame.header.step, std::make_shared<const OrderedCall>(decode_call(bytes_in(payload)))});
   }
 
  private:

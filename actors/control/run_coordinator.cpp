@@ -12,15 +12,8 @@ namespace {
 
 constexpr std::chrono::seconds kCloseLimit{10};
 
-FailurePtr failure_of_process(int process, const std::string& event) {
-  return std::make_shared<Failure>(Failure{.rank = process,
-                                           .actor = "process " + std::to_string(process),
-                                           .kind = FailureKind::part_died,
-                                           .what = "[plan] process " + std::to_string(process) + " " + event});
-}
-
 FailurePtr left_early(int process) {
-  return failure_of_process(process, "has given up the plan");
+  return failure_of_process(process, "[plan] process " + std::to_string(process) + " has given up the plan");
 }
 
 FailurePtr other_run(int process, const RunInfo& theirs, const RunInfo& ours) {
@@ -29,26 +22,29 @@ FailurePtr other_run(int process, const RunInfo& theirs, const RunInfo& ours) {
            std::to_string(run.first_step) +
            (run.max_steps == kLastStep ? "" : ", " + std::to_string(run.max_steps) + " steps");
   };
-  return failure_of_process(process, "starts a run at " + text(theirs) + ", but process 0 at " + text(ours));
+  return failure_of_process(process, "[plan] process " + std::to_string(process) + " starts a run at " + text(theirs) +
+                                         ", but process 0 at " + text(ours));
 }
 
 }  // namespace
 
-int RunCoordinator::join(Post post, bool has_sources) {
+int RunCoordinator::add(Part part) {
   std::lock_guard lock(mutex_);
-  parts_.push_back({std::move(post), has_sources});
+  parts_.push_back(std::move(part));
   return static_cast<int>(parts_.size()) - 1;
+}
+
+int RunCoordinator::join(Post post, bool has_sources) {
+  return add({std::move(post), has_sources});
 }
 
 int RunCoordinator::join_remote(Post post, std::function<void(const RunEnd&)> post_end, bool has_sources, int process,
                                 Attendance attendance) {
-  std::lock_guard lock(mutex_);
-  Part part{std::move(post), has_sources};
-  part.process = process;
-  part.attendance = attendance;
-  part.post_end = std::move(post_end);
-  parts_.push_back(std::move(part));
-  return static_cast<int>(parts_.size()) - 1;
+  return add({.post = std::move(post),
+              .has_sources = has_sources,
+              .process = process,
+              .attendance = attendance,
+              .post_end = std::move(post_end)});
 }
 
 void RunCoordinator::leave(int part) {
@@ -88,9 +84,8 @@ void RunCoordinator::start(const RunInfo& run) {
   const Handling handling(*this);
   outcome_.begin();
   order_ = {order_.run + 1, run};
-  preparing_ = true;
-  order_posted_ = false;
-  started_ = stop_wanted_ = stopped_ = pausing_ = drained_ = false;
+  stage_ = Stage::assembling;
+  stopped_ = false;
   end_step_ = kLastStep;
   furthest_step_ = run.first_step;
   for (auto& part : parts_) part.finished = part.in_run = false;
@@ -168,8 +163,8 @@ std::vector<int> RunCoordinator::absent_parts() const {
 }
 
 void RunCoordinator::prepare_if_ready() {
-  if (!outcome_.running() || !preparing_ || order_posted_ || !all_ready()) return;
-  order_posted_ = true;
+  if (!outcome_.running() || stage_ != Stage::assembling || !all_ready()) return;
+  stage_ = Stage::preparing;
   choose_parts();
   await_reports();
   post(order_);
@@ -177,18 +172,17 @@ void RunCoordinator::prepare_if_ready() {
 
 void RunCoordinator::prepared(int part, std::int64_t end_step) {
   const Handling handling(*this);
-  if (!outcome_.running() || !preparing_) return;
+  if (!outcome_.running() || stage_ > Stage::preparing) return;
   end_step_ = std::min(end_step_, end_step);
   parts_[part].reported = true;
   start_if_prepared();
 }
 
 void RunCoordinator::start_if_prepared() {
-  if (!preparing_ || !order_posted_ || !all_reported()) return;
-  preparing_ = false;
-  started_ = true;
-  // The sources of a run that was stopped before it began end without a step.
-  if (stop_wanted_) end_step_ = order_.info.first_step;
+  if (stage_ != Stage::preparing || !all_reported()) return;
+  stage_ = Stage::started;
+  // The sources of a run that was stopped or failed before it began end without a step.
+  if (stopped_ || failure_) end_step_ = order_.info.first_step;
   post(StartSources{end_step_}, true);
 }
 
@@ -200,9 +194,8 @@ void RunCoordinator::stop() {
 }
 
 void RunCoordinator::pause_sources() {
-  stop_wanted_ = true;
-  if (!started_ || pausing_) return;
-  pausing_ = true;
+  if (stage_ != Stage::started) return;
+  stage_ = Stage::pausing;
   await_reports();
   post(PauseSources{order_.run}, true);
 }
@@ -210,7 +203,7 @@ void RunCoordinator::pause_sources() {
 void RunCoordinator::paused(int part, std::uint64_t run, std::int64_t next_step) {
   const Handling handling(*this);
   // A report may come after the end of its run.
-  if (!outcome_.running() || run != order_.run || !pausing_) return;
+  if (!outcome_.running() || run != order_.run || stage_ != Stage::pausing) return;
   furthest_step_ = std::max(furthest_step_, next_step);
   parts_[part].reported = true;
   if (all_reported(true)) post(RunUntil{furthest_step_}, true);
@@ -232,10 +225,8 @@ void RunCoordinator::finished(int part) {
 }
 
 void RunCoordinator::finish_if_drained() {
-  if (!order_posted_ || !std::ranges::all_of(parts_, [](const Part& part) { return part.finished || !part.in_run; }))
-    return;
-  drained_ = true;
-  finish(failure_ ? Phase::failed : Phase::done);
+  const bool drained = std::ranges::all_of(parts_, [](const Part& part) { return part.finished || !part.in_run; });
+  if (stage_ != Stage::assembling && drained) finish(failure_ ? Phase::failed : Phase::done, true);
 }
 
 void RunCoordinator::give_up(const FailurePtr& failure) {
@@ -256,11 +247,11 @@ std::vector<int> RunCoordinator::absent() const {
 void RunCoordinator::fail(const FailurePtr& failure) {
   if (!failure_) failure_ = failure;
   post(AbortRun{failure_});
-  finish(Phase::failed);
+  finish(Phase::failed, false);
 }
 
-void RunCoordinator::finish(Phase phase) {
-  const RunEnd end{phase, failure_, drained_, stopped_};
+void RunCoordinator::finish(Phase phase, bool drained) {
+  const RunEnd end{phase, failure_, drained, stopped_};
   over_ = outcome_.end(end);
   post_end(end);
 }

@@ -73,6 +73,11 @@ class RunCoordinator final : public RunControl {
     RunCoordinator& coordinator_;
     std::unique_lock<std::mutex> lock_;
   };
+  /// How far a run has come: it waits for its parts, then for their reports that they are prepared, then runs until its
+  /// sources are paused.
+  enum class Stage { assembling, preparing, started, pausing };
+
+  int add(Part part);
   bool all_reported(bool sources_only = false) const;
   bool all_ready();
   void choose_parts();
@@ -85,20 +90,16 @@ class RunCoordinator final : public RunControl {
   void finish_if_drained();
   void pause_sources();
   void fail(const FailurePtr& failure);
-  void finish(Phase phase);
+  void finish(Phase phase, bool drained);
 
   mutable std::mutex mutex_;
   OrderQueue orders_;
   std::vector<Part> parts_;
   FailurePtr failure_;
   PrepareRun order_;
-  bool preparing_ = false, order_posted_ = false;
-  bool started_ = false;
-  bool stop_wanted_ = false;
+  Stage stage_ = Stage::assembling;
   bool stopped_ = false;
-  bool pausing_ = false;
   bool over_ = false;  // a run is over, and the callback has not been called yet
-  bool drained_ = false;
   std::int64_t end_step_ = 0;
   std::int64_t furthest_step_ = 0;
 };

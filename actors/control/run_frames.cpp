@@ -1,20 +1,11 @@
 #include "troupe/actors/control/run_frames.hpp"
 
-#include <algorithm>
-
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/bytes.hpp"
 
 namespace troupe {
 
 namespace {
-
-FrameHeader header_of(RunWord word, std::int64_t step = 0, std::uint64_t run = 0) {
-  return {.type = FrameType::control,
-          .edge = static_cast<std::int32_t>(word),
-          .run = static_cast<std::int64_t>(run),
-          .step = step};
-}
 
 Tensor payload_of(const RunInfo& run, const std::vector<int>& absent = {}) {
   std::vector<std::int64_t> numbers{run.first_step, run.max_steps, run.epoch, run.first_batch};
@@ -36,7 +27,7 @@ RunInfo read_run(ByteReader& reader) {
 
 PrepareRun prepare_of(const IncomingFrame& frame) {
   const auto bytes = frame.payload->tensor();
-  ByteReader reader({bytes.raw(), bytes.bytes()}, "run");
+  ByteReader reader(bytes_in(bytes), "run");
   PrepareRun order{static_cast<std::uint64_t>(frame.header.run), read_run(reader)};
   while (!reader.at_end()) order.absent.push_back(static_cast<int>(reader.get<std::int64_t>()));
   return order;
@@ -48,15 +39,18 @@ enum EndFlags : std::int32_t { kFailed = 1, kDrained = 2, kStopped = 4 };
 }  // namespace
 
 Frame frame_of(RunWord word, std::int64_t step, std::uint64_t run) {
-  return {header_of(word, step, run)};
+  return {{.type = FrameType::control,
+           .edge = static_cast<std::int32_t>(word),
+           .run = static_cast<std::int64_t>(run),
+           .step = step}};
 }
 
 Frame frame_of(RunWord word, const RunInfo& run) {
-  return {header_of(word), payload_of(run)};
+  return {frame_of(word).header, payload_of(run)};
 }
 
 Frame frame_of(RunWord word, const FailurePtr& failure) {
-  return {header_of(word), failure_payload(*failure)};
+  return {frame_of(word).header, failure_payload(*failure)};
 }
 
 Frame frame_of(const RunOrder& order) {
@@ -64,7 +58,7 @@ Frame frame_of(const RunOrder& order) {
   struct Encode {
     RunWord word;
     Frame operator()(const PrepareRun& prepare) const {
-      return {header_of(word, 0, prepare.run), payload_of(prepare.info, prepare.absent)};
+      return {frame_of(word, 0, prepare.run).header, payload_of(prepare.info, prepare.absent)};
     }
     Frame operator()(const StartSources& start) const { return frame_of(word, start.end_step); }
     Frame operator()(const PauseSources& pause) const { return frame_of(word, 0, pause.run); }
@@ -75,7 +69,7 @@ Frame frame_of(const RunOrder& order) {
 }
 
 Frame frame_of(const RunEnd& end) {
-  Frame frame{header_of(RunWord::over)};
+  auto frame = frame_of(RunWord::over);
   const bool failed = end.phase == RunPhase::failed;
   frame.header.slot = (failed ? kFailed : 0) | (end.drained ? kDrained : 0) | (end.stopped ? kStopped : 0);
   if (end.failure) frame.payload = failure_payload(*end.failure);
@@ -91,7 +85,7 @@ RunWord word_of(const IncomingFrame& frame) {
 
 RunInfo run_of(const IncomingFrame& frame) {
   const auto bytes = frame.payload->tensor();
-  ByteReader reader({bytes.raw(), bytes.bytes()}, "run");
+  ByteReader reader(bytes_in(bytes), "run");
   const auto run = read_run(reader);
   if (!reader.at_end()) throw Error("run", "bytes follow the numbers of a run");
   return run;

@@ -45,8 +45,13 @@ caf::behavior Supervisor::make_behavior() {
   return {
       [this](const Prepared& report) { prepared(report.end_step); },
       [this](const StepFailed& report) { control_->failed(report.failure); },
-      [this](const SourcePaused& report) { source_paused(report); },
-      [this](const RunFinished&) { actor_finished(); },
+      [this](const SourcePaused& report) {
+        furthest_step_ = std::max(furthest_step_, report.next_step);
+        if (++paused_ == sources()) control_->paused(part_, report.run, furthest_step_);
+      },
+      [this](const RunFinished&) {
+        if (++finished_ == actors_.size()) control_->finished(part_);
+      },
       [this](const PrepareRun& order) {
         end_step_ = kLastStep;
         prepared_ = finished_ = paused_ = 0;
@@ -84,8 +89,7 @@ void Supervisor::pass_on(const Order& order, bool sources_only) {
 }
 
 std::size_t Supervisor::sources() const {
-  return static_cast<std::size_t>(
-      std::count_if(actors_.begin(), actors_.end(), [](const SupervisedActor& actor) { return actor.has_source; }));
+  return static_cast<std::size_t>(std::ranges::count_if(actors_, &SupervisedActor::has_source));
 }
 
 void Supervisor::wire_all() {
@@ -108,15 +112,6 @@ void Supervisor::prepared(std::int64_t end_step) {
     control_->prepared(part_, end_step_);
   else
     control_->wired(part_);
-}
-
-void Supervisor::source_paused(const SourcePaused& paused) {
-  furthest_step_ = std::max(furthest_step_, paused.next_step);
-  if (++paused_ == sources()) control_->paused(part_, paused.run, furthest_step_);
-}
-
-void Supervisor::actor_finished() {
-  if (++finished_ == actors_.size()) control_->finished(part_);
 }
 
 void Supervisor::actor_died(const SupervisedActor& dead, const caf::error& reason) {

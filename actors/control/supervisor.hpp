@@ -3,7 +3,6 @@
 #include <caf/event_based_actor.hpp>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "troupe/actors/control/run_control.hpp"
@@ -35,8 +34,6 @@ class Supervisor : public caf::event_based_actor {
  private:
   void wire_all();
   void prepared(std::int64_t end_step);
-  void source_paused(const SourcePaused& paused);
-  void actor_finished();
   void actor_died(const SupervisedActor& dead, const caf::error& reason);
   template <class Order>
   void pass_on(const Order& order, bool sources_only);

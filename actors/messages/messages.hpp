@@ -37,6 +37,7 @@
 
 namespace troupe {
 
+struct OrderedCall;
 struct PendingCall;
 
 /// When a message was sent: by which spawning of the plan, in which of its runs, for which step. A message of another
@@ -208,7 +209,7 @@ struct CallScheduled {
 /// Execute a call.
 struct CallOrdered {
   std::int64_t call = 0;
-  std::shared_ptr<const PendingCall> what;
+  std::shared_ptr<const OrderedCall> what;
 };
 
 /// An execution of a call has ended.

@@ -1,5 +1,3 @@
-#include "troupe/actors/spawn/link_actor.hpp"
-
 #include <algorithm>
 #include <caf/message_handler.hpp>
 #include <map>
@@ -7,6 +5,7 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/caf/scheduler.hpp"
 #include "troupe/actors/ports/participant.hpp"
+#include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
@@ -217,11 +216,7 @@ class LinkActor final : public Participant {
     // A part that leaves in order tells the run control; its run may have ended a moment before the run here.
     if (!cause || cause->kind == FailureKind::aborted) return;
     const auto process = "process " + std::to_string(node_.peer);
-    lose_peer(std::make_shared<Failure>(Failure{.rank = node_.peer,
-                                                .actor = process,
-                                                .kind = FailureKind::part_died,
-                                                .what = "[link] " + process + " died or was cut off: " + cause->what,
-                                                .cause = cause}));
+    lose_peer(failure_of_process(node_.peer, "[link] " + process + " died or was cut off: " + cause->what, cause));
   }
 
   /// Goes on without the other part: its consumers hold nothing any more, and consumers here get nothing more.

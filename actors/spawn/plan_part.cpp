@@ -7,7 +7,6 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/control/supervisor.hpp"
 #include "troupe/actors/segment/segment_actor.hpp"
-#include "troupe/actors/spawn/link_actor.hpp"
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -21,7 +20,7 @@ PlanPart::PlanPart(const Runtime& runtime, SpawnedTogether together, int process
       process_(process),
       context_(std::make_shared<SpawnContext>(std::move(context))),
       links_(std::move(links)) {
-  context_->process = rank();
+  context_->process = together_.plan->processes() == 1 ? -1 : process_;
   if (!context_->store) context_->store = std::make_shared<ParameterStore>();
   borrowed_tensors();
   spawn();
@@ -50,25 +49,25 @@ void PlanPart::borrowed_tensors() {
 }
 
 Lease PlanPart::borrow() const {
-  std::vector<ParameterRef> read, written;
-  const auto collect = [&](const auto& tensors, std::vector<ParameterRef>& refs) {
+  const auto refs_of = [&](const auto& tensors) {
+    std::vector<ParameterRef> refs;
     for (const auto& [ref, tensor] : tensors) {
       if (!context_->store->borrowed(ref).same_as(tensor))
         throw Error("store", "parameter '" + ref.name + "' was replaced since the plan was spawned; spawn it anew");
       refs.push_back(ref);
     }
+    return refs;
   };
-  collect(read_, read);
-  collect(written_, written);
+  auto read = refs_of(read_), written = refs_of(written_);
   return context_->store->borrow(std::move(read), std::move(written), "a run of process " + std::to_string(process_),
                                  held_);
 }
 
 bool PlanPart::has_source(const std::vector<std::int32_t>& segments) const {
   const auto& plan = *together_.plan;
-  return std::any_of(segments.begin(), segments.end(), [&](auto i) {
-    const auto& actors = plan.segments[i].actors;
-    return std::any_of(actors.begin(), actors.end(), [&](auto id) { return plan.actors[id].pacing == Pacing::source; });
+  return std::ranges::any_of(segments, [&](auto i) {
+    return std::ranges::any_of(plan.segments[i].actors,
+                               [&](auto id) { return plan.actors[id].pacing == Pacing::source; });
   });
 }
 
@@ -84,10 +83,6 @@ std::vector<Tensor> PlanPart::allocate_shared_buffers() const {
   return buffers;
 }
 
-int PlanPart::rank() const {
-  return together_.plan->processes() == 1 ? -1 : process_;
-}
-
 caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
                                     const std::shared_ptr<ExecutorStatus>& status,
                                     const std::vector<Tensor>& shared_buffers) {
@@ -96,9 +91,8 @@ caf::actor PlanPart::spawn_executor(const std::vector<std::int32_t>& segments,
   const auto& actor = plan.actors[first.actors[0]];
   if (actor.role == ActorRole::external) return actor.spawn_external(runtime_.system(), *context_);
   ExecutorSetup setup{together_.plan, segments, shared_buffers, context_, status, together_.trace, -1, {}};
-  const bool own_thread = runtime_.options().own_threads && std::any_of(segments.begin(), segments.end(), [&](auto i) {
-                            return plan.segments[i].own_thread;
-                          });
+  const bool own_thread = runtime_.options().own_threads &&
+                          std::ranges::any_of(segments, [&](auto i) { return plan.segments[i].own_thread; });
   if (!own_thread) {
     auto spawned = runtime_.system().spawn<SegmentActor>(std::move(setup));
     runtime_.prefer_worker(spawned, first.place.device.index);
@@ -143,7 +137,7 @@ void PlanPart::spawn() {
   std::vector<SupervisedActor> supervised;
   for (std::size_t i = 0; i < actors_.size(); ++i) {
     wires[i].generation = together_.generation;
-    wires[i].rank = rank();
+    wires[i].rank = context_->process;
     wires[i].status = statuses_[i];
     wires[i].parameters = held_by(wiring.nodes()[i].segments);
     supervised.push_back(
@@ -156,7 +150,7 @@ void PlanPart::spawn() {
   tell_when_failed([control = std::weak_ptr(together_.control)](const FailurePtr& failure) {
     if (const auto alive = control.lock()) alive->give_up(failure);
   });
-  supervisor_ = runtime_.system().spawn<Supervisor>(std::move(supervised), together_.control, rank(), abort);
+  supervisor_ = runtime_.system().spawn<Supervisor>(std::move(supervised), together_.control, context_->process, abort);
 }
 
 void PlanPart::replace_link(int process, std::shared_ptr<Link> link) const {

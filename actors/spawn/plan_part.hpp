@@ -60,7 +60,6 @@ class PlanPart {
   void spawn();
   caf::actor spawn_executor(const std::vector<std::int32_t>& segments, const std::shared_ptr<ExecutorStatus>& status,
                             const std::vector<Tensor>& shared_buffers);
-  int rank() const;
   std::vector<Tensor> allocate_shared_buffers() const;
   std::vector<HeldTensor> held_by(const std::vector<std::int32_t>& segments) const;
   bool has_source(const std::vector<std::int32_t>& segments) const;

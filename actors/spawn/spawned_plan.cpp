@@ -9,8 +9,7 @@
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/control/progress_watch.hpp"
 #include "troupe/actors/control/run_coordinator.hpp"
-#include "troupe/actors/spawn/cluster_run.hpp"
-#include "troupe/actors/spawn/parts_together.hpp"
+#include "troupe/actors/spawn/connections.hpp"
 #include "troupe/actors/spawn/plan_part.hpp"
 #include "troupe/ops/core/error.hpp"
 
@@ -26,23 +25,12 @@ std::uint64_t next_generation() {
   return ++generations;
 }
 
-std::vector<PartSetup> one_part(const Runtime& runtime, SpawnContext context) {
-  std::vector<PartSetup> parts;
-  parts.push_back({runtime, std::move(context)});
-  return parts;
-}
-
 }  // namespace
 
-struct SpawnedPlan::State {
-  explicit State(CheckedPlan spawned) : plan(std::move(spawned)) {}
-
-  CheckedPlan plan;
-  std::shared_ptr<RunControl> control;
+struct SpawnedPlan::State : SpawnedTogether {
   /// The same object as `control` if all parts are in this process, else null.
   std::shared_ptr<RunCoordinator> coordinator;
   std::set<int> lost;
-  std::uint64_t generation = 0;
   /// The connection to the other processes; null if there are none.
   std::unique_ptr<ClusterRun> cluster;
   std::vector<std::unique_ptr<PlanPart>> parts;
@@ -60,10 +48,10 @@ struct SpawnedPlan::State {
 };
 
 SpawnedPlan::SpawnedPlan(const Runtime& runtime, CheckedPlan plan, SpawnContext context, std::shared_ptr<Trace> trace)
-    : SpawnedPlan(one_part(runtime, std::move(context)), std::move(plan), std::move(trace)) {}
+    : SpawnedPlan(std::vector(1, PartSetup{runtime, std::move(context)}), std::move(plan), std::move(trace)) {}
 
 SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, CheckedPlan plan, std::shared_ptr<Trace> trace)
-    : state_(std::make_unique<State>(std::move(plan))) {
+    : state_(new State{{std::move(plan), nullptr, 0, std::move(trace)}}) {
   const auto processes = state_->plan->processes();
   if (processes > static_cast<int>(parts.size()))
     throw Error("plan", "has parts for " + std::to_string(processes) + " processes, but only " +
@@ -72,23 +60,21 @@ SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, CheckedPlan plan, std::sh
   state_->generation = next_generation();
   make_communicators(*state_->plan, parts);
   auto links = make_links(static_cast<int>(parts.size()));
-  const SpawnedTogether together{state_->plan, state_->control, state_->generation, std::move(trace)};
   for (int process = 0; process < static_cast<int>(parts.size()); ++process) {
     auto& [runtime, context] = parts[process];
-    state_->parts.push_back(std::make_unique<PlanPart>(runtime, together, process, std::move(context),
+    state_->parts.push_back(std::make_unique<PlanPart>(runtime, *state_, process, std::move(context),
                                                        std::move(links[static_cast<std::size_t>(process)])));
   }
 }
 
 SpawnedPlan::SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Cluster> cluster,
                          std::shared_ptr<Trace> trace, std::optional<std::uint64_t> generation)
-    : state_(std::make_unique<State>(std::move(plan))) {
+    : state_(new State{{std::move(plan), nullptr, 0, std::move(trace)}}) {
   state_->cluster = std::make_unique<ClusterRun>(std::move(cluster), state_->plan, generation);
   state_->control = state_->cluster->control();
   state_->generation = state_->cluster->generation();
   state_->cluster->add_communicators(part.context);
-  const SpawnedTogether together{state_->plan, state_->control, state_->generation, std::move(trace)};
-  state_->parts.push_back(std::make_unique<PlanPart>(part.runtime, together, state_->cluster->process(),
+  state_->parts.push_back(std::make_unique<PlanPart>(part.runtime, *state_, state_->cluster->process(),
                                                      std::move(part.context), state_->cluster->links()));
   state_->cluster->replace_links_with([part = state_->parts.front().get()](int process, std::shared_ptr<Link> link) {
     part->replace_link(process, std::move(link));
@@ -118,8 +104,7 @@ SpawnedPlan::~SpawnedPlan() {
 }
 
 bool SpawnedPlan::on_own_thread() const {
-  return std::any_of(state_->parts.begin(), state_->parts.end(),
-                     [](const auto& part) { return part->runtime().on_own_thread(); });
+  return std::ranges::any_of(state_->parts, [](const auto& part) { return part->runtime().on_own_thread(); });
 }
 
 /// Returns the leases of a run that has not ended cleanly. A replica that has parameters in several parts is broken if

@@ -1,6 +1,7 @@
 #include "troupe/actors/spawn/wiring.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "troupe/actors/plan/segment_layout.hpp"
 
@@ -51,17 +52,6 @@ void Wiring::add_executors(int process) {
   }
 }
 
-std::map<EdgeId, Wiring::Crossing> Wiring::crossings() const {
-  std::map<EdgeId, Crossing> crossings;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan_->segments.size()); ++i) {
-    const auto process = plan_->segments[i].place.process;
-    for (const auto& output : plan_.layout(i).outputs)
-      if (output.edge != kNone) crossings[output.edge].producer = process;
-    for (auto edge : plan_.layout(i).ports) crossings[edge].consumers.push_back(process);
-  }
-  return crossings;
-}
-
 void Wiring::add_proxies(int process) {
   if (plan_->processes() == 1) return;
   std::map<int, std::size_t> node_of;
@@ -73,17 +63,22 @@ void Wiring::add_proxies(int process) {
     }
     return at->second;
   };
-  for (const auto& [edge, crossing] : crossings()) {
-    auto consumers = crossing.consumers;
-    std::sort(consumers.begin(), consumers.end());
-    consumers.erase(std::unique(consumers.begin(), consumers.end()), consumers.end());
-    for (auto consumer : consumers) {
-      if (consumer == crossing.producer) continue;
-      if (crossing.producer == process) {
+  std::map<EdgeId, int> producer_of;
+  std::map<EdgeId, std::set<int>> consumers_of;
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(plan_->segments.size()); ++i) {
+    const auto other = plan_->segments[i].place.process;
+    for (const auto& output : plan_.layout(i).outputs)
+      if (output.edge != kNone) producer_of[output.edge] = other;
+    for (auto edge : plan_.layout(i).ports) consumers_of[edge].insert(other);
+  }
+  for (const auto& [edge, producer] : producer_of) {
+    for (auto consumer : consumers_of[edge]) {
+      if (consumer == producer) continue;
+      if (producer == process) {
         const auto node = proxy_of(consumer);
         add_input(node, edge, nodes_[node].name, true);
       } else if (consumer == process) {
-        const auto node = proxy_of(crossing.producer);
+        const auto node = proxy_of(producer);
         add_output(node, edge, nodes_[node].name);
       }
     }

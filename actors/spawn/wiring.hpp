@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/messages/messages.hpp"
@@ -40,15 +42,9 @@ class Wiring {
     std::string name;
     bool on_host = true;
   };
-  /// The processes at both ends of an edge.
-  struct Crossing {
-    int producer = kNone;
-    std::vector<int> consumers;
-  };
 
   void add_executors(int process);
   void add_proxies(int process);
-  std::map<EdgeId, Crossing> crossings() const;
   void add_input(std::size_t node, EdgeId edge, const std::string& name, bool on_host);
   void add_output(std::size_t node, EdgeId edge, const std::string& name);
   InputWire input_wire(EdgeId id, const std::vector<caf::actor>& actors) const;
@@ -59,5 +55,11 @@ class Wiring {
   std::map<EdgeId, std::vector<End>> consumers_;
   std::map<EdgeId, End> producers_;
 };
+
+/// Spawns the proxy for all actors of another part of the plan: the consumer of the edges that lead there and the
+/// producer of the edges that come from there. The proxy at the other end of the link does the reverse, so credits work
+/// as between neighbors. A slot that was sent over the link is free only when the consumers in the other part have
+/// returned it, and tensors that arrive lie in separate buffers, one for each slot.
+caf::actor spawn_link_actor(caf::actor_system& system, const Wiring::Node& node, std::shared_ptr<Link> link);
 
 }  // namespace troupe

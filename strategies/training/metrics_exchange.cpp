@@ -80,8 +80,7 @@ void MetricsExchange::begin() {
 }
 
 void MetricsExchange::send_to_all(const ByteWriter& bytes, std::int32_t content) {
-  Tensor payload(Shape{static_cast<std::int64_t>(bytes.size())}, DType::uint8);
-  std::ranges::copy(bytes.view(), payload.mutable_raw());
+  const auto payload = payload_of(bytes.view());
   for (auto& [number, peer] : peers_)
     if (!peer.expendable) peer.reader->link().send({{.type = FrameType::control, .slot = content}, payload});
 }

@@ -7,6 +7,7 @@
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/gathered_numbers.hpp"
 #include "troupe/transport/bytes.hpp"
+#include "troupe/transport/frame.hpp"
 
 namespace troupe {
 
@@ -77,12 +78,6 @@ std::vector<NamedVersion> read_list(const Tensor& list, TrainingPosition& positi
   return values;
 }
 
-Tensor bytes_tensor(const std::vector<std::byte>& bytes) {
-  Tensor tensor(Shape{static_cast<std::int64_t>(bytes.size())}, DType::uint8);
-  std::ranges::copy(bytes, tensor.mutable_raw());
-  return tensor;
-}
-
 }  // namespace
 
 void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit) {
@@ -95,7 +90,7 @@ void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chr
   const auto list = is_rank_zero ? list_of(values, position) : std::vector<std::byte>{};
   const auto length = Tensor::from<std::int64_t>({1}, std::vector{static_cast<std::int64_t>(list.size())});
   group.broadcast(length, 0)->wait(limit);
-  const auto listed = is_rank_zero ? bytes_tensor(list) : Tensor(Shape{length.item<std::int64_t>()}, DType::uint8);
+  const auto listed = is_rank_zero ? payload_of(list) : Tensor(Shape{length.item<std::int64_t>()}, DType::uint8);
   group.broadcast(listed, 0)->wait(limit);
   if (!is_rank_zero) values = read_list(listed, position);
   for (auto& [name, version] : values) {

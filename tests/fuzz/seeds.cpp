@@ -8,7 +8,7 @@
 #include "troupe/strategies/training/job_status.hpp"
 #include "troupe/tests/fuzz/frames.hpp"
 #include "troupe/transport/linked/rank_state.hpp"
-#include "troupe/transport/membership/answer.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 namespace troupe::fuzz {
 

@@ -10,6 +10,8 @@ namespace troupe {
 
 namespace {
 
+constexpr std::array kRoleNames{"any", "chief", "ps", "worker", "evaluator"};
+
 std::string rank_of_size(const Job& job) {
   return "rank " + std::to_string(job.rank) + " of " + std::to_string(job.world_size);
 }
@@ -23,7 +25,7 @@ bool is_definite(const std::string& source) {
 
 Job job_of_launcher(const Environment& environment) {
   std::optional<Job> first_job;
-  for (const auto& [name, resolve] : job_resolvers()) {
+  for (const auto& resolve : job_resolvers()) {
     const auto job = resolve(environment);
     if (!job) continue;
     if (!first_job) {
@@ -58,14 +60,14 @@ void check_address(const std::string& address) {
 
 }  // namespace
 
-const std::vector<NamedResolver>& job_resolvers() {
-  static const std::vector<NamedResolver> resolvers{
-      {"TF_CONFIG", resolve_tf_config}, {"torchrun", resolve_torchrun},
-      {"Open MPI", resolve_open_mpi},   {"PMI", resolve_pmi},
-      {"Slurm", resolve_slurm},         {"LSF", resolve_lsf},
-      {"Horovod", resolve_horovod},     {"RANK", resolve_rank_variables},
-  };
-  return resolvers;
+std::string to_string(ProcessRole role) {
+  return kRoleNames.at(static_cast<std::size_t>(role));
+}
+
+ProcessRole process_role_of(const std::string& name) {
+  for (std::size_t i = 0; i < kRoleNames.size(); ++i)
+    if (name == kRoleNames[i]) return static_cast<ProcessRole>(i);
+  throw Error("cluster", "there is no role '" + name + "', only chief, ps, worker, evaluator and any");
 }
 
 Job resolve_job(const JobFlags& flags, const Environment& environment) {

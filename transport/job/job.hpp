@@ -1,13 +1,25 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
-
-#include "troupe/transport/job/process_role.hpp"
 
 namespace troupe {
+
+/// The task of a process in its job, for strategies whose processes do different things.
+enum class ProcessRole : std::uint8_t {
+  any,        ///< any task; the strategy goes by the rank
+  chief,      ///< gives out the work and keeps the results
+  server,     ///< holds parameters
+  worker,     ///< computes gradients
+  evaluator,  ///< computes losses and metrics of data that is not trained on
+};
+
+/// The name of a role in TF_CONFIG: `any`, `chief`, `ps`, `worker`, `evaluator`.
+std::string to_string(ProcessRole role);
+/// Throws Error if there is no role of that name.
+ProcessRole process_role_of(const std::string& name);
 
 /// The place of this process in its job, and the address at which the processes meet.
 struct Job {
@@ -41,18 +53,6 @@ struct JobFlags {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 /// The environment of this process.
 Environment process_environment();
-
-/// Finds the job in the variables of one kind of launcher. Returns nothing if that launcher did not start this process.
-/// Throws Error that names a variable and its value if it is malformed or contradicts another.
-using JobResolver = std::optional<Job> (*)(const Environment&);
-
-/// A resolver and the name of its launcher.
-struct NamedResolver {
-  const char* name;
-  JobResolver resolve;
-};
-/// All resolvers, in the order in which they are tried.
-const std::vector<NamedResolver>& job_resolvers();
 
 /// The job of the flags, or else of the first launcher that has set its variables, in this order: TF_CONFIG, torchrun,
 /// Open MPI, PMI (MPICH, Intel MPI), a Slurm step, LSF, Horovod, RANK and WORLD_SIZE alone; else a single process.

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <limits>
 
 #include "troupe/ops/core/error.hpp"
 
@@ -19,12 +18,11 @@ void refuse_variable(const std::string& name, const std::string& value, const st
   throw Error("cluster", name + "='" + value + "': " + why);
 }
 
-std::int64_t number_in(const std::string& name, const std::string& text) {
-  std::int64_t number = 0;
+int number_in(const std::string& name, const std::string& text) {
+  int number = 0;
   const auto* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc() || stopped != end || number < 0 ||
-      number > std::numeric_limits<std::int32_t>::max())
+  if (text.empty() || error != std::errc() || stopped != end || number < 0)
     refuse_variable(name, text, "it must be an integer of at least 0");
   return number;
 }
@@ -35,16 +33,15 @@ std::string LauncherVariables::text(const std::string& name) const {
   return *value;
 }
 
-std::int64_t LauncherVariables::number_or(const std::string& name, std::int64_t otherwise) const {
-  return has(name) ? number(name) : otherwise;
-}
-
-Job LauncherVariables::job(const std::string& rank, const std::string& world_size) const {
-  Job job{static_cast<int>(number(rank)), static_cast<int>(number(world_size))};
+Job LauncherVariables::job(const std::string& rank, const std::string& world_size, const std::string& local_rank,
+                           const std::string& local_size) const {
+  Job job{number(rank), number(world_size)};
   job.source = launcher_;
   if (job.world_size < 1) refuse_variable(world_size, text(world_size), "a job has at least one process");
   if (job.rank >= job.world_size)
     refuse_variable(rank, text(rank), "there are only " + text(world_size) + " ranks (" + world_size + ")");
+  job.local_rank = number_or(local_rank, -1);
+  job.local_size = number_or(local_size, -1);
   return job;
 }
 
@@ -53,7 +50,7 @@ std::optional<std::string> master_address(const Environment& environment, int po
   if (!host || host->empty()) return std::nullopt;
   const auto given = environment("MASTER_PORT");
   const auto port = number_in("MASTER_PORT", given.value_or("29400"));
-  if (port < 1 || port + port_offset > 65'535)
+  if (port < 1 || port > 65'535 - port_offset)
     refuse_variable("MASTER_PORT", given.value_or(""), "there is no such port");
   return *host + ":" + std::to_string(port + port_offset);
 }
@@ -64,10 +61,13 @@ int port_of(std::string_view job_name) {
   return 20'000 + static_cast<int>(hash % 10'000);
 }
 
+std::string address_on(const std::string& host, const Job& job) {
+  return host + ":" + std::to_string(port_of(job.source + "/" + job.run_id));
+}
+
 std::string meeting_place(const Environment& environment, const Job& job) {
   if (const auto master = master_address(environment)) return *master;
-  if (job.local_size != job.world_size) return {};
-  return "127.0.0.1:" + std::to_string(port_of(job.source + "/" + job.run_id));
+  return job.local_size == job.world_size ? address_on("127.0.0.1", job) : "";
 }
 
 }  // namespace troupe

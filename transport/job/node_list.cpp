@@ -1,5 +1,3 @@
-#include "troupe/transport/job/node_list.hpp"
-
 #include "troupe/transport/job/launcher_variables.hpp"
 
 namespace troupe {
@@ -32,11 +30,7 @@ std::string padded(std::int64_t number, std::size_t width) {
 /// The numbers of the ranges in one bracket: `10,20-22` is 10, 20, 21, 22.
 std::vector<std::string> expand_ranges(const std::string& name, const std::string& text, const std::string& ranges) {
   std::vector<std::string> numbers;
-  std::size_t begin = 0;
-  while (begin <= ranges.size()) {
-    const auto comma = std::min(ranges.find(',', begin), ranges.size());
-    const auto range = ranges.substr(begin, comma - begin);
-    begin = comma + 1;
+  for (const auto& range : split_outside_brackets(name, ranges)) {
     const auto dash = range.find('-');
     const auto low = range.substr(0, dash);
     const auto high = dash == std::string::npos ? low : range.substr(dash + 1);
@@ -44,7 +38,7 @@ std::vector<std::string> expand_ranges(const std::string& name, const std::strin
     const auto last = number_in("range '" + range + "' of " + name, high);
     if (last < first || static_cast<std::size_t>(last - first) >= kMaxHosts - numbers.size())
       refuse_variable(name, text, "range '" + range + "' is empty or too large");
-    for (auto number = first; number <= last; ++number) numbers.push_back(padded(number, low.size()));
+    for (std::int64_t number = first; number <= last; ++number) numbers.push_back(padded(number, low.size()));
   }
   return numbers;
 }
@@ -76,8 +70,8 @@ std::vector<int> expand_task_counts(const std::string& name, const std::string& 
   std::vector<int> counts;
   for (const auto& item : split_outside_brackets(name, text)) {
     const auto open = item.find("(x");
-    const auto count = static_cast<int>(number_in("number of tasks in " + name, item.substr(0, open)));
-    std::int64_t times = 1;
+    const auto count = number_in("number of tasks in " + name, item.substr(0, open));
+    int times = 1;
     if (open != std::string::npos) {
       if (item.back() != ')') refuse_variable(name, text, "'" + item + "' does not end with )");
       times = number_in("repetition in " + name, item.substr(open + 2, item.size() - open - 3));

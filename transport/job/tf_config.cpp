@@ -3,7 +3,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/transport/job/launcher_variables.hpp"
 
 namespace troupe {
@@ -16,20 +15,15 @@ constexpr const char* kName = "TF_CONFIG";
 std::vector<std::string> addresses(const nlohmann::json& cluster, const std::string& type, const std::string& text) {
   if (!cluster.contains(type)) return {};
   const auto& tasks = cluster[type];
+  if (!tasks.is_array() && !tasks.is_object()) refuse_variable(kName, text, "'" + type + "' must list addresses");
   std::vector<std::string> addresses_of_type;
-  if (tasks.is_array()) {
-    for (const auto& address : tasks) addresses_of_type.push_back(address.get<std::string>());
-  } else if (tasks.is_object()) {
-    for (std::size_t index = 0; index < tasks.size(); ++index) {
-      const auto key = std::to_string(index);
-      if (!tasks.contains(key))
-        refuse_variable(kName, text,
-                        "it names " + std::to_string(tasks.size()) + " of type " + type + ", but none with index " +
-                            key + ": not all are known");
-      addresses_of_type.push_back(tasks[key].get<std::string>());
-    }
-  } else {
-    refuse_variable(kName, text, "'" + type + "' must list addresses");
+  for (std::size_t index = 0; index < tasks.size(); ++index) {
+    const auto key = std::to_string(index);
+    if (tasks.is_object() && !tasks.contains(key))
+      refuse_variable(kName, text,
+                      "it names " + std::to_string(tasks.size()) + " of type " + type + ", but none with index " + key +
+                          ": not all are known");
+    addresses_of_type.push_back((tasks.is_array() ? tasks[index] : tasks[key]).get<std::string>());
   }
   return addresses_of_type;
 }

@@ -3,7 +3,6 @@
 #include <sstream>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/membership/member_bytes.hpp"
 
 namespace troupe {
 
@@ -83,13 +82,9 @@ void AgreementRound::compare(const std::string& topic, std::uint64_t hash, const
     reason = "in '" + topic + "' the ranks differ: " +
              (line.empty() ? "rank " + std::to_string(differing) + " from rank 0, but no text shows where" : line);
   }
-  if (!reason.empty()) refuse(reason);
-  for (auto& [rank, peer] : peers_) peer->link().send(frame_of(kAgreed));
-}
-
-void AgreementRound::refuse(const std::string& reason) {
-  for (auto& [rank, peer] : peers_) peer->link().send(frame_of(kRefused, reason));
-  throw Error("cluster", reason);
+  const auto outcome = reason.empty() ? frame_of(kAgreed) : frame_of(kRefused, reason);
+  for (auto& [rank, peer] : peers_) peer->link().send(outcome);
+  if (!reason.empty()) throw Error("cluster", reason);
 }
 
 void AgreementRound::follow(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) {

@@ -32,8 +32,6 @@ class AgreementRound {
   void compare(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
   /// At the other ranks: sends the hash, and the text if rank 0 requests it.
   void follow(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
-  /// Sends the reason to all ranks and throws it as Error.
-  [[noreturn]] void refuse(const std::string& reason);
 
   const int rank_;
   const std::chrono::milliseconds limit_;

@@ -1,7 +1,6 @@
 #include "troupe/transport/membership/announcements.hpp"
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/membership/member_bytes.hpp"
 
 namespace troupe {
 

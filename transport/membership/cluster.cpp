@@ -10,9 +10,9 @@
 #include "troupe/transport/membership/announcements.hpp"
 #include "troupe/transport/membership/binding.hpp"
 #include "troupe/transport/membership/cluster_group.hpp"
-#include "troupe/transport/membership/member_bytes.hpp"
 #include "troupe/transport/membership/membership.hpp"
 #include "troupe/transport/membership/readmission.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 namespace troupe {
 
@@ -22,22 +22,15 @@ namespace {
 class JoinedCluster final : public Cluster {
  public:
   explicit JoinedCluster(ClusterOptions options) : options_(std::move(options)) {
-    const auto binding = binding_of(options_);
-    EndpointOptions endpoint{.bind = binding.address + "*",
-                             .advertised_host = binding.advertised_host,
+    EndpointOptions endpoint{.bind = binding_.address + "*",
+                             .advertised_host = binding_.advertised_host,
                              .same_host = options_.same_host,
                              .on_stranger = options_.on_notice};
     data_ = make_zeromq_endpoint(endpoint);
     // Control messages are small, and large data must not delay them.
     endpoint.max_payload_bytes = std::size_t{64} << 20;
     control_ = make_zeromq_endpoint(endpoint);
-    const RendezvousOptions options_of_rendezvous{options_.job,
-                                                  options_.agreement,
-                                                  {control_->address(), data_->address(), options_.job.role},
-                                                  binding.address + port_of_address(options_.job.rendezvous),
-                                                  options_.limit,
-                                                  options_.on_notice};
-    members_ = rendezvous(options_of_rendezvous, [this](const auto& members) { add_peers(members); });
+    members_ = rendezvous(rendezvous_options(), [this](const auto& members) { add_peers(members); });
     watch_members();
   }
 
@@ -50,7 +43,7 @@ class JoinedCluster final : public Cluster {
 
   const Job& job() const override { return options_.job; }
   ProcessRole role(int rank) const override { return member(rank).role; }
-  std::string machine(int rank) const override { return host_of_rank(rank); }
+  std::string machine(int rank) const override { return member(rank).data.host; }
   int local_rank(int rank) const override {
     const auto all = members();
     const auto& host = all.at(static_cast<std::size_t>(rank)).data.host;
@@ -63,7 +56,7 @@ class JoinedCluster final : public Cluster {
 
   std::vector<std::shared_ptr<Communicator>> communicator(const std::string& name, const std::vector<int>& processes,
                                                           AllReduceAlgorithm all_reduce) override {
-    const GroupSurroundings around{rank(), size(), [this](int process) { return host_of_rank(process); },
+    const GroupSurroundings around{rank(), size(), [this](int process) { return machine(process); },
                                    [this](int process, const std::string& link) { return data_->link(process, link); }};
     return make_cluster_group(around, name, processes, all_reduce);
   }
@@ -92,8 +85,7 @@ class JoinedCluster final : public Cluster {
   }
   int returns(int rank) const override {
     std::lock_guard lock(returned_mutex_);
-    const auto count = returns_.find(rank);
-    return count == returns_.end() ? 0 : count->second;
+    return returns_.contains(rank) ? returns_.at(rank) : 0;
   }
   void announce(std::vector<std::byte> bytes) override { announcements_.announce(std::move(bytes)); }
   std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit) override {
@@ -112,6 +104,15 @@ class JoinedCluster final : public Cluster {
   }
 
  private:
+  RendezvousOptions rendezvous_options() const {
+    return {options_.job,
+            options_.agreement,
+            {control_->address(), data_->address(), options_.job.role},
+            binding_.address + port_of_address(options_.job.rendezvous),
+            options_.limit,
+            options_.on_notice};
+  }
+
   void add_peers(const std::vector<Member>& members) {
     for (int rank = 0; rank < static_cast<int>(members.size()); ++rank) {
       if (rank == this->rank()) continue;
@@ -123,10 +124,8 @@ class JoinedCluster final : public Cluster {
   /// Links of one name between rank 0 and every other rank, by the rank at the other end.
   std::map<int, std::shared_ptr<Link>> star(const std::string& name) {
     std::map<int, std::shared_ptr<Link>> links;
-    if (rank() != 0)
-      links[0] = control_->link(0, name);
-    else
-      for (int other = 1; other < size(); ++other) links[other] = control_->link(other, name);
+    for (int other = 0; other < size(); ++other)
+      if (other != rank() && (other == 0 || rank() == 0)) links[other] = control_->link(other, name);
     return links;
   }
 
@@ -134,7 +133,7 @@ class JoinedCluster final : public Cluster {
     MembershipOptions options{
         .rank = rank(), .interval = options_.heartbeat_interval, .limit = options_.heartbeat_limit};
     options.describe = [this](int other) { return describe(other); };
-    options.is_far = [this](int other) { return host_of_rank(other) != host_of_rank(rank()); };
+    options.is_far = [this](int other) { return machine(other) != machine(rank()); };
     options.on_returned = [this](int other, const Tensor& member) { replace_returned(other, member); };
     options.on_gone = [this](int other, const FailurePtr& why) { cut_off(other, why); };
     membership_ = std::make_unique<Membership>(std::move(options), star("membership"));
@@ -147,26 +146,22 @@ class JoinedCluster final : public Cluster {
   // ---- ranks that return
 
   void start_readmission() {
-    ReadmissionOptions options{.job = options_.job, .agreement = options_.agreement};
-    options.bind = binding_of(options_).address + port_of_address(options_.job.rendezvous);
-    options.limit = options_.limit;
-    options.is_expendable = [this](int other) { return membership_->expendable().contains(other); };
-    options.is_gone = [this](int other) { return gone(other); };
+    ReadmissionOptions options{.rendezvous = rendezvous_options()};
     options.members = [this] { return members(); };
     options.announce = [this](int other, const Member& member) {
       replace(other, member);
       control_->replace_peer(other, member.control);
-      membership_->tell_returned(other, payload_of(bytes_of(member)));
+      ByteWriter bytes;
+      write(bytes, member);
+      membership_->tell_returned(other, payload_of(bytes.view()));
     };
-    options.is_confirmed = [this](int other) { return membership_->all_confirmed(other); };
     options.admit = [this](int other) {
       membership_->take_back(other, control_->link(other, "membership"));
       announcements_.add_listener(other);
       count_return(other);
     };
-    options.on_notice = options_.on_notice;
     try {
-      readmission_ = std::make_unique<Readmission>(std::move(options));
+      readmission_ = std::make_unique<Readmission>(std::move(options), *membership_);
     } catch (const Error& error) {
       notice(std::string(error.what()) + ": a rank that is gone cannot come back");
     }
@@ -190,15 +185,9 @@ class JoinedCluster final : public Cluster {
       if (const auto function = callback.lock()) (*function)(other);
   }
 
-  static std::vector<std::byte> bytes_of(const Member& member) {
-    ByteWriter writer;
-    write(writer, member);
-    return std::move(writer).take();
-  }
-
   /// At a rank other than 0: takes the addresses of the process that has returned as a rank.
   void replace_returned(int other, const Tensor& bytes) {
-    ByteReader reader({bytes.raw(), bytes.bytes()}, "member");
+    ByteReader reader(bytes_in(bytes), "member");
     replace(other, read_member(reader));
     count_return(other);
     notice("[cluster] " + describe(other) + " has come back");
@@ -223,8 +212,6 @@ class JoinedCluster final : public Cluster {
     if (options_.on_notice) options_.on_notice(line);
   }
 
-  std::string host_of_rank(int rank) const { return member(rank).data.host; }
-
   std::string describe(int rank) const {
     const auto data = member(rank).data;
     const auto host = host_of(data.tcp);
@@ -233,6 +220,7 @@ class JoinedCluster final : public Cluster {
   }
 
   const ClusterOptions options_;
+  const Binding binding_ = binding_of(options_);
   std::shared_ptr<Endpoint> data_, control_;
   mutable std::mutex members_mutex_, returned_mutex_;
   std::vector<Member> members_;

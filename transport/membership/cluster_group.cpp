@@ -1,9 +1,9 @@
 #include "troupe/transport/membership/cluster_group.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/hierarchy/layout.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 #include "troupe/transport/mpi/mpi_communicator.hpp"
 #include "troupe/transport/nccl/nccl_group.hpp"
@@ -57,81 +57,63 @@ Group make_direct_group(const GroupSurroundings& around, const std::string& name
   return MeshBuilder(around, name, processes).make(make_linked_communicator);
 }
 
-/// A group of some ranks of a larger group. `make(name)` returns null for ranks of other processes.
-struct Subgroup {
-  const GroupSurroundings& around;
-  const std::vector<int>& processes;
-  std::vector<int> ranks;
-
-  std::vector<int> processes_of_ranks() const {
-    std::vector<int> their_processes;
-    for (const auto rank : ranks) their_processes.push_back(processes[static_cast<std::size_t>(rank)]);
-    return their_processes;
-  }
-  Group make(const std::string& name) const { return make_direct_group(around, name, processes_of_ranks()); }
-};
-
-using MachineOf = std::function<std::string(int process)>;
-
-/// The ranks of each machine, with the machines in the order of their first ranks.
-std::vector<std::vector<int>> ranks_by_machine(const MachineOf& machine, const std::vector<int>& processes) {
-  std::map<std::string, std::size_t> numbers;
-  std::vector<std::vector<int>> machines;
-  for (std::size_t rank = 0; rank < processes.size(); ++rank) {
-    const auto [entry, is_new] = numbers.try_emplace(machine(processes[rank]), machines.size());
-    if (is_new) machines.emplace_back();
-    machines[entry->second].push_back(static_cast<int>(rank));
-  }
-  return machines;
+std::vector<int> processes_at(const std::vector<int>& ranks, const std::vector<int>& processes) {
+  std::vector<int> processes_of_ranks;
+  for (const auto rank : ranks) processes_of_ranks.push_back(processes[static_cast<std::size_t>(rank)]);
+  return processes_of_ranks;
 }
 
 /// A group that sums within each machine, then across the machines, then spreads the sum within each machine.
-/// `make_across(name, leaders)` makes the communicator of the first ranks of all machines.
+/// `make_across(name, processes)` makes the communicator of the first ranks of all machines, in their processes.
 template <class MakeAcross>
 Group make_hierarchical_group(const GroupSurroundings& around, const std::string& name,
-                              const std::vector<int>& processes, const MachineOf& machine_of_process,
+                              const std::vector<int>& processes, const hierarchy::Layout& machines,
                               const MakeAcross& make_across) {
-  const auto machines = ranks_by_machine(machine_of_process, processes);
   std::vector<Hierarchy> parts(processes.size());
-  std::vector<int> machine_of(processes.size()), leaders;
+  std::vector<int> leaders;
   const auto all = make_direct_group(around, name + "/all", processes);
-  for (std::size_t machine = 0; machine < machines.size(); ++machine) {
-    const Subgroup members{around, processes, machines[machine]};
-    leaders.push_back(members.ranks.front());
-    const bool alone = members.ranks.size() == 1;
+  for (int machine = 0; machine < machines.processes(); ++machine) {
+    const auto& ranks = machines.ranks_of(machine);
+    const auto members = processes_at(ranks, processes);
+    leaders.push_back(ranks.front());
+    const bool alone = ranks.size() == 1;
     const auto where = name + "/machine " + std::to_string(machine);
-    const auto inside = alone ? Group(1) : members.make(where),
-               spread = alone ? Group(1) : members.make(where + " out");
-    for (std::size_t inner = 0; inner < members.ranks.size(); ++inner) {
-      const auto rank = static_cast<std::size_t>(members.ranks[inner]);
-      machine_of[rank] = static_cast<int>(machine);
-      parts[rank] = {.all = all[rank], .inside = inside[inner], .spread = spread[inner]};
+    const auto inside = alone ? Group(1) : make_direct_group(around, where, members),
+               spread = alone ? Group(1) : make_direct_group(around, where + " out", members);
+    for (std::size_t inner = 0; inner < ranks.size(); ++inner) {
+      const auto rank = static_cast<std::size_t>(ranks[inner]);
+      parts[rank] = {machines.numbers(), all[rank], inside[inner], spread[inner]};
     }
   }
-  const auto across = make_across(name + "/across", Subgroup{around, processes, leaders});
-  for (std::size_t machine = 0; machine < machines.size(); ++machine)
+  const auto across = make_across(name + "/across", processes_at(leaders, processes));
+  for (std::size_t machine = 0; machine < leaders.size(); ++machine)
     parts[static_cast<std::size_t>(leaders[machine])].across = across[machine];
   Group group(processes.size());
-  for (std::size_t rank = 0; rank < group.size(); ++rank) {
-    parts[rank].machine_of = machine_of;
+  for (std::size_t rank = 0; rank < group.size(); ++rank)
     if (parts[rank].all) group[rank] = make_hierarchical_communicator(std::move(parts[rank]));
-  }
   return group;
 }
 
 /// A group whose processes use MPI with one rank each. The first rank of a process adds up the others before, and
 /// passes the result to them after.
 Group make_mpi_group(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes) {
-  const auto across = [&](const std::string& across_name, const Subgroup& leaders) {
-    const auto members = leaders.processes_of_ranks();
+  const auto make_across = [&](const std::string& across, const std::vector<int>& members) {
     Group group(members.size());
     for (std::size_t i = 0; i < members.size(); ++i)
       if (members[i] == around.process)
-        group[i] = make_mpi_communicator(across_name, members, around.process, around.world_size);
+        group[i] = make_mpi_communicator(across, members, around.process, around.world_size);
     return group;
   };
-  return make_hierarchical_group(
-      around, name, processes, [](int process) { return std::to_string(process); }, across);
+  return make_hierarchical_group(around, name, processes, hierarchy::Layout(processes), make_across);
+}
+
+Group make_machine_group(const GroupSurroundings& around, const std::string& name, const std::vector<int>& processes) {
+  std::vector<std::string> machines;
+  for (const int process : processes) machines.push_back(around.machine_of(process));
+  const auto make_across = [&](const std::string& across, const std::vector<int>& members) {
+    return make_direct_group(around, across, members);
+  };
+  return make_hierarchical_group(around, name, processes, hierarchy::Layout(machines), make_across);
 }
 
 }  // namespace
@@ -150,9 +132,7 @@ std::vector<std::shared_ptr<Communicator>> make_cluster_group(const GroupSurroun
     case AllReduceAlgorithm::ring:
       return MeshBuilder(around, name, processes).make(make_ring_communicator);
     case AllReduceAlgorithm::hierarchy:
-      return make_hierarchical_group(
-          around, name, processes, around.machine_of,
-          [](const std::string& across, const Subgroup& leaders) { return leaders.make(across); });
+      return make_machine_group(around, name, processes);
     case AllReduceAlgorithm::mpi:
       return make_mpi_group(around, name, processes);
     case AllReduceAlgorithm::nccl:

@@ -28,10 +28,7 @@ std::string rounded_seconds(std::chrono::milliseconds time) {
 Membership::Membership(MembershipOptions options, std::map<int, std::shared_ptr<Link>> links)
     : options_(std::move(options)) {
   if (options_.interval.count() <= 0) throw Error("cluster", "the interval of heartbeats is not positive");
-  for (auto& [rank, link] : links) {
-    watch_link(*link);
-    peers_[rank] = newly_connected(rank, std::move(link));
-  }
+  for (auto& [rank, link] : links) peers_[rank] = newly_connected(rank, std::move(link));
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -46,16 +43,13 @@ Membership::~Membership() {
 }
 
 Membership::Peer Membership::newly_connected(int rank, std::shared_ptr<Link> link) const {
-  const bool is_far = options_.is_far && options_.is_far(rank);
-  return {.link = std::move(link), .silence = is_far ? -kFirstContact : std::chrono::milliseconds(0)};
-}
-
-void Membership::watch_link(Link& link) {
-  link.on_ready([signal = signal_] {
+  link->on_ready([signal = signal_] {
     std::lock_guard lock(signal->mutex);
     signal->frame_arrived = true;
     signal->changed.notify_all();
   });
+  const bool is_far = options_.is_far && options_.is_far(rank);
+  return {.link = std::move(link), .silence = is_far ? -kFirstContact : std::chrono::milliseconds(0)};
 }
 
 void Membership::watch() {
@@ -65,17 +59,13 @@ void Membership::watch() {
     receive(lock);
     const auto now = Clock::now();
     if (now >= next_beat) {
-      send_to_all(frame_of(kHeartbeat), lock);
+      send_to(links_to_all(), frame_of(kHeartbeat), lock);
       look_for_losses(lock);
       next_beat = now + options_.interval;
     }
     signal_->changed.wait_until(lock, next_beat, [this] { return stopping_ || signal_->frame_arrived; });
     signal_->frame_arrived = false;
   }
-}
-
-void Membership::send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock) {
-  send_to(links_to_all(), frame, lock);
 }
 
 std::vector<std::shared_ptr<Link>> Membership::links_to_all() const {
@@ -144,7 +134,7 @@ void Membership::tell_returned(int rank, const Tensor& member) {
     if (!gone_.contains(other)) unconfirmed.insert(other);
   auto frame = frame_of(kReturned, rank);
   frame.payload = member;
-  send_to_all(frame, lock);
+  send_to(links_to_all(), frame, lock);
 }
 
 bool Membership::all_confirmed(int rank) const {
@@ -155,9 +145,9 @@ bool Membership::all_confirmed(int rank) const {
 }
 
 void Membership::take_back(int rank, std::shared_ptr<Link> link) {
-  watch_link(*link);
+  auto peer = newly_connected(rank, std::move(link));
   std::lock_guard lock(signal_->mutex);
-  peers_.at(rank) = newly_connected(rank, std::move(link));
+  peers_.at(rank) = std::move(peer);
   gone_.erase(rank);
 }
 
@@ -183,11 +173,7 @@ void Membership::look_for_losses(std::unique_lock<std::mutex>& lock) {
 }
 
 FailurePtr Membership::loss_of(int rank, const std::string& why, const FailurePtr& cause) const {
-  return std::make_shared<Failure>(Failure{.rank = rank,
-                                           .actor = "process " + std::to_string(rank),
-                                           .kind = FailureKind::part_died,
-                                           .what = "[cluster] " + options_.describe(rank) + " " + why,
-                                           .cause = cause});
+  return failure_of_process(rank, "[cluster] " + options_.describe(rank) + " " + why, cause);
 }
 
 void Membership::lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock) {
@@ -244,28 +230,27 @@ void Membership::on_lost(std::weak_ptr<const OnLost> callback) {
   if (lost && function) (*function)(lost);
 }
 
-bool Membership::all_leaving() const {
-  return std::ranges::all_of(peers_,
-                             [this](const auto& peer) { return peer.second.leaving || gone_.contains(peer.first); });
+std::string Membership::staying() const {
+  std::string ranks;
+  for (const auto& [rank, peer] : peers_)
+    if (!peer.leaving && !gone_.contains(rank)) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  return ranks;
 }
 
 void Membership::leave(std::chrono::milliseconds limit) {
   std::unique_lock lock(signal_->mutex);
   leaving_ = true;
-  if (options_.rank != 0) send_to_all(frame_of(kLeaving), lock);
-  const auto has_ended = [this] { return lost_ || (options_.rank == 0 ? all_leaving() : left_); };
+  if (options_.rank != 0) send_to(links_to_all(), frame_of(kLeaving), lock);
+  const auto has_ended = [this] { return lost_ || (options_.rank == 0 ? staying().empty() : left_); };
   const bool ended = signal_->changed.wait_for(lock, limit, has_ended);
   if (lost_) throw Error("cluster", "at the end of the job: " + to_string(*lost_));
   if (!ended) {
-    std::string present;
-    for (const auto& [rank, peer] : peers_)
-      if (!peer.leaving && !gone_.contains(rank) && options_.rank == 0)
-        present += (present.empty() ? "" : ", ") + std::to_string(rank);
-    const auto reason = present.empty() ? "rank 0 has not let this rank leave" : "rank " + present + " has not ended";
+    const auto reason =
+        options_.rank == 0 ? "rank " + staying() + " has not ended" : "rank 0 has not let this rank leave";
     throw Error("cluster", reason + " within " + rounded_seconds(limit));
   }
   left_ = true;
-  if (options_.rank == 0) send_to_all(frame_of(kLeft), lock);
+  if (options_.rank == 0) send_to(links_to_all(), frame_of(kLeft), lock);
 }
 
 }  // namespace troupe

@@ -108,7 +108,6 @@ class Membership {
   void receive(std::unique_lock<std::mutex>& lock);
   void take(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
   void note_returned(int from, const IncomingFrame& frame, std::unique_lock<std::mutex>& lock);
-  void watch_link(Link& link);
   /// The loss that a frame reports. If the frame is damaged, the loss of its sender, because the watching thread must
   /// not throw.
   FailurePtr loss_in(const IncomingFrame& frame, int from) const;
@@ -116,14 +115,15 @@ class Membership {
   /// Sends without the lock: the other end of a link may be in this process, and its callback locks.
   static void send_to(const std::vector<std::shared_ptr<Link>>& links, const Frame& frame,
                       std::unique_lock<std::mutex>& lock);
-  void send_to_all(const Frame& frame, std::unique_lock<std::mutex>& lock);
   /// Called once per interval. Counts intervals instead of reading a clock: while this process is stopped or waits for
   /// a processor, heartbeats that have arrived wait, too.
   void look_for_losses(std::unique_lock<std::mutex>& lock);
+  /// A peer whose link wakes the watching thread. Call it without the lock, which the callback of the link takes.
   Peer newly_connected(int rank, std::shared_ptr<Link> link) const;
   /// Records the loss of a rank, or that it is gone, and tells all. Only the first loss counts.
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
-  bool all_leaving() const;
+  /// The ranks that neither leave nor are gone, as `1, 3`.
+  std::string staying() const;
   FailurePtr loss_of(int rank, const std::string& why, const FailurePtr& cause = nullptr) const;
 
   const MembershipOptions options_;

@@ -1,7 +1,6 @@
 #include "troupe/transport/membership/readmission.hpp"
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/membership/answer.hpp"
 
 namespace troupe {
 
@@ -12,8 +11,8 @@ constexpr std::chrono::milliseconds kAdvanceInterval{50};
 
 }  // namespace
 
-Readmission::Readmission(ReadmissionOptions options)
-    : options_(std::move(options)), acceptor_(make_acceptor(options_.bind)) {
+Readmission::Readmission(ReadmissionOptions options, const Membership& membership)
+    : options_(std::move(options)), membership_(membership), acceptor_(make_acceptor(options_.rendezvous.bind)) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -49,29 +48,29 @@ void Readmission::take(const Acceptor::Message& message) {
   }
   const auto reason = objection(hello);
   if (!reason.empty()) return refuse(message.sender, reason);
-  newcomers_[hello.rank] = {message.sender, hello.self, std::chrono::steady_clock::now() + options_.limit};
+  newcomers_[hello.rank] = {message.sender, hello.self, std::chrono::steady_clock::now() + options_.rendezvous.limit};
 }
 
 std::string Readmission::objection(const Hello& hello) const {
-  if (auto reason = run_id_objection(options_.job, hello); !reason.empty()) return reason;
-  if (auto reason = world_size_objection(options_.job, hello); !reason.empty()) return reason;
+  if (auto reason = run_id_objection(options_.rendezvous.job, hello); !reason.empty()) return reason;
+  if (auto reason = world_size_objection(options_.rendezvous.job, hello); !reason.empty()) return reason;
   const auto name = "rank " + std::to_string(hello.rank);
-  if (!options_.is_expendable(hello.rank)) return "the job has begun, and " + name + " is not expendable";
+  if (!membership_.expendable().contains(hello.rank)) return "the job has begun, and " + name + " is not expendable";
   const auto previous = options_.members().at(static_cast<std::size_t>(hello.rank));
   if (previous.role != hello.self.role)
     return name + " comes back as " + to_string(hello.self.role) + ", but was " + to_string(previous.role);
-  return difference(options_.agreement, 0, hello.agreement, hello.rank);
+  return difference(options_.rendezvous.agreement, 0, hello.agreement, hello.rank);
 }
 
 void Readmission::advance(int rank, Newcomer& newcomer) {
-  if (newcomer.state == Newcomer::waiting && options_.is_gone(rank)) {
+  if (newcomer.state == Newcomer::waiting && membership_.gone(rank)) {
     acceptor_->answer(newcomer.sender, encode(Answer{Answer::Kind::welcome, {}, options_.members()}));
     newcomer.state = Newcomer::welcomed;
   } else if (newcomer.state == Newcomer::connected) {
     // Announced only now: the newcomer would drop the messages of ranks that it does not know yet.
     options_.announce(rank, newcomer.member);
     newcomer.state = Newcomer::announced;
-  } else if (newcomer.state == Newcomer::announced && options_.is_confirmed(rank)) {
+  } else if (newcomer.state == Newcomer::announced && membership_.all_confirmed(rank)) {
     options_.admit(rank);
     acceptor_->answer(newcomer.sender, encode(Answer{Answer::Kind::go}));
     notice("rank " + std::to_string(rank) + " has come back");
@@ -91,7 +90,7 @@ void Readmission::refuse(const std::string& sender, const std::string& reason) {
 }
 
 void Readmission::notice(const std::string& line) const {
-  if (options_.on_notice) options_.on_notice("[cluster] " + line);
+  if (options_.rendezvous.on_notice) options_.rendezvous.on_notice("[cluster] " + line);
 }
 
 }  // namespace troupe

@@ -9,38 +9,30 @@
 #include <vector>
 
 #include "troupe/transport/acceptor.hpp"
-#include "troupe/transport/membership/rendezvous.hpp"
+#include "troupe/transport/membership/membership.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 namespace troupe {
 
-/// The job that newcomers join, and the state of its members.
+/// The job that newcomers join.
 struct ReadmissionOptions {
-  Job job;
-  Agreement agreement;
-  /// tcp://address:port, that of the rendezvous.
-  std::string bind;
-  /// How long a newcomer waits until its rank is known to be gone and until all others have its address.
-  std::chrono::milliseconds limit{60'000};
-  /// Whether a rank is expendable, and whether it is gone.
-  std::function<bool(int rank)> is_expendable, is_gone;
+  /// The rendezvous of the job. Its limit is the time a newcomer waits until its rank is known to be gone and until all
+  /// others have its address; on_notice gets one line about each newcomer that is admitted or refused, too.
+  RendezvousOptions rendezvous;
   /// The current members, by rank.
   std::function<std::vector<Member>()> members;
-  /// Replaces the member of a rank, at rank 0 and at all other ranks.
+  /// Replaces the member of a rank, at rank 0 and at all other ranks, which confirm it to the membership.
   std::function<void(int rank, const Member& member)> announce;
-  /// Whether all other ranks have confirmed the replacement.
-  std::function<bool(int rank)> is_confirmed;
   /// Marks the rank as returned. The newcomer is told to go on afterwards.
   std::function<void(int rank)> admit;
-  /// Called with one line about each newcomer that is admitted or refused.
-  std::function<void(const std::string& line)> on_notice = {};
 };
 
 /// Admits, at rank 0 while the job runs, processes that join with the rank of an expendable process that is gone. Works
 /// on a thread of its own, which calls the functions of the options.
 class Readmission {
  public:
-  /// Throws Error if the address cannot be bound.
-  explicit Readmission(ReadmissionOptions options);
+  /// Keeps a reference to `membership`. Throws Error if the address cannot be bound.
+  Readmission(ReadmissionOptions options, const Membership& membership);
   ~Readmission();
   Readmission(const Readmission&) = delete;
   Readmission& operator=(const Readmission&) = delete;
@@ -69,6 +61,7 @@ class Readmission {
   void notice(const std::string& line) const;
 
   const ReadmissionOptions options_;
+  const Membership& membership_;
   std::atomic<bool> stopping_{false};
   std::unique_ptr<Acceptor> acceptor_;
   std::map<int, Newcomer> newcomers_;  // by rank

@@ -5,7 +5,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/acceptor.hpp"
-#include "troupe/transport/membership/answer.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 namespace troupe {
 
@@ -36,15 +36,18 @@ class Host {
     members_[0] = options.self;
   }
 
-  std::vector<Member> gather(const std::function<void(const std::vector<Member>&)>& know) {
+  std::vector<Member> gather(const OnMembers& know) {
     while (static_cast<int>(senders_.size()) + 1 < options_.job.world_size) admit(next());
     know(members_);
     for (const auto& [rank, sender] : senders_)
       acceptor_->answer(sender, encode(Answer{Answer::Kind::welcome, {}, members_}));
     // The ranks are expected once more: the second HELLO confirms the members.
     arrived_.clear();
-    while (arrived_.size() < senders_.size())
-      if (const auto rank = rank_of(next().sender)) arrived_.insert(*rank);
+    while (arrived_.size() < senders_.size()) {
+      const auto message = next();
+      for (const auto& [rank, sender] : senders_)
+        if (sender == message.sender) arrived_.insert(rank);
+    }
     for (const auto& [rank, sender] : senders_) acceptor_->answer(sender, encode(Answer{Answer::Kind::go}));
     return members_;
   }
@@ -107,12 +110,6 @@ class Host {
     if (options_.on_notice) options_.on_notice("[rendezvous] " + line);
   }
 
-  std::optional<int> rank_of(const std::string& sender) const {
-    for (const auto& [rank, other] : senders_)
-      if (other == sender) return rank;
-    return std::nullopt;
-  }
-
   /// The ranks that are still expected, as `1, 3`.
   std::string expected() const {
     std::string ranks;
@@ -129,14 +126,6 @@ class Host {
   std::set<int> arrived_;               // ranks that are no longer expected
 };
 
-Answer decoded(const std::vector<std::byte>& bytes, const std::string& address) {
-  try {
-    return decode_answer(bytes);
-  } catch (const Error& error) {
-    throw Error("rendezvous", "the process that answers at " + address + " is not rank 0 of a job: " + error.what());
-  }
-}
-
 /// Receives an answer of rank 0. Throws Error if rank 0 refuses, answers with another kind or does not answer in time.
 Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const RendezvousOptions& options,
                    Answer::Kind kind) {
@@ -145,7 +134,13 @@ Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const Re
     throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " does not answer within " +
                                   seconds(options.limit) +
                                   (kind == Answer::Kind::welcome ? ", or not all ranks have come" : ""));
-  auto answer = decoded(*bytes, options.job.rendezvous);
+  Answer answer;
+  try {
+    answer = decode_answer(*bytes);
+  } catch (const Error& error) {
+    throw Error("rendezvous",
+                "the process that answers at " + options.job.rendezvous + " is not rank 0 of a job: " + error.what());
+  }
   if (answer.kind == Answer::Kind::refused) throw Error("rendezvous", answer.reason);
   if (answer.kind != kind)
     throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " sent an answer of another kind than expected");
@@ -153,8 +148,7 @@ Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const Re
 }
 
 /// The side of every other rank.
-std::vector<Member> join(const RendezvousOptions& options,
-                         const std::function<void(const std::vector<Member>&)>& know) {
+std::vector<Member> join(const RendezvousOptions& options, const OnMembers& know) {
   // Rank 0 gives up at its limit and sends the reason. The longer limit here lets the reason arrive.
   const auto deadline = std::chrono::steady_clock::now() + options.limit + std::chrono::milliseconds(500);
   const auto client = connect_to_acceptor("tcp://" + options.job.rendezvous);
@@ -173,8 +167,7 @@ std::vector<Member> join(const RendezvousOptions& options,
 
 }  // namespace
 
-std::vector<Member> rendezvous(const RendezvousOptions& options,
-                               const std::function<void(const std::vector<Member>&)>& know) {
+std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know) {
   if (options.job.world_size == 1) return {options.self};
   return options.job.rank == 0 ? Host(options).gather(know) : join(options, know);
 }

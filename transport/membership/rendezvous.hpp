@@ -14,10 +14,6 @@ namespace troupe {
 /// Values that must be equal in all processes of a job, by name: `seed`, `data`, ...
 using Agreement = std::vector<std::pair<std::string, std::string>>;
 
-/// The first entry in which two agreements differ, as an error text: `seed is 3 on rank 1 but 4 on rank 0`. Empty if
-/// they are equal.
-std::string difference(const Agreement& mine, int my_rank, const Agreement& theirs, int their_rank);
-
 /// The addresses and the role of a process, as the other processes of the job know it.
 struct Member {
   EndpointAddress control;
@@ -38,29 +34,12 @@ struct RendezvousOptions {
   std::function<void(const std::string& line)> on_notice = {};
 };
 
+using OnMembers = std::function<void(const std::vector<Member>&)>;
+
 /// Makes the addresses of all processes of a job known to all. Every rank sends a HELLO to rank 0, which checks it and,
 /// when all ranks have sent one, answers with the members. Each rank passes them to `know` and confirms it to rank 0.
 /// Returns the members by rank when all ranks have confirmed. Throws Error if the processes differ (with the first
 /// difference), a rank does not come within the limit, or rank 0 does not answer.
-std::vector<Member> rendezvous(const RendezvousOptions& options,
-                               const std::function<void(const std::vector<Member>&)>& know);
-
-/// The first message of a process to rank 0.
-struct Hello {
-  std::string run_id;
-  int rank = 0;
-  int world_size = 0;
-  Agreement agreement;
-  Member self;
-};
-std::vector<std::byte> encode(const Hello& hello);
-/// Throws Error if the bytes are not a HELLO, or one of another version of the protocol.
-Hello decode_hello(std::span<const std::byte> bytes);
-
-/// Why a HELLO does not belong to a job: because of its run id, or of its world size. Empty if that is equal.
-std::string run_id_objection(const Job& job, const Hello& hello);
-std::string world_size_objection(const Job& job, const Hello& hello);
-/// The notice about a process whose first message is not a HELLO.
-std::string foreign_notice(const std::string& reason);
+std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know);
 
 }  // namespace troupe

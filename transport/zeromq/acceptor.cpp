@@ -17,9 +17,8 @@ bool wait_for_message(zmq::socket_t& socket, Acceptor::Deadline deadline) {
   return zmq::poll(&item, 1, std::max(remaining, std::chrono::milliseconds(0))) > 0;
 }
 
-std::vector<std::byte> bytes_of(const zmq::message_t& message) {
-  const auto* begin = static_cast<const std::byte*>(message.data());
-  return {begin, begin + message.size()};
+std::vector<std::byte> copied(std::span<const std::byte> bytes) {
+  return {bytes.begin(), bytes.end()};
 }
 
 class ZeroMqAcceptor final : public Acceptor {
@@ -37,7 +36,7 @@ class ZeroMqAcceptor final : public Acceptor {
     zmq::message_t sender;
     (void)socket_.recv(sender);
     const auto parts = receive_rest(socket_, sender.more());
-    return Message{sender.to_string(), parts.size() == 1 ? bytes_of(parts[0]) : std::vector<std::byte>{}};
+    return Message{sender.to_string(), parts.size() == 1 ? copied(bytes_of(parts[0])) : std::vector<std::byte>{}};
   }
 
   void answer(const std::string& sender, std::span<const std::byte> bytes) override {
@@ -74,7 +73,7 @@ class ZeroMqClient final : public AcceptorClient {
     zmq::message_t first;
     (void)socket_.recv(first);
     receive_rest(socket_, first.more());
-    return bytes_of(first);
+    return copied(bytes_of(first));
   }
 
  private:

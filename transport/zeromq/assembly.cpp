@@ -9,10 +9,6 @@ namespace troupe::zeromq {
 
 namespace {
 
-std::span<const std::byte> bytes_of(const zmq::message_t& message) {
-  return {static_cast<const std::byte*>(message.data()), message.size()};
-}
-
 /// A payload in a message of ZeroMQ.
 class MessagePayload final : public IncomingPayload {
  public:

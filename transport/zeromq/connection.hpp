@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +11,12 @@
 #include "troupe/transport/zeromq/socket.hpp"
 
 namespace troupe::zeromq {
+
+/// A payload that is read without a copy, by ZeroMQ or by the peer, and its guard.
+struct SharedPayload {
+  Tensor payload;
+  std::shared_ptr<const PayloadGuard> guard;
+};
 
 /// The sending side towards one peer: the frames that wait to be sent, in order of priority, and the acknowledgements
 /// of the peer. At most kWindow packets are sent and not yet acknowledged. Thread-safe.
@@ -25,14 +30,17 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  int peer() const { return peer_; }
   std::int64_t pid() const { return pid_; }
 
   // Messages of the links. They return false if the connection has failed.
-  bool send(std::uint64_t channel, const Frame& frame);
+  bool send(std::uint64_t channel, const Frame& frame) {
+    return enqueue(frame.priority, {{.type = PacketType::frame, .channel = channel}, frame});
+  }
   bool close_channel(std::uint64_t channel);
   /// Tells the peer that this process has read the payload that packet `first` offered in the peer's memory.
-  void payload_read(std::uint64_t first);
+  void payload_read(std::uint64_t first) {
+    enqueue(Frame::kUrgent, {{.type = PacketType::payload_read, .first = first}});
+  }
 
   /// Records a packet of this peer and its acknowledgement, and sends what the window allows now. Throws Error if a
   /// packet before it was lost, or if it acknowledges a packet that was not sent.
@@ -56,20 +64,10 @@ class Connection {
   bool drained() const;
 
  private:
-  /// A message that waits to be sent, and how much of it was sent.
+  /// A message that waits to be sent, and the header of its next packet, without the numbers of the packet.
   struct Outgoing {
-    PacketType type;
-    std::uint64_t channel = 0;
+    PacketHeader header;
     Frame frame = {};
-    /// The sequence number of its first packet; of a payload_read: the packet that offered the payload; of an
-    /// introduction: 1 if this process can read the peer's memory.
-    std::uint64_t first = 0;
-    std::size_t offset = 0;  // bytes of the payload that were sent
-  };
-  /// A payload that the peer reads in this process's memory; kept until the peer has read it.
-  struct Offer {
-    Tensor payload;
-    std::shared_ptr<const PayloadGuard> guard;
   };
 
   /// Queues a message, and sends what the window allows. False if the connection has failed.
@@ -81,9 +79,7 @@ class Connection {
   void pump();
   /// Sends one packet of the message. False if ZeroMQ does not take it now.
   bool send_next(Outgoing& outgoing);
-  bool send_packet(PacketStart& start, zmq::message_t bytes);
-  bool is_finished(const Outgoing& outgoing) const;
-  bool reads_in_place(const Frame& frame) const;
+  bool send_packet(PacketStart start, zmq::message_t bytes);
   void acknowledge();
   void send_given_up();
 
@@ -97,7 +93,7 @@ class Connection {
   zmq::socket_t socket_;
   zmq::socket_t monitor_;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue_;  // by priority, then by order_
-  std::map<std::uint64_t, Offer> offers_;                             // by the sequence number of their frames
+  std::map<std::uint64_t, SharedPayload> offers_;                     // by the sequence number of their frames
   std::uint64_t order_ = 0;
   std::uint64_t sent_ = 0, acknowledged_ = 0;
   std::uint64_t received_ = 0, received_acknowledged_ = 0;

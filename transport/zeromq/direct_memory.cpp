@@ -11,7 +11,6 @@
 #include <fstream>
 #include <random>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/transport/payload.hpp"
 
 namespace troupe::zeromq {

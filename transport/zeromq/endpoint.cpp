@@ -1,5 +1,8 @@
 #include "troupe/transport/endpoint.hpp"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <random>
@@ -7,9 +10,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
-#include "troupe/transport/zeromq/message_memory.hpp"
 #include "troupe/transport/zeromq/peers.hpp"
-#include "troupe/transport/zeromq/wake_up.hpp"
 
 namespace troupe {
 
@@ -28,6 +29,27 @@ std::string random_identity() {
   for (int i = 0; i < 32; ++i) text += kDigits[random() % 16];
   return text;
 }
+
+/// A file descriptor that wakes a polling thread. Thread-safe.
+class WakeUp {
+ public:
+  WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    if (descriptor_ < 0) throw Error("endpoint", "no further file descriptor can be opened");
+  }
+  ~WakeUp() { ::close(descriptor_); }
+  WakeUp(const WakeUp&) = delete;
+  WakeUp& operator=(const WakeUp&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  void signal() const { (void)!eventfd_write(descriptor_, 1); }
+  void clear() const {
+    eventfd_t count = 0;
+    (void)!eventfd_read(descriptor_, &count);
+  }
+
+ private:
+  int descriptor_;
+};
 
 /// Receives the packets of all peers on one socket and one I/O thread; a Connection for each peer sends.
 class ZeroMqEndpoint final : public Endpoint {
@@ -88,12 +110,6 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.tcp = "tcp://" + options_.advertised_host + port;
   }
 
-  /// Cuts off a peer that sent damaged or too many packets.
-  void give_up(Peer& peer, const FailurePtr& cause) {
-    peer.connection->give_up(cause);
-    peers_.fail(peer, cause);
-  }
-
   // ---- I/O thread
 
   void run_io() {
@@ -118,9 +134,8 @@ class ZeroMqEndpoint final : public Endpoint {
 
   void look_after_connections(const std::vector<zmq::pollitem_t>& items, bool idle) {
     constexpr std::size_t kOwnItems = 3;
-    SocketEvent event;
-    while (next_event(monitor_, event))
-      if (event.event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && event.event != ZMQ_EVENT_DISCONNECTED)
+    while (const auto event = next_event(monitor_))
+      if (*event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && *event != ZMQ_EVENT_DISCONNECTED)
         report_stranger("does not speak ZeroMQ");
     for (std::size_t i = 0; i < polled_.size(); ++i) {
       if (!idle && (items[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;
@@ -148,30 +163,24 @@ class ZeroMqEndpoint final : public Endpoint {
       if (parts.size() != 2) throw Error("link", std::to_string(parts.size()) + " parts came instead of two");
       take_packet(*peer, std::move(parts));
     } catch (const std::exception& error) {
-      give_up(*peer,
-              connection_failure("what process " + std::to_string(peer->number) + " sent is damaged: " + error.what()));
+      const auto cause =
+          connection_failure("what process " + std::to_string(peer->number) + " sent is damaged: " + error.what());
+      peer->connection->give_up(cause);
+      peers_.fail(*peer, cause);
     }
   }
 
   void take_packet(Peer& peer, std::vector<zmq::message_t> parts) {
-    const auto start = decode_packet({static_cast<const std::byte*>(parts[0].data()), parts[0].size()});
-    if (start.header.type == PacketType::given_up)
+    const auto start = decode_packet(bytes_of(parts[0]));
+    const auto type = start.header.type;
+    if (type == PacketType::given_up)
       return peers_.fail(
           peer, connection_failure("process " + std::to_string(peer.number) + " takes nothing more from this one"));
     peer.connection->note_received(start.header);
-    switch (start.header.type) {
-      case PacketType::frame:
-      case PacketType::chunk: {
-        auto frame = peer.assembly->add(start, std::move(parts[1]));
-        if (!frame) return;
-        peers_.channel(peer, start.header.channel)->deliver(std::move(*frame));
-        return;
-      }
-      case PacketType::channel_closed:
-        return peers_.closed_there(peer, start.header.channel);
-      default:
-        return;
-    }
+    if (type == PacketType::channel_closed) return peers_.closed_there(peer, start.header.channel);
+    if (type != PacketType::frame && type != PacketType::chunk) return;
+    if (auto frame = peer.assembly->add(start, std::move(parts[1])))
+      peers_.channel(peer, start.header.channel)->deliver(std::move(*frame));
   }
 
   void report_stranger(const std::string& reason) {

@@ -1,18 +1,52 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "troupe/transport/zeromq/assembly.hpp"
-#include "troupe/transport/zeromq/channel.hpp"
 #include "troupe/transport/zeromq/connection.hpp"
 
+// The peers of an endpoint, and the links over the connections to them.
+
 namespace troupe::zeromq {
+
+/// The receiving side of one link: the frames that have arrived, and the failure that ended the link. The I/O thread
+/// fills it, the owner of the link empties it. Thread-safe.
+class Channel {
+ public:
+  /// `max_bytes` bounds the payloads that wait in memory to be received.
+  explicit Channel(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  /// Adds a frame and calls the on_ready callback. Throws Error if more than `max_bytes` wait.
+  void deliver(IncomingFrame frame);
+  std::optional<IncomingFrame> receive();
+  void on_ready(Link::OnReady callback);
+  /// Ends the link: no further frame arrives. Only the first cause is kept.
+  void fail(const FailurePtr& cause);
+  /// Closes this end: frames that wait or still arrive are dropped.
+  void close();
+  bool is_closed() const;
+  /// The cause that ended the link, once all frames were received; null before.
+  FailurePtr failure() const;
+
+ private:
+  void wake();
+
+  const std::size_t max_bytes_;
+  mutable std::mutex mutex_;
+  std::deque<IncomingFrame> frames_;
+  std::size_t bytes_ = 0;
+  Link::OnReady on_ready_;
+  FailurePtr failure_;
+  bool closed_ = false;
+};
 
 /// Another endpoint, with the connection to it, which is made on first use, and the channels of the links over it. The
 /// mutex of Peers guards it.
@@ -22,7 +56,7 @@ struct Peer {
   std::shared_ptr<Connection> connection;
   std::unique_ptr<Assembly> assembly;                          // used by the I/O thread alone
   std::map<std::uint64_t, std::shared_ptr<Channel>> channels;  // by the hash of the link's name
-  std::set<std::uint64_t> closed_there;                        // channels of links that the peer has closed
+  std::set<std::uint64_t> linked;                              // channels of the links that were made at this end
 };
 
 /// The peers of one endpoint. They live as long as the endpoint. Thread-safe.
@@ -71,7 +105,6 @@ class Peers {
   std::map<int, std::unique_ptr<Peer>> peers_;
   std::vector<std::unique_ptr<Peer>> replaced_;  // links may still hold their connections
   std::map<std::string, Peer*> by_identity_;
-  std::set<std::pair<int, std::uint64_t>> linked_;
 };
 
 }  // namespace troupe::zeromq

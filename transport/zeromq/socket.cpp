@@ -1,7 +1,13 @@
 #include "troupe/transport/zeromq/socket.hpp"
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "troupe/transport/zeromq/packet.hpp"
 
@@ -23,7 +29,26 @@ void set_common(zmq::socket_t& socket) {
   socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kPacketBytes));
 }
 
+#ifdef __GLIBC__
+bool environment_sets_malloc() {
+  const char* const tunables = std::getenv("GLIBC_TUNABLES");
+  if (tunables != nullptr && std::string_view(tunables).find("glibc.malloc.") != std::string_view::npos) return true;
+  for (const char* const name : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"})
+    if (std::getenv(name) != nullptr) return true;
+  return false;
+}
+#endif
+
 }  // namespace
+
+void keep_message_memory() {
+#ifdef __GLIBC__
+  constexpr int kMapThreshold = 32 << 20;
+  [[maybe_unused]] static const bool done = !environment_sets_malloc() &&
+                                            mallopt(M_MMAP_THRESHOLD, kMapThreshold) == 1 &&
+                                            mallopt(M_TRIM_THRESHOLD, 2 * kMapThreshold) == 1;
+#endif
+}
 
 zmq::context_t make_context() {
   zmq::context_t context(1);
@@ -68,14 +93,17 @@ zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::s
   return monitor;
 }
 
-bool next_event(zmq::socket_t& monitor, SocketEvent& event) {
+std::optional<int> next_event(zmq::socket_t& monitor) {
   zmq::message_t number, address;
-  if (!monitor.recv(number, zmq::recv_flags::dontwait)) return false;
+  if (!monitor.recv(number, zmq::recv_flags::dontwait)) return std::nullopt;
   (void)monitor.recv(address);
   std::uint16_t id = 0;
   std::memcpy(&id, number.data(), sizeof id);
-  event = {id, address.to_string()};
-  return true;
+  return id;
+}
+
+std::span<const std::byte> bytes_of(const zmq::message_t& message) {
+  return {static_cast<const std::byte*>(message.data()), message.size()};
 }
 
 std::vector<zmq::message_t> receive_rest(zmq::socket_t& socket, bool more) {

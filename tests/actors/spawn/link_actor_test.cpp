@@ -1,9 +1,8 @@
-#include "troupe/actors/spawn/link_actor.hpp"
-
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 
 #include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/test_plans.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "troupe/tests/catch.hpp"
-#include "troupe/transport/job/node_list.hpp"
+#include "troupe/transport/job/launcher_variables.hpp"
 
 using namespace troupe;
 

@@ -8,13 +8,19 @@
 #include <vector>
 
 #include "troupe/actors/collective/device_groups.hpp"
-#include "troupe/actors/control/run_control.hpp"
+#include "troupe/actors/control/run_link.hpp"
 #include "troupe/actors/plan/checked_plan.hpp"
-#include "troupe/actors/spawn/remote_part.hpp"
-#include "troupe/actors/task/spawn_context.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
+// The links and communicators between the parts of a plan: of parts that are all in this process, or over a cluster.
+
 namespace troupe {
+
+/// Makes the communicators that no context names. All ranks live in this process.
+void make_communicators(const Plan& plan, std::vector<PartSetup>& parts);
+/// Makes a link between every two parts: links[a][b] is a's end of the link to b.
+std::vector<std::map<int, std::shared_ptr<Link>>> make_links(int parts);
 
 /// The parts of a cluster with which one process runs its part of a plan: the control of the run, which lives in rank
 /// 0, the links of edges, and the communicators.
@@ -39,6 +45,7 @@ class ClusterRun {
   void add_communicators(SpawnContext& context) const;
 
  private:
+  using Attendance = RunCoordinator::Attendance;
   /// The run, for callbacks that may come when it is gone.
   struct Watch {
     std::mutex mutex;
@@ -46,13 +53,11 @@ class ClusterRun {
   };
 
   std::string name(const std::string& part) const { return "plan " + std::to_string(generation_) + "/" + part; }
-  /// This process's rank of a communicator with one rank for each of some processes.
-  std::shared_ptr<Communicator> rank_among(const std::string& communicator, const std::vector<int>& processes) const;
-  Meeting meeting_of(const std::string& communicator) const;
   /// This process's ends of a communicator of the plan.
   std::vector<std::shared_ptr<Communicator>> make_ends(const PlanCommunicator& named) const;
   void agree_on_plan() const;
   void control_all_parts();
+  void add_remote_part(int process, Attendance attendance);
   bool has_sources(int process) const;
   void note_returned(int process);
 

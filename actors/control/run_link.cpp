@@ -1,11 +1,80 @@
-#include "troupe/actors/spawn/remote_part.hpp"
+#include "troupe/actors/control/run_link.hpp"
 
 #include <atomic>
 
-#include "troupe/actors/control/run_frames.hpp"
-#include "troupe/actors/threads/one_at_a_time.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/link_reader.hpp"
 
 namespace troupe {
+
+namespace {
+
+FailurePtr cut_off(int process, const std::string& why) {
+  return failure_of_process(process, "[run] process " + std::to_string(process) + " died or was cut off: " + why);
+}
+
+}  // namespace
+
+void RunFollower::listen() {
+  link_->on_ready([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->receive();
+  });
+}
+
+int RunFollower::join(Post post, bool) {
+  std::lock_guard lock(mutex_);
+  post_ = std::move(post);
+  return 0;
+}
+
+void RunFollower::leave(int) {
+  std::lock_guard lock(mutex_);
+  post_ = nullptr;
+}
+
+void RunFollower::post(const RunOrder& order) {
+  std::lock_guard lock(mutex_);
+  if (post_) post_(order);
+}
+
+void RunFollower::start(const RunInfo& run) {
+  outcome_.begin();
+  link_->send(frame_of(RunWord::asked, run));
+  // The coordinator may have left before.
+  receive();
+}
+
+void RunFollower::stop() {
+  if (outcome_.running()) link_->send(frame_of(RunWord::stop));
+}
+
+void RunFollower::give_up(const FailurePtr& failure) {
+  if (outcome_.settled()) return;
+  post(AbortRun{failure});
+  if (!outcome_.running()) return outcome_.forbid_runs(failure);
+  link_->send(frame_of(RunWord::give_up, failure));
+  end({Phase::failed, failure});
+}
+
+void RunFollower::close() {
+  if (!outcome_.close()) return;
+  link_->on_ready({});
+  link_->send(frame_of(RunWord::left));
+}
+
+void RunFollower::receive() {
+  const auto take = [this](const IncomingFrame& frame) {
+    word_of(frame) == RunWord::over ? end(end_of(frame)) : post(order_of(frame));
+  };
+  const auto lose = [this](const std::string& why) {
+    if (outcome_.running()) give_up(cut_off(0, why));
+  };
+  receiving_.call([&] { receive_all(*link_, take, lose); });
+}
+
+void RunFollower::end(const RunEnd& end) {
+  if (outcome_.end(end)) outcome_.call_back();
+}
 
 struct RemotePart::State {
   std::shared_ptr<RunCoordinator> coordinator;
@@ -18,27 +87,16 @@ struct RemotePart::State {
   std::atomic<bool> gone = false;
 
   void receive() {
-    receiving.call([this] { receive_all(); });
-  }
-
-  void receive_all() {
-    if (gone) return;
-    try {
-      while (const auto frame = link->receive()) take(*frame);
-      if (const auto cause = link->failure()) lose(cause->what);
-    } catch (const std::exception& error) {
-      lose(error.what());
-    }
+    receiving.call([this] {
+      if (gone) return;
+      receive_all(
+          *link, [this](const auto& frame) { take(frame); }, [this](const auto& why) { lose(why); });
+    });
   }
 
   void lose(const std::string& why) {
     gone = true;
-    if (expendable()) return lose_part();
-    const auto name = "process " + std::to_string(process);
-    coordinator->give_up(std::make_shared<Failure>(Failure{.rank = process,
-                                                           .actor = name,
-                                                           .kind = FailureKind::part_died,
-                                                           .what = "[run] " + name + " died or was cut off: " + why}));
+    expendable() ? lose_part() : coordinator->give_up(cut_off(process, why));
   }
 
   bool expendable() const { return attendance != RunCoordinator::Attendance::needed; }
@@ -86,12 +144,7 @@ struct RemotePart::State {
 
 RemotePart::RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process,
                        bool has_sources, RunCoordinator::Attendance attendance)
-    : state_(std::make_shared<State>()) {
-  state_->coordinator = std::move(coordinator);
-  state_->link = std::move(link);
-  state_->process = process;
-  state_->has_sources = has_sources;
-  state_->attendance = attendance;
+    : state_(new State{std::move(coordinator), std::move(link), process, has_sources, attendance}) {
   // A late comer joins with its first message, since no run waits for it.
   if (attendance != RunCoordinator::Attendance::late_comer) state_->join();
   state_->link->on_ready([weak = std::weak_ptr(state_)] {

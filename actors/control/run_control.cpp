@@ -1,4 +1,4 @@
-#include "troupe/actors/control/run_outcome.hpp"
+#include "troupe/actors/control/run_control.hpp"
 
 #include <utility>
 
@@ -38,8 +38,23 @@ bool RunOutcome::close() {
     std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true)) return false;
   }
-  on_over_.set({});
+  on_over({});
   return true;
+}
+
+void RunOutcome::on_over(std::function<void()> callback) {
+  std::lock_guard lock(callback_mutex_);
+  on_over_ = std::move(callback);
+}
+
+void RunOutcome::call_back() {
+  std::lock_guard lock(callback_mutex_);
+  const auto callback = on_over_;  // it may replace itself
+  try {
+    if (callback) callback();
+  } catch (...) {
+    // An exception of the callback is the program's own error and not the run's.
+  }
 }
 
 RunEnd RunOutcome::last() const {

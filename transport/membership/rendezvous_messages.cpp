@@ -1,9 +1,8 @@
-// The HELLO that a process sends to rank 0 first, and its parts as bytes.
+#include "troupe/transport/membership/rendezvous_messages.hpp"
+
+#include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/bytes.hpp"
-#include "troupe/transport/membership/member_bytes.hpp"
-#include "troupe/transport/membership/rendezvous.hpp"
 
 namespace troupe {
 
@@ -13,6 +12,7 @@ constexpr std::uint32_t kMagic = 0x48505254;  // "TRPH"
 constexpr std::uint16_t kVersion = 2;
 constexpr std::size_t kNameLimit = 256;
 constexpr std::size_t kValueLimit = 4'096;
+constexpr std::size_t kReasonLimit = 8'192;
 constexpr std::uint32_t kMaxEntries = 256;
 
 void write(ByteWriter& writer, const EndpointAddress& address) {
@@ -86,6 +86,35 @@ Hello decode_hello(std::span<const std::byte> bytes) {
   hello.self = read_member(reader);
   if (!reader.at_end()) throw Error("hello", "bytes follow its end");
   return hello;
+}
+
+std::vector<std::byte> encode(const Answer& answer) {
+  ByteWriter writer;
+  writer.put(static_cast<std::uint8_t>(answer.kind));
+  if (answer.kind != Answer::Kind::welcome) {
+    writer.put_text(answer.reason, kReasonLimit);
+    return std::move(writer).take();
+  }
+  writer.put(static_cast<std::uint32_t>(answer.members.size()));
+  for (const auto& member : answer.members) write(writer, member);
+  return std::move(writer).take();
+}
+
+Answer decode_answer(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes, "rendezvous");
+  const auto kind = reader.get<std::uint8_t>();
+  if (kind > static_cast<std::uint8_t>(Answer::Kind::go))
+    throw Error("rendezvous", "there is no answer of kind " + std::to_string(kind));
+  Answer answer{static_cast<Answer::Kind>(kind)};
+  if (answer.kind == Answer::Kind::welcome) {
+    const auto count = reader.get<std::uint32_t>();
+    // Takes memory for the members as they are read, because the count is not trusted.
+    for (std::uint32_t i = 0; i < count; ++i) answer.members.push_back(read_member(reader));
+  } else {
+    answer.reason = reader.get_text(kReasonLimit);
+  }
+  if (!reader.at_end()) throw Error("rendezvous", "bytes follow the end of an answer");
+  return answer;
 }
 
 std::string difference(const Agreement& mine, int my_rank, const Agreement& theirs, int their_rank) {

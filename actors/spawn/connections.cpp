@@ -1,13 +1,65 @@
-#include "troupe/actors/spawn/cluster_run.hpp"
+#include "troupe/actors/spawn/connections.hpp"
 
 #include <algorithm>
+#include <future>
 
-#include "troupe/actors/control/run_follower.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
 #include "troupe/actors/spawn/wiring.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
+
+namespace {
+
+/// The ends of a communicator on devices, in the order of its processes. They are made at the same time, because they
+/// wait for each other. Throws the exception of the first that fails; `check` ends the others.
+std::vector<std::shared_ptr<Communicator>> make_device_ends(const PlanCommunicator& named) {
+  const auto processes = processes_of(named);
+  const auto across = make_local_group(static_cast<int>(processes.size()));
+  std::mutex mutex;
+  std::exception_ptr first_error;
+  const auto check = [&] {
+    std::lock_guard lock(mutex);
+    if (first_error) std::rethrow_exception(first_error);
+  };
+  std::vector<std::shared_ptr<Communicator>> ends(processes.size());
+  const auto make = [&](std::size_t i) {
+    const auto rank = [&, i](const std::string&, const std::vector<int>&) { return across[i]; };
+    try {
+      ends[i] = make_device_communicator(named, processes[i], {.make_across = rank, .check = check});
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!first_error) first_error = std::current_exception();
+    }
+  };
+  std::vector<std::future<void>> making;
+  for (std::size_t i = 0; i < ends.size(); ++i) making.push_back(std::async(std::launch::async, make, i));
+  for (auto& one : making) one.wait();
+  check();
+  return ends;
+}
+
+}  // namespace
+
+void make_communicators(const Plan& plan, std::vector<PartSetup>& parts) {
+  for (const auto& named : plan.communicators) {
+    const bool given = std::any_of(parts.begin(), parts.end(), [&](const PartSetup& part) {
+      return part.context.communicators.contains(named.name);
+    });
+    if (given) continue;
+    const auto ends =
+        named.devices.empty() ? make_local_group(static_cast<int>(named.processes.size())) : make_device_ends(named);
+    for (const auto& end : ends)
+      parts[static_cast<std::size_t>(named.processes[end->rank()])].context.communicators[named.name].push_back(end);
+  }
+}
+
+std::vector<std::map<int, std::shared_ptr<Link>>> make_links(int parts) {
+  std::vector<std::map<int, std::shared_ptr<Link>>> links(static_cast<std::size_t>(parts));
+  for (int a = 0; a < parts; ++a)
+    for (int b = a + 1; b < parts; ++b) std::tie(links[a][b], links[b][a]) = make_memory_link();
+  return links;
+}
 
 ClusterRun::ClusterRun(std::shared_ptr<Cluster> cluster, const CheckedPlan& plan,
                        std::optional<std::uint64_t> generation)
@@ -61,18 +113,19 @@ bool ClusterRun::has_sources(int process) const {
 }
 
 void ClusterRun::control_all_parts() {
-  using Attendance = RunCoordinator::Attendance;
   coordinator_ = std::make_shared<RunCoordinator>();
   const auto expendable = cluster_->expendable();
   for (int other = 1; other < cluster_->size(); ++other) {
     // An expendable process takes part only in plans that have actors there.
     if (expendable.contains(other) && !returns_.contains(other)) continue;
-    auto link = cluster_->control_link(other, name("control"));
-    remote_parts_.push_back(
-        std::make_unique<RemotePart>(coordinator_, std::move(link), other, has_sources(other),
-                                     expendable.contains(other) ? Attendance::expected : Attendance::needed));
+    add_remote_part(other, expendable.contains(other) ? Attendance::expected : Attendance::needed);
   }
   control_ = coordinator_;
+}
+
+void ClusterRun::add_remote_part(int process, Attendance attendance) {
+  remote_parts_.push_back(std::make_unique<RemotePart>(coordinator_, cluster_->control_link(process, name("control")),
+                                                       process, has_sources(process), attendance));
 }
 
 void ClusterRun::replace_links_with(std::function<void(int process, std::shared_ptr<Link> link)> replace) {
@@ -94,10 +147,7 @@ void ClusterRun::note_returned(int process) {
   noted->second = returns;
   if (std::ranges::find(peers_, process) != peers_.end())
     replace_(process, cluster_->data_link(process, name("edges")));
-  if (!coordinator_) return;
-  remote_parts_.push_back(std::make_unique<RemotePart>(coordinator_, cluster_->control_link(process, name("control")),
-                                                       process, has_sources(process),
-                                                       RunCoordinator::Attendance::late_comer));
+  if (coordinator_) add_remote_part(process, Attendance::late_comer);
 }
 
 std::map<int, std::shared_ptr<Link>> ClusterRun::links() const {
@@ -115,26 +165,20 @@ void ClusterRun::add_communicators(SpawnContext& context) const {
 }
 
 std::vector<std::shared_ptr<Communicator>> ClusterRun::make_ends(const PlanCommunicator& named) const {
-  if (!named.devices.empty()) return {make_device_communicator(named, process(), meeting_of(named.name))};
-  auto group = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
-  std::erase(group, nullptr);
-  return group;
-}
-
-Meeting ClusterRun::meeting_of(const std::string& communicator) const {
-  const auto make_across = [this, communicator](const std::string& part, const std::vector<int>& processes) {
-    return rank_among(communicator + part, processes);
+  if (named.devices.empty()) {
+    auto group = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
+    std::erase(group, nullptr);
+    return group;
+  }
+  const auto make_across = [this, &named](const std::string& part, const std::vector<int>& processes) {
+    const auto group = cluster_->communicator(name(named.name + part), processes);
+    return *std::ranges::find_if(group, [](const auto& rank) { return rank != nullptr; });
   };
   const auto check = [this] {
     if (const auto why = cluster_->lost()) throw Aborted(why);
   };
-  return {make_across, [this](int process) { return cluster_->machine(process); }, check};
-}
-
-std::shared_ptr<Communicator> ClusterRun::rank_among(const std::string& communicator,
-                                                     const std::vector<int>& processes) const {
-  const auto group = cluster_->communicator(name(communicator), processes);
-  return *std::ranges::find_if(group, [](const auto& rank) { return rank != nullptr; });
+  const auto machine_of = [this](int process) { return cluster_->machine(process); };
+  return {make_device_communicator(named, process(), {make_across, machine_of, check})};
 }
 
 }  // namespace troupe

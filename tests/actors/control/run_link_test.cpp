@@ -1,9 +1,8 @@
 // The run control of a part in another process, and its other half at the coordinator, over a link in memory.
 
-#include "troupe/actors/control/run_follower.hpp"
+#include "troupe/actors/control/run_link.hpp"
 
 #include "troupe/actors/control/run_frames.hpp"
-#include "troupe/actors/spawn/remote_part.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 
