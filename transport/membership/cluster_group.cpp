@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/hierarchy/layout.hpp"
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
+#include "troupe/transport/hierarchy/layout.hpp"
 #include "troupe/transport/mpi/mpi_communicator.hpp"
 #include "troupe/transport/nccl/nccl_group.hpp"
 
@@ -72,7 +72,7 @@ Group make_hierarchical_group(const GroupSurroundings& around, const std::string
   std::vector<Hierarchy> parts(processes.size());
   std::vector<int> leaders;
   const auto all = make_direct_group(around, name + "/all", processes);
-  for (int machine = 0; machine < machines.processes(); ++machine) {
+  for (int machine = 0; machine < machines.outer_count(); ++machine) {
     const auto& ranks = machines.ranks_of(machine);
     const auto members = processes_at(ranks, processes);
     leaders.push_back(ranks.front());
