@@ -112,6 +112,12 @@ Tensor Tensor::to(Device device) const {
   return moved;
 }
 
+Tensor Tensor::host_copy() const {
+  Tensor copied(shape(), dtype());
+  if (bytes() > 0) std::memcpy(copied.mutable_raw(), raw(), bytes());
+  return copied;
+}
+
 long Tensor::use_count() const {
   return body_.use_count();
 }
