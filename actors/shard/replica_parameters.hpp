@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "troupe/actors/ports/port_actor.hpp"
-#include "troupe/actors/shard/parameter_blocks.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 

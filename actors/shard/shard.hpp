@@ -9,7 +9,6 @@
 
 #include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/actors/shard/recording.hpp"
-#include "troupe/actors/shard/shard_log.hpp"
 #include "troupe/actors/shard/shard_protocol.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 

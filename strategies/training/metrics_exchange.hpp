@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "troupe/actors/shard/staleness.hpp"
+#include "troupe/actors/shard/consistency_rule.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/transport/bytes.hpp"
 #include "troupe/transport/link_reader.hpp"

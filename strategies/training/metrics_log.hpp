@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan_fwd.hpp"
-#include "troupe/actors/shard/shard_log.hpp"
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/task/task.hpp"
 #include "troupe/strategies/step/training_graph.hpp"
 #include "troupe/strategies/training/metrics.hpp"

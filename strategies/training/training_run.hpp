@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/shard/staleness.hpp"
+#include "troupe/actors/shard/consistency_rule.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 
