@@ -1,6 +1,5 @@
 #include "troupe/strategies/step/row_shards.hpp"
 
-#include "troupe/actors/shard/row_exchange.hpp"
 #include "troupe/actors/shard/row_shard.hpp"
 #include "troupe/strategies/step/shards.hpp"
 
@@ -41,7 +40,7 @@ std::vector<OutputRef> RowShards::add_worker(int worker, const Place& place) {
     const auto name = "rows@" + std::to_string(worker) + "." + table.rows->parameter.name;
     table.exchanges.push_back(
         add_row_exchange(plan_, name, host_side(place), worker, table.rows->lookup, ranges_of(table)));
-    rows.push_back({table.exchanges.back(), RowExchange::kRows});
+    rows.push_back({table.exchanges.back(), 0});
   }
   return rows;
 }
@@ -49,7 +48,7 @@ std::vector<OutputRef> RowShards::add_worker(int worker, const Place& place) {
 OutputRef RowShards::gradients_for(const Table& table, std::size_t shard, std::size_t worker,
                                    const OutputRef& all) const {
   if (table.exchanges.empty()) return all;
-  return {table.exchanges[worker], static_cast<std::int32_t>(RowExchange::kFirstGradients + shard)};
+  return {table.exchanges[worker], 1 + static_cast<std::int32_t>(shard)};
 }
 
 void RowShards::connect(ActorId batches, const std::vector<WorkerOutputs>& workers) {

@@ -164,7 +164,7 @@ class Splitter {
       if (placed.parameter == number)
         rows.parts.push_back({placed.rows.value_or(RowRange{0, rows.parameter.info.shape[0]}), placed.server});
     std::ranges::sort(rows.parts, {}, &ParameterRows::Part::rows);
-    rows.chunk = part_of(rows.parameter, {0, RowShard::chunk_rows(rows.parameter.info)});
+    rows.chunk = part_of(rows.parameter, {0, chunk_rows(rows.parameter.info)});
     rows.update = update_graph(spec_.optimizer, spec_.seed, {rows.chunk});
   }
 
