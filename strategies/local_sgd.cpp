@@ -1,6 +1,6 @@
 #include "troupe/strategies/local_sgd.hpp"
 
-#include "troupe/actors/shard/local_shard.hpp"
+#include "troupe/actors/shard/replica_parameters.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/strategies/step/shards.hpp"

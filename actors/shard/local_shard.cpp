@@ -1,4 +1,4 @@
-#include "troupe/actors/shard/local_shard.hpp"
+#include "troupe/actors/shard/replica_parameters.hpp"
 
 namespace troupe {
 

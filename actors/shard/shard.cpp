@@ -205,18 +205,13 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
                   std::function<caf::actor(caf::actor_system&, ShardOptions)> spawn, PlanTask task) {
   const auto workers = static_cast<std::size_t>(options.rule.workers);
   const auto event = ShardEvent::info(options.rule.workers);
-  PlanActor actor;
-  actor.name = name;
-  actor.role = ActorRole::external;
-  actor.place = place;
-  actor.rule = FiringRule::own;
-  auto& inputs = actor.declared_inputs.emplace(workers, BatchInfo::info());
+  std::vector<TensorInfo> inputs(workers, BatchInfo::info()), outputs(workers, ports.parameters);
   inputs.insert(inputs.end(), workers, ports.gradients);
   inputs.insert(inputs.end(), ports.further_inputs.begin(), ports.further_inputs.end());
   if (options.follows) inputs.push_back(event);
-  for (std::size_t w = 0; w < workers; ++w) actor.outputs.push_back({.info = ports.parameters});
-  for (int f = 0; f < followers; ++f) actor.outputs.push_back({.info = event});
-  actor.parameters = ports.held;
+  outputs.insert(outputs.end(), static_cast<std::size_t>(followers), event);
+  auto actor = external_actor(name, {std::move(inputs), std::move(outputs), {}, FiringRule::own, ports.held});
+  actor.place = place;
   actor.spawn_external = [options, spawn = std::move(spawn)](caf::actor_system& system, SpawnContext& context) {
     auto with_records = options;
     with_records.records = {context.shard_log, context.record, context.replay};
@@ -231,7 +226,7 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
   actor.task = std::move(task);
   const auto shard = plan.add(std::move(actor));
   for (std::size_t w = 0; w < workers; ++w) plan.edge_of(shard, static_cast<std::int32_t>(w), kParameterSlots);
-  for (int f = 0; f < followers; ++f) plan.edge_of(shard, static_cast<std::int32_t>(workers) + f, kEventSlots);
+  plan.add_edges(shard, kEventSlots);
   return shard;
 }
 
