@@ -42,8 +42,10 @@ void Lease::give_back() {
   }
 }
 
-void Lease::break_copies(const std::string& reason, bool abandoned, const std::set<int>& torn) {
+void Lease::end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn) {
+  if (store_ == nullptr) return;
   auto& state = *store_->state_;
+  std::lock_guard lock(state.mutex);
   ++state.changes;
   auto broken = torn;
   for (const auto& [replica, updates] : updates_locked())
@@ -57,6 +59,7 @@ void Lease::break_copies(const std::string& reason, bool abandoned, const std::s
   }
   for (const auto& [ref, before, alone] : written_)
     if (!alone && broken.contains(ref.replica)) state.find(ref).broken = reason;
+  give_back();
 }
 
 Lease& Lease::operator=(Lease&& other) noexcept {
@@ -75,20 +78,6 @@ void Lease::end_clean() {
   if (!written_.empty()) ++state.changes;
   for (const auto& written : written_)
     if (auto& copy = state.find(written.ref); copy.is_being_updated()) copy.broken = "an update of it has failed";
-  give_back();
-}
-
-void Lease::end_dirty(const std::string& reason, const std::set<int>& torn) {
-  if (store_ == nullptr) return;
-  std::lock_guard lock(store_->state_->mutex);
-  break_copies(reason, false, torn);
-  give_back();
-}
-
-void Lease::abandon(const std::string& reason) {
-  if (store_ == nullptr) return;
-  std::lock_guard lock(store_->state_->mutex);
-  break_copies(reason, true, {});
   give_back();
 }
 

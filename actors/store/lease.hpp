@@ -26,11 +26,11 @@ class Lease {
   void end_clean();
   /// The run has failed, and no longer writes. The copies of `torn` replicas, whose updates differ between this store
   /// and others, are broken in any case.
-  void end_dirty(const std::string& reason, const std::set<int>& torn = {});
+  void end_dirty(const std::string& reason, const std::set<int>& torn = {}) { end_broken(reason, false, torn); }
   /// For each replica, the numbers of updates of its copies under this lease: a single number if they are whole.
   std::map<int, std::set<std::int64_t>> updates() const;
   /// The run was given up, and may still write.
-  void abandon(const std::string& reason);
+  void abandon(const std::string& reason) { end_broken(reason, true, {}); }
 
  private:
   friend class ParameterStore;
@@ -40,7 +40,7 @@ class Lease {
     bool alone;  // its number of updates may differ from the others'
   };
   std::map<int, std::set<std::int64_t>> updates_locked() const;
-  void break_copies(const std::string& reason, bool abandoned, const std::set<int>& torn);
+  void end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn);
   void give_back();
 
   ParameterStore* store_ = nullptr;

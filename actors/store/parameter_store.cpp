@@ -8,14 +8,6 @@
 
 namespace troupe {
 
-namespace {
-
-Tensor host_clone(const Tensor& tensor) {
-  return tensor.host_accessible() ? tensor.clone() : tensor.copy_to_host();
-}
-
-}  // namespace
-
 ParameterStore::ParameterStore(std::uint64_t seed) : state_(std::make_unique<State>(seed)) {}
 ParameterStore::~ParameterStore() = default;
 
@@ -32,28 +24,25 @@ void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
 void ParameterStore::add(const PlanParameter& planned) {
   std::lock_guard lock(state_->mutex);
   state_->drop_misfit_state(planned);
-  const auto entry = state_->parameters.find(planned.ref.name);
-  if (entry != state_->parameters.end() && !(entry->second.info == planned.info))
-    throw Error("store", "parameter '" + planned.ref.name + "' is " + to_string(entry->second.info) + ", not " +
-                             to_string(planned.info));
-  if (entry != state_->parameters.end() && entry->second.copies.contains(planned.ref.replica)) return;
-  if (entry != state_->parameters.end()) {
-    for (const auto& [replica, copy] : entry->second.copies) state_->check_free({planned.ref.name, replica}, false);
-    if (state_->newest_whole(entry->second) == nullptr) throw Error("store", state_->describe_broken());
-  }
+  const auto& [name, replica] = planned.ref;
+  const auto entry = state_->parameters.find(name);
   Parameter fresh{planned.info, planned.trainable, {}};
   if (planned.per_replica) fresh.per_replica = planned.initializer;
-  auto& parameter = entry != state_->parameters.end() ? entry->second : fresh;
-  if (planned.trainable) state_->note_trained(planned.ref.name);
+  const auto& parameter = entry != state_->parameters.end() ? entry->second : fresh;
+  if (!(parameter.info == planned.info))
+    throw Error("store",
+                "parameter '" + name + "' is " + to_string(parameter.info) + ", not " + to_string(planned.info));
+  if (parameter.copies.contains(replica)) return;
+  for (const auto& [other, copy] : parameter.copies) state_->check_free({name, other}, false);
+  const auto newest = state_->newest(parameter);
+  if (entry != state_->parameters.end() && !newest) throw Error("store", state_->describe_broken());
+  if (planned.trainable) state_->note_trained(name);
   Copy copy;
   copy.tensor = state_->first_value(planned, parameter);
-  if (const auto* newest = state_->newest_whole(parameter)) copy.counter->reset(newest->counter->updates());
-  if (const auto start = state_->start_values.find(planned.ref.name); start != state_->start_values.end()) {
-    copy.counter->reset(start->second.updates);
-    state_->start_values.erase(start);
-  }
-  parameter.copies.emplace(planned.ref.replica, std::move(copy));
-  if (entry == state_->parameters.end()) state_->parameters.emplace(planned.ref.name, std::move(fresh));
+  if (newest) copy.counter->reset(newest->updates);
+  if (const auto start = state_->start_value(name)) copy.counter->reset(start->updates);
+  state_->start_values.erase(name);
+  state_->parameters.try_emplace(name, std::move(fresh)).first->second.copies.emplace(replica, std::move(copy));
 }
 
 std::vector<ParameterStore::Entry> ParameterStore::entries() const {
@@ -82,48 +71,37 @@ Tensor ParameterStore::get(const std::string& name, int replica) const {
 void ParameterStore::set(const std::string& name, const Tensor& value) {
   std::unique_lock lock(state_->mutex);
   if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
-  const auto entry = state_->parameters.find(name);
-  if (entry == state_->parameters.end()) {
-    state_->start_values[name] = {0, host_clone(value)};
-    return;
+  std::int64_t updates = 0;
+  if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end()) {
+    const auto& [info, trainable, copies, per_replica] = entry->second;
+    if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
+      throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
+    for (const auto& [replica, copy] : copies) updates = std::max(updates, copy.counter->updates());
+    ++updates;
   }
-  auto& [info, trainable, copies, per_replica] = entry->second;
-  if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
-    throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
-  std::int64_t newest = 0;
-  for (const auto& [replica, copy] : copies) newest = std::max(newest, copy.counter->updates());
-  state_->restore_all(lock, name, entry->second, {newest + 1, value});
+  state_->adopt(lock, name, {updates, value});
 }
 
 std::optional<ParameterStore::Version> ParameterStore::newest(const std::string& name) const {
   std::lock_guard lock(state_->mutex);
   const auto entry = state_->parameters.find(name);
-  const auto start = state_->start_values.find(name);
-  if (entry == state_->parameters.end())
-    return start == state_->start_values.end() ? std::nullopt : std::optional(start->second);
+  if (entry == state_->parameters.end()) return state_->start_value(name);
   for (const auto& [replica, copy] : entry->second.copies) state_->check_free({name, replica}, false);
-  const auto* newest = state_->newest_whole(entry->second);
-  if (newest == nullptr) return std::nullopt;
-  return Version{newest->counter->updates(), host_clone(newest->tensor)};
+  auto version = state_->newest(entry->second);
+  if (version) version->value = host_clone(version->value);
+  return version;
 }
 
 std::optional<std::int64_t> ParameterStore::newest_updates(const std::string& name) const {
   std::lock_guard lock(state_->mutex);
   const auto entry = state_->parameters.find(name);
-  const auto start = state_->start_values.find(name);
-  if (entry == state_->parameters.end())
-    return start == state_->start_values.end() ? std::nullopt : std::optional(start->second.updates);
-  const auto* newest = state_->newest_whole(entry->second);
-  return newest == nullptr ? std::nullopt : std::optional(newest->counter->updates());
+  const auto version = entry == state_->parameters.end() ? state_->start_value(name) : state_->newest(entry->second);
+  return version ? std::optional(version->updates) : std::nullopt;
 }
 
 void ParameterStore::adopt(const std::string& name, const Version& version) {
   std::unique_lock lock(state_->mutex);
-  const auto entry = state_->parameters.find(name);
-  if (entry == state_->parameters.end())
-    state_->start_values[name] = {version.updates, host_clone(version.value)};
-  else
-    state_->restore_all(lock, name, entry->second, version);
+  state_->adopt(lock, name, version);
 }
 
 std::vector<std::string> ParameterStore::names() const {
@@ -160,8 +138,7 @@ void ParameterStore::set_position(const TrainingPosition& position) {
 /// The start value of a parameter that no plan has needed here.
 std::optional<ParameterStore::Version> ParameterStore::start_value(const std::string& name) const {
   std::lock_guard lock(state_->mutex);
-  const auto start = state_->start_values.find(name);
-  return start == state_->start_values.end() ? std::nullopt : std::optional(start->second);
+  return state_->start_value(name);
 }
 
 std::string ParameterStore::hash(int replica) const {
@@ -193,11 +170,6 @@ const Tensor& ParameterStore::borrowed(const ParameterRef& ref) const {
   return state_->find(ref).tensor;
 }
 
-std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref) const {
-  std::lock_guard lock(state_->mutex);
-  return state_->find(ref).counter;
-}
-
 Tensor ParameterStore::borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const {
   const auto& all = borrowed(ref);
   return rows ? all.rows(rows->first, rows->count) : all;
@@ -205,8 +177,8 @@ Tensor ParameterStore::borrowed(const ParameterRef& ref, const std::optional<Row
 
 std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref,
                                                        const std::optional<RowRange>& rows) const {
-  if (!rows) return counter(ref);
   std::lock_guard lock(state_->mutex);
+  if (!rows) return state_->find(ref).counter;
   auto& of_rows = state_->find(ref).of_rows[*rows];
   if (!of_rows) of_rows = std::make_shared<UpdateCounter>();
   return of_rows;
