@@ -13,7 +13,6 @@
 #include "troupe/ops/library/slice.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
-#include "troupe/strategies/step/replica_gradients.hpp"
 
 namespace troupe {
 
@@ -22,14 +21,6 @@ namespace {
 TrainedParameter described(const Graph& graph, ValueId id) {
   const auto& node = graph.producer(id);
   return {node.name, graph.info(id), node.initializer, {}, GraphBuilder::is_row_sparse(node)};
-}
-
-std::vector<TrainedParameter> trained_in(const Graph& graph, const Optimizer& optimizer) {
-  std::vector<TrainedParameter> trained;
-  for (const auto id : graph.sources(kParameter))
-    if (const auto& node = graph.producer(id); node.trainable && optimizer.trains(node.name))
-      trained.push_back(described(graph, id));
-  return trained;
 }
 
 /// Throws Error unless every row of the parameter is placed once.
@@ -65,7 +56,8 @@ class Splitter {
       : spec_(spec), hook_(options.hook), forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
     if (options.sparse == SparseRows::looked_up) looked_up_ = find_lookups(forward_, spec.optimizer);
-    split_.parameters = trained_in(forward_, spec.optimizer);
+    for (const auto id : trained_parameters(forward_, spec.optimizer))
+      split_.parameters.push_back(described(forward_, id));
     split_.indices = index_graph(forward_, looked_up_);
   }
 

@@ -7,7 +7,7 @@
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
-#include "troupe/strategies/step/replica_gradients.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 
 namespace troupe {
 
