@@ -57,12 +57,9 @@ std::vector<Value> reduce_with_hook(std::span<const Value> values, const Mirrore
 std::vector<Value> reduce_in_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<Value> reduced, sums;
   for (const auto& bucket : fill_buckets(values, options)) {
-    std::vector<TensorInfo> infos;
-    for (const auto& value : bucket) infos.push_back(value.info());
-    const auto offsets = pack_offsets(infos);
-    const auto sum = all_reduce(pack(bucket));
-    sums.push_back(sum);
-    for (std::size_t i = 0; i < bucket.size(); ++i) reduced.push_back(view_at(sum, offsets[i], infos[i].shape));
+    sums.push_back(all_reduce(pack(bucket)));
+    const auto of_bucket = unpacked(sums.back(), bucket);
+    reduced.insert(reduced.end(), of_bucket.begin(), of_bucket.end());
   }
   return options.atomic_steps ? behind_barrier(reduced, sums) : reduced;
 }

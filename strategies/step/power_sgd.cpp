@@ -66,14 +66,7 @@ std::string name_at(const GradientHook::Site& site, std::size_t i) {
 
 /// Sums of the values over the replicas, in one all_reduce.
 std::vector<Value> summed(const std::vector<Value>& values) {
-  if (values.empty()) return {};
-  std::vector<TensorInfo> infos;
-  for (const auto& value : values) infos.push_back(value.info());
-  const auto offsets = pack_offsets(infos);
-  const auto sum = all_reduce(pack(values));
-  std::vector<Value> sums;
-  for (std::size_t i = 0; i < values.size(); ++i) sums.push_back(view_at(sum, offsets[i], infos[i].shape));
-  return sums;
+  return values.empty() ? values : unpacked(all_reduce(pack(values)), values);
 }
 
 }  // namespace

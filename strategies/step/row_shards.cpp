@@ -24,12 +24,6 @@ RowShards::RowShards(Plan& plan, const SplitTraining& step, const std::vector<Pl
   }
 }
 
-std::vector<RowRange> RowShards::ranges_of(const Table& table) const {
-  std::vector<RowRange> ranges;
-  for (const auto& part : table.rows->parts) ranges.push_back(part.rows);
-  return ranges;
-}
-
 std::vector<OutputRef> RowShards::add_worker(int worker, const Place& place) {
   std::vector<OutputRef> rows;
   for (auto& table : tables_) {
@@ -38,17 +32,12 @@ std::vector<OutputRef> RowShards::add_worker(int worker, const Place& place) {
       continue;
     }
     const auto name = "rows@" + std::to_string(worker) + "." + table.rows->parameter.name;
-    table.exchanges.push_back(
-        add_row_exchange(plan_, name, host_side(place), worker, table.rows->lookup, ranges_of(table)));
+    std::vector<RowRange> ranges;
+    for (const auto& part : table.rows->parts) ranges.push_back(part.rows);
+    table.exchanges.push_back(add_row_exchange(plan_, name, host_side(place), worker, table.rows->lookup, ranges));
     rows.push_back({table.exchanges.back(), 0});
   }
   return rows;
-}
-
-OutputRef RowShards::gradients_for(const Table& table, std::size_t shard, std::size_t worker,
-                                   const OutputRef& all) const {
-  if (table.exchanges.empty()) return all;
-  return {table.exchanges[worker], 1 + static_cast<std::int32_t>(shard)};
 }
 
 void RowShards::connect(ActorId batches, const std::vector<WorkerOutputs>& workers) {
@@ -63,8 +52,11 @@ void RowShards::connect(ActorId batches, const std::vector<WorkerOutputs>& worke
       const auto shard = table.shards[s];
       for (std::size_t w = 0; w < workers.size(); ++w)
         plan_.connect(batches, 2 * static_cast<std::int32_t>(w) + 1, shard);
-      for (std::size_t w = 0; w < workers.size(); ++w)
-        plan_.connect(gradients_for(table, s, w, workers[w].row_gradients[t]), shard);
+      for (std::size_t w = 0; w < workers.size(); ++w) {
+        const auto& gradients = workers[w].row_gradients[t];
+        const auto output = 1 + static_cast<std::int32_t>(s);
+        plan_.connect(table.exchanges.empty() ? gradients : OutputRef{table.exchanges[w], output}, shard);
+      }
       for (const auto& worker : workers) plan_.connect(worker.indices[t], shard);
     }
   }

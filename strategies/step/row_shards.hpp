@@ -30,9 +30,6 @@ class RowShards {
     std::vector<ActorId> exchanges;  // by worker; empty if there is one shard
   };
 
-  std::vector<RowRange> ranges_of(const Table& table) const;
-  OutputRef gradients_for(const Table& table, std::size_t shard, std::size_t worker, const OutputRef& all) const;
-
   Plan& plan_;
   std::vector<Table> tables_;
   std::vector<ActorId> all_;

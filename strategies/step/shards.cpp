@@ -1,7 +1,6 @@
 #include "troupe/strategies/step/shards.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include "troupe/actors/shard/block_shard.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -16,14 +15,6 @@ bool has_leader(const ShardOptions& common) {
   return common.rule.late == LateGradients::dropped;
 }
 
-/// Adds what an update changes beside the parameters, such as optimizer state.
-void add_state(Plan& plan, const Graph& update, std::span<const TrainedParameter> parameters) {
-  for (auto& stored : stored_values(update, parameters)) {
-    stored.parameter.device = kHost;
-    plan.add_parameter(std::move(stored.parameter));
-  }
-}
-
 }  // namespace
 
 std::vector<Place> host_places(const std::string& strategy, const std::vector<Place>& servers) {
@@ -33,12 +24,20 @@ std::vector<Place> host_places(const std::string& strategy, const std::vector<Pl
   return places;
 }
 
+void add_state(Plan& plan, const Graph& update, std::span<const TrainedParameter> parameters, Device device) {
+  for (auto& [parameter, rows] : stored_values(update, parameters)) {
+    if (parameter.trainable) continue;
+    parameter.device = device;
+    plan.add_parameter(std::move(parameter));
+  }
+}
+
 /// The parameters of the model come first, in its order: start values and hashes follow from the order.
 void add_parameters(Plan& plan, const SplitTraining& step) {
   for (const auto& [name, info, initializer, part_of, row_sparse] : step.parameters)
     plan.add_parameter({{name, 0}, info, kHost, initializer, true});
-  for (const auto& group : step.groups) add_state(plan, group.update, group.parameters);
-  for (const auto& rows : step.looked_up) add_state(plan, rows.update, std::span(&rows.chunk, 1));
+  for (const auto& group : step.groups) add_state(plan, group.update, group.parameters, kHost);
+  for (const auto& rows : step.looked_up) add_state(plan, rows.update, std::span(&rows.chunk, 1), kHost);
 }
 
 ShardOptions shard_options(const ShardOptions& common, int number) {

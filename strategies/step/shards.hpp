@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace troupe {
 /// there is no server.
 std::vector<Place> host_places(const std::string& strategy, const std::vector<Place>& servers);
 
+/// Adds what an update of these parameters keeps beside them, such as optimizer state, in the memory of a device.
+void add_state(Plan& plan, const Graph& update, std::span<const TrainedParameter> parameters, Device device);
 /// Adds the parameters of a step and the optimizer state of their updates to a plan, in host memory, as copy 0.
 void add_parameters(Plan& plan, const SplitTraining& step);
 
