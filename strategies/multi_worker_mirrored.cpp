@@ -5,7 +5,7 @@
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/strategies/gathered_numbers.hpp"
+#include "troupe/strategies/between_processes.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {

@@ -8,7 +8,6 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/training/training_run.hpp"
-#include "troupe/transport/communicator.hpp"
 
 namespace troupe {
 
@@ -48,18 +47,6 @@ FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const 
     recordings.replay = std::move(replay);
   }
   return recordings;
-}
-
-void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit) {
-  for (int rank = 1; rank < group.size(); ++rank) {
-    const auto run = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
-    const auto length = Tensor::from<std::int64_t>({1}, std::vector{static_cast<std::int64_t>(run.size())});
-    group.broadcast(length, rank)->wait(limit);
-    const Tensor bytes(Shape{length.item<std::int64_t>()}, DType::uint8);
-    std::ranges::copy(run, bytes.mutable_raw());
-    group.broadcast(bytes, rank)->wait(limit);
-    if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
-  }
 }
 
 }  // namespace troupe

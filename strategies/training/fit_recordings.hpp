@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -9,7 +8,6 @@
 
 namespace troupe {
 
-class Communicator;
 class ParameterStore;
 class Recording;
 struct FitOptions;
@@ -24,10 +22,6 @@ struct FitRecordings {
 /// if a recording cannot be read, or belongs to another program, other data or other parameters.
 FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
                              const ParameterStore& store);
-
-/// Adds the last run of the shards of all processes of the group to the recording of rank 0. All of them call this.
-/// Throws Error if one does not within the limit.
-void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit);
 
 /// xxh3 (64 bits) of the identity of the samples.
 std::uint64_t hash_of_content(const Dataset& data);

@@ -3,16 +3,36 @@
 #include <algorithm>
 #include <cstring>
 
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/between_processes.hpp"
 #include "troupe/strategies/strategy.hpp"
-#include "troupe/strategies/training/fit_recordings.hpp"
-#include "troupe/strategies/training/held_values.hpp"
 #include "troupe/strategies/training/job_status.hpp"
-#include "troupe/strategies/training/rank_zero_values.hpp"
-#include "troupe/strategies/training/shared_data.hpp"
+#include "troupe/strategies/training/shared_values.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
+
+namespace {
+
+/// The properties that processes with different samples must have in common.
+std::string form_of(const Dataset& data) {
+  std::string text = "batches of " + std::to_string(data.batch_rows()) + "\n";
+  for (const auto& field : data.fields()) text += "field " + to_string(field) + "\n";
+  return text;
+}
+
+/// Adds the last run of the shards of all ranks to the recording of rank 0.
+void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit) {
+  for (int rank = 1; rank < group.size(); ++rank) {
+    const auto run = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
+    const auto bytes = broadcast_bytes(group, run, rank, limit);
+    if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
+  }
+}
+
+}  // namespace
 
 SharedTraining::SharedTraining(std::shared_ptr<Cluster> cluster, const Strategy& strategy, Stores stores,
                                std::chrono::milliseconds limit)
@@ -55,7 +75,14 @@ Dataset SharedTraining::share(const Dataset& data) {
   const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
   if (!strategy_.expendable().empty() && own_samples)
     throw Error("trainer", "where processes are expendable each of them needs all samples: sharding data or auto");
-  return shared_data(data, *cluster_, holders(), limit_);
+  const auto sharing = "sharding " + to_string(own_samples ? data.sharding() : DataSharding::data) + "\n";
+  const auto text = sharing + (own_samples ? form_of(data) : data.content());
+  Hash hash;
+  hash.add(text);
+  auto& processes = holders();
+  cluster_->agree("data", hash.digest(), [&] { return text; });
+  if (!own_samples) return data;
+  return data.in_layout({gathered_numbers(processes, {data.rows()}, limit_), processes.rank()});
 }
 
 void SharedTraining::agree_on_values() {

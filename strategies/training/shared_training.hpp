@@ -35,7 +35,9 @@ class SharedTraining {
 
   // All holders call the next four functions at the same time.
 
-  /// The data in the layout that the processes share. Throws Error if data differ that must be equal.
+  /// The data in the layout that the processes share: of all samples, where each process has samples of its own. Throws
+  /// Error on all processes that names the first difference, if they share the data differently, have other fields, or
+  /// have different samples where these must be equal.
   Dataset share(const Dataset& data);
   /// Before a plan is spawned: sets the values of all processes to those of rank 0, and the values of all parts in this
   /// process to the newest.
