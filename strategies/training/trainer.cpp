@@ -181,8 +181,7 @@ FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& opti
     throw Error("trainer", "the training data differ from those of rank 0");
   auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
                        strategy_.places(), status.generation);
-  return WorkerFit(*shared_->cluster(), std::move(spawned), std::move(log), options_.stall_limit)
-      .take_part(options.stop_requested);
+  return take_part(*shared_->cluster(), *spawned, *log, options_.stall_limit, options.stop_requested);
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
