@@ -10,7 +10,7 @@ ParameterReader::ParameterReader(std::shared_ptr<ParameterStore> store, std::vec
   for (const auto& ref : refs_) copies_.push_back(&store_->state_->find(ref));
 }
 
-void ParameterReader::enter() {
+ParameterReader::Access ParameterReader::access() {
   std::lock_guard lock(store_->state_->mutex);
   // The begin of a write is a change, so without a change there is no writer.
   if (seen_changes_ != store_->state_->changes) {
@@ -24,6 +24,7 @@ void ParameterReader::enter() {
     ++version_;
   }
   for (auto* copy : copies_) ++copy->accesses;
+  return {this, [](ParameterReader* reader) { reader->leave(); }};
 }
 
 void ParameterReader::leave() {

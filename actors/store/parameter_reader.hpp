@@ -17,17 +17,10 @@ class ParameterReader {
   /// Throws Error if the store does not have a copy.
   ParameterReader(std::shared_ptr<ParameterStore> store, std::vector<ParameterRef> refs);
 
-  /// While it lives the copies are borrowed for reading: no run can write to them.
-  class Access {
-   public:
-    explicit Access(ParameterReader& reader) : reader_(reader) { reader_.enter(); }
-    ~Access() { reader_.leave(); }
-    Access(const Access&) = delete;
-    Access& operator=(const Access&) = delete;
-
-   private:
-    ParameterReader& reader_;
-  };
+  using Access = std::unique_ptr<ParameterReader, void (*)(ParameterReader*)>;
+  /// Borrows the copies for reading, and updates copies that are behind: no run can write to them while the result
+  /// lives. Throws Error if a run writes to a copy, or one is broken.
+  [[nodiscard]] Access access();
 
   /// The copies at the last access, in the order of the references.
   std::span<const Tensor> tensors() const { return tensors_; }
@@ -35,8 +28,6 @@ class ParameterReader {
   std::uint64_t version() const { return version_; }
 
  private:
-  /// Begins an access, and updates copies that are behind. Throws Error if a run writes to a copy, or one is broken.
-  void enter();
   void leave();
 
   std::shared_ptr<ParameterStore> store_;

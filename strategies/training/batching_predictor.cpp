@@ -24,24 +24,9 @@ namespace {
 
 using Arrays = Predictor::Arrays;
 
-Shape shape_with_rows(const Shape& shape, std::int64_t rows) {
-  auto sizes = shape.list();
-  sizes[0] = rows;
-  return Shape(sizes);
-}
-
-/// `count` rows of a tensor from row `first` on, as a copy.
-Tensor rows_of(const Tensor& all, std::int64_t first, std::int64_t count) {
-  Tensor part(shape_with_rows(all.shape(), count), all.dtype());
-  const auto row_bytes = static_cast<std::size_t>(all.shape().row_elements()) * size_of(all.dtype());
-  if (part.bytes() > 0)
-    std::memcpy(part.mutable_raw(), all.raw() + static_cast<std::size_t>(first) * row_bytes, part.bytes());
-  return part;
-}
-
 /// The rows of one field of all requests, in the order of the requests.
 Tensor joined(const std::vector<PredictionRequest>& requests, const Field& field, std::int64_t rows) {
-  Tensor all(shape_with_rows(field.info.shape, rows), field.info.dtype);
+  Tensor all(field.info.shape.with_first(rows), field.info.dtype);
   auto* to = all.bytes() > 0 ? all.mutable_raw() : nullptr;
   for (const auto& request : requests)
     for (const auto& [name, array] : request.rows) {
@@ -103,7 +88,7 @@ class Responder {
       const auto result = predictor_.predict(all, output_);
       std::int64_t first = 0;
       for (auto& request : requests) {
-        request.answer.set_value(rows_of(result, first, request.count));
+        request.answer.set_value(result.rows(first, request.count).host_copy());
         first += request.count;
       }
     } catch (...) {

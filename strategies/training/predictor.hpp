@@ -65,8 +65,6 @@ class Predictor {
   Graph graph_;
   Device device_;
   std::vector<Field> read_;
-  std::vector<std::string> parameters_;
-  std::vector<std::string> outputs_;
   ParameterReader reader_;
   RowsCache<Prepared> prepared_;
   SingleUser user_{"predictor"};

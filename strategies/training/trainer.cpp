@@ -125,7 +125,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const BatchSource& batches, const Fi
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const BatchSource* batches,
                                             const FitOptions& options) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   check(options);
   if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
@@ -145,7 +145,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   auto guarded = options;
   if (options.on_step)
     guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
-      const SingleUser::Closed closed(user_, "cannot be used in on_step, while it trains; use on_epoch");
+      const auto closed = user_.close("cannot be used in on_step, while it trains; use on_epoch");
       on_step(step);
     };
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
@@ -185,14 +185,14 @@ FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& opti
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   check(options);
   if (shared_->is_expendable()) return fit_as_expendable(data, options);
   return start(data, options)->wait();
 }
 
 FitResult Trainer::fit(const BatchSource& batches, const FitOptions& options) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   return start(batches, options)->wait();
 }
 
@@ -210,7 +210,7 @@ Trainer::Arrays Trainer::parameter_arrays() const {
 }
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   const auto entries = store_->entries();
   std::vector<std::pair<std::string, Tensor>> named;
   for (const auto& [name, array] : arrays) {
@@ -232,7 +232,7 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
 }
 
 Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   if (shared_->is_expendable()) return receive_status(*shared_->cluster(), JobStatus::Kind::evaluated).metrics;
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   const auto replicas = strategy_.forward_places();
@@ -256,7 +256,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
 }
 
 Tensor Trainer::predict(const Dataset& data, const std::string& output) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   const auto graph = prediction_graph(spec_, data.fields());
   if (output.empty() && graph.outputs().size() != 1)
     throw Error("predict", "the model has several outputs: say which is meant");
