@@ -52,7 +52,6 @@ class MetricsExchange {
   };
 
   void add_peer(int number);
-  void reconnect_returned();
   void send_to_all(const ByteWriter& bytes, std::int32_t content);
   void take(Peer& peer, const IncomingFrame& frame, std::vector<ReplicaReport>& reports) const;
   void expect_no_loss();

@@ -47,14 +47,14 @@ Failure not_finite(const StepMetrics& part, std::size_t replica) {
 /// finite. The last report finds it, so the first such step is named, whatever the schedule.
 std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
                                        std::size_t index) {
-  for (std::size_t replica = 0; replica < per_replica.size(); ++replica)
-    if (here[replica] && per_replica[replica].size() <= index) return std::nullopt;
+  std::optional<Failure> failure;
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!here[replica]) continue;
+    if (per_replica[replica].size() <= index) return std::nullopt;
     const auto& part = per_replica[replica][index];
-    if (!std::isfinite(part.loss)) return not_finite(part, replica);
+    if (!failure && !std::isfinite(part.loss)) failure = not_finite(part, replica);
   }
-  return std::nullopt;
+  return failure;
 }
 
 }  // namespace
@@ -128,12 +128,11 @@ TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
           read(columns, firing, part);
           std::lock_guard lock(parts->mutex);
           auto& steps = parts->per_replica[replica];
-          const bool finite = std::isfinite(part.loss);
-          const auto alone = finite ? std::nullopt : std::optional(not_finite(part, static_cast<std::size_t>(replica)));
+          std::optional<Failure> failure;
+          if (!std::isfinite(part.loss)) failure = not_finite(part, static_cast<std::size_t>(replica));
           steps.push(part);
           if (!stop || parts->ended) return;
-          const auto failure =
-              parts->shared_steps ? non_finite_loss(parts->per_replica, parts->here, steps.size() - 1) : alone;
+          if (parts->shared_steps) failure = non_finite_loss(parts->per_replica, parts->here, steps.size() - 1);
           parts->ended = failure.has_value();
           if (failure) throw EndRun(*failure);
         });
