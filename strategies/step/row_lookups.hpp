@@ -11,6 +11,7 @@ namespace troupe {
 
 /// A row-sparse parameter that the model uses only to look up rows.
 struct LookedUpParameter {
+  ValueId value;  ///< in the forward graph
   std::string name;
   Initializer initializer;
   RowLookup lookup;

@@ -93,7 +93,7 @@ class Splitter {
     std::vector<TrainedParameter> parameters;
     for (const auto& parameter : replica.parameters)
       parameters.push_back(described(parameter.builder().graph(), parameter.id()));
-    for (const auto& [name, initializer, lookup] : looked_up_)
+    for (const auto& [value, name, initializer, lookup] : looked_up_)
       parameters.push_back({name, lookup.parameter, initializer, {}, true});
     return parameters;
   }

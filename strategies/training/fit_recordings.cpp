@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
@@ -28,9 +27,9 @@ std::uint64_t hash_of_content(const Dataset& data) {
   return hash.digest();
 }
 
-FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
-                             const ParameterStore& store) {
-  FitRecordings recordings;
+RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
+                          const ParameterStore& store) {
+  RunRecords recordings;
   if (options.record.empty() && options.replay.empty()) return recordings;
   const bool keeps_state = std::ranges::any_of(plan.parameters, &PlanParameter::per_replica);
   if (keeps_state && store.position().step > 0)

@@ -1,27 +1,20 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "troupe/actors/plan/plan_fwd.hpp"
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
 namespace troupe {
 
 class ParameterStore;
-class Recording;
 struct FitOptions;
-
-/// The recording that a fit writes, and the one that it repeats. Each may be null.
-struct FitRecordings {
-  std::shared_ptr<Recording> record;
-  std::shared_ptr<const Recording> replay;
-};
 
 /// The recordings that the options name, for a fit by this plan on these data from the current parameters. Throws Error
 /// if a recording cannot be read, or belongs to another program, other data or other parameters.
-FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
-                             const ParameterStore& store);
+RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
+                          const ParameterStore& store);
 
 /// xxh3 (64 bits) of the identity of the samples.
 std::uint64_t hash_of_content(const Dataset& data);

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/core/batch_info.hpp"
@@ -78,17 +77,18 @@ PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_
   return request;
 }
 
-std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
-                                            std::shared_ptr<Trace> trace, MetricsLog* log,
-                                            const std::vector<Place>& replicas, std::optional<std::uint64_t> generation,
-                                            const FitRecordings& recordings) {
+SpawnContext Trainer::context_for(const Dataset& data, const TaskFactory& sink) const {
   SpawnContext context;
-  context.record = recordings.record;
-  context.replay = recordings.replay;
   context.store = store_;
   context.sources.emplace("data", data);
   context.device_arrays = device_arrays_;
   context.tasks.emplace("metrics", sink);
+  return context;
+}
+
+std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std::shared_ptr<Trace> trace,
+                                            MetricsLog* log, const std::vector<Place>& replicas,
+                                            std::optional<std::uint64_t> generation) {
   if (log != nullptr) context.shard_log = log->shard_log();
   shared_->agree_on_values();
   if (shared_->has_others()) {
@@ -136,8 +136,10 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   const auto recordings = recordings_for(options, plan, data, *store_);
   plan = in_grain(std::move(plan), options_.grain);
   check_claimed(*store_, plan);
-  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
-                       strategy_.places(), {}, recordings);
+  auto context = context_for(data, log->sink(options.on_non_finite_loss));
+  context.record = recordings.record;
+  context.replay = recordings.replay;
+  auto spawned = spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places());
   if (shared_->has_others())
     shared_->announce({.generation = spawned->generation(),
                        .plan_hash = hash_of(spawned->plan()),
@@ -152,12 +154,11 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
                        data.layout().hash()};
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit,
-                                       hooks(options, recordings));
+                                       hooks(options, recordings.record));
 }
 
-TrainingHooks Trainer::hooks(const FitOptions& options, const FitRecordings& recordings) {
+TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {
   TrainingHooks hooks;
-  const auto record = recordings.record;
   hooks.on_run_end = [shared = shared_.get(), record](const Plan& trained) { shared->end_run(trained, record.get()); };
   hooks.on_over = [shared = shared_.get(), record, file = options.record](const FitResult& result, bool succeeded) {
     JobStatus status{.kind = JobStatus::Kind::trained, .steps = result.steps, .rows = result.rows};
@@ -179,8 +180,9 @@ FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& opti
                 "the plan differs from that of rank 0: another model, optimizer, seed, batch size, grain or strategy");
   if (hash_of_content(data) != status.data_hash)
     throw Error("trainer", "the training data differ from those of rank 0");
-  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
-                       strategy_.places(), status.generation);
+  auto context = context_for(data, log->sink(options.on_non_finite_loss));
+  const auto spawned = spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places(),
+                             status.generation);
   return take_part(*shared_->cluster(), *spawned, *log, options_.stall_limit, options.stop_requested);
 }
 
@@ -239,7 +241,8 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
   auto log = make_log(data, replicas);
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
-  const auto spawned = spawn(std::move(plan), data, log->sink(NonFiniteLoss::stop), nullptr, log.get(), replicas);
+  const auto spawned =
+      spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
   MetricsSum sum;
   const auto add = [&](std::chrono::milliseconds limit) {
     for (const auto& step : log->take(limit)) sum.add(step);
@@ -277,8 +280,8 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto in_order = shared_->share(data.in_order());
   if (!in_order.layout().whole())
     throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
-  const auto plan =
-      spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain), in_order, sink);
+  const auto plan = spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain),
+                          context_for(in_order, sink));
   run_to_end(*plan, {});
   shared_->gather_rows(all);
   return all;
