@@ -63,13 +63,10 @@ class Recording {
 /// Counts what the shards and the dispatcher of a plan do in this process. Thread-safe.
 class ShardLog {
  public:
-  void note_applied(std::int64_t staleness) {
+  /// Gradients of this staleness were applied, or dropped.
+  void note(std::span<const std::int64_t> staleness, bool applied) {
     std::lock_guard lock(mutex_);
-    ++staleness_.applied[staleness];
-  }
-  void note_dropped() {
-    std::lock_guard lock(mutex_);
-    ++staleness_.dropped;
+    for (const auto versions : staleness) ++(applied ? staleness_.applied[versions] : staleness_.dropped);
   }
   Staleness staleness() const {
     std::lock_guard lock(mutex_);

@@ -26,14 +26,10 @@ void Shard::on_run(const RunInfo& run) {
   for (auto& worker : workers_) worker = {};
   finished_.clear();
   failure_ = nullptr;
-  begin_recorded_run();
+  const auto recorded = options_.records.begin_run(name_in_plan(), runs_++);
+  if (!options_.follows)
+    for (auto& event : ShardEvent::from_numbers(recorded)) protocol_.follow(std::move(event));
   begin_run();
-}
-
-void Shard::begin_recorded_run() {
-  const auto numbers = options_.records.begin_run(name_in_plan(), runs_++);
-  if (options_.follows) return;
-  for (auto& event : ShardEvent::from_numbers(numbers)) protocol_.follow(std::move(event));
 }
 
 void Shard::advance() {
@@ -79,18 +75,8 @@ void Shard::carry_out(const ShardEvent& event) {
   if (event.kind == ShardEvent::Kind::answer) return answer(event.workers.front());
   if (event.kind == ShardEvent::Kind::update) update(event.workers);
   for (const auto worker : event.workers) finish_request(worker);
-  note_staleness(event.kind);
-}
-
-void Shard::note_staleness(ShardEvent::Kind kind) {
-  const auto& log = options_.records.log;
-  if (!log || failure_) return;
-  for (const auto staleness : protocol_.staleness()) {
-    if (kind == ShardEvent::Kind::update)
-      log->note_applied(staleness);
-    else
-      log->note_dropped();
-  }
+  if (options_.records.log && !failure_)
+    options_.records.log->note(protocol_.staleness(), event.kind == ShardEvent::Kind::update);
 }
 
 void Shard::take_requests() {

@@ -127,9 +127,7 @@ ParameterBlocks::Block ParameterBlocks::now(const ShardUpdate& parameters) {
 }
 
 std::int64_t identity_of_update(const Graph& update) {
-  Hash hash;
-  hash.add(to_text(update));
-  return static_cast<std::int64_t>(hash.digest());
+  return static_cast<std::int64_t>(hash_of_text(to_text(update)));
 }
 
 }  // namespace troupe

@@ -100,17 +100,6 @@ void replace_lookups(Rewrite& rewrite, const Graph& graph, const LookedUpParamet
 
 }  // namespace
 
-namespace names {
-
-std::string indices_of(const std::string& parameter) {
-  return "indices/" + parameter;
-}
-std::string rows_of(const std::string& parameter) {
-  return "rows/" + parameter;
-}
-
-}  // namespace names
-
 std::vector<LookedUpParameter> find_lookups(const Graph& forward, const Optimizer& optimizer) {
   const auto depends = depends_on_parameters(forward);
   std::vector<LookedUpParameter> looked_up;

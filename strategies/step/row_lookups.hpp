@@ -19,9 +19,13 @@ struct LookedUpParameter {
 
 namespace names {
 /// Outputs of index_graph(): the indices of the rows.
-std::string indices_of(const std::string& parameter);
+inline std::string indices_of(const std::string& parameter) {
+  return "indices/" + parameter;
+}
 /// Inputs of with_rows_as_inputs(): the rows.
-std::string rows_of(const std::string& parameter);
+inline std::string rows_of(const std::string& parameter) {
+  return "rows/" + parameter;
+}
 }  // namespace names
 
 /// Finds the looked-up parameters of a forward graph that the optimizer trains. Their indices depend on no parameter.

@@ -218,17 +218,6 @@ class Splitter {
 
 }  // namespace
 
-namespace names {
-
-std::string gradients_of(std::size_t group) {
-  return "gradients/" + std::to_string(group);
-}
-std::string row_gradients_of(const std::string& parameter) {
-  return "row_gradients/" + parameter;
-}
-
-}  // namespace names
-
 std::vector<std::int64_t> ParameterGroup::parameter_offsets() const {
   std::vector<TensorInfo> infos;
   for (const auto& parameter : parameters) infos.push_back(parameter.info);

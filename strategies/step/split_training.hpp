@@ -62,8 +62,12 @@ struct SplitTraining {
 };
 
 namespace names {
-std::string gradients_of(std::size_t group);
-std::string row_gradients_of(const std::string& parameter);
+inline std::string gradients_of(std::size_t group) {
+  return "gradients/" + std::to_string(group);
+}
+inline std::string row_gradients_of(const std::string& parameter) {
+  return "row_gradients/" + parameter;
+}
 }  // namespace names
 
 /// The server of a parameter, or of some of its rows. Those with the same server are a group, except for parameters of

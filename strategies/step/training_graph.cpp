@@ -69,20 +69,6 @@ void assign_next_values(GraphBuilder& builder, Value apply_if) {
 
 }  // namespace
 
-namespace names {
-
-std::string metric_sum(const std::string& metric) {
-  return "metric/" + metric + "/sum";
-}
-std::string metric_count(const std::string& metric) {
-  return "metric/" + metric + "/count";
-}
-std::string model_output(const std::string& output) {
-  return "output/" + output;
-}
-
-}  // namespace names
-
 Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose) {
   GraphBuilder builder({.training = purpose == Purpose::training, .seed = spec.seed});
   const Inputs inputs(builder, fields);

@@ -31,9 +31,15 @@ namespace names {
 inline constexpr const char* kBatchInfo = GraphBuilder::kBatchInfo;
 inline constexpr const char* kLoss = "loss";
 /// Outputs for the sum and the count of a metric, and for an output of the model.
-std::string metric_sum(const std::string& metric);
-std::string metric_count(const std::string& metric);
-std::string model_output(const std::string& output);
+inline std::string metric_sum(const std::string& metric) {
+  return "metric/" + metric + "/sum";
+}
+inline std::string metric_count(const std::string& metric) {
+  return "metric/" + metric + "/count";
+}
+inline std::string model_output(const std::string& output) {
+  return "output/" + output;
+}
 }  // namespace names
 
 /// Whether layers with a training mode, such as dropout, use it.

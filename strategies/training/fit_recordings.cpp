@@ -22,9 +22,7 @@ std::string beginning_of(const ParameterStore& store) {
 }  // namespace
 
 std::uint64_t hash_of_content(const Dataset& data) {
-  Hash hash;
-  hash.add(data.content());
-  return hash.digest();
+  return hash_of_text(data.content());
 }
 
 RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,

@@ -159,8 +159,12 @@ std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
   const bool last = ended_ && (!exchange_ || exchange_->all_ended(absent_));
   const auto count = parts_->shared_steps ? take_from_all() : take_in_order(last);
   const std::span<const StepMetrics> taken(taken_.data(), count);
-  if (exchange_) send_to_all(taken);
-  if (last && !std::exchange(complete_, true) && exchange_) exchange_->send_end(counted());
+  const bool completes = last && !std::exchange(complete_, true);
+  if (!exchange_) return taken;
+  std::vector<ReplicaReport> reports;
+  for (const auto& step : taken) reports.push_back({0, step});
+  exchange_->send(reports);
+  if (completes) exchange_->send_end(counted());
   return taken;
 }
 
@@ -170,12 +174,6 @@ std::span<const StepMetrics> MetricsLog::take_from_rank_zero(std::chrono::millis
   for (auto& report : exchange_->receive(limit)) taken_.push_back(std::move(report.metrics));
   complete_ = ended_ && exchange_->all_ended(absent_);
   return taken_;
-}
-
-void MetricsLog::send_to_all(std::span<const StepMetrics> steps) {
-  std::vector<ReplicaReport> reports;
-  for (const auto& step : steps) reports.push_back({0, step});
-  exchange_->send(reports);
 }
 
 /// Reports of replicas in other processes.

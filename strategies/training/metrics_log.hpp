@@ -70,7 +70,6 @@ class MetricsLog {
   std::size_t take_in_order(bool last);
   std::span<const StepMetrics> take_from_rank_zero(std::chrono::milliseconds limit);
   Staleness counted() const;
-  void send_to_all(std::span<const StepMetrics> steps);
   void keep(std::vector<ReplicaReport> reports);
   std::vector<ReplicaReport> pop_local();
 

@@ -56,14 +56,14 @@ Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, Predicto
   if (options.prepared < 1) throw Error("predictor", "must be able to keep at least one number of rows prepared");
 }
 
-std::size_t Predictor::output_index(const std::string& name) const {
+const std::string& Predictor::output_named(const std::string& name) const {
   const auto& outputs = graph_.outputs();
-  if (name.empty() && outputs.size() == 1) return 0;
+  if (name.empty() && outputs.size() == 1) return outputs[0].name;
   const auto prefix = names::model_output("");
   std::string known_outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto output = std::string_view(outputs[i].name).substr(prefix.size());
-    if (output == name) return i;
+    if (output == name) return outputs[i].name;
     known_outputs += (i > 0 ? ", '" : "'") + std::string(output) + "'";
   }
   throw Error("predictor", name.empty() ? "the model has several outputs, say which is meant: " + known_outputs
@@ -93,18 +93,14 @@ std::int64_t Predictor::rows_of(const Arrays& rows) const {
   return count;
 }
 
-Predictor::Prepared Predictor::prepare(std::int64_t rows) const {
-  Prepared prepared{Program(graph_, rows, device_), {}};
-  for (const auto& field : read_) {
-    prepared.inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
-    prepared.program.bind(field.name, prepared.inputs.back());
-  }
-  return prepared;
-}
-
 Predictor::Prepared& Predictor::prepared(std::int64_t rows) {
-  auto* cached = prepared_.find(rows);
-  return cached != nullptr ? *cached : prepared_.add(rows, prepare(rows));
+  if (auto* cached = prepared_.find(rows)) return *cached;
+  Prepared fresh{Program(graph_, rows, device_), {}};
+  for (const auto& field : read_) {
+    fresh.inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
+    fresh.program.bind(field.name, fresh.inputs.back());
+  }
+  return prepared_.add(rows, std::move(fresh));
 }
 
 Predictor::Prepared& Predictor::run(const Arrays& rows) {
@@ -122,9 +118,9 @@ Predictor::Prepared& Predictor::run(const Arrays& rows) {
 
 Tensor Predictor::predict(const Arrays& rows, const std::string& output) {
   const auto use = user_.use();
-  const auto index = output_index(output);
+  const auto& name = output_named(output);
   const auto access = reader_.access();
-  return kept(run(rows).program.output(graph_.outputs()[index].name));
+  return kept(run(rows).program.output(name));
 }
 
 Predictor::Arrays Predictor::predict_all(const Arrays& rows) {

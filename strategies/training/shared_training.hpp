@@ -7,15 +7,18 @@
 
 #include "troupe/actors/store/store_parts.hpp"
 #include "troupe/ops/data/dataset.hpp"
+#include "troupe/strategies/training/job_status.hpp"
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
 class Cluster;
 class Communicator;
+class MetricsLog;
 class Recording;
+class SpawnedPlan;
 class Strategy;
-struct JobStatus;
+struct FitResult;
 struct Plan;
 
 /// The exchange of a training with the other processes of its job, if there are any, and between the stores of its
@@ -49,6 +52,15 @@ class SharedTraining {
 
   /// On rank 0: sends the status message to the expendable processes.
   void announce(const JobStatus& status) const;
+
+  using StopRequested = std::function<bool()>;
+  /// In an expendable process: waits for the next status message of a kind, and discards messages of other kinds.
+  /// Throws Error if rank 0 is lost, or a stop is requested.
+  JobStatus receive(JobStatus::Kind kind, const StopRequested& stop_requested = {}) const;
+  /// fit() in an expendable process: takes part in the runs that rank 0 starts. It may begin while they are under way.
+  /// Returns when the fit of rank 0 is over, or `stop_requested` returns true; the other processes go on then. Throws
+  /// Error with the root cause if a run fails, or if rank 0 is lost.
+  FitResult take_part(SpawnedPlan& plan, MetricsLog& log, const StopRequested& stop_requested) const;
 
  private:
   Communicator& holders();

@@ -10,10 +10,8 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
-#include "troupe/strategies/training/job_status.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
-#include "troupe/strategies/training/worker_fit.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
@@ -172,7 +170,7 @@ TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Re
 
 /// fit() in an expendable process. If it throws, the other processes go on.
 FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& options) {
-  const auto status = receive_status(*shared_->cluster(), JobStatus::Kind::training, options.stop_requested);
+  const auto status = shared_->receive(JobStatus::Kind::training, options.stop_requested);
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
   if (hash_of(plan) != status.plan_hash)
@@ -183,7 +181,7 @@ FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& opti
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
   const auto spawned = spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places(),
                              status.generation);
-  return take_part(*shared_->cluster(), *spawned, *log, options_.stall_limit, options.stop_requested);
+  return shared_->take_part(*spawned, *log, options.stop_requested);
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
@@ -235,7 +233,7 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
 
 Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches) {
   const auto use = user_.use();
-  if (shared_->is_expendable()) return receive_status(*shared_->cluster(), JobStatus::Kind::evaluated).metrics;
+  if (shared_->is_expendable()) return shared_->receive(JobStatus::Kind::evaluated).metrics;
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   const auto replicas = strategy_.forward_places();
   auto log = make_log(data, replicas);
