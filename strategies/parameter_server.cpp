@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 constexpr const char* kParameterServer = "parameter_server";
-constexpr Place kRankZero{0, {DeviceType::cpu, 0}};
+constexpr Place kRankZero{};
 
 }  // namespace
 

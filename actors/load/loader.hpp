@@ -30,6 +30,14 @@ ActorId add_index_loader(Plan& plan, const std::string& source, const Dataset& d
 ActorId add_gatherer(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
                      const OutputRef& indices, int worker, const Place& place);
 
+/// Whether these fields of a data set are kept on a device; see Dataset::keep_on_devices().
+bool kept_on(Device device, const Dataset& data, std::span<const std::string> fields);
+
+/// Adds a loader on a device that keeps the fields of a data set. It gathers batches by the indices of their samples,
+/// int32[B]. Its outputs are the fields. In the fused grain it is a part of the replica's segment.
+ActorId add_row_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
+                       const OutputRef& indices, int replica, const Place& place);
+
 /// Adds the actor that gives one replica its part of every batch that the actor `source` makes. `fields` are outputs of
 /// that actor, [rows, ...] with the same number of rows. The outputs are this replica's rows of the fields, then the
 /// batch info.
@@ -53,5 +61,8 @@ PlanActor loader_of(const std::string& kind, const std::string& source, const Da
 std::vector<std::size_t> fields_of(const PlanActor& actor, const Dataset& data);
 
 std::unique_ptr<Task> make_loader_task(const PlanActor& actor, SpawnContext& context);
+/// The spawn context's DeviceArrays hold the fields while the task lives. Throws Error that names the remedy if the
+/// device has no room for them.
+std::unique_ptr<Task> make_row_loader_task(const PlanActor& actor, SpawnContext& context);
 
 }  // namespace troupe

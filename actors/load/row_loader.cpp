@@ -1,5 +1,3 @@
-#include "troupe/actors/load/row_loader.hpp"
-
 #include <algorithm>
 #include <array>
 
@@ -82,7 +80,7 @@ bool kept_on(Device device, const Dataset& data, std::span<const std::string> fi
 }
 
 ActorId add_row_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
-                       const OutputRef& numbers, int replica, const Place& place) {
+                       const OutputRef& indices, int replica, const Place& place) {
   auto actor = loader_of("load_rows", source, data, fields, replica, place);
   actor.name = "rows@" + std::to_string(replica);
   std::vector<std::int64_t> bytes;
@@ -90,7 +88,7 @@ ActorId add_row_loader(Plan& plan, const std::string& source, const Dataset& dat
     bytes.push_back(rows_in(data, place.process) * row_bytes(data.stored(data.index_of(field)).value()));
   actor.task.attributes = actor.task.attributes.with("bytes", std::move(bytes));
   const auto loader = plan.add(std::move(actor));
-  plan.connect(numbers, loader);
+  plan.connect(indices, loader);
   plan.add_edges(loader);
   return loader;
 }

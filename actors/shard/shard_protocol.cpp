@@ -201,7 +201,7 @@ bool ShardProtocol::keeps_bounds(const std::vector<InFlight>& in_flight, std::in
 std::vector<int> ShardProtocol::to_apply() const {
   const auto count = gradients_of_update();
   std::vector<InFlight> rest;
-  Workers workers;
+  std::vector<int> workers;
   for (const auto& gradient : in_flight_) {
     if (gradient.arrived && !is_late(gradient) && workers.size() < count)
       workers.push_back(gradient.worker);

@@ -97,11 +97,10 @@ class ShardProtocol {
     int worker;
     bool counts;
   };
-  using Workers = std::vector<int>;
 
   std::optional<ShardEvent> decide(const std::function<bool(int)>& has_room) const;
   std::optional<int> to_drop() const;
-  Workers to_apply() const;
+  std::vector<int> to_apply() const;
   std::optional<int> to_answer(const std::function<bool(int)>& has_room) const;
   bool can_follow(const ShardEvent& event, const std::function<bool(int)>& has_room) const;
   void carry_out(const ShardEvent& event);

@@ -1,6 +1,7 @@
 #include "troupe/actors/store/parameter_store.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "troupe/actors/store/parameter_store_state.hpp"
 #include "troupe/ops/core/error.hpp"
@@ -135,23 +136,21 @@ void ParameterStore::set_position(const TrainingPosition& position) {
   state_->position = position;
 }
 
-/// The start value of a parameter that no plan has needed here.
-std::optional<ParameterStore::Version> ParameterStore::start_value(const std::string& name) const {
-  std::lock_guard lock(state_->mutex);
-  return state_->start_value(name);
-}
-
 std::string ParameterStore::hash(int replica) const {
   std::vector<std::string> names;
   {
     std::lock_guard lock(state_->mutex);
     names = state_->trained;
   }
+  const auto start_value = [&](const std::string& name) {
+    std::lock_guard lock(state_->mutex);
+    return state_->start_value(name);
+  };
   Hash hash;
   for (const auto& name : names) {
-    const auto value = replica == kFirst ? start_value(name) : std::nullopt;
-    const auto tensor = value ? value->value : get(name, replica);
-    hash.add_bytes(tensor.raw(), tensor.bytes());
+    const auto start = replica == kFirst ? start_value(name) : std::nullopt;
+    const auto value = start ? start->value : get(name, replica);
+    hash.add_bytes(value.raw(), value.bytes());
   }
   return hash.hex();
 }
@@ -206,6 +205,54 @@ void ParameterStore::recover() {
       copy.abandoned = true;
       state_->restore(copy, parameter.info, version);
     }
+  }
+}
+
+namespace {
+
+std::set<std::string> names_of(const Stores& stores) {
+  std::set<std::string> names;
+  for (const auto& store : stores) {
+    const auto more = store->names();
+    names.insert(more.begin(), more.end());
+  }
+  return names;
+}
+
+/// The store with the newest value, or nullptr.
+const ParameterStore* newest_of(const Stores& stores, const std::string& name) {
+  const ParameterStore* newest = nullptr;
+  for (const auto& store : stores) {
+    const auto updates = store->newest_updates(name);
+    if (updates && (newest == nullptr || *updates > *newest->newest_updates(name))) newest = store.get();
+  }
+  return newest;
+}
+
+}  // namespace
+
+void synchronize(const Stores& stores) {
+  if (stores.size() < 2) return;
+  for (const auto& store : stores)
+    if (!store->broken().empty()) return;
+  for (const auto& name : names_of(stores)) {
+    const auto* source = newest_of(stores, name);
+    if (source == nullptr) continue;
+    const auto updates = source->newest_updates(name);
+    for (const auto& store : stores)
+      if (store->newest_updates(name) != updates) store->adopt(name, *source->newest(name));
+  }
+}
+
+void recover(const Stores& stores) {
+  for (const auto& store : stores) {
+    if (store->broken().empty()) continue;
+    for (const auto& name : names_of(stores)) {
+      const auto* source = newest_of(stores, name);
+      if (source != nullptr && source != store.get() && !store->newest_updates(name))
+        store->adopt(name, *source->newest(name));
+    }
+    store->recover();
   }
 }
 

@@ -125,9 +125,18 @@ class ParameterStore {
   struct Copy;
   struct Parameter;
   struct State;
-  std::optional<Version> start_value(const std::string& name) const;
 
   std::unique_ptr<State> state_;
 };
+
+/// The stores of the parts of one training.
+using Stores = std::vector<std::shared_ptr<ParameterStore>>;
+
+/// Sets the stores to the newest values that any of them has. Does nothing if a store is broken. Throws Error while a
+/// run writes to a store.
+void synchronize(const Stores& stores);
+
+/// Replaces broken copies by the newest whole copy in any of the stores. Throws Error if there is none.
+void recover(const Stores& stores);
 
 }  // namespace troupe

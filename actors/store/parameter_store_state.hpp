@@ -13,7 +13,6 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/store/lease.hpp"
-#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/store/update_counter.hpp"
 
 namespace troupe {

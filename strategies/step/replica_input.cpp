@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "troupe/actors/load/loader.hpp"
-#include "troupe/actors/load/row_loader.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/strategies/step/batch_source.hpp"

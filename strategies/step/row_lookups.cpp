@@ -34,11 +34,6 @@ std::vector<const Node*> lookups_in(const Graph& graph, ValueId parameter) {
   return lookups;
 }
 
-/// The shape of indices with one axis for each row of the batch.
-Shape per_row(const Shape& indices) {
-  return {kBatch, indices.row_elements()};
-}
-
 bool is_view(const Graph& graph, ValueId value) {
   return graph.producer(value).op->kind == OpKind::view;
 }
@@ -79,7 +74,7 @@ Value indices_of_all(GraphBuilder& builder, const std::vector<const Node*>& look
   std::vector<Value> parts;
   for (const auto* lookup : lookups) {
     const auto indices = builder.value(lookup->inputs[1]);
-    parts.push_back(reshape(indices, per_row(indices.shape())));
+    parts.push_back(reshape(indices, {kBatch, indices.shape().row_elements()}));
   }
   return concat(parts, 1);
 }

@@ -10,8 +10,6 @@ namespace troupe {
 
 namespace {
 
-constexpr Device kHost{DeviceType::cpu, 0};
-
 /// The options of shard `number` of all shards of a step, groups of parameters first, and the number of shards that
 /// follow it. If the rule drops late gradients, shard 0 leads: all others follow, so that all drop the same ones.
 std::pair<ShardOptions, int> with_followers(const SplitTraining& step, ShardOptions options, std::size_t number) {
@@ -40,9 +38,9 @@ void add_state(Plan& plan, const Graph& update, std::span<const TrainedParameter
 /// The parameters of the model come first, in its order: start values and hashes follow from the order.
 void add_parameters(Plan& plan, const SplitTraining& step) {
   for (const auto& [name, info, initializer, part_of, row_sparse] : step.parameters)
-    plan.add_parameter({{name, 0}, info, kHost, initializer, true});
-  for (const auto& group : step.groups) add_state(plan, group.update, group.parameters, kHost);
-  for (const auto& rows : step.looked_up) add_state(plan, rows.update, std::span(&rows.chunk, 1), kHost);
+    plan.add_parameter({{name, 0}, info, Device{}, initializer, true});
+  for (const auto& group : step.groups) add_state(plan, group.update, group.parameters, Device{});
+  for (const auto& rows : step.looked_up) add_state(plan, rows.update, std::span(&rows.chunk, 1), Device{});
 }
 
 std::vector<ActorId> add_shards(Plan& plan, const SplitTraining& step, const std::vector<Place>& servers,

@@ -21,10 +21,6 @@ std::string beginning_of(const ParameterStore& store) {
 
 }  // namespace
 
-std::uint64_t hash_of_content(const Dataset& data) {
-  return hash_of_text(data.content());
-}
-
 RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
                           const ParameterStore& store) {
   RunRecords recordings;
@@ -36,7 +32,7 @@ RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dat
                 "only the beginning of a training can be recorded");
   Hash program;
   program.add(hash_of_program(plan));
-  program.add(hash_of_content(data));
+  program.add(hash_of_text(data.content()));
   if (!options.record.empty()) recordings.record = std::make_shared<Recording>(program.digest(), beginning_of(store));
   if (!options.replay.empty()) {
     auto replay = std::make_shared<const Recording>(Recording::load(options.replay));

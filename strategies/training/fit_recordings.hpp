@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/actors/shard/recording.hpp"
 #include "troupe/ops/data/dataset.hpp"
@@ -15,8 +13,5 @@ struct FitOptions;
 /// if a recording cannot be read, or belongs to another program, other data or other parameters.
 RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
                           const ParameterStore& store);
-
-/// xxh3 (64 bits) of the identity of the samples.
-std::uint64_t hash_of_content(const Dataset& data);
 
 }  // namespace troupe

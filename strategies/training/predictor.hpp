@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/store/parameter_reader.hpp"
+#include "troupe/actors/store/lease.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/graph/rows_cache.hpp"
 #include "troupe/strategies/training/single_user.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "troupe/actors/store/store_parts.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/strategies/training/job_status.hpp"
 #include "troupe/transport/failure.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "troupe/actors/plan/plan_fwd.hpp"
-#include "troupe/actors/store/store_parts.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/transport/communicator.hpp"
 
 // The exchange of parameters and optimizer state between processes, each of which has one rank of the group. All of

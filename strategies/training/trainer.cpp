@@ -8,6 +8,7 @@
 #include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
@@ -141,7 +142,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   if (shared_->has_others())
     shared_->announce({.generation = spawned->generation(),
                        .plan_hash = hash_of(spawned->plan()),
-                       .data_hash = hash_of_content(data)});
+                       .data_hash = hash_of_text(data.content())});
   auto guarded = options;
   if (options.on_step)
     guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
@@ -176,11 +177,11 @@ FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& opti
   if (hash_of(plan) != status.plan_hash)
     throw Error("trainer",
                 "the plan differs from that of rank 0: another model, optimizer, seed, batch size, grain or strategy");
-  if (hash_of_content(data) != status.data_hash)
+  if (hash_of_text(data.content()) != status.data_hash)
     throw Error("trainer", "the training data differ from those of rank 0");
   auto context = context_for(data, log->sink(options.on_non_finite_loss));
-  const auto spawned = spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places(),
-                             status.generation);
+  const auto spawned =
+      spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places(), status.generation);
   return shared_->take_part(*spawned, *log, options.stop_requested);
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/store/store_parts.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/system/runtime.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/metrics.hpp"
