@@ -147,8 +147,8 @@ ActorId add_gatherer(Plan& plan, const std::string& source, const Dataset& data,
   auto actor = loader_of("gather", source, data, fields, worker, place);
   actor.make_task = [](const PlanActor& self, SpawnContext& context) -> std::unique_ptr<Task> {
     const auto& from = context.source(self.task.subject);
-    return std::make_unique<FunctionTask>([from, numbers = fields_of(self, from)](const Firing& firing) {
-      gather_fields(from, firing.inputs[0].data<std::int32_t>(), numbers, firing.outputs);
+    return std::make_unique<FunctionTask>([dataset = from, numbers = fields_of(self, from)](const Firing& firing) {
+      gather_fields(dataset, firing.inputs[0].data<std::int32_t>(), numbers, firing.outputs);
     });
   };
   const auto gatherer = add_prefetching(plan, std::move(actor), data);

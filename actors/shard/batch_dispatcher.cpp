@@ -172,7 +172,7 @@ class BatchDispatcher final : public PortActor {
   std::set<std::int64_t> refused_;
   std::set<int> lost_;
   std::size_t runs_ = 0;
-  std::int64_t end_batch_ = 0;                                               // of the recorded run
+  std::int64_t end_batch_ = 0;                                               // the end of the recorded run
   std::vector<std::deque<std::pair<std::int64_t, std::int64_t>>> recorded_;  // by worker: batch and sequence number
 };
 

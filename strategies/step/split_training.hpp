@@ -17,7 +17,7 @@ namespace troupe {
 struct PartOf {
   std::string parameter;
   RowRange rows;
-  TensorInfo whole;  ///< of the parameter
+  TensorInfo whole;  ///< the whole parameter
 };
 
 /// A trained parameter, or a part of one.
