@@ -16,7 +16,7 @@
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/ops/core/batch_info.hpp"
-#include "troupe/strategies/step/trained_parameter.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 #include "troupe/transport/link_reader.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 

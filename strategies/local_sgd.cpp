@@ -1,8 +1,7 @@
 #include "troupe/strategies/local_sgd.hpp"
 
-#include "troupe/actors/shard/local_shard.hpp"
+#include "troupe/actors/shard/replica_parameters.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/strategies/step/shards.hpp"
 #include "troupe/strategies/step/split_training.hpp"
 #include "troupe/strategies/step/worker.hpp"
@@ -13,33 +12,15 @@ namespace {
 
 constexpr const char* kLocalSgd = "local_sgd";
 
-/// Suffix of the names of a worker's parameters.
-std::string suffix_of(int worker) {
-  return "/worker" + std::to_string(worker);
-}
-
-/// Adds what the update of a worker keeps beside its parameters.
-void add_state(Plan& plan, const Graph& update, const Place& place) {
-  for (const auto id : update.sources(kParameter)) {
-    const auto& node = update.producer(id);
-    if (node.trainable) continue;
-    PlanParameter state;
-    state.ref.name = node.name;
-    state.info = update.info(id);
-    state.device = place.device;
-    state.initializer = node.initializer;
-    plan.add_parameter(std::move(state));
-  }
-}
-
 /// Adds the local shard of a worker for a group of parameters.
 ActorId add_local(Plan& plan, const PlanRequest& request, const ParameterGroup& group, std::size_t number,
                   const Replica& worker, std::int64_t steps) {
-  const auto suffix = suffix_of(worker.number);
+  // The worker's parameters and states have names of their own.
+  const auto suffix = "/worker" + std::to_string(worker.number);
   const auto place = host_side(worker.place);
   ReplicaUpdate update{update_graph(request.spec.optimizer, request.spec.seed, group.parameters, suffix), {}};
   for (const auto& parameter : group.parameters) update.parameters.push_back(parameter.name + suffix);
-  add_state(plan, update.update, place);
+  add_state(plan, update.update, {}, place.device);
   const auto name = "local@" + std::to_string(worker.number) + "." + std::to_string(number);
   return add_local_shard(plan, name, place, worker.number, std::move(update), steps);
 }

@@ -6,7 +6,7 @@
 #include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reshape.hpp"
-#include "troupe/strategies/one_device.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/transport/collective_kind.hpp"
 
 namespace troupe {
@@ -57,12 +57,9 @@ std::vector<Value> reduce_with_hook(std::span<const Value> values, const Mirrore
 std::vector<Value> reduce_in_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<Value> reduced, sums;
   for (const auto& bucket : fill_buckets(values, options)) {
-    std::vector<TensorInfo> infos;
-    for (const auto& value : bucket) infos.push_back(value.info());
-    const auto offsets = pack_offsets(infos);
-    const auto sum = all_reduce(pack(bucket));
-    sums.push_back(sum);
-    for (std::size_t i = 0; i < bucket.size(); ++i) reduced.push_back(view_at(sum, offsets[i], infos[i].shape));
+    sums.push_back(all_reduce(pack(bucket)));
+    const auto of_bucket = unpacked(sums.back(), bucket);
+    reduced.insert(reduced.end(), of_bucket.begin(), of_bucket.end());
   }
   return options.atomic_steps ? behind_barrier(reduced, sums) : reduced;
 }
@@ -76,10 +73,13 @@ Mirrored::Mirrored(std::vector<Place> places, MirroredOptions options)
 }
 
 Plan Mirrored::training_plan(const PlanRequest& request) const {
-  // A single replica has no sums.
-  if (num_replicas_in_sync() == 1 && options_.hook == nullptr)
-    return OneDevice(places().front()).training_plan(request);
   auto plan = empty_plan(request, num_replicas_in_sync());
+  // A single replica has no sums.
+  if (num_replicas_in_sync() == 1 && options_.hook == nullptr) {
+    const auto alone = training_graph(request.spec, request.data.fields(), unreduced);
+    add_replica(plan, request, without_all_reduce(alone), replica_at(0));
+    return plan;
+  }
   const auto graph = training_graph(request.spec, request.data.fields(), [&](auto values) {
     return options_.hook ? reduce_with_hook(values, options_, num_replicas_in_sync())
                          : reduce_in_buckets(values, options_);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/strategies/gathered_numbers.hpp"
+#include "troupe/strategies/between_processes.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
@@ -24,18 +24,14 @@ std::shared_ptr<Communicator> meet(Cluster& cluster) {
   return cluster.communicator(name, all)[static_cast<std::size_t>(cluster.rank())];
 }
 
-void expect_as_many(Communicator& processes, std::size_t replicas) {
-  const auto counts = gathered_numbers(processes, {static_cast<std::int64_t>(replicas)}, kLimit);
+/// The devices of all processes, in the order of their ranks. Throws Error unless each has as many.
+std::vector<Device> devices_of_all(Communicator& processes, const std::vector<Device>& own) {
+  const auto counts = gathered_numbers(processes, {static_cast<std::int64_t>(own.size())}, kLimit);
   for (std::size_t process = 0; process < counts.size(); ++process)
     if (counts[process] != counts[0])
       throw Error("multi_worker_mirrored", "every process needs as many replicas as the others, but rank 0 has " +
                                                std::to_string(counts[0]) + " and rank " + std::to_string(process) +
                                                " has " + std::to_string(counts[process]));
-}
-
-/// The devices of all processes, in the order of their ranks.
-std::vector<Device> devices_of_all(Communicator& processes, const std::vector<Device>& own) {
-  expect_as_many(processes, own.size());
   std::vector<std::int64_t> numbers;
   for (const auto& device : own) {
     numbers.push_back(static_cast<std::int64_t>(device.type));

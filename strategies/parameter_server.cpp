@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/strategies/step/row_shards.hpp"
 #include "troupe/strategies/step/shards.hpp"
 #include "troupe/strategies/step/split_training.hpp"
 #include "troupe/strategies/step/worker.hpp"
@@ -13,7 +12,7 @@ namespace troupe {
 namespace {
 
 constexpr const char* kParameterServer = "parameter_server";
-constexpr Place kRankZero{0, {DeviceType::cpu, 0}};
+constexpr Place kRankZero{};
 
 }  // namespace
 

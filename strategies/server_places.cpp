@@ -43,11 +43,6 @@ std::vector<Place> in_turn(const std::vector<int>& processes, int servers) {
 
 }  // namespace
 
-ServerPlaces server_places(const Cluster& cluster, const std::vector<Device>& devices, int servers) {
-  return server_places(
-      cluster, [&](int) { return devices; }, servers);
-}
-
 ServerPlaces server_places(const Cluster& cluster, const DevicesOfLocalRank& devices_of, int servers) {
   const auto any = processes_with(cluster, ProcessRole::any);
   if (static_cast<int>(any.size()) == cluster.size())

@@ -6,7 +6,6 @@
 
 #include "troupe/actors/plan/place.hpp"
 #include "troupe/actors/plan/plan_fwd.hpp"
-#include "troupe/strategies/step/plan_request.hpp"
 #include "troupe/strategies/step/replica.hpp"
 
 namespace troupe {

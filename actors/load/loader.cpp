@@ -1,50 +1,79 @@
 #include "troupe/actors/load/loader.hpp"
 
 #include <algorithm>
+#include <optional>
 
+#include "troupe/actors/load/epoch_order.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
-void LoaderTask::begin(const RunInfo& run, std::function<void()>) {
-  order_ = orders_.of(run.epoch);
-  next_batch_ = run.first_batch;
-}
-
-ShardLayout::Share LoaderTask::share_of(std::int64_t batch) const {
-  const auto batch_rows = data_.batch_rows();
-  if (!data_.layout().whole()) return data_.layout().share(batch, batch_rows);
-  const auto first = batch * batch_rows;
-  const auto rows = std::min(batch_rows, data_.rows() - first);
-  return {first, rows, 0, rows};
-}
-
-std::optional<std::int64_t> LoaderTask::next_rows() {
-  if (next_batch_ >= data_.batches()) return std::nullopt;
-  share_ = share_of(next_batch_++);
-  part_ = part_of_batch(share_.rows, replicas_, replica_);
-  return part_.rows;
-}
-
-bool LoaderTask::fire(const Firing& firing) {
-  const auto samples =
-      order_.subspan(static_cast<std::size_t>(share_.first + part_.first), static_cast<std::size_t>(part_.rows));
-  load(samples, firing.outputs);
-  BatchInfo{part_.rows, share_.batch_rows, share_.first_row + part_.first, firing.step}.write(firing.outputs.back());
-  return true;
-}
-
-void LoaderTask::load(std::span<const std::int32_t> samples, std::span<const Tensor> to) const {
-  if (!fields_) {
-    std::ranges::copy(samples, to[0].mutable_data<std::int32_t>().begin());
-    return;
-  }
-  for (std::size_t i = 0; i < fields_->size(); ++i) data_.gather(samples, (*fields_)[i], to[i]);
-}
-
 namespace {
+
+void gather_fields(const Dataset& data, std::span<const std::int32_t> samples, const std::vector<std::size_t>& fields,
+                   std::span<const Tensor> to) {
+  for (std::size_t i = 0; i < fields.size(); ++i) data.gather(samples, fields[i], to[i]);
+}
+
+class LoaderTask final : public Task {
+ public:
+  /// `fields` are indices of fields of the data set. Nothing: the outputs are the indices of the samples. `replicas`
+  /// share the data set, or its shard.
+  LoaderTask(Dataset data, std::optional<std::vector<std::size_t>> fields, std::uint64_t seed, int replicas,
+             int replica)
+      : data_(std::move(data)),
+        fields_(std::move(fields)),
+        orders_(data_, seed),
+        replicas_(replicas),
+        replica_(replica) {}
+
+  void begin(const RunInfo& run, std::function<void()>) override {
+    order_ = orders_.of(run.epoch);
+    next_batch_ = run.first_batch;
+  }
+
+  bool is_source() const override { return true; }
+  std::optional<std::int64_t> steps_left() const override { return data_.batches() - next_batch_; }
+
+  std::optional<std::int64_t> next_rows() override {
+    if (next_batch_ >= data_.batches()) return std::nullopt;
+    share_ = share_of(next_batch_++);
+    part_ = part_of_batch(share_.rows, replicas_, replica_);
+    return part_.rows;
+  }
+
+  bool fire(const Firing& firing) override {
+    const auto samples =
+        order_.subspan(static_cast<std::size_t>(share_.first + part_.first), static_cast<std::size_t>(part_.rows));
+    if (fields_)
+      gather_fields(data_, samples, *fields_, firing.outputs);
+    else
+      std::ranges::copy(samples, firing.outputs[0].mutable_data<std::int32_t>().begin());
+    BatchInfo{part_.rows, share_.batch_rows, share_.first_row + part_.first, firing.step}.write(firing.outputs.back());
+    return true;
+  }
+
+ private:
+  ShardLayout::Share share_of(std::int64_t batch) const {
+    const auto batch_rows = data_.batch_rows();
+    if (!data_.layout().whole()) return data_.layout().share(batch, batch_rows);
+    const auto first = batch * batch_rows;
+    const auto rows = std::min(batch_rows, data_.rows() - first);
+    return {first, rows, 0, rows};
+  }
+
+  Dataset data_;
+  std::optional<std::vector<std::size_t>> fields_;
+  EpochOrder orders_;
+  int replicas_, replica_;
+  std::span<const std::int32_t> order_;
+  std::int64_t next_batch_ = 0;
+  ShardLayout::Share share_;
+  BatchPart part_;
+};
 
 /// The number of replicas that share the data, or the shard of the process, and the index of this replica among them.
 std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int replica, int process) {
@@ -56,50 +85,75 @@ std::pair<int, int> among_sharers(const ShardLayout& layout, int replicas, int r
   return {each, replica % each};
 }
 
-/// Adds a loader with these outputs before the batch info. `content` has the attributes that describe them.
-ActorId add(Plan& plan, const std::string& source, const Dataset& data, const std::vector<TensorInfo>& outputs,
-            Attributes content, std::uint64_t seed, int replicas, int replica, const Place& place) {
-  PlanActor actor;
-  actor.name = "loader@" + std::to_string(replica);
-  actor.role = ActorRole::source;
-  actor.place = place;
-  actor.replica = replica;
-  for (const auto& info : outputs) actor.outputs.emplace_back().info = info;
-  actor.outputs.emplace_back().info = BatchInfo::info();
+/// Adds a loader whose outputs hold the prefetched batches.
+ActorId add_prefetching(Plan& plan, PlanActor actor, const Dataset& data) {
   actor.alone = data.prefetched() > 0;
-  const auto& layout = data.layout();
-  const auto [sharers, number] = among_sharers(layout, replicas, replica, place.process);
-  actor.task = {"loader", source,
-                content.with("replicas", std::int64_t{sharers})
-                    .with("replica", std::int64_t{number})
-                    .with("seed", static_cast<std::int64_t>(seed))
-                    .with("rows", layout.whole() ? data.rows() : layout.rows()[static_cast<std::size_t>(place.process)])
-                    .with("shards", layout.rows())
-                    .with("batch_rows", data.batch_rows())};
   const auto loader = plan.add(std::move(actor));
-  const auto capacity = static_cast<std::int32_t>(std::max<std::int64_t>(1, data.prefetched()));
-  for (std::int32_t output = 0; output <= static_cast<std::int32_t>(outputs.size()); ++output)
-    plan.edge_of(loader, output, capacity);
+  plan.add_edges(loader, static_cast<std::int32_t>(std::max<std::int64_t>(1, data.prefetched())));
   return loader;
+}
+
+/// Adds a loader that decides which samples it loads, with the batch info as its last output.
+ActorId add_source(Plan& plan, PlanActor actor, const Dataset& data, std::uint64_t seed, int replicas) {
+  actor.role = ActorRole::source;
+  actor.outputs.emplace_back().info = BatchInfo::info();
+  const auto [sharers, number] = among_sharers(data.layout(), replicas, actor.replica, actor.place.process);
+  actor.task.attributes = actor.task.attributes.with("replicas", std::int64_t{sharers})
+                              .with("replica", std::int64_t{number})
+                              .with("seed", static_cast<std::int64_t>(seed))
+                              .with("rows", rows_in(data, actor.place.process))
+                              .with("shards", data.layout().rows())
+                              .with("batch_rows", data.batch_rows());
+  return add_prefetching(plan, std::move(actor), data);
 }
 
 }  // namespace
 
-ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
-                   std::uint64_t seed, int replicas, int replica, const Place& place) {
+std::int64_t rows_in(const Dataset& data, int process) {
+  return data.layout().whole() ? data.rows() : data.layout().rows()[static_cast<std::size_t>(process)];
+}
+
+PlanActor loader_of(const std::string& kind, const std::string& source, const Dataset& data,
+                    std::span<const std::string> fields, int replica, const Place& place) {
+  PlanActor actor;
+  actor.name = "loader@" + std::to_string(replica);
+  actor.place = place;
+  actor.replica = replica;
   std::vector<std::int64_t> numbers;
-  std::vector<TensorInfo> outputs;
   for (const auto& field : fields) {
     const auto number = data.index_of(field);
     numbers.push_back(static_cast<std::int64_t>(number));
-    outputs.push_back(data.fields()[number].info);
+    actor.outputs.emplace_back().info = data.fields()[number].info;
   }
-  return add(plan, source, data, outputs, {{"fields", numbers}}, seed, replicas, replica, place);
+  actor.task = {kind, source, {{"fields", std::move(numbers)}}};
+  return actor;
+}
+
+ActorId add_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
+                   std::uint64_t seed, int replicas, int replica, const Place& place) {
+  return add_source(plan, loader_of("loader", source, data, fields, replica, place), data, seed, replicas);
 }
 
 ActorId add_index_loader(Plan& plan, const std::string& source, const Dataset& data, std::uint64_t seed, int replicas,
                          int replica, const Place& place) {
-  return add(plan, source, data, {sample_indices_info()}, {}, seed, replicas, replica, place);
+  auto actor = loader_of("loader", source, data, {}, replica, place);
+  actor.outputs.emplace_back().info = sample_indices_info();
+  actor.task.attributes = {};
+  return add_source(plan, std::move(actor), data, seed, replicas);
+}
+
+ActorId add_gatherer(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
+                     const OutputRef& indices, int worker, const Place& place) {
+  auto actor = loader_of("gather", source, data, fields, worker, place);
+  actor.make_task = [](const PlanActor& self, SpawnContext& context) -> std::unique_ptr<Task> {
+    const auto& from = context.source(self.task.subject);
+    return std::make_unique<FunctionTask>([dataset = from, numbers = fields_of(self, from)](const Firing& firing) {
+      gather_fields(dataset, firing.inputs[0].data<std::int32_t>(), numbers, firing.outputs);
+    });
+  };
+  const auto gatherer = add_prefetching(plan, std::move(actor), data);
+  plan.connect(indices, gatherer);
+  return gatherer;
 }
 
 std::vector<std::size_t> fields_of(const PlanActor& actor, const Dataset& data) {

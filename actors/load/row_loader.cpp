@@ -1,5 +1,3 @@
-#include "troupe/actors/load/row_loader.hpp"
-
 #include <algorithm>
 #include <array>
 
@@ -55,12 +53,6 @@ std::int64_t row_bytes(const Dataset::StoredField& stored) {
   return stored.rows.shape().row_elements() * static_cast<std::int64_t>(size_of(stored.rows.dtype()));
 }
 
-/// The number of samples that a process has.
-std::int64_t rows_in(const Dataset& data, int process) {
-  const auto& shards = data.layout().rows();
-  return shards.empty() ? data.rows() : shards[static_cast<std::size_t>(process)];
-}
-
 std::shared_ptr<const Tensor> kept_rows(DeviceArrays& arrays, const std::string& field, const Tensor& rows,
                                         Device device) {
   try {
@@ -88,23 +80,16 @@ bool kept_on(Device device, const Dataset& data, std::span<const std::string> fi
 }
 
 ActorId add_row_loader(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
-                       const OutputRef& numbers, int replica, const Place& place) {
-  PlanActor actor;
+                       const OutputRef& indices, int replica, const Place& place) {
+  auto actor = loader_of("load_rows", source, data, fields, replica, place);
   actor.name = "rows@" + std::to_string(replica);
-  actor.place = place;
-  actor.replica = replica;
-  std::vector<std::int64_t> read, bytes;
-  for (const auto& field : fields) {
-    const auto number = data.index_of(field);
-    read.push_back(static_cast<std::int64_t>(number));
-    bytes.push_back(rows_in(data, place.process) * row_bytes(data.stored(number).value()));
-    actor.outputs.emplace_back().info = data.fields()[number].info;
-  }
-  actor.task = {"load_rows", source, {{"fields", read}, {"bytes", bytes}}};
+  std::vector<std::int64_t> bytes;
+  for (const auto& field : fields)
+    bytes.push_back(rows_in(data, place.process) * row_bytes(data.stored(data.index_of(field)).value()));
+  actor.task.attributes = actor.task.attributes.with("bytes", std::move(bytes));
   const auto loader = plan.add(std::move(actor));
-  plan.connect(numbers, loader);
-  for (std::int32_t output = 0; output < static_cast<std::int32_t>(fields.size()); ++output)
-    plan.edge_of(loader, output);
+  plan.connect(indices, loader);
+  plan.add_edges(loader);
   return loader;
 }
 

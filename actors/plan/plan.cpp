@@ -47,6 +47,11 @@ EdgeId Plan::edge_of(ActorId producer, std::int32_t output, std::int32_t capacit
   return out.edge;
 }
 
+void Plan::add_edges(ActorId producer, std::int32_t capacity) {
+  const auto outputs = static_cast<std::int32_t>(actor(producer).outputs.size());
+  for (std::int32_t output = 0; output < outputs; ++output) edge_of(producer, output, capacity);
+}
+
 void Plan::connect(ActorId producer, std::int32_t output, ActorId consumer, std::int32_t capacity) {
   connect(OutputRef{producer, output}, consumer, capacity);
 }

@@ -208,6 +208,8 @@ struct Plan {
   void add_parameter(PlanParameter parameter);
   /// The edge of an output, made if it is not there yet. Capacity and tokens of an existing edge stay.
   EdgeId edge_of(ActorId producer, std::int32_t output, std::int32_t capacity = 1, std::int32_t initial_tokens = 0);
+  /// Makes the edges of all outputs of an actor that have none yet.
+  void add_edges(ActorId producer, std::int32_t capacity = 1);
   /// Adds an input to `consumer` that reads the whole output. The capacity counts if the output has no reader yet.
   void connect(ActorId producer, std::int32_t output, ActorId consumer, std::int32_t capacity = 1);
   void connect(const OutputRef& from, ActorId consumer, std::int32_t capacity = 1);

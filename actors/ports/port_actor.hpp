@@ -147,10 +147,8 @@ struct ExternalPorts {
   std::vector<HeldParameter> parameters = {};
 };
 
-/// A plan actor that is a user's: `external<MyActor>("mine", {.inputs = {...}, .outputs = {...}}, arguments...)`.
-/// The inputs are connected afterwards, in that order. The arguments are copied.
-template <class Actor, class... Arguments>
-PlanActor external(std::string name, ExternalPorts ports, Arguments... arguments) {
+/// An external actor that nothing spawns yet: see external(), or set PlanActor::spawn_external.
+inline PlanActor external_actor(std::string name, ExternalPorts ports) {
   PlanActor actor;
   actor.name = std::move(name);
   actor.role = ActorRole::external;
@@ -160,6 +158,14 @@ PlanActor external(std::string name, ExternalPorts ports, Arguments... arguments
   actor.declared_inputs = std::move(ports.inputs);
   actor.parameters = std::move(ports.parameters);
   actor.task.kind = "external";
+  return actor;
+}
+
+/// A plan actor that is a user's: `external<MyActor>("mine", {.inputs = {...}, .outputs = {...}}, arguments...)`.
+/// The inputs are connected afterwards, in that order. The arguments are copied.
+template <class Actor, class... Arguments>
+PlanActor external(std::string name, ExternalPorts ports, Arguments... arguments) {
+  auto actor = external_actor(std::move(name), std::move(ports));
   actor.spawn_external = [=](caf::actor_system& system, SpawnContext&) {
     return caf::actor_cast<caf::actor>(system.spawn<Actor>(arguments...));
   };

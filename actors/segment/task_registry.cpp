@@ -5,7 +5,6 @@
 
 #include "troupe/actors/collective/collective_tasks.hpp"
 #include "troupe/actors/load/loader.hpp"
-#include "troupe/actors/load/row_loader.hpp"
 #include "troupe/actors/task/op_task.hpp"
 #include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/ops/core/error.hpp"

@@ -10,95 +10,109 @@ namespace {
 // Smaller blocks are copied rather than applied as they are.
 constexpr std::size_t kCopiedBytes = std::size_t{64} << 10;
 
-}  // namespace
-
-BlockShard::BlockShard(caf::actor_config& config, const ShardOptions& options, const BlockUpdate& block)
-    : Shard(config, options),
-      local_steps_(block.local_steps),
-      update_(block.update, block.parameters),
-      answers_(static_cast<std::size_t>(options.rule.workers)) {
-  if (block.decode) decode_.emplace(*block.decode, 1);
-}
-
-void BlockShard::begin_run() {
-  if (!update_.is_bound()) {
-    std::vector<Tensor> tensors;
-    for (std::size_t i = 0; i < update_.stored().size(); ++i) tensors.push_back(parameter(i));
-    update_.bind(tensors);
+class BlockShard final : public Shard {
+ public:
+  BlockShard(caf::actor_config& config, const ShardOptions& options, const BlockUpdate& block)
+      : Shard(config, options),
+        local_steps_(block.local_steps),
+        update_(block.update, block.parameters),
+        answers_(static_cast<std::size_t>(options.rule.workers)) {
+    if (block.decode) decode_.emplace(*block.decode, 1);
   }
-  answers_.assign(answers_.size(), nullptr);
-  blocks_.changed();
-}
 
-void BlockShard::send_answer(int worker, std::int64_t step) {
-  const auto output = static_cast<std::uint32_t>(worker);
-  const auto& block = answers_[output] = blocks_.now(update_);
-  blocks_.sent(output, send_output(output, *block, step), block);
-}
-
-void BlockShard::combine(const std::vector<int>& from) {
-  if (is_applied_as_it_is(from))
-    as_it_is_ = block_of(from.front());
-  else
-    sum(from);
-}
-
-void BlockShard::apply(std::int64_t number) {
-  blocks_.changed();
-  if (as_it_is_)
-    update_.apply(as_it_is_, number);
-  else
-    update_.apply(number);
-}
-
-void BlockShard::drop_combined() {
-  as_it_is_ = {};
-  if (decode_) decode_->unbind(ShardUpdate::kSent);
-}
-
-/// The decoded gradients of a worker, valid until the next call.
-Tensor BlockShard::block_of(int worker) {
-  if (!decode_) return gradients(worker);
-  decode_->bind(ShardUpdate::kSent, gradients(worker));
-  decode_->run();
-  return decode_->output(ShardUpdate::kBlock);
-}
-
-/// Whether a single worker's block is applied without a copy: for large blocks rebinding the kernels is cheaper.
-bool BlockShard::is_applied_as_it_is(const std::vector<int>& from) const {
-  if (from.size() != 1 || rule().compensation > 0.0 || local_steps_) return false;
-  const auto& applied = batch(from.front());
-  return applied.rows == applied.global_rows && update_.gradients().bytes() >= kCopiedBytes;
-}
-
-/// Sums the gradients to those of the mean loss over all rows that took part. The gradients of a batch are already
-/// divided by its global rows.
-void BlockShard::sum(const std::vector<int>& from) {
-  struct Rows {
-    std::int64_t of_worker, global;
-  };
-  const auto rows_of = [&](int worker) {
-    if (!local_steps_) return Rows{batch(worker).rows, batch(worker).global_rows};
-    const auto rows = ShardUpdate::rows_of_change(gradients(worker));
-    return Rows{rows, rows};
-  };
-  std::int64_t all = 0;
-  for (const int worker : from) all += rows_of(worker).of_worker;
-  std::vector<Tensor> blocks;
-  for (const int worker : from) {
-    auto block = decode_ && from.size() > 1 ? block_of(worker).clone() : block_of(worker);
-    if (const auto global = rows_of(worker).global; global != all && all > 0) {
-      block = block.clone();
-      const auto weight = static_cast<float>(global) / static_cast<float>(all);
-      for (auto& element : block.mutable_data<float>()) element *= weight;
+ private:
+  void begin_run() override {
+    if (!update_.is_bound()) {
+      std::vector<Tensor> tensors;
+      for (std::size_t i = 0; i < update_.stored().size(); ++i) tensors.push_back(parameter(i));
+      update_.bind(tensors);
     }
-    blocks.push_back(std::move(block));
+    answers_.assign(answers_.size(), nullptr);
+    blocks_.changed();
   }
-  if (blocks.empty()) blocks.emplace_back(update_.gradient_block().shape, DType::float32);
-  rank_sum(blocks, 0, update_.gradients().elements(), update_.gradients().mutable_raw());
-  if (rule().compensation > 0.0 && !from.empty())
-    update_.compensate(*answers_[static_cast<std::size_t>(from.front())], static_cast<float>(rule().compensation));
-}
+
+  void send_answer(int worker, std::int64_t step) override {
+    const auto output = static_cast<std::uint32_t>(worker);
+    const auto& block = answers_[output] = blocks_.now(update_);
+    blocks_.sent(output, send_output(output, *block, step), block);
+  }
+
+  void forget_answer(int worker) override { answers_[static_cast<std::size_t>(worker)] = nullptr; }
+  void on_slot_free(std::uint32_t output, std::uint32_t slot) override { blocks_.freed(output, slot); }
+
+  void combine(const std::vector<int>& from) override {
+    if (is_applied_as_it_is(from))
+      as_it_is_ = block_of(from.front());
+    else
+      sum(from);
+  }
+
+  void apply(std::int64_t number) override {
+    blocks_.changed();
+    if (as_it_is_)
+      update_.apply(as_it_is_, number);
+    else
+      update_.apply(number);
+  }
+
+  void drop_combined() override {
+    as_it_is_ = {};
+    if (decode_) decode_->unbind(ShardUpdate::kSent);
+  }
+
+  /// The decoded gradients of a worker, valid until the next call.
+  Tensor block_of(int worker) {
+    if (!decode_) return gradients(worker);
+    decode_->bind(ShardUpdate::kSent, gradients(worker));
+    decode_->run();
+    return decode_->output(ShardUpdate::kBlock);
+  }
+
+  /// Whether a single worker's block is applied without a copy: for large blocks rebinding the kernels is cheaper.
+  bool is_applied_as_it_is(const std::vector<int>& from) const {
+    if (from.size() != 1 || rule().compensation > 0.0 || local_steps_) return false;
+    const auto& applied = batch(from.front());
+    return applied.rows == applied.global_rows && update_.gradients().bytes() >= kCopiedBytes;
+  }
+
+  /// Sums the gradients to those of the mean loss over all rows that took part. The gradients of a batch are already
+  /// divided by its global rows.
+  void sum(const std::vector<int>& from) {
+    struct Rows {
+      std::int64_t of_worker, global;
+    };
+    const auto rows_of = [&](int worker) {
+      if (!local_steps_) return Rows{batch(worker).rows, batch(worker).global_rows};
+      const auto rows = ShardUpdate::rows_of_change(gradients(worker));
+      return Rows{rows, rows};
+    };
+    std::int64_t all = 0;
+    for (const int worker : from) all += rows_of(worker).of_worker;
+    std::vector<Tensor> blocks;
+    for (const int worker : from) {
+      auto block = decode_ && from.size() > 1 ? block_of(worker).clone() : block_of(worker);
+      if (const auto global = rows_of(worker).global; global != all && all > 0) {
+        block = block.clone();
+        const auto weight = static_cast<float>(global) / static_cast<float>(all);
+        for (auto& element : block.mutable_data<float>()) element *= weight;
+      }
+      blocks.push_back(std::move(block));
+    }
+    if (blocks.empty()) blocks.emplace_back(update_.gradient_block().shape, DType::float32);
+    rank_sum(blocks, 0, update_.gradients().elements(), update_.gradients().mutable_raw());
+    if (rule().compensation > 0.0 && !from.empty())
+      update_.compensate(*answers_[static_cast<std::size_t>(from.front())], static_cast<float>(rule().compensation));
+  }
+
+  const bool local_steps_;
+  ShardUpdate update_;
+  std::optional<Program> decode_;
+  Tensor as_it_is_;  // if set: the block that is applied in place of the sum
+  ParameterBlocks blocks_;
+  std::vector<ParameterBlocks::Block> answers_;  // by worker: the parameters from which its gradients are computed
+};
+
+}  // namespace
 
 ActorId add_block_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
                         const BlockUpdate& block, int followers) {

@@ -6,26 +6,10 @@
 
 namespace troupe {
 
-ConsistencyRule ConsistencyRule::synchronous(int workers) {
-  return {.workers = workers, .quorum = workers};
-}
-
 ConsistencyRule ConsistencyRule::with_backup(int workers, int backup) {
   if (backup < 0)
     throw Error("consistency", "the number of backup workers must not be negative, it is " + std::to_string(backup));
   return {.workers = workers, .quorum = workers - backup, .late = LateGradients::dropped};
-}
-
-ConsistencyRule ConsistencyRule::bounded(int workers, std::int64_t staleness) {
-  return {.workers = workers, .staleness = staleness};
-}
-
-ConsistencyRule ConsistencyRule::asynchronous(int workers) {
-  return {.workers = workers, .staleness = kUnbounded};
-}
-
-ConsistencyRule ConsistencyRule::compensated(int workers, double compensation) {
-  return {.workers = workers, .staleness = kUnbounded, .compensation = compensation};
 }
 
 void ConsistencyRule::check() const {

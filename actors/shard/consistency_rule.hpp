@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 
 namespace troupe {
 
@@ -29,21 +30,39 @@ struct ConsistencyRule {
   double compensation = 0.0;
 
   /// Every update is made of the gradients of all workers.
-  static ConsistencyRule synchronous(int workers);
+  static ConsistencyRule synchronous(int workers) { return {.workers = workers, .quorum = workers}; }
   /// Every update is made of the gradients that arrive first, those of all workers but `backup`. Source: J. Chen et
   /// al., Revisiting distributed synchronous SGD, 2016.
   static ConsistencyRule with_backup(int workers, int backup);
   /// Every gradient is applied when it arrives, or as soon as no other gradient becomes staler than the bound by it.
-  static ConsistencyRule bounded(int workers, std::int64_t staleness);
+  static ConsistencyRule bounded(int workers, std::int64_t staleness) {
+    return {.workers = workers, .staleness = staleness};
+  }
   /// Every gradient is applied when it arrives.
-  static ConsistencyRule asynchronous(int workers);
+  static ConsistencyRule asynchronous(int workers) { return bounded(workers, kUnbounded); }
   /// Every gradient is applied when it arrives, with `compensation`.
-  static ConsistencyRule compensated(int workers, double compensation);
+  static ConsistencyRule compensated(int workers, double compensation) {
+    return {.workers = workers, .staleness = kUnbounded, .compensation = compensation};
+  }
 
   /// Throws Error that names the value out of range.
   void check() const;
 
   bool operator==(const ConsistencyRule&) const = default;
+};
+
+/// Staleness of gradients when they were applied: the number of versions that the parameters had moved on.
+struct Staleness {
+  std::map<std::int64_t, std::int64_t> applied;  ///< number of gradients, by staleness
+  std::int64_t dropped = 0;                      ///< number of gradients that came too late
+
+  /// Adds the counts of other shards.
+  void add(const Staleness& other) {
+    for (const auto& [staleness, gradients] : other.applied) applied[staleness] += gradients;
+    dropped += other.dropped;
+  }
+
+  bool operator==(const Staleness&) const = default;
 };
 
 }  // namespace troupe

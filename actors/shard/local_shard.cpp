@@ -1,4 +1,6 @@
-#include "troupe/actors/shard/local_shard.hpp"
+#include <optional>
+
+#include "troupe/actors/shard/replica_parameters.hpp"
 
 namespace troupe {
 
@@ -19,21 +21,20 @@ class LocalShard final : public ReplicaParameters {
 
   void on_run(const RunInfo& run) override {
     ReplicaParameters::on_run(run);
-    base_ = {};
-    requested_ = has_base_ = false;
+    base_.reset();
+    requested_ = false;
     round_ = first_step_ = first_rows_ = 0;
   }
 
   bool prepare_step() override {
-    if (has_base_) return true;
+    if (base_) return true;
     if (!requested_ && has_free(kRequest)) request_base();
     if (!has(kBase)) return false;
     base_ = take(kBase);
-    has_base_ = true;
-    if (base_.failure)
-      fail_with(base_.failure);
+    if (base_->failure)
+      fail_with(base_->failure);
     else
-      replace(base_.tensor);
+      replace(base_->tensor);
     return true;
   }
 
@@ -57,17 +58,17 @@ class LocalShard final : public ReplicaParameters {
     if (failure())
       send_failure(kChange, failure(), round_);
     else
-      send_output(kChange, change_since(base_.tensor, rows() - first_rows_), round_);
-    give_back(kBase, base_);
-    base_ = {};
-    requested_ = has_base_ = false;
+      send_output(kChange, change_since(base_->tensor, rows() - first_rows_), round_);
+    give_back(kBase, *base_);
+    base_.reset();
+    requested_ = false;
     first_rows_ = rows();
     ++round_;
   }
 
   const std::int64_t steps_per_round_;
-  Arrival base_;  // the parameters with which the round began
-  bool requested_ = false, has_base_ = false;
+  std::optional<Arrival> base_;  // the parameters with which the round began
+  bool requested_ = false;       // the base of the round
   std::int64_t round_ = 0;
   std::int64_t first_step_ = 0;  // of the round
   std::int64_t first_rows_ = 0;  // rows() when the round began

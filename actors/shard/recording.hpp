@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-namespace troupe {
+#include "troupe/actors/shard/consistency_rule.hpp"
 
-class ShardLog;
+namespace troupe {
 
 /// The decisions of the shards and the dispatcher of a training that no rule fixes, in order, run by run. With them an
 /// asynchronous training can be repeated to the bit by the same number of workers and shards, at any places. Actors
@@ -58,6 +58,35 @@ class Recording {
   std::string begin_;
   bool lossy_ = false;
   std::map<std::string, Runs> actors_;
+};
+
+/// Counts what the shards and the dispatcher of a plan do in this process. Thread-safe.
+class ShardLog {
+ public:
+  /// Gradients of this staleness were applied, or dropped.
+  void note(std::span<const std::int64_t> staleness, bool applied) {
+    std::lock_guard lock(mutex_);
+    for (const auto versions : staleness) ++(applied ? staleness_.applied[versions] : staleness_.dropped);
+  }
+  Staleness staleness() const {
+    std::lock_guard lock(mutex_);
+    return staleness_;
+  }
+
+  /// The last run consisted of the steps before `step`.
+  void note_end_step(std::int64_t step) {
+    std::lock_guard lock(mutex_);
+    end_step_ = step;
+  }
+  std::int64_t end_step() const {
+    std::lock_guard lock(mutex_);
+    return end_step_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Staleness staleness_;
+  std::int64_t end_step_ = 0;
 };
 
 /// The log and the recordings that an actor of a plan uses. Each may be null.

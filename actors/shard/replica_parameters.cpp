@@ -75,8 +75,9 @@ bool ReplicaParameters::take_gradients() {
   return true;
 }
 
-/// A step without rows counts as an update, so that all replicas have had equally many.
+/// A step without rows counts as an update of parameters in the store, so that all copies have had equally many.
 void ReplicaParameters::apply(const Tensor& gradients, const BatchInfo& batch) {
+  if (batch.rows == 0 && !parameters_in_store_) return;
   update_parameters([&] {
     if (batch.rows == 0) return;
     update_.take_part(gradients, batch.rows, batch.global_rows);

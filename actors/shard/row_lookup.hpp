@@ -27,15 +27,15 @@ struct RowLookup {
   /// float32 [B, ..., width...]: the rows.
   TensorInfo rows() const;
   /// float32 [B, n * width + 1]: the gradients of the rows; then loss_is_finite of the replica, see ReplicaGradients.
-  TensorInfo gradients() const;
+  TensorInfo gradients() const { return {Shape{kBatch, indices_per_row() * width() + 1}, DType::float32}; }
   /// Number of batch rows that `rows` rows of the parameter fill.
-  std::int64_t filled_by(std::int64_t rows) const;
+  std::int64_t filled_by(std::int64_t rows) const { return (rows + indices_per_row() - 1) / indices_per_row(); }
 
   /// Throws Error, in the receiver's name, if the tensor is too small for `rows` rows or their gradients.
   void expect_filled(const Tensor& tensor, std::int64_t rows, const std::string& receiver) const;
 
   /// Offset of the n-th gradient in a tensor of gradients, in elements.
-  std::int64_t gradient_offset(std::int64_t n) const;
+  std::int64_t gradient_offset(std::int64_t n) const { return n * width() + n / indices_per_row(); }
   /// The loss_is_finite in a tensor of gradients: 0, or negative if the loss is not finite. 0 without rows.
   float loss_is_finite(const Tensor& gradients) const;
 };

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace troupe {
@@ -32,10 +34,7 @@ class RowSums {
   float* gradient(std::size_t i) { return sums_.data() + i * width_; }
 
  private:
-  using Places = std::vector<Place>::const_iterator;
-  Places sum_row(Places place, float* total);
-  Places sum_worker(Places place);
-  Places sum_lookup(Places place);
+  void sum_worker(std::span<const Place> places);
 
   std::size_t width_;
   std::vector<Place> places_;

@@ -26,14 +26,10 @@ void Shard::on_run(const RunInfo& run) {
   for (auto& worker : workers_) worker = {};
   finished_.clear();
   failure_ = nullptr;
-  begin_recorded_run();
+  const auto recorded = options_.records.begin_run(name_in_plan(), runs_++);
+  if (!options_.follows)
+    for (auto& event : ShardEvent::from_numbers(recorded)) protocol_.follow(std::move(event));
   begin_run();
-}
-
-void Shard::begin_recorded_run() {
-  const auto numbers = options_.records.begin_run(name_in_plan(), runs_++);
-  if (options_.follows) return;
-  for (auto& event : ShardEvent::from_numbers(numbers)) protocol_.follow(std::move(event));
 }
 
 void Shard::advance() {
@@ -79,18 +75,8 @@ void Shard::carry_out(const ShardEvent& event) {
   if (event.kind == ShardEvent::Kind::answer) return answer(event.workers.front());
   if (event.kind == ShardEvent::Kind::update) update(event.workers);
   for (const auto worker : event.workers) finish_request(worker);
-  note_staleness(event.kind);
-}
-
-void Shard::note_staleness(ShardEvent::Kind kind) {
-  const auto& log = options_.records.log;
-  if (!log || failure_) return;
-  for (const auto staleness : protocol_.staleness()) {
-    if (kind == ShardEvent::Kind::update)
-      log->note_applied(staleness);
-    else
-      log->note_dropped();
-  }
+  if (options_.records.log && !failure_)
+    options_.records.log->note(protocol_.staleness(), event.kind == ShardEvent::Kind::update);
 }
 
 void Shard::take_requests() {
@@ -205,18 +191,13 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
                   std::function<caf::actor(caf::actor_system&, ShardOptions)> spawn, PlanTask task) {
   const auto workers = static_cast<std::size_t>(options.rule.workers);
   const auto event = ShardEvent::info(options.rule.workers);
-  PlanActor actor;
-  actor.name = name;
-  actor.role = ActorRole::external;
-  actor.place = place;
-  actor.rule = FiringRule::own;
-  auto& inputs = actor.declared_inputs.emplace(workers, BatchInfo::info());
+  std::vector<TensorInfo> inputs(workers, BatchInfo::info()), outputs(workers, ports.parameters);
   inputs.insert(inputs.end(), workers, ports.gradients);
   inputs.insert(inputs.end(), ports.further_inputs.begin(), ports.further_inputs.end());
   if (options.follows) inputs.push_back(event);
-  for (std::size_t w = 0; w < workers; ++w) actor.outputs.push_back({.info = ports.parameters});
-  for (int f = 0; f < followers; ++f) actor.outputs.push_back({.info = event});
-  actor.parameters = ports.held;
+  outputs.insert(outputs.end(), static_cast<std::size_t>(followers), event);
+  auto actor = external_actor(name, {std::move(inputs), std::move(outputs), {}, FiringRule::own, ports.held});
+  actor.place = place;
   actor.spawn_external = [options, spawn = std::move(spawn)](caf::actor_system& system, SpawnContext& context) {
     auto with_records = options;
     with_records.records = {context.shard_log, context.record, context.replay};
@@ -231,7 +212,7 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
   actor.task = std::move(task);
   const auto shard = plan.add(std::move(actor));
   for (std::size_t w = 0; w < workers; ++w) plan.edge_of(shard, static_cast<std::int32_t>(w), kParameterSlots);
-  for (int f = 0; f < followers; ++f) plan.edge_of(shard, static_cast<std::int32_t>(workers) + f, kEventSlots);
+  plan.add_edges(shard, kEventSlots);
   return shard;
 }
 

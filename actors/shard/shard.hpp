@@ -9,7 +9,6 @@
 
 #include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/actors/shard/recording.hpp"
-#include "troupe/actors/shard/shard_log.hpp"
 #include "troupe/actors/shard/shard_protocol.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 
@@ -92,7 +91,6 @@ class Shard : public PortActor {
   };
 
   std::uint32_t gradients_of(std::uint32_t worker) const { return workers() + worker; }
-  void begin_recorded_run();
   void take_events();
   bool can_tell() const;
   void tell(const ShardEvent& event);
@@ -101,7 +99,6 @@ class Shard : public PortActor {
   void take_gradients();
   void take_losses();
   void carry_out(const ShardEvent& event);
-  void note_staleness(ShardEvent::Kind kind);
   void answer(int number);
   void update(std::vector<int> from);
   Worker& worker(int number) { return workers_[static_cast<std::size_t>(number)]; }

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/ops/graph/program.hpp"
@@ -59,12 +63,36 @@ class ShardUpdate {
   void apply(const Tensor& gradients, std::int64_t number);
 
  private:
+  /// Calls `visit` for each parameter of a block, with its elements here, its elements in the block, and the offset of
+  /// its gradient in a block of gradients.
+  template <class Visit>
+  void for_each(const Tensor& block, Visit visit) const;
+
   std::vector<Stored> stored_;
   std::vector<std::size_t> order_;  // of the block: indices in stored_
-  std::vector<std::int64_t> sizes_, parameter_offsets_, gradient_offsets_;
+  std::vector<std::int64_t> parameter_offsets_, gradient_offsets_;
   Tensor gradients_, batch_info_;
   std::vector<Tensor> tensors_;
   Program program_;
+};
+
+/// Copies of the parameters of a shard, one for each version that workers still read. Their memory is reused.
+class ParameterBlocks {
+ public:
+  using Block = std::shared_ptr<const Tensor>;
+
+  /// A copy of the current parameters.
+  Block now(const ShardUpdate& parameters);
+  /// The parameters have changed: the next now() makes another copy.
+  void changed() { now_ = nullptr; }
+  /// The block is read until that slot is free.
+  void sent(std::uint32_t output, std::uint32_t slot, Block block) { sent_[{output, slot}] = std::move(block); }
+  void freed(std::uint32_t output, std::uint32_t slot) { sent_.erase({output, slot}); }
+
+ private:
+  std::vector<std::shared_ptr<Tensor>> blocks_;  // a block is free if this is its only handle
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Block> sent_;
+  Block now_;
 };
 
 /// A hash of the ops, attributes and parameters of an update, for the attributes of a plan's actor.

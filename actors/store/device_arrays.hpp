@@ -15,7 +15,19 @@ namespace troupe {
 class DeviceArrays {
  public:
   /// Waits for the end of the copy. Throws Error if the device is out of memory.
-  std::shared_ptr<const Tensor> copy_of(const Tensor& array, Device device);
+  std::shared_ptr<const Tensor> copy_of(const Tensor& array, Device device) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(copies_, [](const auto& entry) { return entry.second.expired(); });
+    auto& entry = copies_[{array.address(), array.bytes(), device}];
+    auto copy = entry.lock();
+    if (copy == nullptr) {
+      copy = std::make_shared<const Copy>(Copy{array, array.to(device)});
+      entry = copy;
+    }
+    // Another user may have the same elements in another shape.
+    const auto view = std::make_shared<const View>(View{copy, copy->on_device.view(array.shape(), array.dtype(), 0)});
+    return {view, &view->tensor};
+  }
 
  private:
   struct Copy {

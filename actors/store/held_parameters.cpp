@@ -4,11 +4,6 @@
 
 namespace troupe {
 
-void HeldParameters::hold(std::string holder, std::vector<HeldTensor> held) {
-  holder_ = std::move(holder);
-  held_ = std::move(held);
-}
-
 const Tensor& HeldParameters::tensor(std::size_t i) const {
   if (i >= held_.size())
     throw Error(holder_,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/store/update_counter.hpp"
@@ -23,7 +24,10 @@ struct HeldTensor {
 class HeldParameters {
  public:
   /// `holder` is the place of errors.
-  void hold(std::string holder, std::vector<HeldTensor> held);
+  void hold(std::string holder, std::vector<HeldTensor> held) {
+    holder_ = std::move(holder);
+    held_ = std::move(held);
+  }
   void clear() { held_.clear(); }
 
   /// Parameter i. Throws Error if there is none of that number.

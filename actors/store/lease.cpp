@@ -42,8 +42,10 @@ void Lease::give_back() {
   }
 }
 
-void Lease::break_copies(const std::string& reason, bool abandoned, const std::set<int>& torn) {
+void Lease::end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn) {
+  if (store_ == nullptr) return;
   auto& state = *store_->state_;
+  std::lock_guard lock(state.mutex);
   ++state.changes;
   auto broken = torn;
   for (const auto& [replica, updates] : updates_locked())
@@ -57,6 +59,7 @@ void Lease::break_copies(const std::string& reason, bool abandoned, const std::s
   }
   for (const auto& [ref, before, alone] : written_)
     if (!alone && broken.contains(ref.replica)) state.find(ref).broken = reason;
+  give_back();
 }
 
 Lease& Lease::operator=(Lease&& other) noexcept {
@@ -78,20 +81,6 @@ void Lease::end_clean() {
   give_back();
 }
 
-void Lease::end_dirty(const std::string& reason, const std::set<int>& torn) {
-  if (store_ == nullptr) return;
-  std::lock_guard lock(store_->state_->mutex);
-  break_copies(reason, false, torn);
-  give_back();
-}
-
-void Lease::abandon(const std::string& reason) {
-  if (store_ == nullptr) return;
-  std::lock_guard lock(store_->state_->mutex);
-  break_copies(reason, true, {});
-  give_back();
-}
-
 std::map<int, std::set<std::int64_t>> Lease::updates_locked() const {
   const auto& state = *store_->state_;
   std::map<int, std::set<std::int64_t>> updates;
@@ -104,6 +93,37 @@ std::map<int, std::set<std::int64_t>> Lease::updates() const {
   if (store_ == nullptr) return {};
   std::lock_guard lock(store_->state_->mutex);
   return updates_locked();
+}
+
+ParameterReader::ParameterReader(std::shared_ptr<ParameterStore> store, std::vector<ParameterRef> refs)
+    : store_(std::move(store)), refs_(std::move(refs)), tensors_(refs_.size()) {
+  std::lock_guard lock(store_->state_->mutex);
+  for (const auto& ref : refs_) copies_.push_back(&store_->state_->find(ref));
+}
+
+ParameterReader::Access ParameterReader::access() {
+  std::lock_guard lock(store_->state_->mutex);
+  // The begin of a write is a change, so without a change there is no writer.
+  if (seen_changes_ != store_->state_->changes) {
+    for (const auto& ref : refs_) {
+      store_->state_->check_free(ref, false);
+      store_->state_->check_whole(ref);
+    }
+    for (const auto& ref : refs_) store_->state_->refresh(ref);
+    for (std::size_t i = 0; i < copies_.size(); ++i) tensors_[i] = copies_[i]->tensor;
+    seen_changes_ = store_->state_->changes;
+    ++version_;
+  }
+  for (auto* copy : copies_) ++copy->accesses;
+  return {this, [](ParameterReader* reader) { reader->leave(); }};
+}
+
+void ParameterReader::leave() {
+  {
+    std::lock_guard lock(store_->state_->mutex);
+    for (auto* copy : copies_) --copy->accesses;
+  }
+  store_->state_->access_over.notify_all();
 }
 
 }  // namespace troupe

@@ -1,20 +1,13 @@
 #include "troupe/actors/store/parameter_store.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "troupe/actors/store/parameter_store_state.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 
 namespace troupe {
-
-namespace {
-
-Tensor host_clone(const Tensor& tensor) {
-  return tensor.host_accessible() ? tensor.clone() : tensor.copy_to_host();
-}
-
-}  // namespace
 
 ParameterStore::ParameterStore(std::uint64_t seed) : state_(std::make_unique<State>(seed)) {}
 ParameterStore::~ParameterStore() = default;
@@ -32,28 +25,25 @@ void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
 void ParameterStore::add(const PlanParameter& planned) {
   std::lock_guard lock(state_->mutex);
   state_->drop_misfit_state(planned);
-  const auto entry = state_->parameters.find(planned.ref.name);
-  if (entry != state_->parameters.end() && !(entry->second.info == planned.info))
-    throw Error("store", "parameter '" + planned.ref.name + "' is " + to_string(entry->second.info) + ", not " +
-                             to_string(planned.info));
-  if (entry != state_->parameters.end() && entry->second.copies.contains(planned.ref.replica)) return;
-  if (entry != state_->parameters.end()) {
-    for (const auto& [replica, copy] : entry->second.copies) state_->check_free({planned.ref.name, replica}, false);
-    if (state_->newest_whole(entry->second) == nullptr) throw Error("store", state_->describe_broken());
-  }
+  const auto& [name, replica] = planned.ref;
+  const auto entry = state_->parameters.find(name);
   Parameter fresh{planned.info, planned.trainable, {}};
   if (planned.per_replica) fresh.per_replica = planned.initializer;
-  auto& parameter = entry != state_->parameters.end() ? entry->second : fresh;
-  if (planned.trainable) state_->note_trained(planned.ref.name);
+  const auto& parameter = entry != state_->parameters.end() ? entry->second : fresh;
+  if (!(parameter.info == planned.info))
+    throw Error("store",
+                "parameter '" + name + "' is " + to_string(parameter.info) + ", not " + to_string(planned.info));
+  if (parameter.copies.contains(replica)) return;
+  for (const auto& [other, copy] : parameter.copies) state_->check_free({name, other}, false);
+  const auto newest = state_->newest(parameter);
+  if (entry != state_->parameters.end() && !newest) throw Error("store", state_->describe_broken());
+  if (planned.trainable) state_->note_trained(name);
   Copy copy;
   copy.tensor = state_->first_value(planned, parameter);
-  if (const auto* newest = state_->newest_whole(parameter)) copy.counter->reset(newest->counter->updates());
-  if (const auto start = state_->start_values.find(planned.ref.name); start != state_->start_values.end()) {
-    copy.counter->reset(start->second.updates);
-    state_->start_values.erase(start);
-  }
-  parameter.copies.emplace(planned.ref.replica, std::move(copy));
-  if (entry == state_->parameters.end()) state_->parameters.emplace(planned.ref.name, std::move(fresh));
+  if (newest) copy.counter->reset(newest->updates);
+  if (const auto start = state_->start_value(name)) copy.counter->reset(start->updates);
+  state_->start_values.erase(name);
+  state_->parameters.try_emplace(name, std::move(fresh)).first->second.copies.emplace(replica, std::move(copy));
 }
 
 std::vector<ParameterStore::Entry> ParameterStore::entries() const {
@@ -82,48 +72,37 @@ Tensor ParameterStore::get(const std::string& name, int replica) const {
 void ParameterStore::set(const std::string& name, const Tensor& value) {
   std::unique_lock lock(state_->mutex);
   if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
-  const auto entry = state_->parameters.find(name);
-  if (entry == state_->parameters.end()) {
-    state_->start_values[name] = {0, host_clone(value)};
-    return;
+  std::int64_t updates = 0;
+  if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end()) {
+    const auto& [info, trainable, copies, per_replica] = entry->second;
+    if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
+      throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
+    for (const auto& [replica, copy] : copies) updates = std::max(updates, copy.counter->updates());
+    ++updates;
   }
-  auto& [info, trainable, copies, per_replica] = entry->second;
-  if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
-    throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
-  std::int64_t newest = 0;
-  for (const auto& [replica, copy] : copies) newest = std::max(newest, copy.counter->updates());
-  state_->restore_all(lock, name, entry->second, {newest + 1, value});
+  state_->adopt(lock, name, {updates, value});
 }
 
 std::optional<ParameterStore::Version> ParameterStore::newest(const std::string& name) const {
   std::lock_guard lock(state_->mutex);
   const auto entry = state_->parameters.find(name);
-  const auto start = state_->start_values.find(name);
-  if (entry == state_->parameters.end())
-    return start == state_->start_values.end() ? std::nullopt : std::optional(start->second);
+  if (entry == state_->parameters.end()) return state_->start_value(name);
   for (const auto& [replica, copy] : entry->second.copies) state_->check_free({name, replica}, false);
-  const auto* newest = state_->newest_whole(entry->second);
-  if (newest == nullptr) return std::nullopt;
-  return Version{newest->counter->updates(), host_clone(newest->tensor)};
+  auto version = state_->newest(entry->second);
+  if (version) version->value = host_clone(version->value);
+  return version;
 }
 
 std::optional<std::int64_t> ParameterStore::newest_updates(const std::string& name) const {
   std::lock_guard lock(state_->mutex);
   const auto entry = state_->parameters.find(name);
-  const auto start = state_->start_values.find(name);
-  if (entry == state_->parameters.end())
-    return start == state_->start_values.end() ? std::nullopt : std::optional(start->second.updates);
-  const auto* newest = state_->newest_whole(entry->second);
-  return newest == nullptr ? std::nullopt : std::optional(newest->counter->updates());
+  const auto version = entry == state_->parameters.end() ? state_->start_value(name) : state_->newest(entry->second);
+  return version ? std::optional(version->updates) : std::nullopt;
 }
 
 void ParameterStore::adopt(const std::string& name, const Version& version) {
   std::unique_lock lock(state_->mutex);
-  const auto entry = state_->parameters.find(name);
-  if (entry == state_->parameters.end())
-    state_->start_values[name] = {version.updates, host_clone(version.value)};
-  else
-    state_->restore_all(lock, name, entry->second, version);
+  state_->adopt(lock, name, version);
 }
 
 std::vector<std::string> ParameterStore::names() const {
@@ -157,24 +136,21 @@ void ParameterStore::set_position(const TrainingPosition& position) {
   state_->position = position;
 }
 
-/// The start value of a parameter that no plan has needed here.
-std::optional<ParameterStore::Version> ParameterStore::start_value(const std::string& name) const {
-  std::lock_guard lock(state_->mutex);
-  const auto start = state_->start_values.find(name);
-  return start == state_->start_values.end() ? std::nullopt : std::optional(start->second);
-}
-
 std::string ParameterStore::hash(int replica) const {
   std::vector<std::string> names;
   {
     std::lock_guard lock(state_->mutex);
     names = state_->trained;
   }
+  const auto start_value = [&](const std::string& name) {
+    std::lock_guard lock(state_->mutex);
+    return state_->start_value(name);
+  };
   Hash hash;
   for (const auto& name : names) {
-    const auto value = replica == kFirst ? start_value(name) : std::nullopt;
-    const auto tensor = value ? value->value : get(name, replica);
-    hash.add_bytes(tensor.raw(), tensor.bytes());
+    const auto start = replica == kFirst ? start_value(name) : std::nullopt;
+    const auto value = start ? start->value : get(name, replica);
+    hash.add_bytes(value.raw(), value.bytes());
   }
   return hash.hex();
 }
@@ -193,11 +169,6 @@ const Tensor& ParameterStore::borrowed(const ParameterRef& ref) const {
   return state_->find(ref).tensor;
 }
 
-std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref) const {
-  std::lock_guard lock(state_->mutex);
-  return state_->find(ref).counter;
-}
-
 Tensor ParameterStore::borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const {
   const auto& all = borrowed(ref);
   return rows ? all.rows(rows->first, rows->count) : all;
@@ -205,8 +176,8 @@ Tensor ParameterStore::borrowed(const ParameterRef& ref, const std::optional<Row
 
 std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref,
                                                        const std::optional<RowRange>& rows) const {
-  if (!rows) return counter(ref);
   std::lock_guard lock(state_->mutex);
+  if (!rows) return state_->find(ref).counter;
   auto& of_rows = state_->find(ref).of_rows[*rows];
   if (!of_rows) of_rows = std::make_shared<UpdateCounter>();
   return of_rows;
@@ -234,6 +205,54 @@ void ParameterStore::recover() {
       copy.abandoned = true;
       state_->restore(copy, parameter.info, version);
     }
+  }
+}
+
+namespace {
+
+std::set<std::string> names_of(const Stores& stores) {
+  std::set<std::string> names;
+  for (const auto& store : stores) {
+    const auto more = store->names();
+    names.insert(more.begin(), more.end());
+  }
+  return names;
+}
+
+/// The store with the newest value, or nullptr.
+const ParameterStore* newest_of(const Stores& stores, const std::string& name) {
+  const ParameterStore* newest = nullptr;
+  for (const auto& store : stores) {
+    const auto updates = store->newest_updates(name);
+    if (updates && (newest == nullptr || *updates > *newest->newest_updates(name))) newest = store.get();
+  }
+  return newest;
+}
+
+}  // namespace
+
+void synchronize(const Stores& stores) {
+  if (stores.size() < 2) return;
+  for (const auto& store : stores)
+    if (!store->broken().empty()) return;
+  for (const auto& name : names_of(stores)) {
+    const auto* source = newest_of(stores, name);
+    if (source == nullptr) continue;
+    const auto updates = source->newest_updates(name);
+    for (const auto& store : stores)
+      if (store->newest_updates(name) != updates) store->adopt(name, *source->newest(name));
+  }
+}
+
+void recover(const Stores& stores) {
+  for (const auto& store : stores) {
+    if (store->broken().empty()) continue;
+    for (const auto& name : names_of(stores)) {
+      const auto* source = newest_of(stores, name);
+      if (source != nullptr && source != store.get() && !store->newest_updates(name))
+        store->adopt(name, *source->newest(name));
+    }
+    store->recover();
   }
 }
 

@@ -112,13 +112,12 @@ class ParameterStore {
   /// Number of elements of all trained parameters.
   std::int64_t trained_elements() const;
 
-  /// The tensor of a copy and its counter, for plans that have or will have a lease.
+  /// The tensor of a copy, or of some of its rows, for plans that have or will have a lease. Nothing: all rows.
   const Tensor& borrowed(const ParameterRef& ref) const;
-  std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref) const;
-  /// The tensor and the counter of some rows, or of all if `rows` is nothing. Rows count separately during a run. After
-  /// the run the count of the copy is the largest count of its rows.
   Tensor borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
-  std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
+  /// The counter of a copy, or of some of its rows, which count separately during a run. After the run the count of the
+  /// copy is the largest count of its rows.
+  std::shared_ptr<UpdateCounter> counter(const ParameterRef& ref, const std::optional<RowRange>& rows = {}) const;
 
  private:
   friend class Lease;
@@ -126,9 +125,18 @@ class ParameterStore {
   struct Copy;
   struct Parameter;
   struct State;
-  std::optional<Version> start_value(const std::string& name) const;
 
   std::unique_ptr<State> state_;
 };
+
+/// The stores of the parts of one training.
+using Stores = std::vector<std::shared_ptr<ParameterStore>>;
+
+/// Sets the stores to the newest values that any of them has. Does nothing if a store is broken. Throws Error while a
+/// run writes to a store.
+void synchronize(const Stores& stores);
+
+/// Replaces broken copies by the newest whole copy in any of the stores. Throws Error if there is none.
+void recover(const Stores& stores);
 
 }  // namespace troupe

@@ -17,7 +17,19 @@ std::string describe(const ParameterRef& ref) {
   return "'" + ref.name + "' of replica " + std::to_string(ref.replica);
 }
 
+Tensor memory_for(const PlanParameter& planned) {
+  try {
+    return Tensor(planned.info.shape, planned.info.dtype, planned.device);
+  } catch (const Error& error) {
+    throw Error("store", "parameter '" + planned.ref.name + "': " + error.what());
+  }
+}
+
 }  // namespace
+
+Tensor host_clone(const Tensor& tensor) {
+  return tensor.host_accessible() ? tensor.clone() : tensor.copy_to_host();
+}
 
 bool ParameterStore::Copy::is_being_updated() const {
   return counter->writing() || std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->writing(); });
@@ -62,6 +74,16 @@ const ParameterStore::Copy* ParameterStore::State::newest_whole(const Parameter&
   return newest;
 }
 
+std::optional<ParameterStore::Version> ParameterStore::State::newest(const Parameter& parameter) const {
+  const auto* copy = newest_whole(parameter);
+  return copy == nullptr ? std::nullopt : std::optional(Version{copy->counter->updates(), copy->tensor});
+}
+
+std::optional<ParameterStore::Version> ParameterStore::State::start_value(const std::string& name) const {
+  const auto start = start_values.find(name);
+  return start == start_values.end() ? std::nullopt : std::optional(start->second);
+}
+
 void ParameterStore::State::drop_misfit_state(const PlanParameter& planned) {
   const auto entry = parameters.find(planned.ref.name);
   if (entry == parameters.end() || !planned.per_replica || !entry->second.per_replica ||
@@ -71,25 +93,12 @@ void ParameterStore::State::drop_misfit_state(const PlanParameter& planned) {
   parameters.erase(entry);
 }
 
-namespace {
-
-Tensor memory_for(const PlanParameter& planned) {
-  try {
-    return Tensor(planned.info.shape, planned.info.dtype, planned.device);
-  } catch (const Error& error) {
-    throw Error("store", "parameter '" + planned.ref.name + "': " + error.what());
-  }
-}
-
-}  // namespace
-
 Tensor ParameterStore::State::first_value(const PlanParameter& planned, const Parameter& parameter) {
   auto tensor = memory_for(planned);
-  const auto start = start_values.find(planned.ref.name);
-  if (const auto* newest = newest_whole(parameter)) {
-    copy_and_wait(newest->tensor, tensor);
-  } else if (start != start_values.end()) {
-    const auto& value = start->second.value;
+  if (const auto newest = this->newest(parameter)) {
+    copy_and_wait(newest->value, tensor);
+  } else if (const auto start = start_value(planned.ref.name)) {
+    const auto& value = start->value;
     if (!(value.shape() == planned.info.shape) || value.dtype() != planned.info.dtype)
       throw Error("store", "parameter '" + planned.ref.name + "' is " + to_string(planned.info) + ", but was set to " +
                                to_string(value));
@@ -104,10 +113,7 @@ Tensor ParameterStore::State::first_value(const PlanParameter& planned, const Pa
 
 ParameterStore::Version ParameterStore::State::version_to_recover(const std::string& name,
                                                                   const Parameter& parameter) const {
-  if (!parameter.per_replica) {
-    const auto* newest = newest_whole(parameter);
-    return {newest->counter->updates(), newest->tensor};
-  }
+  if (!parameter.per_replica) return *newest(parameter);
   Version initial{0, Tensor(parameter.info.shape, parameter.info.dtype)};
   fill(initial.value, name, *parameter.per_replica);
   return initial;
@@ -138,8 +144,13 @@ void ParameterStore::State::wait_for_accesses(std::unique_lock<std::mutex>& lock
   });
 }
 
-void ParameterStore::State::restore_all(std::unique_lock<std::mutex>& lock, const std::string& name,
-                                        Parameter& parameter, const Version& version) {
+void ParameterStore::State::adopt(std::unique_lock<std::mutex>& lock, const std::string& name, const Version& version) {
+  const auto entry = parameters.find(name);
+  if (entry == parameters.end()) {
+    start_values[name] = {version.updates, host_clone(version.value)};
+    return;
+  }
+  auto& parameter = entry->second;
   std::vector<ParameterRef> refs;
   for (const auto& [replica, copy] : parameter.copies) refs.push_back({name, replica});
   wait_for_accesses(lock, refs);

@@ -13,7 +13,6 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/store/lease.hpp"
-#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/store/update_counter.hpp"
 
 namespace troupe {
@@ -47,6 +46,9 @@ struct ParameterStore::Parameter {
   std::optional<Initializer> per_replica = {};
 };
 
+/// A copy in host memory.
+Tensor host_clone(const Tensor& tensor);
+
 /// State that the store, its leases and its readers share. The caller holds the mutex; functions that may wait take the
 /// lock.
 struct ParameterStore::State {
@@ -55,6 +57,10 @@ struct ParameterStore::State {
   const Copy& find(const ParameterRef& ref) const;
   Copy& find(const ParameterRef& ref);
   const Copy* newest_whole(const Parameter& parameter) const;
+  /// The version of that copy. Its value is the tensor of the copy.
+  std::optional<Version> newest(const Parameter& parameter) const;
+  /// The value from ParameterStore::set() with which a parameter starts that no plan has used yet.
+  std::optional<Version> start_value(const std::string& name) const;
   /// Forgets the state of this name that replicas have for themselves if its shape differs: the plan has another
   /// layout. Throws Error while a run uses it.
   void drop_misfit_state(const PlanParameter& planned);
@@ -63,9 +69,8 @@ struct ParameterStore::State {
   void check_whole(const ParameterRef& ref) const;
   /// Waits for a limited time until no ParameterReader reads the copies.
   void wait_for_accesses(std::unique_lock<std::mutex>& lock, const std::vector<ParameterRef>& refs) const;
-  /// Writes a value into all copies. Throws Error while a run uses one.
-  void restore_all(std::unique_lock<std::mutex>& lock, const std::string& name, Parameter& parameter,
-                   const Version& version);
+  /// Writes a value into all copies of a parameter, or keeps it as the start value. Throws Error while a run uses one.
+  void adopt(std::unique_lock<std::mutex>& lock, const std::string& name, const Version& version);
   static void restore(Copy& copy, const TensorInfo& info, const Version& version);
   void refresh(const ParameterRef& ref);
   /// The value that replaces broken copies. There must be a whole copy, unless every replica has the state for itself.

@@ -45,4 +45,10 @@ std::string Hash::hex() const {
   return text;
 }
 
+std::uint64_t hash_of_text(std::string_view text) {
+  Hash hash;
+  hash.add(text);
+  return hash.digest();
+}
+
 }  // namespace troupe

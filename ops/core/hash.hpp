@@ -61,4 +61,7 @@ class Hash final : public ByteSequence {
   std::unique_ptr<State> state_;
 };
 
+/// The hash of a text.
+std::uint64_t hash_of_text(std::string_view text);
+
 }  // namespace troupe

@@ -95,6 +95,12 @@ Tensor Tensor::to(Device device) const {
   return moved;
 }
 
+Tensor Tensor::host_copy() const {
+  Tensor copied(shape(), dtype());
+  if (bytes() > 0) std::memcpy(copied.mutable_raw(), raw(), bytes());
+  return copied;
+}
+
 void Tensor::refuse_dtype(DType dtype) const {
   throw Error("tensor", to_string(*this) + " was read as " + std::string(name_of(dtype)));
 }

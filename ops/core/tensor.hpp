@@ -77,6 +77,8 @@ class Tensor {
   Tensor to(Device device) const;
   /// This tensor if the host can access its memory, else a copy in host memory. Blocks like to().
   Tensor copy_to_host() const { return host_accessible() ? *this : to(Device{}); }
+  /// A new tensor on the CPU with the same elements, which must be in host memory. Waits for no device.
+  Tensor host_copy() const;
 
   explicit operator bool() const { return body_ != nullptr; }
   const Shape& shape() const TROUPE_LIFETIMEBOUND { return body().shape; }

@@ -85,6 +85,15 @@ Value pack(std::span<const Value> values) {
   return values[0].builder().apply(kPack, values).at(0);
 }
 
+std::vector<Value> unpacked(Value block, std::span<const Value> values) {
+  std::vector<TensorInfo> infos;
+  for (const auto& value : values) infos.push_back(value.info());
+  const auto offsets = pack_offsets(infos);
+  std::vector<Value> views;
+  for (std::size_t i = 0; i < values.size(); ++i) views.push_back(view_at(block, offsets[i], infos[i].shape));
+  return views;
+}
+
 Value all_reduce(Value x) {
   return x.builder().apply_one(kAllReduce, {x});
 }

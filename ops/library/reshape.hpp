@@ -20,6 +20,8 @@ Value view_at(Value x, std::int64_t offset, const Shape& shape);
 /// One flat block that holds all `values`, each from a multiple of 16 elements on. They are float32 and do not derive
 /// from the batch. It passes no gradient on. pack_offsets (ops/core/shape.hpp) gives the offsets.
 Value pack(std::span<const Value> values);
+/// Views of the values in a block that packs values of the shapes of `values`.
+std::vector<Value> unpacked(Value block, std::span<const Value> values);
 
 /// The sum of x over all replicas, in place of x. x must not derive from the batch. Only a communicator can run it.
 Value all_reduce(Value x);

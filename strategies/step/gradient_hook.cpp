@@ -81,13 +81,9 @@ std::vector<Value> GradientHook::sum(std::span<const Value> gradients, const Sit
   std::vector<Value> sums;
   for (std::int64_t replica = 0; replica < site.replicas; ++replica) {
     const auto of_replica = view_at(all, replica * encoded.shape().elements(), encoded.shape());
-    const auto decoded = decode(of_replica, shapes);
-    for (std::size_t i = 0; i < decoded.size(); ++i) {
-      if (replica == 0)
-        sums.push_back(decoded[i]);
-      else
-        sums[i] = add(sums[i], decoded[i]);
-    }
+    auto decoded = decode(of_replica, shapes);
+    for (std::size_t i = 0; i < sums.size(); ++i) decoded[i] = add(sums[i], decoded[i]);
+    sums = std::move(decoded);
   }
   return sums;
 }

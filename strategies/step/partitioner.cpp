@@ -34,25 +34,6 @@ std::int64_t number_in(std::string_view text, std::string_view digits) {
   return number;
 }
 
-/// Gives shards to servers.
-class ShardPlacement {
- public:
-  ShardPlacement(Placement placement, std::size_t servers) : placement_(placement), elements_(servers) {}
-
-  std::size_t next(std::int64_t elements) {
-    const auto least = static_cast<std::size_t>(std::ranges::min_element(elements_) - elements_.begin());
-    const auto server = placement_ == Placement::round_robin ? placed_ % elements_.size() : least;
-    ++placed_;
-    elements_[server] += elements;
-    return server;
-  }
-
- private:
-  Placement placement_;
-  std::size_t placed_ = 0;
-  std::vector<std::int64_t> elements_;
-};
-
 void expect_enough_rows(std::int64_t least, std::span<const TrainedParameter> parameters) {
   const auto largest = std::ranges::max_element(parameters, {}, [](const auto& p) { return rows_of(p.info); });
   if (largest != parameters.end() && rows_of(largest->info) < least)
@@ -63,20 +44,26 @@ void expect_enough_rows(std::int64_t least, std::span<const TrainedParameter> pa
 std::vector<PlacedParameter> place_all(const Sharding& sharding, std::size_t servers,
                                        std::span<const TrainedParameter> parameters) {
   expect_enough_rows(sharding.partitioner.least_rows, parameters);
-  ShardPlacement placement(sharding.placement, servers);
   std::vector<PlacedParameter> placed;
+  std::vector<std::int64_t> elements_on(servers);
+  const auto next_server = [&](std::int64_t elements) {
+    const auto least = static_cast<std::size_t>(std::ranges::min_element(elements_on) - elements_on.begin());
+    const auto server = sharding.placement == Placement::round_robin ? placed.size() % servers : least;
+    elements_on[server] += elements;
+    return server;
+  };
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& [name, info, initializer, part_of, row_sparse] = parameters[i];
     const auto shards = sharding.partitioner.shards_of(info);
     if (shards == 1) {
-      placed.push_back({i, {}, placement.next(info.shape.elements())});
+      placed.push_back({i, {}, next_server(info.shape.elements())});
       continue;
     }
     if (shards < 1 || shards > rows_of(info))
       throw Error("partitioner", "'" + name + "', " + to_string(info) + ", cannot be split into " +
                                      std::to_string(shards) + " shards");
     for (const auto& rows : split_rows(info.shape[0], shards))
-      placed.push_back({i, rows, placement.next(rows.count * info.shape.row_elements())});
+      placed.push_back({i, rows, next_server(rows.count * info.shape.row_elements())});
   }
   return placed;
 }

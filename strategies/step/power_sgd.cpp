@@ -24,14 +24,6 @@ Factored factored(const Shape& shape, std::int64_t rank) {
   return {rows, columns, rank <= (rows * columns - 1) / (rows + columns) ? rank : 0};
 }
 
-/// Indices of the gradients that are factored, or of those that are not.
-std::vector<std::size_t> numbers_of(std::span<const Value> gradients, std::int64_t rank, bool are_factored) {
-  std::vector<std::size_t> numbers;
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    if ((factored(gradients[i].shape(), rank).rank > 0) == are_factored) numbers.push_back(i);
-  return numbers;
-}
-
 /// A gradient plus the rest of the previous steps, and the right factor of the previous step.
 struct Matrix {
   Value all, kept, right;
@@ -66,14 +58,7 @@ std::string name_at(const GradientHook::Site& site, std::size_t i) {
 
 /// Sums of the values over the replicas, in one all_reduce.
 std::vector<Value> summed(const std::vector<Value>& values) {
-  if (values.empty()) return {};
-  std::vector<TensorInfo> infos;
-  for (const auto& value : values) infos.push_back(value.info());
-  const auto offsets = pack_offsets(infos);
-  const auto sum = all_reduce(pack(values));
-  std::vector<Value> sums;
-  for (std::size_t i = 0; i < values.size(); ++i) sums.push_back(view_at(sum, offsets[i], infos[i].shape));
-  return sums;
+  return values.empty() ? values : unpacked(all_reduce(pack(values)), values);
 }
 
 }  // namespace
@@ -121,7 +106,9 @@ std::vector<Value> PowerSgd::decode(Value encoded, std::span<const Shape> shapes
 }
 
 std::vector<Value> PowerSgd::sum(std::span<const Value> gradients, const Site& site) const {
-  const auto thin = numbers_of(gradients, rank_, true), whole = numbers_of(gradients, rank_, false);
+  std::vector<std::size_t> thin, whole;
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    (factored(gradients[i].shape(), rank_).rank > 0 ? thin : whole).push_back(i);
   std::vector<Matrix> matrices;
   std::vector<Value> sent;
   for (const auto i : thin) {

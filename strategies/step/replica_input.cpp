@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/actors/load/batch_feeder.hpp"
 #include "troupe/actors/load/loader.hpp"
-#include "troupe/actors/load/row_loader.hpp"
-#include "troupe/actors/shard/batch_dispatcher.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
@@ -54,7 +51,7 @@ ReplicaInput add_dispatched_input(Plan& plan, const PlanRequest& request, const 
   const OutputRef samples{batches, 2 * number}, batch_info{batches, 2 * number + 1};
   if (may_be_on_device && kept_on(place.device, request.data, fields))
     return {add_row_loader(plan, request.source, request.data, fields, samples, number, place), batch_info};
-  return {add_gatherer(plan, request.source, request.data, fields, batches, number, host_side(place)), batch_info};
+  return {add_gatherer(plan, request.source, request.data, fields, samples, number, host_side(place)), batch_info};
 }
 
 LowerOptions lower_options(const Graph& graph, const ReplicaInput& input, const Replica& replica) {

@@ -34,16 +34,6 @@ std::vector<const Node*> lookups_in(const Graph& graph, ValueId parameter) {
   return lookups;
 }
 
-ValueId parameter_named(const Graph& graph, const std::string& name) {
-  const auto all = graph.sources(kParameter);
-  return *std::ranges::find_if(all, [&](ValueId id) { return graph.producer(id).name == name; });
-}
-
-/// The shape of indices with one axis for each row of the batch.
-Shape per_row(const Shape& indices) {
-  return {kBatch, indices.row_elements()};
-}
-
 bool is_view(const Graph& graph, ValueId value) {
   return graph.producer(value).op->kind == OpKind::view;
 }
@@ -61,31 +51,21 @@ RowLookup lookup_of(const Graph& graph, ValueId parameter, const std::vector<con
   return joint;
 }
 
-class Finder {
- public:
-  explicit Finder(const Graph& graph) : graph_(graph), depends_on_parameters_(depends_on_parameters(graph)) {}
-
-  bool is_looked_up(ValueId parameter) const {
-    if (!GraphBuilder::is_row_sparse(graph_.producer(parameter))) return false;
-    const auto lookups = lookups_in(graph_, parameter);
-    const auto is_output = [&](const NamedValue& named) { return named.value == parameter; };
-    return !lookups.empty() && std::ranges::none_of(graph_.outputs(), is_output) &&
-           std::ranges::all_of(lookups, [&](const Node* node) {
-             return node->is(kGather) && node->inputs[1] != parameter && can_join(*node, *lookups.front());
-           });
-  }
-
- private:
-  bool can_join(const Node& lookup, const Node& first) const {
-    const auto& indices = graph_.info(lookup.inputs[1]);
+/// Whether the model uses a row-sparse parameter only to look up rows, by indices that can be joined and depend on no
+/// parameter. `depends`: for every value, whether it depends on one.
+bool is_looked_up(const Graph& graph, ValueId parameter, const std::vector<bool>& depends) {
+  if (!GraphBuilder::is_row_sparse(graph.producer(parameter))) return false;
+  const auto lookups = lookups_in(graph, parameter);
+  const auto is_output = [&](const NamedValue& named) { return named.value == parameter; };
+  if (lookups.empty() || std::ranges::any_of(graph.outputs(), is_output)) return false;
+  return std::ranges::all_of(lookups, [&](const Node* node) {
+    if (!node->is(kGather) || node->inputs[1] == parameter) return false;
+    const auto& indices = graph.info(node->inputs[1]);
     return indices.shape.has_batch() && indices.shape.row_elements() > 0 &&
-           indices.dtype == graph_.info(first.inputs[1]).dtype &&
-           !depends_on_parameters_[static_cast<std::size_t>(lookup.inputs[1])];
-  }
-
-  const Graph& graph_;
-  std::vector<bool> depends_on_parameters_;
-};
+           indices.dtype == graph.info(lookups.front()->inputs[1]).dtype &&
+           !depends[static_cast<std::size_t>(node->inputs[1])];
+  });
+}
 
 /// The indices of all lookups of a parameter, in a value that is no view.
 Value indices_of_all(GraphBuilder& builder, const std::vector<const Node*>& lookups) {
@@ -94,14 +74,14 @@ Value indices_of_all(GraphBuilder& builder, const std::vector<const Node*>& look
   std::vector<Value> parts;
   for (const auto* lookup : lookups) {
     const auto indices = builder.value(lookup->inputs[1]);
-    parts.push_back(reshape(indices, per_row(indices.shape())));
+    parts.push_back(reshape(indices, {kBatch, indices.shape().row_elements()}));
   }
   return concat(parts, 1);
 }
 
 /// Replaces each lookup by its rows.
 void replace_lookups(Rewrite& rewrite, const Graph& graph, const LookedUpParameter& looked_up, Value rows) {
-  const auto lookups = lookups_in(graph, parameter_named(graph, looked_up.name));
+  const auto lookups = lookups_in(graph, looked_up.value);
   const auto only = lookups.front()->outputs[0];
   if (lookups.size() == 1 && rows.info() == graph.info(only)) return rewrite.map(only, rows);
   std::int64_t begin = 0;
@@ -115,33 +95,21 @@ void replace_lookups(Rewrite& rewrite, const Graph& graph, const LookedUpParamet
 
 }  // namespace
 
-namespace names {
-
-std::string indices_of(const std::string& parameter) {
-  return "indices/" + parameter;
-}
-std::string rows_of(const std::string& parameter) {
-  return "rows/" + parameter;
-}
-
-}  // namespace names
-
 std::vector<LookedUpParameter> find_lookups(const Graph& forward, const Optimizer& optimizer) {
-  const Finder finder(forward);
+  const auto depends = depends_on_parameters(forward);
   std::vector<LookedUpParameter> looked_up;
   for (const auto id : forward.sources(kParameter)) {
     const auto& node = forward.producer(id);
-    if (!optimizer.trains(node.name) || !finder.is_looked_up(id)) continue;
-    looked_up.push_back({node.name, node.initializer, lookup_of(forward, id, lookups_in(forward, id))});
+    if (!optimizer.trains(node.name) || !is_looked_up(forward, id, depends)) continue;
+    looked_up.push_back({id, node.name, node.initializer, lookup_of(forward, id, lookups_in(forward, id))});
   }
   return looked_up;
 }
 
 Graph index_graph(const Graph& forward, const std::vector<LookedUpParameter>& looked_up) {
   GraphBuilder builder(without_outputs(forward));
-  for (const auto& [name, initializer, lookup] : looked_up)
-    builder.output(names::indices_of(name),
-                   indices_of_all(builder, lookups_in(forward, parameter_named(forward, name))));
+  for (const auto& parameter : looked_up)
+    builder.output(names::indices_of(parameter.name), indices_of_all(builder, lookups_in(forward, parameter.value)));
   return eliminate_dead_code(std::move(builder).build());
 }
 
@@ -149,12 +117,11 @@ Graph with_rows_as_inputs(const Graph& forward, const std::vector<LookedUpParame
   Rewrite rewrite(forward);
   std::vector<ValueId> dropped;
   for (const auto& parameter : looked_up) {
-    const auto id = parameter_named(forward, parameter.name);
     const auto rows = parameter.lookup.rows();
     replace_lookups(rewrite, forward, parameter,
                     rewrite.builder().input(names::rows_of(parameter.name), rows.shape, rows.dtype));
-    dropped.push_back(id);
-    for (const auto* lookup : lookups_in(forward, id)) dropped.push_back(lookup->outputs[0]);
+    dropped.push_back(parameter.value);
+    for (const auto* lookup : lookups_in(forward, parameter.value)) dropped.push_back(lookup->outputs[0]);
   }
   for (const auto& node : forward.nodes())
     if (std::ranges::find(dropped, node.outputs[0]) == dropped.end()) rewrite.copy(node);

@@ -11,6 +11,7 @@ namespace troupe {
 
 /// A row-sparse parameter that the model uses only to look up rows.
 struct LookedUpParameter {
+  ValueId value;  ///< in the forward graph
   std::string name;
   Initializer initializer;
   RowLookup lookup;
@@ -18,9 +19,13 @@ struct LookedUpParameter {
 
 namespace names {
 /// Outputs of index_graph(): the indices of the rows.
-std::string indices_of(const std::string& parameter);
+inline std::string indices_of(const std::string& parameter) {
+  return "indices/" + parameter;
+}
 /// Inputs of with_rows_as_inputs(): the rows.
-std::string rows_of(const std::string& parameter);
+inline std::string rows_of(const std::string& parameter) {
+  return "rows/" + parameter;
+}
 }  // namespace names
 
 /// Finds the looked-up parameters of a forward graph that the optimizer trains. Their indices depend on no parameter.

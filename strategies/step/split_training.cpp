@@ -13,7 +13,6 @@
 #include "troupe/ops/library/slice.hpp"
 #include "troupe/ops/passes/passes.hpp"
 #include "troupe/ops/passes/rewrite.hpp"
-#include "troupe/strategies/step/replica_gradients.hpp"
 
 namespace troupe {
 
@@ -22,14 +21,6 @@ namespace {
 TrainedParameter described(const Graph& graph, ValueId id) {
   const auto& node = graph.producer(id);
   return {node.name, graph.info(id), node.initializer, {}, GraphBuilder::is_row_sparse(node)};
-}
-
-std::vector<TrainedParameter> trained_in(const Graph& graph, const Optimizer& optimizer) {
-  std::vector<TrainedParameter> trained;
-  for (const auto id : graph.sources(kParameter))
-    if (const auto& node = graph.producer(id); node.trainable && optimizer.trains(node.name))
-      trained.push_back(described(graph, id));
-  return trained;
 }
 
 /// Throws Error unless every row of the parameter is placed once.
@@ -65,7 +56,8 @@ class Splitter {
       : spec_(spec), hook_(options.hook), forward_(forward_graph(spec, fields, Purpose::training)) {
     expect_no_buffers();
     if (options.sparse == SparseRows::looked_up) looked_up_ = find_lookups(forward_, spec.optimizer);
-    split_.parameters = trained_in(forward_, spec.optimizer);
+    for (const auto id : trained_parameters(forward_, spec.optimizer))
+      split_.parameters.push_back(described(forward_, id));
     split_.indices = index_graph(forward_, looked_up_);
   }
 
@@ -101,7 +93,7 @@ class Splitter {
     std::vector<TrainedParameter> parameters;
     for (const auto& parameter : replica.parameters)
       parameters.push_back(described(parameter.builder().graph(), parameter.id()));
-    for (const auto& [name, initializer, lookup] : looked_up_)
+    for (const auto& [value, name, initializer, lookup] : looked_up_)
       parameters.push_back({name, lookup.parameter, initializer, {}, true});
     return parameters;
   }
@@ -164,7 +156,7 @@ class Splitter {
       if (placed.parameter == number)
         rows.parts.push_back({placed.rows.value_or(RowRange{0, rows.parameter.info.shape[0]}), placed.server});
     std::ranges::sort(rows.parts, {}, &ParameterRows::Part::rows);
-    rows.chunk = part_of(rows.parameter, {0, RowShard::chunk_rows(rows.parameter.info)});
+    rows.chunk = part_of(rows.parameter, {0, chunk_rows(rows.parameter.info)});
     rows.update = update_graph(spec_.optimizer, spec_.seed, {rows.chunk});
   }
 
@@ -225,17 +217,6 @@ class Splitter {
 };
 
 }  // namespace
-
-namespace names {
-
-std::string gradients_of(std::size_t group) {
-  return "gradients/" + std::to_string(group);
-}
-std::string row_gradients_of(const std::string& parameter) {
-  return "row_gradients/" + parameter;
-}
-
-}  // namespace names
 
 std::vector<std::int64_t> ParameterGroup::parameter_offsets() const {
   std::vector<TensorInfo> infos;

@@ -1,5 +1,3 @@
-#include "troupe/strategies/step/trained_parameter.hpp"
-
 #include <algorithm>
 
 #include "troupe/actors/shard/shard_update.hpp"
@@ -7,18 +5,11 @@
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/passes/passes.hpp"
-#include "troupe/strategies/step/replica_gradients.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 
 namespace troupe {
 
 namespace {
-
-/// The values of a block of gradients; see ShardUpdate.
-std::vector<TensorInfo> infos_of_block(const std::vector<TrainedParameter>& parameters) {
-  std::vector<TensorInfo> infos{{Shape{}, DType::float32}};
-  for (const auto& parameter : parameters) infos.push_back(parameter.info);
-  return infos;
-}
 
 /// Throws Error if a rule uses the norm of a whole parameter of which there is a part.
 void expect_row_by_row(const Graph& update, const std::vector<TrainedParameter>& parameters) {
@@ -53,7 +44,10 @@ TrainedParameter part_of(const TrainedParameter& whole, const RowRange& rows) {
 Graph update_graph(const Optimizer& optimizer, std::uint64_t seed, const std::vector<TrainedParameter>& parameters,
                    const std::string& suffix) {
   GraphBuilder builder({.training = true, .seed = seed});
-  const auto offsets = pack_offsets(infos_of_block(parameters));
+  // The block of gradients begins with loss_is_finite; see ShardUpdate.
+  std::vector<TensorInfo> infos{{Shape{}, DType::float32}};
+  for (const auto& parameter : parameters) infos.push_back(parameter.info);
+  const auto offsets = pack_offsets(infos);
   const auto block = builder.input(ShardUpdate::kGradients, Shape{offsets.back()});
   std::vector<Value> targets, gradients;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

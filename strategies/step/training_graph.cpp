@@ -1,11 +1,16 @@
 #include "troupe/strategies/step/training_graph.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/ops/passes/passes.hpp"
-#include "troupe/strategies/step/replica_gradients.hpp"
 
 namespace troupe {
 
@@ -38,6 +43,19 @@ void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outp
   if (sums.count.valid()) builder.output(names::metric_count(metric.name), sums.count);
 }
 
+/// Indices of the gradients in the order in which the backward pass makes them.
+std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
+  std::vector<std::size_t> order(gradient_of.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](auto i) { return gradient_of[i].id(); });
+  return order;
+}
+
+Value loss_flag(Value loss) {
+  GraphBuilder::Scope scope(loss.builder(), "loss_is_finite");
+  return all_finite(loss) - 1.0;
+}
+
 void assign_next_values(GraphBuilder& builder, Value apply_if) {
   std::vector<std::pair<Value, Value>> assigned;
   for (auto id : builder.graph().sources(kParameter)) {
@@ -50,20 +68,6 @@ void assign_next_values(GraphBuilder& builder, Value apply_if) {
 }
 
 }  // namespace
-
-namespace names {
-
-std::string metric_sum(const std::string& metric) {
-  return "metric/" + metric + "/sum";
-}
-std::string metric_count(const std::string& metric) {
-  return "metric/" + metric + "/count";
-}
-std::string model_output(const std::string& output) {
-  return "output/" + output;
-}
-
-}  // namespace names
 
 Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose) {
   GraphBuilder builder({.training = purpose == Purpose::training, .seed = spec.seed});
@@ -91,6 +95,37 @@ std::vector<std::string> fields_read(const Graph& graph) {
   for (auto id : graph.sources(kInput))
     if (graph.producer(id).name != names::kBatchInfo) fields.push_back(graph.producer(id).name);
   return fields;
+}
+
+std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer) {
+  auto trained = graph.sources(kParameter);
+  std::erase_if(trained, [&](ValueId id) {
+    const auto& node = graph.producer(id);
+    return !node.trainable || !optimizer.trains(node.name);
+  });
+  return trained;
+}
+
+ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further) {
+  std::vector<Value> parameters;
+  for (const auto id : trained_parameters(forward.graph(), optimizer)) parameters.push_back(forward.value(id));
+  if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
+  const auto loss = forward.value(forward.graph().output(names::kLoss));
+  ReplicaGradients replica{loss_flag(loss)};
+  auto all = parameters;
+  all.insert(all.end(), further.begin(), further.end());
+  const auto gradient_of = gradients(loss, all);
+  for (auto i : order_made(std::span(gradient_of).first(parameters.size()))) {
+    replica.parameters.push_back(parameters[i]);
+    replica.gradients.push_back(gradient_of[i]);
+  }
+  replica.further.assign(gradient_of.begin() + static_cast<std::ptrdiff_t>(parameters.size()), gradient_of.end());
+  return replica;
+}
+
+Value every_loss_is_finite(Value sum) {
+  GraphBuilder::Scope scope(sum.builder(), "loss_is_finite");
+  return at_least(sum, 0.0);
 }
 
 Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {

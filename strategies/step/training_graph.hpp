@@ -31,9 +31,15 @@ namespace names {
 inline constexpr const char* kBatchInfo = GraphBuilder::kBatchInfo;
 inline constexpr const char* kLoss = "loss";
 /// Outputs for the sum and the count of a metric, and for an output of the model.
-std::string metric_sum(const std::string& metric);
-std::string metric_count(const std::string& metric);
-std::string model_output(const std::string& output);
+inline std::string metric_sum(const std::string& metric) {
+  return "metric/" + metric + "/sum";
+}
+inline std::string metric_count(const std::string& metric) {
+  return "metric/" + metric + "/count";
+}
+inline std::string model_output(const std::string& output) {
+  return "output/" + output;
+}
 }  // namespace names
 
 /// Whether layers with a training mode, such as dropout, use it.
@@ -47,6 +53,28 @@ Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, 
 
 /// The model alone, optimized. Inputs: the fields that it reads. Outputs: those of the model.
 Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields);
+
+/// The trained parameters of a graph that the optimizer updates, in the graph's order.
+std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer);
+
+/// The values that the backward pass of one replica makes.
+struct ReplicaGradients {
+  /// A scalar: 0 if the loss is finite, -1 otherwise. The sum over replicas is 0 only if the loss of every replica is
+  /// finite.
+  Value loss_is_finite;
+  /// The trained parameters and their gradients, in the order in which the backward pass makes these.
+  std::vector<Value> parameters, gradients;
+  /// The gradients of the further values of add_gradients(), in their order.
+  std::vector<Value> further;
+};
+
+/// Adds the gradients of the loss of a forward graph: of the trained parameters and of `further` values. Throws Error
+/// if there is nothing to train.
+ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further = {});
+
+/// The flag of an update, which is made only if the loss of every replica is finite. `sum` is the sum of loss_is_finite
+/// over the replicas.
+Value every_loss_is_finite(Value sum);
 
 /// Maps the values of one replica (float32 of any shape) to their sums over all replicas, in the same order. The first
 /// value is loss_is_finite, see ReplicaGradients; then come the gradients in the order in which the backward pass makes

@@ -10,9 +10,6 @@ namespace troupe {
 
 namespace {
 
-// The dispatcher lives on rank 0.
-constexpr Place kDispatcherPlace{0, {DeviceType::cpu, 0}};
-
 /// Adds the ops that compute which rows are looked up, on the host. They do not wait for the rows. Returns the indices
 /// of each parameter.
 std::vector<OutputRef> add_indices(Plan& plan, const SplitTraining& step, LowerOptions options) {
@@ -43,7 +40,8 @@ ActorId add_batches(Plan& plan, const PlanRequest& request, const std::string& s
   if (request.batches != nullptr)
     throw Error(strategy, "needs a data set: its workers are told the numbers of the samples that they load");
   if (!request.data.layout().whole()) throw Error(strategy, "every process needs all samples, not a shard of them");
-  return add_dispatcher(plan, request.source, request.data, request.seed, workers, dispatch, kDispatcherPlace);
+  // The dispatcher lives on rank 0.
+  return add_dispatcher(plan, request.source, request.data, request.seed, workers, dispatch, Place{});
 }
 
 WorkerOutputs add_worker(Plan& plan, const PlanRequest& request, const SplitTraining& step, ActorId batches,

@@ -24,24 +24,9 @@ namespace {
 
 using Arrays = Predictor::Arrays;
 
-Shape shape_with_rows(const Shape& shape, std::int64_t rows) {
-  auto sizes = shape.list();
-  sizes[0] = rows;
-  return Shape(sizes);
-}
-
-/// `count` rows of a tensor from row `first` on, as a copy.
-Tensor rows_of(const Tensor& all, std::int64_t first, std::int64_t count) {
-  Tensor part(shape_with_rows(all.shape(), count), all.dtype());
-  const auto row_bytes = static_cast<std::size_t>(all.shape().row_elements()) * size_of(all.dtype());
-  if (part.bytes() > 0)
-    std::memcpy(part.mutable_raw(), all.raw() + static_cast<std::size_t>(first) * row_bytes, part.bytes());
-  return part;
-}
-
 /// The rows of one field of all requests, in the order of the requests.
 Tensor joined(const std::vector<PredictionRequest>& requests, const Field& field, std::int64_t rows) {
-  Tensor all(shape_with_rows(field.info.shape, rows), field.info.dtype);
+  Tensor all(field.info.shape.with_first(rows), field.info.dtype);
   auto* to = all.bytes() > 0 ? all.mutable_raw() : nullptr;
   for (const auto& request : requests)
     for (const auto& [name, array] : request.rows) {
@@ -85,44 +70,31 @@ struct BatchingPredictor::Shared {
 
 namespace {
 
-/// The predictor of one actor.
-class Responder {
- public:
-  Responder(const Trainer& trainer, const std::vector<Field>& fields, const BatchingOptions& options)
-      : predictor_(trainer, fields, {.prepared = static_cast<std::size_t>(options.most_rows)}),
-        output_(options.output) {}
-
-  const Predictor& predictor() const { return predictor_; }
-
-  void answer(std::vector<PredictionRequest> requests) {
-    try {
-      std::int64_t rows = 0;
-      for (const auto& request : requests) rows += request.count;
-      Arrays all;
-      for (const auto& field : predictor_.fields()) all.emplace_back(field.name, joined(requests, field, rows));
-      const auto result = predictor_.predict(all, output_);
-      std::int64_t first = 0;
-      for (auto& request : requests) {
-        request.answer.set_value(rows_of(result, first, request.count));
-        first += request.count;
-      }
-    } catch (...) {
-      for (auto& request : requests) fail(request);
-    }
+/// A request that was answered before the exception keeps its answer.
+void fail(PredictionRequest& request) {
+  try {
+    request.answer.set_exception(std::current_exception());
+  } catch (const std::future_error&) {
   }
+}
 
- private:
-  /// A request that was answered before the exception keeps its answer.
-  static void fail(PredictionRequest& request) {
-    try {
-      request.answer.set_exception(std::current_exception());
-    } catch (const std::future_error&) {
+/// Answers the requests in one batch.
+void answer(Predictor& predictor, const std::string& output, std::vector<PredictionRequest> requests) {
+  try {
+    std::int64_t rows = 0;
+    for (const auto& request : requests) rows += request.count;
+    Arrays all;
+    for (const auto& field : predictor.fields()) all.emplace_back(field.name, joined(requests, field, rows));
+    const auto result = predictor.predict(all, output);
+    std::int64_t first = 0;
+    for (auto& request : requests) {
+      request.answer.set_value(result.rows(first, request.count).host_copy());
+      first += request.count;
     }
+  } catch (...) {
+    for (auto& request : requests) fail(request);
   }
-
-  Predictor predictor_;
-  std::string output_;
-};
+}
 
 }  // namespace
 
@@ -133,17 +105,18 @@ BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trai
   if (options.longest_wait.count() < 0) throw Error("predictor", "the longest wait must not be negative");
   if (options.actors < 1) throw Error("predictor", "needs at least one actor");
   shared_->options = options;
-  std::vector<std::shared_ptr<Responder>> responders;
-  for (int i = 0; i < options.actors; ++i) responders.push_back(std::make_shared<Responder>(trainer, fields, options));
-  responders[0]->predictor().expect_output(options.output);
-  shared_->fields = {responders[0], &responders[0]->predictor()};
+  const PredictorOptions of_actor{.prepared = static_cast<std::size_t>(options.most_rows)};
+  std::vector<std::shared_ptr<Predictor>> predictors;
+  for (int i = 0; i < options.actors; ++i) predictors.push_back(std::make_shared<Predictor>(trainer, fields, of_actor));
+  predictors[0]->expect_output(options.output);
+  shared_->fields = predictors[0];
   // The message tick: a batch of requests is complete. The message flush: the oldest request has waited long enough.
-  for (const auto& responder : responders)
-    shared_->actors.push_back(runtime_.system().spawn([responder, shared = shared_](caf::event_based_actor* self) {
-      const auto work = [responder, shared, self](bool overdue) {
+  for (const auto& predictor : predictors)
+    shared_->actors.push_back(runtime_.system().spawn([predictor, shared = shared_](caf::event_based_actor* self) {
+      const auto work = [predictor, shared, self](bool overdue) {
         for (auto taken = shared->take(overdue); !taken.empty(); taken = shared->take(overdue)) {
           ++shared->batches;
-          responder->answer(std::move(taken));
+          answer(*predictor, shared->options.output, std::move(taken));
         }
         std::lock_guard lock(shared->mutex);
         if (shared->closed && shared->requests.empty()) self->quit();

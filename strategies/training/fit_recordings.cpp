@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/training/training_run.hpp"
-#include "troupe/transport/communicator.hpp"
 
 namespace troupe {
 
@@ -23,15 +21,9 @@ std::string beginning_of(const ParameterStore& store) {
 
 }  // namespace
 
-std::uint64_t hash_of_content(const Dataset& data) {
-  Hash hash;
-  hash.add(data.content());
-  return hash.digest();
-}
-
-FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
-                             const ParameterStore& store) {
-  FitRecordings recordings;
+RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
+                          const ParameterStore& store) {
+  RunRecords recordings;
   if (options.record.empty() && options.replay.empty()) return recordings;
   const bool keeps_state = std::ranges::any_of(plan.parameters, &PlanParameter::per_replica);
   if (keeps_state && store.position().step > 0)
@@ -40,7 +32,7 @@ FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const 
                 "only the beginning of a training can be recorded");
   Hash program;
   program.add(hash_of_program(plan));
-  program.add(hash_of_content(data));
+  program.add(hash_of_text(data.content()));
   if (!options.record.empty()) recordings.record = std::make_shared<Recording>(program.digest(), beginning_of(store));
   if (!options.replay.empty()) {
     auto replay = std::make_shared<const Recording>(Recording::load(options.replay));
@@ -48,18 +40,6 @@ FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const 
     recordings.replay = std::move(replay);
   }
   return recordings;
-}
-
-void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit) {
-  for (int rank = 1; rank < group.size(); ++rank) {
-    const auto run = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
-    const auto length = Tensor::from<std::int64_t>({1}, std::vector{static_cast<std::int64_t>(run.size())});
-    group.broadcast(length, rank)->wait(limit);
-    const Tensor bytes(Shape{length.item<std::int64_t>()}, DType::uint8);
-    std::ranges::copy(run, bytes.mutable_raw());
-    group.broadcast(bytes, rank)->wait(limit);
-    if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
-  }
 }
 
 }  // namespace troupe

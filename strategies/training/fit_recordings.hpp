@@ -1,35 +1,17 @@
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <memory>
-
 #include "troupe/actors/plan/plan_fwd.hpp"
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/ops/data/dataset.hpp"
 
 namespace troupe {
 
-class Communicator;
 class ParameterStore;
-class Recording;
 struct FitOptions;
-
-/// The recording that a fit writes, and the one that it repeats. Each may be null.
-struct FitRecordings {
-  std::shared_ptr<Recording> record;
-  std::shared_ptr<const Recording> replay;
-};
 
 /// The recordings that the options name, for a fit by this plan on these data from the current parameters. Throws Error
 /// if a recording cannot be read, or belongs to another program, other data or other parameters.
-FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
-                             const ParameterStore& store);
-
-/// Adds the last run of the shards of all processes of the group to the recording of rank 0. All of them call this.
-/// Throws Error if one does not within the limit.
-void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit);
-
-/// xxh3 (64 bits) of the identity of the samples.
-std::uint64_t hash_of_content(const Dataset& data);
+RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
+                          const ParameterStore& store);
 
 }  // namespace troupe

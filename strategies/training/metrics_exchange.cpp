@@ -69,14 +69,12 @@ void MetricsExchange::add_peer(int number) {
           cluster_.expendable().contains(number), cluster_.returns(number)};
 }
 
-void MetricsExchange::reconnect_returned() {
-  for (auto& [number, peer] : peers_)
-    if (peer.expendable && cluster_.returns(number) != peer.returns) add_peer(number);
-}
-
 void MetricsExchange::begin() {
-  reconnect_returned();
-  for (auto& [number, peer] : peers_) peer.ended = false;
+  for (auto& [number, peer] : peers_) {
+    // A process that has returned has a new end of the link.
+    if (peer.expendable && cluster_.returns(number) != peer.returns) add_peer(number);
+    peer.ended = false;
+  }
 }
 
 void MetricsExchange::send_to_all(const ByteWriter& bytes, std::int32_t content) {

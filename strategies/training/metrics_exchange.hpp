@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "troupe/actors/shard/staleness.hpp"
+#include "troupe/actors/shard/consistency_rule.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/transport/bytes.hpp"
 #include "troupe/transport/link_reader.hpp"
@@ -52,7 +52,6 @@ class MetricsExchange {
   };
 
   void add_peer(int number);
-  void reconnect_returned();
   void send_to_all(const ByteWriter& bytes, std::int32_t content);
   void take(Peer& peer, const IncomingFrame& frame, std::vector<ReplicaReport>& reports) const;
   void expect_no_loss();

@@ -47,14 +47,14 @@ Failure not_finite(const StepMetrics& part, std::size_t replica) {
 /// finite. The last report finds it, so the first such step is named, whatever the schedule.
 std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
                                        std::size_t index) {
-  for (std::size_t replica = 0; replica < per_replica.size(); ++replica)
-    if (here[replica] && per_replica[replica].size() <= index) return std::nullopt;
+  std::optional<Failure> failure;
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!here[replica]) continue;
+    if (per_replica[replica].size() <= index) return std::nullopt;
     const auto& part = per_replica[replica][index];
-    if (!std::isfinite(part.loss)) return not_finite(part, replica);
+    if (!failure && !std::isfinite(part.loss)) failure = not_finite(part, replica);
   }
-  return std::nullopt;
+  return failure;
 }
 
 }  // namespace
@@ -128,12 +128,11 @@ TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
           read(columns, firing, part);
           std::lock_guard lock(parts->mutex);
           auto& steps = parts->per_replica[replica];
-          const bool finite = std::isfinite(part.loss);
-          const auto alone = finite ? std::nullopt : std::optional(not_finite(part, static_cast<std::size_t>(replica)));
+          std::optional<Failure> failure;
+          if (!std::isfinite(part.loss)) failure = not_finite(part, static_cast<std::size_t>(replica));
           steps.push(part);
           if (!stop || parts->ended) return;
-          const auto failure =
-              parts->shared_steps ? non_finite_loss(parts->per_replica, parts->here, steps.size() - 1) : alone;
+          if (parts->shared_steps) failure = non_finite_loss(parts->per_replica, parts->here, steps.size() - 1);
           parts->ended = failure.has_value();
           if (failure) throw EndRun(*failure);
         });
@@ -160,8 +159,12 @@ std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
   const bool last = ended_ && (!exchange_ || exchange_->all_ended(absent_));
   const auto count = parts_->shared_steps ? take_from_all() : take_in_order(last);
   const std::span<const StepMetrics> taken(taken_.data(), count);
-  if (exchange_) send_to_all(taken);
-  if (last && !std::exchange(complete_, true) && exchange_) exchange_->send_end(counted());
+  const bool completes = last && !std::exchange(complete_, true);
+  if (!exchange_) return taken;
+  std::vector<ReplicaReport> reports;
+  for (const auto& step : taken) reports.push_back({0, step});
+  exchange_->send(reports);
+  if (completes) exchange_->send_end(counted());
   return taken;
 }
 
@@ -171,12 +174,6 @@ std::span<const StepMetrics> MetricsLog::take_from_rank_zero(std::chrono::millis
   for (auto& report : exchange_->receive(limit)) taken_.push_back(std::move(report.metrics));
   complete_ = ended_ && exchange_->all_ended(absent_);
   return taken_;
-}
-
-void MetricsLog::send_to_all(std::span<const StepMetrics> steps) {
-  std::vector<ReplicaReport> reports;
-  for (const auto& step : steps) reports.push_back({0, step});
-  exchange_->send(reports);
 }
 
 /// Reports of replicas in other processes.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan_fwd.hpp"
-#include "troupe/actors/shard/shard_log.hpp"
+#include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/task/task.hpp"
 #include "troupe/strategies/step/training_graph.hpp"
 #include "troupe/strategies/training/metrics.hpp"
@@ -70,7 +70,6 @@ class MetricsLog {
   std::size_t take_in_order(bool last);
   std::span<const StepMetrics> take_from_rank_zero(std::chrono::milliseconds limit);
   Staleness counted() const;
-  void send_to_all(std::span<const StepMetrics> steps);
   void keep(std::vector<ReplicaReport> reports);
   std::vector<ReplicaReport> pop_local();
 

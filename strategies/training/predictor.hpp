@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/actors/store/parameter_reader.hpp"
+#include "troupe/actors/store/lease.hpp"
 #include "troupe/ops/graph/program.hpp"
 #include "troupe/ops/graph/rows_cache.hpp"
 #include "troupe/strategies/training/single_user.hpp"
@@ -45,7 +45,7 @@ class Predictor {
   /// The number of rows of the arrays. Throws Error like predict(). Thread-safe.
   std::int64_t rows_of(const Arrays& rows) const;
   /// Throws Error that lists the outputs if there is none of that name. Thread-safe.
-  void expect_output(const std::string& name) const { output_index(name); }
+  void expect_output(const std::string& name) const { output_named(name); }
 
  private:
   struct Prepared {
@@ -54,19 +54,17 @@ class Predictor {
     std::uint64_t parameters_version = 0;
   };
 
-  /// The index of an output. Throws Error that lists the outputs if there is none of that name.
-  std::size_t output_index(const std::string& name) const;
+  /// The output of the graph for an output of the model. Throws Error that lists the outputs if there is none of that
+  /// name.
+  const std::string& output_named(const std::string& name) const;
   const Tensor& array_of(const Field& field, const Arrays& rows) const;
   Prepared& prepared(std::int64_t rows);
-  Prepared prepare(std::int64_t rows) const;
   /// Runs the kernels. The parameters must be borrowed.
   Prepared& run(const Arrays& rows);
 
   Graph graph_;
   Device device_;
   std::vector<Field> read_;
-  std::vector<std::string> parameters_;
-  std::vector<std::string> outputs_;
   ParameterReader reader_;
   RowsCache<Prepared> prepared_;
   SingleUser user_{"predictor"};

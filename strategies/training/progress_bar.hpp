@@ -19,7 +19,6 @@ class ProgressBar {
   void finish_epoch(const Metrics& metrics, double seconds);
 
  private:
-  std::string bar() const;
   void draw();
 
   std::ostream& out_;

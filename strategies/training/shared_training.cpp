@@ -3,16 +3,48 @@
 #include <algorithm>
 #include <cstring>
 
+#include "troupe/actors/shard/recording.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/between_processes.hpp"
 #include "troupe/strategies/strategy.hpp"
-#include "troupe/strategies/training/fit_recordings.hpp"
-#include "troupe/strategies/training/held_values.hpp"
-#include "troupe/strategies/training/job_status.hpp"
-#include "troupe/strategies/training/rank_zero_values.hpp"
-#include "troupe/strategies/training/shared_data.hpp"
+#include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/shared_values.hpp"
+#include "troupe/strategies/training/training_run.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
+
+namespace {
+
+constexpr std::chrono::milliseconds kStatusLimit{20};
+
+/// The next status message of rank 0, if it has the kind and comes within the limit.
+std::optional<JobStatus> next_status(Cluster& cluster, JobStatus::Kind kind) {
+  const auto bytes = cluster.hear(kStatusLimit);
+  if (!bytes) return std::nullopt;
+  auto status = JobStatus::decode(*bytes);
+  return status.kind == kind ? std::optional(std::move(status)) : std::nullopt;
+}
+
+/// The properties that processes with different samples must have in common.
+std::string form_of(const Dataset& data) {
+  std::string text = "batches of " + std::to_string(data.batch_rows()) + "\n";
+  for (const auto& field : data.fields()) text += "field " + to_string(field) + "\n";
+  return text;
+}
+
+/// Adds the last run of the shards of all ranks to the recording of rank 0.
+void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit) {
+  for (int rank = 1; rank < group.size(); ++rank) {
+    const auto run = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
+    const auto bytes = broadcast_bytes(group, run, rank, limit);
+    if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
+  }
+}
+
+}  // namespace
 
 SharedTraining::SharedTraining(std::shared_ptr<Cluster> cluster, const Strategy& strategy, Stores stores,
                                std::chrono::milliseconds limit)
@@ -55,7 +87,12 @@ Dataset SharedTraining::share(const Dataset& data) {
   const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
   if (!strategy_.expendable().empty() && own_samples)
     throw Error("trainer", "where processes are expendable each of them needs all samples: sharding data or auto");
-  return shared_data(data, *cluster_, holders(), limit_);
+  auto& processes = holders();
+  const auto sharing = "sharding " + to_string(own_samples ? data.sharding() : DataSharding::data) + "\n";
+  const auto text = sharing + (own_samples ? form_of(data) : data.content());
+  cluster_->agree("data", hash_of_text(text), [&] { return text; });
+  if (!own_samples) return data;
+  return data.in_layout({gathered_numbers(processes, {data.rows()}, limit_), processes.rank()});
 }
 
 void SharedTraining::agree_on_values() {
@@ -85,6 +122,28 @@ void SharedTraining::gather_rows(const Tensor& rows) {
 
 void SharedTraining::announce(const JobStatus& status) const {
   if (has_others() && is_rank_zero() && !strategy_.expendable().empty()) cluster_->announce(status.encode());
+}
+
+JobStatus SharedTraining::receive(JobStatus::Kind kind, const StopRequested& stop_requested) const {
+  while (!stop_requested || !stop_requested())
+    if (auto status = next_status(*cluster_, kind)) return std::move(*status);
+  throw Error("trainer", "stopped before rank 0 had anything to do");
+}
+
+FitResult SharedTraining::take_part(SpawnedPlan& plan, MetricsLog& log, const StopRequested& stop_requested) const {
+  while (true) {
+    log.begin(0);
+    plan.start({});
+    do {
+      if (const auto over = next_status(*cluster_, JobStatus::Kind::trained))
+        return {.steps = over->steps, .rows = over->rows, .seconds = over->seconds, .stopped = over->stopped};
+      if (stop_requested && stop_requested()) return {.stopped = true};
+      log.take();
+      plan.check_progress(limit_);
+    } while (!plan.done());
+    if (const auto failure = plan.failure()) throw Error("run", to_string(*failure));
+    log.end_run();
+  }
 }
 
 }  // namespace troupe

@@ -5,17 +5,20 @@
 #include <memory>
 #include <vector>
 
-#include "troupe/actors/store/store_parts.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/data/dataset.hpp"
+#include "troupe/strategies/training/job_status.hpp"
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
 class Cluster;
 class Communicator;
+class MetricsLog;
 class Recording;
+class SpawnedPlan;
 class Strategy;
-struct JobStatus;
+struct FitResult;
 struct Plan;
 
 /// The exchange of a training with the other processes of its job, if there are any, and between the stores of its
@@ -35,7 +38,9 @@ class SharedTraining {
 
   // All holders call the next four functions at the same time.
 
-  /// The data in the layout that the processes share. Throws Error if data differ that must be equal.
+  /// The data in the layout that the processes share: of all samples, where each process has samples of its own. Throws
+  /// Error on all processes that names the first difference, if they share the data differently, have other fields, or
+  /// have different samples where these must be equal.
   Dataset share(const Dataset& data);
   /// Before a plan is spawned: sets the values of all processes to those of rank 0, and the values of all parts in this
   /// process to the newest.
@@ -47,6 +52,15 @@ class SharedTraining {
 
   /// On rank 0: sends the status message to the expendable processes.
   void announce(const JobStatus& status) const;
+
+  using StopRequested = std::function<bool()>;
+  /// In an expendable process: waits for the next status message of a kind, and discards messages of other kinds.
+  /// Throws Error if rank 0 is lost, or a stop is requested.
+  JobStatus receive(JobStatus::Kind kind, const StopRequested& stop_requested = {}) const;
+  /// fit() in an expendable process: takes part in the runs that rank 0 starts. It may begin while they are under way.
+  /// Returns when the fit of rank 0 is over, or `stop_requested` returns true; the other processes go on then. Throws
+  /// Error with the root cause if a run fails, or if rank 0 is lost.
+  FitResult take_part(SpawnedPlan& plan, MetricsLog& log, const StopRequested& stop_requested) const;
 
  private:
   Communicator& holders();

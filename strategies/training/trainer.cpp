@@ -4,17 +4,15 @@
 #include <cstring>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/shard/recording.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
-#include "troupe/strategies/training/job_status.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
-#include "troupe/strategies/training/worker_fit.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
@@ -78,17 +76,18 @@ PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_
   return request;
 }
 
-std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
-                                            std::shared_ptr<Trace> trace, MetricsLog* log,
-                                            const std::vector<Place>& replicas, std::optional<std::uint64_t> generation,
-                                            const FitRecordings& recordings) {
+SpawnContext Trainer::context_for(const Dataset& data, const TaskFactory& sink) const {
   SpawnContext context;
-  context.record = recordings.record;
-  context.replay = recordings.replay;
   context.store = store_;
   context.sources.emplace("data", data);
   context.device_arrays = device_arrays_;
   context.tasks.emplace("metrics", sink);
+  return context;
+}
+
+std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std::shared_ptr<Trace> trace,
+                                            MetricsLog* log, const std::vector<Place>& replicas,
+                                            std::optional<std::uint64_t> generation) {
   if (log != nullptr) context.shard_log = log->shard_log();
   shared_->agree_on_values();
   if (shared_->has_others()) {
@@ -125,7 +124,7 @@ std::unique_ptr<TrainingRun> Trainer::start(const BatchSource& batches, const Fi
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const BatchSource* batches,
                                             const FitOptions& options) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   check(options);
   if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
@@ -136,28 +135,29 @@ std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const Bat
   const auto recordings = recordings_for(options, plan, data, *store_);
   plan = in_grain(std::move(plan), options_.grain);
   check_claimed(*store_, plan);
-  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
-                       strategy_.places(), {}, recordings);
+  auto context = context_for(data, log->sink(options.on_non_finite_loss));
+  context.record = recordings.record;
+  context.replay = recordings.replay;
+  auto spawned = spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places());
   if (shared_->has_others())
     shared_->announce({.generation = spawned->generation(),
                        .plan_hash = hash_of(spawned->plan()),
-                       .data_hash = hash_of_content(data)});
+                       .data_hash = hash_of_text(data.content())});
   auto guarded = options;
   if (options.on_step)
     guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
-      const SingleUser::Closed closed(user_, "cannot be used in on_step, while it trains; use on_epoch");
+      const auto closed = user_.close("cannot be used in on_step, while it trains; use on_epoch");
       on_step(step);
     };
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
   const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
                        data.layout().hash()};
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit,
-                                       hooks(options, recordings));
+                                       hooks(options, recordings.record));
 }
 
-TrainingHooks Trainer::hooks(const FitOptions& options, const FitRecordings& recordings) {
+TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {
   TrainingHooks hooks;
-  const auto record = recordings.record;
   hooks.on_run_end = [shared = shared_.get(), record](const Plan& trained) { shared->end_run(trained, record.get()); };
   hooks.on_over = [shared = shared_.get(), record, file = options.record](const FitResult& result, bool succeeded) {
     JobStatus status{.kind = JobStatus::Kind::trained, .steps = result.steps, .rows = result.rows};
@@ -171,29 +171,29 @@ TrainingHooks Trainer::hooks(const FitOptions& options, const FitRecordings& rec
 
 /// fit() in an expendable process. If it throws, the other processes go on.
 FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& options) {
-  const auto status = receive_status(*shared_->cluster(), JobStatus::Kind::training, options.stop_requested);
+  const auto status = shared_->receive(JobStatus::Kind::training, options.stop_requested);
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
   if (hash_of(plan) != status.plan_hash)
     throw Error("trainer",
                 "the plan differs from that of rank 0: another model, optimizer, seed, batch size, grain or strategy");
-  if (hash_of_content(data) != status.data_hash)
+  if (hash_of_text(data.content()) != status.data_hash)
     throw Error("trainer", "the training data differ from those of rank 0");
-  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
-                       strategy_.places(), status.generation);
-  return WorkerFit(*shared_->cluster(), std::move(spawned), std::move(log), options_.stall_limit)
-      .take_part(options.stop_requested);
+  auto context = context_for(data, log->sink(options.on_non_finite_loss));
+  const auto spawned =
+      spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places(), status.generation);
+  return shared_->take_part(*spawned, *log, options.stop_requested);
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   check(options);
   if (shared_->is_expendable()) return fit_as_expendable(data, options);
   return start(data, options)->wait();
 }
 
 FitResult Trainer::fit(const BatchSource& batches, const FitOptions& options) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   return start(batches, options)->wait();
 }
 
@@ -211,7 +211,7 @@ Trainer::Arrays Trainer::parameter_arrays() const {
 }
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   const auto entries = store_->entries();
   std::vector<std::pair<std::string, Tensor>> named;
   for (const auto& [name, array] : arrays) {
@@ -233,14 +233,15 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
 }
 
 Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches) {
-  const SingleUser::Use use(user_);
-  if (shared_->is_expendable()) return receive_status(*shared_->cluster(), JobStatus::Kind::evaluated).metrics;
+  const auto use = user_.use();
+  if (shared_->is_expendable()) return shared_->receive(JobStatus::Kind::evaluated).metrics;
   const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   const auto replicas = strategy_.forward_places();
   auto log = make_log(data, replicas);
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
-  const auto spawned = spawn(std::move(plan), data, log->sink(NonFiniteLoss::stop), nullptr, log.get(), replicas);
+  const auto spawned =
+      spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
   MetricsSum sum;
   const auto add = [&](std::chrono::milliseconds limit) {
     for (const auto& step : log->take(limit)) sum.add(step);
@@ -257,7 +258,7 @@ Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches)
 }
 
 Tensor Trainer::predict(const Dataset& data, const std::string& output) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   const auto graph = prediction_graph(spec_, data.fields());
   if (output.empty() && graph.outputs().size() != 1)
     throw Error("predict", "the model has several outputs: say which is meant");
@@ -278,8 +279,8 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
   const auto in_order = shared_->share(data.in_order());
   if (!in_order.layout().whole())
     throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
-  const auto plan =
-      spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain), in_order, sink);
+  const auto plan = spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain),
+                          context_for(in_order, sink));
   run_to_end(*plan, {});
   shared_->gather_rows(all);
   return all;

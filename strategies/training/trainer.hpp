@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/store/store_parts.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/actors/system/runtime.hpp"
 #include "troupe/strategies/strategy.hpp"
-#include "troupe/strategies/training/fit_recordings.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 #include "troupe/strategies/training/single_user.hpp"
 #include "troupe/strategies/training/training_run.hpp"
@@ -19,6 +18,7 @@ namespace troupe {
 class Cluster;
 class Communicator;
 class DeviceArrays;
+class Recording;
 class Trace;
 struct BatchSource;
 class SharedTraining;
@@ -112,12 +112,11 @@ class Trainer {
                       const BatchSource* batches = nullptr) const;
   std::unique_ptr<TrainingRun> start(const Dataset& local_data, const BatchSource* batches, const FitOptions& options);
   Metrics evaluate(const Dataset& local_data, const BatchSource* batches);
-  std::unique_ptr<SpawnedPlan> spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
-                                     std::shared_ptr<Trace> trace = nullptr, MetricsLog* log = nullptr,
-                                     const std::vector<Place>& replicas = {},
-                                     std::optional<std::uint64_t> generation = {},
-                                     const FitRecordings& recordings = {});
-  TrainingHooks hooks(const FitOptions& options, const FitRecordings& recordings);
+  SpawnContext context_for(const Dataset& data, const TaskFactory& sink) const;
+  std::unique_ptr<SpawnedPlan> spawn(Plan plan, SpawnContext context, std::shared_ptr<Trace> trace = nullptr,
+                                     MetricsLog* log = nullptr, const std::vector<Place>& replicas = {},
+                                     std::optional<std::uint64_t> generation = {});
+  TrainingHooks hooks(const FitOptions& options, const std::shared_ptr<Recording>& record);
   FitResult fit_as_expendable(const Dataset& data, const FitOptions& options);
   void run_to_end(SpawnedPlan& plan, const std::function<void()>& on_interval) const;
 

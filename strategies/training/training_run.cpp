@@ -25,8 +25,7 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
       stall_limit_(stall_limit),
       hooks_(std::move(hooks)),
       data_(data) {
-  over_ = !more_epochs();
-  if (!over_) start_epoch();
+  start_epoch();
 }
 
 /// Begins at the position of the parameters. An epoch that was stopped is resumed only if it has the same data.
@@ -50,11 +49,14 @@ bool TrainingRun::epoch_complete() const {
   return position_.batch * position_.batch_rows >= position_.rows;
 }
 
-bool TrainingRun::more_epochs() const {
-  return !stopping() && epochs_ < options_.epochs && (!options_.max_steps || result_.steps < *options_.max_steps);
+bool TrainingRun::more_steps() const {
+  return !stopping() && (!options_.max_steps || result_.steps < *options_.max_steps);
 }
 
+/// Starts the next epoch, unless the fit is over.
 void TrainingRun::start_epoch() {
+  over_ = !more_steps() || epochs_ >= options_.epochs;
+  if (over_) return;
   ++epochs_;
   epoch_ = {};
   epoch_seconds_ = 0.0;
@@ -80,10 +82,6 @@ void TrainingRun::start_run() {
 /// Whether the fit ends because it was stopped. A fit of several processes ends when a run has been stopped for all.
 bool TrainingRun::stopping() const {
   return plan_->is_shared() ? stopped_ : stop_wanted_.load();
-}
-
-bool TrainingRun::pause_due() const {
-  return options_.pause_every && steps_since_pause_ >= *options_.pause_every;
 }
 
 /// The largest number of updates of a parameter, in the newest whole copies. Frozen parameters have none. Nothing if a
@@ -127,7 +125,11 @@ void TrainingRun::note_steps(std::chrono::milliseconds limit) {
 void TrainingRun::report() {
   note_steps();
   for (const auto& step : std::exchange(unreported_, {})) options_.on_step(step);
-  if (!stop_wanted_ && options_.stop_requested && options_.stop_requested()) stop();
+  if (!stop_wanted_ && is_stop_requested()) stop();
+}
+
+bool TrainingRun::is_stop_requested() const {
+  return options_.stop_requested && options_.stop_requested();
 }
 
 void TrainingRun::stop() {
@@ -152,20 +154,17 @@ bool TrainingRun::finish_run() {
   if (complete) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);
   in_run_ = false;
-  const bool paused = pause_due();
+  const bool paused = options_.pause_every && steps_since_pause_ >= *options_.pause_every;
   if (paused) {
-    const auto since = since_pause_.result();
-    since_pause_ = {};
+    const auto since = std::exchange(since_pause_, {}).result();
     steps_since_pause_ = 0;
     if (options_.on_pause) options_.on_pause(since);
-    if (options_.stop_requested && options_.stop_requested()) stop_wanted_ = true;
+    if (is_stop_requested()) stop_wanted_ = true;
   }
-  const bool more_steps = !stopping() && (!options_.max_steps || result_.steps < *options_.max_steps);
-  if (paused && !complete && more_steps) {
+  if (paused && !complete && more_steps())
     start_run();
-    return false;
-  }
-  finish_epoch(last, complete);
+  else
+    finish_epoch(last, complete);
   return over_;
 }
 
@@ -185,8 +184,7 @@ bool TrainingRun::skip_epoch() {
   store_->set_position(position_);
   in_run_ = false;
   --epochs_;
-  over_ = !more_epochs();
-  if (!over_) start_epoch();
+  start_epoch();
   return over_;
 }
 
@@ -198,10 +196,9 @@ void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
   }
   result_.epochs.push_back({last.epoch, epoch_.result(), epoch_seconds_, complete});
   if (options_.on_epoch) options_.on_epoch(result_.epochs.back());
-  if (options_.stop_requested && options_.stop_requested()) stop_wanted_ = true;
+  if (is_stop_requested()) stop_wanted_ = true;
   result_.stopped = stopping();
-  over_ = !more_epochs();
-  if (!over_) start_epoch();
+  start_epoch();
 }
 
 /// Ends the fit after an exception of a callback or a step. The position becomes that of the parameters: a step may

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/shard/staleness.hpp"
+#include "troupe/actors/shard/consistency_rule.hpp"
 #include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/strategies/training/metrics.hpp"
 
@@ -117,13 +117,13 @@ class TrainingRun {
   using Clock = std::chrono::steady_clock;
 
   bool epoch_complete() const;
-  bool more_epochs() const;
+  bool more_steps() const;
   bool stopping() const;
+  bool is_stop_requested() const;
   void resume_position();
   void begin_epoch(std::int64_t epoch);
   void start_epoch();
   void start_run();
-  bool pause_due() const;
   std::optional<std::int64_t> updates() const;
   bool finish_run();
   bool source_is_used_up();

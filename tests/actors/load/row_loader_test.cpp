@@ -1,5 +1,3 @@
-#include "troupe/actors/load/row_loader.hpp"
-
 #include <sys/mman.h>
 
 #include "troupe/actors/load/loader.hpp"

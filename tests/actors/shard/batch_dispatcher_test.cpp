@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/random.hpp"
@@ -67,7 +68,8 @@ std::vector<std::vector<Taken>> dispatch_epochs(const Dataset& data, Dispatch di
     plan.connect(dispatcher, 2 * worker + 1, id);
   }
   SpawnedPlan spawned(runtime, split(plan), context_for(data));
-  const auto steps = data.batch(BatchDispatcher::batch_rows(data, kWorkers, dispatch)).batches();
+  const auto part = part_of_batch(data.batch_rows(), kWorkers, 0).rows;
+  const auto steps = data.batch(dispatch == Dispatch::parts ? data.batch_rows() : part).batches();
   for (int epoch = 0; epoch < epochs; ++epoch) {
     spawned.start({.first_step = epoch * steps, .epoch = epoch});
     spawned.wait();

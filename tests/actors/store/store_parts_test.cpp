@@ -1,5 +1,3 @@
-#include "troupe/actors/store/store_parts.hpp"
-
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/store/lease.hpp"
 #include "troupe/actors/store/update_counter.hpp"

@@ -1,5 +1,3 @@
-#include "troupe/strategies/step/row_shards.hpp"
-
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/row_sparse_model.hpp"

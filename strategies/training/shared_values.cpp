@@ -1,6 +1,7 @@
-#include "troupe/strategies/training/held_values.hpp"
+#include "troupe/strategies/training/shared_values.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,10 +9,71 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/between_processes.hpp"
+#include "troupe/transport/bytes.hpp"
 
 namespace troupe {
 
 namespace {
+
+constexpr std::size_t kNameLimit = 4'096;
+
+/// Parameters and optimizer state by name.
+using Versions = std::map<std::string, ParameterStore::Version>;
+
+Versions versions_in(const ParameterStore& store) {
+  Versions versions;
+  for (const auto& name : store.names())
+    if (auto version = store.newest(name)) versions.emplace(name, std::move(*version));
+  return versions;
+}
+
+std::array<std::int64_t*, 6> numbers_of(TrainingPosition& position) {
+  return {&position.step, &position.epoch, &position.batch, &position.rows, &position.batch_rows, &position.layout};
+}
+
+std::int64_t hash_of(const Versions& versions, TrainingPosition position) {
+  Hash hash;
+  for (const auto& [name, version] : versions) {
+    hash.add(name);
+    hash.add(version.updates);
+    hash.add(to_string(version.value));
+    hash.add_bytes(version.value.raw(), version.value.bytes());
+  }
+  for (const auto* number : numbers_of(position)) hash.add(*number);
+  return static_cast<std::int64_t>(hash.digest());
+}
+
+/// The position, and the names, dtypes and shapes of the values that follow.
+std::vector<std::byte> list_of(const Versions& versions, TrainingPosition position) {
+  ByteWriter writer;
+  for (const auto* number : numbers_of(position)) writer.put(*number);
+  writer.put(static_cast<std::uint64_t>(versions.size()));
+  for (const auto& [name, version] : versions) {
+    writer.put_text(name, kNameLimit);
+    writer.put(version.updates);
+    writer.put(static_cast<std::uint8_t>(version.value.dtype()));
+    writer.put(static_cast<std::uint8_t>(version.value.shape().rank()));
+    for (const auto size : version.value.shape().sizes()) writer.put(size);
+  }
+  return std::move(writer).take();
+}
+
+Versions read_list(const Tensor& list, TrainingPosition& position) {
+  ByteReader reader({list.raw(), list.bytes()}, "chief's values");
+  for (auto* number : numbers_of(position)) *number = reader.get<std::int64_t>();
+  Versions versions;
+  for (auto left = reader.get<std::uint64_t>(); left > 0; --left) {
+    auto& version = versions[reader.get_text(kNameLimit)];
+    version.updates = reader.get<std::int64_t>();
+    const auto dtype = static_cast<DType>(reader.get<std::uint8_t>());
+    std::vector<std::int64_t> sizes(reader.get<std::uint8_t>());
+    for (auto& size : sizes) size = reader.get<std::int64_t>();
+    version.value = Tensor(Shape(std::span<const std::int64_t>(sizes)), dtype);
+  }
+  return versions;
+}
 
 /// The rows of a parameter that a process has. Nothing: all.
 struct HeldPart {
@@ -45,6 +107,23 @@ void spread_part(Communicator& group, int root, const std::optional<RowRange>& r
 }
 
 }  // namespace
+
+void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit) {
+  const bool whole = store.broken().empty();
+  auto position = store.position();
+  auto versions = whole ? versions_in(store) : Versions{};
+  const auto hashes = gathered_numbers(group, {whole ? hash_of(versions, position) : 0}, limit);
+  if (std::ranges::all_of(hashes, [&](auto hash) { return hash == hashes[0]; })) return;
+  const bool is_rank_zero = group.rank() == 0;
+  const auto list = is_rank_zero ? list_of(versions, position) : std::vector<std::byte>{};
+  const auto listed = broadcast_bytes(group, list, 0, limit);
+  if (!is_rank_zero) versions = read_list(listed, position);
+  for (const auto& [name, version] : versions) {
+    group.broadcast(version.value, 0)->wait(limit);
+    if (!is_rank_zero && whole) store.adopt(name, version);
+  }
+  if (!is_rank_zero && whole) store.set_position(position);
+}
 
 void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
                         std::chrono::milliseconds limit) {
