@@ -148,12 +148,18 @@ bool TrainingRun::finish_run() {
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
   epoch_seconds_ += seconds;
   result_.seconds += seconds;
-  if (source_is_used_up()) return skip_epoch();
+  const bool skips_epoch = source_is_used_up();
   const auto last = position_;
   const bool complete = epoch_complete();
   if (complete) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);
   in_run_ = false;
+  if (skips_epoch) {
+    // The epoch does not count.
+    --epochs_;
+    start_epoch();
+    return over_;
+  }
   const bool paused = options_.pause_every && steps_since_pause_ >= *options_.pause_every;
   if (paused) {
     const auto since = std::exchange(since_pause_, {}).result();
@@ -168,7 +174,8 @@ bool TrainingRun::finish_run() {
   return over_;
 }
 
-/// Whether the source ended an epoch before the first step of this fit: an earlier fit has made the last step.
+/// Notes whether the source has ended the epoch. Returns true if it did so before the first step of this fit: an
+/// earlier fit has made the last step.
 bool TrainingRun::source_is_used_up() {
   const auto steps = position_.batch - begin_.batch;
   const bool ended = !stopping() && steps < steps_requested_;
@@ -176,16 +183,6 @@ bool TrainingRun::source_is_used_up() {
     throw Error("trainer", "the source of batches gave none in epoch " + std::to_string(position_.epoch));
   source_ended_ = ended;
   return data_.rows == EpochRows::kUnknown && ended && steps == 0 && epoch_.result().steps == 0;
-}
-
-/// Goes on with the next epoch, and does not count this one.
-bool TrainingRun::skip_epoch() {
-  begin_epoch(position_.epoch + 1);
-  store_->set_position(position_);
-  in_run_ = false;
-  --epochs_;
-  start_epoch();
-  return over_;
 }
 
 void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {

@@ -127,7 +127,6 @@ class TrainingRun {
   std::optional<std::int64_t> updates() const;
   bool finish_run();
   bool source_is_used_up();
-  bool skip_epoch();
   void finish_epoch(const TrainingPosition& last, bool complete);
   void end_early();
   void note_steps(std::chrono::milliseconds limit = {});
