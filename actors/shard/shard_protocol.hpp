@@ -11,7 +11,7 @@
 
 #include "troupe/actors/shard/consistency_rule.hpp"
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/core/tensor_info.hpp"
+#include "troupe/ops/core/shape.hpp"
 
 namespace troupe {
 

@@ -10,6 +10,7 @@
 #include "troupe/tests/scheduling_probe.hpp"
 #include "troupe/tests/transport/membership/threads_as_processes.hpp"
 #include "troupe/transport/membership/agreement.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
