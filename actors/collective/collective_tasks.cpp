@@ -29,7 +29,7 @@ bool CollectiveTask::fire(const Firing& firing) {
 bool CollectiveTask::advance(const Firing& firing) {
   auto& rank = begun(firing);
   pending_ = nullptr;
-  // Complete or failed, the rank must not keep the tensor, which is returned to its producer next.
+  // A rank that has completed or failed must not keep the tensor, which is returned to its producer next.
   auto work = std::move(rank.work);
   if (!work->advance(rank.local)) {
     rank.work = std::move(work);
@@ -56,7 +56,7 @@ BeginCollectiveTask::BeginCollectiveTask(CollectiveKind kind, std::vector<Member
   for (const auto& member : members_) ranks_ += member.inputs.size();
 }
 
-/// A start that all ranks have returned, with the memory of its outputs; a new one if there is none.
+/// A CollectiveStart that all ranks have returned, with the memory of its outputs; a new one if there is none.
 const std::shared_ptr<CollectiveStart>& BeginCollectiveTask::unused_start() {
   const auto unused = std::ranges::find_if(starts_, is_only_handle<CollectiveStart>);
   return unused != starts_.end() ? *unused : starts_.emplace_back(std::make_shared<CollectiveStart>(ranks_));
@@ -71,7 +71,7 @@ bool BeginCollectiveTask::fire(const Firing& firing) {
     give_up(*start);
     throw;
   } catch (...) {
-    // The collective has begun for some ranks, not for all: no rank must wait for the rest.
+    // The collective may have begun for some of the ranks only: no rank must wait for the others.
     origin_.step = firing.step;
     const auto failure = current_failure(origin_);
     for (const auto& member : members_) member.communicator->abort(failure);
@@ -119,7 +119,8 @@ Failure origin_of(const PlanActor& actor, const SpawnContext& context) {
   return {.rank = context.process, .replica = actor.replica, .actor = actor.name};
 }
 
-/// The ends of the communicator in this process that have ranks of the conductor, whose inputs are those of `ranks`.
+/// The ends of the communicator in this process that have ranks of the conductor, whose input i is the tensor of
+/// ranks[i].
 std::vector<BeginCollectiveTask::Member> members_of(const std::vector<std::int64_t>& ranks, const std::string& name,
                                                     const SpawnContext& context) {
   std::vector<BeginCollectiveTask::Member> members;
@@ -137,7 +138,8 @@ std::vector<BeginCollectiveTask::Member> members_of(const std::vector<std::int64
   const auto missing = std::ranges::find(has_end, false);
   if (missing != has_end.end())
     throw Error("spawn", "communicator '" + name + "' has no rank " +
-                             std::to_string(ranks[static_cast<std::size_t>(missing - has_end.begin())]) + " here");
+                             std::to_string(ranks[static_cast<std::size_t>(missing - has_end.begin())]) +
+                             " in this process");
   return members;
 }
 

@@ -10,20 +10,20 @@
 
 namespace troupe {
 
-/// One rank's part of a collective of its first input. The second input is the edge of the conductor, which has begun
-/// the collective; the rest of this rank's work is done here. On a device, what follows on the actor's stream waits
-/// there for the result.
+/// The part of one rank in a collective of its first input. The second input is the edge of the conductor, which has
+/// begun the collective; this task does the rest of the rank's work. On a device the actor's stream waits for the
+/// result.
 class CollectiveTask final : public Task {
  public:
-  /// `rank` is the number of the rank among those of its process. `origin` names the actor, for the failure that the
-  /// other ranks get.
+  /// `rank` is the number of the rank among those of its process. `origin` names the actor in the failure that the
+  /// other ranks receive.
   CollectiveTask(std::size_t rank, Failure origin) : rank_(rank), origin_(std::move(origin)) {}
 
   bool runs_on_device() const override { return true; }
   void begin(const RunInfo& run, std::function<void()> wake) override;
   bool fire(const Firing& firing) override;
   bool advance(const Firing& firing) override;
-  /// Drops the rank's work: the conductor may have begun although this rank has failed.
+  /// Drops the rank's work: the conductor may have begun the collective although this rank has failed.
   void skip(const Firing& firing, const FailurePtr& failure) override;
   std::string waits_for() const override;
 
@@ -36,23 +36,24 @@ class CollectiveTask final : public Task {
   const RankWork* pending_ = nullptr;
 };
 
-/// The conductor's task: begins a collective for the ranks of its process, input i being the tensor of rank i of these,
-/// on whichever device it lies. The root of a collective that has one is rank 0.
+/// The conductor's task: begins a collective for the ranks of its process. Input i is the tensor of rank i of these, on
+/// any device. Rank 0 is the root of a collective that has a root.
 class BeginCollectiveTask final : public Task {
  public:
-  /// One end of the communicator in this process, and the input that has the tensor of each of its ranks.
+  /// One end of the communicator in this process.
   struct Member {
     std::shared_ptr<Communicator> communicator;
+    /// By rank of this end: the input with the rank's tensor.
     std::vector<std::size_t> inputs;
   };
 
-  /// `origin` names the actor, for the failure that all ranks get if the collective cannot begin.
+  /// `origin` names the actor in the failure that all ranks receive if the collective cannot begin.
   BeginCollectiveTask(CollectiveKind kind, std::vector<Member> members, Failure origin);
 
   bool runs_on_device() const override { return true; }
   bool reads_any_device() const override { return true; }
   bool fire(const Firing& firing) override;
-  /// A step that failed here will not come to its collective: no other rank must wait for it.
+  /// Leaves the collective of a step that failed here, so that no other rank waits for it.
   void skip(const Firing& firing, const FailurePtr& failure) override;
 
  private:
@@ -64,7 +65,7 @@ class BeginCollectiveTask final : public Task {
   std::vector<Member> members_;
   Failure origin_;
   std::size_t ranks_ = 0;
-  // Used again in the next steps: a step then allocates none.
+  // Reused in later steps, so that a step allocates none.
   std::vector<std::shared_ptr<CollectiveStart>> starts_;
   std::vector<Part> parts_;
 };

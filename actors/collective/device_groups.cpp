@@ -41,11 +41,11 @@ struct Machine {
 
   /// Whether NCCL can join the processes, if all of them have it.
   bool can_be_joined() const { return processes.size() > 1 && are_different_gpus(devices_of(ranks)); }
-  /// Before the names of what the processes share.
+  /// The prefix of the names of communicators between the processes.
   std::string prefix() const { return "/machine " + std::to_string(number); }
 };
 
-/// The machines of a communicator's processes, the same in all processes.
+/// The machines of a communicator's processes. All processes compute the same list.
 std::vector<Machine> machines_of(const PlanCommunicator& named, const Meeting& meeting) {
   std::vector<Machine> machines;
   std::map<std::string, std::size_t> by_name;
@@ -71,12 +71,12 @@ const Machine& machine_of(int process, const std::vector<Machine>& machines) {
 }
 
 bool all_have_nccl(Communicator& processes, std::chrono::milliseconds limit) {
-  const auto have = Tensor::from<std::int32_t>({1}, std::vector<std::int32_t>{has_nccl() ? 1 : 0});
-  processes.all_reduce(have)->wait(limit);
-  return have.data<std::int32_t>()[0] == processes.size();
+  const auto count = Tensor::from<std::int32_t>({1}, std::vector<std::int32_t>{has_nccl() ? 1 : 0});
+  processes.all_reduce(count)->wait(limit);
+  return count.data<std::int32_t>()[0] == processes.size();
 }
 
-/// The ranks of a machine over NCCL, or null if a process has none.
+/// A group of a machine's ranks over NCCL; null if one of the processes has no NCCL.
 std::shared_ptr<Communicator> join_machine(const PlanCommunicator& named, const Machine& machine, int process,
                                            const Meeting& meeting) {
   NcclGroupOptions options{.size = 0, .check = meeting.check};
@@ -93,17 +93,17 @@ std::shared_ptr<Communicator> join_machine(const PlanCommunicator& named, const 
 std::shared_ptr<Communicator> make_group_across(const PlanCommunicator& named, const std::vector<Machine>& machines,
                                                 int process, bool once_per_machine, const Meeting& meeting) {
   const auto processes = processes_of(named);
-  const auto& own = machine_of(process, machines);
+  const auto& machine = machine_of(process, machines);
   Hierarchy parts{.all = meeting.make_across("/all", processes), .once_per_machine = once_per_machine};
   for (const int member : processes) parts.machine_of.push_back(machine_of(member, machines).number);
-  if (own.processes.size() > 1) {
-    parts.inside = meeting.make_across(own.prefix(), own.processes);
-    parts.spread = meeting.make_across(own.prefix() + " out", own.processes);
+  if (machine.processes.size() > 1) {
+    parts.inside = meeting.make_across(machine.prefix(), machine.processes);
+    parts.spread = meeting.make_across(machine.prefix() + " out", machine.processes);
   }
-  if (own.processes.front() == process) {
-    std::vector<int> first_processes;
-    for (const auto& machine : machines) first_processes.push_back(machine.processes.front());
-    parts.across = meeting.make_across("/across", first_processes);
+  if (machine.processes.front() == process) {
+    std::vector<int> leaders;
+    for (const auto& each : machines) leaders.push_back(each.processes.front());
+    parts.across = meeting.make_across("/across", leaders);
   }
   return make_hierarchical_communicator(std::move(parts));
 }
@@ -116,17 +116,17 @@ std::shared_ptr<Communicator> make_group_inside(const PlanCommunicator& named, i
 }
 
 /// A group of devices in several processes, for AllReduceAlgorithm::hierarchy. Processes of one machine sum over NCCL
-/// if all of them have it and each of their ranks has a GPU with a number of its own; machines, and other processes,
-/// sum on the host.
+/// if all of them have it and the GPUs of their ranks have different numbers. Machines, and all other processes, sum on
+/// the host.
 std::shared_ptr<Communicator> make_hierarchy(const PlanCommunicator& named, int process, const Meeting& meeting) {
   const auto machines = machines_of(named, meeting);
   if (!std::ranges::any_of(machines, &Machine::can_be_joined))
     return make_hierarchical_device_group(
         {named.processes, make_group_inside(named, process, true), meeting.make_across("", processes_of(named))});
-  const auto& own = machine_of(process, machines);
-  const auto joined = own.can_be_joined() ? join_machine(named, own, process, meeting) : nullptr;
+  const auto& machine = machine_of(process, machines);
+  const auto joined = machine.can_be_joined() ? join_machine(named, machine, process, meeting) : nullptr;
   if (joined && machines.size() == 1) return joined;
-  // Kernels of two communicators of NCCL on one GPU might wait for each other.
+  // Kernels of two NCCL communicators on one GPU might wait for each other.
   DeviceHierarchy parts{named.processes, make_group_inside(named, process, joined == nullptr),
                         make_group_across(named, machines, process, joined != nullptr, meeting)};
   parts.machine = joined;

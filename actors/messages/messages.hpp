@@ -17,21 +17,21 @@
 #include "troupe/transport/failure.hpp"
 #include "troupe/transport/link.hpp"
 
-// Every message that actors of a plan exchange. Facts are past participles, orders are verbs.
+// The messages that actors of a plan exchange. Names of facts are past participles, names of orders are verbs.
 //
 //   supervisor -> all        Wire, PrepareRun      answered by Prepared
 //   supervisor -> sources    StartSources, PauseSources, RunUntil
 //   producer   -> consumer   TensorReady, DataEnded
 //   consumer   -> producer   CreditReturned
 //   all        -> supervisor Prepared, StepFailed, SourcePaused, RunFinished, AbortRun
-//   supervisor -> all        Describe (somebody wants to know what the actor waits for), Stop
+//   supervisor -> all        Describe (what the actor waits for), Stop
 //
 // An actor that does not derive from Participant must handle every message that its place in the plan can receive: CAF
 // answers an unknown message with an error that ends the sender.
 //
-// Work on a device may still be running when a message is sent: the event in it is the point in the work from which on
-// the tensor is there, or the slot may be overwritten. A device makes its stream wait for it; on the host a message
-// whose event is not done is held back until it is.
+// Work on a device may still be running when a message is sent. Once the event in the message is done, the tensor holds
+// its elements, or the slot may be overwritten. A device makes its stream wait for the event. On the host a message is
+// held back until its event is done.
 //
 // `port` is the number of an input of an actor, `output` the number of one of its outputs.
 
@@ -40,25 +40,26 @@ namespace troupe {
 struct OrderedCall;
 struct PendingCall;
 
-/// When a message was sent: by which spawning of the plan, in which of its runs, for which step. A message of another
-/// generation is void; one of a run that the receiver has not been prepared for waits.
+/// The spawning of the plan (generation), the run and the step for which a message was sent. A message of another
+/// generation is dropped. A message of a run for which the receiver is not yet prepared waits.
 struct Stamp {
   std::uint64_t generation = 0;
   std::uint64_t run = 0;
   std::int64_t step = 0;
 };
 
-/// An input is there: one slot of the edge is full until every consumer has returned it. With a failure instead of a
-/// tensor the step cannot be computed; the credit is returned all the same.
+/// A tensor for an input. It fills one slot of the edge until every consumer has returned the slot. A failure in place
+/// of the tensor says that the step cannot be computed. The credit is returned all the same.
 struct TensorReady {
   std::uint32_t port = 0;
   std::uint32_t slot = 0;
   Stamp stamp;
   Tensor tensor;
   FailurePtr failure;
-  /// The tensor holds its elements when this is done.
+  /// The tensor holds its elements once this event is done.
   Event ready = {};
-  /// For the edge from a conductor to the ranks of its process, which never leads to another process.
+  /// The collective that a conductor has begun, on the edge to the ranks of its process. Such an edge never leads to
+  /// another process.
   std::shared_ptr<CollectiveStart> start = {};
 };
 
@@ -66,11 +67,11 @@ struct TensorReady {
 struct CreditReturned {
   std::uint32_t output = 0;
   std::uint32_t slot = 0;
-  std::uint32_t consumer = 0;  ///< which consumer of the output returns it, as its InputWire says
+  std::uint32_t consumer = 0;  ///< number of the consumer that returns it, from its InputWire
   std::uint64_t generation = 0;
-  /// The slot may be overwritten when this is done.
+  /// The slot may be overwritten once this event is done.
   Event last_use = {};
-  /// The consumer has not used the tensor, because what it needs besides was lost.
+  /// The consumer has not used the tensor because another input that it needs was lost.
   bool refused = false;
 };
 
@@ -78,14 +79,14 @@ struct CreditReturned {
 struct DataEnded {
   std::uint32_t port = 0;
   Stamp stamp;
-  /// The producer was lost before it came to its end.
+  /// The producer was lost before the end of its data.
   bool lost = false;
 };
 
 struct ConsumerPort {
   caf::actor actor;
   std::uint32_t port = 0;
-  /// It reads host memory.
+  /// The consumer reads host memory.
   bool on_host = true;
 };
 
@@ -95,17 +96,17 @@ struct ProducerOutput {
   std::uint32_t consumer = 0;
 };
 
-/// An input as its actor sees it. The last tokens of one with initial tokens stay for the next run.
+/// The consumer's end of an edge. The last tokens of an edge with initial tokens stay for the next run.
 struct InputWire {
   ProducerOutput producer;
   std::uint32_t capacity = 1;
   std::uint32_t initial_tokens = 0;
   std::string edge;
   std::string producer_name;
-  int replica = 0;  ///< of the producer
+  int replica = 0;  ///< replica of the producer
 };
 
-/// An output as its actor sees it. One without consumers drops what is sent.
+/// The producer's end of an edge. Tensors sent to an edge without consumers are dropped.
 struct OutputWire {
   std::vector<ConsumerPort> consumers;
   std::uint32_t capacity = 1;
@@ -115,12 +116,12 @@ struct OutputWire {
   TensorInfo info;
 };
 
-/// Who is at the other end of every edge. Sent once.
+/// The edges of the receiver, with the actors at their other ends. Sent once.
 struct Wire {
   std::uint64_t generation = 0;
-  /// Of the process, for failures; -1 if the plan has one part.
+  /// Rank of the process, for failures; -1 if the plan has one part.
   int rank = -1;
-  /// The receiver's name in the plan, and where it counts its firings.
+  /// The receiver's name in the plan, and the state that it publishes.
   std::shared_ptr<ExecutorStatus> status;
   caf::actor supervisor;
   std::vector<InputWire> inputs;
@@ -128,70 +129,70 @@ struct Wire {
   std::vector<HeldTensor> parameters = {};
 };
 
-/// A run is about to start: make ready for steps first_step, first_step + 1, ...
+/// Prepare for a run of the steps first_step, first_step + 1, ...
 struct PrepareRun {
   std::uint64_t run = 0;  ///< number of the run, from 1
   RunInfo info;
-  std::vector<int> absent = {};  ///< expendable processes that take no part in it
+  std::vector<int> absent = {};  ///< expendable processes that take no part in the run
 };
 
-/// Wire or PrepareRun has been carried out. The sources of the receiver know that they end before `end_step`.
+/// The sender has carried out Wire or PrepareRun. Its sources end before `end_step`; kLastStep if their end is unknown.
 struct Prepared {
   std::int64_t end_step = kLastStep;
 };
 
-/// Sources may fire, up to, not including, `end_step`.
+/// Sources may fire the steps before `end_step`.
 struct StartSources {
   std::int64_t end_step = kLastStep;
 };
 
-/// Sources stop firing and say where they are.
+/// Sources stop firing and answer with SourcePaused.
 struct PauseSources {
   std::uint64_t run = 0;
 };
 
-/// A source will not fire again before RunUntil; `next_step` is the first step that it has not emitted.
+/// The sender's sources are paused until RunUntil. `next_step` is the first step that they have not emitted.
 struct SourcePaused {
   std::uint64_t run = 0;
   std::int64_t next_step = 0;
 };
 
-/// Sources go on up to, not including, `end_step`, and end there.
+/// Sources fire the steps before `end_step` and end there.
 struct RunUntil {
   std::int64_t end_step = 0;
 };
 
-/// The run is over, not in order: whatever waits for other processes must wait no longer.
+/// The run ends without draining: every wait for other processes must end.
 struct AbortRun {
   FailurePtr failure;
 };
 
-/// A step failed here first.
+/// A step failed. Sent by the actor that detects the failure, not by those to which the failure is passed on.
 struct StepFailed {
   FailurePtr failure;
 };
 
-/// This actor has seen the end of the data and has all its credits back.
+/// The sender has reached the end of the data and has all its credits back.
 struct RunFinished {};
 
-/// More work waits in the actor itself.
+/// The receiver has more work. Sent by the actor itself, or by its link.
 struct Continue {};
 
-/// What this segment waits for, a collective or the end of its work on a device, may be there.
+/// The collective or the work on a device for which the segment waits may be complete.
 struct Advance {
   std::uint32_t segment = 0;
 };
 
-/// Work on a device is complete that a message which was held back waits for.
+/// Work on a device for which a message was held back is complete.
 struct WorkCompleted {};
 
-/// A process that was lost has come back: the link to it, for the stand-in of its actors. It counts from the next run
-/// on from which the process is not absent.
+/// A lost process has come back. `link` leads to it, for the proxy of its actors, which uses the link from the next run
+/// in which the process is not absent.
 struct LinkReplaced {
   std::shared_ptr<Link> link;
 };
 
-/// Say in the report what you are waiting for.
+/// Write into the report what the receiver waits for.
 struct Describe {
   std::shared_ptr<StallReport> report;
 };
@@ -231,12 +232,12 @@ struct WorkerLost {
 
 }  // namespace troupe
 
-/// Gives a message its type id. Messages stay in the process, so CAF never writes them as bytes.
+/// Gives a message its type id. Messages stay in the process, so CAF never serializes them.
 #define TROUPE_MESSAGE(name)              \
   CAF_ADD_TYPE_ID(troupe, (troupe::name)) \
   CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::name)
 
-// Beyond the ids that programs give their own messages: CAF's manual tells them to begin at first_custom_type_id.
+// The ids lie beyond those of a program's own messages, which begin at first_custom_type_id according to CAF's manual.
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, caf::first_custom_type_id + 1000)
 TROUPE_MESSAGE(TensorReady)
 TROUPE_MESSAGE(CreditReturned)

@@ -11,37 +11,38 @@
 
 namespace troupe {
 
-/// What one executor publishes for polling: readable on any thread even if its own is stuck.
+/// The state of one executor, for polling. It can be read on any thread, even if the executor's own thread is stuck.
 struct ExecutorStatus {
   std::string name;
-  std::atomic<std::uint64_t> firings{0};  ///< of its tasks, completed ones only
-  /// The run is over for this executor, so that it need not fire.
+  std::atomic<std::uint64_t> firings{0};  ///< completed firings of its tasks
+  /// The run is over for this executor: no firing is due.
   std::atomic<bool> finished{true};
-  /// It counts as a stall if this one completes no firing for long. Not so for external actors and links, which may
-  /// have nothing to do.
+  /// The executor has stalled if it completes no firing for long. False for external actors and links, which may have
+  /// nothing to do.
   std::atomic<bool> watched{false};
-  /// It waits for something outside the plan, such as live data, and that is no stall.
+  /// The executor waits for something outside the plan, such as live data. Such a wait is no stall.
   std::atomic<bool> waits_outside{false};
-  /// The step that it is in, or was last.
+  /// The step that the executor is in, or was in last.
   std::atomic<std::int64_t> step{0};
-  /// The task that runs now; null between tasks. Points to a name in the plan, which lives longer than this.
+  /// The name of the task that runs now; null between tasks. The name belongs to the plan, which outlives the status.
   std::atomic<const std::string*> running{nullptr};
 
-  /// Only the executor itself counts.
+  /// Called by the executor only: the counter has a single writer.
   void count_firing() { firings.store(firings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };
 
 /// The lines that the actors of a stalled run write about themselves. Thread-safe.
 class StallReport {
  public:
-  /// All lines of an executor at once: a reader that sees one of them sees all.
+  /// Adds all lines of an executor at once: a reader that sees one of them sees all.
   void add(const std::string& executor, const std::vector<std::string>& lines);
-  /// Waits until all of these executors have written, for `limit` at most, and writes a line for each of the others.
+  /// Waits until all of these executors have added lines, for at most `limit`. Then adds a line for each executor that
+  /// has added none.
   void complete(const std::vector<const ExecutorStatus*>& statuses, std::chrono::milliseconds limit);
   std::string text() const;
 
  private:
-  bool has(const std::string& executor) const;  // under the lock
+  bool has(const std::string& executor) const;  // mutex_ is locked
 
   struct Line {
     std::string executor, text;

@@ -21,8 +21,8 @@ void HeldArrivals::add(std::uint32_t input, const Arrival& arrival) {
 }
 
 bool HeldArrivals::remove(std::uint32_t input, const Arrival& arrival) {
-  const auto is_it = [&](const Held& held) { return held.input == input && held.slot == arrival.slot; };
-  return std::erase_if(held_, is_it) > 0;
+  const auto is_arrival = [&](const Held& held) { return held.input == input && held.slot == arrival.slot; };
+  return std::erase_if(held_, is_arrival) > 0;
 }
 
 void HeldArrivals::note_sent(const Tensor& sent) {

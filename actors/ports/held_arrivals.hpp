@@ -9,23 +9,24 @@
 
 namespace troupe {
 
-/// What an actor with a rule of its own has taken and not returned yet.
+/// The tensors that an actor with its own firing rule has taken and not returned yet.
 class HeldArrivals {
  public:
-  /// Where a tensor came from.
+  /// The input and the slot from which a tensor was taken.
   struct Origin {
     std::uint32_t input, slot;
   };
 
   bool empty() const { return held_.empty(); }
   void add(std::uint32_t input, const Arrival& arrival);
-  /// False if it was not held.
+  /// Removes a tensor. Returns false if it was not held.
   bool remove(std::uint32_t input, const Arrival& arrival);
-  /// A tensor was sent, perhaps one that is held, uncopied: its memory is in use until the consumers have returned it.
+  /// Marks the held tensors whose memory a sent tensor shares: the memory is in use until the consumers have returned
+  /// the sent tensor.
   void note_sent(const Tensor& sent);
-  /// Removes those whose memory was not sent.
+  /// Removes and returns the tensors whose memory was not sent.
   std::vector<Origin> take_unsent();
-  /// Removes all.
+  /// Removes and returns all tensors.
   std::vector<Origin> take_all();
 
  private:

@@ -22,13 +22,13 @@ struct Arrival {
   std::int64_t step = 0;
   Tensor tensor;
   FailurePtr failure;
-  /// For a device: its stream must wait for it before the tensor is read. Done on the host.
+  /// The stream of a device must wait for this event before it reads the tensor. On the host the event is done.
   Event ready = {};
   /// The collective that a conductor has begun.
   std::shared_ptr<CollectiveStart> start = {};
 };
 
-/// The full slots of one input, oldest first. Never more than the capacity of its edge.
+/// The full slots of one input, oldest first. Their number never exceeds the capacity of the edge.
 class InputQueue {
  public:
   explicit InputQueue(std::uint32_t capacity) : ring_(capacity) {}

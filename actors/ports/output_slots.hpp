@@ -17,17 +17,17 @@ class OutputSlots {
   std::uint32_t capacity() const { return static_cast<std::uint32_t>(outstanding_.size()); }
   std::uint32_t consumers() const { return consumers_; }
 
-  /// Takes the slot that has been free for longest, to be filled for all consumers: so the last ones sent are in slots
-  /// of their own.
+  /// Takes the slot that has been free for longest, for all consumers. The tensors sent last therefore lie in different
+  /// slots. Throws Error if no slot is free.
   std::uint32_t take();
-  /// Takes that slot for all consumers. Throws Error if it is not free.
+  /// Takes this slot for all consumers. Throws Error if it is not free.
   void take(std::uint32_t slot);
-  /// One consumer is done with a slot. True if it was the last, so that the slot is free now. Throws Error if that
-  /// consumer did not hold it.
+  /// Returns a slot for one consumer. True if the slot is free now because this consumer was the last. Throws Error if
+  /// the consumer did not hold the slot.
   bool give_back(std::uint32_t slot, std::uint32_t consumer, bool refused = false);
-  /// Whether a consumer has returned what the slot carried last without having used it.
+  /// Whether a consumer has returned the last tensor of the slot unused.
   bool was_refused(std::uint32_t slot) const { return refused_[slot] != 0; }
-  /// The first consumer that holds a slot, if one does.
+  /// The first consumer that holds a slot; empty if all slots are free.
   std::optional<std::uint32_t> holder() const;
 
  private:

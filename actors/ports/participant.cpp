@@ -54,7 +54,7 @@ void Participant::wire(Wire& order) {
   status_->watched.store(is_watched(), std::memory_order_relaxed);
   supervisor_ = order.supervisor;
   rank_ = order.rank;
-  // An actor whose supervisor is gone would never be stopped.
+  // Without its supervisor the actor would never be stopped.
   troupe::watch(*this, supervisor_, [this](const caf::error&) {
     if (supervisor_) stop();
   });

@@ -11,11 +11,11 @@
 
 namespace troupe {
 
-/// An actor that takes part in a plan: it has ports, is prepared for runs, tells its supervisor what happens, and goes
-/// when the supervisor does. Subclasses say what they do with tensors; see SegmentActor, PortActor and LinkActor.
+/// An actor of a plan. It has ports, is prepared for runs, reports to its supervisor, and stops when the supervisor
+/// ends. Subclasses define what happens with tensors; see SegmentActor, PortActor and LinkActor.
 ///
-/// Every handler here but those of Wire and Stop ends with work(), to do what the message made possible; handlers of
-/// subclasses call it themselves.
+/// Every handler of this class except those of Wire and Stop ends with work(), which does what the message made
+/// possible. Handlers of subclasses call work() themselves.
 class Participant : public caf::event_based_actor, protected PortsListener {
  public:
   explicit Participant(caf::actor_config& config);
@@ -23,38 +23,41 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   caf::behavior make_behavior() final;
   void on_exit() override;
 
-  /// Reports that work failed. Returns the failure, with the rank filled in, that is sent in place of the outputs.
+  /// Reports failed work. Returns the failure, with the rank filled in, that is sent in place of the outputs.
   FailurePtr on_work_failed(Failure failure) override;
   void report_failure(const FailurePtr& failure);
-  /// Reports that work of this step is done and that the run is to end.
+  /// Reports that the work of this step is done and that the run is to end.
   void report_end(const EndRun& end);
 
  protected:
-  // What the supervisor orders. Exceptions of on_prepare fail the run.
+  // ---- Orders of the supervisor
+
   virtual void on_wired() {}
-  /// A run is about to start. Returns the step before which its sources here will end, if they know.
+  /// A run is about to start. Returns the step before which the sources of this actor end; kLastStep if their end is
+  /// unknown. An exception fails the run.
   virtual std::int64_t on_prepare(const PrepareRun& order) = 0;
-  /// Sources stop; returns the first step that they have not emitted.
+  /// Pauses the sources. Returns the first step that they have not emitted.
   virtual std::int64_t on_pause() { return 0; }
-  /// Sources go on, up to, not including, that step.
+  /// Lets the sources fire the steps before `end_step`.
   virtual void on_run_until(std::int64_t /*end_step*/) {}
   virtual void describe(StallReport& report) = 0;
-  /// Drop all handles that are not in the ports.
+  /// Drops all handles that are not in the ports.
   virtual void on_stop() {}
-  /// Does whatever can be done now.
+
+  /// Does all work that is possible now.
   virtual void work() = 0;
-  /// Whether it is a stall if this actor completes no firing for long.
+  /// Whether this actor has stalled if it completes no firing for long.
   virtual bool is_watched() const { return true; }
-  /// Further handlers.
+  /// Handlers of further messages.
   virtual caf::message_handler own_handlers() { return {}; }
 
   const std::string& name_in_plan() const { return status_->name; }
   int rank() const { return rank_; }
-  /// The part at the other end of a link is gone: the run cannot drain.
+  /// Reports that the part at the other end of a link is lost: the run cannot drain.
   void lose_peer(const FailurePtr& failure);
-  /// Everything here has ended and every slot is at rest.
+  /// Reports that this actor has ended and that all its slots are free.
   void report_finished();
-  /// The step that this actor is in, for the report of its death.
+  /// Publishes the step that this actor is in, for the report of its death.
   void note_step(std::int64_t step) { status_->step.store(step, std::memory_order_relaxed); }
   bool is_wired() const { return supervisor_ != nullptr; }
 

@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-// ---- what subclasses use
+// ---- functions for subclasses
 
 void PortActor::fire(std::int64_t, std::span<const Tensor>, std::span<Tensor>) {
   throw Error(name_in_plan(), "overrides neither fire() nor advance()");
@@ -54,7 +54,7 @@ std::uint32_t PortActor::send_by_rule(std::uint32_t output, const Tensor& tensor
   if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
   held_.note_sent(tensor);
   const auto slot = send_slot(output, tensor, failure, step);
-  // The step of an actor with its own rule is the furthest that it has sent.
+  // The step of an actor with its own rule is the highest one that it has sent.
   next_step_ = std::max(next_step_, step + 1);
   note_step(next_step_ - 1);
   if (!failure) status_->count_firing();
@@ -69,7 +69,7 @@ std::uint32_t PortActor::send_slot(std::uint32_t output, const Tensor& tensor, c
   return slot;
 }
 
-/// What was sent last is what a token carries into the next run.
+/// Keeps the tensor of an output with initial tokens: a token carries the last tensor sent into the next run.
 void PortActor::keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) {
   if (ports_.output_wire(output).initial_tokens > 0) sent_tokens_[{output, slot}] = tensor;
 }
@@ -77,10 +77,10 @@ void PortActor::keep_token(std::uint32_t output, std::uint32_t slot, const Tenso
 SentTensor PortActor::token(std::uint32_t output, std::uint32_t slot) {
   const auto sent = sent_tokens_.find({output, slot});
   if (sent != sent_tokens_.end() && sent->second) return {sent->second};
-  const auto first = initial_token(output);
-  ports_.expect_planned(output, first, name_in_plan());
-  keep_token(output, slot, first);
-  return {first};
+  const auto initial = initial_token(output);
+  ports_.expect_planned(output, initial, name_in_plan());
+  keep_token(output, slot, initial);
+  return {initial};
 }
 
 void PortActor::end() {
@@ -143,7 +143,7 @@ void PortActor::on_run_until(std::int64_t end_step) {
   open_ = true;
 }
 
-// ---- what the ports tell
+// ---- notifications of the ports
 
 void PortActor::on_arrival(std::uint32_t input) {
   if (ended_) ports_.drain(input);
@@ -187,14 +187,14 @@ void PortActor::fail() {
 }
 
 void PortActor::return_all(const std::vector<HeldArrivals::Origin>& held) {
-  for (const auto& from : held) {
-    Arrival arrival{.slot = from.slot};
-    ports_.give_back(from.input, arrival);
+  for (const auto& origin : held) {
+    Arrival arrival{.slot = origin.slot};
+    ports_.give_back(origin.input, arrival);
   }
 }
 
 void PortActor::end_with_inputs() {
-  // If all inputs have tokens, all of them end a run; else only the others do.
+  // The run ends with the inputs that have no initial tokens, or with all inputs if all of them have tokens.
   const bool only_tokens = is_source();
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
     if ((only_tokens || ports_.input_wire(input).initial_tokens == 0) && !ports_.drained(input)) return;
@@ -220,16 +220,16 @@ bool PortActor::may_fire_now() {
 
 void PortActor::fire_once() {
   std::vector<Arrival> arrivals;
-  std::vector<Tensor> tensors, made(ports_.outputs());
+  std::vector<Tensor> tensors, results(ports_.outputs());
   FailurePtr failure;
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input) {
     arrivals.push_back(ports_.take(input));
     tensors.push_back(arrivals.back().tensor);
     if (arrivals.back().failure && !failure) failure = arrivals.back().failure;
   }
-  if (!failure) failure = fire_guarded(tensors, made);
+  if (!failure) failure = fire_guarded(tensors, results);
   for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
-    send_slot(output, failure ? Tensor() : made[output], failure, step_);
+    send_slot(output, failure ? Tensor() : results[output], failure, step_);
   tensors.clear();
   for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.give_back(input, arrivals[input]);
   next_step_ = ++step_;

@@ -40,7 +40,7 @@ void Ports::deliver(const caf::actor& peer, Message message) {
 
 void Ports::accept(TensorReady& ready) {
   if (ready.stamp.generation != generation_) return;
-  // In the order in which they were sent, even if a later one is complete already.
+  // Tensors of an input arrive in the order in which they were sent, even if a later one is complete already.
   if (hold_back(ready.ready) || is_late(ready.port))
     late_arrivals_.push_back(std::move(ready));
   else
@@ -248,8 +248,8 @@ std::string Ports::awaited_rest(const PortRange& ports) const {
 std::string Ports::awaited_credit(std::uint32_t number) const {
   const auto& output = outputs_[number];
   const auto holder = output.slots.holder();
-  const auto name = holder ? output.wire.consumer_names[*holder] : std::string("nobody");
-  return "waits for '" + name + "' to return '" + output.wire.edge + "'";
+  if (!holder) return "waits for a free slot of '" + output.wire.edge + "'";
+  return "waits for '" + output.wire.consumer_names[*holder] + "' to return '" + output.wire.edge + "'";
 }
 
 std::string Ports::awaited_tensor(std::uint32_t number) const {

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// A task that is one function of a firing: a sink, or a transform that no op computes.
+/// A task that calls one function in every firing: a sink, or a transform that no op computes.
 class FunctionTask final : public Task {
  public:
   using Function = std::function<void(const Firing&)>;
@@ -26,7 +26,8 @@ inline TaskFactory function_task(FunctionTask::Function function) {
   };
 }
 
-/// A source that is two functions: one says how many rows step n has, or that there is no more; one fills the outputs.
+/// A source of two functions: `rows` returns the number of rows of a step, none after the last step; `fill` sets the
+/// elements of the outputs.
 class FunctionSource final : public Task {
  public:
   using Rows = std::function<std::optional<std::int64_t>(std::int64_t step)>;

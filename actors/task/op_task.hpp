@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// Runs the kernel of one op, one prepared for each number of rows met lately. An empty batch reaches no kernel: what
-/// it would have computed is empty or zero.
+/// Runs the kernel of one op. A kernel is prepared and cached for each recent number of rows. An empty batch reaches no
+/// kernel: its outputs are empty or zero.
 class OpTask final : public Task {
  public:
   /// `call` has symbolic shapes.
@@ -21,13 +21,13 @@ class OpTask final : public Task {
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   bool fire(const Firing& firing) override;
 
-  /// Kernels kept.
-  static constexpr std::size_t kMostKernels = 8;
+  /// Maximum number of cached kernels.
+  static constexpr std::size_t kMaxKernels = 8;
 
  private:
   OpCall call_;
   Device device_;
-  RowsCache<std::shared_ptr<Kernel>> kernels_{kMostKernels};
+  RowsCache<std::shared_ptr<Kernel>> kernels_{kMaxKernels};
   std::size_t scratch_bytes_ = 0;
   std::int64_t rows_ = -1;
   std::shared_ptr<Kernel> kernel_;

@@ -5,9 +5,9 @@
 namespace troupe {
 
 const Dataset& SpawnContext::source(const std::string& name) const {
-  const auto found = sources.find(name);
-  if (found == sources.end()) throw Error("spawn", "there is no data source '" + name + "'");
-  return found->second;
+  const auto entry = sources.find(name);
+  if (entry == sources.end()) throw Error("spawn", "there is no data source '" + name + "'");
+  return entry->second;
 }
 
 const std::vector<std::shared_ptr<Communicator>>& SpawnContext::ends_of(const std::string& communicator) const {

@@ -16,30 +16,31 @@ namespace troupe {
 class Recording;
 class ShardLog;
 
-/// The meaning of the names in a plan for one spawning of it. The same plan can be spawned with another context.
+/// The objects that the names in a plan stand for, in one spawning of it. The same plan can be spawned with another
+/// context.
 class SpawnContext {
  public:
-  /// Parameters and optimizer state. Made anew, with seed 0, if none is given.
+  /// Parameters and optimizer state. If null, spawning makes a new store with seed 0.
   std::shared_ptr<ParameterStore> store;
   std::map<std::string, Dataset> sources;
-  /// What of the sources is kept on devices; plans that are to share it are given the same ones.
+  /// The arrays of the sources that are kept on devices. Plans with the same object share them.
   std::shared_ptr<DeviceArrays> device_arrays = std::make_shared<DeviceArrays>();
-  /// The ends of a communicator in this process, which together have all ranks of the process: one end for each rank on
-  /// the host, one end for all ranks whose tensors stay on devices. A communicator that is missing is made, for the
-  /// ranks of one process.
+  /// By name: the ends of a communicator in this process, which together have all ranks of the process. There is one
+  /// end for each rank on the host, and one end for all ranks whose tensors stay on devices. Spawning makes missing
+  /// communicators, between the parts in this process or over the cluster.
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
-  /// Tasks by their kind, found before the registered ones.
+  /// Tasks by their kind. They take precedence over registered ones.
   std::map<std::string, TaskFactory> tasks;
-  /// If given, told what shards and dispatchers do.
+  /// Counts what shards and dispatchers do, if set.
   std::shared_ptr<ShardLog> shard_log;
-  /// If given, shards and dispatchers write there what they do, or do what is written.
+  /// If set, shards and dispatchers write their decisions to `record`, or repeat those of `replay`.
   std::shared_ptr<Recording> record;
   std::shared_ptr<const Recording> replay;
 
-  /// The process that failures name; -1 if the plan has one part. Set by SpawnedPlan.
+  /// The process that failures name; -1 if the plan has one part. SpawnedPlan sets it.
   int process = -1;
 
-  /// Throw Error if the name is not known.
+  /// Throw Error if the context has no object of that name.
   const Dataset& source(const std::string& name) const;
   const std::vector<std::shared_ptr<Communicator>>& ends_of(const std::string& communicator) const;
 };
