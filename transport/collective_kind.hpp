@@ -16,8 +16,8 @@ enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, re
 /// The number of elements of a collective's outputs.
 enum class OutputSize : std::uint8_t {
   in_place,   ///< the input holds the result
-  gathered,   ///< of the inputs of all ranks together
-  scattered,  ///< of one of size() equal parts of the input
+  gathered,   ///< the elements of the inputs of all ranks
+  scattered,  ///< the elements of one of size() equal parts of the input
 };
 
 /// The properties of a kind of collective.

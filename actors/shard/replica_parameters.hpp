@@ -34,8 +34,8 @@ class ReplicaParameters : public PortActor {
   static TensorInfo block_info(const ReplicaUpdate& update);
 
  protected:
-  static constexpr std::uint32_t kFirstInput = 2;   ///< of the subclass
-  static constexpr std::uint32_t kFirstOutput = 1;  ///< of the subclass
+  static constexpr std::uint32_t kFirstInput = 2;   ///< first input of the subclass
+  static constexpr std::uint32_t kFirstOutput = 1;  ///< first output of the subclass
 
   ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update);
 
