@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// The numbers travel over links.
+/// The kinds of collectives. Their numbers travel over links.
 enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier, scatter };
 
 /// The number of elements of a collective's outputs.
@@ -29,7 +29,7 @@ struct CollectiveForm {
   bool one_input = false;  ///< the root alone has an input
 };
 
-/// By CollectiveKind.
+/// The properties of every kind, by CollectiveKind.
 inline constexpr std::array kCollectiveForms{
     CollectiveForm{.name = "all_reduce", .sums = true},
     CollectiveForm{.name = "broadcast", .has_root = true},

@@ -84,7 +84,7 @@ class ReplicaParameters : public PortActor {
   ShardUpdate update_;
   ParameterBlocks blocks_;
   std::deque<BatchInfo> requests_;  // batches for which the replica needs parameters, oldest first
-  bool answered_ = false;           // the oldest request
+  bool answered_ = false;           // the oldest request was answered
   bool exchanging_ = false;
   std::int64_t steps_ = 0, rows_ = 0;
   FailurePtr failure_;
