@@ -24,16 +24,16 @@ std::shared_ptr<Communicator> meet(Cluster& cluster) {
   return cluster.communicator(name, all)[static_cast<std::size_t>(cluster.rank())];
 }
 
-/// The devices of all processes, in the order of their ranks. Throws Error unless each has as many.
-std::vector<Device> devices_of_all(Communicator& processes, const std::vector<Device>& own) {
-  const auto counts = gathered_numbers(processes, {static_cast<std::int64_t>(own.size())}, kLimit);
+/// The devices of all processes, in the order of their ranks. Throws Error unless all processes have the same number.
+std::vector<Device> devices_of_all(Communicator& processes, const std::vector<Device>& local) {
+  const auto counts = gathered_numbers(processes, {static_cast<std::int64_t>(local.size())}, kLimit);
   for (std::size_t process = 0; process < counts.size(); ++process)
     if (counts[process] != counts[0])
       throw Error("multi_worker_mirrored", "every process needs as many replicas as the others, but rank 0 has " +
                                                std::to_string(counts[0]) + " and rank " + std::to_string(process) +
                                                " has " + std::to_string(counts[process]));
   std::vector<std::int64_t> numbers;
-  for (const auto& device : own) {
+  for (const auto& device : local) {
     numbers.push_back(static_cast<std::int64_t>(device.type));
     numbers.push_back(device.index);
   }
@@ -44,9 +44,9 @@ std::vector<Device> devices_of_all(Communicator& processes, const std::vector<De
   return devices;
 }
 
-std::vector<Place> places_in(Communicator* processes, const Cluster& cluster, const std::vector<Device>& own) {
-  const auto devices = processes == nullptr ? own : devices_of_all(*processes, own);
-  const auto each = static_cast<int>(own.size());
+std::vector<Place> places_in(Communicator* processes, const Cluster& cluster, const std::vector<Device>& local) {
+  const auto devices = processes == nullptr ? local : devices_of_all(*processes, local);
+  const auto each = static_cast<int>(local.size());
   std::vector<Place> places;
   for (auto device : devices) {
     const auto process = static_cast<int>(places.size()) / each;

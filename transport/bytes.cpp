@@ -29,9 +29,9 @@ std::span<const std::byte> ByteReader::get_bytes(std::uint64_t elements, std::si
 std::span<const std::byte> ByteReader::next(std::size_t count) {
   if (count > bytes_.size())
     throw Error(place_, std::to_string(count) + " bytes are needed but " + std::to_string(bytes_.size()) + " are left");
-  const auto found = bytes_.first(count);
+  const auto taken = bytes_.first(count);
   bytes_ = bytes_.subspan(count);
-  return found;
+  return taken;
 }
 
 }  // namespace troupe

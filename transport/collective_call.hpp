@@ -11,10 +11,10 @@
 
 namespace troupe {
 
-/// Why no collective of a group can complete any more. Set once; thread-safe.
+/// The reason why no collective of a group can complete any more. Set once; thread-safe.
 class Abort {
  public:
-  /// The first failure stays. False if there was one.
+  /// Keeps the first failure. Returns false if one was set before.
   bool set(FailurePtr failure);
   bool is_set() const { return set_.load(std::memory_order_acquire); }
   /// Null if there is none.
@@ -57,10 +57,11 @@ struct Slice {
   std::int64_t first, count;
 };
 
-/// Rank's share of `elements`, cut where a cache line of float32 ends so that ranks do not write to each other's lines.
+/// The share of rank `rank` of `elements`. It ends at the end of a cache line of float32, so that ranks do not write to
+/// the same line.
 Slice slice_of(std::int64_t elements, int ranks, int rank);
 
-/// Those elements of a tensor, as a tensor of one axis.
+/// The elements of a slice of a tensor, as a tensor of one axis.
 Tensor part_of(const Tensor& tensor, const Slice& slice);
 
 /// Throws Error if there is no such rank.

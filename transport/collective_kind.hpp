@@ -10,14 +10,14 @@
 
 namespace troupe {
 
-/// The numbers travel over links.
+/// The kinds of collectives. Their numbers travel over links.
 enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier, scatter };
 
 /// The number of elements of a collective's outputs.
 enum class OutputSize : std::uint8_t {
   in_place,   ///< the input holds the result
-  gathered,   ///< of the inputs of all ranks together
-  scattered,  ///< of one of size() equal parts of the input
+  gathered,   ///< the elements of the inputs of all ranks
+  scattered,  ///< the elements of one of size() equal parts of the input
 };
 
 /// The properties of a kind of collective.
@@ -29,7 +29,7 @@ struct CollectiveForm {
   bool one_input = false;  ///< the root alone has an input
 };
 
-/// By CollectiveKind.
+/// The properties of every kind, by CollectiveKind.
 inline constexpr std::array kCollectiveForms{
     CollectiveForm{.name = "all_reduce", .sums = true},
     CollectiveForm{.name = "broadcast", .has_root = true},

@@ -31,22 +31,22 @@ struct Part {
   Tensor input;
   /// None for a collective that works in place.
   Tensor output = {};
-  /// The tensors may be read and written from this event on. That of a host tensor is done.
+  /// The tensors may be read and written from this event on. The event of a host tensor is done.
   Event ready = {};
 };
 
 /// A process's end of a group that does collectives: one rank whose tensors lie in memory of the host, or several whose
 /// tensors lie on devices. The process begins every collective for all its ranks at once. All ranks begin the same
-/// collectives in the same order, with tensors of the same dtype and size; on the host, a rank that does not is named
-/// in the Aborted that every rank gets. begin() returns at once and waits neither for a device nor for another process;
-/// the Work does the rest. The tensors stay as they are until the work is complete, or has failed and is destroyed.
+/// collectives in the same order, with tensors of the same dtype and size; on the host, every rank gets Aborted that
+/// names a rank that does not. begin() returns at once and waits neither for a device nor for another process; the Work
+/// does the rest. The tensors stay as they are until the work is complete, or has failed and is destroyed.
 ///
 /// An end on the host is used by one thread at a time; an end on devices is thread-safe. Work on devices is launched on
-/// streams of the group's own, one for each device: after `ready`, and beside other work of the devices. A collective
-/// of devices has a limit, counted from when the first rank of this process is ready for it. If the limit passes, or if
-/// a library reports an error, the group ends: later calls throw Aborted, and the devices are released as far as
-/// possible. A collective that was launched before and is done later may have left anything in its tensors, so the user
-/// of a result asks failure() at the end.
+/// streams of the group, one for each device: after `ready`, and beside other work of the devices. A collective of
+/// devices has a limit, counted from the time when the first rank of this process is ready for it. If the limit passes,
+/// or if a library reports an error, the group ends: later calls throw Aborted, and the devices are released as far as
+/// possible. The tensors of a collective that was launched before and is done later are undefined, so the user of a
+/// result asks failure() at the end.
 class Communicator {
  public:
   using OnProgress = ProgressListener;
@@ -56,7 +56,7 @@ class Communicator {
 
   virtual ~Communicator() = default;
 
-  /// Ranks of all processes.
+  /// Number of ranks in all processes.
   virtual int size() const = 0;
   /// The ranks of this process in ascending order: one on the host, at least one on devices.
   virtual const std::vector<DeviceRank>& local() const = 0;
@@ -94,7 +94,7 @@ class Communicator {
   std::shared_ptr<Work> scatter(const Tensor& input, const Tensor& output, int root, OnProgress on_progress = {}) {
     return begin_one(CollectiveKind::scatter, {input, output}, root, std::move(on_progress));
   }
-  /// Complete when every rank has begun it. Between ranks on the host alone.
+  /// Complete when every rank has begun it. Only for ranks on the host.
   std::shared_ptr<Work> barrier(OnProgress on_progress = {}) {
     return begin_one(CollectiveKind::barrier, {}, 0, std::move(on_progress));
   }
@@ -114,14 +114,14 @@ class Communicator {
   /// processes learn of it from the caller or by the limit. The first call counts. Any thread.
   virtual void abort(FailurePtr failure) = 0;
   /// The ranks of this process begin no further collective: those that have begun complete, the others fail on all
-  /// ranks as with abort(). Where an implementation cannot tell them apart, all fail.
+  /// ranks as with abort(). If an implementation cannot tell them apart, all fail.
   virtual void leave(FailurePtr failure) { abort(std::move(failure)); }
 
   /// The reason why a group of devices has ended; null if it has not.
   virtual FailurePtr failure() { return nullptr; }
-  /// Names the function that is called, on a thread of the group's, if a group of devices ends by itself: before the
-  /// devices are released. It takes the place of the function before, which is not called any more when this returns;
-  /// empty: none. Not to be called from there.
+  /// Sets the function that is called, on a thread of the group, if a group of devices ends by itself, before the
+  /// devices are released. It replaces the function that was set before, which is not called any more once on_failed()
+  /// returns. An empty function unsets it. Must not be called from the function.
   virtual void on_failed(OnFailed /*callback*/) {}
 
  protected:
@@ -143,8 +143,8 @@ class Communicator {
   }
 };
 
-/// A group of `size` ranks within this process. Element r is rank r's end; it may be used on any one thread at a time.
-/// Float32, int32, int64, float16 and bfloat16 tensors can be summed; the 16-bit ones are rounded after every addition.
+/// A group of `size` ranks within this process. Element r is the end of rank r, used by one thread at a time. Float32,
+/// int32, int64, float16 and bfloat16 tensors can be summed; the 16-bit ones are rounded after every addition.
 std::vector<std::shared_ptr<Communicator>> make_local_group(int size);
 
 /// One rank of a group whose ranks may live in different parts of a plan, each pair joined by a separate link.

@@ -13,8 +13,8 @@
 
 namespace troupe {
 
-/// Tensors that one rank sends to another outside of collectives. The n-th receive gets the n-th of them, whichever is
-/// advanced first. Used under its owner's lock.
+/// Tensors that one rank sends to another outside of collectives. The n-th receive gets the n-th tensor, whichever
+/// receive is advanced first. Used under its owner's lock.
 class Inbox {
  public:
   /// A tensor has come. Returns the number of the receive that gets it, from 0.
@@ -27,8 +27,8 @@ class Inbox {
   std::int64_t post() { return posted_++; }
   /// The tensor of that receive, once it is there.
   std::optional<Tensor> take(std::int64_t number) {
-    auto found = tensors_.extract(number);
-    return found ? std::optional(std::move(found.mapped())) : std::nullopt;
+    auto node = tensors_.extract(number);
+    return node ? std::optional(std::move(node.mapped())) : std::nullopt;
   }
   /// The receive is given up, and its tensor with it.
   void drop(std::int64_t number) {

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Work that is nearly complete is looked at often.
+// Work that is nearly complete is polled often.
 constexpr int kEagerLooks = 1'000;
 constexpr std::chrono::microseconds kPause{100};
 

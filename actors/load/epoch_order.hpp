@@ -32,7 +32,7 @@ class EpochOrder {
   const std::uint64_t seed_;
   std::optional<std::int64_t> epoch_;
   std::vector<std::int32_t> order_;
-  std::future<std::vector<std::int32_t>> next_;  // of the epoch after epoch_; its thread reads data_ and seed_
+  std::future<std::vector<std::int32_t>> next_;  // order of the epoch after epoch_; its thread reads data_ and seed_
 };
 
 }  // namespace troupe

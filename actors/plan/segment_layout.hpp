@@ -45,7 +45,7 @@ struct ArgumentPlace {
     output,     ///< the slot of an output of the segment that this firing fills
   };
   Kind kind = Kind::arena;
-  std::int32_t index = 0;  ///< of the port or output
+  std::int32_t index = 0;  ///< number of the port or output
   std::size_t byte_offset = 0;
   TensorInfo info;
   std::optional<ParameterRef> parameter;
@@ -80,7 +80,7 @@ SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment);
 /// independent kernels can run concurrently. There is one area only if several would take much memory.
 struct ScratchAreas {
   std::size_t count = 1;
-  std::size_t bytes = 0;  ///< of each
+  std::size_t bytes = 0;  ///< bytes of each area
 
   /// `bytes_of_kernels` holds the scratch bytes of every kernel, 0 for a kernel without any.
   static ScratchAreas on(Device device, const std::vector<std::size_t>& bytes_of_kernels);

@@ -47,7 +47,7 @@ class DeviceMemory final : public SegmentMemory {
   bool reads_any_device_;
   Uploads uploads_;
   Tensor uploaded_;                                  // the copy of the tensor that was received last
-  std::map<ParameterRef, Tensor> parameter_copies_;  // of parameters elsewhere, with the values at the run's begin
+  std::map<ParameterRef, Tensor> parameter_copies_;  // parameters elsewhere, with the values at the run's begin
   std::map<const std::byte*, Tensor> constants_;     // copies of constants elsewhere, by their address there
   std::vector<std::vector<Tensor>> host_slots_;      // by output and slot, for consumers on the host
   std::vector<bool> awaited_;                        // by output: a consumer is on another stream of a device

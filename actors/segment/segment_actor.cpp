@@ -179,8 +179,8 @@ void SegmentActor::work() {
     else
       fire(segment);
     if (ready_.empty()) break;
-    // Incoming mail resumes work(). A source that could fire for ever sends itself Continue, unless no other actor
-    // waits for its thread.
+    // Incoming mail resumes work(). A source that could fire forever sends itself Continue, unless no other actor waits
+    // for its thread.
     if (!mailbox().empty()) break;
     if (setup_.busy_thread == nullptr && segment.is_source && !segment.firing.in_progress()) {
       if (!continuing_) tell(*this, this, Continue{});

@@ -27,8 +27,8 @@ struct ExecutorSetup {
   std::shared_ptr<Trace> trace;
   /// The core to which the actor's own thread is bound; -1: the actor runs on the threads of the actor system.
   int core = -1;
-  /// How long the actor's own thread looks for messages before it sleeps. A sleeping thread costs the next message a
-  /// wake-up.
+  /// Time for which the actor's own thread polls for messages before it sleeps. A sleeping thread costs the next
+  /// message a wake-up.
   std::chrono::microseconds busy_poll{0};
   /// Counts the actor's own thread, if it has one.
   std::shared_ptr<BusyThreads> busy_thread = nullptr;

@@ -31,7 +31,7 @@ class SegmentFiring {
   const FailurePtr& failure() const { return failure_; }
   /// The task that the firing in progress waits for, in words.
   std::string waited_task() const { return segment_.tasks()[task_].task->waits_for(); }
-  /// Writes down from now on when tasks run.
+  /// Records in the trace, from now on, when tasks run.
   void trace(const std::shared_ptr<Trace>& trace) { trace_.emplace(trace, segment_.memory().stream()); }
 
   // ---- Runs

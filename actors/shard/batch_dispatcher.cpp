@@ -165,9 +165,9 @@ class BatchDispatcher final : public PortActor {
   const std::int64_t batch_rows_, batches_;  // batch_rows_: the largest number of rows of a batch
   std::vector<std::int32_t> order_;
   std::int64_t first_step_ = 0, first_batch_ = 0;
-  std::vector<std::int64_t> next_;     // batch: of each worker for parts, otherwise of all together
+  std::vector<std::int64_t> next_;     // the next batch: one for each worker for parts, otherwise one for all
   int last_ = 0;                       // the worker that got a batch last
-  std::int64_t sequence_numbers_ = 0;  // given so far, unless for parts
+  std::int64_t sequence_numbers_ = 0;  // sequence numbers given so far, except for parts
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sent_;  // by output and slot: the batch
   std::set<std::int64_t> refused_;
   std::set<int> lost_;

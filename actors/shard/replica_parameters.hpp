@@ -34,8 +34,8 @@ class ReplicaParameters : public PortActor {
   static TensorInfo block_info(const ReplicaUpdate& update);
 
  protected:
-  static constexpr std::uint32_t kFirstInput = 2;   ///< of the subclass
-  static constexpr std::uint32_t kFirstOutput = 1;  ///< of the subclass
+  static constexpr std::uint32_t kFirstInput = 2;   ///< first input of the subclass
+  static constexpr std::uint32_t kFirstOutput = 1;  ///< first output of the subclass
 
   ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update);
 
@@ -84,7 +84,7 @@ class ReplicaParameters : public PortActor {
   ShardUpdate update_;
   ParameterBlocks blocks_;
   std::deque<BatchInfo> requests_;  // batches for which the replica needs parameters, oldest first
-  bool answered_ = false;           // the oldest request
+  bool answered_ = false;           // the oldest request was answered
   bool exchanging_ = false;
   std::int64_t steps_ = 0, rows_ = 0;
   FailurePtr failure_;

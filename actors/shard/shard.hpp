@@ -84,9 +84,9 @@ class Shard : public PortActor {
   /// State of one worker.
   struct Worker {
     std::deque<Request> requests;  // oldest first
-    Arrival gradients;             // of the oldest request
-    bool answered = false;         // the oldest request
-    bool arrived = false;          // the gradients
+    Arrival gradients;             // gradients of the oldest request
+    bool answered = false;         // the oldest request was answered
+    bool arrived = false;          // the gradients have arrived
     bool lost = false;
   };
 

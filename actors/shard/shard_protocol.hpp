@@ -115,7 +115,7 @@ class ShardProtocol {
 
   ConsistencyRule rule_;
   Mode mode_;
-  bool answers_in_order_;  // of the sequence numbers
+  bool answers_in_order_;  // answers follow the order of the sequence numbers
   std::int64_t version_ = 0;
   std::int64_t next_number_ = 0;
   bool requests_ended_ = false;

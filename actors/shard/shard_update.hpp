@@ -69,7 +69,7 @@ class ShardUpdate {
   void for_each(const Tensor& block, Visit visit) const;
 
   std::vector<Stored> stored_;
-  std::vector<std::size_t> order_;  // of the block: indices in stored_
+  std::vector<std::size_t> order_;  // indices in stored_, in the order of the block
   std::vector<std::int64_t> parameter_offsets_, gradient_offsets_;
   Tensor gradients_, batch_info_;
   std::vector<Tensor> tensors_;

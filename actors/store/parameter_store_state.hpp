@@ -24,7 +24,7 @@ struct ParameterStore::Copy {
   /// Counters of the rows that actors update separately.
   std::map<RowRange, std::shared_ptr<UpdateCounter>> of_rows = {};
   int readers = 0;
-  int accesses = 0;    // of ParameterReaders
+  int accesses = 0;    // ParameterReaders that read it now
   std::string writer;  // the run that borrows it to write, or empty
   std::string broken;  // the reason if it is broken, or empty
   /// An abandoned run may still write to the tensor.

@@ -19,9 +19,9 @@ void say_once_that_there_is_no_gpu(int cores) {
 }  // namespace
 
 std::vector<Device> gpus() {
-  std::vector<Device> found;
-  for (int i = 0; i < device_count(DeviceType::cuda); ++i) found.push_back({DeviceType::cuda, i});
-  return found;
+  std::vector<Device> devices;
+  for (int i = 0; i < device_count(DeviceType::cuda); ++i) devices.push_back({DeviceType::cuda, i});
+  return devices;
 }
 
 std::vector<Device> default_devices(int cores) {

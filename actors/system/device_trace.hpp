@@ -7,17 +7,18 @@
 
 namespace troupe {
 
-/// Writes down when the work of one stream ran: on the host, and on a device with memory of its own when it did the
-/// work that was launched, as lines of a trace beside those of the host. Used on the thread of the stream.
+/// Records in a trace when the work of one stream ran. A device with memory of its own has two lines: the host launched
+/// the work, and the device ran it. Used on the thread of the stream.
 class DeviceTrace {
  public:
-  /// Waits until the stream of such a device is idle, to know what time of the host its first moment is.
+  /// On a device with memory of its own, waits until the stream is idle, to relate the clock of the device to the clock
+  /// of the host.
   DeviceTrace(std::shared_ptr<Trace> trace, Stream& stream);
 
-  /// Work is about to run or to be launched.
+  /// Called before work runs or is launched.
   void begin();
-  /// It has run, or has been launched. `work` says what it is, without its times; those of a device are known once it
-  /// has done the work.
+  /// Called when the work has run or has been launched. `work` describes it, without times. The line of the device is
+  /// added once the device has run the work.
   void end(Trace::Event work);
 
  private:

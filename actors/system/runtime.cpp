@@ -24,17 +24,18 @@ namespace {
 /// The runtime whose actors this thread runs.
 thread_local const void* runtime_of_thread = nullptr;
 
+/// Throws Error if `count` more threads cannot be made.
 void try_threads(int count) {
-  std::promise<void> all_made;
-  const auto made = all_made.get_future().share();
+  std::promise<void> end;
+  const auto may_end = end.get_future().share();
   std::vector<std::thread> threads;
   std::string problem;
   try {
-    for (int i = 0; i < count; ++i) threads.emplace_back([made] { made.wait(); });
+    for (int i = 0; i < count; ++i) threads.emplace_back([may_end] { may_end.wait(); });
   } catch (const std::system_error& error) {
     problem = error.what();
   }
-  all_made.set_value();
+  end.set_value();
   for (auto& thread : threads) thread.join();
   if (!problem.empty()) throw Error("runtime", "no further thread can be made: " + problem);
 }
@@ -50,7 +51,7 @@ struct Runtime::State {
   ~State() {
     if (left_behind.empty()) return;
     std::fprintf(stderr, "[runtime] %s never returned; its thread is left behind\n", left_behind.c_str());
-    // Taking the actor system down would wait for it for ever.
+    // The destructor of the actor system would wait for that thread forever.
     (void)system.release();
     (void)config.release();
   }
@@ -71,7 +72,7 @@ Runtime::Runtime(RuntimeOptions options) {
   if (options.workers < 0) throw Error("runtime", "the number of workers must not be negative");
   if (options.workers == 0) options.workers = usable_cores();
   state_ = std::make_shared<State>(options);
-  // CAF does not survive a thread that cannot be made.
+  // CAF does not survive a failure to make a thread.
   if (!options.test_seed) try_threads(options.workers + kThreadsOfCaf);
   state_->config = std::make_unique<caf::actor_system_config>();
   register_messages<caf::id_block::troupe>(*state_->config);

@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// When each task fired. Thread-safe; costs nothing where no trace was asked for.
+/// Records when each task fired. Thread-safe. A plan without a trace pays nothing.
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;

@@ -6,8 +6,9 @@
 
 namespace troupe {
 
-/// Counts threads of this process that run actors, while it lives, but those that sleep. Threads look for work awake
-/// only if each of them has a core: one that polls must not take time from one that works. Thread-safe.
+/// Counts the awake threads of this process that run actors: `count` threads for the lifetime of the object, less those
+/// that sleep. Threads poll for work only if each awake thread has a core: a polling thread must not take time from a
+/// working one. Thread-safe.
 class BusyThreads {
  public:
   explicit BusyThreads(int count) : count_(count) { total_ += count_; }
@@ -15,7 +16,7 @@ class BusyThreads {
   BusyThreads(const BusyThreads&) = delete;
   BusyThreads& operator=(const BusyThreads&) = delete;
 
-  /// While it lives, one of the threads sleeps.
+  /// One of the threads sleeps for the lifetime of the object.
   class Asleep {
    public:
     Asleep() { --total_; }
@@ -24,7 +25,7 @@ class BusyThreads {
     Asleep& operator=(const Asleep&) = delete;
   };
 
-  /// Whether all that are awake have a core.
+  /// True if every awake thread has a core.
   static bool fit() { return total_.load(std::memory_order_relaxed) <= usable_cores(); }
 
  private:

@@ -12,13 +12,13 @@ namespace {
 using Path = std::filesystem::path;
 using Quota = std::optional<double>;
 
-/// Both in microseconds. A quota of -1 is none.
+/// Quota and period are in microseconds. A quota of -1 means that there is none.
 Quota cores_of(std::int64_t quota, std::int64_t period) {
   if (quota <= 0 || period <= 0) return std::nullopt;
   return static_cast<double>(quota) / static_cast<double>(period);
 }
 
-/// cgroup v2: `cpu.max` has the quota, or `max`, and the period.
+/// cgroup v2 has one file, `cpu.max`, with the quota, or `max`, and the period.
 Quota quota_of_unified(const Path& group) {
   std::ifstream file(group / "cpu.max");
   std::int64_t quota = 0, period = 0;
@@ -26,7 +26,7 @@ Quota quota_of_unified(const Path& group) {
   return cores_of(quota, period);
 }
 
-/// cgroup v1 has a file for each.
+/// cgroup v1 has a file for the quota and a file for the period.
 Quota quota_of_controller(const Path& group) {
   std::ifstream quota_file(group / "cpu.cfs_quota_us"), period_file(group / "cpu.cfs_period_us");
   std::int64_t quota = 0, period = 0;
@@ -44,7 +44,7 @@ Quota smallest(const Path& mount, const Path& group, Quota (*quota_of)(const Pat
   auto quota = quota_of(mount);
   auto at = mount;
   for (const auto& name : group.relative_path()) {
-    // A group outside the mount.
+    // The group lies outside the mount.
     if (name == "..") break;
     at /= name;
     quota = smaller(quota, quota_of(at));
@@ -62,7 +62,7 @@ std::optional<double> cpu_quota(const std::filesystem::path& root) {
   const auto groups = root / "sys/fs/cgroup";
   Quota quota;
   std::ifstream file(root / "proc/self/cgroup");
-  // A line is "hierarchy:controllers:group". That of cgroup v2 has no controllers.
+  // A line is "hierarchy:controllers:group". The line of cgroup v2 has no controllers.
   std::string hierarchy, controllers, group;
   while (std::getline(file, hierarchy, ':') && std::getline(file, controllers, ':') && std::getline(file, group)) {
     if (controllers.empty())

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-/// Calls a function on one thread at a time, without a lock that others could wait for: a call while it runs, also from
-/// within, returns at once and has it run once more. Thread-safe.
+/// Calls a function on one thread at a time, without a lock that other threads could wait for. A call while the
+/// function runs, also from inside the function, returns at once and makes the function run once more. Thread-safe.
 class OneAtATime {
  public:
   /// The function must not throw.

@@ -8,8 +8,8 @@ namespace troupe {
 /// Segments that can fire, in the order in which they became ready, each at most once. Allocates only in reserve().
 class ReadyQueue {
  public:
-  /// Makes room for so many, which are not 0; it must be empty.
-  void reserve(std::size_t most) { ring_.resize(most); }
+  /// Makes room for `capacity` segments, at least 1. The queue must be empty.
+  void reserve(std::size_t capacity) { ring_.resize(capacity); }
   bool empty() const { return count_ == 0; }
   void push(std::uint32_t segment) {
     ring_[(first_ + count_) % ring_.size()] = segment;

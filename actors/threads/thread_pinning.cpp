@@ -11,15 +11,15 @@ namespace troupe {
 namespace {
 
 const std::vector<int>& allowed_cores() {
-  // Read once, before any thread is bound: a bound thread sees its own core only.
+  // The mask is read once, before any thread is bound: a bound thread sees its own core only.
   static const std::vector<int> cores = [] {
-    std::vector<int> found;
+    std::vector<int> allowed;
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) == 0)
       for (int core = 0; core < CPU_SETSIZE; ++core)
-        if (CPU_ISSET(core, &set)) found.push_back(core);
-    if (found.empty()) found.push_back(0);
-    return found;
+        if (CPU_ISSET(core, &set)) allowed.push_back(core);
+    if (allowed.empty()) allowed.push_back(0);
+    return allowed;
   }();
   return cores;
 }
@@ -33,7 +33,7 @@ int usable_cores() {
 
 void pin_this_thread(int i) {
   const auto& cores = allowed_cores();
-  // A quota leaves the choice of cores to the kernel: other containers share them, and would bind threads to the same.
+  // With a quota, the kernel chooses the cores: other containers share them and would bind threads to the same cores.
   if (usable_cores() < static_cast<int>(cores.size())) return;
   cpu_set_t set;
   CPU_ZERO(&set);

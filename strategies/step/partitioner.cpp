@@ -84,22 +84,23 @@ Partitioner fixed_shards(std::int64_t shards) {
           shards};
 }
 
-Partitioner min_shard_size(std::int64_t bytes, std::int64_t most) {
+Partitioner min_shard_size(std::int64_t bytes, std::int64_t max_shards) {
   expect_positive(bytes, "the size of a shard");
-  expect_positive(most, "the number of shards");
-  return {[bytes, most](const TensorInfo& parameter) {
+  expect_positive(max_shards, "the number of shards");
+  return {[bytes, max_shards](const TensorInfo& parameter) {
     const auto rows = rows_of(parameter);
-    return std::max<std::int64_t>(1, std::min({rows, most, number_of_parts(rows * bytes_of_row(parameter), bytes)}));
+    const auto shards = number_of_parts(rows * bytes_of_row(parameter), bytes);
+    return std::max<std::int64_t>(1, std::min({rows, max_shards, shards}));
   }};
 }
 
-Partitioner max_shard_size(std::int64_t bytes, std::optional<std::int64_t> most) {
+Partitioner max_shard_size(std::int64_t bytes, std::optional<std::int64_t> max_shards) {
   expect_positive(bytes, "the size of a shard");
-  if (most) expect_positive(*most, "the number of shards");
-  return {[bytes, most](const TensorInfo& parameter) {
+  if (max_shards) expect_positive(*max_shards, "the number of shards");
+  return {[bytes, max_shards](const TensorInfo& parameter) {
     const auto rows_of_shard = std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, bytes_of_row(parameter)));
     const auto shards = std::max<std::int64_t>(1, number_of_parts(rows_of(parameter), rows_of_shard));
-    return most ? std::min(shards, *most) : shards;
+    return max_shards ? std::min(shards, *max_shards) : shards;
   }};
 }
 

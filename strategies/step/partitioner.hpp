@@ -28,12 +28,12 @@ Partitioner unpartitioned();
 /// Every parameter is `shards` shards, or as many as it has rows if these are fewer. One parameter at least must have
 /// `shards` rows. Throws Error if `shards` is below 1.
 Partitioner fixed_shards(std::int64_t shards);
-/// Every parameter is as many shards as it has parts of `bytes`, the last one perhaps smaller, but at most `most`.
+/// Every parameter is as many shards as it has parts of `bytes`, the last one perhaps smaller, but at most
+/// `max_shards`. Throws Error if an argument is below 1.
+Partitioner min_shard_size(std::int64_t bytes, std::int64_t max_shards);
+/// Every parameter is as few shards as have at most `bytes` (or one row) each, but at most `max_shards` if given.
 /// Throws Error if an argument is below 1.
-Partitioner min_shard_size(std::int64_t bytes, std::int64_t most);
-/// Every parameter is as few shards as have at most `bytes` (or one row) each, but at most `most` if that is given.
-/// Throws Error if an argument is below 1.
-Partitioner max_shard_size(std::int64_t bytes, std::optional<std::int64_t> most = {});
+Partitioner max_shard_size(std::int64_t bytes, std::optional<std::int64_t> max_shards = {});
 
 /// The partitioner that a text names: `none`, `fixed:SHARDS`, `min_size:BYTES` (at most `servers` shards) or
 /// `max_size:BYTES`. Throws Error for any other text.

@@ -42,7 +42,7 @@ struct Matrix {
 
   /// Keeps the rest: the matrix without the product of the left factor and this replica's part of the right factor. A
   /// column of the right factor stays unchanged if the column of the left factor is zero, which would otherwise remain
-  /// zero for ever.
+  /// zero forever.
   void keep(Value left, Value own_right, Value next_right, const GradientHook::Site& site) const {
     const auto flag = at_least(site.loss_is_finite, 0.0);
     auto& builder = all.builder();

@@ -77,7 +77,7 @@ class MetricsLog {
   std::unique_ptr<MetricsExchange> exchange_;
   bool ended_ = false, complete_ = false;
   std::vector<int> absent_;
-  StepOrder order_;  // of steps that are not shared
+  StepOrder order_;  // order of steps that are not shared
   std::shared_ptr<ShardLog> shard_log_ = std::make_shared<ShardLog>();
   std::vector<StepMetrics> taken_;
 };

@@ -21,7 +21,7 @@ struct ModelSummary {
   struct Layer {
     std::string name;
     TensorInfo output;
-    std::int64_t elements = 0;  ///< of its trained parameters
+    std::int64_t elements = 0;  ///< elements of its trained parameters
   };
   std::vector<Layer> layers;  ///< in the order of their first values
   std::vector<Row> rows;

@@ -125,7 +125,7 @@ class Trainer {
   TrainingSpec spec_;
   TrainerOptions options_;
   std::shared_ptr<ParameterStore> store_;
-  Stores stores_;                                // of all parts; store_ is the first
+  Stores stores_;                                // stores of all parts; store_ is the first
   std::shared_ptr<DeviceArrays> device_arrays_;  // shared by all plans
   std::unique_ptr<SharedTraining> shared_;
   SingleUser user_{"trainer"};

@@ -23,7 +23,7 @@ class SpawnedPlan;
 struct EpochMetrics {
   std::int64_t epoch = 0;  ///< from 0
   Metrics training;
-  double seconds = 0.0;  ///< of training alone
+  double seconds = 0.0;  ///< time of training alone
   bool complete = true;  ///< false if the fit was stopped before the last batch of the epoch
 };
 
@@ -61,10 +61,10 @@ struct FitOptions {
 struct FitResult {
   std::int64_t steps = 0;
   std::int64_t rows = 0;
-  double seconds = 0.0;  ///< of training alone
-  bool stopped = false;  ///< by stop_requested or stop()
+  double seconds = 0.0;  ///< time of training alone
+  bool stopped = false;  ///< stop_requested or stop() ended the fit
   std::vector<EpochMetrics> epochs;
-  Staleness staleness;  ///< of the gradients of its steps
+  Staleness staleness;  ///< staleness of the gradients of its steps
 };
 
 /// The rows of an epoch's data. kUnknown: the batches come from an actor, which decides when an epoch ends.
@@ -142,12 +142,12 @@ class TrainingRun {
   TrainingHooks hooks_;
   EpochRows data_;
   TrainingPosition position_;
-  TrainingPosition begin_;            // of the run
-  std::int64_t steps_requested_ = 0;  // of the run
+  TrainingPosition begin_;            // position at the begin of the run
+  std::int64_t steps_requested_ = 0;  // steps requested of the run
   bool source_ended_ = false;         // the run had fewer steps because the source had ended
   std::optional<std::int64_t> updates_before_;
-  bool in_run_ = false;       // from the start of a run until its position is in the store
-  std::exception_ptr error_;  // of a callback, until the run has ended
+  bool in_run_ = false;       // true from the start of a run until its position is in the store
+  std::exception_ptr error_;  // exception of a callback, kept until the run has ended
   std::vector<StepMetrics> unreported_;
   FitResult result_;
   MetricsSum epoch_;

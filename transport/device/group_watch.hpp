@@ -20,13 +20,13 @@ namespace troupe::device {
 /// A collective as its group's watch sees it. Thread-safe.
 class Watched {
  public:
-  /// `what` names the collective in texts. `parts` are those of all ranks of this process.
+  /// `what` names the collective in texts. `parts` has the part of every rank of this process.
   Watched(std::string what, Communicator::Parts parts) : what_(std::move(what)) {
     for (const auto& part : parts) ready_.push_back(part.ready);
   }
   virtual ~Watched() = default;
 
-  /// A rank of this process waits in it, or has done.
+  /// True if a rank of this process waits in the collective, or has completed it.
   bool has_begun() const { return std::ranges::any_of(ready_, &Event::done); }
   virtual bool is_done() const = 0;
   /// The collective, and what it waits for: see Work::waits_for.
@@ -46,7 +46,7 @@ class Watched {
 class GroupWatch {
  public:
   struct Hooks {
-    /// Looks whether a library has found a failure. Null: none. Any thread.
+    /// Returns a failure that a library has found, or null. Any thread.
     std::function<FailurePtr()> look = {};
     /// Releases the devices of a group that has ended by itself.
     std::function<void(const FailurePtr&)> release = {};
@@ -78,9 +78,9 @@ class GroupWatch {
   void check() const { abort_.check(); }
   /// The reason why the group has ended; null if it has not.
   FailurePtr failure();
-  /// Ends the group from outside, and forgets its collectives. False if it had ended.
+  /// Ends the group from outside, and forgets its collectives. Returns false if it had ended before.
   bool end(FailurePtr failure);
-  /// Ends the group by itself: the thread tells who wants to know, and then releases the devices.
+  /// Ends the group by itself: the thread calls the callback of on_failed(), and then releases the devices.
   void fail(FailurePtr failure);
   /// See Communicator::on_failed.
   void on_failed(Communicator::OnFailed callback);
@@ -99,11 +99,11 @@ class GroupWatch {
   Abort abort_;
   std::mutex callback_mutex_;
   Communicator::OnFailed callback_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<std::shared_ptr<const Watched>> pending_;
-  bool watching_ = false;  // from when something is added until all is done and the library has been asked after that
-  std::optional<Clock::time_point> begun_;  // when the first of them was seen to have begun
+  bool watching_ = false;  // true from the first collective until all are done and the library was asked after that
+  std::optional<Clock::time_point> begun_;  // when the first pending collective was seen to have begun
   FailurePtr to_tell_;
   bool ending_ = false;
   std::thread thread_;

@@ -32,7 +32,7 @@ constexpr std::size_t kMaxBytes = 65'536;
 void write(const std::string& path, const std::vector<std::byte>& bytes) {
   if (std::filesystem::exists(path))
     throw Error("share", "'" + path + "' exists; it may hold what is left of another job");
-  // Written aside: others see all of it or nothing.
+  // Another file is written and renamed: the other ranks see the whole file or none.
   const auto aside = path + "." + std::to_string(getpid());
   std::ofstream file(aside, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -101,12 +101,12 @@ Addresses addresses_of(const std::string& address) {
     throw Error("share", "'" + address + "' is no address; an example is 'host:1234'");
   auto host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  addrinfo hints{}, *found = nullptr;
+  addrinfo hints{}, *addresses = nullptr;
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  const auto error = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found);
+  const auto error = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &addresses);
   if (error != 0) throw Error("share", "'" + address + "' is not known: " + gai_strerror(error));
-  return {found, freeaddrinfo};
+  return {addresses, freeaddrinfo};
 }
 
 Socket listen_at(const std::string& address, int ranks) {
@@ -124,7 +124,7 @@ Socket listen_at(const std::string& address, int ranks) {
   throw Error("share", "rank 0 cannot listen at '" + address + "': " + reason);
 }
 
-/// The rank that has come, once it has the bytes; -1 if it was a stranger.
+/// Returns the rank that has come, once it has the bytes, or -1 for a stranger.
 int serve(const Socket& visitor, int ranks, const std::vector<std::byte>& bytes, Clock::time_point deadline) {
   Greeting greeting;
   const Greeting answer{.number = static_cast<std::uint32_t>(bytes.size())};

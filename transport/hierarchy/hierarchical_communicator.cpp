@@ -13,9 +13,9 @@ using hierarchy::StagedWork;
 using hierarchy::StageQueue;
 using hierarchy::Stages;
 
-void expect_end(const std::shared_ptr<Communicator>& communicator, bool wanted, int rank, int size, const char* name) {
+void expect_end(const std::shared_ptr<Communicator>& communicator, bool needed, int rank, int size, const char* name) {
   const bool fits =
-      wanted ? communicator && communicator->rank() == rank && communicator->size() == size : communicator == nullptr;
+      needed ? communicator && communicator->rank() == rank && communicator->size() == size : communicator == nullptr;
   if (!fits) throw Error("communicator", std::string("the hierarchy's part '") + name + "' does not fit its machines");
 }
 

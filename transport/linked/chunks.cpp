@@ -9,10 +9,10 @@ namespace troupe::linked {
 
 namespace {
 
-// Pieces that stay in a core's cache together: what has come is read from another process, or from memory, once.
+// The pieces of a sum stay in a core's cache together: a chunk is read from another process, or from memory, once.
 constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
-std::int64_t most_elements(DType dtype) {
+std::int64_t elements_per_chunk(DType dtype) {
   return static_cast<std::int64_t>(kChunkBytes / size_of(dtype));
 }
 
@@ -34,24 +34,24 @@ const std::byte* aligned_local(const IncomingPayload& payload, DType dtype) {
 }  // namespace
 
 std::size_t chunks_of(std::int64_t elements, DType dtype) {
-  const auto most = most_elements(dtype);
-  return static_cast<std::size_t>(std::max<std::int64_t>(1, (elements + most - 1) / most));
+  const auto per_chunk = elements_per_chunk(dtype);
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, (elements + per_chunk - 1) / per_chunk));
 }
 
 Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number) {
-  const auto most = most_elements(dtype);
-  const auto first = most * static_cast<std::int64_t>(number);
-  return {first, std::min(most, elements - first)};
+  const auto per_chunk = elements_per_chunk(dtype);
+  const auto first = per_chunk * static_cast<std::int64_t>(number);
+  return {first, std::min(per_chunk, elements - first)};
 }
 
-void sum(const Inputs& inputs, int rank, const Tensor& own, const Tensor& output) {
-  const auto dtype = own.dtype();
+void sum(const Inputs& inputs, int rank, const Tensor& input, const Tensor& output) {
+  const auto dtype = input.dtype();
   auto* const sums = piece_memory(0);
-  for (std::size_t offset = 0; offset < own.bytes(); offset += kPieceBytes) {
-    const auto bytes = std::min(kPieceBytes, own.bytes() - offset);
+  for (std::size_t offset = 0; offset < input.bytes(); offset += kPieceBytes) {
+    const auto bytes = std::min(kPieceBytes, input.bytes() - offset);
     const auto count = static_cast<std::int64_t>(bytes / size_of(dtype));
     for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
-      const auto* local = from == rank ? own.raw() : aligned_local(*inputs[from], dtype);
+      const auto* local = from == rank ? input.raw() : aligned_local(*inputs[from], dtype);
       const auto* piece = local != nullptr ? local + offset : piece_memory(1);
       if (local == nullptr) inputs[from]->read(offset, {piece_memory(from == 0 ? 0 : 1), bytes});
       if (local != nullptr || from > 0) copy_or_add(dtype, count, piece, sums, from > 0);

@@ -8,25 +8,26 @@
 
 namespace troupe::linked {
 
-/// Up to here it is cheaper to send all of a tensor to all ranks, and to sum it there, than to wait twice.
+/// Up to this size it is cheaper to send a whole tensor to all ranks, and to sum it there, than to wait twice.
 inline constexpr std::size_t kSmallBytes = 4'096;
 
 /// A part travels in chunks of this size, so that one can be summed while the next is on its way.
 inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
-/// A result up to here is copied before it is sent: that takes less time than to hear that all have read it.
+/// A result up to this size is copied before it is sent: copying takes less time than waiting until all ranks have
+/// read the result.
 inline constexpr std::size_t kStagedBytes = std::size_t{1} << 20;
 
 /// The chunk that each rank has sent, by rank; null for this rank itself.
 using Inputs = std::vector<const IncomingPayload*>;
 
-/// How many chunks a part has: at least one, which may be empty.
+/// The number of chunks of a part: at least one, which may be empty.
 std::size_t chunks_of(std::int64_t elements, DType dtype);
 /// The elements of chunk `number` of a part.
 Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number);
 
-/// output[i] = ((r0[i] + r1[i]) + r2[i]) + ... over what all ranks have sent, `own` being the share of rank `rank`. The
-/// output may be `own`.
-void sum(const Inputs& inputs, int rank, const Tensor& own, const Tensor& output);
+/// output[i] = ((r0[i] + r1[i]) + r2[i]) + ... over the chunks of all ranks. `input` is the chunk of rank `rank`. The
+/// output may be `input`.
+void sum(const Inputs& inputs, int rank, const Tensor& input, const Tensor& output);
 
 /// Copies all elements.
 void read(const IncomingPayload& from, const Tensor& to);

@@ -10,10 +10,10 @@ using linked::kSmallBytes;
 using linked::RankState;
 using linked::Steps;
 
-/// Adds what all ranks have sent to this rank's own elements, in rank order.
-auto sum_of(const Tensor& own, const Tensor& output, int rank) {
-  return [own, output, rank](const Slice& chunk, const Inputs& inputs) {
-    linked::sum(inputs, rank, part_of(own, chunk), part_of(output, chunk));
+/// Adds the chunks of all ranks, in rank order. `input` holds the elements of this rank.
+auto sum_of(const Tensor& input, const Tensor& output, int rank) {
+  return [input, output, rank](const Slice& chunk, const Inputs& inputs) {
+    linked::sum(inputs, rank, part_of(input, chunk), part_of(output, chunk));
   };
 }
 
@@ -28,10 +28,10 @@ Steps sum_everywhere(const Tensor& tensor, int rank) {
 /// Every rank sums its slice, then sends it to all.
 Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   const auto slice = [tensor, ranks](int of) { return part_of(tensor, slice_of(tensor.elements(), ranks, of)); };
-  const auto own = slice(rank);
+  const auto local_slice = slice(rank);
   return {.input_for = slice,
-          .elements_from = [elements = own.elements()](int) { return elements; },
-          .combine = sum_of(own, own, rank),
+          .elements_from = [elements = local_slice.elements()](int) { return elements; },
+          .combine = sum_of(local_slice, local_slice, rank),
           .result_of = slice};
 }
 

@@ -12,8 +12,8 @@ bool is_good(const FrameHeader& header) {
          header.run <= static_cast<std::int64_t>(DType::bfloat16) && header.slot >= 0 && header.slot < kPhases;
 }
 
-FailurePtr bad_peer(int rank, const std::string& what) {
-  return std::make_shared<Failure>(Failure{.what = "[communicator] rank " + std::to_string(rank) + " sent " + what});
+FailurePtr bad_peer(int rank, const std::string& problem) {
+  return std::make_shared<Failure>(Failure{.what = "[communicator] rank " + std::to_string(rank) + " sent " + problem});
 }
 
 }  // namespace
@@ -149,13 +149,13 @@ void RankState::take_part(int from, IncomingFrame frame) {
   check_number(from, frame.header);
   const auto phase = static_cast<std::size_t>(frame.header.slot);
   const auto number = frame.header.step;
-  auto& known = arrived(number);
+  auto& messages = arrived(number);
   if (number >= next_number_ && frame.payload->bytes() > kEagerBytes)
     give_up(
         bad_peer(from, "a large part of collective " + std::to_string(number) + ", for which this rank was not ready"));
-  if (++known.parts_taken_in[phase][from] > known.most_parts)
+  if (++messages.parts_taken_in[phase][from] > messages.most_parts)
     give_up(bad_peer(from, "more parts of a collective than there are"));
-  known.parts[phase][from].push_back(std::move(frame));
+  messages.parts[phase][from].push_back(std::move(frame));
 }
 
 void RankState::take_ready(int from, const FrameHeader& header) {
@@ -164,11 +164,11 @@ void RankState::take_ready(int from, const FrameHeader& header) {
 }
 
 void RankState::expect_agreement(std::int64_t number, const CallSignature& signature) {
-  const auto& known = arrived(number);
+  const auto& messages = arrived(number);
   for (int from = 0; from < ranks(); ++from) {
-    const auto& parts = known.parts[inputs][from];
-    if (parts.empty() && !known.ready[from]) continue;
-    const auto theirs = signature_of(parts.empty() ? *known.ready[from] : parts.front().header);
+    const auto& parts = messages.parts[inputs][from];
+    if (parts.empty() && !messages.ready[from]) continue;
+    const auto theirs = signature_of(parts.empty() ? *messages.ready[from] : parts.front().header);
     if (theirs == signature) continue;
     if (from < rank_)
       give_up(disagreement(number, theirs, from, signature, rank_));

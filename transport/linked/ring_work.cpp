@@ -68,9 +68,9 @@ class RingWork final : public NumberedWork {
   void send_first() {
     if (first_sent_) return;
     first_sent_ = true;
-    const auto own = slice(0);
-    for (std::size_t chunk = 0; chunk < chunks_of(own.elements()); ++chunk)
-      send(next_, inputs, part_of(own, chunk_of(own.elements(), chunk)));
+    const auto first_slice = slice(0);
+    for (std::size_t chunk = 0; chunk < chunks_of(first_slice.elements()); ++chunk)
+      send(next_, inputs, part_of(first_slice, chunk_of(first_slice.elements(), chunk)));
   }
 
   /// Adds or copies a chunk, and passes it on.
@@ -88,9 +88,9 @@ class RingWork final : public NumberedWork {
   Tensor tensor_;
   int next_, previous_, steps_;
   bool first_sent_ = false;
-  int step_ = 0;            // whose chunks are being taken
-  std::size_t chunk_ = 0;   // the next of them
-  bool taken_all_ = false;  // and only waits for its reader
+  int step_ = 0;            // the step whose chunks are being taken
+  std::size_t chunk_ = 0;   // the next chunk of the step
+  bool taken_all_ = false;  // the work only waits for its reader
 };
 
 }  // namespace

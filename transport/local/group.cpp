@@ -24,10 +24,10 @@ void PendingCollective::reset() {
   completed = false;
 }
 
-/// The collective with that number; a new one has no rank yet.
+/// Returns the collective of this number. A new collective has no rank yet.
 std::shared_ptr<PendingCollective> Group::find_or_make(std::int64_t number) {
-  const auto found = std::ranges::find(pending_, number, [](const auto& pending) { return pending->number; });
-  if (found != pending_.end()) return *found;
+  const auto entry = std::ranges::find(pending_, number, [](const auto& pending) { return pending->number; });
+  if (entry != pending_.end()) return *entry;
   if (spare_.empty()) spare_.push_back(std::make_shared<PendingCollective>(ranks_));
   pending_.push_back(std::move(spare_.back()));
   spare_.pop_back();
@@ -64,7 +64,7 @@ void Group::check(std::int64_t number) const {
 void Group::complete(PendingCollective& pending) {
   std::lock_guard lock(mutex_);
   pending.completed = true;
-  std::erase_if(pending_, [&](const auto& known) { return known.get() == &pending; });
+  std::erase_if(pending_, [&](const auto& other) { return other.get() == &pending; });
 }
 
 void Group::release(std::shared_ptr<PendingCollective> pending) {
@@ -81,7 +81,7 @@ void Group::send(int from, int to, const Tensor& tensor) {
   {
     std::lock_guard lock(mutex_);
     const auto number = inboxes_[{from, to}].arrive(std::move(copy));
-    if (const auto found = receivers_.find({from, to, number}); found != receivers_.end()) receiver = found->second;
+    if (const auto entry = receivers_.find({from, to, number}); entry != receivers_.end()) receiver = entry->second;
   }
   if (receiver) receiver();
 }

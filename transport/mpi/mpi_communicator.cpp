@@ -18,7 +18,7 @@ using mpi::expect_success;
 using mpi::MpiThread;
 using mpi::Operation;
 
-/// How MPI sees elements that are summed: 16-bit numbers as integers, which an operation of ours adds.
+/// MPI's type of elements that are summed. 16-bit numbers are integers for MPI; an operation defined here adds them.
 MPI_Datatype type_for_sums(DType dtype) {
   switch (dtype) {
     case DType::float16:
@@ -46,7 +46,7 @@ MPI_Op operation_of(MPI_User_function* add) {
   return operation;
 }
 
-/// On MPI's thread.
+/// Called on MPI's thread.
 MPI_Op sum_of(DType dtype) {
   static const MPI_Op float16 = operation_of(&add_halves<DType::float16>);
   static const MPI_Op bfloat16 = operation_of(&add_halves<DType::bfloat16>);
@@ -77,14 +77,14 @@ struct MpiGroup {
   std::mutex mutex;
   std::vector<std::weak_ptr<Operation>> operations;
 
-  /// `what` begins the text of an error of MPI.
-  std::shared_ptr<Operation> post(const Tensor& from, const Tensor& to, std::string what, Call call) {
+  /// `name` begins the text of an error of MPI.
+  std::shared_ptr<Operation> post(const Tensor& from, const Tensor& to, std::string name, Call call) {
     auto operation = std::make_shared<Operation>();
     operation->from = from;
     operation->to = to;
-    operation->begin = [call = std::move(call), raw = operation.get(), what = std::move(what)] {
+    operation->begin = [call = std::move(call), raw = operation.get(), name = std::move(name)] {
       MPI_Request request = MPI_REQUEST_NULL;
-      expect_success(call(raw->from, raw->to, &request), what.c_str());
+      expect_success(call(raw->from, raw->to, &request), name.c_str());
       return request;
     };
     {
@@ -105,15 +105,15 @@ struct MpiGroup {
   }
 };
 
-/// MPI reads and writes memory of its own, since it cannot be told to stop: a work that has failed must not touch its
-/// tensors any more.
+/// The work of a collective over MPI. MPI reads and writes separate memory, because it cannot be stopped: a work that
+/// has failed must not touch its tensors any more.
 class MpiWork final : public HostWork {
  public:
-  MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string what, Tensor tensor,
+  MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string name, Tensor tensor,
           std::optional<std::size_t> expected_bytes = {})
       : group_(std::move(group)),
         operation_(std::move(operation)),
-        what_(std::move(what)),
+        name_(std::move(name)),
         tensor_(std::move(tensor)),
         expected_bytes_(expected_bytes) {}
 
@@ -135,14 +135,14 @@ class MpiWork final : public HostWork {
   }
 
   std::string waits_for(std::size_t /*local*/) const override {
-    return done_ ? "nothing" : what_ + ": another rank has not come";
+    return done_ ? "nothing" : name_ + ": another rank has not come";
   }
 
  private:
   void take() {
     if (!operation_->error.empty()) throw Error("mpi", operation_->error);
     if (expected_bytes_ && operation_->received_bytes != *expected_bytes_)
-      throw Error("communicator", what_ + " got " + std::to_string(operation_->received_bytes) + " bytes where " +
+      throw Error("communicator", name_ + " got " + std::to_string(operation_->received_bytes) + " bytes where " +
                                       std::to_string(*expected_bytes_) + " were expected");
     if (operation_->to && tensor_.bytes() > 0)
       std::memcpy(tensor_.mutable_raw(), operation_->to.raw(), tensor_.bytes());
@@ -152,7 +152,7 @@ class MpiWork final : public HostWork {
 
   std::shared_ptr<MpiGroup> group_;
   std::shared_ptr<Operation> operation_;
-  std::string what_;
+  std::string name_;
   Tensor tensor_;
   std::optional<std::size_t> expected_bytes_;
   bool done_ = false;
@@ -258,9 +258,9 @@ std::shared_ptr<Communicator> make_mpi_communicator(const std::string& name, con
     throw Error("mpi", "this process is rank " + std::to_string(process) + " of " + std::to_string(world_size) +
                            ", but in the MPI job rank " + std::to_string(thread.rank()) + " of " +
                            std::to_string(thread.size()) + ": start it with mpirun or the like");
-  const auto own = std::ranges::find(processes, process);
-  if (own == processes.end()) throw Error("mpi", "this process is not in '" + name + "'");
-  return std::make_shared<MpiCommunicator>(thread.join(name, processes), static_cast<int>(own - processes.begin()),
+  const auto entry = std::ranges::find(processes, process);
+  if (entry == processes.end()) throw Error("mpi", "this process is not in '" + name + "'");
+  return std::make_shared<MpiCommunicator>(thread.join(name, processes), static_cast<int>(entry - processes.begin()),
                                            static_cast<int>(processes.size()));
 }
 

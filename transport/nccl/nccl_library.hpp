@@ -30,7 +30,7 @@ struct NcclLibrary {
 /// The library. Throws Error that says why if it cannot be loaded. Thread-safe.
 const NcclLibrary& nccl_library();
 
-/// What NCCL says of a failure; `comm` may be null.
+/// NCCL's text for a failure. `comm` may be null.
 std::string text_of(ncclResult_t result, ncclComm_t comm);
 
 }  // namespace troupe::nccl

@@ -12,7 +12,7 @@ namespace troupe::nccl {
 
 namespace {
 
-// What is nearly complete is worth looking at often.
+// Operations that are nearly complete are polled often.
 constexpr int kEagerLooks = 1'000;
 constexpr std::chrono::microseconds kPause{50};
 
@@ -43,16 +43,16 @@ NcclRanks::NcclRanks(const NcclGroupOptions& options)
   }
 }
 
-void NcclRanks::call_for_all(const char* what, const Call& call) const {
+void NcclRanks::call_for_all(const char* activity, const Call& call) const {
   const auto& library = nccl_library();
   library.group_start();
   std::size_t at = 0;
   auto result = ncclSuccess;
   for (; at < comms_.size() && is_fine(result); ++at) result = call(at, comms_[at]);
-  // Also after an error: the thread would stay in the group.
+  // The group is ended also after an error: the thread would stay in it.
   const auto ended = library.group_end();
-  if (!is_fine(result)) refuse(what, at - 1, result);
-  if (!is_fine(ended)) refuse(what, 0, ended);
+  if (!is_fine(result)) refuse(activity, at - 1, result);
+  if (!is_fine(ended)) refuse(activity, 0, ended);
 }
 
 NcclRanks::~NcclRanks() {
@@ -77,14 +77,14 @@ ncclResult_t NcclRanks::state_of(std::size_t local) const {
   return result == ncclSuccess ? state : result;
 }
 
-void NcclRanks::settle(const char* what, const Check& check) const {
+void NcclRanks::settle(const char* activity, const Check& check) const {
   const auto deadline = Clock::now() + limit_;
   for (std::size_t i = 0; i < comms_.size(); ++i) {
     auto state = state_of(i);
     for (int looks = 0; state == ncclInProgress; ++looks) {
       check();
       if (Clock::now() > deadline)
-        throw Error("nccl", device::names_of({local_[i]}) + ": " + what + " takes longer than " +
+        throw Error("nccl", device::names_of({local_[i]}) + ": " + activity + " takes longer than " +
                                 std::to_string(limit_.count()) + " ms");
       if (looks < kEagerLooks)
         std::this_thread::yield();
@@ -92,12 +92,12 @@ void NcclRanks::settle(const char* what, const Check& check) const {
         std::this_thread::sleep_for(kPause);
       state = state_of(i);
     }
-    if (state != ncclSuccess) refuse(what, i, state);
+    if (state != ncclSuccess) refuse(activity, i, state);
   }
 }
 
-void NcclRanks::refuse(const char* what, std::size_t local, ncclResult_t result) const {
-  throw Error("nccl", device::names_of({local_[local]}) + ": " + what + ": " + text_of(local, result));
+void NcclRanks::refuse(const char* activity, std::size_t local, ncclResult_t result) const {
+  throw Error("nccl", device::names_of({local_[local]}) + ": " + activity + ": " + text_of(local, result));
 }
 
 /// NCCL does not tell which process it has lost.

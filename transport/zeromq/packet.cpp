@@ -16,8 +16,8 @@ constexpr std::uint32_t kMagic = 0x4B505254;  // "TRPK"
 constexpr std::uint16_t kVersion = 1;
 constexpr auto kLastType = PacketType::acknowledgement;
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error("packet", what);
+[[noreturn]] void refuse(const std::string& problem) {
+  throw Error("packet", problem);
 }
 
 PacketHeader read_fields(ByteReader& reader) {

@@ -118,19 +118,19 @@ void Peers::add(int number, const EndpointAddress& address) {
 void Peers::replace(int number, const EndpointAddress& address) {
   {
     std::lock_guard lock(mutex_);
-    const auto found = peers_.find(number);
-    if (found == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
-    replaced_.push_back(std::move(found->second));
-    peers_.erase(found);
+    const auto entry = peers_.find(number);
+    if (entry == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
+    replaced_.push_back(std::move(entry->second));
+    peers_.erase(entry);
   }
   add(number, address);
 }
 
 std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
   std::lock_guard lock(mutex_);
-  const auto found = peers_.find(number);
-  if (found == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
-  auto& peer = *found->second;
+  const auto entry = peers_.find(number);
+  if (entry == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
+  auto& peer = *entry->second;
   connect(peer);
   Hash hash_of_name;
   hash_of_name.add(name);
@@ -142,16 +142,16 @@ std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
 
 Peer* Peers::find(int number) {
   std::lock_guard lock(mutex_);
-  const auto found = peers_.find(number);
-  return found != peers_.end() ? found->second.get() : nullptr;
+  const auto entry = peers_.find(number);
+  return entry != peers_.end() ? entry->second.get() : nullptr;
 }
 
 Peer* Peers::sender(const std::string& identity) {
   std::lock_guard lock(mutex_);
-  const auto found = by_identity_.find(identity);
-  if (found == by_identity_.end()) return nullptr;
-  connect(*found->second);
-  return found->second;
+  const auto entry = by_identity_.find(identity);
+  if (entry == by_identity_.end()) return nullptr;
+  connect(*entry->second);
+  return entry->second;
 }
 
 std::shared_ptr<Channel> Peers::channel(Peer& peer, std::uint64_t id) {
@@ -168,8 +168,8 @@ std::shared_ptr<Channel>& Peers::find_or_make_channel(Peer& peer, std::uint64_t 
 
 void Peers::connect(Peer& peer) {
   if (peer.connection) return;
-  const bool same_host = options_.same_host && peer.address.host == own_.host;
-  peer.connection = std::make_shared<Connection>(context_, own_.identity, peer.number, peer.address, same_host);
+  const bool same_host = options_.same_host && peer.address.host == address_.host;
+  peer.connection = std::make_shared<Connection>(context_, address_.identity, peer.number, peer.address, same_host);
   peer.assembly =
       std::make_unique<Assembly>(peer.connection, options_.max_payload_bytes, options_.max_unreceived_bytes);
   on_connection_();

@@ -62,10 +62,10 @@ struct Peer {
 /// The peers of one endpoint. They live as long as the endpoint. Thread-safe.
 class Peers {
  public:
-  /// `own` is this endpoint's address. `on_connection` is called, with the lock held, when a connection was made.
-  Peers(zmq::context_t& context, const EndpointOptions& options, const EndpointAddress& own,
+  /// `address` is this endpoint's address. `on_connection` is called, with the lock held, when a connection was made.
+  Peers(zmq::context_t& context, const EndpointOptions& options, const EndpointAddress& address,
         std::function<void()> on_connection)
-      : context_(context), options_(options), own_(own), on_connection_(std::move(on_connection)) {}
+      : context_(context), options_(options), address_(address), on_connection_(std::move(on_connection)) {}
 
   /// Throws Error if the number is in use.
   void add(int number, const EndpointAddress& address);
@@ -99,7 +99,7 @@ class Peers {
 
   zmq::context_t& context_;
   const EndpointOptions& options_;
-  const EndpointAddress& own_;
+  const EndpointAddress& address_;
   const std::function<void()> on_connection_;
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Peer>> peers_;

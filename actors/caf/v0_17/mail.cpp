@@ -11,14 +11,14 @@ namespace troupe {
 
 namespace {
 
-/// The handler of CAF for all down messages of an actor: finds the watch that a message belongs to. Copies share the
+/// The handler of all down messages of an actor. It finds the watch that a message belongs to. Copies share the
 /// watches.
 class Watches {
  public:
   void add(const caf::actor& peer, OnActorEnd on_end) { watches_->push_back({peer.address(), std::move(on_end)}); }
 
   void operator()(caf::scheduled_actor* self, caf::down_msg& down) const {
-    // CAF has taken the handler out of the actor for this call, in which another watch may begin.
+    // CAF has moved the handler out of the actor for this call, and another watch may begin during the call.
     self->set_down_handler(*this);
     const auto ended = std::ranges::find(*watches_, down.source, &Watch::peer);
     if (ended == watches_->end()) return;
@@ -36,7 +36,7 @@ class Watches {
   std::shared_ptr<std::vector<Watch>> watches_ = std::make_shared<std::vector<Watch>>();
 };
 
-/// Gives access to the handler that an actor has now, for which CAF has no function.
+/// Gives access to an actor's current handler of down messages. CAF has no function for it.
 class DownHandler : public caf::scheduled_actor {
  public:
   static down_handler& of(caf::scheduled_actor& self) { return self.*(&DownHandler::down_handler_); }

@@ -74,7 +74,7 @@ class Beats {
 /// A link that calls a function before it sends a heartbeat.
 std::shared_ptr<Link> on_each_beat(std::shared_ptr<Link> link, std::function<void()> on_beat) {
   return std::make_shared<ObservedLink>(std::move(link), [on_beat = std::move(on_beat)](const Frame& frame) {
-    // A heartbeat is the message 0 of a member.
+    // Message 0 of a member is a heartbeat.
     if (frame.header.edge == 0) on_beat();
   });
 }
