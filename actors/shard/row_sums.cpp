@@ -9,7 +9,7 @@ namespace {
 
 /// Removes and returns the first places, which have the same row, worker or lookup.
 template <class Number>
-std::span<const RowSums::Place> take_group(std::span<const RowSums::Place>& places, Number RowSums::Place::* key) {
+std::span<const RowSums::Place> take_group(std::span<const RowSums::Place>& places, Number RowSums::Place::*key) {
   const auto differs = [&](const RowSums::Place& place) { return place.*key != places.front().*key; };
   const auto end = std::ranges::find_if(places, differs);
   const auto group = places.first(static_cast<std::size_t>(end - places.begin()));

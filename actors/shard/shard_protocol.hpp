@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "troupe/actors/shard/consistency_rule.hpp"
-#include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/core/shape.hpp"
+#include "troupe/ops/core/tensor.hpp"
 
 namespace troupe {
 

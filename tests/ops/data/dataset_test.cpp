@@ -244,7 +244,8 @@ TEST_CASE("options out of range are refused by name", "[dataset]") {
   CHECK(contains(error_of([] { (void)range(3).shuffle(0); }), "the shuffle buffer"));
   CHECK(contains(error_of([] { (void)range(3).prefetch(-1); }), "prefetch"));
   CHECK(contains(error_of([] { (void)range(3).take(-1); }), "to take"));
-  CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{1} << 31); }) == "[dataset] a data set has at most 2^31 - 1 rows");
+  CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{1} << 31); }) ==
+        "[dataset] a data set has at most 2^31 - 1 rows");
   CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{0x7fffffff}); }).empty());
 }
 
