@@ -17,7 +17,7 @@ check_out_of_memory() {
   verdict 6 "then one that fits" "trains" "$(said out_of_memory 'for later use')" test "$status" == 0
 }
 
-# check_by_program NAME WHAT REQUIRED PATTERN: runs a test program of the build, which ends with 3 if it finds no GPU.
+# check_by_program NAME WHAT REQUIRED PATTERN: runs a test program of the build, which ends with 77 if it finds no GPU.
 check_by_program() {
   local name=$1 what=$2 required=$3 pattern=$4 status=0
   ours run "$name" 60 "$build/tests/$name" || status=$?
