@@ -25,8 +25,8 @@ class SpawnContext {
   /// What of the sources is kept on devices; plans that are to share it are given the same ones.
   std::shared_ptr<DeviceArrays> device_arrays = std::make_shared<DeviceArrays>();
   /// The ends of a communicator in this process, which together have all ranks of the process: one end for each rank on
-  /// the host, one end for all ranks whose tensors stay on devices. A communicator that is missing is made, for the
-  /// ranks of one process.
+  /// the host, one end for all ranks whose tensors stay on devices. Null ends, those of other processes, are left out.
+  /// A communicator that is missing is made, for the ranks of one process.
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
   /// Tasks by their kind, found before the registered ones.
   std::map<std::string, TaskFactory> tasks;
