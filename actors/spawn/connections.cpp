@@ -165,11 +165,7 @@ void ClusterRun::add_communicators(SpawnContext& context) const {
 }
 
 std::vector<std::shared_ptr<Communicator>> ClusterRun::make_ends(const PlanCommunicator& named) const {
-  if (named.devices.empty()) {
-    auto group = cluster_->communicator(name(named.name), named.processes, named.all_reduce);
-    std::erase(group, nullptr);
-    return group;
-  }
+  if (named.devices.empty()) return cluster_->communicator(name(named.name), named.processes, named.all_reduce);
   const auto make_across = [this, &named](const std::string& part, const std::vector<int>& processes) {
     const auto group = cluster_->communicator(name(named.name + part), processes);
     return *std::ranges::find_if(group, [](const auto& rank) { return rank != nullptr; });

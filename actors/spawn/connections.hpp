@@ -53,7 +53,7 @@ class ClusterRun {
   };
 
   std::string name(const std::string& part) const { return "plan " + std::to_string(generation_) + "/" + part; }
-  /// This process's ends of a communicator of the plan.
+  /// This process's ends of a communicator of the plan, and null ends for other processes.
   std::vector<std::shared_ptr<Communicator>> make_ends(const PlanCommunicator& named) const;
   void agree_on_plan() const;
   void control_all_parts();

@@ -22,6 +22,7 @@ PlanPart::PlanPart(const Runtime& runtime, SpawnedTogether together, int process
       links_(std::move(links)) {
   context_->process = together_.plan->processes() == 1 ? -1 : process_;
   if (!context_->store) context_->store = std::make_shared<ParameterStore>();
+  for (auto& [name, ends] : context_->communicators) std::erase(ends, nullptr);
   borrowed_tensors();
   spawn();
 }

@@ -96,12 +96,12 @@ void Program::bind(const std::string& name, const Tensor& tensor) {
     throw Error(name,
                 to_string(tensor) + " was given where " + to_string(info) + " on " + to_string(device_) + " is needed");
   tensors_[id] = tensor;
-  unwire();
+  if (wired_) unwire();
 }
 
 void Program::unbind(const std::string& name) {
   tensors_[source(name)] = {};
-  unwire();
+  if (wired_) unwire();
   forget_views();
 }
 
