@@ -27,7 +27,8 @@ class SpawnContext {
   std::shared_ptr<DeviceArrays> device_arrays = std::make_shared<DeviceArrays>();
   /// By name: the ends of a communicator in this process, which together have all ranks of the process. There is one
   /// end for each rank on the host, and one end for all ranks whose tensors stay on devices. Null ends, those of other
-  /// processes, are left out. Spawning makes missing communicators, between the parts in this process or over the cluster.
+  /// processes, are left out. Spawning makes missing communicators, between the parts in this process or over the
+  /// cluster.
   std::map<std::string, std::vector<std::shared_ptr<Communicator>>> communicators;
   /// Tasks by their kind. They take precedence over registered ones.
   std::map<std::string, TaskFactory> tasks;
