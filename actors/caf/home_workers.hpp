@@ -2,7 +2,7 @@
 
 #include <array>
 #include <atomic>
-#include <caf/scheduled_actor.hpp>
+#include <caf/fwd.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,9 +23,8 @@ class HomeWorkers {
 
  private:
   static constexpr std::size_t kEntries = std::size_t{1} << 14;
-  static caf::actor_id id_of(const caf::resumable* job) {
-    return job->subtype() == caf::resumable::scheduled_actor ? static_cast<const caf::scheduled_actor*>(job)->id() : 0;
-  }
+  /// 0 if the job is not an actor.
+  static caf::actor_id id_of(const caf::resumable* job);
   std::array<std::atomic<std::uint16_t>, kEntries> homes_{};
 };
 

@@ -42,7 +42,9 @@ class FusedKernel final : public Kernel {
 
   template <class T>
   static std::vector<T> operands_of(const FormulaStep& step, const std::vector<T>& values) {
-    std::vector<T> operands{values[static_cast<std::size_t>(step.operands[0])]};
+    std::vector<T> operands;
+    operands.reserve(2);
+    operands.push_back(values[static_cast<std::size_t>(step.operands[0])]);
     if (step.has_two_operands()) operands.push_back(values[static_cast<std::size_t>(step.operands[1])]);
     return operands;
   }

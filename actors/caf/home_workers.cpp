@@ -1,0 +1,12 @@
+#include "troupe/actors/caf/home_workers.hpp"
+
+#include <caf/scheduled_actor.hpp>
+
+namespace troupe {
+
+// Inline in CAF's scheduler, whose own jobs are not actors, the cast would be a warning of g++ 12.
+caf::actor_id HomeWorkers::id_of(const caf::resumable* job) {
+  return job->subtype() == caf::resumable::scheduled_actor ? static_cast<const caf::scheduled_actor*>(job)->id() : 0;
+}
+
+}  // namespace troupe
