@@ -161,9 +161,9 @@ std::string bytes_text(std::size_t bytes) {
 
 /// A dot for every token, or one dot and their number.
 std::string dots(std::int32_t tokens) {
-  constexpr std::int32_t kMostDots = 3;
+  constexpr std::int32_t kMaxDots = 3;
   const std::string dot = "\u25cf";
-  if (tokens > kMostDots) return dot + "\u00d7" + std::to_string(tokens);
+  if (tokens > kMaxDots) return dot + "\u00d7" + std::to_string(tokens);
   std::string text;
   for (std::int32_t i = 0; i < tokens; ++i) text += dot;
   return text;
@@ -254,8 +254,9 @@ class DotWriter {
   /// An arrow with tokens leads back: it does not count for the order from left to right.
   void write_arrow(std::size_t i) {
     const auto& arrow = picture_.arrows[i];
-    const auto number = numbered_ ? std::to_string(i + 1) + ": " : std::string();
-    out_ << "  b" << arrow.from << " -> b" << arrow.to << " [label=\"" << number << label_of(arrow) << "\""
+    auto label = label_of(arrow);
+    if (numbered_) label = std::to_string(i + 1) + (label.empty() ? "" : ": ") + label;
+    out_ << "  b" << arrow.from << " -> b" << arrow.to << " [label=\"" << label << "\""
          << (arrow.initial_tokens > 0 ? ", constraint=false" : "") << (arrow.bytes == 0 ? ", style=dashed" : "")
          << "];\n";
   }
