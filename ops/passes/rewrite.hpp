@@ -41,7 +41,11 @@ class NodeChanges {
   /// Leaves out node i. Another node gives its outputs, or no node reads them.
   void drop(int i) { nodes_[i] = {}; }
   /// Leaves out node i. Readers of its first output read `value` instead, which an earlier node gives.
-  void drop(int i, ValueId value) { nodes_[i] = {.inputs = {value}, .outputs = {old_.nodes()[i].outputs[0]}}; }
+  void drop(int i, ValueId value) {
+    drop(i);
+    nodes_[i].inputs = {value};
+    nodes_[i].outputs = {old_.nodes()[i].outputs[0]};
+  }
   /// The new graph, with its nodes in the order of the old ones.
   Graph finish() const;
 
