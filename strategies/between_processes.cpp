@@ -17,7 +17,7 @@ Tensor broadcast_bytes(Communicator& processes, std::span<const std::byte> bytes
                        std::chrono::milliseconds limit) {
   const auto length = Tensor::from<std::int64_t>({1}, std::vector{static_cast<std::int64_t>(bytes.size())});
   processes.broadcast(length, root)->wait(limit);
-  const Tensor all(Shape{length.item<std::int64_t>()}, DType::uint8);
+  Tensor all(Shape{length.item<std::int64_t>()}, DType::uint8);
   if (processes.rank() == root) std::ranges::copy(bytes, all.mutable_raw());
   processes.broadcast(all, root)->wait(limit);
   return all;

@@ -124,7 +124,7 @@ std::shared_ptr<Communicator> make_hierarchy(const PlanCommunicator& named, int 
     return make_hierarchical_device_group(
         {named.processes, make_group_inside(named, process, true), meeting.make_across("", processes_of(named))});
   const auto& machine = machine_of(process, machines);
-  const auto joined = machine.can_be_joined() ? join_machine(named, machine, process, meeting) : nullptr;
+  auto joined = machine.can_be_joined() ? join_machine(named, machine, process, meeting) : nullptr;
   if (joined && machines.size() == 1) return joined;
   // Kernels of two NCCL communicators on one GPU might wait for each other.
   DeviceHierarchy parts{named.processes, make_group_inside(named, process, joined == nullptr),

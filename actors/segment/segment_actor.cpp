@@ -128,7 +128,7 @@ std::string SegmentActor::waits_for(const State& segment) const {
     return segment.finished ? "has ended" : "has ended, waits for the device to complete its work";
   }
   if (segment.phase == Phase::pending) return segment.firing.waited_task();
-  if (const auto awaited = ports_.awaited(segment.ports); !awaited.empty()) return awaited;
+  if (auto awaited = ports_.awaited(segment.ports); !awaited.empty()) return awaited;
   return segment.is_source && !sources_open_ ? "is paused" : "is about to fire";
 }
 

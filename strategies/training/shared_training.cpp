@@ -89,7 +89,7 @@ Dataset SharedTraining::share(const Dataset& data) {
     throw Error("trainer", "where processes are expendable each of them needs all samples: sharding data or auto");
   auto& processes = holders();
   const auto sharing = "sharding " + to_string(own_samples ? data.sharding() : DataSharding::data) + "\n";
-  const auto text = sharing + (own_samples ? form_of(data) : data.content());
+  auto text = sharing + (own_samples ? form_of(data) : data.content());
   cluster_->agree("data", hash_of_text(text), [&] { return text; });
   if (!own_samples) return data;
   return data.in_layout({gathered_numbers(processes, {data.rows()}, limit_), processes.rank()});

@@ -115,7 +115,7 @@ class DeviceGroup final : public Communicator {
       for (const auto& member : members_)
         for (const auto& part : parts) member->stream().wait(part.ready);
       launch(signature, parts);
-      const auto work = std::make_shared<LaunchedWork>(
+      auto work = std::make_shared<LaunchedWork>(
           to_string(signature) + " (collective " + std::to_string(number_++) + ")", parts, local_, all_done(), size());
       watch_.add(work);
       return work;

@@ -108,7 +108,7 @@ class NcclGroup final : public Communicator {
       if (signature.elements > 0) launch(signature, parts);
       last_.clear();
       for (const auto& lane : lanes_) last_.push_back(lane.stream->record());
-      const auto work = std::make_shared<device::LaunchedWork>(
+      auto work = std::make_shared<device::LaunchedWork>(
           to_string(signature) + " (collective " + std::to_string(number_++) + ")", parts, local_, last_, size_);
       watch_.add(work);
       return work;
