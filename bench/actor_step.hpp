@@ -1,18 +1,18 @@
 #pragma once
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 
 namespace troupe::bench {
 
-/// The training step as a spawned plan, which stays from measurement to measurement.
+/// The training step as a spawned plan, which is kept from measurement to measurement.
 class ActorStep {
  public:
   ActorStep(const TrainingSpec& spec, const Dataset& data, int replicas, Grain grain, int workers);
 
-  /// Runs this number of steps, from the beginning of an epoch on; returns samples per second.
+  /// Runs this many steps from the beginning of an epoch. Returns samples per second.
   double run(std::int64_t steps);
 
  private:

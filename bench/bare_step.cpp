@@ -5,12 +5,12 @@
 #include <thread>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/actors/run/spin_pause.hpp"
-#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/actors/threads/spin_pause.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/transport/rank_sum.hpp"
 
 namespace troupe::bench {
@@ -23,8 +23,9 @@ bool is_product(const OpDef& op) {
   return op.name == "matmul" || op.name.starts_with("conv2d");
 }
 
-/// The graph whose gradients are outputs, to be reduced and applied by hand.
+/// The training graph with its gradients as outputs, which are reduced and applied by hand.
 Graph gradient_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
+  /// An update rule that makes the gradient an output under its parameter's name.
   struct NoUpdate {
     Schedule lr = 0.0;
     std::optional<double> clip_norm = {};
@@ -40,10 +41,10 @@ Graph update_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
   return training_graph(spec, fields, unreduced);
 }
 
-/// One replica's part of one parameter.
+/// The update of one replica's part of one parameter.
 struct PartUpdate {
   std::unique_ptr<Kernel> kernel;
-  std::vector<Tensor> gradients;  // of all replicas
+  std::vector<Tensor> gradients;  // by replica
   std::int64_t first, count;
   std::vector<Tensor> inputs, outputs;
 };
@@ -60,7 +61,7 @@ void SpinBarrier::wait() {
   while (round_.load(std::memory_order_acquire) == round) spin_pause();
 }
 
-/// The parameters of a graph as they start, one copy for all.
+/// The initial parameters of a graph.
 std::map<std::string, Tensor> start_values(const Graph& graph) {
   ParameterStore store(kSeed);
   std::map<std::string, Tensor> values;
@@ -72,11 +73,12 @@ std::map<std::string, Tensor> start_values(const Graph& graph) {
   return values;
 }
 
+/// One thread's copy of the model. It has a program for each number of rows of a batch.
 struct BareStep::Replica {
   int index = 0, replicas = 1;
   struct Part {
     std::unique_ptr<Program> program;
-    std::vector<Tensor> fields;  // those that the graph reads
+    std::vector<Tensor> fields;  // the fields that the graph reads
     Tensor batch_info;
     std::vector<PartUpdate> updates;
   };

@@ -8,11 +8,11 @@
 
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/strategies/training/training_graph.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 
 namespace troupe::bench {
 
-/// Waits for all threads, spinning: what the fastest hand-written loop would do on dedicated cores.
+/// Waits for all threads by spinning, as the fastest hand-written loop would on dedicated cores.
 class SpinBarrier {
  public:
   explicit SpinBarrier(int threads) : threads_(threads) {}
@@ -24,17 +24,18 @@ class SpinBarrier {
   std::atomic<int> round_{0};
 };
 
-/// The training step as a loop over kernels, without actors: gather and normalisation of the batch, forward, loss,
-/// backward, update. One thread a replica; with two or more they share the parameters, and after a barrier each reduces
+/// The training step as a loop over kernels, without actors: gather and normalization of the batch, forward, loss,
+/// backward, update. Each replica has one thread. Several replicas share the parameters: after a barrier, each reduces
 /// and applies its part of every gradient.
 class BareStep {
  public:
   BareStep(const TrainingSpec& spec, const Dataset& data, int replicas, double learning_rate);
   ~BareStep();
 
-  /// Runs this number of steps, from the beginning of an epoch on; returns samples per second.
+  /// Runs this many steps from the beginning of an epoch. Returns samples per second.
   double run(std::int64_t steps);
-  /// As above, but only the matrix products and convolutions, without any synchronisation.
+  /// Runs only the matrix products and convolutions of this many steps, without any synchronization. Returns samples
+  /// per second.
   double run_products(std::int64_t steps);
 
  private:

@@ -1,15 +1,15 @@
-// Ops that do not depend on each other run at the same time: a graph of two equal heavy branches in one replica, with
-// one and with two workers in turn, an actor per op and an actor per chain of ops.
+// Measures whether independent ops run concurrently: a graph of two equal heavy branches in one replica, alternately
+// with one and with two workers, with an actor per op and with an actor per chain of ops.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/bench/graph_plan.hpp"
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
 
 namespace {
 

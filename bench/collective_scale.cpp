@@ -1,14 +1,14 @@
-// How the time of an all-reduce grows with the number of ranks, by the algorithm: the schedule of every collective is
-// replayed by a model of a cluster (network_model.hpp), for up to 1,024 ranks. Prints a table for each size of the
-// tensor, and from where on a ring or a hierarchy is faster than direct exchange. collective_scale_check holds the
-// model against measurements.
-// A time that is less by 5 % or less is not called faster.
+// Predicts how the time of an all-reduce grows with the number of ranks, by algorithm: a model of a cluster
+// (network_model.hpp) replays the schedule of every collective, for up to 1,024 ranks. Prints a table for each size of
+// the tensor, and the number of ranks from which a ring or a hierarchy is faster than direct exchange. A time that is
+// less by at most 5 % is not called faster. collective_scale_check compares the model with measurements.
 //
-// The cluster, unless flags say otherwise: machines of 8 ranks with a port of 10 Gbit/s each. Of its 1.25 GB/s, TCP has
-// 1.18 for data: 1,448 of every 1,538 bytes, with the headers and gaps of Ethernet, IP and TCP at an MTU of 1,500. 30
-// us is a usual latency of TCP from host to host through one switch. What happens inside a machine was measured, by
+// Default cluster: machines of 8 ranks, each machine with a port of 10 Gbit/s. Of the port's 1.25 GB/s, 1.18 GB/s carry
+// data: 1,448 of every 1,538 bytes, with the headers and gaps of Ethernet, IP and TCP at an MTU of 1,500. A latency of
+// 30 us is usual for TCP from host to host through one switch. The costs inside a machine were measured by
 // collective_scale_check on a virtual machine with two cores of an AMD EPYC, and rounded: 15 us of a processor for a
-// message (of all threads that handle it), 10 us until another process has it, 10 GB/s read, copied or added by a core.
+// message (of all threads that handle it), 10 us until another process has it, 10 GB/s that a core reads, copies or
+// adds.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -25,9 +25,10 @@ using bench::ClusterCosts;
 
 namespace {
 
-// What is closer than this is not called faster: the model is not that good.
+// A ratio above this is not called faster, because the model is not more exact.
 constexpr double kClose = 0.95;
 
+/// The swept clusters, message sizes and algorithms.
 struct Setting {
   std::vector<int> ranks{2, 4, 8, 16, 32, 64, 128, 256, 512, 1'024};
   std::vector<std::int64_t> sizes{1'024, 4 << 20, 64 << 20};
@@ -44,6 +45,7 @@ struct Setting {
 
 /// Seconds by size, algorithm and number of ranks, in the order of the setting.
 using Row = std::vector<double>;
+/// The times for one size.
 struct Table {
   std::int64_t bytes;
   std::vector<Row> by_algorithm;
@@ -69,7 +71,7 @@ std::string size_text(std::int64_t bytes) {
   return std::to_string(bytes) + " " + kUnits[unit];
 }
 
-/// Milliseconds; the best of a row is marked, those as good too.
+/// Prints milliseconds. Marks the best of a row, and those that are as good.
 void print_table(const Setting& setting, const Table& table) {
   std::printf("%s, milliseconds (* best)\n%6s", size_text(table.bytes).c_str(), "N");
   for (const auto& name : setting.algorithms) std::printf(" %13s", name.c_str());
@@ -83,7 +85,7 @@ void print_table(const Setting& setting, const Table& table) {
   }
 }
 
-/// `from N = 64 on`: the numbers of ranks of the table where `row` is clearly faster than `other`.
+/// The numbers of ranks of the table for which `row` is clearly faster than `other`, as `from N = 64 on`.
 std::string where_faster(const Setting& setting, const Row& row, const Row& other) {
   std::string where;
   const auto faster = [&](std::size_t i) { return i < row.size() && row[i] < kClose * other[i]; };
@@ -101,7 +103,7 @@ std::string where_faster(const Setting& setting, const Row& row, const Row& othe
   return where.empty() ? "at no N up to " + std::to_string(setting.ranks.back()) : where;
 }
 
-/// One sentence: every algorithm against those before it.
+/// Prints one sentence that compares every algorithm with those before it.
 void print_crossovers(const Setting& setting, const Table& table) {
   std::string sentence;
   for (std::size_t i = 1; i < setting.algorithms.size(); ++i)

@@ -13,7 +13,7 @@ namespace {
 
 using hierarchy::kStages;
 
-/// Replays HierarchicalCommunicator::all_reduce: a sum inside the machine, one across machines, a broadcast inside.
+/// Replays HierarchicalCommunicator::all_reduce: a sum inside the machine, a sum across machines, a broadcast inside.
 class HierarchyProgram final : public RankProgram {
  public:
   HierarchyProgram(const Collective& collective, int rank) {
@@ -45,7 +45,7 @@ class HierarchyProgram final : public RankProgram {
   }
 
  private:
-  /// The next stage in which this rank has a part.
+  /// Begins the next stage in which this rank takes part.
   void begin_stage(RankActions& actions) {
     while (stage_ < kStages && !stages_[stage_]) ++stage_;
     if (stage_ < kStages) stages_[stage_]->begin(actions);
@@ -67,7 +67,7 @@ std::unique_ptr<RankProgram> make_rank_program(const Collective& collective, int
   const bool small = bytes <= static_cast<std::int64_t>(linked::kSmallBytes);
   if (algorithm == AllReduceAlgorithm::hierarchy) return std::make_unique<HierarchyProgram>(collective, rank);
   if (algorithm == AllReduceAlgorithm::ring && !small) return std::make_unique<RingProgram>(ranks, rank, elements);
-  if (algorithm == AllReduceAlgorithm::mpi) throw Error("collective_schedule", "what MPI sends is not known");
+  if (algorithm == AllReduceAlgorithm::mpi) throw Error("collective_schedule", "the schedule of MPI is not known");
   return std::make_unique<LinkedProgram>(Members{.ranks = ranks}, rank, all_reduce_sizes(elements, ranks, rank));
 }
 

@@ -1,5 +1,5 @@
-// Time of an all-reduce over processes, for tensors of several sizes: every process is started by a launcher, or by
-// flags. Rank 0 prints one line of JSON: the median seconds by bytes.
+// Measures the time of an all-reduce over processes, for tensors of several sizes. Every process is started by a
+// launcher or with flags. Rank 0 prints one line of JSON: the median seconds by bytes.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <semaphore>
 
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 
@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLimit{60};
 
-/// Waits for a work without using the processor meanwhile.
+/// Waits for a work without using the processor.
 class Waiter {
  public:
   Communicator::OnProgress listener() {
@@ -38,16 +38,17 @@ class Waiter {
   std::shared_ptr<std::counting_semaphore<>> told_ = std::make_shared<std::counting_semaphore<>>(0);
 };
 
-/// Seconds that all threads of this process have computed.
+/// The processor seconds of all threads of this process.
 double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
+/// The medians of a collective's wall time and processor time, over the repetitions.
 struct Medians {
   double seconds, processor_seconds;
 };
 
-/// Of one all-reduce; each repetition makes several.
+/// The medians for one all-reduce. Each repetition makes several.
 Medians measure_all_reduce(Communicator& group, std::int64_t bytes, int repetitions) {
   const Tensor tensor(Shape{bytes / 4}, DType::float32);
   const int calls = bytes < 100'000 ? 200 : (bytes <= 8'000'000 ? 8 : 2);
@@ -83,7 +84,7 @@ int main(int argc, char** argv) {
   app.add_flag("--network", network, "use the network as between machines");
   app.add_option("--all-reduce", algorithm, "direct, ring, hierarchy or mpi");
   app.add_flag("--processor-time", processor_time,
-               "also print what this process computes: [seconds, processor seconds]");
+               "print the processor seconds of this process, too: [seconds, processor seconds]");
   CLI11_PARSE(app, argc, argv);
   try {
     const auto all_reduce = all_reduce_algorithm_of(algorithm);

@@ -1,6 +1,6 @@
-// Trains a large embedding whose rows lie with a server in one process, while workers in another one look up those of
-// their batches. Prints what went over the network for a step beside the table's size, and the largest memory of both
-// processes. What is learned: a number for each row, of sums of which the batches tell.
+// Trains a large embedding whose rows are on a server in one process, while workers in another process look up the rows
+// of their batches. Prints the network traffic of a step beside the size of the table, and the peak memory of both
+// processes. The task: a number for each row is learned from sums of several rows' numbers.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,11 +11,11 @@
 #include <iostream>
 
 #include "troupe/ops/core/random.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/nn/sequence.hpp"
-#include "troupe/ops/reduce.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/training/trainer.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 
@@ -28,7 +28,7 @@ struct Setting {
   int workers = 2;
 };
 
-/// Small row numbers come far more often than large ones.
+/// Draws small row numbers far more often than large ones.
 std::int32_t drawn_row(std::int64_t rows, std::uint64_t place) {
   const auto share = static_cast<double>(uniform(1, 2, place));
   return static_cast<std::int32_t>(
@@ -67,7 +67,7 @@ Model model(const Setting& setting) {
   };
 }
 
-/// Megabytes that /proc says.
+/// The peak memory of this process in megabytes, from /proc.
 double peak_memory() {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -77,7 +77,7 @@ double peak_memory() {
   return kilobytes / 1e3;
 }
 
-/// Bytes that the loopback device has carried.
+/// The bytes that the loopback device has carried.
 double loopback_bytes() {
   std::ifstream devices("/proc/net/dev");
   std::string line;

@@ -8,9 +8,9 @@
 
 namespace troupe::bench {
 
-/// Events in the order of their times, each in one of several lanes. The events of a lane come in the order in which
-/// they were added, never before an earlier one of theirs: so only the first of a lane competes with other lanes, and a
-/// million messages on their way cost no more than a few.
+/// Events in the order of their times, each in one of several lanes. The events of a lane are taken in the order in
+/// which they were added, so only the first event of a lane competes with other lanes, and a million waiting messages
+/// cost no more than a few.
 template <class Event>
 class EventQueue {
  public:
@@ -18,7 +18,7 @@ class EventQueue {
 
   bool empty() const { return firsts_.empty(); }
 
-  /// Time in seconds; raised to that of the lane's last event.
+  /// Adds an event at a time in seconds, or at the time of the lane's last event if that is later.
   void add(std::size_t lane, double time, Event event) {
     auto& events = lanes_[lane];
     if (!events.empty() && events.back().first > time) time = events.back().first;
@@ -26,12 +26,13 @@ class EventQueue {
     events.emplace_back(time, std::move(event));
   }
 
+  /// An event with its time and its lane.
   struct Next {
     double time;
     std::size_t lane;
     Event event;
   };
-  /// Removes the earliest event; of several at one time, that of the lowest lane.
+  /// Removes the earliest event; among several at one time, that of the lowest lane.
   Next take() {
     const auto [time, lane] = firsts_.top();
     firsts_.pop();

@@ -10,39 +10,40 @@
 
 namespace troupe::bench {
 
-/// Messages that wait to leave by a port. Every pair of ranks has a connection; its messages leave in their order, and
-/// connections take turns, as those of TCP do.
+/// Messages that wait to leave by a port. Every pair of ranks has a connection, whose messages leave in order. The
+/// connections are served round-robin, as those of TCP are.
 class FairQueue {
  public:
-  bool empty() const { return turns_.empty(); }
+  bool empty() const { return ready_connections_.empty(); }
 
-  /// `bytes`: of all that travels for the message.
+  /// Queues a message. `bytes` counts all bytes that travel for it.
   void add(const Message& message, std::int64_t bytes) {
     const std::pair pair{message.from, message.to};
     auto& waiting = connections_[pair];
-    if (waiting.empty()) turns_.push_back(pair);
+    if (waiting.empty()) ready_connections_.push_back(pair);
     waiting.push_back({message, bytes});
   }
 
+  /// A part of a message, sent without interruption.
   struct Piece {
     Message message;
     std::int64_t bytes = 0;
-    bool last = false;  ///< of the message
+    bool last = false;  ///< whether the piece ends the message
   };
-  /// The next piece, of `most` bytes or what is left of a message.
-  Piece take(std::int64_t most) {
-    const auto connection = connections_.find(turns_.front());
-    turns_.pop_front();
+  /// Takes the next piece, of `limit` bytes or the rest of a message.
+  Piece take(std::int64_t limit) {
+    const auto connection = connections_.find(ready_connections_.front());
+    ready_connections_.pop_front();
     auto& waiting = connection->second;
     auto& first = waiting.front();
-    const auto bytes = std::min(most, first.left);
+    const auto bytes = std::min(limit, first.left);
     first.left -= bytes;
     const Piece piece{first.message, bytes, first.left == 0};
     if (piece.last) waiting.pop_front();
     if (waiting.empty())
       connections_.erase(connection);
     else
-      turns_.push_back(connection->first);
+      ready_connections_.push_back(connection->first);
     return piece;
   }
 
@@ -53,12 +54,13 @@ class FairQueue {
       return static_cast<std::size_t>(pair.first) * 65'537 + static_cast<std::size_t>(pair.second);
     }
   };
+  /// A message and its bytes that have not been taken.
   struct Waiting {
     Message message;
     std::int64_t left;
   };
 
-  std::deque<RankPair> turns_;
+  std::deque<RankPair> ready_connections_;
   std::unordered_map<RankPair, std::list<Waiting>, Hash> connections_;
 };
 

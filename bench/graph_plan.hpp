@@ -2,7 +2,7 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/graph/graph.hpp"
 
 namespace troupe::bench {
@@ -26,7 +26,7 @@ inline Plan plan_for(const Graph& graph, Grain grain, std::int32_t capacity) {
   sink.role = ActorRole::sink;
   sink.make_task = function_task([](const Firing&) {});
   const auto id = plan.add(std::move(sink));
-  for (const auto& [name, made] : outputs) plan.connect(made, id);
+  for (const auto& [name, node] : outputs) plan.connect(node, id);
   return in_grain(std::move(plan), grain);
 }
 

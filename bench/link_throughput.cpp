@@ -1,6 +1,6 @@
-// Throughput of a link between two processes, and of a bare ZeroMQ socket between the same two, by turns: tensors of
-// one size, as many on their way as an edge with some slots would have. The receiver has the bytes in its own memory in
-// the end.
+// Measures the throughput of a link between two processes, alternately with a plain ZeroMQ socket between the same two.
+// Tensors of one size are sent; as many are in flight as an edge with that many slots allows. At the end the bytes are
+// in the receiver's own memory.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include <zmq.hpp>
 
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
 #include "troupe/transport/link_reader.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 
@@ -33,7 +33,7 @@ struct Setting {
   bool network = false;
 };
 
-/// Tensors to send, one for each slot.
+/// The tensors to send, one for each slot.
 std::vector<Tensor> slots_of(const Setting& setting) {
   std::vector<Tensor> slots;
   for (int i = 0; i < setting.slots; ++i) slots.emplace_back(Shape{setting.bytes}, DType::uint8);
@@ -45,7 +45,7 @@ double gigabytes_per_second(const Setting& setting, Clock::time_point begin) {
   return static_cast<double>(setting.bytes) * setting.tensors / seconds / 1e9;
 }
 
-/// Rank 1 sends, rank 0 receives and returns the slot, as the stand-ins of an edge do.
+/// Rank 1 sends, rank 0 receives and returns the slot, as the proxies of an edge do.
 double over_link(const Setting& setting, LinkReader& reader, const std::vector<Tensor>& slots) {
   auto& link = reader.link();
   const auto guard = std::make_shared<PayloadGuard>();
@@ -54,7 +54,7 @@ double over_link(const Setting& setting, LinkReader& reader, const std::vector<T
   for (int i = 0; i < setting.tensors; ++i) {
     if (setting.rank == 0) {
       auto frame = reader.receive(kLimit);
-      if (!frame) throw Error("link_throughput", "nothing comes");
+      if (!frame) throw Error("link_throughput", "no tensor arrives");
       const auto& to = slots[static_cast<std::size_t>(i % setting.slots)];
       frame->payload->read(0, {to.mutable_raw(), to.bytes()});
       frame->payload.reset();
@@ -62,7 +62,7 @@ double over_link(const Setting& setting, LinkReader& reader, const std::vector<T
       continue;
     }
     while (free_slots == 0)
-      free_slots += reader.receive(kLimit) ? 1 : throw Error("link_throughput", "no credit comes");
+      free_slots += reader.receive(kLimit) ? 1 : throw Error("link_throughput", "no credit arrives");
     --free_slots;
     link.send({{.type = FrameType::tensor_ready}, slots[static_cast<std::size_t>(i % setting.slots)], i, guard});
   }
@@ -70,8 +70,8 @@ double over_link(const Setting& setting, LinkReader& reader, const std::vector<T
   return gigabytes_per_second(setting, begin);
 }
 
-/// The same over two plain sockets, without checksums: messages refer to the sender's memory, and are copied once into
-/// the receiver's.
+/// Measures two plain sockets without checksums. Messages refer to the sender's memory and are copied once, into the
+/// receiver's.
 double over_socket(const Setting& setting, zmq::socket_t& socket, const std::vector<Tensor>& slots) {
   const auto begin = Clock::now();
   int free_slots = setting.slots;

@@ -45,12 +45,12 @@ LinkedProgram::LinkedProgram(const Members& members, int rank, PartSizes sizes)
       inputs_from_(static_cast<std::size_t>(members.ranks)) {
   for (int from = 0; from < members_.ranks; ++from) {
     const auto chunks = chunks_of(sizes_.elements_from(from), kType);
-    wanted_.resize(std::max(wanted_.size(), chunks));
+    senders_.resize(std::max(senders_.size(), chunks));
     if (from == rank_) continue;
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) ++wanted_[chunk];
-    if (sizes_.result_of) results_wanted_ += chunks_of(sizes_.result_of(from), kType);
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) ++senders_[chunk];
+    if (sizes_.result_of) results_missing_ += chunks_of(sizes_.result_of(from), kType);
   }
-  come_.resize(wanted_.size());
+  arrived_.resize(senders_.size());
 }
 
 Message LinkedProgram::message(int to, linked::Phase phase, std::int64_t elements) const {
@@ -81,7 +81,7 @@ void LinkedProgram::take(const Message& message) {
     ready_[from] = true;
     unsent_.push_back(from);
   } else if (message.phase == inputs) {
-    ++come_[inputs_from_[from]++];
+    ++arrived_[inputs_from_[from]++];
   } else {
     results_.push_back(message);
   }
@@ -90,13 +90,13 @@ void LinkedProgram::take(const Message& message) {
 void LinkedProgram::send_part(RankActions& actions, int to, linked::Phase phase, std::int64_t elements) const {
   for (std::size_t chunk = 0; chunk < chunks_of(elements, kType); ++chunk) {
     auto part = message(to, phase, chunk_of(elements, kType, chunk).count);
-    // The results of the others say that they have read it.
+    // The results of the other ranks imply that they have read this part.
     part.awaited = !sizes_.result_of;
     actions.send(part);
   }
 }
 
-/// To all ranks that have room, from the next one on.
+/// Sends inputs to all ranks that have room, from the next rank on.
 void LinkedProgram::send_inputs(RankActions& actions) {
   const auto distance = [this](int to) { return (to - rank_ + members_.ranks) % members_.ranks; };
   std::ranges::sort(unsent_, {}, distance);
@@ -112,14 +112,14 @@ bool LinkedProgram::advance(RankActions& actions) {
   send_inputs(actions);
   combine_chunks(actions);
   take_results(actions);
-  return combined_ == wanted_.size() && results_wanted_ == 0 && actions.all_read(members_.stage);
+  return combined_ == senders_.size() && results_missing_ == 0 && actions.all_read(members_.stage);
 }
 
 void LinkedProgram::combine_chunks(RankActions& actions) {
-  for (; combined_ < wanted_.size() && come_[combined_] == wanted_[combined_]; ++combined_) combine(actions);
+  for (; combined_ < senders_.size() && arrived_[combined_] == senders_[combined_]; ++combined_) combine(actions);
 }
 
-/// Adds what has come of a chunk, releases it, and sends the result.
+/// Adds the arrived inputs of a chunk, releases them, and sends the result.
 void LinkedProgram::combine(RankActions& actions) {
   std::vector<Message> used;
   std::int64_t largest = 0, bytes = 0;
@@ -157,7 +157,7 @@ void LinkedProgram::take_results(RankActions& actions) {
   for (const auto& result : results_) {
     actions.copy(result);
     actions.release(result);
-    --results_wanted_;
+    --results_missing_;
   }
   results_.clear();
 }
@@ -186,22 +186,23 @@ void RingProgram::take(const Message& message) {
   if (message.ready)
     ready_ = true;
   else
-    come_.push_back(message);
+    arrived_.push_back(message);
 }
 
 void RingProgram::send_first(RankActions& actions) {
   if (first_sent_) return;
   first_sent_ = true;
-  const auto own = slice(0);
-  for (std::size_t chunk = 0; chunk < chunks_of(own, kType); ++chunk) send(actions, chunk_of(own, kType, chunk).count);
+  const auto first = slice(0);
+  for (std::size_t chunk = 0; chunk < chunks_of(first, kType); ++chunk)
+    send(actions, chunk_of(first, kType, chunk).count);
 }
 
 bool RingProgram::advance(RankActions& actions) {
   if (steps_ == 0) return true;
   if (!ready_) return false;
   send_first(actions);
-  for (const auto& message : come_) take_chunk(actions, message);
-  come_.clear();
+  for (const auto& message : arrived_) take_chunk(actions, message);
+  arrived_.clear();
   return step_ == steps_ && actions.all_read(0);
 }
 

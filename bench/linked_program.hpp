@@ -6,19 +6,19 @@
 
 namespace troupe::bench {
 
-/// Which ranks take part in a collective: `ranks` of them, `stride` apart from `first` on.
+/// The ranks that take part in a collective: `ranks` ranks, `stride` apart, from `first` on.
 struct Members {
   int first = 0, ranks = 1, stride = 1;
   std::uint8_t stage = 0;
 };
 
-/// As linked::Steps, in elements of float32.
+/// The sizes of linked::Steps, in elements of float32.
 struct PartSizes {
   std::function<std::int64_t(int to)> input_for;
   std::function<std::int64_t(int from)> elements_from;
-  /// What a rank sends to all in phase `results`; none: there is no such phase.
+  /// The size that a rank sends to all in phase `results`. Empty: there is no such phase.
   std::function<std::int64_t(int from)> result_of = {};
-  /// Whether this rank adds its own elements to those that come.
+  /// Whether this rank adds its own elements to the arriving ones.
   bool sums = true;
 };
 
@@ -26,7 +26,7 @@ struct PartSizes {
 PartSizes all_reduce_sizes(std::int64_t elements, int ranks, int rank);
 PartSizes broadcast_sizes(std::int64_t elements, int rank);
 
-/// Replays linked::LinkedWork. Ranks are those among the members.
+/// Replays a collective of linked::begin_linked. Ranks are indices among the members.
 class LinkedProgram final : public RankProgram {
  public:
   LinkedProgram(const Members& members, int rank, PartSizes sizes);
@@ -49,14 +49,14 @@ class LinkedProgram final : public RankProgram {
   const int rank_;
   const PartSizes sizes_;
   std::vector<bool> ready_, input_sent_;  // by rank
-  std::vector<int> unsent_;               // ranks that have become ready, or need not
-  std::vector<std::size_t> inputs_from_;  // chunks that have come, by rank
-  std::vector<int> wanted_, come_;        // by chunk: how many ranks send it, how many have
-  std::vector<Message> results_;          // that have come and were not taken
-  std::size_t combined_ = 0, results_wanted_ = 0;
+  std::vector<int> unsent_;               // ranks that have become ready, or whose parts are small
+  std::vector<std::size_t> inputs_from_;  // arrived chunks, by rank
+  std::vector<int> senders_, arrived_;    // by chunk: how many ranks send it, and how many of them have arrived
+  std::vector<Message> results_;          // arrived and not yet taken
+  std::size_t combined_ = 0, results_missing_ = 0;
 };
 
-/// Replays linked::RingWork.
+/// Replays linked::begin_ring.
 class RingProgram final : public RankProgram {
  public:
   RingProgram(int ranks, int rank, std::int64_t elements);
@@ -73,7 +73,7 @@ class RingProgram final : public RankProgram {
 
   const int ranks_, rank_, steps_, next_, previous_;
   const std::int64_t elements_;
-  std::vector<Message> come_;
+  std::vector<Message> arrived_;
   bool ready_ = false, first_sent_ = false;
   int step_ = 0;
   std::size_t chunk_ = 0;

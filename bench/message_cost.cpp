@@ -1,5 +1,5 @@
-// What it costs to send a tensor along an edge and have its credit returned: graphs of trivial ops as actors, on one
-// worker, beside two bare messages between two bare actors of the same actor system.
+// Measures the cost of sending a tensor along an edge and returning its credit: graphs of trivial ops as actors on one
+// worker, beside two plain messages between two plain actors of the same actor system.
 
 #include <CLI/CLI.hpp>
 #include <caf/event_based_actor.hpp>
@@ -10,19 +10,19 @@
 #include <nlohmann/json.hpp>
 
 #include "troupe/actors/caf/mail.hpp"
-#include "troupe/actors/run/messages.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/messages/messages.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/bench/graph_plan.hpp"
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/ops/core/random.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 
 namespace {
 
 using namespace troupe;
 using namespace troupe::bench;
 
-/// Nanoseconds for a message there and one back, of the same types as an edge's.
+/// The nanoseconds of a message there and one back, of the types that an edge uses.
 double bare_messages(Runtime& runtime, std::int64_t pairs) {
   std::promise<void> done;
   const auto echo = runtime.system().spawn([](caf::event_based_actor* self) -> caf::behavior {
@@ -58,7 +58,7 @@ Graph chain(int ops) {
   return std::move(builder).build();
 }
 
-/// One value that all ops read; the results go to the sink.
+/// One value that all ops read. The sink receives the results.
 Graph fan_out(int ops) {
   GraphBuilder builder;
   const auto x = builder.input("x", {1});
@@ -66,7 +66,7 @@ Graph fan_out(int ops) {
   return std::move(builder).build();
 }
 
-/// Sums of pairs of earlier values, near ones more often.
+/// Sums of pairs of earlier values, of near ones more often.
 Graph random_dag(int ops) {
   constexpr std::uint64_t kSeed = 7, kReach = 50;
   GraphBuilder builder;
@@ -93,7 +93,7 @@ std::int64_t edge_firings(const Plan& plan) {
   return count;
 }
 
-/// Nanoseconds a step.
+/// Returns the nanoseconds of a step.
 double run_steps(SpawnedPlan& plan, std::int64_t steps) {
   const auto begin = std::chrono::steady_clock::now();
   plan.start({0, steps, 0});

@@ -1,5 +1,5 @@
-// How fast training steps of larger models are: a transformer and an LSTM on characters, ResNet-20 on images. With
-// --profile, where the time of one replica goes, kernel by kernel.
+// Measures training steps of larger models: a transformer and an LSTM on characters, ResNet-20 on images. With
+// --profile, prints the time of each kernel in a step of one replica.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -16,8 +16,8 @@
 #include "troupe/examples/text_models.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/passes/passes.hpp"
 
 namespace {
 
@@ -44,6 +44,7 @@ Tensor random_integers(const Shape& shape, std::uint64_t bound) {
   return tensor;
 }
 
+/// A model with its training data.
 struct Case {
   TrainingSpec spec;
   Dataset data;
@@ -65,7 +66,7 @@ Case make_case(const Options& options) {
   return {{model, SoftmaxCrossEntropy{}, AdamW{.lr = 1e-3}}, data.batch(options.batch)};
 }
 
-/// One replica's training step on this thread, each kernel timed.
+/// Runs one replica's training step on this thread, and prints the time of each kernel.
 void print_profile(const Case& of) {
   Program program(without_all_reduce(training_graph(of.spec, of.data.fields(), unreduced)), of.data.batch_rows());
   const auto graph = without_all_reduce(training_graph(of.spec, of.data.fields(), unreduced));

@@ -17,14 +17,15 @@ namespace {
 
 constexpr auto kHeaderBytes = static_cast<std::int64_t>(kFrameHeaderBytes + zeromq::kPacketHeaderBytes);
 
-// What a port sends of one connection before it turns to the next: what an operating system hands to it at once.
+// The bytes of one connection that a port sends before it serves the next, which is what an operating system hands to
+// it at once.
 constexpr std::int64_t kPieceBytes = 65'536;
 
 double seconds_of(std::int64_t bytes, double rate) {
   return rate > 0 ? static_cast<double>(bytes) / rate : 0;
 }
 
-/// A message or a piece of it, or that a payload was read, which the link tells its sender.
+/// A message or a piece of it, or the notice to its sender that a payload was read.
 struct Packet {
   Message message;
   bool payload_read = false;
@@ -32,22 +33,25 @@ struct Packet {
   bool last_piece = true;
 };
 
+/// The state of a simulated rank.
 struct Rank {
   std::unique_ptr<RankProgram> program;
   std::vector<Packet> inbox;
   std::array<int, hierarchy::kStages> unread{};  // payloads that others read in place, by stage
   bool begun = false, done = false;
-  bool busy = false;  // works, or waits for a processor
+  bool busy = false;  // computes, or waits for a processor
 };
 
+/// A machine with its network port and its processors.
 struct Machine {
   FairQueue leaving;
   bool port_sends = false;
   double port_in_free = 0;
   int cores_free = 0;
-  std::deque<int> waiting;  // ranks that have something to do and no processor
+  std::deque<int> waiting;  // ranks that have actions to do but no processor
 };
 
+/// The simulation of one collective. It performs the actions of all ranks.
 class Simulation final : public RankActions {
  public:
   Simulation(const Collective& collective, const ClusterCosts& costs)
@@ -68,7 +72,7 @@ class Simulation final : public RankActions {
       handle(next.lane, next.time, next.event);
     }
     if (!std::ranges::all_of(ranks_, &Rank::done))
-      throw Error("network_model", "the schedule never ends: ranks wait for each other");
+      throw Error("network_model", "the schedule never ends, because ranks wait for each other");
     return prediction_;
   }
 
@@ -90,10 +94,11 @@ class Simulation final : public RankActions {
   }
 
  private:
-  // Of a rank: what left its processor for the port, what its neighbours get from it, and the end of what it does. Of a
-  // machine: the end of what its port sends, what travels to other machines, and what its port has received.
+  // The lanes of a rank: messages that leave its processor for the port, messages to ranks on its machine, and the end
+  // of its actions. The lanes of a machine: pieces that its port has sent, pieces in flight to other machines, and
+  // pieces that its port has received.
   enum RankLane : std::size_t { leaving, inside, processor, kRankLanes };
-  enum MachineLane : std::size_t { sent, travelling, received, kMachineLanes };
+  enum MachineLane : std::size_t { sent, in_flight, received, kMachineLanes };
 
   std::size_t lane(RankLane kind, int rank) const { return kRankLanes * static_cast<std::size_t>(rank) + kind; }
   std::size_t lane(MachineLane kind, std::size_t machine) const {
@@ -106,14 +111,14 @@ class Simulation final : public RankActions {
     return is_inside(message) && message.bytes >= static_cast<std::int64_t>(zeromq::kReadInPlaceBytes);
   }
 
-  /// A rate of this processor while others use the same memory.
+  /// The rate of this processor while others use the same memory.
   double shared(double rate) const {
     if (costs_.memory_bandwidth <= 0) return rate;
     const auto share = costs_.memory_bandwidth / std::max(1, active_);
     return rate > 0 ? std::min(rate, share) : share;
   }
 
-  /// The current rank sends a message, or tells its sender that its payload was read.
+  /// Sends a message of the current rank, or the notice that it has read a payload.
   void dispatch(const Packet& packet) {
     now_ += costs_.message_cost;
     const auto& message = packet.message;
@@ -140,7 +145,7 @@ class Simulation final : public RankActions {
     switch (static_cast<MachineLane>(which % kMachineLanes)) {
       case sent:
         return send_piece(which / kMachineLanes, time);
-      case travelling:
+      case in_flight:
         return enter_port(packet, time);
       default:
         return deliver(packet, time);
@@ -153,13 +158,13 @@ class Simulation final : public RankActions {
     if (!machines_[from].port_sends) send_piece(from, time);
   }
 
-  /// The port of a machine is free.
+  /// Sends the next piece once the port of a machine is free.
   void send_piece(std::size_t from, double time) {
     auto& machine = machines_[from];
     machine.port_sends = !machine.leaving.empty();
     if (!machine.port_sends) return;
     const auto piece = machine.leaving.take(kPieceBytes);
-    events_.add(lane(travelling, from), time + costs_.latency, {piece.message, false, piece.bytes, piece.last});
+    events_.add(lane(in_flight, from), time + costs_.latency, {piece.message, false, piece.bytes, piece.last});
     events_.add(lane(sent, from), time + seconds_of(piece.bytes, costs_.bandwidth), {});
   }
 
@@ -184,7 +189,7 @@ class Simulation final : public RankActions {
     occupy(machine, time);
   }
 
-  /// Gives free processors to those that wait.
+  /// Gives free processors to waiting ranks.
   void occupy(Machine& machine, double time) {
     while (machine.cores_free > 0 && !machine.waiting.empty()) {
       const auto rank = machine.waiting.front();
@@ -231,7 +236,7 @@ class Simulation final : public RankActions {
   std::vector<Rank> ranks_;
   EventQueue<Packet> events_;
   Prediction prediction_;
-  // Of the rank that works: its number, its clock, and how many processors of its machine work.
+  // The rank that computes: its number, its clock, and the number of computing processors of its machine.
   int current_ = 0;
   double now_ = 0;
   int active_ = 0;

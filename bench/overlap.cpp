@@ -1,6 +1,7 @@
-// What exchanging gradients costs beside computing them: a step of a model over processes, against computing alone
-// (every process trains on its share of the batch, and exchanges nothing) and against exchanging alone (sums of tensors
-// as large as the buckets of gradients). The three take turns. Started by a launcher, or by flags; rank 0 prints.
+// Measures the cost of exchanging gradients beside computing them: a step of a model over processes, against computing
+// alone (every process trains on its part of the batch and exchanges nothing) and exchanging alone (sums of tensors of
+// the size of the gradient buckets). The three alternate. Processes are started by a launcher or with flags; rank 0
+// prints.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -16,7 +17,7 @@
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/training/trainer.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 
@@ -29,11 +30,11 @@ struct Flags {
   std::string model = "cnn";
   std::int64_t batch = 128;
   std::int64_t steps = 50;
-  std::int64_t bucket_bytes = 0;  ///< 0: the strategy's own choice
+  std::int64_t bucket_bytes = 0;  ///< 0: the strategy's default
   int repetitions = 7;
 };
 
-/// Bytes of the sums of a step, in the order in which they are made.
+/// The bytes of the sums of a step, in the order of the sums.
 std::vector<std::int64_t> sums_of(const Plan& plan) {
   std::vector<std::int64_t> bytes;
   for (const auto& actor : plan.actors)
@@ -42,6 +43,7 @@ std::vector<std::int64_t> sums_of(const Plan& plan) {
   return bytes;
 }
 
+/// Measures a training step in this process together with the others.
 class Overlap {
  public:
   explicit Overlap(const Flags& flags)
@@ -52,11 +54,11 @@ class Overlap {
   }
 
   void run() {
-    const Device own{DeviceType::cpu, cluster_->local_rank(cluster_->rank())};
+    const Device device{DeviceType::cpu, cluster_->local_rank(cluster_->rank())};
     MirroredOptions options;
     if (flags_.bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = flags_.bucket_bytes;
     const MultiWorkerMirrored together(*cluster_, {{DeviceType::cpu, 0}}, options);
-    const OneDevice alone(own);
+    const OneDevice alone(device);
     Trainer shared(runtime_, together, examples::model_named(flags_.model), Adam{}, SoftmaxCrossEntropy{},
                    {.cluster = cluster_});
     Trainer separate(runtime_, alone, examples::model_named(flags_.model), Adam{}, SoftmaxCrossEntropy{});
@@ -80,7 +82,7 @@ class Overlap {
   }
 
  private:
-  /// The slowest process counts.
+  /// The time of the slowest process.
   double slowest(double seconds) {
     const Tensor all(Shape{cluster_->size()}, DType::float32);
     group_->all_gather(Tensor::scalar(static_cast<float>(seconds)), all)->wait(kLimit);
@@ -101,7 +103,7 @@ class Overlap {
     group_->barrier()->wait(kLimit);
     const auto begin = std::chrono::steady_clock::now();
     for (std::int64_t step = 0; step < flags_.steps; ++step) {
-      std::vector<std::unique_ptr<Work>> works;
+      std::vector<std::shared_ptr<Work>> works;
       for (const auto& tensor : tensors) works.push_back(group_->all_reduce(tensor));
       for (const auto& work : works) work->wait(kLimit);
     }

@@ -1,5 +1,5 @@
-// What the plan of many replicas costs each process: the time to make it, to check it, to prove it live and to hash it,
-// as every process of a job does, and the most memory that takes.
+// Measures the plan of many replicas in each process: the time to make it, to check it, to prove it live, to lay it out
+// and to hash it, as every process of a job does, and the peak memory.
 
 #include <sys/resource.h>
 
@@ -11,6 +11,7 @@
 #include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/liveness.hpp"
 #include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/plan/segment_layout.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -38,13 +39,17 @@ void measure(const std::string& model, int replicas) {
   const double make = seconds_of([&] { plan = trainer.training_plan(data); });
   const double check = seconds_of([&] { check_plan(plan); });
   const double live = seconds_of([&] { check_liveness(plan); });
+  std::vector<SegmentLayout> layouts;
+  const double layout = seconds_of([&] {
+    for (const auto& segment : plan.segments) layouts.push_back(lay_out(plan, segment));
+  });
   const double hash = seconds_of([&] { (void)hash_of(plan); });
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   std::printf(
-      "%s, %d replicas, %zu actors: make %.2f s, check %.2f s, prove live %.2f s, hash %.2f s, in all %.2f s; "
-      "at most %ld MB\n",
-      model.c_str(), replicas, plan.actors.size(), make, check, live, hash, make + check + live + hash,
+      "%s, %d replicas, %zu actors: make %.2f s, check %.2f s, prove live %.2f s, lay out %.2f s, hash %.2f s, in all "
+      "%.2f s; at most %ld MB\n",
+      model.c_str(), replicas, plan.actors.size(), make, check, live, layout, hash, make + check + live + layout + hash,
       usage.ru_maxrss / 1024);
 }
 

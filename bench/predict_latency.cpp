@@ -1,5 +1,5 @@
-// Latency of a prediction of one row through a trained mlp, and of the kernels alone: the same program, run without a
-// Predictor around it. They alternate call by call.
+// Measures the latency of a prediction of one row through a trained mlp, and of the kernels alone: the same program
+// without a Predictor. They alternate call by call.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -25,7 +25,7 @@ Dataset random_images(std::int64_t rows) {
   return Dataset::from_arrays({{"image", images}, {"label", labels}});
 }
 
-/// The model's program for one row, with the trainer's parameters and an input to write rows to.
+/// The model's program for one row, with the trainer's parameters and an input to which rows are written.
 struct KernelsAlone {
   Program program;
   Tensor input;

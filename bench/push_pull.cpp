@@ -1,6 +1,6 @@
-// What workers in one process push to and pull from a shard in another, beside what a bare link between the same two
-// carries when tensors of that size go to and fro: as many at once as there are workers. By turns. The workers compute
-// nothing, so that all time is that of the exchange, and of the shard, which applies every gradient.
+// Measures what workers in one process push to and pull from a shard in another, alternately with a plain link between
+// the same two processes that carries tensors of that size in both directions, one for each worker at a time. The
+// workers compute nothing, so all time is spent on the exchange and on the shard, which applies every gradient.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,15 +10,15 @@
 #include <iostream>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/actors/run/spawn_context.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
 #include "troupe/actors/shard/block_shard.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/strategies/training/trained_parameter.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 #include "troupe/transport/link_reader.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 
@@ -44,7 +44,8 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Rank 0 sends a tensor for each worker; rank 1 sends one back for each that it has read, and rank 0 the next.
+/// Rank 0 sends a tensor for each worker. Rank 1 sends one back for each that it has read, and rank 0 then sends the
+/// next.
 double over_link(const Setting& setting, LinkReader& reader, const std::vector<Tensor>& to_send, const Tensor& read) {
   const auto guard = std::make_shared<PayloadGuard>();
   const auto begin = Clock::now();
@@ -56,7 +57,7 @@ double over_link(const Setting& setting, LinkReader& reader, const std::vector<T
   for (int i = 0; setting.rank == 0 && i < setting.workers; ++i) send();
   for (std::int64_t i = 0; i < setting.steps; ++i) {
     auto frame = reader.receive(kLimit);
-    if (!frame) throw Error("push_pull", "nothing comes");
+    if (!frame) throw Error("push_pull", "no tensor arrives");
     frame->payload->read(0, {read.mutable_raw(), read.bytes()});
     frame.reset();
     if (setting.rank == 1 || sent < setting.steps) send();
@@ -64,7 +65,7 @@ double over_link(const Setting& setting, LinkReader& reader, const std::vector<T
   return setting.bytes() / seconds_since(begin) / 1e9;
 }
 
-/// Tells the shard and the workers that batches have come.
+/// Announces batches to the shard and the workers.
 class Batches final : public PortActor {
  public:
   using PortActor::PortActor;
@@ -85,7 +86,7 @@ class Batches final : public PortActor {
   std::int64_t next_ = 0;
 };
 
-/// Sends the same gradients for every batch, whatever parameters it gets.
+/// Sends the same gradients for every batch, independent of the parameters.
 class Pusher final : public PortActor {
  public:
   Pusher(caf::actor_config& config, const TensorInfo& gradients)
@@ -97,11 +98,11 @@ class Pusher final : public PortActor {
   const Tensor gradients_;
 };
 
-/// A shard in process 0 and workers in process 1 that compute nothing.
+/// A shard in the process of rank 0, and workers in that of rank 1 that compute nothing.
 Plan shard_plan(const Setting& setting) {
   const TrainedParameter w{"w", {Shape{setting.elements}, DType::float32}, Initializer::zeros()};
-  const BlockUpdate what{update_graph(Sgd{.lr = 1e-9}, 0, {w}), {"w"}, {{{"w", 0}, true}}};
-  const ShardUpdate update(what.update, what.parameters);
+  const BlockUpdate block_update{update_graph(Sgd{.lr = 1e-9}, 0, {w}), {"w"}, {{{"w", 0}, true}}};
+  const ShardUpdate update(block_update.update, block_update.parameters);
   const Place server{0, {DeviceType::cpu, 0}};
   Plan plan;
   plan.add_parameter({{"w", 0}, w.info, server.device, w.initializer, true});
@@ -112,7 +113,7 @@ Plan shard_plan(const Setting& setting) {
   source.place = server;
   const auto batches = plan.add(std::move(source));
   const auto rule = ConsistencyRule::asynchronous(setting.workers);
-  const auto shard = add_block_shard(plan, "shard", server, {.rule = rule, .shared_steps = false}, what, 0);
+  const auto shard = add_block_shard(plan, "shard", server, {.rule = rule, .shared_steps = false}, block_update, 0);
   for (int worker = 0; worker < setting.workers; ++worker) plan.connect(batches, worker, shard, 2);
   for (int worker = 0; worker < setting.workers; ++worker) {
     auto pusher = external<Pusher>("worker@" + std::to_string(worker),

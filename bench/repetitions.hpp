@@ -13,11 +13,11 @@ inline double median(std::vector<double> values) {
   return values.empty() ? 0.0 : values[values.size() / 2];
 }
 
-/// Things to compare, by name. Each function measures once and returns a figure.
+/// The variants to compare, by name. Each function measures once and returns a figure.
 using Contenders = std::vector<std::pair<std::string, std::function<double()>>>;
 
-/// Figures of every contender, one per repetition. In each, every contender is measured once, in turn, so that a change
-/// of the machine's speed meets all of them.
+/// Returns the figures of every contender, one per repetition. A repetition measures each contender once, one after the
+/// other, so that a change of the machine's speed affects all of them.
 inline std::map<std::string, std::vector<double>> alternate(const Contenders& contenders, int repetitions) {
   std::map<std::string, std::vector<double>> figures;
   for (const auto& [name, measure] : contenders) measure();

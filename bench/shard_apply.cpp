@@ -1,14 +1,14 @@
-// What a shard's update costs beside moving the memory that it needs: parameters and gradients are read, parameters
-// written. The yardstick does nothing but that, on the same core: y += a x over arrays as large. Both take turns.
+// Measures a shard's update beside moving the memory that it needs: it reads parameters and gradients and writes
+// parameters. The reference moves as much on the same core: y += a x over arrays of that size. The two alternate.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 
-#include "troupe/actors/run/thread_pinning.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 
 using namespace troupe;
 

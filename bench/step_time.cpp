@@ -1,5 +1,5 @@
-// How fast a training step is with actors (fused, per-op) beside the same kernels in a bare loop and beside the
-// products alone. All variants of one (model, batch, replicas) take turns in one process.
+// Measures a training step with actors (fused, per-op) beside the same kernels in a bare loop and beside the products
+// alone. All variants of one (model, batch, replicas) alternate in one process.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -31,12 +31,13 @@ struct Options {
   std::string json;
 };
 
-/// Steps that take about `seconds`.
+/// The number of steps that take about `seconds`.
 std::int64_t steps_for(double seconds, std::int64_t batch, double samples_per_second) {
   return std::max<std::int64_t>(2,
                                 static_cast<std::int64_t>(seconds * samples_per_second / static_cast<double>(batch)));
 }
 
+/// A model, batch size and number of replicas, with the variants of its step that are compared.
 class Case {
  public:
   Case(const Options& options, const Dataset& data, const std::string& model, std::int64_t batch, int replicas)
@@ -75,7 +76,7 @@ class Case {
     if (variant == "bare") return [this] { return bare_.run(steps_); };
     if (variant == "products") return [this] { return bare_.run_products(steps_); };
     const auto grain = parse_grain(variant);
-    // Made before the first measurement, kept to the last.
+    // Made before the first measurement and kept to the last.
     auto actors = std::make_shared<ActorStep>(spec_, data_, replicas_, grain, replicas_);
     return [this, actors] { return actors->run(steps_); };
   }

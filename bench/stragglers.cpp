@@ -1,7 +1,7 @@
-// One slow worker among four: what becomes of the throughput, and of the time to an accuracy, under each rule for the
-// consistency of the parameters. A worker's step is a computation and a pause, as if it had a machine of its own; the
-// slow one's takes a multiple of the others'. The yardstick is what three fast workers and a slow one do without each
-// other. All take turns.
+// Measures one slow worker among four: the throughput, and the time to an accuracy, under each consistency rule for the
+// parameters. A worker's step is a computation and a pause, as if the worker had its own machine; the pause of the slow
+// worker is a multiple of that of the others. The reference is the sum of the throughputs of three fast workers and a
+// slow one that work independently. All variants alternate.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
@@ -24,14 +24,14 @@ struct Flags {
   int workers = 4;
   double step_ms = 4.0;
   double factor = 5.0;
-  std::int64_t rows = 32;  ///< of a worker's batch
+  std::int64_t rows = 32;  ///< rows in a worker's batch
   std::int64_t steps = 600;
   std::int64_t staleness = 16;
   int repetitions = 3;
   double accuracy = 0.85;
 };
 
-/// Parameters on a server, with workers whose steps take at least so many milliseconds.
+/// Parameters on a server, with workers whose steps take at least the given milliseconds.
 class PacedServer final : public ParameterServer {
  public:
   PacedServer(std::vector<double> step_ms, const ConsistencyRule& rule)
@@ -64,6 +64,7 @@ class PacedServer final : public ParameterServer {
   std::vector<double> step_ms_;
 };
 
+/// Compares the consistency rules with and without a slow worker.
 class Stragglers {
  public:
   explicit Stragglers(const Flags& flags) : flags_(flags), runtime_({.cpu_devices = flags.workers}) {}
@@ -98,24 +99,25 @@ class Stragglers {
   }
 
  private:
-  /// A whole batch is one for all workers.
+  /// Data whose batch is one batch for each worker.
   Dataset data(const Strategy& strategy) const {
     return fashion_mnist(Split::train).shuffle(60'000).batch(flags_.rows * strategy.num_replicas_in_sync());
   }
 
-  /// Steps that all workers share have the rows of several.
+  /// The number of steps. Steps that all workers share have the rows of several workers' steps.
   std::int64_t steps(const Strategy& strategy) const {
     return strategy.shares_steps() ? flags_.steps / strategy.num_replicas_in_sync() : flags_.steps;
   }
 
-  /// Of those whose gradients count: where late ones are dropped their samples are not learned from.
+  /// Counts the samples whose gradients are applied: where late gradients are dropped, their samples are not learned
+  /// from.
   double samples_per_second(const Strategy& strategy) const {
     auto trainer = trainer_with(strategy);
     const auto result = trainer.fit(data(strategy), {.epochs = 100, .max_steps = steps(strategy)});
     return static_cast<double>(result.rows - result.staleness.dropped * flags_.rows) / result.seconds;
   }
 
-  /// Of training alone; looked at twenty times an epoch.
+  /// The seconds of training alone. The accuracy is measured twenty times an epoch.
   std::pair<double, std::int64_t> seconds_to_accuracy(const Strategy& strategy) const {
     auto trainer = trainer_with(strategy);
     const auto test = fashion_mnist(Split::test).batch(1000);

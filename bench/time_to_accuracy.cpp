@@ -1,6 +1,6 @@
-// The perceptron on Fashion-MNIST with every strategy, in one process or in as many as there are workers: how many
-// steps and seconds of training it takes to an accuracy on the test data, and whether it comes to another one. Rows of
-// a table.
+// Trains the perceptron on Fashion-MNIST with every strategy, in one process or in as many as there are workers.
+// Measures the steps and seconds of training until it reaches each of two accuracies on the test data. Prints rows of a
+// table.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,20 +17,20 @@
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/server_places.hpp"
 #include "troupe/strategies/training/trainer.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 
 namespace {
 
 constexpr std::int64_t kBatch = 128;
-/// Batches between two looks at the test data.
-constexpr std::int64_t kLook = 48;
+/// The number of batches between two evaluations on the test data.
+constexpr std::int64_t kEvaluateEvery = 48;
 
 struct Setting {
   int workers = 2;
   bool processes = false;
-  std::int64_t most_epochs = 15;
+  std::int64_t max_epochs = 15;
   double first = 0.85, second = 0.87;
   std::vector<std::string> strategies;
 };
@@ -59,13 +59,13 @@ std::unique_ptr<Strategy> strategy_named(const std::string& name, const Setting&
   return std::make_unique<ParameterServer>(at.workers, at.servers, rule_named(name, setting.workers));
 }
 
-/// Steps and seconds until an accuracy was reached.
+/// The steps and seconds until an accuracy was reached.
 struct Reached {
   std::int64_t steps = -1;
   double seconds = 0.0;
 
-  void look(double accuracy, double wanted, std::int64_t steps_now, double seconds_now) {
-    if (steps < 0 && accuracy >= wanted) *this = {steps_now, seconds_now};
+  void note(double accuracy, double target, std::int64_t steps_now, double seconds_now) {
+    if (steps < 0 && accuracy >= target) *this = {steps_now, seconds_now};
   }
   std::string text() const {
     if (steps < 0) return "- | -";
@@ -91,16 +91,16 @@ void train(const Setting& setting, const std::string& name, int rank, int port) 
   Reached first, second;
   std::int64_t steps = 0, rows = 0;
   double seconds = 0.0, best = 0.0;
-  while (second.steps < 0 && rows < setting.most_epochs * data.rows()) {
-    const auto look = kLook * kBatch / strategy->step_rows(kBatch);
+  while (second.steps < 0 && rows < setting.max_epochs * data.rows()) {
+    const auto look = kEvaluateEvery * kBatch / strategy->step_rows(kBatch);
     const auto fit = trainer.fit(data, {.epochs = 1, .max_steps = look});
     const auto accuracy = trainer.evaluate(test)["accuracy"];
     steps += fit.steps;
     rows += fit.rows;
     seconds += fit.seconds;
     best = std::max(best, accuracy);
-    first.look(accuracy, setting.first, steps, seconds);
-    second.look(accuracy, setting.second, steps, seconds);
+    first.note(accuracy, setting.first, steps, seconds);
+    second.note(accuracy, setting.second, steps, seconds);
   }
   if (cluster) cluster->leave();
   if (rank == 0)
@@ -109,7 +109,7 @@ void train(const Setting& setting, const std::string& name, int rank, int port) 
                 best);
 }
 
-/// Trains in processes of their own, so that no threads are there when they are made.
+/// Trains in child processes, which are made while this process has no threads.
 bool train_apart(const Setting& setting, const std::string& name) {
   static int number = 0;
   const int port = 20'000 + (getpid() + 17 * ++number) % 10'000;
@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
   CLI::App app("Steps and seconds of training to an accuracy, with every strategy", "time_to_accuracy");
   app.add_option("--workers", setting.workers)->check(CLI::Range(1, 64));
   app.add_flag("--processes", setting.processes, "each worker in a process of its own");
-  app.add_option("--epochs", setting.most_epochs, "at most")->check(CLI::Range(1, 1000));
+  app.add_option("--epochs", setting.max_epochs, "at most")->check(CLI::Range(1, 1000));
   app.add_option("--first", setting.first, "accuracy whose steps and seconds are shown")->check(CLI::Range(0.1, 1.0));
   app.add_option("--second", setting.second, "accuracy at which training ends")->check(CLI::Range(0.1, 1.0));
   app.add_option("--strategies", setting.strategies, "default: all")->delimiter(',')->check(CLI::IsMember(kStrategies));

@@ -1,6 +1,6 @@
-# Finds the core of the C++ Actor Framework: by its CMake package, which CAF 1.x installs, or else by header and library,
-# for Debian's CAF 0.17. CAF_ROOT, CAF_DIR or CMAKE_PREFIX_PATH names an installation that is not the system's.
-# Defines the target CAF::core, the variables CAF_VERSION and CAF_INCLUDE_DIR, and CAF_PLACE for the summary.
+# Finds the core of the C++ Actor Framework: by its CMake package, which CAF 1.x installs, or else by header and
+# library, for Debian's CAF 0.17. CAF_ROOT, CAF_DIR or CMAKE_PREFIX_PATH names an installation outside the system's
+# folders. Defines the target CAF::core, the variables CAF_VERSION and CAF_INCLUDE_DIR, and CAF_PLACE for the summary.
 include(FindPackageHandleStandardArgs)
 if(NOT TARGET CAF::core)
   find_package(CAF ${CAF_FIND_VERSION} CONFIG QUIET)

@@ -1,4 +1,4 @@
-# libcsv: the target Csv::csv. A config package, as Conan makes one, comes first.
+# Finds libcsv and defines the target Csv::csv. Prefers a config package, which Conan generates.
 find_package(libcsv CONFIG QUIET)
 if(TARGET libcsv::libcsv)
   set(Csv_target libcsv::libcsv)

@@ -1,4 +1,4 @@
-# xxHash: the target Xxhash::xxhash. Its config package, which vcpkg and Conan have, comes first.
+# Finds xxHash and defines the target Xxhash::xxhash. Prefers its config package, which vcpkg and Conan have.
 find_package(xxHash CONFIG QUIET)
 if(TARGET xxHash::xxhash)
   set(Xxhash_target xxHash::xxhash)

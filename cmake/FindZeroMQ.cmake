@@ -1,6 +1,7 @@
-# libzmq and cppzmq: the target ZeroMQ::ZeroMQ. Their config packages, which vcpkg and Conan have, come first.
+# Finds libzmq and cppzmq and defines the target ZeroMQ::ZeroMQ. Prefers their config packages, which vcpkg and Conan
+# have.
 set(ZeroMQ_target "")
-# The config of cppzmq looks for ZeroMQ, too: not by this file again.
+# The config of cppzmq also looks for ZeroMQ, which must not lead to this file again.
 set(ZeroMQ_prefer_config "${CMAKE_FIND_PACKAGE_PREFER_CONFIG}")
 set(CMAKE_FIND_PACKAGE_PREFER_CONFIG ON)
 find_package(ZeroMQ CONFIG QUIET)

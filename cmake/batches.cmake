@@ -1,4 +1,4 @@
-# Sources that are compiled together: the headers that they have in common take most of the time.
+# Compiles several sources together, because parsing their common headers takes most of the time.
 option(TROUPE_BATCH "Compile several sources at once: faster from scratch, slower after a change" ON)
 set(batch_size_cpp 12)
 set(batch_size_cu 6)

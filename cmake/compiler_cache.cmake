@@ -1,5 +1,5 @@
-# A compiler cache, where ccache is installed. Clones of the repository share what they compile: paths below the source
-# folder are hashed relative to the build folder.
+# Uses ccache if it is installed. Clones of the repository share its entries: paths below the source folder are hashed
+# relative to the build folder.
 option(TROUPE_CCACHE "Use ccache if it is installed" ON)
 if(TROUPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(CCACHE_PROGRAM ccache)

@@ -1,4 +1,4 @@
-# GPUs of NVIDIA. Sets troupe_cuda to REAL, EMULATED or OFF.
+# Support for NVIDIA GPUs. Sets troupe_cuda to REAL, EMULATED or OFF.
 set(TROUPE_CUDA AUTO CACHE STRING "GPUs: AUTO (if there is a CUDA Toolkit), ON, OFF, or EMULATED (for tests: kernels run on the host)")
 set_property(CACHE TROUPE_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)
 option(TROUPE_CUDA_LOCAL "Compile CUDA for the GPUs of this machine only, or for one architecture if it has none" OFF)
@@ -23,7 +23,7 @@ elseif(TROUPE_CUDA)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
-    # CMake 3.25 does not know that nvcc has C++20.
+    # CMake 3.25 lacks the flag of nvcc for C++20.
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     find_package(CUDAToolkit 12.4)
@@ -53,15 +53,15 @@ elseif(troupe_cuda STREQUAL "REAL")
   endif()
 endif()
 
-# What is absent is one small file each.
+# A backend that is absent is one small file.
 macro(select_cuda_sources sources)
   if(troupe_cuda STREQUAL "OFF")
-    list(FILTER ${sources} EXCLUDE REGEX "/ops/cuda/")
+    list(FILTER ${sources} EXCLUDE REGEX "/ops/cuda/(backend\\.cpp$|.*/)")
   else()
     list(FILTER ${sources} EXCLUDE REGEX "/no_cuda\\.cpp$")
   endif()
   if(troupe_nccl STREQUAL "OFF")
-    list(FILTER ${sources} EXCLUDE REGEX "/transport/nccl/")
+    list(FILTER ${sources} EXCLUDE REGEX "/transport/nccl/nccl_(group|library|ranks)\\.cpp$")
   else()
     list(FILTER ${sources} EXCLUDE REGEX "/no_nccl\\.cpp$")
   endif()
@@ -72,7 +72,7 @@ macro(select_cuda_sources sources)
   endif()
 endmacro()
 
-# Compiles and links what a target has of CUDA.
+# Compiles and links the CUDA sources of a target.
 function(use_cuda target)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cu$")
@@ -82,11 +82,11 @@ function(use_cuda target)
       $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${TROUPE_WERROR}>>:-Werror=all-warnings>)
     target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
     target_link_libraries(${target} PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
-    foreach(found ${NCCL_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR})
-      target_include_directories(${target} SYSTEM PRIVATE ${found})
+    foreach(folder ${NCCL_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR})
+      target_include_directories(${target} SYSTEM PRIVATE ${folder})
     endforeach()
   elseif(troupe_cuda STREQUAL "EMULATED")
-    # Pragmas for nvcc, and false alarms of g++ about arrays of which only a part is used.
+    # For pragmas of nvcc, and false warnings of g++ about arrays that are only partly used.
     set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
                                 "-x;c++;-Wno-unknown-pragmas;-Wno-array-bounds;-Wno-maybe-uninitialized")
     target_compile_definitions(${target} PRIVATE TROUPE_EMULATED_CUDA)

@@ -1,13 +1,18 @@
-# Two components: `runtime`, what a program needs that is linked with a shared library, and `development`, the rest.
+# Two components: `runtime` has the files that a program needs at run time if it is linked with a shared library,
+# `development` has the rest.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/troupe)
 
-# Headers of the floors; those of the backends inside them are not for users.
-foreach(floor ops transport actors strategies)
-  install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${floor}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development
-          FILES_MATCHING PATTERN "*.hpp" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE
+# Headers of the layers, without those of the backends, which are not for users.
+foreach(layer ops transport actors strategies)
+  install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/${layer}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def" PATTERN cpu EXCLUDE PATTERN cuda EXCLUDE PATTERN local EXCLUDE PATTERN linked EXCLUDE
           PATTERN zeromq EXCLUDE PATTERN mpi EXCLUDE PATTERN nccl EXCLUDE PATTERN device EXCLUDE PATTERN hierarchy EXCLUDE)
+endforeach()
+foreach(header device/make_device_group.hpp hierarchy/hierarchical_device_group.hpp nccl/nccl_group.hpp)
+  cmake_path(GET header PARENT_PATH room)
+  install(FILES transport/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe/transport/${room} COMPONENT development)
 endforeach()
 install(FILES "${troupe_version_header}" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/troupe COMPONENT development)
 install(TARGETS troupe EXPORT troupe_targets
@@ -15,7 +20,7 @@ install(TARGETS troupe EXPORT troupe_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
 install(EXPORT troupe_targets NAMESPACE troupe:: FILE troupe-targets.cmake DESTINATION ${package_folder}
         COMPONENT development)
-# Where the next series of a dependency begins: with its next major version, of CAF with the next minor one.
+# The version at which a dependency's next series begins: its next major version, or for CAF the next minor version.
 string(REGEX REPLACE "\\..*" "" zeromq_end "${ZeroMQ_VERSION}")
 string(REGEX REPLACE "\\..*" "" dnnl_end "${dnnl_VERSION}")
 string(REGEX REPLACE "^[0-9]+\\.([0-9]+).*" "\\1" caf_end "${CAF_VERSION}")

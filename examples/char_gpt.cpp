@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     if (!flags) return 0;
     const auto text = read_text(flags->text);
     const Characters characters(text);
-    // The windows in an order that is the same in any framework: a stride that visits all of them.
+    // The windows in an order that every framework can reproduce: a stride that visits all of them.
     const auto codes = characters.encode(text);
     const auto windows = (codes.elements() - 1) / examples::kTimes;
     const auto window = [codes, windows](std::int64_t shift) {

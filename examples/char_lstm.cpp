@@ -9,7 +9,7 @@ using namespace troupe;
 
 namespace {
 
-/// The layers of examples::lstm_model, with the state carried over `rows` rows.
+/// The layers of examples::lstm_model, with states that are carried over `rows` rows.
 Model carried_lstm(std::int64_t characters, std::int64_t rows) {
   return [=](const Inputs& in) -> Outputs {
     const auto layer = [&](const char* name, const auto& function, Value x) {
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     if (!flags) return 0;
     const auto text = read_text(flags->text);
     const Characters characters(text);
-    // Where a stream begins the model is told by the field "begins".
+    // The field "begins" marks the rows where a stream begins.
     const auto data = windows_of(characters.encode(text), examples::kTimes, {.streams = flags->batch});
     const auto model = carried_lstm(characters.size(), flags->batch);
     examples::train_on_text(*flags, model, Adam{.lr = 2e-3, .clip_norm = 1.0}, data, characters);

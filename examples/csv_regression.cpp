@@ -1,4 +1,4 @@
-// A regression on a table of comma-separated values: columns of numbers in, one number out.
+// Regression on a table of comma-separated values: several columns of numbers predict one number.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -7,9 +7,9 @@
 #include "troupe/examples/device_flags.hpp"
 #include "troupe/examples/loss_file.hpp"
 #include "troupe/ops/data/csv_file.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/ops/nn/normalization.hpp"
-#include "troupe/ops/reshape.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 
@@ -34,7 +34,7 @@ int train(const Flags& flags) {
   const auto train = all.skip(held_back).batch(flags.batch), test = all.take(held_back).batch(flags.batch);
   const auto runtime = flags.devices.make_runtime();
   const Mirrored strategy(flags.devices.places());
-  // Batch norm brings columns of any size to one.
+  // Batch norm scales columns of any magnitude to one.
   const auto model = [](Value x) {
     const Sequential layers{BatchNorm{}, Dense{32, relu}, Dense{32, relu}, Dense{1}};
     return reshape(layers(x.shape().rank() == 2 ? x : reshape(x, {kBatch, 1})), {kBatch});

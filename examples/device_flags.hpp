@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/default_devices.hpp"
-#include "troupe/actors/run/runtime.hpp"
+#include "troupe/actors/system/default_devices.hpp"
+#include "troupe/actors/system/runtime.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
 
 namespace troupe::examples {
 
-/// A check of a flag: what the function says against a text.
+/// A check of a flag: the error text of the function for a text, or an empty text.
 template <class Read>
 auto readable_by(Read read) {
   return [read](const std::string& text) -> std::string {
@@ -24,7 +24,7 @@ auto readable_by(Read read) {
   };
 }
 
-/// The flag of how GPUs multiply, which sets it.
+/// Declares the flag for the precision of products on GPUs, which sets it.
 inline void declare_precision(CLI::App& app) {
   app.add_option_function<std::string>(
          "--precision", [](const std::string& text) { set_matmul_precision(parse_precision(text)); },
@@ -32,10 +32,10 @@ inline void declare_precision(CLI::App& app) {
       ->check(readable_by(parse_precision));
 }
 
-/// Where the replicas of an example live, and how they compute.
+/// The flags for the devices of an example's replicas.
 struct DeviceFlags {
-  int replicas = 0;     ///< shared out over the GPUs, or on as many cores; 0: one on each GPU, or kCores on cores
-  std::string devices;  ///< in their place, such as cuda:0,cuda:1
+  int replicas = 0;     ///< distributed over the GPUs, or on as many cores; 0: one on each GPU, or kCores on cores
+  std::string devices;  ///< instead of `replicas`, such as cuda:0,cuda:1
 
   void declare(CLI::App& app, const std::string& name_of_replicas = "--replicas") {
     auto* counted = app.add_option(name_of_replicas, replicas,
@@ -56,11 +56,11 @@ struct DeviceFlags {
   std::vector<Device> places() const {
     if (!devices.empty()) return parse_devices(devices);
     if (replicas == 0) return default_devices(kCores);
-    const auto found = gpus();
+    const auto all_gpus = gpus();
     std::vector<Device> shared_out;
     for (int replica = 0; replica < replicas; ++replica)
-      shared_out.push_back(found.empty() ? Device{DeviceType::cpu, replica}
-                                         : found[static_cast<std::size_t>(replica) % found.size()]);
+      shared_out.push_back(all_gpus.empty() ? Device{DeviceType::cpu, replica}
+                                            : all_gpus[static_cast<std::size_t>(replica) % all_gpus.size()]);
     return shared_out;
   }
 

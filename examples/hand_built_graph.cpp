@@ -1,16 +1,16 @@
-// A graph by hand: least squares on four points, its gradient, what the passes make of it, and a few steps of descent
-// in a plain loop, without an actor.
+// A graph built by hand: least squares on four points, its gradient, the graph after the passes, and a few steps of
+// descent in a plain loop, without actors.
 
 #include <cstdio>
 #include <iostream>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/gradient.hpp"
-#include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/gradient.hpp"
+#include "troupe/ops/passes/passes.hpp"
 
 using namespace troupe;
 

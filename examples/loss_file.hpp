@@ -7,7 +7,7 @@
 
 namespace troupe::examples {
 
-/// The loss of every step as a line of a file; without a name nothing is written.
+/// Writes the loss of every step as a line of a file. Writes nothing if the name is empty.
 class LossFile {
  public:
   explicit LossFile(const std::string& name) : name_(name) {

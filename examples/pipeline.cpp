@@ -1,14 +1,14 @@
-// Your own actors in a pipeline of tensors: a source that makes readings, a transform that smooths them, and a sink
-// that prints them. In between an op of the library scales them. Credits bound how far the source runs ahead.
+// User-defined actors in a pipeline of tensors: a source of readings, a transform that smooths them, and a sink that
+// prints them. In between, an op of the library scales them. Credits bound how far the source runs ahead.
 
 #include <iostream>
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/examples/pipeline_actors.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 
 using namespace troupe;
 using namespace troupe::examples;

@@ -4,13 +4,13 @@
 #include <cstdio>
 #include <vector>
 
-#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
 
 namespace troupe::examples {
 
 inline const TensorInfo kReading{Shape{3}, DType::float32};
 
-/// Makes five readings.
+/// A source of five readings.
 class Sensor : public PortActor {
   using PortActor::PortActor;
   bool has_step(std::int64_t step) override { return step < 5; }
@@ -36,7 +36,7 @@ class Smoother : public PortActor {
   std::array<float, 3> memory_{};
 };
 
-/// Prints what comes.
+/// Prints the tensors that arrive.
 class Printer : public PortActor {
   using PortActor::PortActor;
   void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor>) override {

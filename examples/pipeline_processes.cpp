@@ -1,5 +1,5 @@
-// The pipeline of pipeline.cpp, its source, transform and sink in three processes, with the same actors: only their
-// places differ.
+// The pipeline of pipeline.cpp with its source, transform and sink in three processes. The actors are the same; only
+// their places differ.
 //
 //   mpirun -np 3 build/examples/pipeline_processes
 //
@@ -9,17 +9,17 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/examples/pipeline_actors.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 using namespace troupe;
 using namespace troupe::examples;
 
 namespace {
 
-/// Every process makes the same whole plan.
+/// The whole plan, which every process makes.
 Plan make_plan(int processes) {
   GraphBuilder builder;
   builder.output("scaled", scale(builder.input("reading", kReading.shape), 10.0));

@@ -4,8 +4,8 @@
 
 namespace troupe::examples {
 
-/// Two 3x3 convolutions of `filters` channels with batch norm around a shortcut, which is a 1x1 convolution where the
-/// size changes.
+/// Two 3x3 convolutions of `filters` channels with batch norm, and a shortcut around them, which is a 1x1 convolution
+/// if the size changes.
 inline Residual residual_block(std::int64_t filters, std::int64_t stride, bool same_size) {
   const auto convolution = [&](std::int64_t kernel_size, std::int64_t step) {
     return Conv2d{.filters = filters,
@@ -20,8 +20,8 @@ inline Residual residual_block(std::int64_t filters, std::int64_t stride, bool s
   return block;
 }
 
-/// ResNet-20 of He and others, "Deep residual learning for image recognition" (CVPR 2016), section 4.2, for 10 classes:
-/// three stages of three blocks with 16, 32 and 64 channels.
+/// ResNet-20 for 10 classes: three stages of three blocks with 16, 32 and 64 channels. Source: He and others, "Deep
+/// residual learning for image recognition" (CVPR 2016), section 4.2.
 inline Sequential resnet20() {
   std::vector<Layer> layers{Conv2d{.filters = 16,
                                    .kernel_size = 3,

@@ -1,4 +1,4 @@
-// ResNet-20 on Fashion-MNIST, with a learning rate that falls as half a cosine wave.
+// ResNet-20 on Fashion-MNIST, with a cosine schedule of the learning rate.
 
 #include "troupe/examples/resnet.hpp"
 

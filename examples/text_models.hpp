@@ -1,6 +1,6 @@
 #pragma once
 
-#include "troupe/ops/activation.hpp"
+#include "troupe/ops/library/activation.hpp"
 #include "troupe/ops/nn/normalization.hpp"
 #include "troupe/ops/nn/sequence.hpp"
 
@@ -10,8 +10,8 @@ struct GptSizes {
   std::int64_t layers = 4, heads = 4, width = 128;
 };
 
-/// A decoder-only transformer as in Radford and others, "Language models are unsupervised multitask learners" (2019):
-/// from characters int32 [B, T] to the logits of the next ones [B, T, characters].
+/// A decoder-only transformer: characters int32 [B, T] -> logits of the next characters [B, T, characters]. Source:
+/// Radford and others, "Language models are unsupervised multitask learners" (2019).
 inline Sequential gpt(std::int64_t characters, GptSizes sizes = {}) {
   const auto init = Initializer::normal(0.02);
   std::vector<Layer> layers{Embedding{characters, sizes.width}, PositionEmbedding{}};

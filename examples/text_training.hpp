@@ -29,7 +29,7 @@ struct TextFlags {
   std::string losses;
 };
 
-/// The result of a function, or 1 with the error printed.
+/// The result of a function. 1 if it throws; the error is printed.
 template <class Function>
 int guarded(const char* program, Function function) {
   try {
@@ -42,12 +42,12 @@ int guarded(const char* program, Function function) {
   }
 }
 
-/// Nothing if only help was asked for.
-inline std::optional<TextFlags> parse_text_flags(const char* program, const char* what, std::int64_t batch, int argc,
-                                                 char** argv) {
+/// Parses the flags. Returns nothing if only help was requested.
+inline std::optional<TextFlags> parse_text_flags(const char* program, const char* description, std::int64_t batch,
+                                                 int argc, char** argv) {
   TextFlags flags;
   flags.batch = batch;
-  CLI::App app(what, program);
+  CLI::App app(description, program);
   app.add_option("--text", flags.text, "a text file, gzipped or plain")->required();
   app.add_option("--batch", flags.batch, "rows of a batch")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--steps", flags.steps, "steps to train")->check(CLI::NonNegativeNumber)->capture_default_str();
@@ -67,7 +67,7 @@ inline std::optional<TextFlags> parse_text_flags(const char* program, const char
   return flags;
 }
 
-/// Text that the model finds likely: every next character is drawn by its probability.
+/// Generates text: every next character is drawn by its probability.
 inline std::string write_text(Predictor& predictor, const Characters& characters, const std::vector<Field>& fields,
                               std::int64_t count, std::uint64_t seed) {
   std::vector<std::int32_t> numbers(static_cast<std::size_t>(kTimes), 0);
@@ -92,7 +92,7 @@ inline std::string write_text(Predictor& predictor, const Characters& characters
   return characters.decode(std::span<const std::int32_t>(numbers).subspan(static_cast<std::size_t>(kTimes)));
 }
 
-/// Trains for so many steps, prints the mean loss of every hundred, and lets the model write.
+/// Trains for the steps of the flags, prints the mean loss of every hundred, and generates text.
 inline void train_on_text(const TextFlags& flags, const Model& model, const Optimizer& optimizer, const Dataset& data,
                           const Characters& characters) {
   const auto runtime = flags.devices.make_runtime();

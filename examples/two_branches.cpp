@@ -1,15 +1,15 @@
-// Two branches of a graph that do not depend on each other run at the same time, because every op is an actor: the
-// trace of one step shows both at work.
+// Two independent branches of a graph run concurrently, because every op is an actor. The trace of one step shows both
+// at work.
 
 #include <algorithm>
 #include <cstdio>
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/actors/run/function_task.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/task/function_task.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
 
 using namespace troupe;
 

@@ -1,6 +1,6 @@
-// Vectors of words that predict which words stand near each other: Mikolov and others, "Distributed representations of
-// words and phrases and their compositionality" (NIPS 2013), skip-gram with negative sampling. Workers look up, and
-// send gradients of, the rows of the words in their batches alone.
+// Trains vectors of words that predict which words are near each other, by skip-gram with negative sampling. Workers
+// look up the rows of the words in their batches only, and send gradients of these rows only. Source: Mikolov and
+// others, "Distributed representations of words and phrases and their compositionality" (NIPS 2013).
 //
 //   bible -f 'gen1:1-rev22:21' >bible.txt && word_vectors --text bible.txt --strategy parameter_server --workers 2
 
@@ -9,10 +9,10 @@
 #include <memory>
 
 #include "troupe/examples/text_training.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/nn/sequence.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 
@@ -70,11 +70,11 @@ std::optional<Flags> parse(int argc, char** argv) {
   return flags;
 }
 
-/// The words of a text in lower case, numbered from the most frequent one on.
+/// The words of a text in lower case, numbered by descending frequency.
 struct Words {
-  std::vector<std::string> known;
+  std::vector<std::string> vocabulary;
   std::vector<std::int32_t> text;
-  std::vector<double> cumulated;  // of how often a word is drawn: its frequency to the power of 3/4
+  std::vector<double> cumulated;  // sums of the weights by which words are drawn: frequency to the power of 3/4
 
   Words(const std::string& characters, std::int64_t least) {
     std::vector<std::string> words(1);
@@ -88,10 +88,10 @@ struct Words {
     for (const auto& word : words)
       if (!word.empty()) ++counts[word];
     std::erase_if(counts, [&](const auto& entry) { return entry.second < least; });
-    for (const auto& entry : counts) known.push_back(entry.first);
-    std::ranges::stable_sort(known, std::greater<>(), [&](const auto& word) { return counts[word]; });
+    for (const auto& entry : counts) vocabulary.push_back(entry.first);
+    std::ranges::stable_sort(vocabulary, std::greater<>(), [&](const auto& word) { return counts[word]; });
     std::map<std::string, std::int32_t> numbers;
-    for (const auto& word : known) {
+    for (const auto& word : vocabulary) {
       cumulated.push_back((cumulated.empty() ? 0.0 : cumulated.back()) +
                           std::pow(static_cast<double>(counts[word]), 0.75));
       numbers.emplace(word, static_cast<std::int32_t>(numbers.size()));
@@ -107,7 +107,7 @@ struct Words {
   }
 };
 
-/// One row for each word of the text: the word, one that stands near it and some that are drawn, and which is which.
+/// One row for each word of the text: the word, a word near it and some drawn words, and labels that tell them apart.
 Dataset pairs_of(const std::shared_ptr<const Words>& words, std::int64_t negatives, std::uint64_t seed) {
   const auto count = static_cast<std::int64_t>(words->text.size());
   const auto word = [words](std::int64_t row, std::span<std::int32_t> to) {
@@ -131,7 +131,7 @@ Dataset pairs_of(const std::shared_ptr<const Words>& words, std::int64_t negativ
       .with_function<float>("is_near", {1 + negatives}, is_near);
 }
 
-/// Logits of standing near each other: the products of the words' vectors.
+/// The logits for two words being near each other: the product of their vectors.
 Model model_of(std::int64_t words, std::int64_t units, bool row_sparse) {
   return [=](const Inputs& in) -> Outputs {
     const auto vectors = [&](const char* name, const char* field) {
@@ -158,9 +158,8 @@ std::unique_ptr<Strategy> strategy_of(const Flags& flags) {
   if (flags.strategy == "mirrored") return std::make_unique<Mirrored>(workers);
   const std::vector<Place> servers(static_cast<std::size_t>(flags.servers));
   const auto rule = ConsistencyRule::synchronous(static_cast<int>(workers.size()));
-  auto made = std::make_unique<ParameterServer>(workers, servers, rule);
-  made->set_sharding({partitioner_of(flags.partition, flags.servers), Placement::fewest_elements});
-  return made;
+  const ServerOptions options{.sharding = {partitioner_of(flags.partition, flags.servers), Placement::fewest_elements}};
+  return std::make_unique<ParameterServer>(workers, servers, rule, options);
 }
 
 void train(const Flags& flags) {
@@ -168,10 +167,10 @@ void train(const Flags& flags) {
   const auto data = pairs_of(words, flags.negatives, flags.seed);
   const auto runtime = flags.workers.make_runtime();
   const auto strategy = strategy_of(flags);
-  const auto model = model_of(static_cast<std::int64_t>(words->known.size()), flags.units, flags.rows == "sparse");
+  const auto model = model_of(static_cast<std::int64_t>(words->vocabulary.size()), flags.units, flags.rows == "sparse");
   Trainer trainer(runtime, *strategy, model, optimizer_of(flags), BinaryCrossEntropy{.target = "is_near"},
                   {.seed = flags.seed});
-  std::printf("%zu words, %lld in the text\n", words->known.size(), static_cast<long long>(data.rows()));
+  std::printf("%zu words, %lld in the text\n", words->vocabulary.size(), static_cast<long long>(data.rows()));
   FitOptions options{.epochs = flags.epochs, .on_epoch = [&](const EpochMetrics& epoch) {
                        std::printf("loss %.5f  %.0f words/s\n", epoch.training.loss,
                                    static_cast<double>(epoch.training.rows) / epoch.seconds);

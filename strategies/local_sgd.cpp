@@ -1,72 +1,65 @@
 #include "troupe/strategies/local_sgd.hpp"
 
-#include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/shard/local_shard.hpp"
+#include "troupe/actors/shard/replica_parameters.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/shards.hpp"
+#include "troupe/strategies/step/split_training.hpp"
+#include "troupe/strategies/step/worker.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Behind the names of parameters: those of a worker.
-std::string suffix_of(int worker) {
-  return "/worker" + std::to_string(worker);
-}
+constexpr const char* kLocalSgd = "local_sgd";
 
-/// What the update of a worker keeps beside its parameters.
-void add_state(Plan& plan, const Graph& update, const Place& place) {
-  for (const auto id : update.sources(kParameter)) {
-    const auto& node = update.producer(id);
-    if (node.trainable) continue;
-    PlanParameter state;
-    state.ref.name = node.name;
-    state.info = update.info(id);
-    state.device = host_side(place).device;
-    state.initializer = node.initializer;
-    plan.add_parameter(std::move(state));
-  }
+/// Adds the local shard of a worker for a group of parameters.
+ActorId add_local(Plan& plan, const PlanRequest& request, const ParameterGroup& group, std::size_t number,
+                  const Replica& worker, std::int64_t steps) {
+  // The worker's parameters and states have names of their own.
+  const auto suffix = "/worker" + std::to_string(worker.number);
+  const auto place = host_side(worker.place);
+  ReplicaUpdate update{update_graph(request.spec.optimizer, request.spec.seed, group.parameters, suffix), {}};
+  for (const auto& parameter : group.parameters) update.parameters.push_back(parameter.name + suffix);
+  add_state(plan, update.update, {}, place.device);
+  const auto name = "local@" + std::to_string(worker.number) + "." + std::to_string(number);
+  return add_local_shard(plan, name, place, worker.number, std::move(update), steps);
 }
 
 }  // namespace
 
-LocalSgd::LocalSgd(std::vector<Place> workers, std::vector<Place> servers, LocalSgdOptions options)
-    : ShardedStrategy("local_sgd", workers, std::move(servers),
-                      ConsistencyRule::synchronous(static_cast<int>(workers.size()))),
-      options_(std::move(options)) {
+LocalSgd::LocalSgd(std::vector<Place> workers, const std::vector<Place>& servers, LocalSgdOptions options,
+                   ServerOptions server_options)
+    : Strategy(std::move(workers)),
+      servers_(host_places(kLocalSgd, servers)),
+      options_(std::move(options)),
+      sharding_(std::move(server_options.sharding)) {
   if (options_.local_steps < 1)
-    throw Error("local_sgd", "needs at least one local step, not " + std::to_string(options_.local_steps));
+    throw Error(kLocalSgd, "needs at least one local step, not " + std::to_string(options_.local_steps));
+  if (server_options.gradient_actor)
+    throw Error(kLocalSgd, "sends no gradients, so it has no use for an actor on their way");
+  if (server_options.hook != nullptr) throw Error(kLocalSgd, "sends no gradients, so it has no use for a hook of them");
 }
 
 Plan LocalSgd::training_plan(const PlanRequest& request) const {
-  if (has_gradient_actor()) throw Error("local_sgd", "sends no gradients, so it has no use for an actor on their way");
-  if (gradient_hook() != nullptr) throw Error("local_sgd", "sends no gradients, so it has no use for a hook of them");
-  auto plan = empty_plan(request);
-  auto split_step = split(request);
-  for (auto& group : split_step.groups)
-    group.update = update_graph(options_.outer, request.spec.seed, group.parameters);
-  const auto batches = add_batches(plan, request);
-  add_parameters(plan, split_step);
-  const auto shards = add_shards(plan, split_step, true);
+  const int workers = num_replicas_in_sync();
+  auto plan = empty_plan(request, workers);
+  const auto batches = add_batches(plan, request, kLocalSgd, workers);
+  auto step = split_training(request.spec, request.data.fields(), on_servers(sharding_, servers_.size()));
+  for (auto& group : step.groups) group.update = update_graph(options_.outer, request.spec.seed, group.parameters);
+  add_parameters(plan, step);
+  const auto shards = add_shards(plan, step, servers_, {.rule = ConsistencyRule::synchronous(workers)}, true);
   std::vector<std::vector<ActorId>> locals(shards.size());
-  for (int w = 0; w < workers(); ++w) {
-    const auto place = host_side(places()[static_cast<std::size_t>(w)]);
+  for (int w = 0; w < workers; ++w) {
+    const auto worker = replica_at(w);
     std::vector<OutputRef> parameters;
     for (std::size_t g = 0; g < shards.size(); ++g) {
-      const auto& trained = split_step.groups[g].parameters;
-      const auto update = update_graph(request.spec.optimizer, request.spec.seed, trained, suffix_of(w));
-      LocalShardOptions local{update, {}, options_.local_steps};
-      for (const auto& parameter : trained) local.parameters.push_back(parameter.name + suffix_of(w));
-      add_state(plan, update, place);
-      locals[g].push_back(
-          add_local_shard(plan, "local@" + std::to_string(w) + "." + std::to_string(g), place, w, local));
+      locals[g].push_back(add_local(plan, request, step.groups[g], g, worker, options_.local_steps));
       parameters.push_back({locals[g].back(), 0});
     }
-    const auto gradients = add_worker(plan, request, split_step, batches, parameters, w);
+    const auto outputs = add_worker(plan, request, step, batches, parameters, worker);
     for (std::size_t g = 0; g < shards.size(); ++g) {
       plan.connect(batches, 2 * w + 1, locals[g].back());
-      plan.connect(gradients.gradients[g], locals[g].back());
+      plan.connect(outputs.gradients[g], locals[g].back());
       plan.connect(shards[g], w, locals[g].back());
     }
   }

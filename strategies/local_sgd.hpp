@@ -1,41 +1,54 @@
 #pragma once
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "troupe/actors/plan/plan_fwd.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
-#include "troupe/strategies/sharded_strategy.hpp"
+#include "troupe/strategies/parameter_server.hpp"
+#include "troupe/strategies/strategy.hpp"
 
 namespace troupe {
 
 struct LocalSgdOptions {
-  /// Steps that a worker makes by itself before the workers meet.
+  /// Steps of a worker between two exchanges with the servers.
   std::int64_t local_steps = 8;
-  /// What makes an update of the common parameters, of the mean change of the workers'. By default they become the mean
-  /// of the workers'.
+  /// Updates the common parameters with the mean change of the workers' parameters as gradient. By default the common
+  /// parameters become the mean of the workers'.
   Optimizer outer = Sgd{.lr = 1.0};
 };
 
-/// Each worker trains parameters of its own, with its part of every batch, and every few steps all meet: what their
-/// parameters have changed, weighted by the rows behind it, is taken as a gradient of the common parameters, with which
-/// all go on. An epoch ends with such a meeting. Source: S. Stich, Local SGD converges fast and communicates little,
-/// 2019.
-class LocalSgd : public ShardedStrategy {
+/// Each worker trains its own copy of the parameters with its part of every batch. After every `local_steps` steps the
+/// changes of all copies, weighted by their rows, are applied as a gradient to the common parameters on the servers,
+/// and every copy is set to these. An epoch ends with such an exchange. Source: S. Stich, Local SGD converges fast and
+/// communicates little, 2019.
+class LocalSgd : public Strategy {
  public:
-  /// Worker w runs at workers[w], the common parameters lie at the servers. Throws Error if an option is out of range.
-  LocalSgd(std::vector<Place> workers, std::vector<Place> servers, LocalSgdOptions options = {});
+  /// Worker w runs at workers[w]; the common parameters lie at the servers. Throws Error if there is no server, an
+  /// option is out of range, or there is a hook or an actor for gradients, which do not travel.
+  LocalSgd(std::vector<Place> workers, const std::vector<Place>& servers, LocalSgdOptions options = {},
+           ServerOptions server_options = {});
 
   Plan training_plan(const PlanRequest& request) const override;
 
  private:
+  std::vector<Place> servers_;
   LocalSgdOptions options_;
+  Sharding sharding_;
 };
 
-/// Local SGD with many local steps, usually of AdamW, and an outer optimizer with Nesterov's momentum. Source: A.
+/// Local SGD with many local steps, usually of AdamW, and an outer optimizer with Nesterov momentum. Source: A.
 /// Douillard et al., DiLoCo: distributed low-communication training of language models, 2023.
 class DiLoCo final : public LocalSgd {
  public:
-  DiLoCo(std::vector<Place> workers, std::vector<Place> servers, std::int64_t local_steps = 500, double outer_lr = 0.7,
-         double momentum = 0.9)
-      : LocalSgd(std::move(workers), std::move(servers),
-                 {local_steps, Sgd{.lr = outer_lr, .momentum = momentum, .nesterov = true}}) {}
+  static constexpr double kOuterLr = 0.7, kMomentum = 0.9;
+
+  DiLoCo(std::vector<Place> workers, const std::vector<Place>& servers, std::int64_t local_steps = 500,
+         double outer_lr = kOuterLr, double momentum = kMomentum, ServerOptions server_options = {})
+      : LocalSgd(std::move(workers), servers,
+                 {local_steps, Sgd{.lr = outer_lr, .momentum = momentum, .nesterov = true}},
+                 std::move(server_options)) {}
 };
 
 }  // namespace troupe

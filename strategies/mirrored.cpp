@@ -3,17 +3,17 @@
 #include "troupe/actors/plan/conductor.hpp"
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
-#include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/strategies/one_device.hpp"
+#include "troupe/ops/fused/finite.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/transport/collective_kind.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Neighbouring values that fit into a bucket; a larger one fills a bucket alone.
+/// Groups neighboring values into buckets. A value larger than a bucket has one of its own.
 std::vector<std::vector<Value>> fill_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<std::vector<Value>> buckets;
   std::int64_t filled = 0;
@@ -30,7 +30,7 @@ std::vector<std::vector<Value>> fill_buckets(std::span<const Value> values, cons
   return buckets;
 }
 
-/// Values that are there only when every rank has all of them: a reduction that needs them all lies in between.
+/// The values behind a reduction that needs all of them: they are available when every rank has all values.
 std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::vector<Value>& sums) {
   auto arrived = sums[0].builder().constant(Tensor(Shape{1}, DType::float32));
   for (const auto& sum : sums) arrived = control_dependency(arrived, sum);
@@ -40,7 +40,7 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
   return committed;
 }
 
-/// The sum of verdicts, and of the gradients as the hook makes it.
+/// The sum of loss_is_finite, and the sums of the gradients that the hook makes.
 std::vector<Value> reduce_with_hook(std::span<const Value> values, const MirroredOptions& options,
                                     std::int64_t replicas) {
   std::vector<Value> reduced{all_reduce(scale(values[0], 1.0))};
@@ -57,12 +57,9 @@ std::vector<Value> reduce_with_hook(std::span<const Value> values, const Mirrore
 std::vector<Value> reduce_in_buckets(std::span<const Value> values, const MirroredOptions& options) {
   std::vector<Value> reduced, sums;
   for (const auto& bucket : fill_buckets(values, options)) {
-    std::vector<TensorInfo> infos;
-    for (const auto& value : bucket) infos.push_back(value.info());
-    const auto offsets = pack_offsets(infos);
-    const auto sum = all_reduce(pack(bucket));
-    sums.push_back(sum);
-    for (std::size_t i = 0; i < bucket.size(); ++i) reduced.push_back(view_at(sum, offsets[i], infos[i].shape));
+    sums.push_back(all_reduce(pack(bucket)));
+    const auto of_bucket = unpacked(sums.back(), bucket);
+    reduced.insert(reduced.end(), of_bucket.begin(), of_bucket.end());
   }
   return options.atomic_steps ? behind_barrier(reduced, sums) : reduced;
 }
@@ -76,10 +73,13 @@ Mirrored::Mirrored(std::vector<Place> places, MirroredOptions options)
 }
 
 Plan Mirrored::training_plan(const PlanRequest& request) const {
-  // A replica alone has nobody to sum with.
-  if (num_replicas_in_sync() == 1 && options_.hook == nullptr)
-    return OneDevice(places().front()).training_plan(request);
-  auto plan = empty_plan(request);
+  auto plan = empty_plan(request, num_replicas_in_sync());
+  // A single replica has no sums.
+  if (num_replicas_in_sync() == 1 && options_.hook == nullptr) {
+    const auto alone = training_graph(request.spec, request.data.fields(), unreduced);
+    add_replica(plan, request, without_all_reduce(alone), replica_at(0));
+    return plan;
+  }
   const auto graph = training_graph(request.spec, request.data.fields(), [&](auto values) {
     return options_.hook ? reduce_with_hook(values, options_, num_replicas_in_sync())
                          : reduce_in_buckets(values, options_);
@@ -87,10 +87,8 @@ Plan Mirrored::training_plan(const PlanRequest& request) const {
   Conductor conductor(plan, "gradients", places(), options_.all_reduce);
   for (int replica = 0; replica < num_replicas_in_sync(); ++replica) {
     int index = 0;
-    add_replica(plan, request, graph, replica, [&](Plan&, const Node& node) {
-      const auto& info = graph.info(node.outputs[0]);
-      return node.is(kAllGather) ? conductor.add_all_gather(index++, replica, info)
-                                 : conductor.add_all_reduce(index++, replica, info);
+    add_replica(plan, request, graph, replica_at(replica), [&](Plan&, const Node& node) {
+      return conductor.add(collective_kind_of(node.op->name), index++, replica, graph.info(node.outputs[0]));
     });
   }
   conductor.finish();

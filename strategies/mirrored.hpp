@@ -1,28 +1,28 @@
 #pragma once
 
-#include "troupe/strategies/gradient_hook.hpp"
+#include "troupe/strategies/step/gradient_hook.hpp"
 #include "troupe/strategies/strategy.hpp"
 #include "troupe/transport/all_reduce_algorithm.hpp"
 
 namespace troupe {
 
 struct MirroredOptions {
-  /// Gradients are reduced in buckets, in the order in which the backward pass makes them. The first is smaller, so
-  /// that reducing begins early.
+  /// Gradients are reduced in buckets, in the order in which the backward pass makes them. The first bucket is smaller,
+  /// so that reduction begins early.
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
-  /// No update is made before all ranks have every reduced bucket of the step, so that a failure leaves all replicas
-  /// whole, at the same step. Costs the overlap of updates with reductions, and a small collective.
+  /// Updates wait until all ranks have every reduced bucket of the step, so that a failure leaves all replicas whole,
+  /// at the same step. The cost is the overlap of updates with reductions, and a small collective.
   bool atomic_steps = false;
-  /// How replicas in several processes sum their gradients.
+  /// The algorithm that sums gradients of replicas in several processes.
   AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct;
-  /// How gradients are made smaller on their way. Null: they are not.
+  /// Makes gradients smaller on their way. Null: they travel unchanged.
   std::shared_ptr<const GradientHook> hook = {};
 };
 
 /// A replica at every place, each with its own copy of the parameters, equal at first. Every batch is split among the
-/// replicas; their gradients are summed (each already divided by the rows of the whole batch, so uneven parts are
-/// exact), and every replica makes the same update.
+/// replicas. Their gradients are summed, and every replica makes the same update. Gradients are divided by the rows of
+/// the whole batch before, so uneven parts are exact.
 class Mirrored : public Strategy {
  public:
   explicit Mirrored(std::vector<Place> places, MirroredOptions options = {});

@@ -5,16 +5,17 @@
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/strategies/between_processes.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// For the other processes to make their strategy.
+// Limit of the wait for the other processes to construct the strategy.
 constexpr std::chrono::milliseconds kLimit{60'000};
 
-/// Null if there are no others.
+/// A communicator of all processes. Null if there is one process.
 std::shared_ptr<Communicator> meet(Cluster& cluster) {
   if (cluster.size() == 1) return nullptr;
   std::vector<int> all(static_cast<std::size_t>(cluster.size()));
@@ -23,42 +24,29 @@ std::shared_ptr<Communicator> meet(Cluster& cluster) {
   return cluster.communicator(name, all)[static_cast<std::size_t>(cluster.rank())];
 }
 
-/// The numbers of all processes, one after the other.
-std::vector<std::int64_t> gather(Communicator& processes, const std::vector<std::int64_t>& own) {
-  const auto count = static_cast<std::int64_t>(own.size());
-  const Tensor all(Shape{processes.size() * count}, DType::int64);
-  processes.all_gather(Tensor::from<std::int64_t>({count}, own), all)->wait(kLimit);
-  const auto numbers = all.data<std::int64_t>();
-  return {numbers.begin(), numbers.end()};
-}
-
-void expect_as_many(Communicator& processes, std::size_t replicas) {
-  const auto counts = gather(processes, {static_cast<std::int64_t>(replicas)});
+/// The devices of all processes, in the order of their ranks. Throws Error unless all processes have the same number.
+std::vector<Device> devices_of_all(Communicator& processes, const std::vector<Device>& local) {
+  const auto counts = gathered_numbers(processes, {static_cast<std::int64_t>(local.size())}, kLimit);
   for (std::size_t process = 0; process < counts.size(); ++process)
     if (counts[process] != counts[0])
-      throw Error("multi_worker_mirrored", "every process needs as many replicas as the others, but process 0 has " +
-                                               std::to_string(counts[0]) + " and process " + std::to_string(process) +
+      throw Error("multi_worker_mirrored", "every process needs as many replicas as the others, but rank 0 has " +
+                                               std::to_string(counts[0]) + " and rank " + std::to_string(process) +
                                                " has " + std::to_string(counts[process]));
-}
-
-/// Of all processes, each of which has as many.
-std::vector<Device> devices_of_all(Communicator& processes, const std::vector<Device>& own) {
-  expect_as_many(processes, own.size());
   std::vector<std::int64_t> numbers;
-  for (const auto& device : own) {
+  for (const auto& device : local) {
     numbers.push_back(static_cast<std::int64_t>(device.type));
     numbers.push_back(device.index);
   }
-  const auto all = gather(processes, numbers);
+  const auto all = gathered_numbers(processes, numbers, kLimit);
   std::vector<Device> devices;
   for (std::size_t i = 0; i < all.size(); i += 2)
     devices.push_back({static_cast<DeviceType>(all[i]), static_cast<int>(all[i + 1])});
   return devices;
 }
 
-std::vector<Place> places_in(Communicator* processes, const Cluster& cluster, const std::vector<Device>& own) {
-  const auto devices = processes == nullptr ? own : devices_of_all(*processes, own);
-  const auto each = static_cast<int>(own.size());
+std::vector<Place> places_in(Communicator* processes, const Cluster& cluster, const std::vector<Device>& local) {
+  const auto devices = processes == nullptr ? local : devices_of_all(*processes, local);
+  const auto each = static_cast<int>(local.size());
   std::vector<Place> places;
   for (auto device : devices) {
     const auto process = static_cast<int>(places.size()) / each;

@@ -1,16 +1,14 @@
 #pragma once
 
-#include "troupe/strategies/strategy.hpp"
+#include "troupe/strategies/mirrored.hpp"
 
 namespace troupe {
 
-/// Everything on one device.
-class OneDevice final : public Strategy {
+/// Trains on one device.
+class OneDevice final : public Mirrored {
  public:
   explicit OneDevice(Device device = {}) : OneDevice(Place{0, device}) {}
-  explicit OneDevice(const Place& place) : Strategy({place}) {}
-
-  Plan training_plan(const PlanRequest& request) const override;
+  explicit OneDevice(const Place& place) : Mirrored(std::vector{place}) {}
 };
 
 }  // namespace troupe

@@ -9,10 +9,10 @@ namespace troupe {
 
 enum class ReduceOp { sum, mean };
 
-/// Combines the values of all replicas (float32). Without an axis: element by element, in replica order; the shapes
-/// must be alike. Along axis 0: first over the rows of each value, whose numbers may differ; the mean divides by the
-/// number of all rows, so [0, 1, 2, 3] and [4, 5] give 2.5. Replicas without rows count as nothing. Throws Error if
-/// shapes do not fit or there is nothing to take a mean of.
+/// Combines the values of all replicas (float32). Without an axis, values of equal shape are combined element by
+/// element, in replica order. Along axis 0, the rows of all values are combined; values may differ in their number of
+/// rows. The mean divides by the number of all rows, so [0, 1, 2, 3] and [4, 5] give 2.5. Throws Error if shapes do not
+/// fit, or there are no rows for a mean.
 Tensor reduce(ReduceOp op, std::span<const Tensor> per_replica, std::optional<int> axis = std::nullopt);
 
 }  // namespace troupe

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 
@@ -21,7 +21,7 @@ std::vector<Place> on_devices(const Cluster& cluster, const std::vector<int>& pr
                               const DevicesOfLocalRank& devices_of) {
   std::vector<Place> places;
   for (const int process : processes) {
-    // Of the processes of its machine that have devices, how many come before it.
+    // Lower ranks of these processes on the same machine.
     const auto before = std::ranges::count_if(
         processes, [&](int other) { return other < process && cluster.machine(other) == cluster.machine(process); });
     const auto devices = devices_of(cluster.local_rank(process));
@@ -33,7 +33,7 @@ std::vector<Place> on_devices(const Cluster& cluster, const std::vector<int>& pr
   return places;
 }
 
-/// The servers of a process have no threads of their own.
+/// Servers on the processes, round robin. All name cpu:0, since servers have no threads of their own.
 std::vector<Place> in_turn(const std::vector<int>& processes, int servers) {
   std::vector<Place> places;
   for (std::size_t i = 0; i < static_cast<std::size_t>(servers); ++i)
@@ -42,11 +42,6 @@ std::vector<Place> in_turn(const std::vector<int>& processes, int servers) {
 }
 
 }  // namespace
-
-ServerPlaces server_places(const Cluster& cluster, const std::vector<Device>& devices, int servers) {
-  return server_places(
-      cluster, [&](int) { return devices; }, servers);
-}
 
 ServerPlaces server_places(const Cluster& cluster, const DevicesOfLocalRank& devices_of, int servers) {
   const auto any = processes_with(cluster, ProcessRole::any);

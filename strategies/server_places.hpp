@@ -9,20 +9,22 @@ namespace troupe {
 
 class Cluster;
 
-/// Where the workers and servers of a job with several processes live, and where evaluation runs; empty: where the
-/// strategy chooses.
+/// The places of workers, servers and evaluation in a job with several processes. Without evaluators the strategy
+/// chooses the places of evaluation.
 struct ServerPlaces {
   std::vector<Place> workers, servers, evaluators;
 };
 
-/// If processes have roles, by these: a worker on each of the devices of every process with that role, and `servers`
-/// servers, at least one each, on the processes with that role in turn. If none has, every process has workers, and
-/// server i lives in process i, modulo their number. CPU devices are counted over the processes of a machine. Throws
-/// Error if some processes have a role and others none, or nobody holds parameters or computes.
-ServerPlaces server_places(const Cluster& cluster, const std::vector<Device>& devices, int servers);
-/// As above, where the devices of a process follow from its local rank, how many lower ranks share its machine: such as
-/// each its own GPU.
+/// The devices of a process with this local rank, which is the number of lower ranks on its machine.
 using DevicesOfLocalRank = std::function<std::vector<Device>(int local_rank)>;
+/// Places by the roles of the processes. With roles, there is a worker on each of the devices of every worker process,
+/// and `servers` servers, at least one each, lie round robin on the server processes. Without roles, every process has
+/// workers, and servers lie round robin on all processes. CPU devices are counted over the processes of a machine.
+/// Throws Error if some processes have a role and others none, or no process is a worker or a server.
 ServerPlaces server_places(const Cluster& cluster, const DevicesOfLocalRank& devices_of, int servers);
+/// Places by the roles, where all processes have the same devices.
+inline ServerPlaces server_places(const Cluster& cluster, const std::vector<Device>& devices, int servers) {
+  return server_places(cluster, DevicesOfLocalRank([&](int) { return devices; }), servers);
+}
 
 }  // namespace troupe

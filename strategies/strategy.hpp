@@ -1,54 +1,40 @@
 #pragma once
 
-#include <functional>
-#include <map>
 #include <set>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/plan/place.hpp"
 #include "troupe/actors/plan/plan_fwd.hpp"
-#include "troupe/ops/data/dataset.hpp"
-#include "troupe/strategies/training/training_graph.hpp"
+#include "troupe/strategies/step/replica.hpp"
 
 namespace troupe {
 
-struct BatchSource;
-
-/// What a strategy makes a plan of.
-struct PlanRequest {
-  const TrainingSpec& spec;
-  const Dataset& data;
-  std::uint64_t seed;
-  /// What the sink of a replica reads: outputs of the graph, then the batch info.
-  std::vector<std::string> sink_inputs;
-  /// Names under which the spawn context has the data and the sink's task.
-  std::string source = "data";
-  std::string sink = "metrics";
-  /// If given, this makes the batches; the data set then has its fields and no samples.
-  const BatchSource* batches = nullptr;
-};
-
-/// A way of composing actors: from a graph and the places to a plan. A user-defined strategy overrides training_plan;
-/// public headers are all it needs.
+/// A way of composing actors: maps a graph and places to a plan. A user-defined strategy overrides training_plan(),
+/// with the functions in strategies/step that add the pieces of a step to a plan: replica.hpp adds whole replicas,
+/// worker.hpp workers whose parameters lie elsewhere, shards.hpp the shards of those. Public headers are enough.
 class Strategy {
  public:
-  /// Replica r runs at `places[r]`; several may share one.
+  /// Replica r runs at `places[r]`; several may share one. Throws Error if there is none.
   explicit Strategy(std::vector<Place> places);
   virtual ~Strategy() = default;
 
-  /// Replicas whose gradients make one update. Replica r runs at places()[r].
+  /// Number of replicas whose gradients make one update. Replica r runs at places()[r].
   int num_replicas_in_sync() const { return static_cast<int>(places_.size()); }
   const std::vector<Place>& places() const { return places_; }
-  /// Whether every replica computes a part of each training step. If not, each step is of one of them, and has as many
-  /// rows as the first such part would have.
+  /// A replica of the training, as the functions take it that add it to a plan.
+  Replica replica_at(int number) const;
+  /// Whether every replica computes a part of each training step. If not, each step is of one replica, and has the rows
+  /// of the first such part.
   virtual bool shares_steps() const { return true; }
-  /// Rows of a training step, where a batch has so many.
+  /// Rows of a training step, for batches of `batch_rows` rows.
   std::int64_t step_rows(std::int64_t batch_rows) const;
 
-  /// Where evaluation and prediction run.
-  virtual std::vector<Place> forward_places() const { return places_; }
-  /// Processes that a run goes on without if they are lost.
+  /// Sets the places of evaluation and prediction. Empty, the default: the strategy chooses them.
+  void set_forward_places(std::vector<Place> places) { forward_places_ = std::move(places); }
+  /// The places of evaluation and prediction: those that were set, otherwise those of the replicas.
+  virtual std::vector<Place> forward_places() const { return forward_places_.empty() ? places_ : forward_places_; }
+  /// Expendable processes: a run goes on without them if they are lost.
   virtual std::set<int> expendable() const { return {}; }
 
   /// A plan that takes one training step per batch.
@@ -59,36 +45,13 @@ class Strategy {
   virtual Plan prediction_plan(const PlanRequest& request) const;
 
  protected:
-  /// Adds loader, graph and sink of one replica to a plan.
-  void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, int replica,
-                   const std::function<ActorId(Plan&, const Node&)>& make_collective = {}) const;
-  /// Adds the sink of a replica, which reads some outputs of its graph and the batch info.
-  void add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,
-                const OutputRef& batch_info, int replica) const;
-  /// An empty plan for the batches of the request.
-  Plan empty_plan(const PlanRequest& request) const;
+  /// The places given to set_forward_places().
+  const std::vector<Place>& given_forward_places() const { return forward_places_; }
 
  private:
-  /// One of several that share the batches.
-  struct Replica {
-    int number, count;
-    Place place;
-  };
-  using MakeCollective = std::function<ActorId(Plan&, const Node&)>;
-
-  static Plan empty_plan(const PlanRequest& request, int replicas);
-  struct Input;
-  static Input add_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
-                         const Replica& replica);
-  static Input add_loaders(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
-                           const Replica& replica);
-  static void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,
-                          const MakeCollective& make_collective);
-  static void add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,
-                       const OutputRef& batch_info, const Replica& replica);
   Plan forward_plan(const PlanRequest& request, const Graph& graph) const;
 
-  std::vector<Place> places_;
+  std::vector<Place> places_, forward_places_;
 };
 
 /// The devices of this process as places.

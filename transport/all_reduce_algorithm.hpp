@@ -1,33 +1,43 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
+#include "troupe/ops/core/error.hpp"
+
 namespace troupe {
 
-/// How ranks come to a sum: those in several processes, and GPUs. Each adds in an order of its own, the same from run
-/// to run; see docs/clusters.md.
+/// The algorithm of a sum over ranks in several processes, or over GPUs. Each algorithm adds in a fixed order, the same
+/// from run to run; see docs/clusters.md.
 enum class AllReduceAlgorithm : std::uint8_t {
-  /// Every rank sums its slice of what all send, and sends it to all: two steps, whatever the number of ranks. The bits
-  /// of one process.
+  /// Every rank sums its slice of the tensors of all ranks, and sends the sum to all: two steps for any number of
+  /// ranks. The bits are those of one process.
   direct,
-  /// Slices go round, from each rank to the next: 2 (N - 1) steps, but every rank talks to its neighbours alone.
+  /// Slices go round, from each rank to the next: 2 (N - 1) steps. Every rank exchanges data with its neighbors only.
   ring,
-  /// The ranks of a machine sum among themselves, and one of each with those of the other machines. Where every rank
-  /// has its tensors on a device, the devices of a process, or of a machine if NCCL can join them, sum among
-  /// themselves, and one of each with those of the others.
+  /// The ranks of a machine sum among themselves, then one rank of each machine with those of the other machines. If
+  /// every rank has its tensors on a device, the devices of a process, or of a machine if NCCL can join them, sum among
+  /// themselves, then one device of each with those of the others.
   hierarchy,
-  /// The ranks of a process sum among themselves, and one of each with the others over MPI, in the order that MPI
-  /// chooses.
+  /// The ranks of a process sum among themselves, then one rank of each process with the others over MPI, in the order
+  /// that MPI chooses.
   mpi,
-  /// By NVIDIA's library, where every rank has a GPU of its own.
+  /// NVIDIA's library sums. Every rank needs a GPU of its own.
   nccl,
 };
 
-std::string to_string(AllReduceAlgorithm algorithm);
-/// Throws Error if there is none of that name.
-AllReduceAlgorithm all_reduce_algorithm_of(const std::string& name);
-/// Whether this build has it: mpi, if it was configured with TROUPE_MPI; nccl, if NCCL was there, and can be loaded.
-bool is_available(AllReduceAlgorithm algorithm);
+/// The names, by AllReduceAlgorithm.
+inline constexpr std::array kAllReduceAlgorithms{"direct", "ring", "hierarchy", "mpi", "nccl"};
+
+inline std::string to_string(AllReduceAlgorithm algorithm) {
+  return kAllReduceAlgorithms.at(static_cast<std::size_t>(algorithm));
+}
+/// Throws Error if there is no algorithm of that name.
+inline AllReduceAlgorithm all_reduce_algorithm_of(const std::string& name) {
+  for (std::size_t i = 0; i < kAllReduceAlgorithms.size(); ++i)
+    if (kAllReduceAlgorithms[i] == name) return static_cast<AllReduceAlgorithm>(i);
+  throw Error("all_reduce", "'" + name + "' is not an algorithm: there are direct, ring, hierarchy, mpi and nccl");
+}
 
 }  // namespace troupe

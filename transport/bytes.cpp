@@ -9,8 +9,7 @@ namespace troupe {
 void ByteWriter::put_text(const std::string& text, std::size_t limit) {
   const auto length = std::min(text.size(), limit);
   put(static_cast<std::uint32_t>(length));
-  const auto bytes = std::as_bytes(std::span(text.data(), length));
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  put_bytes(std::as_bytes(std::span(text.data(), length)));
 }
 
 std::string ByteReader::get_text(std::size_t limit) {
@@ -30,9 +29,9 @@ std::span<const std::byte> ByteReader::get_bytes(std::uint64_t elements, std::si
 std::span<const std::byte> ByteReader::next(std::size_t count) {
   if (count > bytes_.size())
     throw Error(place_, std::to_string(count) + " bytes are needed but " + std::to_string(bytes_.size()) + " are left");
-  const auto found = bytes_.first(count);
+  const auto taken = bytes_.first(count);
   bytes_ = bytes_.subspan(count);
-  return found;
+  return taken;
 }
 
 }  // namespace troupe

@@ -18,7 +18,7 @@ class ByteWriter {
     for (std::size_t i = 0; i < sizeof(T); ++i)
       bytes_.push_back(static_cast<std::byte>(static_cast<std::make_unsigned_t<T>>(value) >> (8 * i) & 0xFF));
   }
-  /// A text of at most `limit` bytes: what is longer is cut.
+  /// Writes a text. A text of more than `limit` bytes is cut.
   void put_text(const std::string& text, std::size_t limit);
 
   void put_bytes(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
@@ -47,7 +47,7 @@ class ByteReader {
     return static_cast<T>(value);
   }
   std::string get_text(std::size_t limit);
-  /// So many elements of so many bytes, valid as long as what is read.
+  /// The bytes of `elements` elements of `size` bytes each, valid as long as the bytes that are read.
   std::span<const std::byte> get_bytes(std::uint64_t elements, std::size_t size);
 
   bool at_end() const { return bytes_.empty(); }

@@ -1,9 +1,17 @@
 #include "troupe/transport/collective_call.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace troupe {
+
+namespace {
+
+void expect_multiple(const char* place, const Tensor& whole, const Tensor& part, int ranks) {
+  if (whole.dtype() != part.dtype() || whole.elements() != part.elements() * ranks)
+    throw Error(place, to_string(whole) + " is not " + std::to_string(ranks) + " times " + to_string(part));
+}
+
+}  // namespace
 
 bool Abort::set(FailurePtr failure) {
   std::lock_guard lock(mutex_);
@@ -13,18 +21,30 @@ bool Abort::set(FailurePtr failure) {
   return true;
 }
 
-void Abort::check() const {
-  if (!is_set()) return;
+FailurePtr Abort::failure() const {
+  if (!is_set()) return nullptr;
   std::lock_guard lock(mutex_);
-  throw Aborted(failure_);
+  return failure_;
 }
 
 std::string to_string(const CallSignature& signature) {
-  constexpr std::array kKinds{"all_reduce", "broadcast", "all_gather", "reduce_scatter", "barrier"};
-  std::string name = kKinds.at(static_cast<std::size_t>(signature.kind));
+  const auto& form = form_of(signature.kind);
+  std::string name = form.name;
   if (signature.kind == CollectiveKind::barrier) return name;
   return name + " of " + std::to_string(signature.elements) + " " + std::string(name_of(signature.dtype)) +
-         (signature.kind == CollectiveKind::broadcast ? " from rank " + std::to_string(signature.root) : "");
+         (form.has_root ? " from rank " + std::to_string(signature.root) : "");
+}
+
+CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int rank, int ranks,
+                           int root) {
+  const auto& form = form_of(kind);
+  expect_rank(root, ranks);
+  if (kind == CollectiveKind::barrier) return {};
+  if (form.output == OutputSize::gathered) expect_multiple(form.name, output, input, ranks);
+  const int common_root = form.has_root ? root : 0;
+  if (form.output != OutputSize::scattered) return {kind, input.dtype(), input.elements(), common_root};
+  if (has_input(kind, rank, root)) expect_multiple(form.name, input, output, ranks);
+  return {kind, output.dtype(), output.elements() * ranks, common_root};
 }
 
 FailurePtr disagreement(std::int64_t number, const CallSignature& first, int first_rank, const CallSignature& second,
@@ -45,18 +65,9 @@ Tensor part_of(const Tensor& tensor, const Slice& slice) {
   return tensor.view(Shape{slice.count}, static_cast<std::size_t>(slice.first) * size_of(tensor.dtype()));
 }
 
-std::byte* address_of(const Tensor& tensor, std::int64_t element) {
-  return tensor.mutable_raw() + static_cast<std::size_t>(element) * size_of(tensor.dtype());
-}
-
 void expect_rank(int rank, int ranks) {
   if (rank < 0 || rank >= ranks)
     throw Error("communicator", "there is no rank " + std::to_string(rank) + " among " + std::to_string(ranks));
-}
-
-void expect_multiple(const char* place, const Tensor& whole, const Tensor& part, int ranks) {
-  if (whole.dtype() != part.dtype() || whole.elements() != part.elements() * ranks)
-    throw Error(place, to_string(whole) + " is not " + std::to_string(ranks) + " times " + to_string(part));
 }
 
 void expect_alike(const Tensor& sent, int from, const Tensor& expected, int to) {

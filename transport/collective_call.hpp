@@ -6,18 +6,23 @@
 #include <string>
 
 #include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/collective_kind.hpp"
 #include "troupe/transport/failure.hpp"
 
 namespace troupe {
 
-/// Why no collective of a group can complete any more. Set once; thread-safe.
+/// The reason why no collective of a group can complete any more. Set once; thread-safe.
 class Abort {
  public:
-  /// The first failure stays. False if there was one.
+  /// Keeps the first failure. Returns false if one was set before.
   bool set(FailurePtr failure);
   bool is_set() const { return set_.load(std::memory_order_acquire); }
+  /// Null if there is none.
+  FailurePtr failure() const;
   /// Throws Aborted with the failure, if there is one.
-  void check() const;
+  void check() const {
+    if (is_set()) throw Aborted(failure());
+  }
 
  private:
   mutable std::mutex mutex_;
@@ -25,10 +30,7 @@ class Abort {
   FailurePtr failure_;
 };
 
-/// What is to become of the tensors of a collective.
-enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier };
-
-/// What all ranks must agree on in one collective.
+/// The properties of one collective that all ranks must agree on.
 struct CallSignature {
   CollectiveKind kind = CollectiveKind::barrier;
   DType dtype = DType::uint8;
@@ -41,6 +43,11 @@ struct CallSignature {
 /// `all_reduce of 16 float32`.
 std::string to_string(const CallSignature& signature);
 
+/// The signature of a collective with these tensors of a rank. Throws Error if there is no rank `root`, or if the sizes
+/// of the tensors do not fit the kind.
+CallSignature signature_of(CollectiveKind kind, const Tensor& input, const Tensor& output, int rank, int ranks,
+                           int root);
+
 /// The failure of a group whose ranks do not agree on collective number `number`.
 FailurePtr disagreement(std::int64_t number, const CallSignature& first, int first_rank, const CallSignature& second,
                         int second_rank);
@@ -50,18 +57,15 @@ struct Slice {
   std::int64_t first, count;
 };
 
-/// Rank's share of `elements`, cut where a cache line of float32 ends so that ranks do not write to each other's lines.
+/// The share of rank `rank` of `elements`. It ends at the end of a cache line of float32, so that ranks do not write to
+/// the same line.
 Slice slice_of(std::int64_t elements, int ranks, int rank);
 
-/// Those elements of a tensor, as a tensor of one axis.
+/// The elements of a slice of a tensor, as a tensor of one axis.
 Tensor part_of(const Tensor& tensor, const Slice& slice);
 
-/// The address of an element.
-std::byte* address_of(const Tensor& tensor, std::int64_t element);
-
-/// Throw Error if there is no such rank, or if `whole` is not `ranks` times `part`.
+/// Throws Error if there is no such rank.
 void expect_rank(int rank, int ranks);
-void expect_multiple(const char* place, const Tensor& whole, const Tensor& part, int ranks);
 /// Throws Error if a tensor that rank `from` sent does not fit into what rank `to` expects.
 void expect_alike(const Tensor& sent, int from, const Tensor& expected, int to);
 

@@ -17,7 +17,7 @@ enum class FailureKind : std::uint8_t {
   actor_died,  ///< an actor ended without being asked to
   part_died,   ///< a part of the plan, perhaps a process, is gone
   stalled,     ///< no progress for longer than the limit
-  aborted,     ///< given up from outside
+  aborted,     ///< given up by a caller outside
 };
 
 /// `op_error`, `actor_died`, ...
@@ -26,8 +26,8 @@ std::string to_string(FailureKind kind);
 struct Failure;
 using FailurePtr = std::shared_ptr<const Failure>;
 
-/// The root cause of a step that went wrong: who, where, in which step, what kind, why. It travels along the edges in
-/// place of the tensors that were not computed, and ends the collectives that other ranks wait in.
+/// The root cause of a failed step: the process, the actor, the step, the kind and the text. It travels along the edges
+/// in place of the tensors that were not computed, and ends the collectives in which other ranks wait.
 struct Failure {
   int rank = -1;  ///< the process, or -1 if there is only one
   int replica = 0;
@@ -36,11 +36,11 @@ struct Failure {
   std::int64_t step = 0;   ///< counted from 0 over the life of the trainer
   FailureKind kind = FailureKind::op_error;
   std::string what = {};  ///< text of the exception
-  FailurePtr cause = {};  ///< what led to it, if that was itself a failure
+  FailurePtr cause = {};  ///< the failure that led to this one; null if there is none
 };
 
 /// `[check_finite] the value is nan (op loss.check_finite, step 7, replica 0)`, with `, rank 1` at the end if there are
-/// several processes. Only the text if neither op nor actor is known.
+/// several processes. The text alone if neither op nor actor is known.
 std::string to_string(const Failure& failure);
 
 /// The text of an exception of any type.
@@ -48,8 +48,13 @@ std::string text_of(const std::exception_ptr& error);
 
 /// The exception that is being handled, as a failure of the origin.
 FailurePtr current_failure(Failure origin);
+/// The failure that the exception being handled carries if it is Aborted, else current_failure(origin).
+FailurePtr root_failure(const Failure& origin);
 
-/// Thrown out of a collective that another rank, or someone from outside, has given up.
+/// The loss of a process, as a failure of the kind part_died. `text` is the whole text, which names the process.
+FailurePtr failure_of_process(int process, std::string text, FailurePtr cause = nullptr);
+
+/// Thrown out of a collective that another rank, or a caller outside, has given up.
 class Aborted final : public Error {
  public:
   /// `failure` must not be null.

@@ -21,14 +21,14 @@ std::uint64_t checksum(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error("frame", what);
+[[noreturn]] void refuse(const std::string& problem) {
+  throw Error("frame", problem);
 }
 
 template <class Enum>
-Enum read_enum(ByteReader& reader, Enum last, const char* what) {
+Enum read_enum(ByteReader& reader, Enum last, const char* name) {
   const auto value = reader.get<std::uint8_t>();
-  if (value > static_cast<std::uint8_t>(last)) refuse(std::string(what) + " " + std::to_string(value) + " is unknown");
+  if (value > static_cast<std::uint8_t>(last)) refuse(std::string(name) + " " + std::to_string(value) + " is unknown");
   return static_cast<Enum>(value);
 }
 
@@ -59,10 +59,10 @@ void check_type(FrameType type, const TensorInfo& payload) {
 }
 
 DecodedHeader read_fields(ByteReader& reader, std::size_t max_payload_bytes) {
-  DecodedHeader found;
-  auto& header = found.header;
+  DecodedHeader decoded;
+  auto& header = decoded.header;
   header.type = read_enum(reader, kLastType, "type");
-  found.payload.dtype = read_enum(reader, kLastDType, "dtype");
+  decoded.payload.dtype = read_enum(reader, kLastDType, "dtype");
   header.edge = reader.get<std::int32_t>();
   header.slot = reader.get<std::int32_t>();
   header.part = reader.get<std::int32_t>();
@@ -70,16 +70,16 @@ DecodedHeader read_fields(ByteReader& reader, std::size_t max_payload_bytes) {
   header.generation = reader.get<std::uint64_t>();
   header.run = reader.get<std::int64_t>();
   header.step = reader.get<std::int64_t>();
-  found.payload.shape = read_shape(reader);
-  check_type(header.type, found.payload);
+  decoded.payload.shape = read_shape(reader);
+  check_type(header.type, decoded.payload);
   const auto length = reader.get<std::uint64_t>();
-  const auto elements = static_cast<std::uint64_t>(found.payload.shape.elements());
-  if (elements > max_payload_bytes / size_of(found.payload.dtype) || length > max_payload_bytes)
-    refuse(to_string(found.payload) + " is above the limit of " + std::to_string(max_payload_bytes) + " bytes");
-  if (length != found.payload_bytes())
-    refuse(std::to_string(length) + " bytes are announced for " + to_string(found.payload));
-  found.payload_checksum = reader.get<std::uint64_t>();
-  return found;
+  const auto elements = static_cast<std::uint64_t>(decoded.payload.shape.elements());
+  if (elements > max_payload_bytes / size_of(decoded.payload.dtype) || length > max_payload_bytes)
+    refuse(to_string(decoded.payload) + " is above the limit of " + std::to_string(max_payload_bytes) + " bytes");
+  if (length != decoded.payload_bytes())
+    refuse(std::to_string(length) + " bytes are announced for " + to_string(decoded.payload));
+  decoded.payload_checksum = reader.get<std::uint64_t>();
+  return decoded;
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ EncodedHeader encode_header(const Frame& frame, PayloadChecksum payload_checksum
     writer.put(axis < payload.shape().rank() ? payload.shape()[axis] : std::int64_t{0});
   writer.put(static_cast<std::uint64_t>(payload.bytes()));
   const bool whole = payload_checksum == PayloadChecksum::whole;
-  writer.put(whole ? checksum({payload.raw(), payload.bytes()}) : std::uint64_t{0});
+  writer.put(whole ? checksum(bytes_in(payload)) : std::uint64_t{0});
   writer.put(checksum(writer.view()));
   EncodedHeader encoded{};
   if (writer.size() != encoded.size()) refuse("a header has " + std::to_string(writer.size()) + " bytes");
@@ -142,15 +142,18 @@ void check_payload(const DecodedHeader& header, std::span<const std::byte> paylo
   if (checksum(payload) != header.payload_checksum) refuse("the payload's checksum is wrong");
 }
 
-Tensor failure_payload(const Failure& failure) {
-  const auto bytes = encode(failure);
+Tensor payload_of(std::span<const std::byte> bytes) {
   Tensor payload(Shape{static_cast<std::int64_t>(bytes.size())}, DType::uint8);
   std::ranges::copy(bytes, payload.mutable_raw());
   return payload;
 }
 
+Tensor failure_payload(const Failure& failure) {
+  return payload_of(encode(failure));
+}
+
 FailurePtr failure_of(const Tensor& payload) {
-  return decode_failure({payload.raw(), payload.bytes()});
+  return decode_failure(bytes_in(payload));
 }
 
 }  // namespace troupe

@@ -1,17 +1,20 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/collective_call.hpp"
+#include "troupe/transport/work.hpp"
 
 namespace troupe {
 
-/// Tensors that one rank sends to another outside of collectives. The n-th receive gets the n-th of them, whichever is
-/// advanced first. Used under its owner's lock.
+/// Tensors that one rank sends to another outside of collectives. The n-th receive gets the n-th tensor, whichever
+/// receive is advanced first. Used under its owner's lock.
 class Inbox {
  public:
   /// A tensor has come. Returns the number of the receive that gets it, from 0.
@@ -22,10 +25,10 @@ class Inbox {
   }
   /// A receive begins. Returns its number.
   std::int64_t post() { return posted_++; }
-  /// What that receive gets, once it is there.
+  /// The tensor of that receive, once it is there.
   std::optional<Tensor> take(std::int64_t number) {
-    auto found = tensors_.extract(number);
-    return found ? std::optional(std::move(found.mapped())) : std::nullopt;
+    auto node = tensors_.extract(number);
+    return node ? std::optional(std::move(node.mapped())) : std::nullopt;
   }
   /// The receive is given up, and its tensor with it.
   void drop(std::int64_t number) {
@@ -37,6 +40,45 @@ class Inbox {
   std::int64_t posted_ = 0;
   std::map<std::int64_t, Tensor> tensors_;
   std::set<std::int64_t> dropped_;
+};
+
+/// A receive that is not complete.
+struct Receive {
+  int from, to;
+  std::int64_t number;  // in their inbox
+
+  auto operator<=>(const Receive&) const = default;
+};
+
+/// The work of a receive. `Inboxes` is thread-safe and has post(from, to), which begins a receive; take(receive), which
+/// returns the tensor once it is there; listen(receive, listener); and drop(receive), which ends the receive.
+template <class Inboxes>
+class ReceiveWork final : public Work {
+ public:
+  ReceiveWork(std::shared_ptr<Inboxes> inboxes, Tensor tensor, int from, int to)
+      : inboxes_(std::move(inboxes)), tensor_(std::move(tensor)), receive_(inboxes_->post(from, to)) {}
+  ~ReceiveWork() override { inboxes_->drop(receive_); }
+
+  bool advance(std::size_t /*local*/) override {
+    if (done_) return true;
+    const auto sent = inboxes_->take(receive_);
+    if (!sent) return false;
+    expect_alike(*sent, receive_.from, tensor_, receive_.to);
+    if (sent->bytes() > 0) std::memcpy(tensor_.mutable_raw(), sent->raw(), sent->bytes());
+    return done_ = true;
+  }
+  void listen(std::size_t /*local*/, ProgressListener listener) override {
+    inboxes_->listen(receive_, std::move(listener));
+  }
+  std::string waits_for(std::size_t /*local*/) const override {
+    return "recv: rank " + std::to_string(receive_.from) + " has not sent";
+  }
+
+ private:
+  std::shared_ptr<Inboxes> inboxes_;
+  Tensor tensor_;
+  Receive receive_;
+  bool done_ = false;
 };
 
 }  // namespace troupe

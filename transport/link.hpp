@@ -17,13 +17,13 @@ struct IncomingFrame {
   std::unique_ptr<IncomingPayload> payload;
 };
 
-/// One end of a bidirectional, ordered connection between two parts of a plan. What is sent at one end arrives at the
-/// other, whole, once and in order, or the link fails at both ends; nothing is ever skipped. It knows no actors. All
-/// members may be called on any thread; one thread at a time receives.
+/// One end of a bidirectional, ordered connection between two parts of a plan. Frames that are sent at one end arrive
+/// at the other whole, once and in order, or the link fails at both ends; no frame is ever skipped. A link knows no
+/// actors. All members may be called on any thread; one thread at a time receives.
 class Link {
  public:
-  /// Called on any thread, never while the link holds a lock, when receive() may have something or the link has failed.
-  /// May still run for a moment after it was unset or the link is gone: it holds what it needs.
+  /// Called on any thread, never while the link holds a lock, when receive() may return a frame or the link has failed.
+  /// May still run for a moment after it was unset or the link was destroyed: it holds all that it needs.
   using OnReady = std::function<void()>;
 
   /// Closes the link.
@@ -32,19 +32,19 @@ class Link {
   /// Sends a frame without waiting for the other end. The payload must stay as it is while the link holds its handle,
   /// or until the frame's guard is withdrawn. False if the link has failed or is closed: the frame is lost.
   virtual bool send(const Frame& frame) = 0;
-  /// The next frame; none if none has arrived.
+  /// The next frame. Nothing if none has arrived.
   virtual std::optional<IncomingFrame> receive() = 0;
-  /// Sets the callback, and calls it at once if there is something already. An empty one unsets it.
+  /// Sets the callback, and calls it at once if a frame has arrived already. An empty function unsets it.
   virtual void on_ready(OnReady callback) = 0;
   /// Ends the link at both ends. Frames that have arrived can still be received.
   virtual void close() = 0;
-  /// Why no further frame comes, once all that had arrived were received: the other end has closed or is gone, or
-  /// what it sent was damaged. Between processes an end that was closed in order, while its process lives, has the kind
-  /// `aborted`. Null as long as the link is whole, and at the end that closed it.
+  /// The reason why no further frame comes, once all frames that had arrived were received: the other end has closed or
+  /// is gone, or it sent a damaged frame. Between processes, an end that was closed in order while its process lives
+  /// has the kind `aborted`. Null as long as the link is whole, and at the end that closed it.
   virtual FailurePtr failure() const = 0;
 };
 
-/// What an in-memory link does wrong, for tests. Frames are counted from 0 over both directions.
+/// The faults of an in-memory link, for tests. Frames are counted from 0 over both directions.
 struct LinkFaults {
   /// The link breaks in place of this frame.
   std::optional<std::int64_t> break_at = {};
@@ -52,7 +52,7 @@ struct LinkFaults {
   std::optional<std::int64_t> flip_bit_at = {};
   std::uint64_t seed = 0;
 
-  /// Breaks at a frame below `frames`, or damages it, as the seed has it.
+  /// Breaks at a frame below `frames`, or damages it. The seed decides.
   static LinkFaults random(std::uint64_t seed, std::int64_t frames);
 };
 

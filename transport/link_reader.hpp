@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "troupe/transport/link.hpp"
 
@@ -25,5 +27,17 @@ class LinkReader {
   std::shared_ptr<Link> link_;
   std::shared_ptr<Signal> signal_;
 };
+
+/// Passes the frames that have arrived to `take`. Calls `lose` with the reason, a text, if the link has failed or
+/// `take` throws.
+template <class Take, class Lose>
+void receive_all(Link& link, const Take& take, const Lose& lose) {
+  try {
+    while (const auto frame = link.receive()) take(*frame);
+    if (const auto cause = link.failure()) lose(cause->what);
+  } catch (const std::exception& error) {
+    lose(error.what());
+  }
+}
 
 }  // namespace troupe

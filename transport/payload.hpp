@@ -12,12 +12,13 @@
 
 namespace troupe {
 
-/// Says as long as it is valid that payloads lie where their sender has said, unchanged. A reader in another process
-/// reads the word after the payload: if it is valid then, the payload was. Thread-safe.
+/// Promises, as long as it is valid, that payloads lie unchanged at the addresses that their sender has given. A reader
+/// in another process reads the guard's word after the payload: if the word is valid then, the payload was valid.
+/// Thread-safe.
 class PayloadGuard {
  public:
   PayloadGuard();
-  /// Withdraws the payloads: a reader may still look at the word when its memory is free.
+  /// Withdraws the payloads: a reader may still read the word when its memory is free.
   ~PayloadGuard() { withdraw(); }
   PayloadGuard(const PayloadGuard&) = delete;
   PayloadGuard& operator=(const PayloadGuard&) = delete;
@@ -28,8 +29,8 @@ class PayloadGuard {
 
   /// The address of the word.
   const void* address() const { return &word_; }
-  /// The value while the payloads are valid: a word of this guard alone, so that a guard made later in the same
-  /// place is not taken for it.
+  /// The value of the word while the payloads are valid. No other guard has this value, so that a guard made later at
+  /// the same address is not mistaken for this one.
   std::uint64_t valid_word() const { return valid_word_; }
 
  private:
@@ -37,15 +38,15 @@ class PayloadGuard {
   std::atomic<std::uint64_t> word_;
 };
 
-/// A payload cannot be read any more because its sender has withdrawn it, or is gone. Why, a frame of the sender will
-/// say, or the failure of the link.
+/// A payload cannot be read any more because its sender has withdrawn it, or is gone. A frame of the sender, or the
+/// failure of the link, gives the reason.
 class PayloadWithdrawn final : public Error {
  public:
   explicit PayloadWithdrawn(const std::string& why) : Error("link", why) {}
 };
 
-/// The payload of a frame that has arrived. It may be in memory already, or still at its sender, who keeps it as it is
-/// until this is destroyed. Used by one thread at a time.
+/// The payload of a frame that has arrived. It may be in memory already, or still at its sender, which keeps it
+/// unchanged until this object is destroyed. Used by one thread at a time.
 class IncomingPayload {
  public:
   explicit IncomingPayload(TensorInfo info) : info_(std::move(info)) {}
@@ -55,11 +56,11 @@ class IncomingPayload {
 
   const TensorInfo& info() const { return info_; }
   std::size_t bytes() const { return static_cast<std::size_t>(info_.shape.elements()) * size_of(info_.dtype); }
-  /// Copies the bytes from `offset` on. Throws Error if there are fewer, and PayloadWithdrawn.
+  /// Copies the bytes from `offset` on. Throws Error if there are fewer, and PayloadWithdrawn if they are withdrawn.
   virtual void read(std::size_t offset, std::span<std::byte> to) const = 0;
-  /// The bytes if they are in memory already, else null. They live as long as this.
+  /// The bytes if they are in memory already, else null. They live as long as this object.
   virtual const std::byte* local() const { return nullptr; }
-  /// All of it in memory that nobody else writes to. Throws Error like read().
+  /// The whole payload, in memory that no other code writes to. Throws Error like read().
   virtual Tensor tensor() const;
 
  protected:

@@ -1,13 +1,18 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
-/// What is called when somebody may have more to do. Copies share one function, so copying allocates nothing.
+/// A function that is called when its owner may have more to do. Copies share one function, so copying allocates
+/// nothing.
 class ProgressListener {
  public:
   ProgressListener() = default;
@@ -22,6 +27,39 @@ class ProgressListener {
 
  private:
   std::shared_ptr<const std::function<void()>> function_;
+};
+
+/// The listeners of the ranks of a collective, by rank. They may be set while others are called. Thread-safe.
+class ProgressListeners {
+ public:
+  static constexpr auto kNoRank = std::numeric_limits<std::size_t>::max();
+
+  explicit ProgressListeners(std::size_t ranks) : listeners_(ranks) {}
+
+  void set(std::size_t rank, ProgressListener listener) {
+    std::lock_guard lock(mutex_);
+    listeners_.at(rank) = std::move(listener);
+  }
+  void clear() {
+    std::lock_guard lock(mutex_);
+    for (auto& listener : listeners_) listener = {};
+  }
+  /// Calls the listeners of all ranks except one, outside of the lock. Allocates nothing.
+  void notify(std::size_t except = kNoRank) const {
+    for (std::size_t rank = 0; rank < listeners_.size(); ++rank) {
+      if (rank == except) continue;
+      if (const auto listener = at(rank)) listener();
+    }
+  }
+
+ private:
+  ProgressListener at(std::size_t rank) const {
+    std::lock_guard lock(mutex_);
+    return listeners_[rank];
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<ProgressListener> listeners_;
 };
 
 }  // namespace troupe

@@ -51,7 +51,7 @@ void sum_typed(std::span<const Tensor> inputs, std::int64_t first, std::int64_t 
 
 /// Calls with a value of the type of the elements.
 template <class Function>
-void with_element_type(DType dtype, Function function) {
+void with_summable_type(DType dtype, Function function) {
   switch (dtype) {
     case DType::float32:
       return function(float{});
@@ -71,13 +71,13 @@ void with_element_type(DType dtype, Function function) {
 }  // namespace
 
 void rank_sum(std::span<const Tensor> inputs, std::int64_t first, std::int64_t count, std::byte* output) {
-  with_element_type(inputs[0].dtype(), [&](auto element) {
+  with_summable_type(inputs[0].dtype(), [&](auto element) {
     sum_typed(inputs, first, count, reinterpret_cast<decltype(element)*>(output));
   });
 }
 
 void copy_or_add(DType dtype, std::int64_t count, const std::byte* from, std::byte* sum, bool add) {
-  with_element_type(dtype, [&](auto element) {
+  with_summable_type(dtype, [&](auto element) {
     using T = decltype(element);
     accumulate(count, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(sum), add);
   });

@@ -1,5 +1,6 @@
 #include "troupe/transport/work.hpp"
 
+#include <algorithm>
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
@@ -8,22 +9,33 @@ namespace troupe {
 
 namespace {
 
-// What is nearly complete is worth looking at often.
+using Clock = std::chrono::steady_clock;
+
+// Work that is nearly complete is polled often.
 constexpr int kEagerLooks = 1'000;
 constexpr std::chrono::microseconds kPause{100};
 
 }  // namespace
 
+const Event& Work::done(std::size_t /*local*/) const {
+  static const Event kDone;
+  return kDone;
+}
+
 void Work::wait(std::chrono::milliseconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  for (int looks = 0; !advance(); ++looks) {
-    if (std::chrono::steady_clock::now() > deadline)
+  const auto deadline = Clock::now() + limit;
+  const auto expect_more_time = [&](bool is_left) {
+    if (!is_left)
       throw Error("collective", "not complete after " + std::to_string(limit.count()) + " ms: " + waits_for());
+  };
+  for (int looks = 0; !advance(); ++looks) {
+    expect_more_time(Clock::now() <= deadline);
     if (looks < kEagerLooks)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(kPause);
   }
+  expect_more_time(done().wait_for(std::max(deadline - Clock::now(), Clock::duration::zero())));
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 
 namespace troupe {
 
+// Inline in CAF's scheduler, whose own jobs are not actors, the cast would be a warning of g++ 12.
 caf::actor_id HomeWorkers::id_of(const caf::resumable* job) {
   return job->subtype() == caf::resumable::scheduled_actor ? static_cast<const caf::scheduled_actor*>(job)->id() : 0;
 }

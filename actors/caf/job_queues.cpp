@@ -1,14 +1,14 @@
 #include "troupe/actors/caf/job_queues.hpp"
 
-#include "troupe/actors/run/spin_pause.hpp"
+#include "troupe/actors/threads/spin_pause.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Looks at the own queue between two looks at those of the others: a microsecond or two, in which a worker that has
-/// just pushed a job to itself comes to take it.
-constexpr int kOwnLooks = 64;
+/// Polls of the worker's own queue between two scans of the other queues. They take one or two microseconds, in which
+/// another worker can take the job that it has just pushed to its own queue.
+constexpr int kPollsPerScan = 64;
 
 }  // namespace
 
@@ -22,12 +22,13 @@ JobQueues::JobQueues(std::size_t workers, std::chrono::microseconds poll)
 
 void JobQueues::push(std::size_t worker, caf::resumable* job) {
   auto& queue = *queues_[worker];
-  // Held to the end: once the job can be taken, it may be the last one, and the queues may be gone.
+  // The lock is held until this function returns: the job may be the last one, and once it has run the queues may be
+  // destroyed.
   std::lock_guard lock(queue.mutex);
   queue.jobs.push_back(job);
   queue.size.store(queue.jobs.size());
-  // Sequentially consistent: either this sees the sleeper, or the sleeper, which looks once more, sees the job. One
-  // that polls looks at all queues before it sleeps.
+  // Sequentially consistent: either this thread sees the sleeping worker, or that worker, which checks the queues
+  // before it sleeps, sees the job. A polling worker scans all queues before it sleeps.
   wake_one();
 }
 
@@ -60,7 +61,7 @@ bool JobQueues::any() const {
   return false;
 }
 
-/// A job of another worker from whose queue nothing was taken since the last look.
+/// Takes a job from the queue of another worker if nothing was taken from that queue since this worker's last scan.
 caf::resumable* JobQueues::take_waiting(std::size_t worker) {
   auto& seen = queues_[worker]->seen;
   for (std::size_t i = 1; i < queues_.size(); ++i) {
@@ -76,12 +77,12 @@ caf::resumable* JobQueues::take_waiting(std::size_t worker) {
 }
 
 caf::resumable* JobQueues::poll(std::size_t worker) {
-  auto& own = *queues_[worker];
-  for (std::size_t i = 0; i < queues_.size(); ++i) own.seen[i] = queues_[i]->taken.load(std::memory_order_relaxed);
+  auto& queue = *queues_[worker];
+  for (std::size_t i = 0; i < queues_.size(); ++i) queue.seen[i] = queues_[i]->taken.load(std::memory_order_relaxed);
   const auto until = std::chrono::steady_clock::now() + poll_;
   do {
-    for (int i = 0; i < kOwnLooks; ++i) {
-      if (auto* job = take(own)) return job;
+    for (int i = 0; i < kPollsPerScan; ++i) {
+      if (auto* job = take(queue)) return job;
       spin_pause();
     }
     if (auto* job = take_waiting(worker)) return job;
@@ -105,7 +106,8 @@ caf::resumable* JobQueues::pop(std::size_t worker) {
   if (auto* job = take(*queues_[worker])) return job;
   while (true) {
     if (auto* job = look(worker)) {
-      // Nobody was woken for a job that came while this one looked, or for a second one when this one was woken.
+      // A job that was pushed while this worker polled has woken no sleeper, nor has the second of two jobs that were
+      // pushed before this worker woke.
       if (any()) wake_one();
       return job;
     }

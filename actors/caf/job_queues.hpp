@@ -10,23 +10,23 @@
 #include <mutex>
 #include <vector>
 
-#include "troupe/actors/run/busy_threads.hpp"
+#include "troupe/actors/threads/busy_threads.hpp"
 
 namespace troupe {
 
-/// The jobs of an actor system's workers: a queue for each, first in, first out. A job is pushed to the queue of the
-/// worker whose cache is likely to hold what it works on. A worker whose queue is empty looks around for a while, if
-/// its process has a core for every thread that is awake: it takes a job of another that has been left waiting for
-/// longer than a hand-over takes. Then it takes any job, and if there are none it sleeps; to wake it costs as much as
-/// several messages. Thread-safe; each worker is one thread.
+/// The job queues of an actor system's workers: one queue a worker, first in, first out. A job is pushed to the queue
+/// of the worker whose cache is likely to hold the job's data. A worker with an empty queue polls, if the process has a
+/// core for every awake thread: it takes a job of another worker that has waited for longer than a hand-over takes.
+/// Then it takes any job. If there is none, it sleeps; waking a worker costs as much as several messages. Thread-safe;
+/// each worker is one thread.
 class JobQueues {
  public:
-  /// `poll`: for how long a worker looks around before it sleeps.
+  /// `poll` is the time for which a worker polls before it sleeps.
   JobQueues(std::size_t workers, std::chrono::microseconds poll);
 
   std::size_t workers() const { return queues_.size(); }
   void push(std::size_t worker, caf::resumable* job);
-  /// Waits for a job; one of the worker's own queue comes first.
+  /// Waits for a job. The worker's own queue comes first.
   caf::resumable* pop(std::size_t worker);
   /// A job of any queue, or nullptr.
   caf::resumable* try_pop();
@@ -36,9 +36,9 @@ class JobQueues {
     std::mutex mutex;
     std::deque<caf::resumable*> jobs;
     std::atomic<std::size_t> size{0};
-    /// Jobs ever taken: while this stands still, the jobs wait.
+    /// Number of jobs ever taken. While it does not change, the jobs in the queue wait.
     std::atomic<std::size_t> taken{0};
-    /// For the worker alone: `taken` of all queues when it looked last.
+    /// `taken` of all queues at the worker's last scan. Used by the worker alone.
     std::vector<std::size_t> seen;
   };
 

@@ -6,18 +6,20 @@
 #include <caf/fwd.hpp>
 #include <chrono>
 #include <functional>
+#include <string>
 
-// The three ways in which programs and the library use mail of CAF, the same for every version that Troupe supports:
-// tell, post and watch. A message is one object, mostly a struct; lvalues are copied. Mail to a null handle is dropped.
+// Programs and the library use CAF's mail through three functions, tell, post and watch, which are the same for every
+// supported version of CAF. A message is one object, mostly a struct; lvalues are copied. Mail to a null handle is
+// dropped.
 
 namespace troupe {
 
-/// Sends a message from an actor, which the receiver sees as the sender. Called in handlers of `self`. CAF wakes the
-/// receiver on the thread that runs `self`. Mail of high priority overtakes normal mail.
+/// Sends a message with `self` as the sender. Called in handlers of `self`. CAF wakes the receiver on the thread that
+/// runs `self`. Mail of high priority overtakes normal mail.
 template <caf::message_priority priority = caf::message_priority::normal, class Message>
 void tell(caf::event_based_actor& self, const caf::actor& receiver, Message&& message);
 
-/// Sends a message without a sender. Thread-safe; for threads that are no actor, and for callbacks.
+/// Sends a message without a sender. Thread-safe; for threads that run no actor, and for callbacks.
 template <caf::message_priority priority = caf::message_priority::normal, class Message>
 void post(const caf::actor& receiver, Message&& message);
 
@@ -25,13 +27,16 @@ void post(const caf::actor& receiver, Message&& message);
 template <class Message>
 void post(const caf::actor& receiver, Message&& message, std::chrono::nanoseconds delay);
 
-/// The reason why an actor ended, as CAF gives it; empty for a normal end.
+/// Takes the reason why an actor ended, as CAF gives it; the reason is empty for a normal end.
 using OnActorEnd = std::function<void(const caf::error& reason)>;
 
+/// An error of CAF as a text.
+std::string error_text(const caf::actor_system& system, const caf::error& error);
+
 /// Calls `on_end` once, as a handler of `self`, when `peer` ends: soon if it has ended already, never if `self` ends
-/// first. Called in handlers of `self`, which may watch several peers, and a peer several times: then the calls come in
-/// any order. In a class of an actor the name is troupe::watch: actors of CAF 1.x have a member of that name. With CAF
-/// 0.17 an actor that watches must not call set_down_handler.
+/// first. Called in handlers of `self`. An actor may watch several peers, and one peer several times; the calls come in
+/// any order. Classes of actors spell the name troupe::watch, because actors of CAF 1.x have a member of that name.
+/// With CAF 0.17 an actor that watches must not call set_down_handler.
 void watch(caf::event_based_actor& self, const caf::actor& peer, OnActorEnd on_end);
 
 /// A blocking actor receives a caf::down_msg when `peer` ends.

@@ -1,40 +1,47 @@
 #pragma once
 
+#include <caf/config.hpp>
+#include <caf/fwd.hpp>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
 
-#include "troupe/actors/caf/fwd.hpp"
-
 namespace troupe {
+
+/// The thread of an actor system, as CAF passes it to caf::resumable::resume().
+#ifdef CAF_VERSION_MAJOR
+using ExecutionUnit = caf::scheduler;
+#else
+using ExecutionUnit = caf::execution_unit;
+#endif
 
 struct SchedulerOptions {
   std::size_t workers = 1;
-  /// Idle workers look for actors with mail for so long before they sleep.
+  /// Time for which an idle worker polls for actors with mail before it sleeps.
   std::chrono::microseconds busy_poll{0};
-  /// No workers: run_one() runs the actors.
+  /// The actor system has no workers: run_one() runs the actors.
   bool one_by_one = false;
-  /// Called on every thread of the actor system when it begins.
+  /// Called on every thread of the actor system when the thread begins.
   std::function<void()> on_thread_start;
 };
 
-/// Actors of a busy system take turns after that many messages. Without a limit an actor that sends itself mail starves
-/// the others when there is one worker.
+/// An actor of a busy system yields its worker after this many messages. Without a limit, an actor that sends itself
+/// mail starves the others when there is one worker.
 constexpr std::size_t kMessagesPerTurn = 256;
 
-/// CAF starts at most that many threads beside the workers and those of detached actors.
+/// CAF starts at most this many threads besides the workers and the threads of detached actors.
 constexpr int kThreadsOfCaf = 3;
 
-/// Adds what the options say to the configuration, which must outlive the actor system. Throws what CAF throws.
+/// Applies the options to the configuration, which must outlive the actor system. Throws the exceptions of CAF.
 std::unique_ptr<caf::actor_system> make_actor_system(caf::actor_system_config& config, const SchedulerOptions& options);
 
-/// Runs one of the actors that have mail: one message of the actor number `draw(count)`, of `count`. False if none has
-/// mail. The actor system has been made with `one_by_one`. Not thread-safe.
+/// Lets one actor handle one message: number `draw(count)` of the `count` actors that have mail. Returns false if no
+/// actor has mail. The actor system must have been made with `one_by_one`. Not thread-safe.
 bool run_one(caf::actor_system& system, const std::function<std::size_t(std::size_t count)>& draw);
 
-/// The actor runs on that worker, modulo their number, unless others are idle. Does nothing in an actor system that
-/// make_actor_system() has not made. Thread-safe.
+/// Sets the worker that runs an actor unless other workers are idle; the number is taken modulo the number of workers.
+/// Does nothing in an actor system that make_actor_system() has not made. Thread-safe.
 void prefer_worker(caf::actor_system& system, const caf::actor& actor, std::size_t worker);
 
 }  // namespace troupe

@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-/// Calls a function on every thread of an actor system when it begins.
+/// Calls a function on every thread of an actor system when the thread begins.
 class ThreadStart final : public caf::thread_hook {
  public:
   explicit ThreadStart(std::function<void()> function) : function_(std::move(function)) {}

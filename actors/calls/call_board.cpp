@@ -29,31 +29,31 @@ std::int64_t CallBoard::schedule() {
   return next_++;
 }
 
-std::vector<std::pair<int, std::int64_t>> CallBoard::hand_out() {
-  std::vector<std::pair<int, std::int64_t>> handed;
+std::vector<std::pair<int, std::int64_t>> CallBoard::assign() {
+  std::vector<std::pair<int, std::int64_t>> assigned;
   while (!waiting_.empty() && !at_.empty()) {
     const auto freest = std::ranges::min_element(at_, {}, [](const auto& entry) { return entry.second.size(); });
     if (freest->second.size() >= in_flight_) break;
     freest->second.insert(waiting_.front());
-    handed.emplace_back(freest->first, waiting_.front());
+    assigned.emplace_back(freest->first, waiting_.front());
     waiting_.pop_front();
   }
-  return handed;
+  return assigned;
 }
 
-/// It may be with a worker that was thought to be lost, and with another one.
-void CallBoard::leave_all(std::int64_t call) {
+/// A call may be at two workers if one was taken for lost.
+void CallBoard::remove(std::int64_t call) {
   for (auto& [worker, calls] : at_) calls.erase(call);
   std::erase(waiting_, call);
 }
 
 bool CallBoard::complete(std::int64_t call) {
-  leave_all(call);
+  remove(call);
   return open_.erase(call) > 0;
 }
 
 std::vector<std::int64_t> CallBoard::fail(std::int64_t call) {
-  leave_all(call);
+  remove(call);
   if (open_.erase(call) == 0) return {};
   std::vector<std::int64_t> ended{call};
   ended.insert(ended.end(), open_.begin(), open_.end());

@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t kNameLimit = 4'096, kErrorLimit = 65'536;
 constexpr const char* kPlace = "call";
 
-/// With room for what else there is.
+/// Throws Error if the tensors, with a reserve for the rest of a message, exceed kMostBytes.
 void expect_room(const ByteWriter& writer, std::span<const Tensor> tensors) {
-  constexpr std::size_t kRest = std::size_t{1} << 20;
-  auto bytes = writer.size() + kRest;
+  constexpr std::size_t kReserve = std::size_t{1} << 20;
+  auto bytes = writer.size() + kReserve;
   for (const auto& tensor : tensors) bytes += tensor.bytes();
   if (bytes > kMostBytes)
     throw Error(kPlace, "its tensors are more than the " + std::to_string(kMostBytes >> 20) + " MiB that can be sent");
@@ -27,7 +27,7 @@ void put(ByteWriter& writer, const Tensor& tensor) {
   writer.put(static_cast<std::uint8_t>(host.dtype()));
   writer.put(static_cast<std::uint8_t>(host.shape().rank()));
   for (const auto size : host.shape().list()) writer.put(size);
-  writer.put_bytes({host.raw(), host.bytes()});
+  writer.put_bytes(bytes_in(host));
 }
 
 Tensor get_tensor(ByteReader& reader) {
@@ -52,14 +52,14 @@ void put_name(ByteWriter& writer, const std::string& name) {
   writer.put_text(name, kNameLimit);
 }
 
-void expect_few(std::size_t count) {
+void put_count(ByteWriter& writer, std::size_t count) {
   if (count > kMostTensors) throw Error(kPlace, std::to_string(count) + " tensors are too many");
+  writer.put(static_cast<std::uint32_t>(count));
 }
 
 void put(ByteWriter& writer, const std::vector<Tensor>& tensors) {
-  expect_few(tensors.size());
+  put_count(writer, tensors.size());
   expect_room(writer, tensors);
-  writer.put(static_cast<std::uint32_t>(tensors.size()));
   for (const auto& tensor : tensors) put(writer, tensor);
 }
 
@@ -83,9 +83,7 @@ void expect_end(const ByteReader& reader) {
 
 Frame call_frame(CallFrame kind, std::int64_t number, const std::vector<std::byte>& payload) {
   Frame frame{{.type = FrameType::control, .edge = static_cast<std::int32_t>(kind), .step = number}};
-  if (payload.empty()) return frame;
-  frame.payload = Tensor(Shape{static_cast<std::int64_t>(payload.size())}, DType::uint8);
-  std::memcpy(frame.payload.mutable_raw(), payload.data(), payload.size());
+  if (!payload.empty()) frame.payload = payload_of(payload);
   return frame;
 }
 
@@ -100,8 +98,7 @@ std::vector<std::byte> encode(const CallResult& result) {
   ByteWriter writer;
   writer.put_text(result.error, kErrorLimit);
   put(writer, result.outputs);
-  expect_few(result.updates.size());
-  writer.put(static_cast<std::uint32_t>(result.updates.size()));
+  put_count(writer, result.updates.size());
   for (const auto& [name, delta] : result.updates) {
     put_name(writer, name);
     put(writer, delta);

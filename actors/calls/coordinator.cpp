@@ -7,51 +7,46 @@
 #include <utility>
 
 #include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/calls/call_actors.hpp"
 #include "troupe/actors/calls/call_board.hpp"
 #include "troupe/actors/calls/call_frames.hpp"
-#include "troupe/actors/calls/call_worker.hpp"
-#include "troupe/actors/calls/coordinator_actor.hpp"
-#include "troupe/actors/calls/pending_call.hpp"
-#include "troupe/actors/calls/remote_worker.hpp"
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Deadlines this far ahead are still times.
+// Longer limits would overflow a time point.
 constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
 
 }  // namespace
 
 struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
-  State(const Runtime& on, CallFunctions known, CoordinatorOptions given)
-      : runtime(on),
-        functions(std::make_shared<const CallFunctions>(std::move(known))),
-        options(std::move(given)),
+  State(const Runtime& on_runtime, CallFunctions call_functions, CoordinatorOptions coordinator_options)
+      : runtime(on_runtime),
+        functions(std::make_shared<const CallFunctions>(std::move(call_functions))),
+        options(std::move(coordinator_options)),
         actor(spawn_coordinator(runtime.system(), options.in_flight, monitor, variables)) {}
 
   ~State() { post(actor, Stop{}); }
 
   void add_local_worker() {
-    const auto read = [known = variables](const std::string& name) { return known->read(name); };
+    const auto read = [from = variables](const std::string& name) { return from->read(name); };
     const auto on_result = [to = actor](std::int64_t call, CallResult result) {
       post(to, CallEnded{call, std::move(result)});
     };
-    // A function may take long, and must not keep other actors from a thread.
-    const bool in_turns = runtime.options().test_seed.has_value();
-    auto& system = runtime.system();
-    const auto worker = in_turns ? system.spawn<CallWorker>(functions, read, on_result)
-                                 : system.spawn<CallWorker, caf::detached>(functions, read, on_result);
-    post(actor, WorkerJoined{next_worker++, caf::actor_cast<caf::actor>(worker)});
+    // A long function must not take a thread from other actors.
+    const bool own_thread = !runtime.options().test_seed;
+    post(actor,
+         WorkerJoined{next_worker++, spawn_call_worker(runtime.system(), own_thread, functions, read, on_result)});
   }
 
   void add_process(int rank) {
     std::lock_guard lock(mutex);
     const auto returns = options.cluster->returns(rank);
-    const auto [known, is_new] = added.try_emplace(rank, returns);
-    if (closed || (!is_new && std::exchange(known->second, returns) == returns)) return;
+    const auto [entry, is_new] = added.try_emplace(rank, returns);
+    if (closed || (!is_new && std::exchange(entry->second, returns) == returns)) return;
     spawn_remote_worker(runtime.system(), next_worker++, options.cluster->data_link(rank, kCallLink), actor, variables);
   }
 
@@ -65,30 +60,20 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
     for (const int rank : others) add_process(rank);
   }
 
+  /// Waits for a condition that only the end of a call changes, and that is checked under the lock of the monitor.
   /// Throws Error if no call ends for too long.
   void wait_until(const std::function<bool()>& condition) {
     if (runtime.options().test_seed) {
       while (!condition())
-        if (!runtime.run_one()) throw Error("coordinator", "nobody has anything to do, but calls are open");
+        if (!runtime.run_one()) throw Error("coordinator", "no actor has work, but calls are open");
       return;
     }
     std::unique_lock lock(monitor->mutex);
-    auto deadline = std::chrono::steady_clock::now() + options.limit;
-    while (true) {
-      const auto ended = monitor->ended;
-      lock.unlock();
-      if (condition()) return;
-      lock.lock();
-      // Perhaps what is waited for.
-      if (ended != monitor->ended) {
-        deadline = std::chrono::steady_clock::now() + options.limit;
-        continue;
-      }
-      if (std::chrono::steady_clock::now() >= deadline)
+    while (!condition())
+      if (!monitor->changed.wait_for(lock, options.limit,
+                                     [&, ended = monitor->ended] { return ended != monitor->ended; }))
         throw Error("coordinator", "no call has ended for " + std::to_string(options.limit.count() / 1000) +
                                        " s; there are " + std::to_string(monitor->workers) + " workers");
-      monitor->changed.wait_for(lock, std::chrono::milliseconds(100));
-    }
   }
 
   void throw_first_error() const {
@@ -107,21 +92,17 @@ struct Coordinator::State : std::enable_shared_from_this<Coordinator::State> {
   caf::actor actor;
   std::mutex mutex;
   bool closed = false;
-  std::map<int, int> added;  // by rank, how often it had come back
+  std::map<int, int> added;  // by rank: its number of returns
   int next_worker = 0;
   std::shared_ptr<const Cluster::OnReturned> on_returned;
 };
-
-bool RemoteValue::is_ready() const {
-  return !call_->is_open();
-}
 
 Coordinator::Coordinator(const Runtime& runtime, CallFunctions functions, CoordinatorOptions options) {
   const int processes = options.cluster ? options.cluster->size() - 1 : 0;
   if (options.local_workers < 0 || options.local_workers + processes < 1)
     throw Error("coordinator", "needs at least one worker");
   if (options.cluster && options.cluster->rank() != 0)
-    throw Error("coordinator", "is for process 0; the others serve calls");
+    throw Error("coordinator", "is for rank 0; the others serve calls");
   if (options.limit <= std::chrono::milliseconds::zero()) throw Error("coordinator", "the limit must be above 0");
   (void)CallBoard(options.in_flight);
   options.limit = std::min(options.limit, kLongest);
@@ -154,14 +135,14 @@ RemoteValue Coordinator::schedule(const std::string& function, std::vector<Tenso
     if (!input) throw Error("coordinator", "an input of '" + function + "' is no tensor");
   if (inputs.size() > kMostTensors) throw Error("coordinator", "'" + function + "' has too many inputs");
   auto call = std::make_shared<PendingCall>();
-  call->function = function;
-  call->inputs = std::move(inputs);
+  call->call = {function, std::move(inputs)};
+  RemoteValue value(call->result.get_future().share());
   {
     std::lock_guard lock(state_->monitor->mutex);
     ++state_->monitor->open;
   }
-  post(state_->actor, CallScheduled{call});
-  return RemoteValue(std::move(call));
+  post(state_->actor, CallScheduled{std::move(call)});
+  return value;
 }
 
 bool Coordinator::done() const {
@@ -170,15 +151,13 @@ bool Coordinator::done() const {
 }
 
 void Coordinator::join() {
-  state_->wait_until([this] { return done(); });
+  state_->wait_until([this] { return state_->monitor->open == 0; });
   state_->throw_first_error();
 }
 
 std::vector<Tensor> Coordinator::fetch(const RemoteValue& value) {
   state_->wait_until([&] { return value.is_ready(); });
-  std::lock_guard lock(value.call_->mutex);
-  if (!value.call_->outputs) throw Error("coordinator", value.call_->error);
-  return *value.call_->outputs;
+  return value.result_.get();
 }
 
 int Coordinator::workers() const {

@@ -6,11 +6,10 @@
 #include <set>
 
 #include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/calls/call_actors.hpp"
 #include "troupe/actors/calls/call_frames.hpp"
-#include "troupe/actors/calls/call_worker.hpp"
 #include "troupe/actors/calls/coordinator.hpp"
-#include "troupe/actors/calls/pending_call.hpp"
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/link_reader.hpp"
 
@@ -20,9 +19,9 @@ namespace {
 
 constexpr std::chrono::seconds kReadLimit{60};
 constexpr std::chrono::milliseconds kPollInterval{100};
-constexpr const char* kGone = "process 0 has gone";
+constexpr const char* kLost = "rank 0 is lost";
 
-/// The variables of the coordinator, seen from here.
+/// Reads the variables of the coordinator over a link.
 class RemoteVariables {
  public:
   explicit RemoteVariables(std::shared_ptr<Link> link) : link_(std::move(link)) {}
@@ -33,45 +32,44 @@ class RemoteVariables {
     std::int64_t number = 0;
     {
       std::lock_guard lock(mutex_);
-      if (given_up_) throw Error("coordinator", kGone);
+      if (closed_) throw Error("coordinator", kLost);
       number = next_++;
-      asked_.emplace(number, std::move(promise));
+      reads_.emplace(number, std::move(promise));
     }
     link_->send(call_frame(CallFrame::read, number, encode(OrderedCall{name, {}})));
-    const bool came = value.wait_for(kReadLimit) == std::future_status::ready;
-    if (!came) {
+    if (value.wait_for(kReadLimit) != std::future_status::ready) {
       std::lock_guard lock(mutex_);
-      asked_.erase(number);
+      reads_.erase(number);
       throw Error("coordinator", "variable '" + name + "' has not come within 60 s");
     }
-    auto got = value.get();
-    if (!got.error.empty()) throw Error("coordinator", got.error);
-    return got.value;
+    auto answer = value.get();
+    if (!answer.error.empty()) throw Error("coordinator", answer.error);
+    return answer.value;
   }
 
   void take(std::int64_t number, VariableValue value) {
     std::lock_guard lock(mutex_);
-    const auto asked = asked_.extract(number);
-    if (!asked.empty()) asked.mapped().set_value(std::move(value));
+    auto read = reads_.extract(number);
+    if (!read.empty()) read.mapped().set_value(std::move(value));
   }
 
-  /// Nothing comes any more.
-  void give_up() {
+  /// Ends all open reads, and refuses later ones.
+  void close() {
     std::lock_guard lock(mutex_);
-    given_up_ = true;
-    for (auto& [number, promise] : asked_) promise.set_value({{}, kGone});
-    asked_.clear();
+    closed_ = true;
+    for (auto& [number, promise] : reads_) promise.set_value({{}, kLost});
+    reads_.clear();
   }
 
  private:
   std::shared_ptr<Link> link_;
   std::mutex mutex_;
   std::int64_t next_ = 0;
-  bool given_up_ = false;
-  std::map<std::int64_t, std::promise<VariableValue>> asked_;
+  bool closed_ = false;
+  std::map<std::int64_t, std::promise<VariableValue>> reads_;  // open, by number
 };
 
-/// Gives each call to a thread that has none.
+/// Gives each call to a free thread.
 class FreeThreads {
  public:
   void add(caf::actor thread) {
@@ -82,12 +80,12 @@ class FreeThreads {
   void execute(CallOrdered call) {
     std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(call));
-    hand_out();
+    assign();
   }
   void note_free(std::size_t thread) {
     std::lock_guard lock(mutex_);
     free_.push_back(thread);
-    hand_out();
+    assign();
   }
   void stop() {
     std::lock_guard lock(mutex_);
@@ -96,7 +94,7 @@ class FreeThreads {
   }
 
  private:
-  void hand_out() {
+  void assign() {
     for (; !waiting_.empty() && !free_.empty() && !threads_.empty(); waiting_.pop_front(), free_.pop_back())
       post(threads_[free_.back()], std::move(waiting_.front()));
   }
@@ -112,20 +110,19 @@ class Executors {
  public:
   Executors(const Runtime& runtime, CallFunctions functions, int threads, const std::shared_ptr<Link>& link)
       : link_(link), variables_(std::make_shared<RemoteVariables>(link)) {
-    const auto known = std::make_shared<const CallFunctions>(std::move(functions));
+    const auto shared_functions = std::make_shared<const CallFunctions>(std::move(functions));
     const auto read = [from = variables_](const std::string& name) { return from->read(name); };
     for (std::size_t i = 0; i < static_cast<std::size_t>(threads); ++i) {
       const auto answer = [link, i, weak = std::weak_ptr(threads_)](std::int64_t call, const CallResult& result) {
         link->send(call_frame(CallFrame::result, call, encoded(result)));
         if (const auto all = weak.lock()) all->note_free(i);
       };
-      threads_->add(
-          caf::actor_cast<caf::actor>(runtime.system().spawn<CallWorker, caf::detached>(known, read, answer)));
+      threads_->add(spawn_call_worker(runtime.system(), true, shared_functions, read, answer));
     }
   }
   ~Executors() {
     link_->close();
-    variables_->give_up();
+    variables_->close();
     threads_->stop();
   }
   Executors(const Executors&) = delete;
@@ -134,20 +131,14 @@ class Executors {
   /// Throws Error if the frame is damaged.
   void take(const IncomingFrame& frame) {
     const auto payload = frame.payload->tensor();
-    const std::span bytes(payload.raw(), payload.bytes());
-    if (frame.header.edge == static_cast<std::int32_t>(CallFrame::value))
-      return variables_->take(frame.header.step, decode_value(bytes));
-    if (frame.header.edge != static_cast<std::int32_t>(CallFrame::call))
-      throw Error("coordinator", "process 0 sent what it never sends");
-    auto ordered = decode_call(bytes);
-    const auto call = std::make_shared<PendingCall>();
-    call->function = std::move(ordered.function);
-    call->inputs = std::move(ordered.inputs);
-    threads_->execute({frame.header.step, call});
+    const auto kind = static_cast<CallFrame>(frame.header.edge);
+    if (kind == CallFrame::value) return variables_->take(frame.header.step, decode_value(bytes_in(payload)));
+    if (kind != CallFrame::call) throw Error("coordinator", "rank 0 sent a frame of an unknown kind");
+    threads_->execute({frame.header.step, std::make_shared<const OrderedCall>(decode_call(bytes_in(payload)))});
   }
 
  private:
-  /// What cannot be sent is the call's error.
+  /// If the result cannot be encoded, that is the call's error.
   static std::vector<std::byte> encoded(const CallResult& result) {
     try {
       return encode(result);
@@ -165,7 +156,7 @@ class Executors {
 
 void serve_calls(const Runtime& runtime, const std::shared_ptr<Cluster>& cluster, CallFunctions functions,
                  const ServeOptions& options) {
-  if (cluster->rank() == 0) throw Error("coordinator", "process 0 is where the coordinator is, and serves no calls");
+  if (cluster->rank() == 0) throw Error("coordinator", "rank 0 has the coordinator, and serves no calls");
   if (options.threads < 1) throw Error("coordinator", "a worker needs at least one thread");
   std::set<int> others;
   for (int rank = 1; rank < cluster->size(); ++rank) others.insert(rank);
@@ -182,7 +173,7 @@ void serve_calls(const Runtime& runtime, const std::shared_ptr<Cluster>& cluster
       break;
   }
   const auto failure = cluster->lost() ? cluster->lost() : link->failure();
-  if (failure->kind != FailureKind::aborted) throw Error("coordinator", "process 0 has gone: " + failure->what);
+  if (failure->kind != FailureKind::aborted) throw Error("coordinator", "rank 0 is lost: " + failure->what);
 }
 
 }  // namespace troupe

@@ -1,10 +1,8 @@
 #include "troupe/actors/plan/chains.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <numeric>
-#include <queue>
 
 #include "troupe/actors/plan/reachability.hpp"
 #include "troupe/actors/plan/segment_layout.hpp"
@@ -13,8 +11,8 @@ namespace troupe {
 
 namespace {
 
-// What takes no more than a few microseconds. To hand that to another worker takes as long: its messages, and its
-// operands, which come out of another core's cache.
+// Limits of an op that takes a few microseconds at most. Handing it to another worker takes as long: messages are sent,
+// and its operands come out of another core's cache.
 constexpr std::size_t kSmallBytes = std::size_t{128} << 10;
 constexpr std::int64_t kSmallMultiplyAdds = std::int64_t{256} << 10;
 
@@ -49,14 +47,12 @@ class ChainCover {
 
   Grouping cover() {
     for (auto actor : grouping_.order) {
-      const auto group = chain_for(actor);
+      auto& group = grouping_.group[actor] = chain_for(actor);
       if (group == kNone) {
-        grouping_.group[actor] = static_cast<std::int32_t>(chains_.size());
+        group = static_cast<std::int32_t>(chains_.size());
         chains_.push_back({});
-      } else {
-        grouping_.group[actor] = group;
       }
-      auto& chain = chains_[grouping_.group[actor]];
+      auto& chain = chains_[group];
       chain.members.push_back(actor);
       if (!small_[actor]) chain.tail = actor;
     }
@@ -66,32 +62,15 @@ class ChainCover {
  private:
   struct Chain {
     std::vector<ActorId> members;
-    ActorId tail = kNone;  // the last one that is not small
+    ActorId tail = kNone;  // the last member that is not small
   };
 
-  /// As the dependencies order them, but small ones as early as can be: nobody shall wait for them behind a large one.
+  /// Orders the actors as the dependencies do, with small ones as early as possible: no actor waits for a small one
+  /// behind a large one.
   void sort(const Dependencies& dependencies) {
-    const auto& order = dependencies.order();
-    std::vector<int> waits(plan_.actors.size(), 0), position(plan_.actors.size(), 0);
-    Lists later(plan_.actors.size());
-    for (const auto& dependency : dependencies.within_step()) {
-      if (dependency.from == dependency.to) continue;
-      later[dependency.from].push_back(dependency.to);
-      ++waits[dependency.to];
-    }
-    using Priority = std::pair<bool, int>;
-    std::priority_queue<Priority, std::vector<Priority>, std::greater<>> ready;
-    for (int i = 0; i < static_cast<int>(order.size()); ++i) {
-      position[order[i]] = i;
-      if (waits[order[i]] == 0) ready.emplace(!small_[order[i]], i);
-    }
-    while (!ready.empty()) {
-      const auto actor = order[ready.top().second];
-      ready.pop();
-      grouping_.order.push_back(actor);
-      for (auto next : later[actor])
-        if (--waits[next] == 0) ready.emplace(!small_[next], position[next]);
-    }
+    std::vector<int> position(plan_.actors.size(), 0);
+    for (int i = 0; const auto actor : dependencies.order()) position[actor] = i++;
+    grouping_.order = dependencies.order_by([&](ActorId actor) { return std::pair(!small_[actor], position[actor]); });
   }
 
   std::vector<Succession> data_successions(const Dependencies& dependencies) const {
@@ -104,7 +83,7 @@ class ChainCover {
     return all;
   }
 
-  /// The chain that the actor goes on with, or kNone if it begins one.
+  /// The chain that the actor continues, or kNone if it begins one.
   std::int32_t chain_for(ActorId actor) const {
     for (auto before : previous_[actor]) {
       const auto group = grouping_.group[before];
@@ -115,8 +94,9 @@ class ChainCover {
 
   bool may_join(ActorId actor, std::int32_t group) const {
     const auto& chain = chains_[group];
-    const auto &own = plan_.actors[actor], &other = plan_.actors[chain.members.front()];
-    if (!can_contract(own) || !can_contract(other) || own.place != other.place || own.replica != other.replica)
+    const auto &candidate = plan_.actors[actor], &head = plan_.actors[chain.members.front()];
+    if (!can_contract(candidate) || !can_contract(head) || candidate.place != head.place ||
+        candidate.replica != head.replica)
       return false;
     if (!small_[actor] && chain.tail != kNone && !reachability_->reaches(chain.tail, actor)) return false;
     return std::ranges::all_of(previous_[actor], [&](ActorId before) {
@@ -124,7 +104,7 @@ class ChainCover {
     });
   }
 
-  /// Whether an actor has fired before another may: the other follows it, or one that its chain fires later.
+  /// True if `actor` has fired before `before` may fire: `before` follows it, or follows a later member of its chain.
   bool is_over(ActorId actor, ActorId before) const {
     const auto& members = chains_[grouping_.group[actor]].members;
     return std::any_of(std::ranges::find(members, actor), members.end(),
@@ -135,25 +115,27 @@ class ChainCover {
   std::vector<bool> small_;
   Grouping grouping_;
   std::unique_ptr<Reachability> reachability_;
-  Lists previous_;  // who directly comes before an actor
+  Lists previous_;  // by actor: the actors directly before it
   std::vector<Chain> chains_;
 };
 
 }  // namespace
 
 bool can_contract(const PlanActor& actor) {
-  const bool in_place = std::any_of(actor.outputs.begin(), actor.outputs.end(),
-                                    [](const PlanOutput& output) { return output.alias_of != kNone; });
+  const bool in_place =
+      std::ranges::any_of(actor.outputs, [](const PlanOutput& output) { return output.alias_of != kNone; });
   return !in_place && !actor.alone && actor.role != ActorRole::collective && actor.role != ActorRole::conductor &&
          actor.role != ActorRole::external;
 }
 
+Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies) {
+  Grouping grouping{std::vector<std::int32_t>(plan.actors.size()), dependencies.order()};
+  std::iota(grouping.group.begin(), grouping.group.end(), 0);
+  return grouping;
+}
+
 Grouping chains(const Plan& plan, const Dependencies& dependencies) {
-  if (plan.actors.size() > Reachability::kMostActors) {
-    Grouping alone{std::vector<std::int32_t>(plan.actors.size()), dependencies.order()};
-    std::iota(alone.group.begin(), alone.group.end(), 0);
-    return alone;
-  }
+  if (plan.actors.size() > Reachability::kMostActors) return every_actor_alone(plan, dependencies);
   return ChainCover(plan, dependencies).cover();
 }
 

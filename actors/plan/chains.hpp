@@ -7,23 +7,26 @@
 
 namespace troupe {
 
-/// Actors that shall be contracted, by group, and a topological order in which those of a group come to fire.
+/// Groups of actors that are to be contracted, and a topological order in which the actors of a group fire.
 struct Grouping {
   std::vector<std::int32_t> group;  // by actor
   std::vector<ActorId> order;
 };
 
-/// False for what stays a segment by itself: actors in place of an input, collectives and their conductors, external
-/// actors, and what asks for it.
+/// True if the actor may share a segment with others. An actor that works in place of an input, a collective, its
+/// conductor, an external actor, and an actor marked `alone` are segments by themselves.
 bool can_contract(const PlanActor& actor);
 
-/// Covers each replica by chains of ops of which each directly follows the one before, so that what could run at the
-/// same time lies in different chains. At a fork one branch goes on in the chain and the others begin their own. An op
-/// joins only if it then waits for nothing that its chain does not wait for anyway. Who directly follows whom is taken
-/// without what follows from it (the transitive reduction): that a value is read once more far behind makes no fork.
+/// Every actor is a group.
+Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies);
+
+/// Covers each replica by chains of ops in which each op directly follows the op before, so that ops that could run at
+/// the same time lie in different chains. At a fork one branch continues the chain and the others begin chains of their
+/// own. An op joins a chain only if it then waits for nothing but the actors that the chain waits for anyway. Direct
+/// succession is the transitive reduction of the dependencies: a second, later reader of a value makes no fork.
 ///
-/// Ops so small that handing them to another worker costs as much as they do belong to the chain that they follow,
-/// beside the others. In plans with more than Reachability::kMostActors actors each stays alone.
+/// An op that is so small that handing it to another worker costs as much as running it belongs to the chain that it
+/// follows, beside the others. In plans with more than Reachability::kMostActors actors each actor stays alone.
 Grouping chains(const Plan& plan, const Dependencies& dependencies);
 
 }  // namespace troupe

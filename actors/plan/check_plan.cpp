@@ -23,7 +23,7 @@ void check_pacing(const Plan& plan, const PlanActor& actor) {
     refuse(actor, "needs its own firing rule if nothing decides when its run ends");
 }
 
-/// An external actor sees whole tensors: views exist in segments only.
+/// Checks that an external actor reads whole tensors. Views exist in segments only.
 void check_external(const Plan& plan, const PlanActor& actor) {
   const auto& declared = actor.declared_inputs;
   if (declared && declared->size() != actor.inputs.size())
@@ -39,8 +39,18 @@ void check_external(const Plan& plan, const PlanActor& actor) {
   }
 }
 
+/// A conductor's edge carries a collective that has begun, which does not leave the process.
+void check_collective(const Plan& plan, const PlanActor& actor) {
+  for (const auto& input : actor.inputs) {
+    if (input.edge == kNone) continue;
+    const auto& producer = plan.actors[plan.edges[input.edge].producer];
+    if (producer.role == ActorRole::conductor && producer.place.process != actor.place.process)
+      refuse(actor, "is in another process than its conductor '" + producer.name + "'");
+  }
+}
+
 void check_in_place(const Plan& plan, const PlanActor& actor) {
-  std::set<std::int32_t> taken;
+  std::set<std::int32_t> aliased_inputs;
   for (const auto& output : actor.outputs) {
     if (output.alias_of == kNone) continue;
     if (output.alias_of < 0 || output.alias_of >= static_cast<std::int32_t>(actor.inputs.size()))
@@ -49,7 +59,8 @@ void check_in_place(const Plan& plan, const PlanActor& actor) {
     if (input.edge == kNone) refuse(actor, "cannot work in place on an input that is no edge");
     if (output.edge != kNone && plan.edges[output.edge].initial_tokens > 0)
       refuse(actor, "cannot work in place where the output has initial tokens");
-    if (!taken.insert(output.alias_of).second) refuse(actor, "cannot work in place on one input for two outputs");
+    if (!aliased_inputs.insert(output.alias_of).second)
+      refuse(actor, "cannot work in place on one input for two outputs");
     if (!(output.info == input.info))
       refuse(actor, "works in place on " + to_string(input.info) + " but its output is " + to_string(output.info));
     for (const auto& consumer : plan.edges[input.edge].consumers) {
@@ -60,11 +71,11 @@ void check_in_place(const Plan& plan, const PlanActor& actor) {
   }
 }
 
-/// Who writes which rows of which parameter of a plan.
+/// The actors that write rows of the parameters of a plan.
 class ParameterUse {
  public:
   explicit ParameterUse(const Plan& plan) : plan_(plan) {
-    for (const auto& parameter : plan.parameters) known_.emplace(parameter.ref, &parameter);
+    for (const auto& parameter : plan.parameters) parameters_.emplace(parameter.ref, &parameter);
   }
 
   void check() {
@@ -90,11 +101,11 @@ class ParameterUse {
   };
 
   const PlanParameter& expect_known(const PlanActor& actor, const ParameterRef& ref) const {
-    const auto found = known_.find(ref);
-    if (found == known_.end())
+    const auto parameter = parameters_.find(ref);
+    if (parameter == parameters_.end())
       refuse(actor, "refers to parameter '" + ref.name + "' of replica " + std::to_string(ref.replica) +
                         ", which the plan does not have");
-    return *found->second;
+    return *parameter->second;
   }
 
   void check_held(const PlanActor& actor, const HeldParameter& held) {
@@ -117,12 +128,13 @@ class ParameterUse {
   }
 
   static const Writer* writer_of(const std::vector<Writer>& writers, const Rows& rows) {
-    const auto found = std::ranges::find_if(
+    const auto overlapping = std::ranges::find_if(
         writers, [&](const Writer& writer) { return !rows || !writer.rows || rows->overlaps(*writer.rows); });
-    return found == writers.end() ? nullptr : &*found;
+    return overlapping == writers.end() ? nullptr : &*overlapping;
   }
 
-  /// What one actor writes another may read by edges only, which order them.
+  /// Checks that no other actor writes the parameter. Another actor's parameter is read by an edge, which orders the
+  /// two.
   void expect_unwritten(const PlanActor& actor, const ParameterRef& ref, const Rows& rows) const {
     const auto writers = writers_.find(ref);
     if (writers == writers_.end()) return;
@@ -132,11 +144,11 @@ class ParameterUse {
   }
 
   const Plan& plan_;
-  std::map<ParameterRef, const PlanParameter*> known_;
+  std::map<ParameterRef, const PlanParameter*> parameters_;
   std::map<ParameterRef, std::vector<Writer>> writers_;
 };
 
-/// What is lost with a process must not be missed by the others.
+/// Checks that the other processes can go on if an expendable process is lost.
 void check_expendable(const Plan& plan) {
   const auto is_expendable = [&](int process) {
     return std::ranges::find(plan.expendable, process) != plan.expendable.end();
@@ -188,6 +200,7 @@ void check_plan(const Plan& plan) {
       refuse(actor, "has its own firing rule but is not an external actor");
     check_pacing(plan, actor);
     if (external) check_external(plan, actor);
+    if (actor.role == ActorRole::collective) check_collective(plan, actor);
     check_in_place(plan, actor);
   }
   ParameterUse(plan).check();

@@ -4,12 +4,13 @@
 
 namespace troupe {
 
-/// True if an input of the actor is an edge without initial tokens: something new arrives every step.
+/// True if an input of the actor is an edge without initial tokens, so that a new tensor arrives every step.
 bool has_input_without_tokens(const Plan& plan, const PlanActor& actor);
 
-/// Checks everything about a plan but its liveness: every edge has a reader, every actor a task and something that
-/// tells it when a step begins, external actors read and write what they declared, in-place outputs can be in place,
-/// and no parameter is written by two actors. Throws Error that names the actor or edge and the rule.
+/// Checks everything about a plan but its liveness: every edge has a reader, every actor a task and an input or rule
+/// that tells it when a step begins, external actors read and write the tensors that they declared, in-place outputs
+/// can be in place, and no parameter is written by two actors. Throws Error that names the actor or edge and the rule.
+/// CheckedPlan calls it for a plan that is to be spawned.
 void check_plan(const Plan& plan);
 
 }  // namespace troupe

@@ -16,14 +16,14 @@ std::string at_process(const std::string& name, int process) {
   return process == 0 ? name : name + " of process " + std::to_string(process);
 }
 
-/// Whether tensors stay on the devices.
+/// True if tensors stay on the devices.
 bool sum_on_devices(const std::vector<Place>& ranks, AllReduceAlgorithm all_reduce) {
   const bool are_alike = std::ranges::all_of(ranks, [&](const Place& place) {
     return !is_host(place.device) && place.device.type == ranks.front().device.type;
   });
   const bool are_together =
       std::ranges::all_of(ranks, [&](const Place& place) { return place.process == ranks.front().process; });
-  // What else there is for several processes works on memory of the host.
+  // The other algorithms for several processes work on memory of the host.
   return are_alike &&
          (are_together || all_reduce == AllReduceAlgorithm::hierarchy || all_reduce == AllReduceAlgorithm::nccl);
 }
@@ -63,27 +63,26 @@ Place Conductor::place_of(int rank) const {
   return on_devices_ ? place : host_side(place);
 }
 
-ActorId Conductor::add_all_reduce(int index, int rank, const TensorInfo& info) {
-  return add("all_reduce", index, rank, {.info = info, .alias_of = 0});
-}
-
-ActorId Conductor::add_all_gather(int index, int rank, const TensorInfo& info) {
-  return add("all_gather", index, rank, {.info = info});
-}
-
-ActorId Conductor::add(const char* kind, int index, int rank, const PlanOutput& output) {
+ActorId Conductor::add(CollectiveKind kind, int index, int rank, const TensorInfo& info) {
+  const auto& form = form_of(kind);
+  if (collectives_.size() <= static_cast<std::size_t>(index)) collectives_.resize(index + 1);
+  auto& parts = collectives_[index];
+  const auto process = ranks_.at(static_cast<std::size_t>(rank)).process;
+  const auto local = std::ranges::count(parts, process, [&](const Part& part) { return ranks_[part.rank].process; });
   PlanActor actor;
-  actor.name = kind + std::to_string(index) + "@" + std::to_string(rank);
+  actor.name = form.name + std::to_string(index) + "@" + std::to_string(rank);
   actor.role = ActorRole::collective;
   actor.place = place_of(rank);
   actor.replica = rank;
-  actor.outputs.push_back(output);
-  actor.task = {(on_devices_ ? "device_" : "") + std::string(kind),
+  actor.outputs.push_back({.info = info, .alias_of = form.output == OutputSize::in_place ? 0 : kNone});
+  actor.task = {"collective",
                 communicator_,
-                {{"index", std::int64_t{index}}, {"rank", std::int64_t{rank}}}};
+                {{"collective", std::string(form.name)},
+                 {"index", std::int64_t{index}},
+                 {"rank", std::int64_t{rank}},
+                 {"local", std::int64_t{local}}}};
   const auto id = plan_.add(std::move(actor));
-  if (collectives_.size() <= static_cast<std::size_t>(index)) collectives_.resize(index + 1);
-  collectives_[index].push_back({id, rank});
+  parts.push_back({id, rank});
   return id;
 }
 
@@ -98,8 +97,10 @@ ActorId Conductor::add_conductor(std::size_t index, int process) {
     if (ranks_[part.rank].process == process) local.push_back(part.rank);
   actor.place = place_of(static_cast<int>(local.front()));
   actor.replica = static_cast<int>(local.front());
-  const auto& kind = plan_.actor(collectives_[index].front().actor).task.kind;
-  actor.task = {"begin_" + kind, communicator_, {{"index", static_cast<std::int64_t>(index)}, {"ranks", local}}};
+  const auto& kind = plan_.actor(collectives_[index].front().actor).task.attributes.text("collective");
+  actor.task = {"begin_collective",
+                communicator_,
+                {{"collective", kind}, {"index", static_cast<std::int64_t>(index)}, {"ranks", local}}};
   const auto conductor = plan_.add(std::move(actor));
   for (const auto& part : collectives_[index]) {
     if (ranks_[part.rank].process != process) continue;
@@ -111,8 +112,8 @@ ActorId Conductor::add_conductor(std::size_t index, int process) {
 }
 
 void Conductor::connect_ring(const std::vector<ActorId>& conductors) {
-  // One after the other, and the first of a step after the last of the step before. Two slots there: an actor that
-  // follows itself fires while it still holds the old token.
+  // Conductors fire one after the other, and the first of a step after the last of the step before. The edge back has
+  // two slots, since an actor that follows itself fires while it still holds the old token.
   for (std::size_t index = 0; index < conductors.size(); ++index) {
     const bool last = index + 1 == conductors.size();
     const auto next = conductors[last ? 0 : index + 1];

@@ -21,7 +21,7 @@ bool feeds_collective(const Plan& plan, const PlanActor& actor) {
   return false;
 }
 
-/// The output of a consumer that is this input in place, if somebody reads it.
+/// The output of a consumer that is this input in place; null if there is none or no actor reads it.
 const PlanOutput* alias_of(const Plan& plan, const PlanConsumer& consumer) {
   const auto& outputs = plan.actors[consumer.actor].outputs;
   const auto alias = std::find_if(outputs.begin(), outputs.end(), [&](const PlanOutput& output) {
@@ -30,14 +30,14 @@ const PlanOutput* alias_of(const Plan& plan, const PlanConsumer& consumer) {
   return alias == outputs.end() ? nullptr : &*alias;
 }
 
-void collect_returners(const Plan& plan, const PlanEdge& edge, std::vector<ActorId>& found, std::size_t depth) {
+void collect_returners(const Plan& plan, const PlanEdge& edge, std::vector<ActorId>& returners, std::size_t depth) {
   for (const auto& consumer : edge.consumers) {
     const auto* alias = alias_of(plan, consumer);
-    // A chain of actors in place is as long as there are edges at most; a cycle of them is refused elsewhere.
+    // A chain of actors in place has at most as many actors as there are edges. A cycle of them is refused elsewhere.
     if (alias == nullptr || depth == plan.edges.size())
-      found.push_back(consumer.actor);
+      returners.push_back(consumer.actor);
     else
-      collect_returners(plan, plan.edges[alias->edge], found, depth + 1);
+      collect_returners(plan, plan.edges[alias->edge], returners, depth + 1);
   }
 }
 
@@ -49,57 +49,54 @@ bool read_inside(const Plan& plan, const PlanEdge& edge) {
   return edge.initial_tokens == 0 || (producer.outputs[edge.output].parameter && edge.capacity == 1);
 }
 
-Dependencies::Dependencies(const Plan& plan) {
-  find_returners(plan);
-  const auto add = [&](const Dependency& dependency) {
-    if (has_own_rule(plan, dependency.from) || has_own_rule(plan, dependency.to)) return;
-    all_.push_back(dependency);
-    if (dependency.tokens == 0) within_step_.push_back(dependency);
-  };
+Dependencies::Dependencies(const Plan& plan) : followers_(plan.actors.size()) {
   for (std::size_t id = 0; id < plan.edges.size(); ++id) {
     const auto& edge = plan.edges[id];
     const auto edge_id = static_cast<EdgeId>(id);
-    // An actor that reads the parameter it updates needs no message for it. Without a token it would wait for what it
-    // has yet to send.
+    collect_returners(plan, edge, returners_.emplace_back(), 0);
+    // An actor that reads the parameter it updates needs no message for it. Without a token it would wait for a tensor
+    // that it has yet to send.
     const auto to_itself = [&](ActorId actor) {
       return actor == edge.producer && edge.initial_tokens > 0 && read_inside(plan, edge);
     };
     for (const auto& consumer : edge.consumers)
       if (!to_itself(consumer.actor))
-        add({edge.producer, consumer.actor, edge_id, Dependency::Kind::data, edge.initial_tokens});
+        add(plan, {edge.producer, consumer.actor, edge_id, Dependency::Kind::data, edge.initial_tokens});
     for (auto actor : returners_[id])
       if (!to_itself(actor))
-        add({actor, edge.producer, edge_id, Dependency::Kind::credit, edge.capacity - edge.initial_tokens});
+        add(plan, {actor, edge.producer, edge_id, Dependency::Kind::credit, edge.capacity - edge.initial_tokens});
   }
-  sort(plan);
+  // Actors keep the order in which they were added, except that actors for which a collective waits come as early as
+  // possible.
+  order_ = order_by([&](ActorId actor) { return std::pair(!feeds_collective(plan, plan.actors[actor]), actor); });
 }
 
-void Dependencies::find_returners(const Plan& plan) {
-  for (const auto& edge : plan.edges) collect_returners(plan, edge, returners_.emplace_back(), 0);
+void Dependencies::add(const Plan& plan, const Dependency& dependency) {
+  if (has_own_rule(plan, dependency.from) || has_own_rule(plan, dependency.to)) return;
+  all_.push_back(dependency);
+  if (dependency.tokens != 0) return;
+  within_step_.push_back(dependency);
+  // An actor that waits for itself needs a slot, not an order. The liveness check finds it.
+  if (dependency.from != dependency.to) followers_[dependency.from].push_back(dependency.to);
 }
 
-void Dependencies::sort(const Plan& plan) {
-  std::vector<std::vector<ActorId>> later(plan.actors.size());
-  std::vector<int> waits(plan.actors.size(), 0);
-  for (const auto& dependency : within_step_) {
-    // One actor that waits for itself is a matter of slots, not of order: the liveness check sees to it.
-    if (dependency.from == dependency.to) continue;
-    later[dependency.from].push_back(dependency.to);
-    ++waits[dependency.to];
-  }
-  // The order in which actors were added, but what a collective waits for as early as can be.
-  using Priority = std::pair<bool, ActorId>;
-  std::priority_queue<Priority, std::vector<Priority>, std::greater<>> ready;
-  const auto release = [&](ActorId actor) { ready.emplace(!feeds_collective(plan, plan.actors[actor]), actor); };
-  for (std::size_t actor = 0; actor < waits.size(); ++actor)
-    if (waits[actor] == 0) release(static_cast<ActorId>(actor));
+std::vector<ActorId> Dependencies::order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const {
+  std::vector<int> waits(followers_.size(), 0);
+  for (const auto& followers : followers_)
+    for (auto actor : followers) ++waits[actor];
+  using Ready = std::pair<std::pair<bool, int>, ActorId>;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  for (std::size_t i = 0; i < waits.size(); ++i)
+    if (const auto actor = static_cast<ActorId>(i); waits[i] == 0) ready.emplace(rank(actor), actor);
+  std::vector<ActorId> order;
   while (!ready.empty()) {
     const auto actor = ready.top().second;
     ready.pop();
-    order_.push_back(actor);
-    for (auto next : later[actor])
-      if (--waits[next] == 0) release(next);
+    order.push_back(actor);
+    for (auto next : followers_[actor])
+      if (--waits[next] == 0) ready.emplace(rank(next), next);
   }
+  return order;
 }
 
 }  // namespace troupe

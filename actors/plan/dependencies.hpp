@@ -1,12 +1,14 @@
 #pragma once
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
 
 namespace troupe {
 
-/// A reason for one actor of a plan to wait for another: firing n of `to` comes after firing n - tokens of `from`.
+/// A reason for one actor of a plan to wait for another. Firing n of `to` comes after firing n - tokens of `from`.
 struct Dependency {
   enum class Kind {
     data,    ///< `to` waits for a tensor of `from`
@@ -19,7 +21,7 @@ struct Dependency {
   std::int32_t tokens = 0;
 };
 
-/// All dependencies of a plan, computed once for the liveness check, for grouping into segments and for sharing memory.
+/// All dependencies of a plan, for the liveness check, for grouping into segments and for sharing memory.
 ///
 /// A plan whose actors fire on all their inputs is a marked graph: an edge of capacity N with t tokens is a place with
 /// t tokens from its producer to each consumer and a place with N - t back. An actor with its own firing rule may fire
@@ -29,26 +31,31 @@ class Dependencies {
   explicit Dependencies(const Plan& plan);
 
   const std::vector<Dependency>& all() const { return all_; }
-  /// Those without a token: what must happen in order within a step.
+  /// Dependencies without a token, which order the firings within a step.
   const std::vector<Dependency>& within_step() const { return within_step_; }
-  /// Who gives back the slots of an edge: its consumers, or for one that works in place whoever reads its output.
+  /// The actors that return the slots of an edge: its consumers, or in place of a consumer that works in place the
+  /// readers of its output.
   const std::vector<ActorId>& returners(EdgeId edge) const { return returners_[edge]; }
-  /// The actors in topological order of within_step(); what a collective waits for comes as early as possible. Actors
-  /// on a cycle without a token are missing.
+  /// The actors in topological order of within_step(). Actors for which a collective waits come as early as possible.
+  /// Actors on a cycle without a token are missing.
   const std::vector<ActorId>& order() const { return order_; }
+  /// A topological order in which, of the actors that may be next, the one with the smallest rank comes next.
+  std::vector<ActorId> order_by(const std::function<std::pair<bool, int>(ActorId)>& rank) const;
+  /// By actor: the other actors that wait for it in within_step(), once for each dependency.
+  const std::vector<std::vector<ActorId>>& followers() const { return followers_; }
 
  private:
-  void find_returners(const Plan& plan);
-  void sort(const Plan& plan);
+  void add(const Plan& plan, const Dependency& dependency);
 
   std::vector<Dependency> all_, within_step_;
   std::vector<std::vector<ActorId>> returners_;
+  std::vector<std::vector<ActorId>> followers_;
   std::vector<ActorId> order_;
 };
 
-/// True if the consumer reads the edge without a message because producer and consumer are in one segment: the value of
-/// this very firing, or the parameter that the producer updates later in the same firing. A user's actor has its
-/// segment for itself and gets every tensor by message.
+/// True if a consumer in the segment of the producer reads the edge without a message: the value of this very firing,
+/// or the parameter that the producer updates later in the same firing. An external actor has its segment for itself
+/// and gets every tensor by message.
 bool read_inside(const Plan& plan, const PlanEdge& edge);
 
 }  // namespace troupe

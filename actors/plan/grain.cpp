@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "troupe/actors/plan/chains.hpp"
 #include "troupe/actors/plan/liveness.hpp"
@@ -15,7 +14,7 @@ namespace troupe {
 
 namespace {
 
-/// The plan may have been grouped another way: buffers shared under that grouping no longer hold.
+/// Drops an earlier grouping, with the buffers that are shared under it.
 void ungroup(Plan& plan) {
   plan.segments.clear();
   plan.shared_buffers.clear();
@@ -25,22 +24,20 @@ void ungroup(Plan& plan) {
   }
 }
 
-/// How often the longest chain of dependencies up to an actor leaves a group. Actors of one group and one level can be
-/// contracted: a path from one to another by way of a third outside would raise the level, so no cycle without a token
-/// can arise between segments. (Within a segment it cannot either, once the loops are widened.)
+/// The level of every actor: how often the longest chain of dependencies up to it leaves a group. Actors of one group
+/// and one level can be contracted: a path from one to another through a third actor outside would raise the level, so
+/// no cycle without a token can arise between segments. No such cycle arises within a segment either, once the loops
+/// are widened.
 std::vector<int> levels_of(const Plan& plan, const Dependencies& dependencies, const Grouping& grouping) {
-  std::vector<std::vector<ActorId>> later(plan.actors.size());
-  for (const auto& dependency : dependencies.within_step())
-    if (dependency.from != dependency.to) later[dependency.from].push_back(dependency.to);
   std::vector<int> level(plan.actors.size(), 0);
   for (auto from : grouping.order)
-    for (auto to : later[from])
+    for (auto to : dependencies.followers()[from])
       level[to] = std::max(level[to], level[from] + (grouping.group[from] == grouping.group[to] ? 0 : 1));
   return level;
 }
 
-/// An edge with tokens between actors of one segment leaves it and comes back: the segment needs a slot for the new
-/// tensor while it still holds the old one.
+/// Widens edges with tokens between actors of one segment. Such an edge leaves the segment and comes back, so the
+/// segment needs a slot for the new tensor while it still holds the old one.
 void widen_loops(Plan& plan) {
   std::vector<std::size_t> segment_of(plan.actors.size());
   for (std::size_t i = 0; i < plan.segments.size(); ++i)
@@ -54,8 +51,9 @@ void widen_loops(Plan& plan) {
   }
 }
 
-/// Hands out executors: one for each actor; if `by_place`, for each place. Otherwise too, what runs on a device shares
-/// one, since it only launches work, and so do the conductors of a process. Actors that stay alone have their own.
+/// Hands out executors: one for each actor, or if `by_place` one for each place. In both cases the actors on a device
+/// share one, since they only launch work, and so do the conductors of a process. Actors that stay alone have their
+/// own.
 class ExecutorNumbers {
  public:
   explicit ExecutorNumbers(bool by_place) : by_place_(by_place) {}
@@ -83,7 +81,7 @@ class ExecutorNumbers {
   std::map<std::string, std::int32_t> numbers_;
 };
 
-/// Whether the actor's segment does nothing on the host but launch work.
+/// True if the actor's segment does nothing on the host but launch work.
 bool launches_only(const PlanActor& actor) {
   return !is_host(actor.place.device) && can_contract(actor);
 }
@@ -107,17 +105,11 @@ void contract(Plan& plan, const Dependencies& dependencies, const Grouping& grou
           "'" + plan.actors[segment.actors.front()].name + "' to '" + plan.actors[segment.actors.back()].name + "'";
 }
 
-/// The dependencies of a plan that is not grouped, once it is known that it can run at all.
+/// The dependencies of a plan that is not grouped. Throws Error if its actors have no order.
 Dependencies ordered(const Plan& plan) {
   Dependencies dependencies(plan);
   if (dependencies.order().size() < plan.actors.size()) check_liveness(plan, dependencies);
   return dependencies;
-}
-
-Grouping every_actor_alone(const Plan& plan, const Dependencies& dependencies) {
-  Grouping grouping{std::vector<std::int32_t>(plan.actors.size()), dependencies.order()};
-  std::iota(grouping.group.begin(), grouping.group.end(), 0);
-  return grouping;
 }
 
 Grouping replicas(const Plan& plan, const Dependencies& dependencies) {
@@ -149,14 +141,14 @@ constexpr std::pair<Grain, const char*> kNames[] = {
 }  // namespace
 
 std::string to_string(Grain grain) {
-  for (const auto& [known, name] : kNames)
-    if (known == grain) return name;
+  for (const auto& [value, name] : kNames)
+    if (value == grain) return name;
   return "unknown";
 }
 
 Grain parse_grain(const std::string& name) {
-  for (const auto& [grain, known] : kNames)
-    if (known == name) return grain;
+  for (const auto& [grain, grain_name] : kNames)
+    if (grain_name == name) return grain;
   throw Error("plan", "there is no grain '" + name + "', but per-op, chains and fused");
 }
 
@@ -166,12 +158,9 @@ Plan in_grain(Plan plan, Grain grain) {
   const auto dependencies = ordered(plan);
   contract(plan, dependencies, grouping_of(plan, dependencies, grain), grain == Grain::fused);
   widen_loops(plan);
-  const Dependencies grouped(plan);
-  check_liveness(plan, grouped);
-  if (grain != Grain::fused) {
-    share_memory(plan, grouped);
-    share_streams(plan, dependencies);
-  }
+  if (grain == Grain::fused) return plan;
+  share_memory(plan, Dependencies(plan));
+  share_streams(plan, dependencies);
   return plan;
 }
 

@@ -10,8 +10,8 @@ namespace troupe {
 
 namespace {
 
-/// Searches a graph of numbered nodes for a cycle, depth first. With an explicit stack: plans of long chains would
-/// overflow that of the thread.
+/// Searches a graph of numbered nodes for a cycle, depth first. The stack is explicit, since plans of long chains would
+/// overflow the stack of the thread.
 class CycleSearch {
  public:
   CycleSearch(std::size_t nodes, const std::vector<const Dependency*>& dependencies, const std::vector<int>& node_of)
@@ -20,7 +20,7 @@ class CycleSearch {
       out_[node_of[dependency->from]].push_back({node_of[dependency->to], dependency});
   }
 
-  /// The dependencies along a cycle, or nothing if there is none.
+  /// The dependencies along a cycle; empty if there is none.
   std::vector<const Dependency*> run() {
     for (std::size_t node = 0; node < out_.size(); ++node)
       if (state_[node] == State::unseen && !visit(static_cast<int>(node))) break;
@@ -72,7 +72,7 @@ std::string describe_cycle(const Plan& plan, const std::vector<const Dependency*
   std::string text = "the plan would deadlock, no token lies on this cycle: ";
   ActorId last = kNone;
   for (const auto* dependency : cycle) {
-    // Within a node the cycle goes on from another actor of the same segment, or of the same collective.
+    // Within a node the cycle continues from another actor of the same segment, or of the same collective.
     if (last != kNone && last != dependency->from) text += "'" + plan.actors[last].name + "' runs together with ";
     const auto& edge = plan.edges[dependency->edge].name;
     text += "'" + plan.actors[dependency->from].name + "' --" +
@@ -95,18 +95,18 @@ std::vector<int> segment_nodes(const Plan& plan) {
   return node_of;
 }
 
-/// What the nodes wait for: dependencies that a message carries, also those from a node to itself.
+/// The dependencies that a message carries, also from a node to itself.
 std::vector<const Dependency*> between_nodes(const Plan& plan, const Dependencies& dependencies,
                                              const std::vector<int>& node_of) {
-  std::vector<const Dependency*> found;
+  std::vector<const Dependency*> waits;
   for (const auto& dependency : dependencies.within_step()) {
     const bool inside = node_of[dependency.from] == node_of[dependency.to] && dependency.from != dependency.to;
-    if (!inside || !read_inside(plan, plan.edges[dependency.edge])) found.push_back(&dependency);
+    if (!inside || !read_inside(plan, plan.edges[dependency.edge])) waits.push_back(&dependency);
   }
-  return found;
+  return waits;
 }
 
-/// All ranks of a collective become one node: it is complete only when every rank has begun it.
+/// Makes all ranks of a collective one node, since it is complete only when every rank has begun it.
 void join_ranks(const Plan& plan, std::vector<int>& node_of) {
   std::map<std::pair<std::string, std::int64_t>, int> node_of_collective;
   for (std::size_t id = 0; id < plan.actors.size(); ++id) {
@@ -114,8 +114,8 @@ void join_ranks(const Plan& plan, std::vector<int>& node_of) {
     if (actor.role != ActorRole::conductor || !actor.task.attributes.has("index")) continue;
     const auto key = std::pair(actor.task.subject, actor.task.attributes.integer("index"));
     const auto [entry, is_new] = node_of_collective.try_emplace(key, node_of[id]);
-    const auto own_node = node_of[id];
-    if (!is_new) std::replace(node_of.begin(), node_of.end(), own_node, entry->second);
+    const auto node = node_of[id];
+    if (!is_new) std::replace(node_of.begin(), node_of.end(), node, entry->second);
   }
 }
 

@@ -4,14 +4,14 @@
 
 namespace troupe {
 
-/// Proves that the plan can never deadlock in the form in which it will run: a marked graph is live iff every directed
-/// cycle holds a token (Commoner, Holt, Even and Pnueli, "Marked directed graphs", 1971). Its nodes are the segments,
-/// which take all inputs and a slot of every output before their first actor fires and return inputs after the last, so
-/// a token or a slot that a segment waits for must not come from itself. All ranks of one collective are one node, so
-/// communicators that are used in contradicting orders are refused too.
+/// Proves that the plan can never deadlock in the form in which it will run: a marked graph is live if and only if
+/// every directed cycle holds a token (Commoner, Holt, Even and Pnueli, "Marked directed graphs", 1971). The nodes are
+/// the segments. A segment takes all inputs and a slot of every output before its first actor fires, and returns inputs
+/// after its last, so a token or a slot for which it waits must not come from itself. All ranks of one collective are
+/// one node, so communicators that are used in contradicting orders are refused, too.
 ///
-/// Actors with their own firing rule are left out; for them the edges are checked to have the slots that the rule
-/// needs. Throws Error that names a cycle actor by actor, or the edge.
+/// Actors with their own firing rule are left out; their edges must have the slots that the rule needs. Throws Error
+/// that names a cycle actor by actor, or the edge. CheckedPlan calls it for a plan that is to be spawned.
 void check_liveness(const Plan& plan, const Dependencies& dependencies);
 void check_liveness(const Plan& plan);
 

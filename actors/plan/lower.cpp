@@ -8,7 +8,7 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 
@@ -17,14 +17,14 @@ namespace {
 class Lowering {
  public:
   Lowering(Plan& plan, const Graph& graph, const LowerOptions& options)
-      : plan_(plan), graph_(graph), options_(options), made_by_(graph.values().size()) {}
+      : plan_(plan), graph_(graph), options_(options), output_of_(graph.values().size()) {}
 
   std::map<std::string, OutputRef> run() {
     check_feeders();
     for (const auto& node : graph_.nodes()) place_source(node);
     for (const auto& node : graph_.nodes())
       if (node.op->kind != OpKind::source && node.op->kind != OpKind::view) add_actor(node);
-    // Parameters are read before they are updated, so all actors must be there before the edges are.
+    // Readers of a parameter are connected to its update, which comes later, so all actors come before all edges.
     for (const auto& [node, actor] : actors_) connect(*node, actor);
     std::map<std::string, OutputRef> outputs;
     for (const auto& named : graph_.outputs()) outputs[named.name] = output_ref(named);
@@ -34,7 +34,7 @@ class Lowering {
  private:
   OutputRef output_ref(const NamedValue& named) const {
     const auto root = graph_.root_of(named.value);
-    auto ref = made_by_[root];
+    auto ref = output_of_[root];
     if (ref.actor == kNone)
       throw Error("lower", "output '" + named.name + "' is '" + graph_.producer(root).name + "', which no op computes");
     const auto& info = graph_.info(named.value);
@@ -45,10 +45,9 @@ class Lowering {
 
   void check_feeders() const {
     for (const auto& [name, feeder] : options_.inputs) {
-      const auto inputs = graph_.sources(kInput);
-      const bool known = std::any_of(inputs.begin(), inputs.end(),
-                                     [&, &wanted = name](ValueId id) { return graph_.producer(id).name == wanted; });
-      if (!known) throw Error("lower", "the graph has no input '" + name + "'");
+      const bool is_input = std::ranges::any_of(
+          graph_.sources(kInput), [&, &fed = name](ValueId id) { return graph_.producer(id).name == fed; });
+      if (!is_input) throw Error("lower", "the graph has no input '" + name + "'");
       const auto& outputs = plan_.actor(feeder.actor).outputs;
       if (feeder.output < 0 || static_cast<std::size_t>(feeder.output) >= outputs.size())
         throw Error("lower", "'" + plan_.actor(feeder.actor).name + "' has no output " + std::to_string(feeder.output) +
@@ -65,23 +64,22 @@ class Lowering {
     const auto& info = graph_.info(node.outputs[0]);
     if (!(fed == info))
       throw Error("lower", "input '" + node.name + "' is " + to_string(info) + " but is fed with " + to_string(fed));
-    made_by_[node.outputs[0]] = feeder->second;
+    output_of_[node.outputs[0]] = feeder->second;
   }
 
   void place_parameter(const Node& node) {
     const auto sent = options_.parameters.find(node.name);
-    if (sent == options_.parameters.end()) return add_parameter(node);
-    made_by_[node.outputs[0]] = sent->second;
+    if (sent != options_.parameters.end()) {
+      output_of_[node.outputs[0]] = sent->second;
+      return;
+    }
+    plan_.add_parameter({ref_of(node), graph_.info(node.outputs[0]), options_.place.device, node.initializer,
+                         node.trainable, node.attributes.has(kPerReplica)});
   }
 
   ParameterRef ref_of(const Node& parameter) const {
-    const auto own = parameter.attributes.has(kPerReplica) ? "@" + std::to_string(options_.replica) : std::string();
-    return {parameter.name + own, options_.replica};
-  }
-
-  void add_parameter(const Node& node) {
-    plan_.add_parameter({ref_of(node), graph_.info(node.outputs[0]), options_.place.device, node.initializer,
-                         node.trainable, node.attributes.has(kPerReplica)});
+    const auto suffix = parameter.attributes.has(kPerReplica) ? "@" + std::to_string(options_.replica) : std::string();
+    return {parameter.name + suffix, options_.replica};
   }
 
   void add_actor(const Node& node) {
@@ -93,7 +91,7 @@ class Lowering {
       actor = plan_.add(make_op_actor(node));
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
-      made_by_[node.outputs[i]] = {actor, static_cast<std::int32_t>(i)};
+      output_of_[node.outputs[i]] = {actor, static_cast<std::int32_t>(i)};
     if (node.op->kind == OpKind::update) set_up_update(node, actor);
     actors_.emplace_back(&node, actor);
   }
@@ -118,7 +116,8 @@ class Lowering {
     return actor;
   }
 
-  /// Where this build knows nothing of such devices, the actor is for another process.
+  /// Throws Error if the device has no kernel for the op. An actor on a kind of device that this build does not know is
+  /// for another process.
   void expect_kernel_for(const OpCall& call) const {
     const auto device = options_.place.device;
     if (has_backend(device.type) && !has_empty_tensor(with_rows(call, 1))) expect_kernel(call, device);
@@ -127,7 +126,7 @@ class Lowering {
   void set_up_update(const Node& node, ActorId actor) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const auto parameter = graph_.root_of(node.inputs[i]);
-      if (!graph_.producer(parameter).is(kParameter) || made_by_[parameter].actor != kNone)
+      if (!graph_.producer(parameter).is(kParameter) || output_of_[parameter].actor != kNone)
         throw Error("lower", "'" + node.name + "' updates a non-parameter");
       plan_.actors[actor].outputs[i].parameter = ref_of(graph_.producer(parameter));
       if (!updated_by_.try_emplace(parameter, OutputRef{actor, static_cast<std::int32_t>(i)}).second)
@@ -149,12 +148,10 @@ class Lowering {
     const auto size = [&](const auto& input) {
       return bytes_of(plan_.actors[input.second.actor].outputs[input.second.output].info, plan_.max_rows);
     };
-    return std::min_element(options_.inputs.begin(), options_.inputs.end(),
-                            [&](const auto& a, const auto& b) { return size(a) < size(b); })
-        ->second;
+    return std::ranges::min_element(options_.inputs, {}, size)->second;
   }
 
-  /// Elements by which a chain of views lies behind its root.
+  /// The elements between the begin of a view and the begin of its root.
   std::int64_t offset_of(ValueId value) const {
     std::int64_t offset = 0;
     for (; graph_.producer(value).op->kind == OpKind::view; value = graph_.producer(value).inputs[0])
@@ -173,10 +170,10 @@ class Lowering {
       inputs.push_back({.info = info, .byte_offset = byte_offset, .constant = source.constant});
       return;
     }
-    const auto& made = made_by_[root];
-    if (made.actor != kNone)
-      return plan_.connect(plan_.edge_of(made.actor, made.output, options_.capacity), actor, info,
-                           made.byte_offset + byte_offset);
+    const auto& output = output_of_[root];
+    if (output.actor != kNone)
+      return plan_.connect(plan_.edge_of(output.actor, output.output, options_.capacity), actor, info,
+                           output.byte_offset + byte_offset);
     const auto update = updated_by_.find(root);
     if (in_place || update == updated_by_.end()) {
       inputs.push_back({.info = info, .byte_offset = byte_offset, .parameter = ref_of(source)});
@@ -188,7 +185,7 @@ class Lowering {
   Plan& plan_;
   const Graph& graph_;
   const LowerOptions& options_;
-  std::vector<OutputRef> made_by_;
+  std::vector<OutputRef> output_of_;  // by value; without an actor if no actor computes or sends the value
   std::map<ValueId, OutputRef> updated_by_;
   std::vector<std::pair<const Node*, ActorId>> actors_;
 };

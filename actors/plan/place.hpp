@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// Where an actor runs: a device of one of the processes that share a plan. Several replicas may share a place.
+/// The place where an actor runs: a device of one of the processes that share a plan. Several replicas may share a
+/// place.
 struct Place {
   int process = 0;
   Device device;
@@ -22,9 +23,13 @@ inline bool is_host(Device device) {
 
 /// The place of a replica's actors on the host (loader, sink, collectives): `place` itself if it is a CPU device, else
 /// the CPU device of the same number.
-Place host_side(const Place& place);
+inline Place host_side(const Place& place) {
+  return is_host(place.device) ? place : Place{place.process, {DeviceType::cpu, place.device.index}};
+}
 
 /// `cpu:0`, or `1/cpu:0` on process 1.
-std::string to_string(const Place& place);
+inline std::string to_string(const Place& place) {
+  return (place.process == 0 ? "" : std::to_string(place.process) + "/") + to_string(place.device);
+}
 
 }  // namespace troupe

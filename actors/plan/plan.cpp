@@ -9,10 +9,9 @@ namespace troupe {
 namespace {
 
 template <class Vector>
-auto& at(Vector& items, std::int32_t id, const char* what) {
+auto& at(Vector& items, std::int32_t id, const std::string& kind) {
   if (id < 0 || static_cast<std::size_t>(id) >= items.size())
-    throw Error("plan", "there is no " + std::string(what) + " " + std::to_string(id) + " among " +
-                            std::to_string(items.size()));
+    throw Error("plan", "there is no " + kind + " " + std::to_string(id) + " among " + std::to_string(items.size()));
   return items[static_cast<std::size_t>(id)];
 }
 
@@ -25,19 +24,18 @@ ActorId Plan::add(PlanActor actor) {
 }
 
 void Plan::add_parameter(PlanParameter parameter) {
-  const auto known = std::find_if(parameters.begin(), parameters.end(),
-                                  [&](const PlanParameter& other) { return other.ref == parameter.ref; });
-  if (known == parameters.end()) {
+  const auto present = std::ranges::find(parameters, parameter.ref, &PlanParameter::ref);
+  if (present == parameters.end()) {
     parameters.push_back(std::move(parameter));
-  } else if (!(known->info == parameter.info)) {
-    throw Error("plan", "parameter '" + parameter.ref.name + "' is " + to_string(known->info) + ", not " +
+  } else if (!(present->info == parameter.info)) {
+    throw Error("plan", "parameter '" + parameter.ref.name + "' is " + to_string(present->info) + ", not " +
                             to_string(parameter.info));
   }
 }
 
 EdgeId Plan::edge_of(ActorId producer, std::int32_t output, std::int32_t capacity, std::int32_t initial_tokens) {
   auto& actor = at(actors, producer, "actor");
-  auto& out = at(actor.outputs, output, ("output of '" + actor.name + "' with number").c_str());
+  auto& out = at(actor.outputs, output, "output of '" + actor.name + "' with number");
   if (out.edge != kNone) return out.edge;
   if (capacity < 1 || initial_tokens < 0 || initial_tokens > capacity)
     throw Error("plan", "output " + std::to_string(output) + " of '" + actor.name + "' cannot have capacity " +
@@ -47,6 +45,11 @@ EdgeId Plan::edge_of(ActorId producer, std::int32_t output, std::int32_t capacit
   if (actor.outputs.size() > 1) name += "." + std::to_string(output);
   edges.push_back({std::move(name), producer, output, {}, capacity, initial_tokens, out.info, kNone});
   return out.edge;
+}
+
+void Plan::add_edges(ActorId producer, std::int32_t capacity) {
+  const auto outputs = static_cast<std::int32_t>(actor(producer).outputs.size());
+  for (std::int32_t output = 0; output < outputs; ++output) edge_of(producer, output, capacity);
 }
 
 void Plan::connect(ActorId producer, std::int32_t output, ActorId consumer, std::int32_t capacity) {
@@ -73,9 +76,9 @@ const PlanEdge& Plan::edge(EdgeId id) const {
 }
 
 int Plan::processes() const {
-  int most = 0;
-  for (const auto& actor : actors) most = std::max(most, actor.place.process);
-  return most + 1;
+  int last = 0;
+  for (const auto& actor : actors) last = std::max(last, actor.place.process);
+  return last + 1;
 }
 
 }  // namespace troupe

@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
-// Names of plans and of what runs them, for headers that only pass them on: a program that only trains does not compile
-// what they stand for.
+// Names of plans and of the types that run them, for headers that only pass them on. A program that only trains does
+// not compile these types.
 
 namespace troupe {
 

@@ -13,20 +13,14 @@ namespace troupe {
 
 namespace {
 
-/// Writes everything that makes a plan what it is, each list with its length.
+/// Writes everything that identifies a plan, each list with its length.
 class PlanWriter {
  public:
   explicit PlanWriter(ByteSequence& to) : to_(to) {}
 
   void add(const Plan& plan) {
-    add(plan.actors);
-    add(plan.edges);
-    add(plan.parameters);
-    add(plan.communicators);
-    add(plan.segments);
-    add(plan.shared_buffers);
-    add(plan.max_rows);
-    add(plan.expendable);
+    add_all(plan.actors, plan.edges, plan.parameters, plan.communicators, plan.segments, plan.shared_buffers,
+            plan.max_rows, plan.expendable);
   }
 
  private:
@@ -50,97 +44,41 @@ class PlanWriter {
   requires requires(ByteSequence& to, const T& value) { add_to(to, value); }
   void add(const T& value) { add_to(to_, value); }
 
-  void add(const Device& device) {
-    add(device.type);
-    add(device.index);
+  /// Writes the members of a struct.
+  template <class... Members>
+  void add_all(const Members&... members) {
+    (add(members), ...);
   }
-  void add(const Place& place) {
-    add(place.process);
-    add(place.device);
-  }
-  void add(const ParameterRef& ref) {
-    add(ref.name);
-    add(ref.replica);
-  }
-  void add(const HeldParameter& parameter) {
-    add(parameter.ref);
-    add(parameter.written);
-    add(parameter.rows);
-  }
-  void add(const RowRange& rows) {
-    add(rows.first);
-    add(rows.count);
-  }
+  void add(const Device& device) { add_all(device.type, device.index); }
+  void add(const Place& place) { add_all(place.process, place.device); }
+  void add(const ParameterRef& ref) { add_all(ref.name, ref.replica); }
+  void add(const RowRange& rows) { add_all(rows.first, rows.count); }
+  void add(const HeldParameter& held) { add_all(held.ref, held.written, held.rows); }
   void add(const PlanParameter& parameter) {
-    add(parameter.ref);
-    add(parameter.info);
-    add(parameter.device);
-    add(parameter.initializer);
-    add(parameter.trainable);
-    add(parameter.per_replica);
+    add_all(parameter.ref, parameter.info, parameter.device, parameter.initializer, parameter.trainable,
+            parameter.per_replica);
   }
   void add(const PlanInput& input) {
-    add(input.edge);
-    add(input.info);
-    add(input.byte_offset);
-    add(input.parameter);
-    add(input.constant);
-    add(input.holds);
+    add_all(input.edge, input.info, input.byte_offset, input.parameter, input.constant, input.holds);
   }
   void add(const PlanOutput& output) {
-    add(output.edge);
-    add(output.info);
-    add(output.parameter);
-    add(output.alias_of);
-    add(output.pack_offsets);
+    add_all(output.edge, output.info, output.parameter, output.alias_of, output.pack_offsets);
   }
-  void add(const PlanTask& task) {
-    add(task.kind);
-    add(task.subject);
-    add(task.attributes);
-    add(task.call);
-  }
+  void add(const PlanTask& task) { add_all(task.kind, task.subject, task.attributes, task.call); }
   void add(const PlanActor& actor) {
-    add(actor.name);
-    add(actor.role);
-    add(actor.place);
-    add(actor.replica);
-    add(actor.inputs);
-    add(actor.outputs);
-    add(actor.task);
-    add(actor.pacing);
-    add(actor.rule);
-    add(actor.alone);
-    add(actor.declared_inputs);
-    add(actor.parameters);
+    add_all(actor.name, actor.role, actor.place, actor.replica, actor.inputs, actor.outputs, actor.task, actor.pacing,
+            actor.rule, actor.alone, actor.declared_inputs, actor.parameters);
   }
-  void add(const PlanConsumer& consumer) {
-    add(consumer.actor);
-    add(consumer.input);
-  }
+  void add(const PlanConsumer& consumer) { add_all(consumer.actor, consumer.input); }
   void add(const PlanEdge& edge) {
-    add(edge.name);
-    add(edge.producer);
-    add(edge.output);
-    add(edge.consumers);
-    add(edge.capacity);
-    add(edge.initial_tokens);
-    add(edge.info);
-    add(edge.shared_buffer);
-    add(edge.shared_offset);
+    add_all(edge.name, edge.producer, edge.output, edge.consumers, edge.capacity, edge.initial_tokens, edge.info,
+            edge.shared_buffer, edge.shared_offset);
   }
   void add(const PlanSegment& segment) {
-    add(segment.name);
-    add(segment.place);
-    add(segment.actors);
-    add(segment.executor);
-    add(segment.own_thread);
-    add(segment.stream);
+    add_all(segment.name, segment.place, segment.actors, segment.executor, segment.own_thread, segment.stream);
   }
   void add(const PlanCommunicator& communicator) {
-    add(communicator.name);
-    add(communicator.processes);
-    add(communicator.all_reduce);
+    add_all(communicator.name, communicator.processes, communicator.all_reduce);
     if (!communicator.devices.empty()) add(communicator.devices);
   }
 

@@ -38,7 +38,8 @@ std::size_t sum_of(const Constants& constants) {
   return sum;
 }
 
-/// Constants that several actors read are there once, and once more for every segment on a device that reads them.
+/// Bytes of constants. One that several actors read counts once, and once more for every segment on a device that reads
+/// it.
 std::size_t constant_bytes(const Plan& plan) {
   Constants on_host;
   for (const auto& actor : plan.actors) add_constants(actor, on_host);
@@ -52,7 +53,8 @@ std::size_t constant_bytes(const Plan& plan) {
   return sum;
 }
 
-/// Outputs that the host reads have a copy of every slot there, inputs from elsewhere two places here, used in turn.
+/// Bytes of copies for a segment on a device: of every slot of an output that the host reads, and two places, used in
+/// turn, for an input from elsewhere.
 std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const SegmentLayout& layout) {
   if (is_host(segment.place.device)) return 0;
   std::size_t bytes = 0;
@@ -61,7 +63,7 @@ std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const Se
     if (is_read_on_host(plan, edge, segment.place))
       bytes += static_cast<std::size_t>(edge.capacity) * Allocator::rounded(bytes_of(edge.info, plan.max_rows));
   }
-  // Conductors only look at what arrives.
+  // Conductors copy no input.
   if (plan.actors[segment.actors.front()].role == ActorRole::conductor) return bytes;
   for (auto port : layout.ports) {
     const auto& edge = plan.edges[port];
@@ -71,18 +73,20 @@ std::size_t staging_bytes(const Plan& plan, const PlanSegment& segment, const Se
   return bytes;
 }
 
-/// Elements of the largest sum of a communicator.
+/// The largest sum of a communicator; null if it has none.
 const TensorInfo* largest_sum(const Plan& plan, const PlanCommunicator& communicator) {
   const TensorInfo* largest = nullptr;
   for (const auto& actor : plan.actors) {
-    if (actor.task.kind != "device_all_reduce" || actor.task.subject != communicator.name) continue;
+    if (actor.task.kind != "collective" || actor.task.subject != communicator.name) continue;
+    if (collective_kind_of(actor.task.attributes.text("collective")) != CollectiveKind::all_reduce) continue;
     const auto& info = actor.outputs.front().info;
     if (largest == nullptr || bytes_of(info, 1) > bytes_of(*largest, 1)) largest = &info;
   }
   return largest;
 }
 
-/// A device that sums its slice of tensors needs a place for what lies on other devices of its process.
+/// Bytes for a sum on the devices of one process: each sums a slice and needs a place for the slices that lie on the
+/// others.
 std::size_t sum_bytes(const TensorInfo& info, const std::vector<Device>& ranks) {
   std::vector<Device> members;
   for (const auto& device : ranks)
@@ -97,7 +101,7 @@ std::size_t sum_bytes(const TensorInfo& info, const std::vector<Device>& ranks) 
   return bytes;
 }
 
-/// What NCCL takes for itself is not known.
+/// Bytes for the sums of a communicator. The memory that NCCL takes for itself is not known.
 std::size_t sum_bytes(const Plan& plan, const PlanCommunicator& communicator) {
   if (communicator.devices.empty() || communicator.all_reduce == AllReduceAlgorithm::nccl) return 0;
   const auto* info = largest_sum(plan, communicator);
@@ -110,7 +114,7 @@ std::size_t sum_bytes(const Plan& plan, const PlanCommunicator& communicator) {
   return bytes;
 }
 
-/// A field that a device keeps is there once, whoever reads it.
+/// Bytes of the fields that devices keep. A field counts once on a device, however many actors read it.
 std::size_t kept_bytes(const Plan& plan) {
   std::map<std::tuple<Place, std::string, std::int64_t>, std::size_t> kept;
   for (const auto& actor : plan.actors) {

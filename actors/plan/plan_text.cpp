@@ -7,8 +7,8 @@ namespace troupe {
 namespace {
 
 const char* name_of(ActorRole role) {
-  constexpr const char* kNames[] = {"op", "source", "sink", "collective", "conductor", "external"};
-  return kNames[static_cast<std::size_t>(role)];
+  constexpr const char* kRoleNames[] = {"op", "source", "sink", "collective", "conductor", "external"};
+  return kRoleNames[static_cast<std::size_t>(role)];
 }
 
 void write_actor(std::ostream& out, const Plan& plan, const PlanActor& actor) {
@@ -62,25 +62,6 @@ std::string to_text(const Plan& plan) {
     for (auto actor : segment.actors) out << " " << plan.actors[actor].name;
     out << "\n";
   }
-  return out.str();
-}
-
-std::string to_dot(const Plan& plan) {
-  std::ostringstream out;
-  out << "digraph plan {\n  node [shape=box];\n";
-  for (std::size_t i = 0; i < plan.segments.size(); ++i) {
-    const auto& segment = plan.segments[i];
-    out << "  subgraph cluster_" << i << " { label=\"" << segment.name << "\";";
-    for (auto actor : segment.actors) out << " a" << actor << ";";
-    out << " }\n";
-  }
-  for (std::size_t i = 0; i < plan.actors.size(); ++i)
-    out << "  a" << i << " [label=\"" << plan.actors[i].name << "\\n" << to_string(plan.actors[i].place) << "\"];\n";
-  for (const auto& edge : plan.edges)
-    for (const auto& consumer : edge.consumers)
-      out << "  a" << edge.producer << " -> a" << consumer.actor << " [label=\"" << edge.initial_tokens << "/"
-          << edge.capacity << "\"];\n";
-  out << "}\n";
   return out.str();
 }
 

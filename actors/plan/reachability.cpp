@@ -43,8 +43,8 @@ void Reachability::add(ActorId from, ActorId to) {
 }
 
 void Reachability::add_all(ActorId from, const std::uint64_t* others) {
-  auto* own = &bits_[static_cast<std::size_t>(from) * words_];
-  for (std::size_t i = 0; i < words_; ++i) own[i] |= others[i];
+  auto* row_of_from = &bits_[static_cast<std::size_t>(from) * words_];
+  for (std::size_t i = 0; i < words_; ++i) row_of_from[i] |= others[i];
 }
 
 }  // namespace troupe

@@ -9,20 +9,21 @@
 
 namespace troupe {
 
-/// From whom to whom.
+/// An edge from the first actor to the second.
 using Succession = std::pair<ActorId, ActorId>;
 
-/// Which actors of a directed graph without cycles can be reached from which: a table of one bit a pair.
+/// A table of one bit for every pair of actors of a directed graph without cycles: whether the second can be reached
+/// from the first.
 class Reachability {
  public:
-  /// Plans with more actors are too large for tables of their pairs.
+  /// The most actors for which a table of pairs is small enough.
   static constexpr std::size_t kMostActors = 8192;
 
-  /// By paths of at least one edge. `order` is topological; actors that are missing in it reach nothing. Edges of an
-  /// actor to itself do not count.
+  /// The pairs with a path of at least one edge. `order` is topological; actors that are missing in it reach nothing.
+  /// Edges of an actor to itself do not count.
   Reachability(std::size_t actors, const std::vector<ActorId>& order, const std::vector<Succession>& edges);
 
-  /// By paths of the edges of `within` with exactly one edge of `across` among them.
+  /// The pairs with a path of the edges of `within` that has exactly one edge of `across` among them.
   static Reachability with_one_of(const std::vector<Succession>& across, const Reachability& within,
                                   const std::vector<ActorId>& order, const std::vector<Succession>& edges);
 

@@ -10,7 +10,7 @@ bool is_collective(const PlanActor& actor) {
   return actor.role == ActorRole::collective || actor.role == ActorRole::conductor;
 }
 
-/// Whether an edge leads from the host to a device or back, for one step each time.
+/// True if an edge leads from the host to a device or back, and carries one tensor for one step.
 bool crosses_to_device(const Plan& plan, const PlanEdge& edge) {
   const auto& producer = plan.actors[edge.producer];
   if (edge.initial_tokens > 0 || producer.outputs[edge.output].parameter || is_collective(producer)) return false;

@@ -15,64 +15,63 @@ namespace {
 
 using OutputKey = std::pair<ActorId, std::int32_t>;
 
+/// Finds the boundary of a segment, then where the values inside lie.
 class LayoutBuilder {
  public:
   LayoutBuilder(const Plan& plan, const PlanSegment& segment)
-      : plan_(plan), segment_(segment), members_(segment.actors.begin(), segment.actors.end()) {}
+      : plan_(plan),
+        segment_(segment),
+        members_(segment.actors.begin(), segment.actors.end()),
+        external_(plan.actors[segment.actors[0]].role == ActorRole::external) {
+    for (auto actor : segment.actors)
+      for (const auto& input : plan.actors[actor].inputs) add_port(input);
+    for (auto actor : segment.actors)
+      for (const auto& output : plan.actors[actor].outputs) add_output(plan.actors[actor], output);
+  }
+
+  SegmentBoundary boundary() { return std::move(layout_); }
 
   SegmentLayout build() {
-    find_ports();
-    find_outputs();
     plan_arena();
     for (auto actor : segment_.actors) layout_.tasks.push_back(lay_out_task(actor));
     return std::move(layout_);
   }
 
  private:
-  bool inside(ActorId actor) const { return members_.contains(actor); }
+  // ---- The boundary
 
-  /// Inner edges have all their readers in the segment and no token that must be kept apart from the new value.
+  /// True if members read the edge without a message.
+  bool reads_inside(const PlanEdge& edge) const { return members_.contains(edge.producer) && read_inside(plan_, edge); }
+
+  /// True if the edge has all its readers in the segment, and no token that must be kept apart from the new value.
   bool is_inner(const PlanEdge& edge) const {
     const auto& output = plan_.actors[edge.producer].outputs[edge.output];
-    return inside(edge.producer) && read_inside(plan_, edge) && output.alias_of == kNone &&
-           std::all_of(edge.consumers.begin(), edge.consumers.end(),
-                       [&](const PlanConsumer& consumer) { return inside(consumer.actor); });
+    return reads_inside(edge) && output.alias_of == kNone &&
+           std::ranges::all_of(edge.consumers,
+                               [&](const PlanConsumer& reader) { return members_.contains(reader.actor); });
   }
 
-  /// Whether the inputs of this segment read an edge without a message.
-  bool reads_inside(const PlanEdge& edge) const { return inside(edge.producer) && read_inside(plan_, edge); }
-
-  void find_ports() {
-    const bool external = plan_.actors[segment_.actors[0]].role == ActorRole::external;
-    for (auto actor : segment_.actors) {
-      for (const auto& input : plan_.actors[actor].inputs) {
-        if (input.edge == kNone || reads_inside(plan_.edges[input.edge])) continue;
-        if (external || !port_of_.contains(input.edge)) {
-          port_of_[input.edge] = static_cast<std::int32_t>(layout_.ports.size());
-          layout_.ports.push_back(input.edge);
-        }
-      }
-    }
+  void add_port(const PlanInput& input) {
+    if (input.edge == kNone || reads_inside(plan_.edges[input.edge])) return;
+    if (!external_ && port_of_.contains(input.edge)) return;
+    port_of_[input.edge] = static_cast<std::int32_t>(layout_.ports.size());
+    layout_.ports.push_back(input.edge);
   }
 
-  void find_outputs() {
-    const bool external = plan_.actors[segment_.actors[0]].role == ActorRole::external;
-    for (auto actor : segment_.actors) {
-      for (const auto& output : plan_.actors[actor].outputs) {
-        // An external actor keeps its own numbers, also for outputs that nobody reads.
-        if (external && output.edge == kNone) layout_.outputs.push_back({});
-        if (output.edge == kNone || is_inner(plan_.edges[output.edge])) continue;
-        output_of_[output.edge] = static_cast<std::int32_t>(layout_.outputs.size());
-        SegmentOutput made{output.edge, output.parameter};
-        if (output.alias_of != kNone) {
-          const auto& input = plan_.actors[actor].inputs[output.alias_of];
-          made.alias_port = port_of_.at(input.edge);
-          made.alias_offset = input.byte_offset;
-        }
-        layout_.outputs.push_back(made);
-      }
-    }
+  void add_output(const PlanActor& actor, const PlanOutput& output) {
+    if (external_ && output.edge == kNone) layout_.outputs.push_back({});
+    if (output.edge == kNone || is_inner(plan_.edges[output.edge])) return;
+    output_of_[output.edge] = static_cast<std::int32_t>(layout_.outputs.size());
+    auto& outgoing = layout_.outputs.emplace_back(SegmentOutput{output.edge, output.parameter});
+    if (output.alias_of == kNone) return;
+    const auto& input = actor.inputs[output.alias_of];
+    outgoing.alias_port = port_of_.at(input.edge);
+    outgoing.alias_offset = input.byte_offset;
   }
+
+  // ---- The values inside
+
+  bool leaves(EdgeId edge) const { return edge != kNone && output_of_.contains(edge); }
 
   int block_of(OutputKey key) const { return blocks_.at(key); }
 
@@ -81,8 +80,8 @@ class LayoutBuilder {
       const auto& outputs = plan_.actors[actor].outputs;
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         blocks_[{actor, static_cast<std::int32_t>(i)}] = static_cast<int>(blocks.size());
-        const bool goes_out = outputs[i].edge != kNone && output_of_.contains(outputs[i].edge);
-        blocks.push_back({bytes_of(outputs[i].info, plan_.max_rows), !goes_out && !outputs[i].parameter, false});
+        const bool is_inner = !leaves(outputs[i].edge) && !outputs[i].parameter;
+        blocks.push_back({bytes_of(outputs[i].info, plan_.max_rows), is_inner, false});
       }
     }
   }
@@ -100,7 +99,7 @@ class LayoutBuilder {
     const auto& outputs = plan_.actors[actor].outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
       step.outputs.push_back(block_of({actor, static_cast<std::int32_t>(i)}));
-    // If a part comes from elsewhere, or is part of something larger, all are copied.
+    // The parts of a pack are copied if one of them comes from elsewhere or is part of a larger value.
     if (all_whole && !outputs.empty() && outputs[0].pack_offsets.size() == step.inputs.size())
       step.pack_offsets = outputs[0].pack_offsets;
     return step;
@@ -118,11 +117,11 @@ class LayoutBuilder {
     for (const auto& [key, block] : blocks_) key_of_block_[block] = key;
   }
 
-  /// Where an output of an actor of the segment lies.
+  /// The place of an output of an actor of the segment.
   ArgumentPlace place_of(OutputKey key, std::size_t byte_offset, const TensorInfo& info) const {
     const auto& output = plan_.actors[key.first].outputs[key.second];
     if (output.parameter) return {ArgumentPlace::Kind::parameter, 0, byte_offset, info, output.parameter, {}};
-    if (output.edge != kNone && output_of_.contains(output.edge))
+    if (leaves(output.edge))
       return {ArgumentPlace::Kind::output, output_of_.at(output.edge), byte_offset, info, {}, {}};
     const auto& placement = memory_.placements[block_of(key)];
     if (placement.parent != BlockPlacement::kArena)
@@ -149,8 +148,7 @@ class LayoutBuilder {
       const auto in_place = outputs[i].alias_of;
       task.outputs.push_back(in_place == kNone ? place_of({actor, static_cast<std::int32_t>(i)}, 0, outputs[i].info)
                                                : place_of_input(plan_.actors[actor].inputs[in_place]));
-      if (outputs[i].edge != kNone && output_of_.contains(outputs[i].edge))
-        task.sends.push_back(output_of_.at(outputs[i].edge));
+      if (leaves(outputs[i].edge)) task.sends.push_back(output_of_.at(outputs[i].edge));
     }
     return task;
   }
@@ -158,6 +156,7 @@ class LayoutBuilder {
   const Plan& plan_;
   const PlanSegment& segment_;
   std::set<ActorId> members_;
+  bool external_;
   SegmentLayout layout_;
   std::map<EdgeId, std::int32_t> port_of_, output_of_;
   std::map<OutputKey, int> blocks_;
@@ -171,14 +170,40 @@ std::size_t bytes_of(const TensorInfo& info, std::int64_t rows) {
   return static_cast<std::size_t>(info.shape.with_rows(rows).elements()) * size_of(info.dtype);
 }
 
+bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place) {
+  return std::ranges::any_of(edge.consumers, [&](const PlanConsumer& consumer) {
+    const auto& reader = plan.actors[consumer.actor].place;
+    return is_host(reader.device) || reader.process != place.process;
+  });
+}
+
+bool is_awaited_at_once(const Plan& plan, const PlanEdge& edge) {
+  const auto& place = plan.actors[edge.producer].place;
+  return std::ranges::any_of(edge.consumers, [&](const PlanConsumer& consumer) {
+    const auto& actor = plan.actors[consumer.actor];
+    return actor.role == ActorRole::collective || actor.role == ActorRole::conductor ||
+           actor.place.process != place.process || (actor.place.device != place.device && !is_host(actor.place.device));
+  });
+}
+
+bool is_on_device(const PlanActor& actor, int process) {
+  return actor.place.process == process && !is_host(actor.place.device);
+}
+
 ScratchAreas ScratchAreas::on(Device device, const std::vector<std::size_t>& bytes_of_kernels) {
   constexpr std::size_t kMostAreas = 16, kMostBytes = std::size_t{256} << 20;
   if (bytes_of_kernels.empty()) return {};
-  // Libraries want what they work in aligned like memory of its own.
+  // Libraries want scratch memory to be aligned like memory of its own.
   const auto bytes = MemoryPool::rounded(std::ranges::max(bytes_of_kernels));
   const auto users = bytes_of_kernels.size() - static_cast<std::size_t>(std::ranges::count(bytes_of_kernels, 0U));
   if (users == 0 || is_host(device)) return {1, bytes};
   return {std::clamp<std::size_t>(kMostBytes / bytes, 1, std::min(kMostAreas, users)), bytes};
+}
+
+std::vector<TensorInfo> SegmentBoundary::port_infos(const Plan& plan) const {
+  std::vector<TensorInfo> infos;
+  for (auto edge : ports) infos.push_back(plan.edges[edge].info);
+  return infos;
 }
 
 std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
@@ -192,15 +217,25 @@ std::size_t SegmentLayout::slot_bytes(const Plan& plan) const {
   return bytes;
 }
 
-SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment) {
-  return LayoutBuilder(plan, segment).build();
+const std::string* SegmentLayout::producer_of_largest(const Plan& plan) const {
+  const std::string* producer = nullptr;
+  std::size_t largest = 0;
+  for (const auto& task : tasks)
+    for (const auto& output : task.outputs) {
+      const auto bytes = bytes_of(output.info, plan.max_rows);
+      if (output.kind != ArgumentPlace::Kind::arena || bytes <= largest) continue;
+      largest = bytes;
+      producer = &plan.actors[task.actor].name;
+    }
+  return producer;
 }
 
-bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place) {
-  return std::any_of(edge.consumers.begin(), edge.consumers.end(), [&](const PlanConsumer& consumer) {
-    const auto& reader = plan.actors[consumer.actor].place;
-    return is_host(reader.device) || reader.process != place.process;
-  });
+SegmentBoundary boundary_of(const Plan& plan, const PlanSegment& segment) {
+  return LayoutBuilder(plan, segment).boundary();
+}
+
+SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment) {
+  return LayoutBuilder(plan, segment).build();
 }
 
 }  // namespace troupe

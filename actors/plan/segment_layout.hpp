@@ -2,23 +2,50 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
 
 namespace troupe {
 
-/// Where an argument of a task lies.
+/// An output of a segment: an edge that an actor outside the segment reads, or that carries tokens from run to run.
+struct SegmentOutput {
+  EdgeId edge = kNone;
+  /// The parameter that the output updates in place; each slot of an edge with several slots holds a copy of it.
+  std::optional<ParameterRef> parameter;
+  /// The port whose tensor the output is, in place.
+  std::int32_t alias_port = kNone;
+  /// The offset of the output in that tensor, in bytes.
+  std::size_t alias_offset = 0;
+
+  /// True if a slot is the parameter's own memory.
+  bool is_parameter(const PlanEdge& carrier) const { return parameter && carrier.capacity == 1; }
+  /// True if each slot holds a copy of the parameter.
+  bool copies_parameter(const PlanEdge& carrier) const { return parameter && carrier.capacity > 1; }
+};
+
+/// The edges between a segment and the rest of the plan.
+struct SegmentBoundary {
+  std::vector<EdgeId> ports;
+  /// An external actor has an entry without an edge for every output without a reader, so outputs keep their numbers.
+  std::vector<SegmentOutput> outputs;
+
+  /// The tensors that arrive at the ports.
+  std::vector<TensorInfo> port_infos(const Plan& plan) const;
+};
+
+/// The memory in which an argument of a task lies.
 struct ArgumentPlace {
   enum class Kind {
     arena,      ///< in the memory that the segment's inner values share
     constant,   ///< a constant of the plan
     parameter,  ///< in the store
-    port,       ///< what arrived at an input of the segment
+    port,       ///< the tensor that arrived at an input of the segment
     output,     ///< the slot of an output of the segment that this firing fills
   };
   Kind kind = Kind::arena;
-  std::int32_t index = 0;  ///< of the port or output
+  std::int32_t index = 0;  ///< number of the port or output
   std::size_t byte_offset = 0;
   TensorInfo info;
   std::optional<ParameterRef> parameter;
@@ -32,41 +59,30 @@ struct TaskLayout {
   std::vector<std::int32_t> sends;
 };
 
-/// An output of a segment: an edge that somebody outside reads, or that carries tokens from run to run.
-struct SegmentOutput {
-  EdgeId edge = kNone;
-  /// The parameter that the output updates in place; each slot of an edge with several holds a copy of it.
-  std::optional<ParameterRef> parameter;
-  /// The port whose tensor the output is, in place.
-  std::int32_t alias_port = kNone;
-  /// Where in that tensor the output begins.
-  std::size_t alias_offset = 0;
-
-  /// True if a slot is the parameter's own memory.
-  bool is_parameter(const PlanEdge& carrier) const { return parameter && carrier.capacity == 1; }
-};
-
-/// How the actors of one segment share memory: which values are inner and where they lie, which go in and out.
-struct SegmentLayout {
+/// How the actors of one segment share memory: which values are inner and where they lie, and which go in and out.
+struct SegmentLayout : SegmentBoundary {
   std::vector<TaskLayout> tasks;
-  std::vector<EdgeId> ports;
-  std::vector<SegmentOutput> outputs;
   std::size_t arena_bytes = 0;
 
-  /// Bytes of the slots of all outputs, for the plan's most rows; parameters, outputs in place and shared buffers do
-  /// not count.
+  /// Bytes of the slots of all outputs, for the plan's maximum number of rows. Parameters, outputs in place and shared
+  /// buffers do not count.
   std::size_t slot_bytes(const Plan& plan) const;
+  /// The name of the actor with the largest value in the arena; null if the arena holds none.
+  const std::string* producer_of_largest(const Plan& plan) const;
 };
 
+SegmentBoundary boundary_of(const Plan& plan, const PlanSegment& segment);
+
+/// A plan that is to be spawned is laid out by CheckedPlan.
 SegmentLayout lay_out(const Plan& plan, const PlanSegment& segment);
 
-/// Scratch memory of a segment on a device: equal areas, used in turn by the kernels that need some, so that
-/// independent ones can run concurrently. Where that would take much memory there is only one.
+/// Scratch memory of a segment on a device: equal areas, used in turn by the kernels that need scratch memory, so that
+/// independent kernels can run concurrently. There is one area only if several would take much memory.
 struct ScratchAreas {
   std::size_t count = 1;
-  std::size_t bytes = 0;  ///< of each
+  std::size_t bytes = 0;  ///< bytes of each area
 
-  /// For kernels that need so many bytes each, or none.
+  /// `bytes_of_kernels` holds the scratch bytes of every kernel, 0 for a kernel without any.
   static ScratchAreas on(Device device, const std::vector<std::size_t>& bytes_of_kernels);
   std::size_t total() const { return count * bytes; }
 };
@@ -74,8 +90,15 @@ struct ScratchAreas {
 /// Bytes of a value with `rows` rows.
 std::size_t bytes_of(const TensorInfo& info, std::int64_t rows);
 
-/// Whether somebody reads the edge of a producer at `place` in host memory: an actor on the host, or the stand-in for
+/// True if the edge of a producer at `place` is read in host memory: by an actor on the host, or by the proxy for
 /// another process.
 bool is_read_on_host(const Plan& plan, const PlanEdge& edge, const Place& place);
+
+/// True if another actor has to hear of a tensor of the edge as soon as it is computed: a collective, which overlaps
+/// with the work that follows, or an actor on another device or in another process.
+bool is_awaited_at_once(const Plan& plan, const PlanEdge& edge);
+
+/// True if the actor belongs to the process and works on a device with memory of its own.
+bool is_on_device(const PlanActor& actor, int process);
 
 }  // namespace troupe

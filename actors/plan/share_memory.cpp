@@ -10,19 +10,20 @@ namespace troupe {
 
 namespace {
 
-/// Below this nothing is gained.
+/// Bytes below which sharing gains nothing.
 constexpr std::size_t kSmall = 4096;
+
 /// Dependencies with that many tokens between actors that fire as the plan says.
 std::vector<Succession> successions(const Plan& plan, const Dependencies& dependencies, std::int32_t tokens) {
   const auto trusted = [&](ActorId actor) { return plan.actors[actor].role != ActorRole::external; };
-  std::vector<Succession> found;
+  std::vector<Succession> successions;
   for (const auto& dependency : dependencies.all())
     if (dependency.tokens == tokens && trusted(dependency.from) && trusted(dependency.to))
-      found.emplace_back(dependency.from, dependency.to);
-  return found;
+      successions.emplace_back(dependency.from, dependency.to);
+  return successions;
 }
 
-/// Which firings come after which, over all steps.
+/// The order of firings over all steps.
 class Order {
  public:
   Order(const Plan& plan, const Dependencies& dependencies, const std::vector<Succession>& in_step)
@@ -32,16 +33,16 @@ class Order {
   Order(const Plan& plan, const Dependencies& dependencies)
       : Order(plan, dependencies, successions(plan, dependencies, 0)) {}
 
-  /// Firing n of `first` is over before firing n of `second` begins.
+  /// True if firing n of `first` is over before firing n of `second` begins.
   bool before(ActorId first, ActorId second) const { return within_.reaches(first, second); }
-  /// Firing n of `first` is over before firing n + 1 of `second` begins.
+  /// True if firing n of `first` is over before firing n + 1 of `second` begins.
   bool before_next(ActorId first, ActorId second) const { return across_.reaches(first, second); }
 
  private:
   Reachability within_, across_;
 };
 
-/// In memory that a buffer can serve for both.
+/// True if one buffer can serve both edges.
 bool lie_together(const Plan& plan, EdgeId a, EdgeId b) {
   const auto& one = plan.actors[plan.edges[a].producer].place.device;
   const auto& other = plan.actors[plan.edges[b].producer].place.device;
@@ -57,13 +58,13 @@ class MemorySharing {
   MemorySharing(Plan& plan, const Dependencies& dependencies)
       : plan_(plan), dependencies_(dependencies), order_(plan, dependencies) {
     for (const auto& segment : plan.segments)
-      for (const auto& output : lay_out(plan, segment).outputs)
+      for (const auto& output : boundary_of(plan, segment).outputs)
         if (output.edge != kNone && has_one_slot(output.edge)) stored_.push_back(output.edge);
     std::ranges::sort(stored_);
   }
 
-  /// The parts of a pack are computed in their places of it, so that nothing is left to copy: nobody reads the last
-  /// pack any more when the first part of the next one is made.
+  /// Places the parts of packs in the packs, so that nothing is left to copy. No actor reads the last pack any more
+  /// when the first part of the next one is computed.
   void place_parts() {
     for (auto pack : stored_) {
       const auto& producer = plan_.actors[plan_.edges[pack].producer];
@@ -103,7 +104,7 @@ class MemorySharing {
     return plan_.actors[plan_.edges[edge].producer].outputs[plan_.edges[edge].output];
   }
 
-  /// One slot, without a token, between actors of one process that fire as the plan says.
+  /// True if the edge has one slot and no token, and lies between actors of one process that fire as the plan says.
   bool has_one_slot(EdgeId id) const {
     const auto& edge = plan_.edges[id];
     const auto process = plan_.actors[edge.producer].place.process;
@@ -123,7 +124,7 @@ class MemorySharing {
   bool is_part(const PlanInput& input, EdgeId pack) const {
     const auto& edge = plan_.edges[input.edge];
     const bool whole = input.byte_offset == 0 && bytes_of(input.info, plan_.max_rows) == bytes_of(plan_, input.edge);
-    // Whoever works on the pack in place must not change what another still reads.
+    // An actor that works on the pack in place must not change a part that another actor still reads.
     return whole && edge.consumers.size() == 1 && std::ranges::binary_search(stored_, input.edge) &&
            !is_in_place(input.edge) && lie_together(plan_, input.edge, pack) &&
            are_over_before_next(dependencies_.returners(pack), edge.producer);
@@ -133,7 +134,7 @@ class MemorySharing {
     return std::ranges::all_of(readers, [&](ActorId reader) { return order_.before_next(reader, producer); });
   }
 
-  /// Whether edge a is empty again before b is filled, and b before a is filled in the next step.
+  /// True if edge a is empty again before b is filled, and b before a is filled in the next step.
   bool comes_before(EdgeId a, EdgeId b) const {
     return std::ranges::all_of(dependencies_.returners(a),
                                [&](ActorId reader) { return order_.before(reader, plan_.edges[b].producer); }) &&

@@ -1,6 +1,5 @@
 #include "troupe/actors/shard/block_shard.hpp"
 
-#include "troupe/actors/shard/update_identity.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/transport/rank_sum.hpp"
 
@@ -8,108 +7,124 @@ namespace troupe {
 
 namespace {
 
+// Smaller blocks are copied rather than applied as they are.
 constexpr std::size_t kCopiedBytes = std::size_t{64} << 10;
+
+class BlockShard final : public Shard {
+ public:
+  BlockShard(caf::actor_config& config, const ShardOptions& options, const BlockUpdate& block)
+      : Shard(config, options),
+        local_steps_(block.local_steps),
+        update_(block.update, block.parameters),
+        answers_(static_cast<std::size_t>(options.rule.workers)) {
+    if (block.decode) decode_.emplace(*block.decode, 1);
+  }
+
+ private:
+  void begin_run() override {
+    if (!update_.is_bound()) {
+      std::vector<Tensor> tensors;
+      for (std::size_t i = 0; i < update_.stored().size(); ++i) tensors.push_back(parameter(i));
+      update_.bind(tensors);
+    }
+    answers_.assign(answers_.size(), nullptr);
+    blocks_.changed();
+  }
+
+  void send_answer(int worker, std::int64_t step) override {
+    const auto output = static_cast<std::uint32_t>(worker);
+    const auto& block = answers_[output] = blocks_.now(update_);
+    blocks_.sent(output, send_output(output, *block, step), block);
+  }
+
+  void forget_answer(int worker) override { answers_[static_cast<std::size_t>(worker)] = nullptr; }
+  void on_slot_free(std::uint32_t output, std::uint32_t slot) override { blocks_.freed(output, slot); }
+
+  void combine(const std::vector<int>& from) override {
+    if (is_applied_as_it_is(from))
+      as_it_is_ = block_of(from.front());
+    else
+      sum(from);
+  }
+
+  void apply(std::int64_t number) override {
+    blocks_.changed();
+    if (as_it_is_)
+      update_.apply(as_it_is_, number);
+    else
+      update_.apply(number);
+  }
+
+  void drop_combined() override {
+    as_it_is_ = {};
+    if (decode_) decode_->unbind(ShardUpdate::kSent);
+  }
+
+  /// The decoded gradients of a worker, valid until the next call.
+  Tensor block_of(int worker) {
+    if (!decode_) return gradients(worker);
+    decode_->bind(ShardUpdate::kSent, gradients(worker));
+    decode_->run();
+    return decode_->output(ShardUpdate::kBlock);
+  }
+
+  /// Whether a single worker's block is applied without a copy: for large blocks rebinding the kernels is cheaper.
+  bool is_applied_as_it_is(const std::vector<int>& from) const {
+    if (from.size() != 1 || rule().compensation > 0.0 || local_steps_) return false;
+    const auto& applied = batch(from.front());
+    return applied.rows == applied.global_rows && update_.gradients().bytes() >= kCopiedBytes;
+  }
+
+  /// Sums the gradients to those of the mean loss over all rows that took part. The gradients of a batch are already
+  /// divided by its global rows.
+  void sum(const std::vector<int>& from) {
+    struct Rows {
+      std::int64_t of_worker, global;
+    };
+    const auto rows_of = [&](int worker) {
+      if (!local_steps_) return Rows{batch(worker).rows, batch(worker).global_rows};
+      const auto rows = ShardUpdate::rows_of_change(gradients(worker));
+      return Rows{rows, rows};
+    };
+    std::int64_t all = 0;
+    for (const int worker : from) all += rows_of(worker).of_worker;
+    std::vector<Tensor> blocks;
+    for (const int worker : from) {
+      auto block = decode_ && from.size() > 1 ? block_of(worker).clone() : block_of(worker);
+      if (const auto global = rows_of(worker).global; global != all && all > 0) {
+        block = block.clone();
+        const auto weight = static_cast<float>(global) / static_cast<float>(all);
+        for (auto& element : block.mutable_data<float>()) element *= weight;
+      }
+      blocks.push_back(std::move(block));
+    }
+    if (blocks.empty()) blocks.emplace_back(update_.gradient_block().shape, DType::float32);
+    rank_sum(blocks, 0, update_.gradients().elements(), update_.gradients().mutable_raw());
+    if (rule().compensation > 0.0 && !from.empty())
+      update_.compensate(*answers_[static_cast<std::size_t>(from.front())], static_cast<float>(rule().compensation));
+  }
+
+  const bool local_steps_;
+  ShardUpdate update_;
+  std::optional<Program> decode_;
+  Tensor as_it_is_;  // if set: the block that is applied in place of the sum
+  ParameterBlocks blocks_;
+  std::vector<ParameterBlocks::Block> answers_;  // by worker: the parameters from which its gradients are computed
+};
 
 }  // namespace
 
-BlockShard::BlockShard(caf::actor_config& config, const ShardOptions& options, const BlockUpdate& what)
-    : Shard(config, options),
-      local_steps_(what.local_steps),
-      update_(what.update, what.parameters),
-      answers_(static_cast<std::size_t>(options.rule.workers)) {
-  if (what.decode) decode_.emplace(*what.decode, 1);
-}
-
-void BlockShard::begin_run() {
-  if (!update_.is_bound()) {
-    std::vector<Tensor> tensors;
-    for (std::size_t i = 0; i < update_.stored().size(); ++i) tensors.push_back(parameter(i));
-    update_.bind(tensors);
-  }
-  answers_.assign(answers_.size(), nullptr);
-  blocks_.changed();
-}
-
-void BlockShard::send_answer(int worker, std::int64_t step) {
-  const auto output = static_cast<std::uint32_t>(worker);
-  const auto& block = answers_[output] = blocks_.now(update_);
-  blocks_.sent(output, send_output(output, *block, step), block);
-}
-
-void BlockShard::combine(const std::vector<int>& from) {
-  if (is_applied_as_it_is(from))
-    as_it_is_ = block_of(from.front());
-  else
-    sum(from);
-}
-
-void BlockShard::apply(std::int64_t number) {
-  blocks_.changed();
-  if (as_it_is_)
-    update_.apply(as_it_is_, number);
-  else
-    update_.apply(number);
-}
-
-void BlockShard::drop_combined() {
-  as_it_is_ = {};
-  if (decode_) decode_->unbind(ShardUpdate::kSent);
-}
-
-/// The gradients of a worker, valid until those of another are asked for.
-Tensor BlockShard::block_of(int worker) {
-  if (!decode_) return gradients(worker);
-  decode_->bind(ShardUpdate::kSent, gradients(worker));
-  decode_->run();
-  return decode_->output(ShardUpdate::kBlock);
-}
-
-/// Where copying the gradients would cost more than telling the kernels where they are.
-bool BlockShard::is_applied_as_it_is(const std::vector<int>& from) const {
-  if (from.size() != 1 || rule().compensation > 0.0 || local_steps_) return false;
-  const auto& of = turn(from.front());
-  return of.rows == of.global_rows && update_.gradients().bytes() >= kCopiedBytes;
-}
-
-/// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.
-void BlockShard::sum(const std::vector<int>& from) {
-  struct Rows {
-    std::int64_t own, global;
-  };
-  const auto rows_of = [&](int worker) {
-    if (!local_steps_) return Rows{turn(worker).rows, turn(worker).global_rows};
-    const auto rows = ShardUpdate::rows_of_change(gradients(worker));
-    return Rows{rows, rows};
-  };
-  std::int64_t all = 0;
-  for (const int worker : from) all += rows_of(worker).own;
-  std::vector<Tensor> blocks;
-  for (const int worker : from) {
-    auto block = decode_ && from.size() > 1 ? block_of(worker).clone() : block_of(worker);
-    if (const auto global = rows_of(worker).global; global != all && all > 0) {
-      block = block.clone();
-      const auto weight = static_cast<float>(global) / static_cast<float>(all);
-      for (auto& element : block.mutable_data<float>()) element *= weight;
-    }
-    blocks.push_back(std::move(block));
-  }
-  if (blocks.empty()) blocks.emplace_back(update_.gradient_block().shape, DType::float32);
-  rank_sum(blocks, 0, update_.gradients().elements(), update_.gradients().mutable_raw());
-  if (rule().compensation > 0.0 && !from.empty())
-    update_.compensate(*answers_[static_cast<std::size_t>(from.front())], static_cast<float>(rule().compensation));
-}
-
 ActorId add_block_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
-                        const BlockUpdate& what, int followers) {
-  const ShardUpdate update(what.update, what.parameters);
-  const auto spawn = [what](caf::actor_system& system, ShardOptions own) {
-    return caf::actor_cast<caf::actor>(system.spawn<BlockShard>(std::move(own), what));
+                        const BlockUpdate& block, int followers) {
+  const ShardUpdate update(block.update, block.parameters);
+  const auto spawn = [block](caf::actor_system& system, ShardOptions with_records) {
+    return caf::actor_cast<caf::actor>(system.spawn<BlockShard>(std::move(with_records), block));
   };
-  ShardPorts ports{update.gradient_block(), update.parameter_block(), {}, what.held};
-  PlanTask task{"shard", {}, {{"update", identity_of_update(what.update)}}};
-  if (what.decode) {
-    ports.gradients = what.decode->info(what.decode->sources(kInput).front());
-    task.attributes = task.attributes.with("decode", identity_of_update(*what.decode));
+  ShardPorts ports{update.gradient_block(), update.parameter_block(), {}, block.held};
+  PlanTask task{"shard", {}, {{"update", identity_of_update(block.update)}}};
+  if (block.decode) {
+    ports.gradients = block.decode->info(block.decode->sources(kInput).front());
+    task.attributes = task.attributes.with("decode", identity_of_update(*block.decode));
   }
   return add_shard(plan, name, place, options, ports, followers, spawn, std::move(task));
 }

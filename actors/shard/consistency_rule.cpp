@@ -6,30 +6,14 @@
 
 namespace troupe {
 
-ConsistencyRule ConsistencyRule::synchronous(int workers) {
-  return {.workers = workers, .quorum = workers};
-}
-
 ConsistencyRule ConsistencyRule::with_backup(int workers, int backup) {
   if (backup < 0)
     throw Error("consistency", "the number of backup workers must not be negative, it is " + std::to_string(backup));
   return {.workers = workers, .quorum = workers - backup, .late = LateGradients::dropped};
 }
 
-ConsistencyRule ConsistencyRule::bounded(int workers, std::int64_t staleness) {
-  return {.workers = workers, .staleness = staleness};
-}
-
-ConsistencyRule ConsistencyRule::asynchronous(int workers) {
-  return {.workers = workers, .staleness = kUnbounded};
-}
-
-ConsistencyRule ConsistencyRule::compensated(int workers, double compensation) {
-  return {.workers = workers, .staleness = kUnbounded, .compensation = compensation};
-}
-
 void ConsistencyRule::check() const {
-  const auto refuse = [](const std::string& what) { throw Error("consistency", what); };
+  const auto refuse = [](const std::string& reason) { throw Error("consistency", reason); };
   if (workers < 1) refuse("needs at least one worker");
   if (quorum < 1) refuse("an update needs the gradient of at least one worker, not " + std::to_string(quorum));
   if (quorum > workers)

@@ -2,47 +2,67 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 
 namespace troupe {
 
-/// What becomes of gradients that would be too old.
+/// Treatment of gradients that would become too stale.
 enum class LateGradients {
-  awaited,  ///< there are none: updates wait for the workers whose gradients would become too old
-  dropped,  ///< they count for nothing
+  awaited,  ///< updates wait for the workers whose gradients would become too stale, so no gradient is late
+  dropped,  ///< late gradients are dropped
 };
 
-/// When a shard of the parameters applies gradients, and when it answers workers that ask for parameters. A version of
-/// the parameters is what an update makes; the staleness of a gradient is how many versions the parameters have moved
-/// on from those that it was computed from.
+/// When a shard applies gradients and answers requests for parameters. Every update makes a new version of the
+/// parameters. The staleness of a gradient is the number of versions between the parameters that it was computed from
+/// and those that it is applied to.
 struct ConsistencyRule {
   static constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
   int workers = 1;
-  /// Gradients that make one update, if as many can still come.
+  /// Number of gradients that make one update. Fewer make it if no more can come.
   int quorum = 1;
-  /// No gradient with a larger staleness is applied.
+  /// The largest staleness with which a gradient is applied.
   std::int64_t staleness = 0;
   LateGradients late = LateGradients::awaited;
-  /// Not 0: a gradient g, computed from parameters v, is applied to parameters w as g + compensation g g (w - v),
-  /// element by element. Source: S. Zheng et al., Asynchronous stochastic gradient descent with delay compensation,
+  /// If not 0, a gradient g that was computed from parameters v is applied to parameters w as g + compensation g g (w -
+  /// v), element by element. Source: S. Zheng et al., Asynchronous stochastic gradient descent with delay compensation,
   /// 2017.
   double compensation = 0.0;
 
   /// Every update is made of the gradients of all workers.
-  static ConsistencyRule synchronous(int workers);
-  /// Of those of the workers that come first, all but `backup`. Source: J. Chen et al., Revisiting distributed
-  /// synchronous SGD, 2016.
+  static ConsistencyRule synchronous(int workers) { return {.workers = workers, .quorum = workers}; }
+  /// Every update is made of the gradients that arrive first, those of all workers but `backup`. Source: J. Chen et
+  /// al., Revisiting distributed synchronous SGD, 2016.
   static ConsistencyRule with_backup(int workers, int backup);
-  /// Every gradient is applied when it comes, or as soon as that makes none of the others staler than the bound.
-  static ConsistencyRule bounded(int workers, std::int64_t staleness);
-  /// Every gradient is applied when it comes.
-  static ConsistencyRule asynchronous(int workers);
-  static ConsistencyRule compensated(int workers, double compensation);
+  /// Every gradient is applied when it arrives, or as soon as no other gradient becomes staler than the bound by it.
+  static ConsistencyRule bounded(int workers, std::int64_t staleness) {
+    return {.workers = workers, .staleness = staleness};
+  }
+  /// Every gradient is applied when it arrives.
+  static ConsistencyRule asynchronous(int workers) { return bounded(workers, kUnbounded); }
+  /// Every gradient is applied when it arrives, with `compensation`.
+  static ConsistencyRule compensated(int workers, double compensation) {
+    return {.workers = workers, .staleness = kUnbounded, .compensation = compensation};
+  }
 
-  /// Throws Error that names what is out of range.
+  /// Throws Error that names the value out of range.
   void check() const;
 
   bool operator==(const ConsistencyRule&) const = default;
+};
+
+/// Staleness of gradients when they were applied: the number of versions that the parameters had moved on.
+struct Staleness {
+  std::map<std::int64_t, std::int64_t> applied;  ///< number of gradients, by staleness
+  std::int64_t dropped = 0;                      ///< number of gradients that came too late
+
+  /// Adds the counts of other shards.
+  void add(const Staleness& other) {
+    for (const auto& [staleness, gradients] : other.applied) applied[staleness] += gradients;
+    dropped += other.dropped;
+  }
+
+  bool operator==(const Staleness&) const = default;
 };
 
 }  // namespace troupe

@@ -47,8 +47,8 @@ void Recording::note_loss() {
 
 std::vector<std::int32_t> Recording::of_run(const std::string& actor, std::size_t run) const {
   std::lock_guard lock(mutex_);
-  const auto found = actors_.find(actor);
-  return found == actors_.end() || run >= found->second.size() ? std::vector<std::int32_t>{} : found->second[run];
+  const auto entry = actors_.find(actor);
+  return entry == actors_.end() || run >= entry->second.size() ? std::vector<std::int32_t>{} : entry->second[run];
 }
 
 void Recording::expect(std::uint64_t program, const std::string& begin) const {
@@ -107,7 +107,7 @@ Recording Recording::decode(std::span<const std::byte> bytes) {
   const auto actors = reader.get<std::uint32_t>();
   for (std::uint32_t i = 0; i < actors; ++i) {
     auto& runs = recording.actors_[reader.get_text(kNameLimit)];
-    // No memory is taken for what is only announced.
+    // Memory grows with the bytes that are read, not with the announced counts, which may be damaged.
     for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
       auto& run = runs.emplace_back();
       for (auto numbers = reader.get<std::uint64_t>(); numbers > 0; --numbers)
@@ -130,7 +130,7 @@ void Recording::add(std::span<const std::byte> bytes) {
 void Recording::save(const std::filesystem::path& file) const {
   {
     std::lock_guard lock(mutex_);
-    if (lossy_) throw Error("record", "a worker was lost, so that nobody could replay the recording; not written");
+    if (lossy_) throw Error("record", "a worker was lost, so the recording cannot be replayed; it is not written");
   }
   const auto bytes = encode();
   std::ofstream out(file, std::ios::binary);
@@ -148,6 +148,11 @@ Recording Recording::load(const std::filesystem::path& file) {
     const std::string why = error.what();
     throw Error("replay", "'" + file.string() + "': " + why.substr(why.find("] ") + 2));
   }
+}
+
+std::vector<std::int32_t> RunRecords::begin_run(const std::string& actor, std::size_t run) const {
+  if (record) record->begin_run(actor);
+  return replay ? replay->of_run(actor, run) : std::vector<std::int32_t>{};
 }
 
 }  // namespace troupe

@@ -1,7 +1,5 @@
 #include "troupe/actors/shard/replica_parameters.hpp"
 
-#include "troupe/ops/data/batch_info.hpp"
-
 namespace troupe {
 
 ExternalPorts ReplicaParameters::ports(const ReplicaUpdate& update, int copy,
@@ -13,7 +11,8 @@ ExternalPorts ReplicaParameters::ports(const ReplicaUpdate& update, int copy,
   ports.inputs.insert(ports.inputs.end(), further_inputs.begin(), further_inputs.end());
   ports.outputs = {shape.parameter_block()};
   ports.outputs.insert(ports.outputs.end(), further_outputs.begin(), further_outputs.end());
-  for (const auto& stored : shape.stored()) ports.parameters.push_back({{stored.name, copy}, true});
+  for (const auto& stored : shape.stored())
+    if (update.parameters_in_store || !stored.travels) ports.parameters.push_back({{stored.name, copy}, true});
   return ports;
 }
 
@@ -22,19 +21,26 @@ TensorInfo ReplicaParameters::block_info(const ReplicaUpdate& update) {
 }
 
 ReplicaParameters::ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update)
-    : PortActor(config), update_(update.update, update.parameters) {}
+    : PortActor(config), parameters_in_store_(update.parameters_in_store), update_(update.update, update.parameters) {}
 
 void ReplicaParameters::on_run(const RunInfo&) {
-  if (!update_.is_bound()) {
-    std::vector<Tensor> tensors;
-    for (std::size_t i = 0; i < update_.stored().size(); ++i) tensors.push_back(parameter(i));
-    update_.bind(tensors);
-  }
+  if (!update_.is_bound()) update_.bind(memory());
   blocks_.changed();
-  turns_.clear();
+  requests_.clear();
   answered_ = exchanging_ = false;
-  steps_ = 0;
+  steps_ = rows_ = 0;
   failure_ = nullptr;
+}
+
+/// The tensors that the update works on, in the order of ShardUpdate::stored().
+std::vector<Tensor> ReplicaParameters::memory() const {
+  std::vector<Tensor> tensors;
+  std::size_t held = 0;
+  for (const auto& stored : update_.stored()) {
+    const bool in_store = parameters_in_store_ || !stored.travels;
+    tensors.push_back(in_store ? parameter(held++) : Tensor(stored.info.shape, stored.info.dtype));
+  }
+  return tensors;
 }
 
 void ReplicaParameters::advance() {
@@ -43,19 +49,14 @@ void ReplicaParameters::advance() {
     if (exchanging_ && !exchange(steps_ - 1)) return;
     exchanging_ = false;
   } while (take_gradients() || answer());
-  if (ended(kInfo) && turns_.empty() && !exchanging_) end();
+  if (steps_ended() && !exchanging_) end();
 }
 
 void ReplicaParameters::take_infos() {
   while (has(kInfo)) {
     auto arrival = take(kInfo);
-    if (arrival.failure) {
-      failure_ = arrival.failure;
-      turns_.push_back({arrival.step, 0, 0});
-    } else {
-      const auto batch = BatchInfo::read(arrival.tensor);
-      turns_.push_back({batch.step, batch.rows, batch.global_rows});
-    }
+    if (arrival.failure) fail_with(arrival.failure);
+    requests_.push_back(arrival.failure ? BatchInfo{.step = arrival.step} : BatchInfo::read(arrival.tensor));
     give_back(kInfo, arrival);
   }
 }
@@ -63,29 +64,32 @@ void ReplicaParameters::take_infos() {
 bool ReplicaParameters::take_gradients() {
   if (!answered_ || !has(kGradients)) return false;
   auto arrival = take(kGradients);
-  if (arrival.failure) failure_ = arrival.failure;
-  if (!failure_) apply(arrival.tensor, turns_.front());
+  if (arrival.failure) fail_with(arrival.failure);
+  if (!failure_) apply(arrival.tensor, requests_.front());
   give_back(kGradients, arrival);
-  turns_.pop_front();
+  rows_ += requests_.front().rows;
+  requests_.pop_front();
   answered_ = false;
   exchanging_ = true;
   ++steps_;
   return true;
 }
 
-void ReplicaParameters::apply(const Tensor& gradients, const Turn& turn) {
+/// A step without rows counts as an update of parameters in the store, so that all copies have had equally many.
+void ReplicaParameters::apply(const Tensor& gradients, const BatchInfo& batch) {
+  if (batch.rows == 0 && !parameters_in_store_) return;
   update_parameters([&] {
-    if (turn.rows == 0) return;
-    update_.take_part(gradients, turn.rows, turn.global_rows);
-    update_.apply(turn.step);
+    if (batch.rows == 0) return;
+    update_.take_part(gradients, batch.rows, batch.global_rows);
+    update_.apply(batch.step);
   });
   blocks_.changed();
 }
 
 bool ReplicaParameters::answer() {
-  if (turns_.empty() || answered_ || exchanging_ || !has_free(kParameters)) return false;
+  if (requests_.empty() || answered_ || !prepare_step() || !has_free(kParameters)) return false;
   answered_ = true;
-  const auto step = turns_.front().step;
+  const auto step = requests_.front().step;
   if (failure_) {
     send_failure(kParameters, failure_, step);
     return true;
@@ -103,6 +107,11 @@ Tensor ReplicaParameters::block() {
 
 void ReplicaParameters::move_towards(const Tensor& block, float share) {
   amend_parameters([&] { update_.move_towards(block, share); });
+  blocks_.changed();
+}
+
+void ReplicaParameters::replace(const Tensor& block) {
+  amend_parameters([&] { update_.unpack(block); });
   blocks_.changed();
 }
 

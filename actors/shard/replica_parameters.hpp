@@ -4,45 +4,67 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/port_actor.hpp"
-#include "troupe/actors/shard/parameter_blocks.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/actors/shard/shard_update.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 
 namespace troupe {
 
-/// How parameters are updated, see ShardUpdate, and which of them a replica reads, in the order of a block.
+/// How a replica updates its parameters.
 struct ReplicaUpdate {
+  /// The update of one step; see ShardUpdate.
   Graph update;
+  /// The parameters that the replica reads, in the order of a block.
   std::vector<std::string> parameters;
+  /// The parameters lie in the store. If false the actor has its own memory for them, and a subclass sets them by
+  /// replace() before the first step. Optimizer state lies in the store in both cases.
+  bool parameters_in_store = true;
 };
 
-/// Base of an actor that has the parameters of one replica, which learns with its part of every batch. After each step
-/// a subclass exchanges them with whom it likes. Inputs: info and gradients of the replica's batches, then those of the
-/// subclass. Outputs: the parameters, to the replica, then those of the subclass. All such actors of a plan make the
-/// same number of steps.
+/// Base of an actor that holds the parameters of one replica. After every step it updates them with the gradients of
+/// the replica's part of the batch; then a subclass exchanges them with other actors. Inputs: batch infos and gradients
+/// of the replica, then the inputs of the subclass. Outputs: the parameters, to the replica, then the outputs of the
+/// subclass. All such actors of a plan make the same number of steps.
 class ReplicaParameters : public PortActor {
  public:
-  /// What an actor of copy `copy` of the parameters and their optimizer state declares, with further inputs and
-  /// outputs.
+  /// The ports of an actor that holds copy `copy` of the values in the store, with those of the subclass behind.
   static ExternalPorts ports(const ReplicaUpdate& update, int copy, const std::vector<TensorInfo>& further_inputs,
                              const std::vector<TensorInfo>& further_outputs);
-  /// As all parameters travel: in one flat block.
+  /// The flat block in which all parameters travel.
   static TensorInfo block_info(const ReplicaUpdate& update);
 
  protected:
-  static constexpr std::uint32_t kFirstInput = 2;   ///< of the subclass
-  static constexpr std::uint32_t kFirstOutput = 1;  ///< of the subclass
+  static constexpr std::uint32_t kFirstInput = 2;   ///< first input of the subclass
+  static constexpr std::uint32_t kFirstOutput = 1;  ///< first output of the subclass
 
   ReplicaParameters(caf::actor_config& config, const ReplicaUpdate& update);
 
-  /// After step `step`, counted from the run's first: takes and sends what it can. True when all is done: the next step
-  /// begins with the parameters as they are then. Else it is asked again when something has come or a slot is free.
+  /// Called when the next batch is known, before the replica gets its parameters. True: the step may begin. False: it
+  /// is called again when a tensor arrives or a slot becomes free.
+  virtual bool prepare_step() { return true; }
+  /// Called after step `step`, counted from the first of the run, to exchange parameters. True: the exchange is
+  /// complete, and the next step begins with the current parameters. False: it is called again when a tensor arrives or
+  /// a slot becomes free.
   virtual bool exchange(std::int64_t step) = 0;
 
-  /// The parameters as they are, in a tensor that stays as it is until all have returned it.
+  /// A copy of the parameters that stays unchanged.
   Tensor block();
-  /// Moves every parameter by `share` of the way to those of a block.
+  /// Moves every parameter by `share` of the way to its value in a block.
   void move_towards(const Tensor& block, float share);
+  /// Sets every parameter to its value in a block.
+  void replace(const Tensor& block);
+  /// The way from the parameters back to those of an older block, as gradients; see ShardUpdate::change_since().
+  Tensor change_since(const Tensor& block, std::int64_t rows) const { return update_.change_since(block, rows); }
+
+  /// Rows of all batches whose gradients have arrived in this run.
+  std::int64_t rows() const { return rows_; }
+  /// Whether another step follows for certain.
+  bool has_next_step() const { return !requests_.empty(); }
+  /// Whether no further step follows in this run.
+  bool steps_ended() const { return requests_.empty() && ended(kInfo); }
+  /// The failure that the replica gets in place of parameters, or null.
+  const FailurePtr& failure() const { return failure_; }
+  void fail_with(const FailurePtr& failure) { failure_ = failure; }
 
   void on_run(const RunInfo& run) override;
   void on_slot_free(std::uint32_t output, std::uint32_t slot) override { blocks_.freed(output, slot); }
@@ -50,23 +72,32 @@ class ReplicaParameters : public PortActor {
  private:
   enum Input : std::uint32_t { kInfo, kGradients };
   enum Output : std::uint32_t { kParameters };
-  struct Turn {
-    std::int64_t step, rows, global_rows;
-  };
 
   void advance() final;
+  std::vector<Tensor> memory() const;
   void take_infos();
   bool take_gradients();
-  void apply(const Tensor& gradients, const Turn& turn);
+  void apply(const Tensor& gradients, const BatchInfo& batch);
   bool answer();
 
+  const bool parameters_in_store_;
   ShardUpdate update_;
   ParameterBlocks blocks_;
-  std::deque<Turn> turns_;  // oldest first
-  bool answered_ = false;   // the oldest
+  std::deque<BatchInfo> requests_;  // batches for which the replica needs parameters, oldest first
+  bool answered_ = false;           // the oldest request was answered
   bool exchanging_ = false;
-  std::int64_t steps_ = 0;
+  std::int64_t steps_ = 0, rows_ = 0;
   FailurePtr failure_;
 };
+
+/// Adds a local shard to a plan: the parameters of one worker, which it updates by itself in rounds of `steps` steps. A
+/// round begins with the parameters of the shard behind it. At its end that shard gets their change, as if the local
+/// shard were a worker whose gradients take several steps. The last round of a run may be shorter.
+///
+/// Inputs, connected by the caller: batch infos and gradients of the worker, parameters from the shard behind. Outputs:
+/// the parameters, to the worker; the request and the change, to the shard behind. The parameters have memory of the
+/// actor's own; optimizer state must be added to the plan.
+ActorId add_local_shard(Plan& plan, const std::string& name, const Place& place, int worker, ReplicaUpdate update,
+                        std::int64_t steps);
 
 }  // namespace troupe

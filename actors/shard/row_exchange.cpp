@@ -1,134 +1,150 @@
-#include "troupe/actors/shard/row_exchange.hpp"
-
 #include <algorithm>
+#include <functional>
+#include <span>
+
+#include "troupe/actors/ports/port_actor.hpp"
+#include "troupe/actors/shard/row_shard.hpp"
 
 namespace troupe {
 
-RowExchange::RowExchange(caf::actor_config& config, RowLookup lookup, std::vector<RowRange> shards)
-    : PortActor(config), lookup_(std::move(lookup)), shards_(std::move(shards)) {}
+namespace {
 
-void RowExchange::on_run(const RunInfo&) {
-  owners_.clear();
-  waits_for_gradients_ = false;
-}
+class RowExchange final : public PortActor {
+ public:
+  RowExchange(caf::actor_config& config, RowLookup lookup, std::vector<RowRange> shards)
+      : PortActor(config), lookup_(std::move(lookup)), shards_(std::move(shards)) {}
 
-void RowExchange::advance() {
-  while (waits_for_gradients_ ? send_gradients() : send_rows()) {
+ private:
+  enum Input : std::uint32_t { kIndices, kGradients, kFirstShard };
+  enum Output : std::uint32_t { kRows, kFirstGradients };
+
+  void on_run(const RunInfo&) override {
+    owners_.clear();
+    waits_for_gradients_ = false;
   }
-  if (nothing_follows()) end();
-}
 
-/// The shards wait for the end of the gradients before they end, unless they fail.
-bool RowExchange::nothing_follows() const {
-  if (waits_for_gradients_) return ended(kGradients);
-  for (std::uint32_t i = 0; i < shards_.size(); ++i)
-    if (ended(kFirstShard + i)) return true;
-  return ended(kIndices);
-}
-
-std::size_t RowExchange::shard_of(std::int64_t row) const {
-  const auto next = std::ranges::upper_bound(shards_, row, {}, &RowRange::first);
-  return static_cast<std::size_t>(next - shards_.begin()) - 1;
-}
-
-bool RowExchange::send_rows() {
-  if (!has(kIndices) || !has_free(kRows)) return false;
-  for (std::uint32_t i = 0; i < shards_.size(); ++i)
-    if (!has(kFirstShard + i)) return false;
-  auto indices = take(kIndices);
-  std::vector<Arrival> parts;
-  auto failure = indices.failure;
-  for (std::uint32_t i = 0; i < shards_.size(); ++i) {
-    parts.push_back(take(kFirstShard + i));
-    if (!failure) failure = parts.back().failure;
+  void advance() override {
+    while (waits_for_gradients_ ? send_gradients() : send_rows()) {
+    }
+    if (nothing_follows()) end();
   }
-  Tensor rows;
-  if (!failure) failure = guarded([&] { rows = rows_together(indices.tensor, parts); });
-  if (failure)
-    send_failure(kRows, failure, indices.step);
-  else
-    send_output(kRows, rows, indices.step);
-  for (std::uint32_t i = 0; i < shards_.size(); ++i) give_back(kFirstShard + i, parts[i]);
-  give_back(kIndices, indices);
-  return waits_for_gradients_ = true;
-}
 
-/// Of what fails the run is told.
-FailurePtr RowExchange::guarded(const std::function<void()>& work) {
-  try {
-    work();
-    return nullptr;
-  } catch (...) {
-    auto failure = failure_now();
-    report_failure(failure);
-    return failure;
+  /// The end of a shard counts only between two steps: unless it fails, a shard ends after the gradients have ended.
+  bool nothing_follows() const {
+    if (waits_for_gradients_) return ended(kGradients);
+    for (std::uint32_t i = 0; i < shards_.size(); ++i)
+      if (ended(kFirstShard + i)) return true;
+    return ended(kIndices);
   }
-}
 
-Tensor RowExchange::rows_together(const Tensor& indices, std::span<const Arrival> parts) {
-  owners_.clear();
-  for (const auto index : read_indices(indices, lookup_.parameter.shape[0], name_in_plan()))
-    owners_.push_back(shard_of(index));
-  std::vector<const float*> from;
-  const auto counts = rows_by_shard();
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    lookup_.expect_filled(parts[i].tensor, counts[i], name_in_plan());
-    from.push_back(parts[i].tensor.data<float>().data());
-  }
-  const Tensor rows(lookup_.rows().shape.with_rows(indices.shape()[0]), DType::float32);
-  auto* to = rows.mutable_data<float>().data();
-  for (const auto owner : owners_) {
-    to = std::copy_n(from[owner], lookup_.width(), to);
-    from[owner] += lookup_.width();
-  }
-  return rows;
-}
-
-std::vector<std::int64_t> RowExchange::rows_by_shard() const {
-  std::vector<std::int64_t> counts(shards_.size());
-  for (const auto owner : owners_) ++counts[owner];
-  return counts;
-}
-
-bool RowExchange::send_gradients() {
-  if (!has(kGradients)) return false;
-  for (std::uint32_t i = 0; i < shards_.size(); ++i)
-    if (!has_free(kFirstGradients + i)) return false;
-  auto gradients = take(kGradients);
-  std::vector<Tensor> parts;
-  auto failure = gradients.failure;
-  if (!failure) failure = guarded([&] { parts = gradients_apart(gradients.tensor); });
-  for (std::uint32_t i = 0; i < shards_.size(); ++i) {
+  bool send_rows() {
+    if (!has(kIndices) || !has_free(kRows)) return false;
+    for (std::uint32_t i = 0; i < shards_.size(); ++i)
+      if (!has(kFirstShard + i)) return false;
+    auto indices = take(kIndices);
+    std::vector<Arrival> parts;
+    auto failure = indices.failure;
+    for (std::uint32_t i = 0; i < shards_.size(); ++i) {
+      parts.push_back(take(kFirstShard + i));
+      if (!failure) failure = parts.back().failure;
+    }
+    Tensor rows;
+    if (!failure) failure = guarded([&] { rows = join_rows(indices.tensor, parts); });
     if (failure)
-      send_failure(kFirstGradients + i, failure, gradients.step);
+      send_failure(kRows, failure, indices.step);
     else
-      send_output(kFirstGradients + i, parts[i], gradients.step);
+      send_output(kRows, rows, indices.step);
+    for (std::uint32_t i = 0; i < shards_.size(); ++i) give_back(kFirstShard + i, parts[i]);
+    give_back(kIndices, indices);
+    return waits_for_gradients_ = true;
   }
-  give_back(kGradients, gradients);
-  waits_for_gradients_ = false;
-  return true;
-}
 
-std::vector<Tensor> RowExchange::gradients_apart(const Tensor& gradients) const {
-  lookup_.expect_filled(gradients, static_cast<std::int64_t>(owners_.size()), name_in_plan());
-  const auto verdict_at = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
-  std::vector<Tensor> parts;
-  for (const auto count : rows_by_shard()) {
-    // Every part has a verdict.
-    const auto rows = std::max<std::int64_t>(1, lookup_.filled_by(count));
-    parts.emplace_back(lookup_.gradients().shape.with_rows(rows), DType::float32);
-    std::ranges::fill(parts.back().mutable_data<float>(), 0.0F);
-    parts.back().mutable_data<float>()[verdict_at] = lookup_.verdict_of(gradients);
+  bool send_gradients() {
+    if (!has(kGradients)) return false;
+    for (std::uint32_t i = 0; i < shards_.size(); ++i)
+      if (!has_free(kFirstGradients + i)) return false;
+    auto gradients = take(kGradients);
+    std::vector<Tensor> parts;
+    auto failure = gradients.failure;
+    if (!failure) failure = guarded([&] { parts = split_gradients(gradients.tensor); });
+    for (std::uint32_t i = 0; i < shards_.size(); ++i) {
+      if (failure)
+        send_failure(kFirstGradients + i, failure, gradients.step);
+      else
+        send_output(kFirstGradients + i, parts[i], gradients.step);
+    }
+    give_back(kGradients, gradients);
+    waits_for_gradients_ = false;
+    return true;
   }
-  const auto* const from = gradients.data<float>().data();
-  std::vector<std::int64_t> sent(shards_.size());
-  for (std::size_t i = 0; i < owners_.size(); ++i) {
-    auto* const to = parts[owners_[i]].mutable_data<float>().data();
-    std::copy_n(from + lookup_.gradient_offset(static_cast<std::int64_t>(i)), lookup_.width(),
-                to + lookup_.gradient_offset(sent[owners_[i]]++));
+
+  /// Reports any exception as a failure of the run.
+  FailurePtr guarded(const std::function<void()>& work) {
+    try {
+      work();
+      return nullptr;
+    } catch (...) {
+      auto failure = failure_now();
+      report_failure(failure);
+      return failure;
+    }
   }
-  return parts;
-}
+
+  Tensor join_rows(const Tensor& indices, std::span<const Arrival> parts) {
+    owners_.clear();
+    for (const auto index : read_indices(indices, lookup_.parameter.shape[0], name_in_plan())) {
+      const auto next = std::ranges::upper_bound(shards_, index, {}, &RowRange::first);
+      owners_.push_back(static_cast<std::size_t>(next - shards_.begin()) - 1);
+    }
+    std::vector<const float*> from;
+    const auto counts = rows_by_shard();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      lookup_.expect_filled(parts[i].tensor, counts[i], name_in_plan());
+      from.push_back(parts[i].tensor.data<float>().data());
+    }
+    const Tensor rows(lookup_.rows().shape.with_rows(indices.shape()[0]), DType::float32);
+    auto* to = rows.mutable_data<float>().data();
+    for (const auto owner : owners_) {
+      to = std::copy_n(from[owner], lookup_.width(), to);
+      from[owner] += lookup_.width();
+    }
+    return rows;
+  }
+
+  std::vector<Tensor> split_gradients(const Tensor& gradients) const {
+    lookup_.expect_filled(gradients, static_cast<std::int64_t>(owners_.size()), name_in_plan());
+    const auto flag_offset = static_cast<std::size_t>(lookup_.gradient_offset(lookup_.indices_per_row()) - 1);
+    std::vector<Tensor> parts;
+    for (const auto count : rows_by_shard()) {
+      // A part without gradients has one row too, for loss_is_finite.
+      const auto rows = std::max<std::int64_t>(1, lookup_.filled_by(count));
+      parts.emplace_back(lookup_.gradients().shape.with_rows(rows), DType::float32);
+      std::ranges::fill(parts.back().mutable_data<float>(), 0.0F);
+      parts.back().mutable_data<float>()[flag_offset] = lookup_.loss_is_finite(gradients);
+    }
+    const auto* const from = gradients.data<float>().data();
+    std::vector<std::int64_t> sent(shards_.size());
+    for (std::size_t i = 0; i < owners_.size(); ++i) {
+      auto* const to = parts[owners_[i]].mutable_data<float>().data();
+      std::copy_n(from + lookup_.gradient_offset(static_cast<std::int64_t>(i)), lookup_.width(),
+                  to + lookup_.gradient_offset(sent[owners_[i]]++));
+    }
+    return parts;
+  }
+
+  std::vector<std::int64_t> rows_by_shard() const {
+    std::vector<std::int64_t> counts(shards_.size());
+    for (const auto owner : owners_) ++counts[owner];
+    return counts;
+  }
+
+  const RowLookup lookup_;
+  const std::vector<RowRange> shards_;
+  std::vector<std::size_t> owners_;  // by index of the step whose gradients are awaited: the shard
+  bool waits_for_gradients_ = false;
+};
+
+}  // namespace
 
 ActorId add_row_exchange(Plan& plan, const std::string& name, const Place& place, int worker, const RowLookup& lookup,
                          const std::vector<RowRange>& shards) {

@@ -12,25 +12,12 @@ TensorInfo RowLookup::rows() const {
   return {Shape(sizes), DType::float32};
 }
 
-TensorInfo RowLookup::gradients() const {
-  return {Shape{kBatch, indices_per_row() * width() + 1}, DType::float32};
-}
-
-std::int64_t RowLookup::filled_by(std::int64_t rows) const {
-  return (rows + indices_per_row() - 1) / indices_per_row();
-}
-
 void RowLookup::expect_filled(const Tensor& tensor, std::int64_t rows, const std::string& receiver) const {
   if (tensor.shape()[0] < filled_by(rows))
     throw Error(receiver, "got " + to_string(tensor) + " for " + std::to_string(rows) + " rows of the parameter");
 }
 
-std::int64_t RowLookup::gradient_offset(std::int64_t n) const {
-  const auto row = n / indices_per_row();
-  return n * width() + row;
-}
-
-float RowLookup::verdict_of(const Tensor& gradients) const {
+float RowLookup::loss_is_finite(const Tensor& gradients) const {
   return gradients.elements() == 0 ? 0.0F
                                    : gradients.data<float>()[static_cast<std::size_t>(indices_per_row() * width())];
 }

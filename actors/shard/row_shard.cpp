@@ -1,176 +1,194 @@
 #include "troupe/actors/shard/row_shard.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "troupe/actors/shard/update_identity.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/actors/shard/row_sums.hpp"
+#include "troupe/actors/shard/shard_update.hpp"
 
 namespace troupe {
 
 namespace {
 
-constexpr std::int64_t kChunkElements = 16384;
+constexpr std::int64_t kChunkElements = 16'384;
+
+class RowShard final : public Shard {
+ public:
+  RowShard(caf::actor_config& config, const ShardOptions& options, const RowUpdate& table)
+      : Shard(config, options),
+        table_(table),
+        update_(table.update, {table.parameter}),
+        looked_up_(static_cast<std::size_t>(options.rule.workers)),
+        sums_(table.lookup.width()) {
+    for (std::size_t i = 0; i < table.lookup.columns.size(); ++i)
+      lookup_of_column_.insert(lookup_of_column_.end(), static_cast<std::size_t>(table.lookup.columns[i]),
+                               static_cast<std::int32_t>(i));
+    for (const auto& stored : update_.stored()) chunk_.emplace_back(stored.info.shape, stored.info.dtype);
+    const std::vector<TensorInfo> block{{Shape{}, DType::float32}, {chunk_.front().shape(), DType::float32}};
+    gradient_offset_ = static_cast<std::size_t>(pack_offsets(block)[1]);
+    update_.bind(chunk_);
+  }
+
+ private:
+  /// The rows that a worker looked up for its oldest request.
+  struct LookedUp {
+    std::vector<std::int64_t> rows;     // counted from the first row of this shard
+    std::vector<std::int32_t> lookups;  // for each row, the number of the model's lookup
+    Tensor sent;                        // the values that were sent
+  };
+
+  std::uint32_t indices_of(int worker) const { return further_inputs() + static_cast<std::uint32_t>(worker); }
+
+  void begin_run() override { looked_up_.assign(looked_up_.size(), {}); }
+  bool can_answer(int worker) override { return has(indices_of(worker)); }
+  void forget_answer(int worker) override { looked_up_[static_cast<std::size_t>(worker)] = {}; }
+
+  void skip_answer(int worker) override {
+    auto arrival = take(indices_of(worker));
+    give_back(indices_of(worker), arrival);
+  }
+
+  void on_lost(int worker) override {
+    while (has(indices_of(worker))) skip_answer(worker);
+  }
+
+  void send_answer(int worker, std::int64_t step) override {
+    take_indices(worker);
+    if (failure()) return static_cast<void>(send_failure(static_cast<std::uint32_t>(worker), failure(), step));
+    auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
+    const auto rows = static_cast<std::int64_t>(looked_up.rows.size());
+    const auto& lookup = table_.lookup;
+    looked_up.sent = Tensor(lookup.rows().shape.with_rows(lookup.filled_by(rows)), DType::float32);
+    auto* to = looked_up.sent.mutable_data<float>().data();
+    const auto width = lookup.width();
+    for (const auto row : looked_up.rows) to = std::copy_n(row_of_table(row), width, to);
+    std::fill(to, looked_up.sent.mutable_data<float>().data() + looked_up.sent.elements(), 0.0F);
+    send_output(static_cast<std::uint32_t>(worker), looked_up.sent, step);
+  }
+
+  void take_indices(int worker) {
+    auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
+    auto arrival = take(indices_of(worker));
+    if (arrival.failure) {
+      fail_with(arrival.failure);
+      return give_back(indices_of(worker), arrival);
+    }
+    std::vector<std::int64_t> indices;
+    try {
+      indices = read_indices(arrival.tensor, table_.lookup.parameter.shape[0], table_.held.front().ref.name);
+    } catch (...) {
+      fail_with_exception();
+    }
+    give_back(indices_of(worker), arrival);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const auto row = indices[i] - table_.rows().first;
+      if (row < 0 || row >= table_.rows().count) continue;
+      looked_up.rows.push_back(row);
+      looked_up.lookups.push_back(lookup_of_column_[i % lookup_of_column_.size()]);
+    }
+  }
+
+  const float* row_of_table(std::int64_t row) const {
+    const auto& table = parameter(0);
+    return table.data<float>().data() + row * table_.lookup.width();
+  }
+
+  void combine(const std::vector<int>& from) override {
+    sums_.clear();
+    loss_is_finite_ = 0.0F;
+    std::int64_t all_rows = 0;
+    for (const int worker : from) all_rows += batch(worker).rows;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      add_gradients(static_cast<std::int32_t>(i), from[i], all_rows);
+      loss_is_finite_ += table_.lookup.loss_is_finite(gradients(from[i]));
+    }
+    sums_.sum();
+    if (rule().compensation > 0.0 && !from.empty()) compensate(looked_up_[static_cast<std::size_t>(from.front())]);
+  }
+
+  /// Scales the gradients to those of the mean loss over all rows that took part. The gradients of a batch are already
+  /// divided by its global rows.
+  void add_gradients(std::int32_t number, int worker, std::int64_t all_rows) {
+    const auto global_rows = batch(worker).global_rows;
+    sums_.add_weight(all_rows > 0 ? static_cast<float>(global_rows) / static_cast<float>(all_rows) : 1.0F);
+    const auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
+    table_.lookup.expect_filled(gradients(worker), static_cast<std::int64_t>(looked_up.rows.size()), name_in_plan());
+    const auto* const values = gradients(worker).data<float>().data();
+    for (std::size_t i = 0; i < looked_up.rows.size(); ++i)
+      sums_.add({looked_up.rows[i], number, looked_up.lookups[i],
+                 values + table_.lookup.gradient_offset(static_cast<std::int64_t>(i))});
+  }
+
+  /// Corrects the sums as ConsistencyRule::compensation says.
+  void compensate(const LookedUp& then) {
+    const auto factor = static_cast<float>(rule().compensation);
+    const auto width = static_cast<std::size_t>(table_.lookup.width());
+    std::vector<bool> compensated(sums_.rows().size());
+    for (std::size_t place = 0; place < then.rows.size(); ++place) {
+      const auto summed = std::ranges::lower_bound(sums_.rows(), then.rows[place]);
+      const auto i = static_cast<std::size_t>(summed - sums_.rows().begin());
+      if (compensated[i]) continue;
+      compensated[i] = true;
+      auto* const gradient = sums_.gradient(i);
+      const auto* const now = row_of_table(then.rows[place]);
+      const auto* const old = then.sent.data<float>().data() + place * width;
+      for (std::size_t k = 0; k < width; ++k) gradient[k] += factor * gradient[k] * gradient[k] * (now[k] - old[k]);
+    }
+  }
+
+  void apply(std::int64_t number) override {
+    const auto chunk = static_cast<std::size_t>(chunk_.front().shape()[0]);
+    for (std::size_t first = 0; first < sums_.rows().size(); first += chunk)
+      update_rows(first, std::min(chunk, sums_.rows().size() - first), number);
+  }
+
+  /// Copies rows into the chunk, updates the chunk, and copies the rows back. The rest of the chunk has no gradient,
+  /// and is not copied.
+  void update_rows(std::size_t first, std::size_t count, std::int64_t number) {
+    const auto width = static_cast<std::size_t>(table_.lookup.width());
+    const auto for_each_row = [&](auto copy) {
+      for (std::size_t stored = 0; stored < chunk_.size(); ++stored) {
+        auto* const rows = parameter(stored).mutable_data<float>().data();
+        auto* const in_chunk = chunk_[stored].mutable_data<float>().data();
+        for (std::size_t i = 0; i < count; ++i)
+          copy(rows + static_cast<std::size_t>(sums_.rows()[first + i]) * width, in_chunk + i * width);
+      }
+    };
+    for_each_row([width](const float* row, float* in_chunk) { std::copy_n(row, width, in_chunk); });
+    const auto block = update_.gradients().mutable_data<float>();
+    block[0] = loss_is_finite_;
+    auto* const gradients = block.data() + gradient_offset_;
+    std::copy_n(sums_.gradient(first), count * width, gradients);
+    std::fill(gradients + count * width, block.data() + block.size(), 0.0F);
+    update_.apply(number);
+    for_each_row([width](float* row, const float* in_chunk) { std::copy_n(in_chunk, width, row); });
+  }
+
+  const RowUpdate table_;
+  std::vector<std::int32_t> lookup_of_column_;  // by index of a batch row: the number of the lookup
+  ShardUpdate update_;
+  std::vector<Tensor> chunk_;  // the rows that one update takes, of the parameter and the states
+  std::size_t gradient_offset_;
+  std::vector<LookedUp> looked_up_;  // by worker
+  RowSums sums_;
+  float loss_is_finite_ = 0.0F;  // 0, or negative
+};
 
 }  // namespace
 
-std::int64_t RowShard::chunk_rows(const TensorInfo& parameter) {
-  const auto most =
-      std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, parameter.shape.row_elements()));
-  return std::min(most, parameter.shape[0]);
-}
-
-RowShard::RowShard(caf::actor_config& config, const ShardOptions& options, const RowUpdate& what)
-    : Shard(config, options),
-      what_(what),
-      update_(what.update, {what.parameter}),
-      looked_up_(static_cast<std::size_t>(options.rule.workers)),
-      sums_(what.lookup.width()) {
-  for (std::size_t i = 0; i < what.lookup.columns.size(); ++i)
-    lookup_of_column_.insert(lookup_of_column_.end(), static_cast<std::size_t>(what.lookup.columns[i]),
-                             static_cast<std::int32_t>(i));
-  for (const auto& stored : update_.stored()) chunk_.emplace_back(stored.info.shape, stored.info.dtype);
-  const std::vector<TensorInfo> block{{Shape{}, DType::float32}, {chunk_.front().shape(), DType::float32}};
-  gradient_offset_ = static_cast<std::size_t>(pack_offsets(block)[1]);
-  update_.bind(chunk_);
-}
-
-void RowShard::begin_run() {
-  looked_up_.assign(looked_up_.size(), {});
-}
-
-void RowShard::on_lost(int worker) {
-  const auto input = indices_of(worker);
-  while (has(input)) {
-    auto arrival = take(input);
-    give_back(input, arrival);
-  }
-}
-
-const float* RowShard::row_of_table(std::int64_t row) const {
-  const auto& table = parameter(0);
-  return table.data<float>().data() + row * what_.lookup.width();
-}
-
-void RowShard::take_indices(int worker) {
-  auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
-  auto arrival = take(indices_of(worker));
-  if (arrival.failure) {
-    fail_with(arrival.failure);
-    return give_back(indices_of(worker), arrival);
-  }
-  std::vector<std::int64_t> indices;
-  try {
-    indices = read_indices(arrival.tensor, what_.lookup.parameter.shape[0], what_.held.front().ref.name);
-  } catch (...) {
-    fail_with_exception();
-  }
-  give_back(indices_of(worker), arrival);
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const auto row = indices[i] - what_.rows().first;
-    if (row < 0 || row >= what_.rows().count) continue;
-    looked_up.rows.push_back(row);
-    looked_up.lookups.push_back(lookup_of_column_[i % lookup_of_column_.size()]);
-  }
-}
-
-void RowShard::skip_answer(int worker) {
-  auto arrival = take(indices_of(worker));
-  give_back(indices_of(worker), arrival);
-}
-
-void RowShard::send_answer(int worker, std::int64_t step) {
-  take_indices(worker);
-  if (failure()) return static_cast<void>(send_failure(static_cast<std::uint32_t>(worker), failure(), step));
-  auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
-  const auto rows = static_cast<std::int64_t>(looked_up.rows.size());
-  const auto& lookup = what_.lookup;
-  looked_up.sent = Tensor(lookup.rows().shape.with_rows(lookup.filled_by(rows)), DType::float32);
-  auto* to = looked_up.sent.mutable_data<float>().data();
-  const auto width = lookup.width();
-  for (const auto row : looked_up.rows) to = std::copy_n(row_of_table(row), width, to);
-  std::fill(to, looked_up.sent.mutable_data<float>().data() + looked_up.sent.elements(), 0.0F);
-  send_output(static_cast<std::uint32_t>(worker), looked_up.sent, step);
-}
-
-void RowShard::combine(const std::vector<int>& from) {
-  sums_.clear();
-  verdict_ = 0.0F;
-  std::int64_t all_rows = 0;
-  for (const int worker : from) all_rows += turn(worker).rows;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    add_gradients(static_cast<std::int32_t>(i), from[i], all_rows);
-    verdict_ += what_.lookup.verdict_of(gradients(from[i]));
-  }
-  sums_.sum();
-  if (rule().compensation > 0.0 && !from.empty()) compensate(looked_up_[static_cast<std::size_t>(from.front())]);
-}
-
-void RowShard::apply(std::int64_t number) {
-  const auto chunk = static_cast<std::size_t>(chunk_.front().shape()[0]);
-  for (std::size_t first = 0; first < sums_.rows().size(); first += chunk)
-    update_rows(first, std::min(chunk, sums_.rows().size() - first), number);
-}
-
-/// The gradient of the mean loss over all rows that took part. Those of one batch are already divided by its rows.
-void RowShard::add_gradients(std::int32_t number, int worker, std::int64_t all_rows) {
-  const auto global_rows = turn(worker).global_rows;
-  sums_.add_weight(all_rows > 0 ? static_cast<float>(global_rows) / static_cast<float>(all_rows) : 1.0F);
-  const auto& looked_up = looked_up_[static_cast<std::size_t>(worker)];
-  what_.lookup.expect_filled(gradients(worker), static_cast<std::int64_t>(looked_up.rows.size()), name_in_plan());
-  const auto* const values = gradients(worker).data<float>().data();
-  for (std::size_t i = 0; i < looked_up.rows.size(); ++i)
-    sums_.add({looked_up.rows[i], number, looked_up.lookups[i],
-               values + what_.lookup.gradient_offset(static_cast<std::int64_t>(i))});
-}
-
-/// As ShardUpdate::compensate().
-void RowShard::compensate(const LookedUp& then) {
-  const auto factor = static_cast<float>(rule().compensation);
-  const auto width = static_cast<std::size_t>(what_.lookup.width());
-  std::vector<bool> compensated(sums_.rows().size());
-  for (std::size_t place = 0; place < then.rows.size(); ++place) {
-    const auto i =
-        static_cast<std::size_t>(std::ranges::lower_bound(sums_.rows(), then.rows[place]) - sums_.rows().begin());
-    if (compensated[i]) continue;
-    compensated[i] = true;
-    auto* const gradient = sums_.gradient(i);
-    const auto* const now = row_of_table(then.rows[place]);
-    const auto* const old = then.sent.data<float>().data() + place * width;
-    for (std::size_t k = 0; k < width; ++k) gradient[k] += factor * gradient[k] * gradient[k] * (now[k] - old[k]);
-  }
-}
-
-/// Brings rows together, updates them and puts them back; what is behind them has no gradient, and is not put anywhere.
-void RowShard::update_rows(std::size_t first, std::size_t count, std::int64_t number) {
-  const auto width = static_cast<std::size_t>(what_.lookup.width());
-  const auto& rows = sums_.rows();
-  const auto row_at = [&](std::size_t stored, std::size_t i) {
-    return parameter(stored).mutable_data<float>().data() + static_cast<std::size_t>(rows[first + i]) * width;
-  };
-  for (std::size_t stored = 0; stored < chunk_.size(); ++stored)
-    for (std::size_t i = 0; i < count; ++i)
-      std::copy_n(row_at(stored, i), width, chunk_[stored].mutable_data<float>().data() + i * width);
-  const auto block = update_.gradients().mutable_data<float>();
-  block[0] = verdict_;
-  auto* const gradients = block.data() + gradient_offset_;
-  std::copy_n(sums_.gradient(first), count * width, gradients);
-  std::fill(gradients + count * width, block.data() + block.size(), 0.0F);
-  update_.apply(number);
-  for (std::size_t stored = 0; stored < chunk_.size(); ++stored)
-    for (std::size_t i = 0; i < count; ++i)
-      std::copy_n(chunk_[stored].mutable_data<float>().data() + i * width, width, row_at(stored, i));
+std::int64_t chunk_rows(const TensorInfo& parameter) {
+  const auto row_elements = std::max<std::int64_t>(1, parameter.shape.row_elements());
+  return std::min(std::max<std::int64_t>(1, kChunkElements / row_elements), parameter.shape[0]);
 }
 
 ActorId add_row_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
-                      const RowUpdate& what, int followers) {
-  const auto spawn = [what](caf::actor_system& system, ShardOptions own) {
-    return caf::actor_cast<caf::actor>(system.spawn<RowShard>(std::move(own), what));
+                      const RowUpdate& table, int followers) {
+  const auto spawn = [table](caf::actor_system& system, ShardOptions with_records) {
+    return caf::actor_cast<caf::actor>(system.spawn<RowShard>(std::move(with_records), table));
   };
-  const std::vector<TensorInfo> indices(static_cast<std::size_t>(options.rule.workers), what.lookup.indices);
-  const ShardPorts ports{what.lookup.gradients(), what.lookup.rows(), indices, what.held};
-  return add_shard(plan, name, place, options, ports, followers, spawn,
-                   {"row_shard", {}, {{"update", identity_of_update(what.update)}, {"columns", what.lookup.columns}}});
+  const std::vector<TensorInfo> indices(static_cast<std::size_t>(options.rule.workers), table.lookup.indices);
+  const ShardPorts ports{table.lookup.gradients(), table.lookup.rows(), indices, table.held};
+  PlanTask task{"row_shard", {}, {{"update", identity_of_update(table.update)}, {"columns", table.lookup.columns}}};
+  return add_shard(plan, name, place, options, ports, followers, spawn, std::move(task));
 }
 
 }  // namespace troupe

@@ -1,74 +1,46 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "troupe/actors/shard/row_lookup.hpp"
-#include "troupe/actors/shard/row_sums.hpp"
 #include "troupe/actors/shard/shard.hpp"
-#include "troupe/actors/shard/shard_update.hpp"
+#include "troupe/ops/graph/graph.hpp"
+
+// The actors between workers and a parameter of which they look up rows; see RowLookup.
 
 namespace troupe {
 
-/// What a shard has of a parameter of which workers look up rows.
+/// The rows of a parameter that a shard has, and their update.
 struct RowUpdate {
   RowLookup lookup;
-  /// The update of `chunk` rows of the parameter, see ShardUpdate, and the parameter's name there. Every state has the
-  /// shape of the parameter, and the update of a row depends on that row alone.
+  /// The update of chunk_rows() rows of the parameter; see ShardUpdate. Every state has the shape of the parameter, and
+  /// the update of a row depends on that row alone.
   Graph update;
+  /// The parameter's name in the update.
   std::string parameter;
-  /// For the update's parameter and states, in the order of ShardUpdate::stored(), which rows of what in the store.
+  /// The rows in the store of the update's parameter and states, in the order of ShardUpdate::stored().
   std::vector<HeldParameter> held;
 
-  /// Of the parameter: those that the shard has.
+  /// The rows of the parameter that the shard has.
   RowRange rows() const { return held.front().rows.value(); }
 };
 
-/// A shard of a parameter of which every worker needs the rows that it looks up, and makes gradients of those alone;
-/// see RowLookup. Other rows keep their value and state. Further inputs: from each worker the indices.
-class RowShard final : public Shard {
- public:
-  RowShard(caf::actor_config& config, const ShardOptions& options, const RowUpdate& what);
+/// The rows of a parameter that one update takes, few enough to stay in a cache.
+std::int64_t chunk_rows(const TensorInfo& parameter);
 
-  /// How many rows an update should have at once, so that it stays in a cache.
-  static std::int64_t chunk_rows(const TensorInfo& parameter);
-
- private:
-  /// What a worker looked up in its oldest turn.
-  struct LookedUp {
-    std::vector<std::int64_t> rows;     // of this shard, counted from its first
-    std::vector<std::int32_t> lookups;  // by which of the model's lookups
-    Tensor sent;                        // the rows as they were
-  };
-
-  void begin_run() override;
-  bool can_answer(int worker) override { return has(indices_of(worker)); }
-  void send_answer(int worker, std::int64_t step) override;
-  void skip_answer(int worker) override;
-  void combine(const std::vector<int>& from) override;
-  void apply(std::int64_t number) override;
-  void forget_answer(int worker) override { looked_up_[static_cast<std::size_t>(worker)] = {}; }
-  void on_lost(int worker) override;
-
-  std::uint32_t indices_of(int worker) const { return further_inputs() + static_cast<std::uint32_t>(worker); }
-  void take_indices(int worker);
-  void add_gradients(std::int32_t number, int worker, std::int64_t all_rows);
-  void compensate(const LookedUp& then);
-  void update_rows(std::size_t first, std::size_t count, std::int64_t number);
-  const float* row_of_table(std::int64_t row) const;
-
-  const RowUpdate what_;
-  std::vector<std::int32_t> lookup_of_column_;  // of a batch row's indices
-  ShardUpdate update_;
-  std::vector<Tensor> chunk_;  // of the update's parameter and states
-  std::size_t gradient_offset_;
-  std::vector<LookedUp> looked_up_;  // by worker
-  RowSums sums_;
-  float verdict_ = 0.0F;
-};
-
-/// Adds such a shard to a plan; see add_shard() of Shard.
+/// Adds a shard of a parameter of which workers look up rows; see add_shard(). A worker gets the rows that it looks up,
+/// and sends gradients of these. Rows without a gradient keep their value and state. Further inputs: the indices, from
+/// each worker.
 ActorId add_row_shard(Plan& plan, const std::string& name, const Place& place, const ShardOptions& options,
-                      const RowUpdate& what, int followers);
+                      const RowUpdate& table, int followers);
+
+/// Adds an actor between a worker and the several shards of a parameter. It joins the rows of all shards in one tensor,
+/// and sends each shard the gradients of its rows. Shard i has the rows shards[i]; the ranges ascend without gaps.
+/// Inputs, connected by the caller: the indices, the gradients, then the rows from each shard. Outputs: the rows, to
+/// the worker; then gradients, to each shard.
+ActorId add_row_exchange(Plan& plan, const std::string& name, const Place& place, int worker, const RowLookup& lookup,
+                         const std::vector<RowRange>& shards);
 
 }  // namespace troupe

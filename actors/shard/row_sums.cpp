@@ -2,9 +2,22 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 namespace troupe {
+
+namespace {
+
+/// Removes and returns the first places, which have the same row, worker or lookup.
+template <class Number>
+std::span<const RowSums::Place> take_group(std::span<const RowSums::Place>& places, Number RowSums::Place::*key) {
+  const auto differs = [&](const RowSums::Place& place) { return place.*key != places.front().*key; };
+  const auto end = std::ranges::find_if(places, differs);
+  const auto group = places.first(static_cast<std::size_t>(end - places.begin()));
+  places = places.subspan(group.size());
+  return group;
+}
+
+}  // namespace
 
 void RowSums::clear() {
   places_.clear();
@@ -16,41 +29,28 @@ void RowSums::clear() {
 void RowSums::sum() {
   const auto order = [](const Place& place) { return std::tuple(place.row, place.worker, -place.lookup); };
   std::ranges::stable_sort(places_, {}, order);
-  for (auto place = places_.cbegin(); place != places_.cend();) {
-    rows_.push_back(place->row);
+  for (std::span<const Place> places = places_; !places.empty();) {
+    auto of_row = take_group(places, &Place::row);
+    rows_.push_back(of_row.front().row);
     sums_.resize(sums_.size() + width_, 0.0F);
-    place = sum_row(place, sums_.data() + sums_.size() - width_);
+    auto* const total = gradient(rows_.size() - 1);
+    while (!of_row.empty()) {
+      const auto weight = weights_[static_cast<std::size_t>(of_row.front().worker)];
+      sum_worker(take_group(of_row, &Place::worker));
+      for (std::size_t i = 0; i < width_; ++i) total[i] += weight == 1.0F ? of_worker_[i] : of_worker_[i] * weight;
+    }
   }
 }
 
-RowSums::Places RowSums::sum_row(Places place, float* total) {
-  const auto row = place->row;
-  while (place != places_.cend() && place->row == row) {
-    const auto weight = weights_[static_cast<std::size_t>(place->worker)];
-    place = sum_worker(place);
-    for (std::size_t i = 0; i < width_; ++i) total[i] += weight == 1.0F ? of_worker_[i] : of_worker_[i] * weight;
-  }
-  return place;
-}
-
-RowSums::Places RowSums::sum_worker(Places place) {
-  const auto [row, worker] = std::pair(place->row, place->worker);
+/// Sums the gradients of one worker in of_worker_.
+void RowSums::sum_worker(std::span<const Place> places) {
   of_worker_.assign(width_, 0.0F);
-  while (place != places_.cend() && place->row == row && place->worker == worker) {
-    place = sum_lookup(place);
+  while (!places.empty()) {
+    of_lookup_.assign(width_, 0.0F);
+    for (const auto& place : take_group(places, &Place::lookup))
+      for (std::size_t i = 0; i < width_; ++i) of_lookup_[i] += place.gradient[i];
     for (std::size_t i = 0; i < width_; ++i) of_worker_[i] += of_lookup_[i];
   }
-  return place;
-}
-
-RowSums::Places RowSums::sum_lookup(Places place) {
-  const auto first = *place;
-  of_lookup_.assign(width_, 0.0F);
-  for (; place != places_.cend() && place->row == first.row && place->worker == first.worker &&
-         place->lookup == first.lookup;
-       ++place)
-    for (std::size_t i = 0; i < width_; ++i) of_lookup_[i] += place->gradient[i];
-  return place;
 }
 
 }  // namespace troupe

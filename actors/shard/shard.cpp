@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "troupe/actors/run/spawn_context.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Of the parameters of a worker: it may still hold those of its last batch.
+// A worker may still hold the parameters of its last batch.
 constexpr std::int32_t kParameterSlots = 2;
 constexpr std::int32_t kEventSlots = 16;
 
@@ -18,8 +17,8 @@ constexpr std::int32_t kEventSlots = 16;
 Shard::Shard(caf::actor_config& config, const ShardOptions& options)
     : PortActor(config),
       options_(options),
-      protocol_(options.rule,
-                options.follows || options.replay ? ShardProtocol::Mode::follows : ShardProtocol::Mode::decides),
+      protocol_(options.rule, options.follows || options.records.replay ? ShardProtocol::Mode::follows
+                                                                        : ShardProtocol::Mode::decides),
       workers_(static_cast<std::size_t>(options.rule.workers)) {}
 
 void Shard::on_run(const RunInfo& run) {
@@ -27,21 +26,15 @@ void Shard::on_run(const RunInfo& run) {
   for (auto& worker : workers_) worker = {};
   finished_.clear();
   failure_ = nullptr;
-  begin_recorded_run();
+  const auto recorded = options_.records.begin_run(name_in_plan(), runs_++);
+  if (!options_.follows)
+    for (auto& event : ShardEvent::from_numbers(recorded)) protocol_.follow(std::move(event));
   begin_run();
-}
-
-void Shard::begin_recorded_run() {
-  const auto run = runs_++;
-  if (options_.record) options_.record->begin_run(name_in_plan());
-  if (!options_.replay || options_.follows) return;
-  const auto numbers = options_.replay->of_run(name_in_plan(), run);
-  for (auto& event : ShardEvent::from_numbers(numbers)) protocol_.follow(std::move(event));
 }
 
 void Shard::advance() {
   take_events();
-  take_tickets();
+  take_requests();
   take_gradients();
   take_losses();
   const auto has_room = [this](int worker) {
@@ -64,7 +57,7 @@ void Shard::take_events() {
   }
 }
 
-/// Whether those that follow have room for an event.
+/// Whether every shard that follows has room for an event.
 bool Shard::can_tell() const {
   for (auto output = workers(); output < outputs(); ++output)
     if (!has_free(output)) return false;
@@ -78,59 +71,50 @@ void Shard::tell(const ShardEvent& event) {
 }
 
 void Shard::carry_out(const ShardEvent& event) {
-  if (options_.record) options_.record->note(name_in_plan(), event.numbers());
+  if (options_.records.record) options_.records.record->note(name_in_plan(), event.numbers());
   if (event.kind == ShardEvent::Kind::answer) return answer(event.workers.front());
   if (event.kind == ShardEvent::Kind::update) update(event.workers);
-  for (const auto worker : event.workers) finish_turn(worker);
-  if (!options_.log || failure_) return;
-  for (const auto staleness : protocol_.staleness()) {
-    if (event.kind == ShardEvent::Kind::update)
-      options_.log->note_applied(staleness);
-    else
-      options_.log->note_dropped();
-  }
+  for (const auto worker : event.workers) finish_request(worker);
+  if (options_.records.log && !failure_)
+    options_.records.log->note(protocol_.staleness(), event.kind == ShardEvent::Kind::update);
 }
 
-void Shard::take_tickets() {
+void Shard::take_requests() {
   bool all_ended = true;
   for (std::uint32_t i = 0; i < workers(); ++i) {
-    while (has(i)) take_ticket(i);
+    while (has(i)) take_request(i);
     all_ended = all_ended && ended(i);
   }
-  if (all_ended) protocol_.tickets_ended();
+  if (all_ended) protocol_.requests_ended();
 }
 
-void Shard::take_ticket(std::uint32_t from) {
-  auto& turns = workers_[from].turns;
+void Shard::take_request(std::uint32_t from) {
   auto arrival = take(from);
-  const auto ticket = options_.shared_steps ? arrival.step * workers() + from : arrival.step;
-  BatchInfo batch{.step = arrival.step};
-  if (!arrival.failure)
-    batch = BatchInfo::read(arrival.tensor);
-  else
-    fail_with(arrival.failure);
-  turns.push_back({batch.step, batch.rows, batch.global_rows, std::move(arrival)});
-  const bool wanted = options_.shared_steps || !finished_.contains(batch.step);
-  if (!protocol_.pulled(static_cast<int>(from), ticket, wanted)) refuse_turn(from);
+  const auto sequence_number = options_.shared_steps ? arrival.step * workers() + from : arrival.step;
+  if (arrival.failure) fail_with(arrival.failure);
+  const auto batch = arrival.failure ? BatchInfo{.step = arrival.step} : BatchInfo::read(arrival.tensor);
+  workers_[from].requests.push_back({batch, std::move(arrival)});
+  const bool counts = options_.shared_steps || !finished_.contains(batch.step);
+  if (!protocol_.requested(static_cast<int>(from), sequence_number, counts)) refuse_request(from);
 }
 
-/// The last of a worker.
-void Shard::refuse_turn(std::uint32_t from) {
-  auto& turns = workers_[from].turns;
-  refuse(from, turns.back().info);
-  turns.pop_back();
+/// Refuses the worker's newest request.
+void Shard::refuse_request(std::uint32_t from) {
+  auto& requests = workers_[from].requests;
+  refuse(from, requests.back().info);
+  requests.pop_back();
 }
 
-/// What was asked for a lost worker is not answered; what it has in flight the protocol drops.
+/// Requests of a lost worker are not answered. The protocol drops the gradient that it has in flight.
 void Shard::take_losses() {
   for (std::uint32_t i = 0; i < workers(); ++i) {
     auto& worker = workers_[i];
     if (worker.lost || !lost(gradients_of(i))) continue;
     worker.lost = true;
-    if (options_.record) options_.record->note_loss();
+    if (options_.records.record) options_.records.record->note_loss();
     protocol_.lost(static_cast<int>(i));
     const std::size_t in_flight = worker.answered ? 1 : 0;
-    while (worker.turns.size() > in_flight) refuse_turn(i);
+    while (worker.requests.size() > in_flight) refuse_request(i);
     on_lost(static_cast<int>(i));
   }
 }
@@ -153,25 +137,25 @@ void Shard::take_gradients() {
   }
 }
 
-/// The gradient of a lost worker may not have come.
-void Shard::finish_turn(int number) {
+/// The gradient of a lost worker may be missing.
+void Shard::finish_request(int number) {
   const auto input = static_cast<std::uint32_t>(number);
   auto& worker = workers_[input];
   if (!std::exchange(worker.answered, false)) return;
   forget_answer(number);
-  if (!std::exchange(worker.arrived, false)) return refuse_turn(input);
-  finished_.insert(worker.turns.front().step);
+  if (!std::exchange(worker.arrived, false)) return refuse_request(input);
+  finished_.insert(worker.requests.front().batch.step);
   give_back(gradients_of(input), worker.gradients);
-  give_back(input, worker.turns.front().info);
+  give_back(input, worker.requests.front().info);
   worker.gradients = {};
-  worker.turns.pop_front();
+  worker.requests.pop_front();
 }
 
 void Shard::update(std::vector<int> from) {
   if (failure_) return;
-  // Of a lost worker a shard that follows may miss what the one that leads has got.
+  // A shard that follows may miss the gradient of a lost worker that the leading shard has got.
   std::erase_if(from, [this](int number) { return !worker(number).arrived; });
-  // The version is already that which the update makes.
+  // The version is already the one that the update makes.
   const auto number = protocol_.version() - 1;
   try {
     combine(from);
@@ -194,9 +178,9 @@ void Shard::fail_with_exception() {
 
 void Shard::answer(int number) {
   const auto output = static_cast<std::uint32_t>(number);
-  if (worker(number).turns.empty()) return;  // of a lost worker
+  if (worker(number).requests.empty()) return;  // the worker was lost
   worker(number).answered = true;
-  const auto step = worker(number).turns.front().info.step;
+  const auto step = worker(number).requests.front().info.step;
   if (!failure_) return send_answer(number, step);
   skip_answer(number);
   send_failure(output, failure_, step);
@@ -207,24 +191,17 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
                   std::function<caf::actor(caf::actor_system&, ShardOptions)> spawn, PlanTask task) {
   const auto workers = static_cast<std::size_t>(options.rule.workers);
   const auto event = ShardEvent::info(options.rule.workers);
-  PlanActor actor;
-  actor.name = name;
-  actor.role = ActorRole::external;
-  actor.place = place;
-  actor.rule = FiringRule::own;
-  auto& inputs = actor.declared_inputs.emplace(workers, BatchInfo::info());
+  std::vector<TensorInfo> inputs(workers, BatchInfo::info()), outputs(workers, ports.parameters);
   inputs.insert(inputs.end(), workers, ports.gradients);
   inputs.insert(inputs.end(), ports.further_inputs.begin(), ports.further_inputs.end());
   if (options.follows) inputs.push_back(event);
-  for (std::size_t w = 0; w < workers; ++w) actor.outputs.push_back({.info = ports.parameters});
-  for (int f = 0; f < followers; ++f) actor.outputs.push_back({.info = event});
-  actor.parameters = ports.held;
+  outputs.insert(outputs.end(), static_cast<std::size_t>(followers), event);
+  auto actor = external_actor(name, {std::move(inputs), std::move(outputs), {}, FiringRule::own, ports.held});
+  actor.place = place;
   actor.spawn_external = [options, spawn = std::move(spawn)](caf::actor_system& system, SpawnContext& context) {
-    auto own = options;
-    own.log = context.shard_log;
-    own.record = context.record;
-    own.replay = context.replay;
-    return spawn(system, std::move(own));
+    auto with_records = options;
+    with_records.records = {context.shard_log, context.record, context.replay};
+    return spawn(system, std::move(with_records));
   };
   const auto& rule = options.rule;
   task.attributes = task.attributes.with("workers", std::int64_t{rule.workers})
@@ -235,7 +212,7 @@ ActorId add_shard(Plan& plan, const std::string& name, const Place& place, const
   actor.task = std::move(task);
   const auto shard = plan.add(std::move(actor));
   for (std::size_t w = 0; w < workers; ++w) plan.edge_of(shard, static_cast<std::int32_t>(w), kParameterSlots);
-  for (int f = 0; f < followers; ++f) plan.edge_of(shard, static_cast<std::int32_t>(workers) + f, kEventSlots);
+  plan.add_edges(shard, kEventSlots);
   return shard;
 }
 

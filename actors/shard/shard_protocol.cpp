@@ -1,63 +1,104 @@
 #include "troupe/actors/shard/shard_protocol.hpp"
 
 #include <algorithm>
-#include <set>
 #include <string>
 
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe {
 
-ShardProtocol::ShardProtocol(const ConsistencyRule& rule, Mode mode) : rule_(rule), mode_(mode) {
-  rule_.check();
-  in_ticket_order_ = rule_.late == LateGradients::awaited && rule_.quorum == 1 && rule_.staleness < rule_.workers - 1;
+Tensor ShardEvent::encode(int all_workers) const {
+  const Tensor tensor(info(all_workers).shape, DType::int32);
+  const auto numbers = tensor.mutable_data<std::int32_t>();
+  std::ranges::fill(numbers, 0);
+  numbers[0] = static_cast<std::int32_t>(kind);
+  for (const int worker : workers) numbers[static_cast<std::size_t>(worker) + 1] = 1;
+  return tensor;
 }
 
-void ShardProtocol::begin(std::int64_t version, std::int64_t first_ticket) {
+ShardEvent ShardEvent::decode(const Tensor& tensor) {
+  const auto numbers = tensor.data<std::int32_t>();
+  ShardEvent event{static_cast<Kind>(numbers[0])};
+  for (std::size_t i = 1; i < numbers.size(); ++i)
+    if (numbers[i] != 0) event.workers.push_back(static_cast<int>(i) - 1);
+  if (!event.is_whole()) throw Error("shard", "the leading shard sent a tensor that is no event");
+  return event;
+}
+
+bool ShardEvent::is_whole() const {
+  if (kind == Kind::update) return !workers.empty();
+  return (kind == Kind::answer || kind == Kind::drop) && workers.size() == 1;
+}
+
+std::vector<std::int32_t> ShardEvent::numbers() const {
+  std::vector<std::int32_t> numbers{static_cast<std::int32_t>(kind), static_cast<std::int32_t>(workers.size())};
+  numbers.insert(numbers.end(), workers.begin(), workers.end());
+  return numbers;
+}
+
+std::vector<ShardEvent> ShardEvent::from_numbers(std::span<const std::int32_t> numbers) {
+  std::vector<ShardEvent> events;
+  while (!numbers.empty()) {
+    const auto count = numbers.size() > 1 ? static_cast<std::size_t>(std::max(numbers[1], 0)) : 0;
+    if (numbers.size() < 2 + count) throw Error("replay", "the recording ends within an event");
+    const auto workers = numbers.subspan(2, count);
+    events.push_back({static_cast<Kind>(numbers[0]), {workers.begin(), workers.end()}});
+    if (!events.back().is_whole()) throw Error("replay", "the recording has an event of an unknown kind");
+    numbers = numbers.subspan(2 + count);
+  }
+  return events;
+}
+
+ShardProtocol::ShardProtocol(const ConsistencyRule& rule, Mode mode) : rule_(rule), mode_(mode) {
+  rule_.check();
+  answers_in_order_ = rule_.late == LateGradients::awaited && rule_.quorum == 1 && rule_.staleness < rule_.workers - 1;
+}
+
+void ShardProtocol::begin(std::int64_t version, std::int64_t first_number) {
   version_ = version;
-  next_ticket_ = first_ticket;
-  tickets_ended_ = false;
-  pulls_.clear();
+  next_number_ = first_number;
+  requests_ended_ = false;
+  requests_.clear();
   passed_over_.clear();
   lost_.clear();
   in_flight_.clear();
   to_follow_.clear();
 }
 
-bool ShardProtocol::pulled(int worker, std::int64_t ticket, bool wanted) {
+bool ShardProtocol::requested(int worker, std::int64_t number, bool counts) {
   if (lost_.contains(worker)) {
-    pass_over(ticket);
+    pass_over(number);
     return false;
   }
-  if (!pulls_.emplace(ticket, Pull{worker, wanted}).second)
-    throw Error("shard", "ticket " + std::to_string(ticket) + " was given to two workers");
+  if (!requests_.emplace(number, Request{worker, counts}).second)
+    throw Error("shard", "sequence number " + std::to_string(number) + " was given to two workers");
   return true;
 }
 
-/// Nobody waits for it to be answered.
-void ShardProtocol::pass_over(std::int64_t ticket) {
-  passed_over_.insert(ticket);
-  note_answered(next_ticket_ - 1);
+/// The request with this sequence number gets no answer, and no other request waits for that.
+void ShardProtocol::pass_over(std::int64_t number) {
+  passed_over_.insert(number);
+  note_answered(next_number_ - 1);
 }
 
-void ShardProtocol::note_answered(std::int64_t ticket) {
-  next_ticket_ = std::max(next_ticket_, ticket + 1);
-  while (passed_over_.erase(next_ticket_) > 0) ++next_ticket_;
+void ShardProtocol::note_answered(std::int64_t number) {
+  next_number_ = std::max(next_number_, number + 1);
+  while (passed_over_.erase(next_number_) > 0) ++next_number_;
 }
 
 void ShardProtocol::pushed(int worker) {
   const auto gradient = std::ranges::find(in_flight_, worker, &InFlight::worker);
   if (gradient == in_flight_.end() || gradient->arrived)
-    throw Error("shard", "worker " + std::to_string(worker) + " sent a gradient that nobody has asked for");
+    throw Error("shard", "worker " + std::to_string(worker) + " sent a gradient that was not requested");
   gradient->arrived = true;
 }
 
 void ShardProtocol::lost(int worker) {
   lost_.insert(worker);
-  while (const auto* pull = pull_of(worker)) {
-    const auto ticket = pull->first;
-    pulls_.erase(ticket);
-    pass_over(ticket);
+  while (const auto* request = request_of(worker)) {
+    const auto number = request->first;
+    requests_.erase(number);
+    pass_over(number);
   }
 }
 
@@ -85,7 +126,7 @@ bool ShardProtocol::can_follow(const ShardEvent& event, const std::function<bool
     if (lost_.contains(worker)) return true;
     const auto* gradient = in_flight_of(worker);
     if (event.kind != ShardEvent::Kind::answer) return gradient != nullptr && gradient->arrived;
-    return gradient == nullptr && pull_of(worker) != nullptr && has_room(worker);
+    return gradient == nullptr && request_of(worker) != nullptr && has_room(worker);
   });
 }
 
@@ -98,29 +139,29 @@ void ShardProtocol::carry_out(const ShardEvent& event) {
     }
     const auto* done = in_flight_of(worker);
     if (done == nullptr) continue;
-    if (done->arrived && done->wanted) staleness_.push_back(version_ - done->version);
+    if (done->arrived && done->counts) staleness_.push_back(version_ - done->version);
     std::erase_if(in_flight_, [&](const InFlight& gradient) { return gradient.worker == worker; });
   }
   if (event.kind == ShardEvent::Kind::update) ++version_;
 }
 
 void ShardProtocol::carry_out_answer(int worker) {
-  const auto* pull = pull_of(worker);
-  if (pull == nullptr) return;
-  const auto [ticket, asked] = *pull;
-  pulls_.erase(ticket);
-  in_flight_.push_back({worker, version_, asked.wanted});
-  note_answered(ticket);
+  const auto* request = request_of(worker);
+  if (request == nullptr) return;
+  const auto [number, content] = *request;
+  requests_.erase(number);
+  in_flight_.push_back({worker, version_, content.counts});
+  note_answered(number);
 }
 
-const std::pair<const std::int64_t, ShardProtocol::Pull>* ShardProtocol::pull_of(int worker) const {
-  const auto pull = std::ranges::find(pulls_, worker, [](const auto& entry) { return entry.second.worker; });
-  return pull == pulls_.end() ? nullptr : &*pull;
+const std::pair<const std::int64_t, ShardProtocol::Request>* ShardProtocol::request_of(int worker) const {
+  const auto request = std::ranges::find(requests_, worker, [](const auto& entry) { return entry.second.worker; });
+  return request == requests_.end() ? nullptr : &*request;
 }
 
 const ShardProtocol::InFlight* ShardProtocol::in_flight_of(int worker) const {
-  const auto found = std::ranges::find(in_flight_, worker, &InFlight::worker);
-  return found == in_flight_.end() ? nullptr : &*found;
+  const auto gradient = std::ranges::find(in_flight_, worker, &InFlight::worker);
+  return gradient == in_flight_.end() ? nullptr : &*gradient;
 }
 
 bool ShardProtocol::is_late(const InFlight& gradient) const {
@@ -130,25 +171,25 @@ bool ShardProtocol::is_late(const InFlight& gradient) const {
 std::optional<int> ShardProtocol::to_drop() const {
   const auto useless = std::ranges::find_if(in_flight_, [&](const InFlight& gradient) {
     if (!gradient.arrived) return lost_.contains(gradient.worker);
-    return !gradient.wanted || (rule_.late == LateGradients::dropped && is_late(gradient));
+    return !gradient.counts || (rule_.late == LateGradients::dropped && is_late(gradient));
   });
   return useless == in_flight_.end() ? std::nullopt : std::optional(useless->worker);
 }
 
-/// How many gradients make the next update: at the end of a run, or without those that are lost, perhaps fewer than the
-/// quorum can still come, from each worker one.
-std::size_t ShardProtocol::wanted() const {
+/// The number of gradients that make the next update. It is below the quorum if fewer can still come, one from each
+/// worker: at the end of a run, or after workers were lost.
+std::size_t ShardProtocol::gradients_of_update() const {
   const auto living = static_cast<std::size_t>(rule_.workers) - lost_.size();
   const auto quorum = std::clamp<std::size_t>(living, 1, static_cast<std::size_t>(rule_.quorum));
-  if (!tickets_ended_) return quorum;
+  if (!requests_ended_) return quorum;
   std::set<int> workers;
   for (const auto& gradient : in_flight_)
     if (!is_late(gradient)) workers.insert(gradient.worker);
-  for (const auto& [ticket, pull] : pulls_) workers.insert(pull.worker);
+  for (const auto& [number, request] : requests_) workers.insert(request.worker);
   return std::clamp<std::size_t>(workers.size(), 1, quorum);
 }
 
-/// If all of these are applied as soon as they can be, one in each version.
+/// Whether no gradient exceeds its bound if all of these are applied as soon as possible, one in each version.
 bool ShardProtocol::keeps_bounds(const std::vector<InFlight>& in_flight, std::int64_t version) const {
   if (rule_.late == LateGradients::dropped || rule_.quorum > 1 || rule_.staleness == ConsistencyRule::kUnbounded)
     return true;
@@ -158,9 +199,9 @@ bool ShardProtocol::keeps_bounds(const std::vector<InFlight>& in_flight, std::in
 }
 
 std::vector<int> ShardProtocol::to_apply() const {
-  const auto count = wanted();
+  const auto count = gradients_of_update();
   std::vector<InFlight> rest;
-  Workers workers;
+  std::vector<int> workers;
   for (const auto& gradient : in_flight_) {
     if (gradient.arrived && !is_late(gradient) && workers.size() < count)
       workers.push_back(gradient.worker);
@@ -176,9 +217,9 @@ std::optional<int> ShardProtocol::to_answer(const std::function<bool(int)>& has_
   auto then = in_flight_;
   then.push_back({-1, version_});
   if (!keeps_bounds(then, version_)) return std::nullopt;
-  for (const auto& [ticket, pull] : pulls_) {
-    if (in_ticket_order_ && ticket > next_ticket_) return std::nullopt;
-    if (in_flight_of(pull.worker) == nullptr && has_room(pull.worker)) return pull.worker;
+  for (const auto& [number, request] : requests_) {
+    if (answers_in_order_ && number > next_number_) return std::nullopt;
+    if (in_flight_of(request.worker) == nullptr && has_room(request.worker)) return request.worker;
   }
   return std::nullopt;
 }

@@ -6,91 +6,121 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "troupe/actors/shard/consistency_rule.hpp"
-#include "troupe/actors/shard/shard_event.hpp"
+#include "troupe/ops/core/shape.hpp"
+#include "troupe/ops/core/tensor.hpp"
 
 namespace troupe {
 
-/// What a shard does next, by its rule or as it is told: pure bookkeeping, no actor and no tensor.
+/// One step of a shard's work on the requests and gradients of its workers. The order of the events determines
+/// everything else.
+struct ShardEvent {
+  enum class Kind : std::int32_t {
+    answer,  ///< one worker gets parameters
+    update,  ///< the gradients of these workers, in ascending order, make one update
+    drop,    ///< the gradient of one worker is dropped
+  };
+  Kind kind = Kind::answer;
+  std::vector<int> workers = {};
+
+  bool operator==(const ShardEvent&) const = default;
+  /// Whether the event has a worker; only an update may have several.
+  bool is_whole() const;
+
+  /// The tensor in which an event travels: the kind, then for every worker whether the event has it.
+  static TensorInfo info(int workers) { return {Shape{1 + workers}, DType::int32}; }
+  Tensor encode(int workers) const;
+  /// Throws Error if the tensor is no event.
+  static ShardEvent decode(const Tensor& tensor);
+
+  /// The event in a recording: the kind, the number of workers, and the workers.
+  std::vector<std::int32_t> numbers() const;
+  /// Reads the events of a recording. Throws Error if the numbers are no events.
+  static std::vector<ShardEvent> from_numbers(std::span<const std::int32_t> numbers);
+};
+
+/// Decides the next event of a shard, by its rule or as the leading shard or a recording says. It only keeps books: it
+/// knows no actor and no tensor.
 ///
-/// A worker's turn begins with a ticket, which every shard gets: the worker asks for parameters. When the shard has
-/// answered, the gradient is in flight, until it is applied or dropped. A worker has one gradient in flight at most.
+/// A worker sends every shard a request for parameters, with the same sequence number. After the answer of a shard the
+/// gradient is in flight there until it is applied or dropped. A worker has at most one gradient in flight.
 ///
-/// Late gradients that are awaited: the oldest gradients in flight, in the order of their versions u, can be applied in
-/// the versions v, v + 1, ...; as long as each of them keeps to its bound in this way nobody has to be dropped, so an
-/// answer or an update after which one would not waits. Where fewer gradients can be in flight than there are workers,
-/// all shards answer in the order of the tickets: else two of them could each wait for a worker that the other one has
-/// not answered.
+/// Awaited late gradients: the oldest gradients in flight, in the order of their versions u, can be applied in the
+/// versions v, v + 1, ... No gradient has to be dropped while each keeps to its bound in this way, so an answer or an
+/// update waits if one would exceed its bound afterwards. Where fewer gradients can be in flight than there are
+/// workers, all shards answer in the order of the sequence numbers; otherwise two shards could each wait for a worker
+/// that the other one has not answered.
 ///
-/// A worker that is lost gets no answer any more; of what it has in flight, what has arrived is applied, and the rest
-/// is dropped. A batch that another worker computes again may have been applied by this shard already, though not by
-/// all: it is answered as any other, and its gradient dropped.
+/// A lost worker gets no further answers. Its gradient in flight is applied if it has arrived, and dropped otherwise. A
+/// batch that another worker computes again may already have been applied by this shard, though not by all: its request
+/// is answered, and its gradient dropped.
 class ShardProtocol {
  public:
-  /// Whether the shard decides by the rule, or does what follow() says, in that order.
+  /// The shard decides by the rule, or repeats the events given to follow(), in their order.
   enum class Mode { decides, follows };
 
   explicit ShardProtocol(const ConsistencyRule& rule, Mode mode = Mode::decides);
 
-  /// A run begins, with this version of the parameters and this ticket.
-  void begin(std::int64_t version, std::int64_t first_ticket);
+  /// A run begins, with this version of the parameters and this sequence number.
+  void begin(std::int64_t version, std::int64_t first_number);
   std::int64_t version() const { return version_; }
 
-  /// A worker has been given a ticket. A lost one is not answered: false. A gradient that is not `wanted` is dropped.
-  bool pulled(int worker, std::int64_t ticket, bool wanted = true);
-  /// No worker gets another ticket in this run.
-  void tickets_ended() { tickets_ended_ = true; }
-  /// The gradient of a worker is there. Throws Error if it has none in flight.
+  /// The request of a worker has arrived. Returns false for a lost worker, which gets no answer. The gradient is
+  /// dropped unless it `counts`. Throws Error if another worker has the sequence number.
+  bool requested(int worker, std::int64_t number, bool counts = true);
+  /// No further request comes in this run.
+  void requests_ended() { requests_ended_ = true; }
+  /// The gradient of a worker has arrived. Throws Error if the worker has none in flight.
   void pushed(int worker);
-  /// Nothing more comes of a worker in this run.
+  /// Nothing more comes from a worker in this run.
   void lost(int worker);
-  /// The next of the events that are to be followed.
+  /// Adds an event that the shard repeats.
   void follow(ShardEvent event) { to_follow_.push_back(std::move(event)); }
 
-  /// What is done now, if anything can be. Only workers that have room are answered. With an update the version goes
-  /// up.
+  /// The next event, if one is possible now. Only workers with room for parameters are answered. An update increments
+  /// the version.
   std::optional<ShardEvent> next(const std::function<bool(int worker)>& has_room);
-  /// For every gradient of the last event, how many versions the parameters had moved on from those of its worker.
+  /// For every gradient of the last event, how many versions the parameters had moved on since the answer.
   const std::vector<std::int64_t>& staleness() const { return staleness_; }
 
  private:
   struct InFlight {
     int worker;
     std::int64_t version;
-    bool wanted = true;
+    bool counts = true;
     bool arrived = false;
   };
-  struct Pull {
+  struct Request {
     int worker;
-    bool wanted;
+    bool counts;
   };
-  using Workers = std::vector<int>;
 
   std::optional<ShardEvent> decide(const std::function<bool(int)>& has_room) const;
   std::optional<int> to_drop() const;
-  Workers to_apply() const;
+  std::vector<int> to_apply() const;
   std::optional<int> to_answer(const std::function<bool(int)>& has_room) const;
   bool can_follow(const ShardEvent& event, const std::function<bool(int)>& has_room) const;
   void carry_out(const ShardEvent& event);
   void carry_out_answer(int worker);
-  void pass_over(std::int64_t ticket);
-  void note_answered(std::int64_t ticket);
+  void pass_over(std::int64_t number);
+  void note_answered(std::int64_t number);
   bool is_late(const InFlight& gradient) const;
   bool keeps_bounds(const std::vector<InFlight>& in_flight, std::int64_t version) const;
-  std::size_t wanted() const;
+  std::size_t gradients_of_update() const;
   const InFlight* in_flight_of(int worker) const;
-  const std::pair<const std::int64_t, Pull>* pull_of(int worker) const;
+  const std::pair<const std::int64_t, Request>* request_of(int worker) const;
 
   ConsistencyRule rule_;
   Mode mode_;
-  bool in_ticket_order_;
+  bool answers_in_order_;  // answers follow the order of the sequence numbers
   std::int64_t version_ = 0;
-  std::int64_t next_ticket_ = 0;
-  bool tickets_ended_ = false;
-  std::map<std::int64_t, Pull> pulls_;  // by ticket
-  std::set<std::int64_t> passed_over_;  // tickets of lost workers
+  std::int64_t next_number_ = 0;
+  bool requests_ended_ = false;
+  std::map<std::int64_t, Request> requests_;  // by sequence number
+  std::set<std::int64_t> passed_over_;        // sequence numbers of lost workers
   std::set<int> lost_;
   std::vector<InFlight> in_flight_;  // in the order of their answers, and so of their versions
   std::deque<ShardEvent> to_follow_;

@@ -3,36 +3,38 @@
 #include <algorithm>
 #include <cstring>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/ops/core/only_handle.hpp"
+#include "troupe/ops/graph/print.hpp"
+#include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 
 namespace {
 
-// An update has no rows.
+// The graph of an update has no batch axis.
 constexpr std::int64_t kRows = 1;
-// In the padding behind the verdict.
+// Position of the rows of a change, in the padding behind loss_is_finite.
 constexpr std::size_t kRowsAt = 1;
 
 }  // namespace
 
 ShardUpdate::ShardUpdate(Graph update, const std::vector<std::string>& order)
     : batch_info_(BatchInfo::info().shape, BatchInfo::info().dtype), program_(update, kRows) {
-  std::vector<TensorInfo> infos, with_verdict{{Shape{}, DType::float32}};
+  std::vector<TensorInfo> infos, with_loss_is_finite{{Shape{}, DType::float32}};
   for (auto id : update.sources(kParameter)) stored_.push_back({update.producer(id).name, update.info(id)});
   for (const auto& name : order) {
-    const auto found = std::ranges::find(stored_, name, &Stored::name);
-    if (found == stored_.end()) throw Error("shard", "the update has no parameter '" + name + "'");
-    order_.push_back(static_cast<std::size_t>(found - stored_.begin()));
-    found->travels = true;
-    infos.push_back(found->info);
-    with_verdict.push_back(infos.back());
-    sizes_.push_back(infos.back().shape.elements());
+    const auto parameter = std::ranges::find(stored_, name, &Stored::name);
+    if (parameter == stored_.end()) throw Error("shard", "the update has no parameter '" + name + "'");
+    order_.push_back(static_cast<std::size_t>(parameter - stored_.begin()));
+    parameter->travels = true;
+    infos.push_back(parameter->info);
+    with_loss_is_finite.push_back(infos.back());
   }
   parameter_offsets_ = pack_offsets(infos);
-  gradient_offsets_ = pack_offsets(with_verdict);
+  gradient_offsets_ = pack_offsets(with_loss_is_finite);
   gradients_ = Tensor(gradient_block().shape, gradient_block().dtype);
   program_.bind(kGradients, gradients_);
   program_.bind(GraphBuilder::kBatchInfo, batch_info_);
@@ -43,18 +45,21 @@ void ShardUpdate::bind(std::span<const Tensor> tensors) {
   for (std::size_t i = 0; i < stored_.size(); ++i) program_.bind(stored_[i].name, tensors_.at(i));
 }
 
-void ShardUpdate::pack(const Tensor& block) const {
-  auto* const to = block.mutable_data<float>().data();
+template <class Visit>
+void ShardUpdate::for_each(const Tensor& block, Visit visit) const {
+  auto* const in_block = block.mutable_data<float>().data();
   for (std::size_t i = 0; i < order_.size(); ++i)
-    std::memcpy(to + parameter_offsets_[i], tensors_[order_[i]].raw(),
-                static_cast<std::size_t>(sizes_[i]) * sizeof(float));
+    visit(tensors_[order_[i]].mutable_data<float>(), in_block + parameter_offsets_[i], gradient_offsets_[i + 1]);
+}
+
+void ShardUpdate::pack(const Tensor& block) const {
+  for_each(block, [](std::span<const float> now, float* packed, std::int64_t) { std::ranges::copy(now, packed); });
 }
 
 void ShardUpdate::unpack(const Tensor& block) const {
-  const auto* const from = block.data<float>().data();
-  for (std::size_t i = 0; i < order_.size(); ++i)
-    std::memcpy(tensors_[order_[i]].mutable_raw(), from + parameter_offsets_[i],
-                static_cast<std::size_t>(sizes_[i]) * sizeof(float));
+  for_each(block, [](std::span<float> now, const float* packed, std::int64_t) {
+    std::copy_n(packed, now.size(), now.begin());
+  });
 }
 
 Tensor ShardUpdate::change_since(const Tensor& parameters_then, std::int64_t rows) const {
@@ -62,11 +67,10 @@ Tensor ShardUpdate::change_since(const Tensor& parameters_then, std::int64_t row
   auto* const to = change.mutable_data<float>().data();
   to[0] = 0.0F;
   to[kRowsAt] = static_cast<float>(rows);
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    const auto* const then = parameters_then.data<float>().data() + parameter_offsets_[i];
-    const auto* const now = tensors_[order_[i]].data<float>().data();
-    for (std::int64_t k = 0; k < sizes_[i]; ++k) to[gradient_offsets_[i + 1] + k] = then[k] - now[k];
-  }
+  for_each(parameters_then, [to](std::span<const float> now, const float* then, std::int64_t offset) {
+    auto* const gradient = to + offset;
+    for (std::size_t k = 0; k < now.size(); ++k) gradient[k] = then[k] - now[k];
+  });
   return change;
 }
 
@@ -82,20 +86,17 @@ void ShardUpdate::take_part(const Tensor& gradients, std::int64_t rows, std::int
 }
 
 void ShardUpdate::move_towards(const Tensor& block, float share) const {
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    const auto* const goal = block.data<float>().data() + parameter_offsets_[i];
-    auto* const now = tensors_[order_[i]].mutable_data<float>().data();
-    for (std::int64_t k = 0; k < sizes_[i]; ++k) now[k] += share * (goal[k] - now[k]);
-  }
+  for_each(block, [share](std::span<float> now, const float* goal, std::int64_t) {
+    for (std::size_t k = 0; k < now.size(); ++k) now[k] += share * (goal[k] - now[k]);
+  });
 }
 
 void ShardUpdate::compensate(const Tensor& parameters_then, float factor) const {
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    auto* const gradient = gradients_.mutable_data<float>().data() + gradient_offsets_[i + 1];
-    const auto* const then = parameters_then.data<float>().data() + parameter_offsets_[i];
-    const auto* const now = tensors_[order_[i]].data<float>().data();
-    for (std::int64_t k = 0; k < sizes_[i]; ++k) gradient[k] += factor * gradient[k] * gradient[k] * (now[k] - then[k]);
-  }
+  auto* const gradients = gradients_.mutable_data<float>().data();
+  for_each(parameters_then, [=](std::span<const float> now, const float* then, std::int64_t offset) {
+    auto* const gradient = gradients + offset;
+    for (std::size_t k = 0; k < now.size(); ++k) gradient[k] += factor * gradient[k] * gradient[k] * (now[k] - then[k]);
+  });
 }
 
 void ShardUpdate::apply(const Tensor& gradients, std::int64_t number) {
@@ -112,6 +113,21 @@ void ShardUpdate::apply(const Tensor& gradients, std::int64_t number) {
 void ShardUpdate::apply(std::int64_t number) {
   BatchInfo{0, 0, 0, number}.write(batch_info_);
   program_.run();
+}
+
+ParameterBlocks::Block ParameterBlocks::now(const ShardUpdate& parameters) {
+  if (now_) return now_;
+  auto free = std::ranges::find_if(blocks_, [](const auto& block) { return is_only_handle(block); });
+  if (free == blocks_.end()) {
+    const auto info = parameters.parameter_block();
+    free = blocks_.insert(blocks_.end(), std::make_shared<Tensor>(info.shape, info.dtype));
+  }
+  parameters.pack(**free);
+  return now_ = *free;
+}
+
+std::int64_t identity_of_update(const Graph& update) {
+  return static_cast<std::int64_t>(hash_of_text(to_text(update)));
 }
 
 }  // namespace troupe

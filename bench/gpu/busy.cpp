@@ -1,4 +1,4 @@
-// Which share of a training step a device works, from a trace.
+// Measures, from a trace, the fraction of a training step in which a device works.
 
 #include <algorithm>
 #include <cstdio>
@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "troupe/actors/run/trace.hpp"
+#include "troupe/actors/system/trace.hpp"
 #include "troupe/bench/gpu/commands.hpp"
 #include "troupe/bench/gpu/training.hpp"
 #include "troupe/bench/repetitions.hpp"
@@ -24,13 +24,13 @@ double seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// Work of a device, and when the host had launched all of it.
+/// A piece of work of a device, and the time at which the host had launched all of it.
 struct Span {
   Clock::time_point begin, end, launched;
 };
 
-/// Of the time from the first to the last of these, the share that some of them cover. A trace may show that work began
-/// while the host was launching it; then the device had to wait for that.
+/// The fraction of the time from the first to the last of these spans that they cover. A trace may show that work began
+/// while the host was still launching it; the device had to wait for the rest of the launch.
 double share_covered(std::vector<Span> spans) {
   std::ranges::sort(spans, {}, &Span::begin);
   Clock::duration covered{};
@@ -43,7 +43,7 @@ double share_covered(std::vector<Span> spans) {
   return seconds(covered) / seconds(end - spans.front().begin);
 }
 
-/// What the device did in the steps of each epoch but the first, which makes kernels and captures them.
+/// The work of the device in the steps of each epoch except the first, which makes kernels and captures them.
 std::map<std::int64_t, std::vector<Span>> work_by_epoch(const Trace& trace, const std::string& device,
                                                         std::int64_t epoch_steps) {
   const auto events = trace.events();
@@ -59,7 +59,7 @@ std::map<std::int64_t, std::vector<Span>> work_by_epoch(const Trace& trace, cons
 
 struct BusyFlags {
   TrainingFlags training;
-  /// The last step of the first eight, which has fewer rows, is launched op by op, then captured.
+  /// The last step of the first eight epochs, which has fewer rows, is launched op by op, then captured.
   std::int64_t epochs = 24;
   std::string trace;
 };

@@ -12,10 +12,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A few elements, and so many that they are sent in parts.
+/// The numbers of elements: few, and enough that they are sent in parts.
 constexpr std::int64_t kCounts[]{1, 3, 17, 1'001, 262'147};
 
-/// Element i of a rank: small whole numbers, whose sums are exact in every dtype that is summed.
+/// Element i of a rank: a small integer, whose sums are exact in every dtype that is summed.
 template <class T>
 int element(int rank, std::int64_t i) {
   return static_cast<int>((i * 7 + rank * 3) % 11) - (std::is_unsigned_v<T> ? 0 : 5);
@@ -28,18 +28,22 @@ int sum(int ranks, std::int64_t i) {
   return total;
 }
 
+/// The collectives on elements of type T, each compared with the result computed on the host.
 template <class T>
 class Checks {
  public:
-  Checks(DeviceCommunicator& group, std::chrono::milliseconds limit) : group_(group), limit_(limit) {}
+  Checks(Communicator& group, std::chrono::milliseconds limit) : group_(group), limit_(limit) {}
 
-  /// As many collectives as were done.
+  /// Runs all collectives. Returns their number.
   int run() {
     int done = 0;
     for (const auto count : kCounts) {
-      for (int root = 0; root < group_.size(); ++root) broadcast(count, root);
+      for (int root = 0; root < group_.size(); ++root) {
+        broadcast(count, root);
+        scatter(count, root);
+      }
       all_gather(count);
-      done += 1 + group_.size();
+      done += 1 + 2 * group_.size();
       // There is no sum of uint8.
       if constexpr (std::is_same_v<T, std::uint8_t>) continue;
       all_reduce(count);
@@ -65,6 +69,15 @@ class Checks {
             [root](int, std::int64_t i) { return element<T>(root, i); });
   }
 
+  void scatter(std::int64_t count, int root) {
+    auto parts = inputs(count * group_.size(), count);
+    for (std::size_t local = 0; local < parts.size(); ++local)
+      if (group_.local()[local].rank != root) parts[local].input = Tensor();
+    finish(*group_.scatter(parts, root));
+    compare("scatter from rank " + std::to_string(root), parts,
+            [root, count](int rank, std::int64_t i) { return element<T>(root, rank * count + i); });
+  }
+
   void all_gather(std::int64_t count) {
     const auto parts = inputs(count, count * group_.size());
     finish(*group_.all_gather(parts));
@@ -79,21 +92,21 @@ class Checks {
             [this, count](int rank, std::int64_t i) { return sum<T>(group_.size(), rank * count + i); });
   }
 
-  /// What every rank of this process brings; no output if that has no elements.
-  std::vector<DevicePart> inputs(std::int64_t count, std::int64_t output = 0) const {
-    std::vector<DevicePart> parts;
+  /// The input of every rank of this process, and an output if `output` is above 0.
+  std::vector<Part> inputs(std::int64_t count, std::int64_t output = 0) const {
+    std::vector<Part> parts;
     for (const auto& local : group_.local()) {
       const Tensor host(Shape{count}, DTypeOf<T>::value);
       for (std::int64_t i = 0; i < count; ++i)
         host.mutable_data<T>()[static_cast<std::size_t>(i)] = number(element<T>(local.rank, i));
-      DevicePart part{host.to(local.device)};
+      Part part{host.to(local.device)};
       if (output > 0) part.output = Tensor(Shape{output}, DTypeOf<T>::value, local.device);
       parts.push_back(std::move(part));
     }
     return parts;
   }
 
-  void finish(DeviceWork& work) const {
+  void finish(Work& work) const {
     const auto until = Clock::now() + limit_;
     while (!work.advance()) {
       if (Clock::now() > until) throw Error("collectives", work.waits_for());
@@ -104,7 +117,7 @@ class Checks {
     if (const auto failure = group_.failure()) throw Error("collectives", to_string(*failure));
   }
 
-  void compare(const std::string& collective, const std::vector<DevicePart>& parts, const Expected& expected) const {
+  void compare(const std::string& collective, const std::vector<Part>& parts, const Expected& expected) const {
     for (std::size_t local = 0; local < parts.size(); ++local) {
       const auto rank = group_.local()[local].rank;
       const auto host = (parts[local].output ? parts[local].output : parts[local].input).copy_to_host();
@@ -123,13 +136,13 @@ class Checks {
       return T(static_cast<float>(value));
   }
 
-  DeviceCommunicator& group_;
+  Communicator& group_;
   std::chrono::milliseconds limit_;
 };
 
 }  // namespace
 
-int check_collectives(DeviceCommunicator& group, std::chrono::milliseconds limit) {
+int check_collectives(Communicator& group, std::chrono::milliseconds limit) {
   return Checks<float>(group, limit).run() + Checks<std::int32_t>(group, limit).run() +
          Checks<std::int64_t>(group, limit).run() + Checks<Float16>(group, limit).run() +
          Checks<BFloat16>(group, limit).run() + Checks<std::uint8_t>(group, limit).run();

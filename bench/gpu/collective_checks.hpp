@@ -2,13 +2,13 @@
 
 #include <chrono>
 
-#include "troupe/transport/device_communicator.hpp"
+#include "troupe/transport/communicator.hpp"
 
 namespace troupe::bench {
 
-/// Does every collective of a group of devices, for all dtypes and sizes that are odd, and compares what comes out with
-/// what is computed by hand. All processes of the group call it. Returns how many collectives there were; throws Error
-/// that names the first that is wrong, or is not done within the limit.
-int check_collectives(DeviceCommunicator& group, std::chrono::milliseconds limit);
+/// Runs every collective of a group of devices, for all dtypes and for odd sizes, and compares the results with results
+/// computed by hand. All processes of the group call it. Returns the number of collectives. Throws Error that names the
+/// first wrong collective, or the first that does not complete within the limit.
+int check_collectives(Communicator& group, std::chrono::milliseconds limit);
 
 }  // namespace troupe::bench

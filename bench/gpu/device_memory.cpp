@@ -9,7 +9,7 @@ namespace troupe::bench {
 std::int64_t device_bytes() {
   std::size_t free = 0, total = 0;
   if (cudaSetDevice(0) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess)
-    throw Error("memory", "the GPU does not tell how much of its memory is free");
+    throw Error("memory", "the GPU does not report its free memory");
   return static_cast<std::int64_t>(total - free);
 }
 

@@ -4,7 +4,7 @@
 
 namespace troupe::bench {
 
-/// Bytes of the first GPU that are in use, by all processes together. Throws Error if the GPU does not tell.
+/// The bytes of the first GPU that all processes together use. Throws Error if the GPU does not report them.
 std::int64_t device_bytes();
 
 }  // namespace troupe::bench

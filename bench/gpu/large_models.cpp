@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "troupe/ops/activation.hpp"
-#include "troupe/ops/gather.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/matmul.hpp"
 #include "troupe/ops/nn/normalization.hpp"
 #include "troupe/ops/nn/sequence.hpp"
 
@@ -36,7 +36,7 @@ Conv2d convolution(std::int64_t filters, std::int64_t kernel_size, std::int64_t 
           .bias = false};
 }
 
-/// Three convolutions that narrow to `width` channels and widen to four times as many, around a shortcut.
+/// Three convolutions, which narrow to `width` channels and widen to four times as many, and a shortcut around them.
 Residual bottleneck(std::int64_t width, std::int64_t stride, bool first_of_stage) {
   Residual block{.body = {convolution(width, 1), BatchNorm{}, relu, convolution(width, 3, stride), BatchNorm{}, relu,
                           convolution(4 * width, 1), BatchNorm{}},

@@ -1,4 +1,5 @@
-// Whether the memory of a GPU grows from step to step, and what a training that does not fit leaves behind.
+// Checks that the memory of a GPU does not grow from step to step, and that a training that does not fit leaves nothing
+// behind.
 
 #include <cstdio>
 #include <fstream>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-/// Bytes of this process that lie in the memory of the host.
+/// The resident memory of this process in bytes.
 std::int64_t host_bytes() {
   std::ifstream file("/proc/self/statm");
   std::int64_t all = 0, resident = 0;
@@ -26,10 +27,11 @@ struct GrowthFlags {
   std::int64_t steps = 10'000;
 };
 
-/// Measures after some tenths of the steps, when all memory is there, and after so many steps more. An error if it has
-/// grown.
+/// Measures after some tenths of the steps, when all memory has been allocated, and again at the end. Throws Error if
+/// memory has grown.
 void check_growth(const GrowthFlags& flags) {
-  // After a pause buffers may meet in other pairs, which are captured anew: by then all pairs have met.
+  // After a pause, buffers may form other pairs, which are captured anew. After this many pauses all pairs have
+  // occurred.
   constexpr std::int64_t kWarmPauses = 3;
   const auto tenth = std::max<std::int64_t>(1, flags.steps / 10);
   TimedTraining training(flags.training, "one_device", tenth);
@@ -50,14 +52,14 @@ void check_growth(const GrowthFlags& flags) {
   if (grown > 0) throw Error("memory", "the memory in use has grown");
 }
 
-/// A training that does not fit ends with an error, after which one that fits goes well.
+/// Runs a training that does not fit, which must end with an error, then one that fits.
 void check_out_of_memory(TrainingFlags flags, std::int64_t too_many) {
   const auto before = device_bytes();
   std::string refusal;
   try {
     auto large = flags;
     large.batch = too_many;
-    // The loader has no more rows than there are.
+    // The loader would provide no more rows than the data set has.
     large.images = "device";
     TimedTraining training(large, "one_device", 1);
     training.trainer().fit(training.data(), {.max_steps = 1});

@@ -1,13 +1,13 @@
-// One rank of a group over NCCL: does every collective, for all dtypes and odd sizes, and compares with sums made by
-// hand. With --forever it goes on until the group ends, which it says. Several ranks may share a GPU if each has an
-// NCCL_HOSTID of its own.
+// Runs one rank of a group over NCCL: runs every collective, for all dtypes and odd sizes, and compares with sums
+// computed by hand. With --forever it repeats them until the group fails, and prints the failure. Several ranks may
+// share a GPU if each has its own NCCL_HOSTID.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "troupe/bench/gpu/collective_checks.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 using namespace troupe;
 

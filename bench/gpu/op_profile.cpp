@@ -8,10 +8,10 @@
 
 #include "troupe/bench/repetitions.hpp"
 #include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/matmul_precision.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/passes/passes.hpp"
 
 namespace troupe::bench {
 
@@ -25,7 +25,7 @@ Graph graph_on(const TrainingCase& measured, Device device) {
   return device.type == DeviceType::cpu ? graph : optimize_for_device(graph, dtype_of(matmul_precision()));
 }
 
-/// The first batch's values of a field.
+/// The values of a field in the first batch.
 Tensor first_rows(const Dataset& data, const std::string& field) {
   const auto number = data.index_of(field);
   const auto& info = data.fields()[number].info;
@@ -58,7 +58,7 @@ void bind_all(Program& program, const Graph& graph, const Dataset& data, Device 
   }
 }
 
-/// The steps of a program on a stream that takes the time of each.
+/// The steps of a program, on a stream that measures the time of each.
 class TimedSteps {
  public:
   TimedSteps(const Program& program, Device device)
@@ -71,7 +71,7 @@ class TimedSteps {
     scratch_ = Tensor(Shape{static_cast<std::int64_t>(bytes)}, DType::uint8, device);
   }
 
-  /// Seconds of every step, in one pass over all of them.
+  /// Runs all steps once. Returns the seconds of each.
   std::vector<double> run() {
     marks_.clear();
     mark();
@@ -86,6 +86,7 @@ class TimedSteps {
   }
 
  private:
+  /// A point between two ops, with its time on the host.
   struct Mark {
     Event event;
     Clock::time_point host;
@@ -101,7 +102,7 @@ class TimedSteps {
   double between(const Mark& begin, const Mark& end) const {
     if (by_host_) return std::chrono::duration<double>(end.host - begin.host).count();
     const auto taken = end.event.state()->time_since(*begin.event.state());
-    if (!taken) throw Error("profile", "the device does not tell when its work was done");
+    if (!taken) throw Error("profile", "the device does not report the times of its work");
     return std::chrono::duration<double>(*taken).count();
   }
 
@@ -116,7 +117,7 @@ double bytes_of(const TensorInfo& info) {
   return static_cast<double>(info.shape.elements()) * static_cast<double>(size_of(info.dtype));
 }
 
-/// A table of which the op reads as many rows as it writes is not read as a whole.
+/// Whether an op reads as many rows of its table as it writes, so that the table is not read as a whole.
 bool reads_rows_of_table(const OpDef& op) {
   return &op == &kGather || &op == &kLoadRows || &op == &kSliceRows || &op == &kSlice;
 }
@@ -133,7 +134,7 @@ std::string kind_of(const OpCall& call) {
   return std::string(call.op->name) + " " + std::string(name_of(call.outputs[0].dtype));
 }
 
-/// The share of one node in its kind.
+/// The contribution of one node to its kind.
 OpKindTime time_of(const OpCall& call, double seconds) {
   const auto multiply_adds = call.op->multiply_adds == nullptr ? 0 : call.op->multiply_adds(call);
   return {kind_of(call), 1, seconds, bytes_of(call), 2.0 * static_cast<double>(multiply_adds)};
@@ -146,7 +147,7 @@ std::vector<OpKindTime> longest_first(const std::map<std::string, OpKindTime>& b
   return kinds;
 }
 
-/// By step: the median over the repetitions.
+/// The median over the repetitions, by step.
 std::vector<double> median_seconds(TimedSteps& steps, int repetitions) {
   std::vector<std::vector<double>> by_step(steps.run().size());
   for (int i = 0; i < repetitions; ++i) {

@@ -1,4 +1,5 @@
-// What an op costs the host where every op is a segment of its own and nothing is captured: a chain of small ones.
+// Measures the cost of an op on the host if every op is its own segment and nothing is captured, with a chain of small
+// ops.
 
 #include <algorithm>
 #include <chrono>
@@ -10,11 +11,11 @@
 #include "troupe/bench/gpu/commands.hpp"
 #include "troupe/bench/gpu/training.hpp"
 #include "troupe/bench/repetitions.hpp"
-#include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/ops/nn/loss.hpp"
-#include "troupe/ops/softmax.hpp"
 
 namespace troupe::bench {
 
@@ -28,7 +29,8 @@ struct OpTimeFlags {
   std::int64_t steps = 400;
 };
 
-/// When the host has launched the ops `stamp`, since this was emptied; by the one thread that launches.
+/// The times at which the host launched the ops `stamp`, since the vector was last cleared. Used by the one thread that
+/// launches.
 std::vector<Clock::time_point>& stamps() {
   static std::vector<Clock::time_point> all;
   return all;
@@ -40,6 +42,7 @@ std::vector<TensorInfo> like_input(const OpInputs& inputs) {
 
 const OpDef kStamp{.name = "stamp", .infer = like_input};
 
+/// Copies its input and notes the time at which the host launches the copy.
 class StampKernel final : public Kernel {
  public:
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override {
@@ -58,7 +61,7 @@ Value stamp(Value x) {
   return x.builder().apply_one(kStamp, {x});
 }
 
-/// Two ops in turn that no pass merges, between two stamps.
+/// A chain of two alternating ops that no pass merges, between two stamps.
 Model chain(int ops) {
   return Model([ops](Value x) {
     const auto bias = x.builder().constant(Tensor::from<float>({8}, std::vector<float>(8, 1e-3F)));
@@ -77,6 +80,7 @@ std::int64_t ops_on_device(const Plan& plan) {
   return std::ranges::count_if(plan.actors, [](const PlanActor& actor) { return actor.role == ActorRole::op; });
 }
 
+/// The training of a chain of small ops between two stamps.
 class Chain {
  public:
   explicit Chain(const OpTimeFlags& flags)
@@ -84,7 +88,7 @@ class Chain {
 
   std::int64_t ops() const { return ops_on_device(make_trainer()->training_plan(data_)); }
 
-  /// Of the time of a step, what each op takes: on the device, or on the host if that is slower.
+  /// The time of each op in a step: on the device, or on the host if that is slower.
   double wall_microseconds() const {
     const auto trainer = make_trainer();
     std::vector<double> seconds;
@@ -98,9 +102,9 @@ class Chain {
     return 1e6 * median(seconds) / static_cast<double>(flags_.steps * ops());
   }
 
-  /// What each op of the chain takes on the host, with all that happens between two launches. The device is idle at
-  /// first and the steps are as many as the host may run ahead, so the host waits for nothing. What it does for other
-  /// ops meanwhile is counted as if it were for these.
+  /// The time of each op of the chain on the host, with everything that happens between two launches. The device is
+  /// idle at first, and there are as many steps as the host may run ahead, so the host waits for nothing. Other work of
+  /// the host in that time is counted, too.
   double host_microseconds() const {
     constexpr int kWarm = 2, kIntervals = 50;
     const auto trainer = make_trainer();

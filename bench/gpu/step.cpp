@@ -1,4 +1,5 @@
-// How long whole training steps take, of several strategies and variants in turn; with --profile, where the time goes.
+// Measures whole training steps of several strategies and variants, alternately. With --profile, prints the time of
+// each kind of op.
 
 #include <algorithm>
 #include <cstdio>
@@ -27,7 +28,7 @@ struct StepFlags {
   std::string json, figures;
 };
 
-/// A strategy, in a variant.
+/// A strategy with a variant.
 struct Candidate {
   std::string strategy;
   Variant variant;
@@ -36,7 +37,7 @@ struct Candidate {
 };
 
 constexpr int kIntervals = 3;
-constexpr std::int64_t kMostSteps = 4'000;
+constexpr std::int64_t kMaxSteps = 4'000;
 
 std::vector<Candidate> candidates_of(const StepFlags& flags) {
   std::vector<Candidate> candidates;
@@ -45,17 +46,17 @@ std::vector<Candidate> candidates_of(const StepFlags& flags) {
   return candidates;
 }
 
-/// The steps of --steps, or as many as take about `seconds`.
+/// The number of steps: that of --steps, or as many as take about `seconds`.
 std::int64_t steps_for(const StepFlags& flags, const Candidate& first) {
   if (flags.steps > 0) return flags.steps;
   const std::int64_t trial_steps = flags.training.is_large() ? 3 : 30, fewest = flags.training.is_large() ? 4 : 20;
   const Variant::Scope scope(first.variant);
   TimedTraining trial(flags.training, first.strategy, trial_steps);
   const auto step = median(trial.step_seconds(trial_steps, kIntervals));
-  return std::clamp(static_cast<std::int64_t>(flags.seconds / step), fewest, kMostSteps);
+  return std::clamp(static_cast<std::int64_t>(flags.seconds / step), fewest, kMaxSteps);
 }
 
-/// The training of each candidate, which stays from measurement to measurement.
+/// The training of each candidate, which is kept from measurement to measurement.
 Contenders trainings_of(const StepFlags& flags, const std::vector<Candidate>& candidates) {
   const auto steps = steps_for(flags, candidates.front());
   Contenders contenders;
@@ -70,7 +71,7 @@ Contenders trainings_of(const StepFlags& flags, const std::vector<Candidate>& ca
   return contenders;
 }
 
-/// The figures of the first candidate have the name that was given, those of others a number behind it.
+/// The name of a candidate's figures: the given name for the first candidate, with a number appended for the others.
 std::string figures_of(const StepFlags& flags, std::size_t candidate) {
   if (flags.figures.empty() || candidate == 0) return flags.figures;
   return flags.figures + "_" + std::to_string(candidate + 1);

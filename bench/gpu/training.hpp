@@ -9,14 +9,15 @@
 
 namespace troupe::bench {
 
-/// A model in training by a strategy, to be timed.
+/// A model that a strategy trains, to be timed.
 class TimedTraining {
  public:
   /// `strategy` is one_device or mirrored, with one replica. Epochs are those of make_case().
   TimedTraining(const TrainingFlags& flags, const std::string& strategy, std::int64_t epoch_steps,
                 std::shared_ptr<Trace> trace = nullptr);
 
-  /// Seconds of a step: trains `steps` to be warm, then measures so many again, `intervals` times.
+  /// Trains `steps` steps to warm up, then measures that many steps `intervals` times. Returns the seconds of a step
+  /// for each.
   std::vector<double> step_seconds(std::int64_t steps, int intervals);
 
   Trainer& trainer() { return *trainer_; }
@@ -29,7 +30,7 @@ class TimedTraining {
   std::unique_ptr<Trainer> trainer_;
 };
 
-/// The strategy of that name with one replica on the device.
+/// The strategy of that name, with one replica on the device.
 std::unique_ptr<Strategy> strategy_on(const std::string& device, const std::string& name);
 
 }  // namespace troupe::bench

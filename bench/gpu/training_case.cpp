@@ -5,14 +5,14 @@
 #include "troupe/ops/core/matmul_precision.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
-#include "troupe/ops/gather.hpp"
+#include "troupe/ops/library/gather.hpp"
 
 namespace troupe::bench {
 
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
-/// The pixels of so many images do not fit into the caches of a GPU.
+/// The number of images whose pixels do not fit into the caches of a GPU.
 constexpr std::int64_t kFashionImagesOnDevice = 20'000;
 
 Tensor random_integers(const Shape& shape, std::int64_t bound, std::uint64_t stream) {
@@ -35,7 +35,7 @@ struct Images {
   Tensor pixels, labels;
 };
 
-/// Whole batches of numbers of images, with their labels: a few bytes to load.
+/// A data set of whole batches of image numbers with their labels, which is few bytes to load.
 Dataset numbers_of(const Images& images, std::int64_t rows) {
   const Tensor numbers(Shape{rows}, DType::int32), labels(Shape{rows}, DType::int32);
   const auto label = images.labels.data<std::int32_t>();
@@ -47,7 +47,7 @@ Dataset numbers_of(const Images& images, std::int64_t rows) {
   return Dataset::from_arrays({{"image", numbers}, {"labels", labels}});
 }
 
-/// The model behind a table of images, from which the step gathers its batch.
+/// The model applied to a table of images, from which the step gathers its batch.
 Model behind_table(const Sequential& model, const Tensor& pixels) {
   return Model([model, pixels](Value number) { return model(gather(number.builder().constant(pixels), number)); });
 }

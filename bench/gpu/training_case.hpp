@@ -5,11 +5,11 @@
 
 #include "troupe/bench/gpu/large_models.hpp"
 #include "troupe/ops/data/dataset.hpp"
-#include "troupe/strategies/training/training_graph.hpp"
+#include "troupe/strategies/step/training_graph.hpp"
 
 namespace troupe::bench {
 
-/// The unit that a row of a batch counts in.
+/// The unit in which the rows of a batch are counted.
 struct RowCount {
   std::string unit;  ///< images or tokens
   std::int64_t units;
@@ -18,11 +18,11 @@ struct RowCount {
 /// The flags of a training to measure.
 struct TrainingFlags {
   std::string device = "cuda:0", model = "mlp", precision = "float32", grain = "fused";
-  /// `device`: the images lie on the device, where a batch is gathered; `loader`: the host loads each batch.
+  /// `device`: the images are on the device, where a batch is gathered. `loader`: the host loads each batch.
   std::string images = "device";
   std::string data;  ///< directory of Fashion-MNIST
   std::int64_t batch = 128;
-  ModelSizes sizes;  ///< of gpt2 and resnet50
+  ModelSizes sizes;  ///< sizes of gpt2 and resnet50
 
   TrainingFlags();
   void declare(CLI::App& app);
@@ -31,15 +31,15 @@ struct TrainingFlags {
   RowCount row_count() const;
 };
 
-/// A model, its loss and optimizer, and the data that it is trained with.
+/// A model with its loss, optimizer and data.
 struct TrainingCase {
   TrainingSpec spec;
   Dataset data;
 };
 
-/// The case of these flags. An epoch has at least `epoch_steps` steps of whole batches, or with the images of
-/// Fashion-MNIST from the loader as many as the data have. Sets the precision of products. Throws Error if a size is
-/// not positive or the data cannot be read.
+/// Makes the case of these flags. An epoch has at least `epoch_steps` steps of whole batches; with the images of
+/// Fashion-MNIST from the loader it is one pass over the data. Sets the precision of products. Throws Error if a size
+/// is not positive or the data cannot be read.
 TrainingCase make_case(const TrainingFlags& flags, std::int64_t epoch_steps);
 
 }  // namespace troupe::bench

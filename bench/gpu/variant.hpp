@@ -5,17 +5,17 @@
 
 namespace troupe::bench {
 
-/// One of several ways to do the same work that a variable of the environment chooses: `NAME=VALUE`, or an empty text
-/// for the environment as it is. The library must read the variable when a plan is spawned, not once in a process.
+/// One of several ways to do the same work that an environment variable selects: `NAME=VALUE`, or an empty text for the
+/// environment without changes. The library must read the variable when a plan is spawned, not once per process.
 class Variant {
  public:
-  /// Throws Error if the text is not of that form.
+  /// Throws Error if the text has another form.
   explicit Variant(std::string text = {});
 
   const std::string& text() const { return text_; }
 
-  /// Sets the variable while it lives. No other thread may use the environment when it is made or destroyed: no plan
-  /// is running.
+  /// Sets the variable while it lives. No other thread may use the environment when it is constructed or destroyed, so
+  /// no plan may run at that time.
   class Scope {
    public:
     explicit Scope(const Variant& variant);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Training on Fashion-MNIST over processes: ours (build/examples/fashion_mnist) against PyTorch's DistributedDataParallel
-with gloo, one thread a process. The same two models, optimizer and batch sizes; both by turns. Prints samples per second.
+"""Compares training on Fashion-MNIST over processes by Troupe (build/examples/fashion_mnist) and by PyTorch's
+DistributedDataParallel with gloo, with one thread per process. Both have the same two models, optimizer and batch sizes,
+and alternate. Prints samples per second.
 """
 
 import argparse

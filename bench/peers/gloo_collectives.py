@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""All-reduce over processes of one machine: ours (build/bench/collectives) against gloo in PyTorch.
+"""Compares all-reduces over processes of one machine by Troupe (build/bench/collectives) and by gloo in PyTorch.
 
-Both are started by turns, with the same sizes; each prints medians, of which the ratio is taken in every turn.
+Both are started alternately with the same sizes. Each prints medians, whose ratio is computed in every turn.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What the comparisons with other frameworks share: the data, and our side of the measurement."""
+"""The parts that the comparisons with other frameworks share: the data, and the measurement of Troupe."""
 
 import gzip
 import json
@@ -10,7 +10,7 @@ import tempfile
 import numpy
 
 DATA = "/usr/share/datasets/fashion-mnist"
-# Threads of a framework, and ours, spin for a while after their last work.
+# Threads of a framework, and Troupe's, spin for a while after their last work.
 SETTLE_SECONDS = 0.3
 
 
@@ -24,13 +24,13 @@ def read_idx(directory, name, header):
 
 
 def fashion_mnist(directory, split):
-    """Images as bytes [N, 28, 28] and labels as bytes [N]."""
+    """Returns images as bytes [N, 28, 28] and labels as bytes [N]."""
     images = read_idx(directory, f"{split}-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)
     return images, read_idx(directory, f"{split}-labels-idx1-ubyte.gz", 8)
 
 
 def run_ours(program, model, batch, seconds):
-    """Samples per second by number of replicas."""
+    """Returns samples per second by number of replicas."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows.json")
         command = [program, "--model", model, "--batch", str(batch), "--replicas", "1,2", "--variants", "fused",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Training by Keras on TensorFlow, to hold our training step against.
+"""Compares Troupe's training step with training by Keras on TensorFlow.
 
-Keras trains with fit on a tf.data pipeline, fifty steps to a call, as its users are told to for speed. An epoch of it
-and our benchmark take turns, so that both meet the same machine.
+Keras trains with fit on a tf.data pipeline, fifty steps per call, which its documentation recommends for speed. An epoch
+of Keras and Troupe's benchmark alternate, so that a change of the machine's speed affects both.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def make_model(name):
 
 
 def pipeline(images, labels, batch):
-    """Whole batches in an order drawn anew in every epoch; bytes become floats after they are batched."""
+    """Returns whole batches, shuffled in every epoch. Bytes become floats after they are batched."""
     def to_floats(features, kinds):
         return tf.cast(features, tf.float32) / 255.0, tf.cast(kinds, tf.int32)
     data = tf.data.Dataset.from_tensor_slices((images[..., None], labels)).shuffle(len(labels))
@@ -44,7 +44,7 @@ def pipeline(images, labels, batch):
 
 
 class Turns(tf.keras.callbacks.Callback):
-    """Times every epoch, and calls `between` after each. The first, which builds the graph, does not count."""
+    """Times every epoch except the first, which builds the graph, and calls `between` after each."""
 
     def __init__(self, samples, between):
         super().__init__()
@@ -63,7 +63,7 @@ class Turns(tf.keras.callbacks.Callback):
 
 
 def measure(options, compiled):
-    """Median samples per second of TensorFlow and of ours, which took turns."""
+    """Returns the median samples per second of TensorFlow and of Troupe, which alternate."""
     images, labels = fashion_mnist(options.data, "train")
     ours = []
     turns = Turns(len(labels) // options.batch * options.batch,

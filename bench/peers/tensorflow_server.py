@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Asynchronous training by TensorFlow's ParameterServerStrategy, to hold ours against.
+"""Compares Troupe's asynchronous training with TensorFlow's ParameterServerStrategy.
 
-A cluster within this process, as TensorFlow's guide makes one: workers and parameter servers that talk over gRPC, and a
-coordinator that schedules steps. Variables are plain ones, updated by plain gradient descent, so that no layer of Keras
-costs anything. Its epochs and ours take turns, so that both meet the same machine.
+The cluster of TensorFlow is in this process, as in TensorFlow's guide: workers and parameter servers that communicate
+over gRPC, and a coordinator that schedules steps. Plain variables are updated by plain gradient descent, without the cost
+of Keras. Epochs of TensorFlow and of Troupe alternate, so that a change of the machine's speed affects both.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def make_strategy(workers, servers):
         "worker": [f"localhost:{free_port()}" for _ in range(workers)],
         "ps": [f"localhost:{free_port()}" for _ in range(servers)]})
     config = tf.compat.v1.ConfigProto()
-    # The guide's advice: two threads at least, or a worker waits for itself.
+    # TensorFlow's guide advises at least two threads, because a worker with one waits for itself.
     config.inter_op_parallelism_threads = max(2, workers + 1)
     for job, count in (("worker", workers), ("ps", servers)):
         for index in range(count):
@@ -94,7 +94,7 @@ class Training:
         self.step = step
 
     def epoch(self):
-        """Seconds, and the last loss."""
+        """Returns seconds and the last loss."""
         begin = time.perf_counter()
         values = [self.coordinator.schedule(self.step, args=(self.batches,)) for _ in range(self.calls)]
         self.coordinator.join()
@@ -103,7 +103,7 @@ class Training:
 
 
 def ours(options):
-    """Samples per second of an epoch of the same training, behind the first."""
+    """Returns the samples per second and the loss of the same training by Troupe, without its first epoch."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
         command = [options.ours, "--strategy", "parameter_server", "--consistency", "async", "--optimizer", "sgd",
@@ -136,18 +136,18 @@ def main():
     images, labels = fashion_mnist(options.data, "train")
     training = Training(options, images, labels)
     training.epoch()  # builds the graph
-    theirs, own = [], []
+    theirs, our_speeds = [], []
     for _ in range(options.repetitions):
         seconds, loss = training.epoch()
         theirs.append(training.calls * options.steps_per_call * options.batch / seconds)
         time.sleep(SETTLE_SECONDS)
         speed, own_loss = ours(options)
-        own.append(speed)
+        our_speeds.append(speed)
         print(f"TensorFlow {theirs[-1]:,.0f} samples/s (loss {loss:.3f}), ours {speed:,.0f} (loss {own_loss:.3f})",
               flush=True)
-    ratio = statistics.median(ours_now / theirs_now for ours_now, theirs_now in zip(own, theirs))
+    ratio = statistics.median(ours_now / theirs_now for ours_now, theirs_now in zip(our_speeds, theirs))
     print(f"TensorFlow {tf.__version__}, {options.workers} workers, {options.servers} servers, batch {options.batch}: "
-          f"{statistics.median(theirs):,.0f} samples/s; ours {statistics.median(own):,.0f}; ratio {ratio:.2f}")
+          f"{statistics.median(theirs):,.0f} samples/s; ours {statistics.median(our_speeds):,.0f}; ratio {ratio:.2f}")
 
 
 if __name__ == "__main__":

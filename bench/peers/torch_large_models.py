@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Training steps of GPT-2 124M and ResNet-50 in PyTorch on a GPU, eager and compiled, in bfloat16 by autocast: the models
-of bench/gpu/large_models.cpp with the same optimizers. Batches lie on the GPU, images with channels last. Prints figures
-for bench/gpu/queue.
+"""Measures training steps of GPT-2 124M and ResNet-50 in PyTorch on a GPU, eager and compiled, in bfloat16 by autocast.
+The models and optimizers are those of bench/gpu/large_models.cpp. Batches are on the GPU, images with channels last.
+Prints figures for bench/gpu/queue.
 """
 
 import argparse
@@ -23,7 +23,7 @@ BLOCKS = (3, 4, 6, 3)
 
 
 class Gpt2(nn.Module):
-    """The embedding is the matrix of the logits, too."""
+    """GPT-2, whose embedding is also the matrix of the logits."""
 
     def __init__(self, sizes):
         super().__init__()
@@ -103,7 +103,7 @@ def wait(device):
 
 
 def milliseconds(step, seconds):
-    """Of one step, the median of three measurements."""
+    """Returns the milliseconds of one step, the median of three measurements."""
 
     def measure(count):
         wait(step.device)

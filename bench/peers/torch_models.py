@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The training steps of bench/model_speed in PyTorch, to hold ours against.
+"""Compares the training steps of bench/model_speed with PyTorch.
 
-PyTorch runs eager and compiled, on one and on two threads, images also with the channels last; ours is a program that
-runs in between, so that both meet the same machine. Of each side the best setting counts.
+PyTorch runs eager and compiled, on one and on two threads, images also with the channels last. Troupe runs as a program
+in between, so that a change of the machine's speed affects both. The best setting of each side counts.
 
-With --loss TEXT it trains the character-level GPT of examples/char_gpt on that text instead, in the same order of the
+With --loss TEXT, trains the character-level GPT of examples/char_gpt on that text instead, in the same order of the
 data and with the same optimizer, and prints the mean loss of the last 100 steps.
 """
 
@@ -110,7 +110,7 @@ class Step:
         self.optimizer.step()
 
     def speed(self, threads, seconds):
-        """Samples per second."""
+        """Returns samples per second."""
         torch.set_num_threads(threads)
         if self.seconds_per_step is None:
             self.once()
@@ -168,16 +168,16 @@ def compare(model, arguments):
 def train_on_text(arguments):
     with open(arguments.loss, encoding="latin-1") as file:
         text = file.read()
-    known = sorted(set(text))
-    number = {character: i for i, character in enumerate(known)}
+    characters = sorted(set(text))
+    number = {character: i for i, character in enumerate(characters)}
     codes = torch.tensor([number[character] for character in text])
     torch.manual_seed(arguments.seed)
-    model = Gpt(len(known))
+    model = Gpt(len(characters))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
     windows = (len(codes) - 1) // TIMES
     batch = arguments.batch or BATCHES["gpt"]
     losses = []
-    # The windows in the order of the text with a stride that visits all of them, as in examples/char_gpt.
+    # Visits all windows of the text, in its order with a stride, as examples/char_gpt does.
     for step in range(arguments.steps):
         rows = [(step * batch + i) * 7919 % windows for i in range(batch)]
         x = torch.stack([codes[row * TIMES:(row + 1) * TIMES] for row in rows])

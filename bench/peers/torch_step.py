@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The training step of bench/step_time in PyTorch, to hold ours against.
+"""Compares the training step of bench/step_time with PyTorch.
 
 One step gathers a batch of bytes, scales it, and does forward, loss, backward and an SGD update. PyTorch runs eager, in
-this process; ours is a program that runs in between, so that both meet the same machine. Of each side the best setting
-counts: PyTorch's threads, memory layout and optimizer; our replicas.
+this process. Troupe runs as a program in between, so that a change of the machine's speed affects both. The best setting
+of each side counts: PyTorch's threads, memory layout and optimizer; Troupe's replicas.
 """
 
 import argparse
@@ -26,7 +26,7 @@ LEARNING_RATE = 0.05
 
 
 def load(directory, split):
-    """Images as bytes [N, 1, 28, 28] and labels."""
+    """Returns images as bytes [N, 1, 28, 28] and labels."""
     images, labels = fashion_mnist(directory, split)
     return torch.from_numpy(images[:, None]), torch.from_numpy(labels).long()
 
@@ -45,7 +45,7 @@ def make_cnn():
 
 
 def make_optimizer(parameters, rate, kind):
-    """Eager SGD as `kind` says: a loop over the parameters, the foreach ops, or one fused op (newer versions)."""
+    """Returns eager SGD of a kind: a loop over the parameters, the foreach ops, or one fused op (newer versions)."""
     return torch.optim.SGD(parameters, lr=rate, **({} if kind == "loop" else {kind: True}))
 
 
@@ -63,7 +63,7 @@ class Step:
         self.order, self.place = torch.randperm(len(self.labels)), 0
 
     def next_rows(self):
-        """The indices of the next batch; a rest that does not fill one is left out."""
+        """Returns the indices of the next batch. A rest that does not fill a batch is left out."""
         if self.place + self.batch > len(self.order):
             self.order, self.place = torch.randperm(len(self.labels)), 0
         self.place += self.batch
@@ -89,7 +89,7 @@ class Step:
 
 
 def optimizer_kinds():
-    """Those that this PyTorch has for the CPU."""
+    """Returns the kinds of SGD that this PyTorch has for the CPU."""
     kinds = []
     for kind in ("loop", "foreach", "fused"):
         try:
@@ -103,7 +103,7 @@ def optimizer_kinds():
 
 
 def candidates(model, batch, data, threads):
-    """All settings of a case that a short trial does not show to be far from the best."""
+    """Returns the settings of a case, without those that a short trial shows to be far from the best."""
     layouts = ("default", "channels_last") if model == "cnn" else ("default",)
     steps = [Step(model, batch, data, count, layout, kind)
              for count in threads for layout in layouts for kind in optimizer_kinds()]
@@ -112,14 +112,14 @@ def candidates(model, batch, data, threads):
 
 
 def best(repetitions):
-    """The key with the highest median, and that median, of a list of dictionaries from keys to speeds."""
+    """Returns the key with the highest median, and that median, from a list of dictionaries from keys to speeds."""
     medians = {key: statistics.median(speeds[key] for speeds in repetitions) for key in repetitions[0]}
     key = max(medians, key=medians.get)
     return key, medians[key]
 
 
 def measure(model, batch, data, options):
-    """One row of the result: repetitions of PyTorch and ours in turn, medians of both."""
+    """Returns one row of the result: the medians of alternating repetitions of PyTorch and of Troupe."""
     steps = candidates(model, batch, data, options.threads)
     theirs, ours = [], []
     for _ in range(options.repetitions):
@@ -160,7 +160,7 @@ def compare(options):
 
 
 def accuracy(options):
-    """Trains the mlp for five epochs, the last rows of each included, and prints the test accuracy."""
+    """Trains the mlp for five whole epochs and prints the test accuracy."""
     data = load(options.data, "train")
     step = Step("mlp", 128, data, threads=max(options.threads), rate=0.1)
     torch.set_num_threads(step.threads)
@@ -175,10 +175,10 @@ def accuracy(options):
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--ours", metavar="PROGRAM", help="our benchmark: build/bench/step_time")
-    what.add_argument("--only-torch", action="store_true", help="measure PyTorch alone")
-    what.add_argument("--accuracy", action="store_true", help="train the mlp and print its test accuracy")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--ours", metavar="PROGRAM", help="our benchmark: build/bench/step_time")
+    mode.add_argument("--only-torch", action="store_true", help="measure PyTorch alone")
+    mode.add_argument("--accuracy", action="store_true", help="train the mlp and print its test accuracy")
     numbers = {"type": int, "nargs": "+"}
     parser.add_argument("--models", nargs="+", choices=("mlp", "cnn"), default=["mlp", "cnn"])
     parser.add_argument("--batches", choices=(32, 128, 1024), default=[32, 128, 1024], **numbers)

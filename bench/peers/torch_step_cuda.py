@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The training steps of bench/gpu in PyTorch on a GPU: eager, compiled, and captured by hand as a CUDA graph, by turns
-with ours. The images of PyTorch's batch lie where the step reads them; ours gathers every batch on the GPU.
+"""Compares the training steps of bench/gpu with PyTorch on a GPU: eager, compiled, and captured by hand as a CUDA graph.
+PyTorch and Troupe alternate. The images of PyTorch's batch are where the step reads them; Troupe gathers every batch on
+the GPU.
 
-A case is MODEL:BATCH:PRECISION, such as mlp:128:tf32 or cnn:512:bfloat16. For each a line is written to the table: the
-case, and microseconds of ours, eager, compiled and captured; what was not measured says why.
+A case is MODEL:BATCH:PRECISION, such as mlp:128:tf32 or cnn:512:bfloat16. For each case one line is written to the table:
+the case, and the microseconds of Troupe, eager, compiled and captured, or the reason why there is no measurement.
 """
 
 import argparse
@@ -57,7 +58,7 @@ class Step:
         self.forward = self.loss
         self.compiled = compiled
         if compiled:
-            # What was compiled for another batch would be compiled again for a batch of any size.
+            # Code compiled for another batch size would be recompiled for any batch size.
             torch._dynamo.reset()
             self.forward = torch.compile(self.loss, mode="reduce-overhead", dynamic=False)
 
@@ -104,7 +105,7 @@ def run_steps(step, count):
 
 
 def microseconds(step, seconds):
-    """Of one step, the median of three measurements."""
+    """Returns the microseconds of one step, the median of three measurements."""
     run_steps(step, 10)
     count = max(10, min(4000, int(seconds / run_steps(step, 10))))
     return 1e6 * statistics.median(run_steps(step, count) for _ in range(3))
@@ -118,33 +119,33 @@ def set_precision(precision):
 
 
 def variants(model, batch, precision, compiler):
-    """By name: a step, or why there is none."""
+    """Returns by name a step, or the reason why there is none."""
     set_precision(precision)
     makers = {"eager": lambda: Step(model, batch, precision, False),
               "compiled": lambda: Step(model, batch, precision, True),
               "captured": lambda: Captured(Step(model, batch, precision, False))}
-    made = {}
+    steps = {}
     for name, make in makers.items():
         if name == "compiled" and not compiler:
-            made[name] = "-"
+            steps[name] = "-"
             continue
         try:
-            made[name] = make()
-            run_steps(made[name], 5)
+            steps[name] = make()
+            run_steps(steps[name], 5)
         except Exception as error:  # a compiler that is not there, for instance
-            made[name] = short(error)
-    return made
+            steps[name] = short(error)
+    return steps
 
 
 class Ours:
-    """Our program, with its libraries."""
+    """The program of Troupe, with its libraries."""
 
     def __init__(self, options):
         self.options = options
         self.environment = {**os.environ, "LD_LIBRARY_PATH": options.library_path}
 
     def microseconds(self, model, batch, precision):
-        """A number, or why there is none."""
+        """Returns a number, or the reason why there is none."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "rows.json")
             command = [self.options.ours, "step", "--data", self.options.data, "--model", model, "--batch", str(batch),
@@ -170,7 +171,7 @@ def median_or_reason(values):
 def microseconds_or_reason(step, seconds):
     try:
         return microseconds(step, seconds)
-    except Exception as error:  # after a fault of the GPU, what is not PyTorch's can still be measured
+    except Exception as error:  # after a fault of the GPU, Troupe can still be measured
         return short(error)
 
 
@@ -187,7 +188,7 @@ def compare(case, compiler, ours, options):
 
 
 def small_ops():
-    """Microseconds of one of many small additions, one after the other, or why there are none."""
+    """Returns the microseconds of one of many small consecutive additions, or the reason why there are none."""
     x = torch.zeros(16, 8, device="cuda")
 
     class Additions:

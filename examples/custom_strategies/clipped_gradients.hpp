@@ -3,14 +3,14 @@
 #include <cmath>
 #include <memory>
 
-#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 
-/// Scales gradients down to a largest length, on their way from a worker to a shard. In a block of gradients the first
-/// element is the verdict on the loss, which stays as it is.
+/// Scales gradients down to a largest length, on their way from a worker to a shard. The first element of a block of
+/// gradients is loss_is_finite, which stays unchanged.
 class GradientClipper final : public troupe::PortActor {
  public:
-  GradientClipper(caf::actor_config& config, float longest) : PortActor(config), longest_(longest) {}
+  GradientClipper(caf::actor_config& config, float max_norm) : PortActor(config), max_norm_(max_norm) {}
 
  private:
   void fire(std::int64_t, std::span<const troupe::Tensor> inputs, std::span<troupe::Tensor> outputs) override {
@@ -18,20 +18,21 @@ class GradientClipper final : public troupe::PortActor {
     const auto gradients = outputs[0].mutable_data<float>().subspan(1);
     double squares = 0.0;
     for (const auto element : gradients) squares += static_cast<double>(element) * element;
-    const auto length = static_cast<float>(std::sqrt(squares));
-    if (length <= longest_) return;
-    for (auto& element : gradients) element *= longest_ / length;
+    const auto norm = static_cast<float>(std::sqrt(squares));
+    if (norm <= max_norm_) return;
+    for (auto& element : gradients) element *= max_norm_ / norm;
   }
 
-  const float longest_;
+  const float max_norm_;
 };
 
-/// A standard strategy, asynchronous parameter servers, with that actor between every worker and its server.
+/// Asynchronous parameter servers with a GradientClipper between every worker and its server.
 inline std::unique_ptr<troupe::Strategy> clipped_server(const std::vector<troupe::Place>& workers, float longest) {
-  auto strategy = std::make_unique<troupe::ParameterServer>(
-      workers, std::vector{workers.at(0)}, troupe::ConsistencyRule::asynchronous(static_cast<int>(workers.size())));
-  strategy->set_gradient_actor([longest](const troupe::TensorInfo& gradients, int worker) {
+  troupe::ServerOptions options;
+  options.gradient_actor = [longest](const troupe::TensorInfo& gradients, int worker) {
     return troupe::external<GradientClipper>("clipper@" + std::to_string(worker), {{gradients}, {gradients}}, longest);
-  });
-  return strategy;
+  };
+  return std::make_unique<troupe::ParameterServer>(
+      workers, std::vector{workers.at(0)}, troupe::ConsistencyRule::asynchronous(static_cast<int>(workers.size())),
+      options);
 }

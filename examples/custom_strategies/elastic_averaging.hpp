@@ -4,15 +4,17 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/shard/replica_parameters.hpp"
-#include "troupe/strategies/sharded_strategy.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/shards.hpp"
+#include "troupe/strategies/step/split_training.hpp"
+#include "troupe/strategies/step/worker.hpp"
+#include "troupe/strategies/strategy.hpp"
 
 struct ElasticOptions {
-  std::int64_t period = 4;  ///< steps between two meetings with the centre
-  float pull = 0.9F;        ///< of the way that the centre moves to the mean of the replicas; shared by these, back
+  std::int64_t period = 4;  ///< steps between two exchanges with the center
+  float pull = 0.9F;        ///< of the center towards the mean of the replicas; these divide it among themselves
 };
 
-/// The parameters of one replica: every few steps they are pulled towards the centre.
+/// The parameters of one replica. Every few steps they are pulled towards the center.
 class ElasticReplica final : public troupe::ReplicaParameters {
  public:
   ElasticReplica(caf::actor_config& config, const troupe::ReplicaUpdate& update, std::int64_t period, float pull)
@@ -25,9 +27,9 @@ class ElasticReplica final : public troupe::ReplicaParameters {
     if (!sent_) send_output(kFirstOutput, block(), step);
     sent_ = true;
     if (!has(kFirstInput)) return false;
-    auto centre = take(kFirstInput);
-    move_towards(centre.tensor, pull_);
-    give_back(kFirstInput, centre);
+    auto center = take(kFirstInput);
+    move_towards(center.tensor, pull_);
+    give_back(kFirstInput, center);
     sent_ = false;
     return true;
   }
@@ -37,10 +39,10 @@ class ElasticReplica final : public troupe::ReplicaParameters {
   bool sent_ = false;  // in this exchange
 };
 
-/// The centre: tells all replicas where it is, and is pulled towards each of them.
-class ElasticCentre final : public troupe::PortActor {
+/// The center. It sends its parameters to all replicas, and is pulled towards each of them.
+class ElasticCenter final : public troupe::PortActor {
  public:
-  ElasticCentre(caf::actor_config& config, const troupe::ReplicaUpdate& update, float pull)
+  ElasticCenter(caf::actor_config& config, const troupe::ReplicaUpdate& update, float pull)
       : PortActor(config), pull_(pull), parameters_(update.update, update.parameters) {}
 
  private:
@@ -72,48 +74,46 @@ class ElasticCentre final : public troupe::PortActor {
   troupe::ShardUpdate parameters_;
 };
 
-/// Each replica learns by itself, on a spring that ties it to a common centre, which is what is evaluated. Source: S.
-/// Zhang et al., Deep learning with elastic averaging SGD, 2015.
-class ElasticAveraging final : public troupe::ShardedStrategy {
+/// Each replica learns by itself, tied to a common center by a spring. The center is evaluated. Source: S. Zhang et
+/// al., Deep learning with elastic averaging SGD, 2015.
+class ElasticAveraging final : public troupe::Strategy {
  public:
   explicit ElasticAveraging(const std::vector<troupe::Place>& replicas, const ElasticOptions& options = {})
-      : ShardedStrategy("elastic_averaging", replicas, {replicas.at(0)},
-                        troupe::ConsistencyRule::synchronous(static_cast<int>(replicas.size()))),
-        options_(options) {
+      : Strategy(replicas), options_(options) {
     set_forward_places({replicas.at(0)});
   }
 
   troupe::Plan training_plan(const troupe::PlanRequest& request) const override {
-    auto plan = empty_plan(request);
-    const auto step = split(request);
+    const int count = num_replicas_in_sync();
+    auto plan = empty_plan(request, count);
+    const auto step = split_training(request.spec, request.data.fields());
     troupe::ReplicaUpdate update{step.groups.front().update, {}};
     for (const auto& parameter : step.groups.front().parameters) update.parameters.push_back(parameter.name);
     const auto block = ElasticReplica::block_info(update);
-    const auto count = static_cast<float>(workers());
 
-    // Copy 0 is the centre's, copy r + 1 that of replica r.
+    // Copy 0 belongs to the center, copy r + 1 to replica r.
     add_parameters(plan, step);
     const auto first = plan.parameters;
     for (auto parameter : first)
-      for (parameter.ref.replica = 1; parameter.ref.replica <= workers(); ++parameter.ref.replica)
+      for (parameter.ref.replica = 1; parameter.ref.replica <= count; ++parameter.ref.replica)
         plan.add_parameter(parameter);
     troupe::ExternalPorts ends{std::vector(places().size(), block), std::vector(places().size(), block)};
     ends.rule = troupe::FiringRule::own;
     ends.parameters = ElasticReplica::ports(update, 0, {}, {}).parameters;
-    const auto centre = plan.add(troupe::external<ElasticCentre>("centre", ends, update, options_.pull));
-    const auto batches = add_batches(plan, request);
-    for (int replica = 0; replica < workers(); ++replica) {
+    const auto center = plan.add(troupe::external<ElasticCenter>("center", ends, update, options_.pull));
+    const auto batches = add_batches(plan, request, "elastic_averaging", count);
+    for (int replica = 0; replica < count; ++replica) {
       auto actor = troupe::external<ElasticReplica>("elastic@" + std::to_string(replica),
                                                     ElasticReplica::ports(update, replica + 1, {block}, {block}),
-                                                    update, options_.period, options_.pull / count);
+                                                    update, options_.period, options_.pull / static_cast<float>(count));
       actor.place = troupe::host_side(places().at(static_cast<std::size_t>(replica)));
       actor.replica = replica;
       const auto node = plan.add(std::move(actor));
-      const auto made = add_worker(plan, request, step, batches, {{node, 0}}, replica);
+      const auto outputs = add_worker(plan, request, step, batches, {{node, 0}}, replica_at(replica));
       plan.connect(batches, 2 * replica + 1, node);
-      plan.connect(made.gradients.front(), node);
-      plan.connect(centre, replica, node);
-      plan.connect(node, 1, centre);
+      plan.connect(outputs.gradients.front(), node);
+      plan.connect(center, replica, node);
+      plan.connect(node, 1, center);
     }
     return plan;
   }

@@ -2,10 +2,13 @@
 
 #include "troupe/actors/plan/plan.hpp"
 #include "troupe/actors/shard/replica_parameters.hpp"
-#include "troupe/strategies/sharded_strategy.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/shards.hpp"
+#include "troupe/strategies/step/split_training.hpp"
+#include "troupe/strategies/step/worker.hpp"
+#include "troupe/strategies/strategy.hpp"
 
-/// The parameters of one replica on a ring: after every step they become the mean of its own and its predecessor's.
+/// The parameters of one replica on a ring. After every step they become the mean of this replica's parameters and its
+/// predecessor's.
 class GossipNode final : public troupe::ReplicaParameters {
  public:
   GossipNode(caf::actor_config& config, const troupe::ReplicaUpdate& update) : ReplicaParameters(config, update) {}
@@ -34,39 +37,38 @@ class GossipNode final : public troupe::ReplicaParameters {
   bool sent_ = false;  // in this exchange
 };
 
-/// Decentralised training: each replica learns with its part of every batch, and tells nobody but its successor what it
-/// has learned. Source: X. Lian et al., Can decentralized algorithms outperform centralized algorithms?, 2017.
-class GossipRing final : public troupe::ShardedStrategy {
+/// Decentralized training: each replica learns with its part of every batch, and sends its parameters to its successor
+/// alone. Source: X. Lian et al., Can decentralized algorithms outperform centralized algorithms?, 2017.
+class GossipRing final : public troupe::Strategy {
  public:
-  explicit GossipRing(const std::vector<troupe::Place>& replicas)
-      : ShardedStrategy("gossip_ring", replicas, {replicas.at(0)},
-                        troupe::ConsistencyRule::synchronous(static_cast<int>(replicas.size()))) {}
+  explicit GossipRing(const std::vector<troupe::Place>& replicas) : Strategy(replicas) {}
 
   troupe::Plan training_plan(const troupe::PlanRequest& request) const override {
-    auto plan = empty_plan(request);
-    // What a replica computes, and one update of all parameters.
-    const auto step = split(request);
+    const int count = num_replicas_in_sync();
+    auto plan = empty_plan(request, count);
+    // The computation of a replica, and one update of all parameters.
+    const auto step = split_training(request.spec, request.data.fields());
     add_parameters(plan, step);
     add_copies(plan);
     const auto update = update_of(step.groups.front());
     std::vector<troupe::ActorId> nodes;
-    for (int replica = 0; replica < workers(); ++replica) nodes.push_back(add_node(plan, update, replica));
-    const auto batches = add_batches(plan, request);
-    for (int replica = 0; replica < workers(); ++replica) {
+    for (int replica = 0; replica < count; ++replica) nodes.push_back(add_node(plan, update, replica));
+    const auto batches = add_batches(plan, request, "gossip_ring", count);
+    for (int replica = 0; replica < count; ++replica) {
       const auto node = nodes.at(static_cast<std::size_t>(replica));
-      const auto made = add_worker(plan, request, step, batches, {{node, 0}}, replica);
+      const auto outputs = add_worker(plan, request, step, batches, {{node, 0}}, replica_at(replica));
       plan.connect(batches, 2 * replica + 1, node);
-      plan.connect(made.gradients.front(), node);
-      plan.connect(nodes.at(static_cast<std::size_t>((replica + workers() - 1) % workers())), 1, node);
+      plan.connect(outputs.gradients.front(), node);
+      plan.connect(nodes.at(static_cast<std::size_t>((replica + count - 1) % count)), 1, node);
     }
     return plan;
   }
 
  private:
-  /// A copy of each parameter, and of its optimizer state, for every further replica.
+  /// Adds a copy of each parameter, and of its optimizer state, for every further replica.
   void add_copies(troupe::Plan& plan) const {
     const auto first = plan.parameters;
-    for (int replica = 1; replica < workers(); ++replica)
+    for (int replica = 1; replica < num_replicas_in_sync(); ++replica)
       for (auto parameter : first) {
         parameter.ref.replica = replica;
         plan.add_parameter(parameter);

@@ -1,6 +1,6 @@
-// A perceptron on Fashion-MNIST with strategies of one's own, in the trainer that the library's strategies use:
+// Trains a perceptron on Fashion-MNIST with a user's strategy, in the trainer of the library's strategies:
 //   train gossip|elastic|clipped [REPLICAS [EPOCHS]]
-// with REPLICAS on as many cores; otherwise on all GPUs, or on two cores if there is none.
+// REPLICAS is a number of cores. Without it, trains on all GPUs, or on two cores if there is no GPU.
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 #include "clipped_gradients.hpp"
 #include "elastic_averaging.hpp"
 #include "gossip_ring.hpp"
-#include "troupe/actors/run/default_devices.hpp"
+#include "troupe/actors/system/default_devices.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/training/trainer.hpp"
@@ -27,9 +27,9 @@ std::unique_ptr<Strategy> strategy_named(const std::string& name, const std::vec
 }
 
 std::vector<Device> cores(int count) {
-  std::vector<Device> found;
-  for (int i = 0; i < count; ++i) found.push_back({DeviceType::cpu, i});
-  return found;
+  std::vector<Device> devices;
+  for (int i = 0; i < count; ++i) devices.push_back({DeviceType::cpu, i});
+  return devices;
 }
 
 }  // namespace

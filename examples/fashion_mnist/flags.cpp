@@ -7,6 +7,9 @@
 #include "troupe/examples/device_flags.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
+#include "troupe/strategies/step/gradient_hook.hpp"
+#include "troupe/strategies/step/partitioner.hpp"
+#include "troupe/transport/membership/cluster_group.hpp"
 
 namespace troupe::examples {
 
@@ -15,14 +18,14 @@ namespace {
 const std::vector<std::string> kStrategies{
     "one_device", "mirrored", "multi_worker_mirrored", "parameter_server", "central_storage", "local_sgd", "diloco"};
 
-/// CLI11's own check for positive numbers lets NaN pass.
+/// CLI11's check for positive numbers accepts NaN.
 std::string finite_and_positive(const std::string& text) {
   double value = 0.0;
   const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0.0;
   return good ? "" : "must be a positive number, not " + text;
 }
 
-/// What is wrong with flags that are right one by one; empty if nothing is.
+/// The contradiction between flags that are valid one by one. Empty if there is none.
 std::string contradiction(const Flags& flags) {
   const auto given = flags.devices.empty() ? 0 : static_cast<int>(parse_devices(flags.devices).size());
   if (flags.strategy == "one_device" && flags.replicas > 1)
@@ -45,7 +48,7 @@ std::string contradiction(const Flags& flags) {
   if (flags.backup > 0 && flags.consistency != "backup") return "--backup is for --consistency backup";
   if (flags.backup >= flags.replica_count() && flags.backup > 0)
     return "--backup: " + std::to_string(flags.backup) + " of " + std::to_string(flags.replica_count()) +
-           " workers leave nobody to wait for";
+           " workers leave no worker to wait for";
   if (given > 0 && flags.replicas > 0 && flags.replicas != given)
     return "--devices gives " + std::to_string(given) + " replicas, but --replicas " + std::to_string(flags.replicas);
   if (!flags.spans_processes() && (flags.job.rank || flags.job.world_size || !flags.job.rendezvous.empty()))
@@ -141,7 +144,7 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_option("--momentum", flags.momentum, "of the optimizer momentum")->check(CLI::Range(0.0, 0.9999));
   app.add_option("--seed", flags.seed, "for start values and the order of the data");
   app.add_option("--data", flags.data, "directory with the four files of the data set");
-  app.add_option("--report", flags.report, "write what came out as JSON");
+  app.add_option("--report", flags.report, "write a report as JSON");
   app.add_option("--loss-curve", flags.loss_curve, "write the loss of every step, one per line");
   app.add_option("--dump-plan", flags.dump_plan, "write the plan as text (as DOT if the file ends in .dot)");
   app.add_option("--trace", flags.trace, "record every firing, for chrome://tracing");

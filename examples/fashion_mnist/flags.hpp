@@ -10,8 +10,8 @@
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
 #include "troupe/strategies/server_places.hpp"
-#include "troupe/strategies/sharded_strategy.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/strategies/strategy.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe::examples {
 
@@ -26,13 +26,13 @@ struct Flags {
   Grain grain = Grain::fused;
   std::int64_t epochs = 5;
   std::int64_t batch_size = 128;
-  std::int64_t bucket_bytes = 0;  ///< 0 by default: the strategy's own choice
+  std::int64_t bucket_bytes = 0;  ///< 0 by default: the strategy's default
   std::string all_reduce = "direct", hook = "none";
   std::string sharding = "auto";
   std::int64_t prefetch = 0;
   std::int64_t keep_on_devices = Dataset::kKeptOnDevices;
-  int threads = 0;  ///< of the actor system; 0 by default: one a core
-  int servers = 1;  ///< that hold the parameters
+  int threads = 0;  ///< threads of the actor system; 0 by default: one per core
+  int servers = 1;  ///< processes that hold the parameters
   int workers = 0;  ///< in all processes; 0 by default: every core
   std::string partition = "none", placement = "fewest_elements";
   std::string consistency = "sync";
@@ -40,7 +40,7 @@ struct Flags {
   int backup = 0;
   std::int64_t local_steps = 8;
   std::string optimizer = "adam";
-  double learning_rate = 0.0;  ///< 0 by default: the optimizer's usual one
+  double learning_rate = 0.0;  ///< 0 by default: the optimizer's default
   std::string schedule = "cosine";
   double momentum = 0.9;
   std::uint64_t seed = 0;
@@ -52,23 +52,23 @@ struct Flags {
   std::string bind;
   int wait_seconds = 60;
   double lost_after_seconds = 2.5;
-  int local_processes = 1;  ///< of the job on this machine, as the launcher says
-  int local_rank = 0;       ///< among them
+  int local_processes = 1;  ///< processes of the job on this machine, from the launcher
+  int local_rank = 0;       ///< rank of this process among them
 
   bool is_multi_worker() const { return strategy == "multi_worker_mirrored"; }
-  /// Parameters lie on servers.
+  /// Whether the parameters are on servers.
   bool has_servers() const;
-  /// It may have several processes.
+  /// Whether there may be several processes.
   bool spans_processes() const { return is_multi_worker() || has_servers(); }
-  /// Where the replicas of a process live.
+  /// The devices of the replicas of one process.
   std::vector<Device> local_devices() const;
 
-  /// Number of replicas that the strategy gets, in each process.
+  /// The number of replicas that the strategy gets in each process.
   int replica_count() const;
-  /// Where each replica lives: on the devices given, on the GPUs in turn, or on a core each; over the parts in equal
-  /// shares.
+  /// The place of each replica: on the given devices, on the GPUs round-robin, or each on its own core, with equal
+  /// numbers in all parts.
   std::vector<Place> places() const;
-  /// Number of CPU devices that the places need.
+  /// The number of CPU devices that the places need.
   int device_count() const;
   /// The optimizer, with its schedule over this number of steps.
   Optimizer make_optimizer(std::int64_t steps, int workers_in_all) const;
@@ -76,16 +76,17 @@ struct Flags {
   std::unique_ptr<Strategy> make_strategy(Cluster* cluster) const;
 
  private:
-  /// The devices given; else all GPUs that are for this process, or its cores. None if replicas are counted on cores.
+  /// The given devices, or else all GPUs that this process may use, or its cores. None if the replicas are counted on
+  /// cores.
   std::vector<Device> usable_devices() const;
   Device device_of(int replica) const;
   ConsistencyRule rule(int workers_in_all) const;
   ServerPlaces server_places(const Cluster* cluster) const;
-  std::unique_ptr<ShardedStrategy> make_sharded(const Cluster* cluster) const;
+  std::unique_ptr<Strategy> make_with_servers(const Cluster* cluster) const;
 };
 
-/// What the command line says. If that ends the program (--help, or a wrong flag), `exit_code` is set and everything
-/// has been said.
+/// The result of parsing the command line. If parsing ends the program (--help, or a wrong flag), `exit_code` is set
+/// and the message has been printed.
 struct ParsedFlags {
   Flags flags;
   int exit_code = -1;

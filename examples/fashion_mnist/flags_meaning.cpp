@@ -1,9 +1,9 @@
-// What the flags stand for: optimizers, places and strategies.
+// The meaning of the flags: optimizers, places and strategies.
 
 #include <algorithm>
 
-#include "troupe/actors/run/default_devices.hpp"
-#include "troupe/actors/run/thread_pinning.hpp"
+#include "troupe/actors/system/default_devices.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/central_storage.hpp"
@@ -17,7 +17,7 @@ namespace troupe::examples {
 
 namespace {
 
-/// Small, as the published experiments have it.
+/// A small value, as in the published experiments.
 constexpr double kUsualCompensation = 0.04;
 
 }  // namespace
@@ -26,17 +26,18 @@ std::vector<Device> Flags::usable_devices() const {
   if (!devices.empty()) return parse_devices(devices);
   const bool counted = replicas > 0 || workers > 0;
   const auto cores = std::max(1, usable_cores() / std::max(1, local_processes));
-  auto found = counted && gpus().empty() ? std::vector<Device>{} : default_devices(cores);
-  const bool have_gpus = !found.empty() && found.front().type == DeviceType::cuda;
-  // The processes of a machine share its GPUs: they are dealt out in turn.
+  auto usable = counted && gpus().empty() ? std::vector<Device>{} : default_devices(cores);
+  const bool have_gpus = !usable.empty() && usable.front().type == DeviceType::cuda;
+  // The processes of a machine share its GPUs round-robin.
   if (have_gpus && local_processes > 1) {
-    std::vector<Device> own;
-    for (auto i = static_cast<std::size_t>(local_rank); i < found.size();
+    std::vector<Device> own_gpus;
+    for (auto i = static_cast<std::size_t>(local_rank); i < usable.size();
          i += static_cast<std::size_t>(local_processes))
-      own.push_back(found[i]);
-    found = own.empty() ? std::vector{found[static_cast<std::size_t>(local_rank) % found.size()]} : own;
+      own_gpus.push_back(usable[i]);
+    if (own_gpus.empty()) own_gpus.push_back(usable[static_cast<std::size_t>(local_rank) % usable.size()]);
+    usable = own_gpus;
   }
-  return found;
+  return usable;
 }
 
 Device Flags::device_of(int replica) const {
@@ -58,9 +59,9 @@ int Flags::replica_count() const {
 }
 
 std::vector<Device> Flags::local_devices() const {
-  std::vector<Device> found;
-  for (int replica = 0; replica < replica_count(); ++replica) found.push_back(device_of(replica));
-  return found;
+  std::vector<Device> replica_devices;
+  for (int replica = 0; replica < replica_count(); ++replica) replica_devices.push_back(device_of(replica));
+  return replica_devices;
 }
 
 Optimizer Flags::make_optimizer(std::int64_t steps, int workers_in_all) const {
@@ -82,9 +83,9 @@ std::vector<Place> Flags::places() const {
 }
 
 int Flags::device_count() const {
-  int most = 0;
-  for (const auto& place : places()) most = std::max(most, place.device.index);
-  return most + 1;
+  int highest = 0;
+  for (const auto& place : places()) highest = std::max(highest, place.device.index);
+  return highest + 1;
 }
 
 ConsistencyRule Flags::rule(int workers_in_all) const {
@@ -95,7 +96,7 @@ ConsistencyRule Flags::rule(int workers_in_all) const {
   return ConsistencyRule::synchronous(workers_in_all);
 }
 
-/// The servers of a process have no threads of their own.
+/// The places of servers and workers. The servers of a process have no threads of their own.
 ServerPlaces Flags::server_places(const Cluster* cluster) const {
   if (cluster == nullptr) return {places(), std::vector<Place>(static_cast<std::size_t>(servers)), {}};
   const auto processes = static_cast<int>(troupe::server_places(*cluster, {Device{}}, servers).workers.size());
@@ -111,25 +112,29 @@ ServerPlaces Flags::server_places(const Cluster* cluster) const {
   return troupe::server_places(*cluster, devices_of, servers);
 }
 
-std::unique_ptr<ShardedStrategy> Flags::make_sharded(const Cluster* cluster) const {
-  const auto at = server_places(cluster);
-  const auto count = static_cast<int>(at.workers.size());
-  std::unique_ptr<ShardedStrategy> made;
-  if (strategy == "central_storage") made = std::make_unique<CentralStorage>(at.workers, at.servers.front());
-  if (strategy == "parameter_server") made = std::make_unique<ParameterServer>(at.workers, at.servers, rule(count));
+std::unique_ptr<Strategy> Flags::make_with_servers(const Cluster* cluster) const {
+  const auto [at_workers, at_servers, evaluators] = server_places(cluster);
+  const auto partitioner = partitioner_of(partition, static_cast<std::int64_t>(at_servers.size()));
+  const ServerOptions options{.sharding = {partitioner, placement_of(placement)}, .hook = gradient_hook_of(hook)};
+  const auto count = static_cast<int>(at_workers.size());
+  std::unique_ptr<Strategy> with_servers;
+  if (strategy == "central_storage")
+    with_servers = std::make_unique<CentralStorage>(at_workers, at_servers.front(), options);
+  if (strategy == "parameter_server")
+    with_servers = std::make_unique<ParameterServer>(at_workers, at_servers, rule(count), options);
   if (strategy == "local_sgd")
-    made = std::make_unique<LocalSgd>(at.workers, at.servers, LocalSgdOptions{.local_steps = local_steps});
-  if (strategy == "diloco") made = std::make_unique<DiLoCo>(at.workers, at.servers, local_steps);
-  made->set_forward_places(at.evaluators);
-  made->set_gradient_hook(gradient_hook_of(hook));
-  made->set_sharding(
-      {partitioner_of(partition, static_cast<std::int64_t>(at.servers.size())), placement_of(placement)});
-  return made;
+    with_servers =
+        std::make_unique<LocalSgd>(at_workers, at_servers, LocalSgdOptions{.local_steps = local_steps}, options);
+  if (strategy == "diloco")
+    with_servers =
+        std::make_unique<DiLoCo>(at_workers, at_servers, local_steps, DiLoCo::kOuterLr, DiLoCo::kMomentum, options);
+  with_servers->set_forward_places(evaluators);
+  return with_servers;
 }
 
 std::unique_ptr<Strategy> Flags::make_strategy(Cluster* cluster) const {
   if (strategy == "one_device") return std::make_unique<OneDevice>(places().at(0));
-  if (has_servers()) return make_sharded(cluster);
+  if (has_servers()) return make_with_servers(cluster);
   MirroredOptions options;
   if (bucket_bytes > 0) options.first_bucket_bytes = options.bucket_bytes = bucket_bytes;
   options.all_reduce = all_reduce_algorithm_of(all_reduce);

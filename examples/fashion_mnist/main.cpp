@@ -8,9 +8,10 @@
 #include <optional>
 #include <sstream>
 
+#include "troupe/actors/plan/plan_dot.hpp"
 #include "troupe/actors/plan/plan_memory.hpp"
 #include "troupe/actors/plan/plan_text.hpp"
-#include "troupe/actors/run/trace.hpp"
+#include "troupe/actors/system/trace.hpp"
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/examples/fashion_mnist/processes.hpp"
 #include "troupe/examples/models.hpp"
@@ -35,21 +36,21 @@ void write_plan(const Flags& flags, const Plan& plan) {
   write_file(flags.dump_plan, flags.dump_plan.extension() == ".dot" ? to_dot(plan) : to_text(plan));
 }
 
-/// Bytes of tensors of a training: what its plan says, and what it took at most.
+/// The bytes of a training's tensors: as planned, and at most in use.
 struct TensorMemory {
   std::size_t planned = 0;
   std::size_t before = 0;
   std::size_t peak = 0;
 };
 
-/// Pairs of a staleness and how many gradients had it.
+/// Pairs of a staleness and the number of gradients that had it.
 nlohmann::json staleness_of(const Staleness& staleness) {
   auto pairs = nlohmann::json::array();
   for (const auto& [updates, gradients] : staleness.applied) pairs.push_back({updates, gradients});
   return pairs;
 }
 
-/// A line for each staleness, of strategies where there may be any.
+/// Prints a line for each staleness, for strategies that may have any.
 void print(const Staleness& staleness) {
   if (staleness.dropped == 0 && staleness.applied.size() <= 1) return;
   std::int64_t all = staleness.dropped;
@@ -64,7 +65,7 @@ void print(const Staleness& staleness) {
   if (staleness.dropped > 0) line("dropped", staleness.dropped);
 }
 
-/// Nothing in a process that the others could do without: it holds no parameters.
+/// Empty in an expendable process, which holds no parameters.
 std::string hash_of(const Trainer& trainer, const Cluster* cluster) {
   const bool holds = cluster == nullptr || !trainer.strategy().expendable().contains(cluster->rank());
   return holds ? trainer.parameters().hash() : "";
@@ -94,7 +95,7 @@ nlohmann::json report_of(const Flags& flags, const FitResult& fit, const Metrics
           {"parameters_hash", hash_of(trainer, cluster)}};
 }
 
-/// A path that cannot be written should not cost a training first. Nothing is left behind by looking.
+/// Checks before a long training that the paths can be written. Leaves no files behind.
 void check_writable(const Flags& flags) {
   for (const auto& path : {flags.report, flags.loss_curve, flags.trace, flags.dump_plan, flags.record}) {
     if (path.empty()) continue;
@@ -112,7 +113,7 @@ std::int64_t steps_of_epoch(const Dataset& data, const Strategy& strategy) {
 int train(Flags flags) {
   check_writable(flags);
   const auto cluster = meet_processes(flags);
-  const bool is_first = !cluster || cluster->rank() == 0;
+  const bool is_rank_0 = !cluster || cluster->rank() == 0;
   const auto train_data = training_data(flags, cluster.get());
   const auto all_data = in_shards(train_data, cluster.get());
   const auto test_data = fashion_mnist(Split::test, flags.data).batch(1000).keep_on_devices(flags.keep_on_devices);
@@ -140,35 +141,35 @@ int train(Flags flags) {
                                                .epochs = flags.epochs,
                                                .on_step =
                                                    [&](const StepMetrics& step) {
-                                                     if (is_first) bar.step(step);
+                                                     if (is_rank_0) bar.step(step);
                                                      curve << step.loss << "\n";
                                                    },
                                                .on_epoch =
                                                    [&](const EpochMetrics& epoch) {
-                                                     if (is_first) bar.finish_epoch(epoch.training, epoch.seconds);
+                                                     if (is_rank_0) bar.finish_epoch(epoch.training, epoch.seconds);
                                                    },
                                                .stop_requested = [&] { return interrupt->signal() != 0; },
                                                .record = flags.record.string(),
                                                .replay = flags.replay.string(),
                                            });
   const int signal = interrupt->signal();
-  // From here on a signal ends the program.
+  // A signal from now on ends the program.
   interrupt.reset();
   memory.peak = cpu_allocator()->peak_bytes();
-  if (fit.stopped && is_first)
+  if (fit.stopped && is_rank_0)
     std::cout << "stopped by a signal after step " << fit.steps << "; the partly trained model:" << std::endl;
   const auto test = trainer.evaluate(test_data);
   const auto report = report_of(flags, fit, test, trainer, memory, cluster.get());
-  if (is_first)
+  if (is_rank_0)
     std::cout << "test loss " << test.loss << "  test accuracy " << test["accuracy"] << "  (" << fit.steps << " steps, "
               << static_cast<std::int64_t>(report["samples_per_second"]) << " samples/s, parameters "
               << hash_of(trainer, cluster.get()) << ")" << std::endl;
-  if (is_first) print(fit.staleness);
+  if (is_rank_0) print(fit.staleness);
   if (!flags.report.empty()) write_file(path_of_rank(flags.report, cluster.get()), report.dump(2) + "\n");
   if (!flags.loss_curve.empty()) write_file(path_of_rank(flags.loss_curve, cluster.get()), curve.str());
   if (options.trace) options.trace->write(path_of_rank(flags.trace, cluster.get()));
   if (cluster) cluster->leave();
-  // Whoever got no signal himself ended because of another.
+  // A process that got no signal itself was ended by the signal of another.
   return fit.stopped && signal != 0 ? 128 + signal : 0;
 }
 

@@ -11,7 +11,7 @@ namespace troupe::examples {
 
 namespace {
 
-/// What the plan does not show, or shows less clearly.
+/// The flags that must be equal in all processes, and that the plan does not show, or shows less clearly.
 Agreement agreement_of(const Flags& flags) {
   return {{"--model", flags.model},
           {"--strategy", flags.strategy},

@@ -4,17 +4,17 @@
 
 #include "troupe/examples/fashion_mnist/flags.hpp"
 #include "troupe/ops/data/dataset.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe::examples {
 
-/// Meets the other processes of the job that a launcher or the flags name, and says who won; null if the strategy needs
-/// none. Sets the flags that follow from the job.
+/// Connects to the other processes of the job that a launcher or the flags name, and prints which of them named it.
+/// Null if the strategy needs no processes. Sets the flags that follow from the job.
 std::shared_ptr<Cluster> meet_processes(Flags& flags);
 
-/// The training data as the flags say that the processes share them, in batches.
+/// The training data of this process, shared among the processes as the flags say, in batches.
 Dataset training_data(const Flags& flags, const Cluster* cluster);
-/// Those as one shard of all that the processes train on.
+/// The data of this process as one shard of the data of all processes.
 Dataset in_shards(const Dataset& data, const Cluster* cluster);
 
 /// FILE, or FILE.RANK if there are several processes.

@@ -15,16 +15,6 @@
 
 namespace troupe {
 
-namespace {
-
-/// Returns a cached block to the operating system.
-void free_cached(std::byte* block, std::size_t bytes) {
-  ASAN_UNPOISON_MEMORY_REGION(block, bytes);
-  std::free(block);
-}
-
-}  // namespace
-
 Allocator::~Allocator() {
   trim();
 }
@@ -52,9 +42,9 @@ std::byte* Allocator::allocate(std::size_t bytes, Contents contents) {
   }
   if (block == nullptr) throw Error("allocator", "out of memory: " + std::to_string(size) + " bytes requested");
   if (contents == Contents::zeros) std::memset(block, 0, size);
-  const auto now = in_use_.fetch_add(size) + size;
+  const auto in_use = in_use_.fetch_add(size) + size;
   auto peak = peak_.load();
-  while (now > peak && !peak_.compare_exchange_weak(peak, now)) {
+  while (in_use > peak && !peak_.compare_exchange_weak(peak, in_use)) {
   }
   return block;
 }
@@ -63,14 +53,14 @@ void Allocator::release(std::byte* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
   in_use_ -= rounded(bytes);
   std::lock_guard lock(mutex_);
-  if (cached_bytes_ + rounded(bytes) > kMostCached) {
+  if (cached_bytes_ + rounded(bytes) > kMaxCachedBytes) {
     std::free(block);
     return;
   }
   try {
     cached_[rounded(bytes)].push_back(block);
     cached_bytes_ += rounded(bytes);
-    // AddressSanitizer reports a use of a cached block like a use of freed memory.
+    // AddressSanitizer then reports an access to a cached block like an access to freed memory.
     ASAN_POISON_MEMORY_REGION(block, rounded(bytes));
   } catch (const std::bad_alloc&) {
     std::free(block);
@@ -80,7 +70,10 @@ void Allocator::release(std::byte* block, std::size_t bytes) noexcept {
 void Allocator::trim() noexcept {
   std::lock_guard lock(mutex_);
   for (auto& [bytes, blocks] : cached_)
-    for (auto* block : blocks) free_cached(block, bytes);
+    for (auto* block : blocks) {
+      ASAN_UNPOISON_MEMORY_REGION(block, bytes);
+      std::free(block);
+    }
   cached_.clear();
   cached_bytes_ = 0;
 }

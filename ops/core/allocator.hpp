@@ -9,48 +9,51 @@
 
 namespace troupe {
 
-/// Memory of CPU tensors. Blocks are 64-byte aligned, and kept for reuse when released, so that building
-/// the same plan again needs no further system allocation. Thread-safe.
+/// Memory of CPU tensors. Blocks are aligned to 64 bytes. Released blocks are kept for reuse, so that building the same
+/// plan again needs no system allocation. Thread-safe.
 class Allocator {
  public:
   static constexpr std::size_t kAlignment = 64;
 
   ~Allocator();
 
+  /// The contents of a new block: zeroed, or not set.
   enum class Contents { zeros, any };
-  /// A block of at least `bytes`. Throws Error if out of memory.
+  /// A block of at least `bytes`; null for 0 bytes. Throws Error if out of memory.
   std::byte* allocate(std::size_t bytes, Contents contents = Contents::zeros);
   /// Releases a block that came from `allocate(bytes)`.
   void release(std::byte* block, std::size_t bytes) noexcept;
 
-  /// Bytes in use, and their maximum since the last reset_peak().
+  /// Bytes in use, in whole blocks.
   std::size_t bytes_in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  /// The maximum of bytes_in_use() since the last reset_peak().
   std::size_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
   void reset_peak() { peak_ = in_use_.load(); }
 
   /// Returns every cached block to the operating system.
   void trim() noexcept;
 
-  /// `bytes` as the allocator counts them: rounded up to the alignment.
+  /// The size of a block of `bytes`: rounded up to the alignment.
   static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
  private:
-  /// Cached blocks beyond this go back to the operating system.
-  static constexpr std::size_t kMostCached = std::size_t{256} << 20;
+  /// Limit of the cache. Blocks that exceed it go back to the operating system.
+  static constexpr std::size_t kMaxCachedBytes = std::size_t{256} << 20;
 
+  /// A cached block of exactly this size, or null.
   std::byte* take_cached(std::size_t bytes);
 
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> cached_;
+  std::map<std::size_t, std::vector<std::byte*>> cached_;  // by size of the block
   std::size_t cached_bytes_ = 0;
   std::atomic<std::size_t> in_use_{0};
   std::atomic<std::size_t> peak_{0};
 };
 
-/// The allocator of all CPU tensors of this process. It outlives the last of them.
+/// The allocator of all CPU tensors of this process. It outlives the last tensor.
 const std::shared_ptr<Allocator>& cpu_allocator();
 
-/// Memory for a CPU tensor: zeroed, or with any contents where all of it is written at once.
+/// Memory for a CPU tensor, released by its last handle. Use Contents::any for memory that is overwritten completely.
 std::shared_ptr<std::byte> cpu_memory(std::size_t bytes, Allocator::Contents contents = Allocator::Contents::zeros);
 
 }  // namespace troupe

@@ -1,88 +1,54 @@
 #include "troupe/ops/core/backend.hpp"
 
-#include <array>
 #include <atomic>
 
 #include "troupe/ops/core/built_in_backends.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/graph/kernel.hpp"
 
 namespace troupe {
 
 namespace {
 
-class Backends {
- public:
-  Backends() {
-    add(DeviceType::cpu, make_cpu_backend());
-    add(DeviceType::cuda, make_cuda_backend());
-  }
-
-  Backend* find(DeviceType type) const { return backends_[static_cast<std::size_t>(type)].load(); }
-
-  /// False if the kind has a backend.
-  bool add(DeviceType type, std::unique_ptr<Backend> backend) {
-    Backend* none = nullptr;
-    const bool added = backends_[static_cast<std::size_t>(type)].compare_exchange_strong(none, backend.get());
-    if (added) (void)backend.release();
-    return added;
-  }
-
- private:
-  std::array<std::atomic<Backend*>, kDeviceTypes> backends_{};
-};
-
-/// Never destroyed: tensors may be dropped after main has returned.
-Backends& backends() {
-  static auto& table = *new Backends;
-  return table;
+/// The backend of a device type; null if there is none. Backends are never destroyed, because tensors may be dropped
+/// after main has returned.
+std::atomic<Backend*>& slot_of(DeviceType type) {
+  static std::atomic<Backend*> slots[kDeviceTypes] = {make_cpu_backend().release(), make_cuda_backend().release()};
+  return slots[static_cast<std::size_t>(type)];
 }
 
-Backend& found(Backend* backend, const std::string& what) {
-  if (backend == nullptr) throw Error("device", "this build has no backend for " + what);
-  return *backend;
+[[noreturn]] void refuse_missing_backend(const std::string& device) {
+  throw Error("device", "this build has no backend for " + device);
 }
 
 }  // namespace
 
-void Backend::expect_kernel(const OpCall& call, Device device) const {
-  const auto found = kernels_.find(*call.op);
-  if (!found) throw Error(call.op->name, "has no kernel for " + to_string(device));
-  if (found->takes_16_bits) return;
-  for (const auto* operands : {&call.inputs, &call.outputs})
-    for (const auto& info : *operands)
-      if (is_16_bit(info.dtype))
-        throw Error(call.op->name, "has no kernel of " + std::string(name_of(info.dtype)) + " for " +
-                                       std::string(name_of(device.type)));
-}
-
-std::unique_ptr<Kernel> Backend::make_kernel(const OpCall& call, Device device) {
-  Backend::expect_kernel(call, device);
-  return kernels_.find(*call.op)->factory(call);
-}
-
 Backend& backend_of(DeviceType type) {
-  return found(backends().find(type), std::string(name_of(type)));
+  auto* backend = slot_of(type).load();
+  if (backend == nullptr) refuse_missing_backend(std::string(name_of(type)));
+  return *backend;
 }
 
 Backend& backend_of(Device device) {
-  auto* backend = backends().find(device.type);
-  return backend != nullptr ? *backend : found(backend, to_string(device));
+  auto* backend = slot_of(device.type).load();
+  if (backend == nullptr) refuse_missing_backend(to_string(device));
+  return *backend;
 }
 
 int device_count(DeviceType type) {
-  const auto* backend = backends().find(type);
+  const auto* backend = slot_of(type).load();
   return backend == nullptr ? 0 : backend->device_count();
 }
 
 bool has_backend(DeviceType type) {
-  return backends().find(type) != nullptr;
+  return slot_of(type).load() != nullptr;
 }
 
 void register_backend(DeviceType type, std::unique_ptr<Backend> backend) {
   if (backend == nullptr) throw Error("device", "no backend was given for " + std::string(name_of(type)));
-  if (!backends().add(type, std::move(backend)))
+  Backend* none = nullptr;
+  if (!slot_of(type).compare_exchange_strong(none, backend.get()))
     throw Error("device", std::string(name_of(type)) + " has a backend already");
+  (void)backend.release();
 }
 
 }  // namespace troupe

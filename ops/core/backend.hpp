@@ -4,57 +4,49 @@
 #include <memory>
 
 #include "troupe/ops/core/device.hpp"
-#include "troupe/ops/core/kernel_table.hpp"
 #include "troupe/ops/core/stream.hpp"
 
 namespace troupe {
 
-/// Everything specific to one kind of device: its memory, streams and kernels. All other code goes through it.
+class KernelTable;
+
+/// The memory, streams and kernels of one device type. Only backends contain code that depends on the device type.
 /// Thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// True if the host may read and write the memory of these devices.
+  /// True if the host may read and write the memory of the devices.
   virtual bool host_accessible() const = 0;
-  /// How many of these devices the machine has. For devices that are threads, as many as there may be.
+  /// The number of devices of the machine. For devices that are threads, the largest number allowed.
   virtual int device_count() const = 0;
-  /// Zeroed memory on a device, 64-byte aligned; null for 0 bytes. It may be released while work that uses it is
-  /// queued: it is reused only after that work. Throws Error if there is no such device or if out of memory.
+  /// Zeroed memory on a device, aligned to 64 bytes; null for 0 bytes. It may be released while work that uses it is
+  /// queued: it is reused only after that work. Throws Error if the device does not exist or is out of memory.
   virtual std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) = 0;
-  /// Zeroed host memory, pinned for asynchronous copies to and from these devices.
+  /// Zeroed host memory, pinned for asynchronous copies to and from the devices.
   virtual std::shared_ptr<std::byte> allocate_pinned(std::size_t bytes) = 0;
 
-  /// A new stream. Throws Error if there is no such device.
+  /// A new stream. Throws Error if the device does not exist.
   virtual std::unique_ptr<Stream> make_stream(Device device) = 0;
-  /// Blocks until all work that was launched on any stream of the device is complete.
+  /// Blocks until all work launched on any stream of the device is complete.
   virtual void synchronize(Device device) = 0;
 
-  /// See expect_kernel in ops/graph/kernel.hpp. Overridden with make_kernel, if kernels are made of more than the
-  /// table.
-  virtual void expect_kernel(const OpCall& call, Device device) const;
-  /// Prepares an op; see make_kernel in ops/graph/kernel.hpp.
-  virtual std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
-  /// The kernels for these devices.
-  KernelTable& kernels() { return kernels_; }
-  const KernelTable& kernels() const { return kernels_; }
-
- private:
-  KernelTable kernels_;
+  /// The kernels for the devices; see ops/graph/kernel.hpp.
+  virtual KernelTable& kernels() = 0;
 };
 
-/// The backend of a kind of device. Throws Error if there is none.
+/// The backend of a device type. Throws Error if there is none.
 Backend& backend_of(DeviceType type);
-/// As above; the error names the device.
+/// The backend of the type of a device. Throws Error that names the device if there is none.
 Backend& backend_of(Device device);
 
-/// How many devices of a kind this machine has; 0 if there is no backend for them.
+/// The number of devices of a type on this machine; 0 without a backend for the type.
 int device_count(DeviceType type);
-/// Whether there is a backend for a kind of device, though the machine may have no such device.
+/// True if the type has a backend, even if the machine has no device of the type.
 bool has_backend(DeviceType type);
 
-/// Adds a backend for a kind of device, until the process ends. Throws Error if the kind has one. Those of the library
-/// are registered from the start.
+/// Adds the backend of a device type until the process ends. Throws Error if the type has one. The backends of the
+/// library are registered from the start.
 void register_backend(DeviceType type, std::unique_ptr<Backend> backend);
 
 }  // namespace troupe

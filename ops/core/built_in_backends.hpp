@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// The backends of the library, each defined by its own folder. Null if the library was built without it.
+// The backends of the library. Each is defined in its own folder: ops/cpu and ops/cuda. A backend that was left out of
+// the build is null.
 std::unique_ptr<Backend> make_cpu_backend();
 std::unique_ptr<Backend> make_cuda_backend();
 

@@ -22,27 +22,27 @@ Device parse_device(std::string_view text) {
     Device device{static_cast<DeviceType>(i), 0};
     if (text.substr(0, colon) != name_of(device.type)) continue;
     const auto* end = text.data() + text.size();
-    const auto [stop, fault] = std::from_chars(text.data() + colon + 1, end, device.index);
-    if (fault == std::errc() && stop == end && device.index >= 0) return device;
+    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, device.index);
+    if (error == std::errc() && stop == end && device.index >= 0) return device;
   }
   throw Error("device", "'" + std::string(text) + "' is not a device such as cpu:0");
 }
 
 namespace {
 
-/// How often `item`, such as cpu:0 or cpu:0*2, names its device; the device is left in `item`.
+/// Removes the factor from an item such as cpu:0*2 and returns it; 1 for an item without a factor.
 std::size_t take_factor(std::string_view& item) {
   const auto star = item.find('*');
   if (star == std::string_view::npos) return 1;
-  constexpr std::size_t kMost = 9999;
-  std::size_t times = 0;
+  constexpr std::size_t kMaxFactor = 9999;
+  std::size_t factor = 0;
   const auto* end = item.data() + item.size();
-  const auto [stop, fault] = std::from_chars(item.data() + star + 1, end, times);
-  if (fault != std::errc() || stop != end || times < 1 || times > kMost)
-    throw Error("devices",
-                "'" + std::string(item) + "' needs a number from 1 to " + std::to_string(kMost) + " after the '*'");
+  const auto [stop, error] = std::from_chars(item.data() + star + 1, end, factor);
+  if (error != std::errc() || stop != end || factor < 1 || factor > kMaxFactor)
+    throw Error("devices", "'" + std::string(item) + "' needs a number from 1 to " + std::to_string(kMaxFactor) +
+                               " after the '*'");
   item = item.substr(0, star);
-  return times;
+  return factor;
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ std::vector<Device> parse_devices(std::string_view text) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find(',', begin), text.size());
     auto item = text.substr(begin, end - begin);
-    const auto times = take_factor(item);
-    devices.insert(devices.end(), times, parse_device(item));
+    const auto factor = take_factor(item);
+    devices.insert(devices.end(), factor, parse_device(item));
     begin = end + 1;
   }
   return devices;

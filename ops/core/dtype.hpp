@@ -2,14 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
+#include <type_traits>
 
 namespace troupe {
 
-/// Element type of a tensor. GPUs compute in the 16-bit floats, too; on CPUs they can be moved, cast and summed.
+/// Element type of a tensor. GPUs compute in the 16-bit floats; CPUs only move, cast and sum them.
 enum class DType : std::uint8_t { float32, int32, int64, uint8, float16, bfloat16 };
 
-/// Whether it is one of the 16-bit floats.
 constexpr bool is_16_bit(DType dtype) {
   return dtype == DType::float16 || dtype == DType::bfloat16;
 }
@@ -17,21 +18,11 @@ constexpr bool is_float(DType dtype) {
   return dtype == DType::float32 || is_16_bit(dtype);
 }
 
-/// Bytes of one element.
+/// Bytes of one element; 0 for a number that is not a dtype.
 constexpr std::size_t size_of(DType dtype) {
-  switch (dtype) {
-    case DType::int64:
-      return 8;
-    case DType::float32:
-    case DType::int32:
-      return 4;
-    case DType::float16:
-    case DType::bfloat16:
-      return 2;
-    case DType::uint8:
-      return 1;
-  }
-  return 0;
+  constexpr std::size_t kSizes[] = {4, 4, 8, 1, 2, 2};
+  const auto number = static_cast<std::size_t>(dtype);
+  return number < std::size(kSizes) ? kSizes[number] : 0;
 }
 
 constexpr std::string_view name_of(DType dtype) {
@@ -39,23 +30,31 @@ constexpr std::string_view name_of(DType dtype) {
   return kNames[static_cast<std::size_t>(dtype)];
 }
 
+/// The dtype of a C++ type as DTypeOf<T>::value. half.hpp adds the 16-bit floats.
 template <class T>
 struct DTypeOf;
 template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::float32;
-};
+struct DTypeOf<float> : std::integral_constant<DType, DType::float32> {};
 template <>
-struct DTypeOf<std::int32_t> {
-  static constexpr DType value = DType::int32;
-};
+struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::int32> {};
 template <>
-struct DTypeOf<std::int64_t> {
-  static constexpr DType value = DType::int64;
-};
+struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::int64> {};
 template <>
-struct DTypeOf<std::uint8_t> {
-  static constexpr DType value = DType::uint8;
-};
+struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::uint8> {};
+
+/// Calls f with a null pointer to the C++ type of a dtype that is not a 16-bit float.
+template <class F>
+decltype(auto) with_element_type(DType dtype, F f) {
+  switch (dtype) {
+    case DType::int32:
+      return f(static_cast<std::int32_t*>(nullptr));
+    case DType::int64:
+      return f(static_cast<std::int64_t*>(nullptr));
+    case DType::uint8:
+      return f(static_cast<std::uint8_t*>(nullptr));
+    default:
+      return f(static_cast<float*>(nullptr));
+  }
+}
 
 }  // namespace troupe

@@ -2,16 +2,7 @@
 
 namespace troupe {
 
-namespace {
-
-std::string text_of(std::string_view place, std::string_view what) {
-  std::string text("[");
-  text.append(place).append("] ").append(what);
-  return text;
-}
-
-}  // namespace
-
-Error::Error(std::string_view place, std::string_view what) : std::runtime_error(text_of(place, what)) {}
+Error::Error(std::string_view place, std::string_view message)
+    : std::runtime_error("[" + std::string(place) + "] " + std::string(message)) {}
 
 }  // namespace troupe

@@ -6,8 +6,8 @@ namespace troupe {
 
 namespace {
 
-/// So long the thread looks without a pause for a first event, about a short step of a GPU, then it rests between
-/// looks.
+// The thread polls without a pause until no event has been done for kBusy, about a short step of a GPU. From then on it
+// sleeps for kRest between polls.
 constexpr std::chrono::microseconds kBusy{200}, kRest{20};
 
 }  // namespace
@@ -38,13 +38,13 @@ void EventPoller::watch(std::shared_ptr<Event::State> event, std::function<void(
 
 void EventPoller::take_added(std::unique_lock<std::mutex>& lock, bool idle) {
   if (idle) changed_.wait(lock, [this] { return ending_ || !added_.empty(); });
-  // An event is asked once in a round, which may cost a microsecond, for all who wait for it.
+  // All callbacks of one event share an entry, because each poll of an event may cost a microsecond.
   for (auto& entry : added_) {
-    const auto known = std::ranges::find(watched_, entry.event, &Watched::event);
-    if (known == watched_.end())
+    const auto same_event = std::ranges::find(watched_, entry.event, &Watched::event);
+    if (same_event == watched_.end())
       watched_.push_back(std::move(entry));
     else
-      known->callbacks.push_back(std::move(entry.callbacks.front()));
+      same_event->callbacks.push_back(std::move(entry.callbacks.front()));
   }
   added_.clear();
 }

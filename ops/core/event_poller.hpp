@@ -12,31 +12,33 @@
 
 namespace troupe {
 
-/// A thread that looks at events which nobody announces, and calls back once each is done. Idle, it sleeps.
-/// Thread-safe.
+/// A thread that polls events and calls back when they are done, for backends whose events have no callbacks. It sleeps
+/// while it has no event. Thread-safe.
 class EventPoller {
  public:
   EventPoller() = default;
-  /// Waits for the callback that is running.
+  /// Waits for the callback that is running. Callbacks of events that are not done are dropped.
   ~EventPoller();
   EventPoller(const EventPoller&) = delete;
   EventPoller& operator=(const EventPoller&) = delete;
 
-  /// Calls `callback` once on the poller's thread, which begins with the first call, when the event is done. It must
-  /// not block.
+  /// Calls `callback` once on the poller's thread when the event is done. The callback must not block. The first call
+  /// starts the thread. Calls after end() are ignored.
   void watch(std::shared_ptr<Event::State> event, std::function<void()> callback);
 
-  /// Looks at no event any more: callbacks that did not come yet never come. Waits, `limit` at most, for one that is
-  /// running; false if that is not over. After true the poller has no thread.
+  /// Ends polling: callbacks that have not run yet are dropped. Waits at most `limit` for a callback that is running
+  /// and returns false if it has not returned by then. After true the poller has no thread.
   bool end(std::chrono::nanoseconds limit);
 
  private:
+  /// An event and the callbacks that wait for it.
   struct Watched {
     std::shared_ptr<Event::State> event;
     std::vector<std::function<void()>> callbacks;
   };
 
   void work();
+  /// Moves the new events to `watched_`; an idle thread waits for one first.
   void take_added(std::unique_lock<std::mutex>& lock, bool idle);
 
   std::mutex mutex_;
@@ -44,7 +46,7 @@ class EventPoller {
   std::vector<Watched> added_;
   bool ending_ = false, working_ = false;
   std::thread thread_;
-  std::vector<Watched> watched_;  // of the thread
+  std::vector<Watched> watched_;  // used by the thread alone, without the lock
 };
 
 }  // namespace troupe

@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-/// An IEEE half-precision number. Conversion from float32 rounds to the nearest, ties to even; what is too large
-/// becomes infinite. Without branches, so that loops can be vectorised; after F. Giesen, "Float to half conversion"
-/// (2012).
+/// An IEEE half-precision number. Conversion from float32 rounds to the nearest, ties to even; numbers beyond the range
+/// become infinite. The conversions have no branches, so that loops can be vectorized: F. Giesen, "Float to half
+/// conversion" (2012).
 class Float16 {
  public:
   Float16() = default;
@@ -17,7 +17,7 @@ class Float16 {
   explicit operator float() const {
     const std::uint32_t magnitude = (bits_ & 0x7fffU) << 13U;
     const std::uint32_t exponent = magnitude & kExponent;
-    // A subnormal number is one with the smallest exponent, minus the leading one that it does not have.
+    // A subnormal number has the smallest exponent and no implicit leading 1, which is subtracted.
     const auto subnormal = std::bit_cast<float>(magnitude + kRebias + (1U << 23U)) - std::bit_cast<float>(113U << 23U);
     const std::uint32_t normal = magnitude + kRebias + (exponent == kExponent ? kToInfinity : 0U);
     const auto result = exponent == 0 ? std::bit_cast<std::uint32_t>(subnormal) : normal;
@@ -34,7 +34,7 @@ class Float16 {
     const auto all = std::bit_cast<std::uint32_t>(value);
     const auto sign = all & 0x80000000U;
     const auto magnitude = all ^ sign;
-    // Adding this number shifts the bits of what is below the smallest normal half to where they belong, and rounds.
+    // Adding kShift moves the bits of a number below the smallest normal half to their place, and rounds them.
     constexpr std::uint32_t kShift = 126U << 23U;
     const auto small =
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(kShift)) - kShift;
@@ -47,7 +47,8 @@ class Float16 {
   std::uint16_t bits_ = 0;
 };
 
-/// The upper half of a float32: its range, with 8 bits of precision. Conversion rounds to the nearest, ties to even.
+/// The upper half of a float32: the range of float32 with 8 bits of precision. Conversion rounds to the nearest, ties
+/// to even.
 class BFloat16 {
  public:
   BFloat16() = default;
@@ -66,12 +67,8 @@ class BFloat16 {
 };
 
 template <>
-struct DTypeOf<Float16> {
-  static constexpr DType value = DType::float16;
-};
+struct DTypeOf<Float16> : std::integral_constant<DType, DType::float16> {};
 template <>
-struct DTypeOf<BFloat16> {
-  static constexpr DType value = DType::bfloat16;
-};
+struct DTypeOf<BFloat16> : std::integral_constant<DType, DType::bfloat16> {};
 
 }  // namespace troupe

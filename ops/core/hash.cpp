@@ -13,8 +13,8 @@ void ByteSequence::add(std::string_view text) {
 }
 
 void ByteSequence::add(double number) {
-  const double value = number == 0.0 ? 0.0 : number;
-  add_bytes(&value, sizeof(value));
+  const double unsigned_zero = number == 0.0 ? 0.0 : number;
+  add_bytes(&unsigned_zero, sizeof(unsigned_zero));
 }
 
 void ByteSequence::add_integer(std::int64_t number) {
@@ -43,6 +43,12 @@ std::string Hash::hex() const {
   char text[17];
   std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(digest()));
   return text;
+}
+
+std::uint64_t hash_of_text(std::string_view text) {
+  Hash hash;
+  hash.add(text);
+  return hash.digest();
 }
 
 }  // namespace troupe

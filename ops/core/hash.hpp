@@ -9,17 +9,17 @@
 
 namespace troupe {
 
-/// A sequence of things written as bytes, so that two are the same iff their bytes are. Take it as a parameter to say
-/// once of what a value consists, for hashes and comparisons alike.
+/// A sequence of values written as bytes. Two sequences have equal bytes if and only if their values are equal. A
+/// function that adds the parts of an object to a ByteSequence serves hashes and comparisons.
 class ByteSequence {
  public:
   virtual ~ByteSequence() = default;
 
-  /// The bytes alone, without their number.
+  /// Adds the bytes alone, without their number.
   virtual void add_bytes(const void* bytes, std::size_t count) = 0;
-  /// A text with its length, so that "ab" and "c" differ from "a" and "bc".
+  /// Adds a text with its length, so that "ab" and "c" differ from "a" and "bc".
   void add(std::string_view text);
-  /// A number by its value: 0.0 and -0.0 are the same.
+  /// Adds a number by its value: 0.0 and -0.0 give the same bytes.
   void add(double number);
   template <std::integral T>
   void add(T number) {
@@ -30,7 +30,7 @@ class ByteSequence {
   void add_integer(std::int64_t number);
 };
 
-/// The bytes themselves.
+/// A sequence that keeps its bytes, for comparisons.
 class ByteString final : public ByteSequence {
  public:
   void add_bytes(const void* bytes, std::size_t count) override {
@@ -60,5 +60,8 @@ class Hash final : public ByteSequence {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The hash of a text.
+std::uint64_t hash_of_text(std::string_view text);
 
 }  // namespace troupe

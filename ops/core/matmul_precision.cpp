@@ -9,16 +9,16 @@ namespace troupe {
 
 namespace {
 
-std::atomic<MatmulPrecision> current{MatmulPrecision::float32};
+std::atomic<MatmulPrecision> current_precision{MatmulPrecision::float32};
 
 }  // namespace
 
 void set_matmul_precision(MatmulPrecision precision) {
-  current = precision;
+  current_precision = precision;
 }
 
 MatmulPrecision matmul_precision() {
-  return current;
+  return current_precision;
 }
 
 MatmulPrecision parse_precision(std::string_view text) {

@@ -21,17 +21,18 @@ namespace {
 
 std::optional<std::size_t> fastest(std::size_t count, const MeasuredChoices::Measure& measure) {
   std::optional<std::size_t> best;
-  double least = 0.0;
+  double best_time = 0.0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto time = measure(i);
-    if (!time || (best && *time >= least)) continue;
+    if (!time || (best && *time >= best_time)) continue;
     best = i;
-    least = *time;
+    best_time = *time;
   }
   return best;
 }
 
-/// Keeps other processes out while it lives, as long as there is a place for the lock.
+/// A lock on `file` against other processes, held while the object lives. It locks nothing if `file` is empty or its
+/// folder cannot be written.
 class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& file) {
@@ -51,6 +52,7 @@ class FileLock {
   int descriptor_ = -1;
 };
 
+/// The value of an environment variable; empty if it is not set.
 std::string variable(const char* name) {
   const auto* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -62,7 +64,7 @@ MeasuredChoices::MeasuredChoices(std::filesystem::path file, ChoiceRule rule) : 
   read();
 }
 
-/// What other processes have written meanwhile counts, unless it was chosen here already.
+/// Adds the choices of other processes. Choices of this process stay.
 void MeasuredChoices::read() {
   std::ifstream in(file_);
   for (std::string line; std::getline(in, line);) {
@@ -72,59 +74,52 @@ void MeasuredChoices::read() {
   }
 }
 
-/// What is not kept may be chosen otherwise the next time, and sum in another order.
+/// A choice that is not stored may differ in another process, and so may the order of its sums.
 void MeasuredChoices::warn_once(const std::string& problem) {
   if (std::exchange(warned_, true)) return;
   std::fprintf(stderr, "[choices] %s: other processes may choose other algorithms\n", problem.c_str());
 }
 
-void MeasuredChoices::warn_unwritten(const std::string& reason) {
-  warn_once(file_.string() + " cannot be written (" + reason + ")");
-}
-
+/// Replaces the file in one step, so that a reader never sees half of it.
 void MeasuredChoices::write() {
   if (file_.empty()) return;
   std::error_code error;
-  const std::filesystem::path written = file_.string() + "." + std::to_string(getpid());
+  const std::filesystem::path new_file = file_.string() + "." + std::to_string(getpid());
   {
-    std::ofstream out(written);
+    std::ofstream out(new_file);
     for (const auto& [key, candidate] : chosen_) out << key << " " << candidate << "\n";
-    if (!out.flush()) {
-      warn_unwritten(std::generic_category().message(errno));
-      std::filesystem::remove(written, error);
-      return;
-    }
+    if (!out.flush()) error = {errno == 0 ? EIO : errno, std::generic_category()};
   }
-  std::filesystem::rename(written, file_, error);
+  if (!error) std::filesystem::rename(new_file, file_, error);
   if (!error) return;
-  warn_unwritten(error.message());
-  std::filesystem::remove(written, error);
+  warn_once(file_.string() + " cannot be written (" + error.message() + ")");
+  std::filesystem::remove(new_file, error);
 }
 
-std::optional<std::size_t> MeasuredChoices::known(const std::string& key,
-                                                  std::span<const std::string> candidates) const {
-  // Within a process a choice does not change, whatever the file says by now.
-  const auto& choices = chosen_for_now_.contains(key) ? chosen_for_now_ : chosen_;
+std::optional<std::size_t> MeasuredChoices::earlier_choice(const std::string& key,
+                                                           std::span<const std::string> candidates) const {
+  // A choice does not change within a process, even if another process has measured the key since.
+  const auto& choices = not_measured_.contains(key) ? not_measured_ : chosen_;
   const auto chosen = choices.find(key);
   if (chosen == choices.end()) return std::nullopt;
-  const auto found = std::ranges::find(candidates, chosen->second);
-  if (found == candidates.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - candidates.begin());
+  const auto candidate = std::ranges::find(candidates, chosen->second);
+  if (candidate == candidates.end()) return std::nullopt;
+  return static_cast<std::size_t>(candidate - candidates.begin());
 }
 
 std::size_t MeasuredChoices::choose(const std::string& key, std::span<const std::string> candidates,
                                     const Measure& measure) {
   std::lock_guard lock(mutex_);
-  if (const auto before = known(key, candidates)) return *before;
+  if (const auto choice = earlier_choice(key, candidates)) return *choice;
   if (rule_ == ChoiceRule::first && !candidates.empty()) return 0;
   const FileLock other_processes(file_);
   read();
-  if (const auto meanwhile = known(key, candidates)) return *meanwhile;
+  if (const auto choice = earlier_choice(key, candidates)) return *choice;
   try {
     return choose_new(key, candidates, measure);
   } catch (const CannotMeasure& error) {
     warn_once(error.what());
-    chosen_for_now_[key] = candidates.front();
+    not_measured_[key] = candidates.front();
     return 0;
   }
 }
@@ -132,7 +127,8 @@ std::size_t MeasuredChoices::choose(const std::string& key, std::span<const std:
 std::size_t MeasuredChoices::choose_new(const std::string& key, std::span<const std::string> candidates,
                                         const Measure& measure) {
   const auto best = fastest(candidates.size(), measure);
-  if (!best) throw Error("choices", "none of " + std::to_string(candidates.size()) + " ways can be used for " + key);
+  if (!best)
+    throw Error("choices", "none of " + std::to_string(candidates.size()) + " candidates can be used for " + key);
   chosen_[key] = candidates[*best];
   ++measured_;
   write();

@@ -7,14 +7,10 @@ namespace troupe {
 
 namespace {
 
-/// How long a pool that is out of memory waits for work to let go of what was released.
+/// Limit of the wait for each event of work that uses released memory.
 constexpr std::chrono::seconds kWaitLimit{10};
 
-bool all_done(const std::vector<Event>& events) {
-  return std::ranges::all_of(events, [](const Event& event) { return event.done(); });
-}
-
-/// Waits for what is left of the work; one that failed is over too.
+/// Waits for the events. Work that has failed counts as done.
 void wait_for(const std::vector<Event>& events) noexcept {
   for (const auto& event : events)
     if (event.state() != nullptr) (void)event.state()->wait_for(kWaitLimit);
@@ -81,7 +77,7 @@ std::byte* MemoryPool::take_cached(std::size_t bytes) {
 
 void MemoryPool::collect_released() {
   std::erase_if(released_, [&](const Released& entry) {
-    if (!all_done(entry.last_uses)) return false;
+    if (!std::ranges::all_of(entry.last_uses, &Event::done)) return false;
     cached_[entry.bytes].push_back(entry.block);
     return true;
   });

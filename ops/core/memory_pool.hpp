@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -11,17 +10,17 @@
 
 namespace troupe {
 
-/// Where a pool's memory comes from. Called under the pool's lock.
+/// The functions of a device from which a pool gets its memory. The pool calls them under its lock.
 struct MemorySource {
-  /// New memory, or null if there is none.
+  /// Returns new memory, or null if the device is out of memory.
   std::function<std::byte*(std::size_t bytes)> allocate;
   std::function<void(std::byte* memory, std::size_t bytes)> release;
-  /// Events after all work that may still use memory released now; none if the device is idle.
+  /// Returns events after all work that may use memory released now; none if the device is idle.
   std::function<std::vector<Event>()> work_so_far;
 };
 
-/// Memory of one device, kept for reuse. A block may be released while work that uses it is queued: it is given out
-/// again only after that work. Thread-safe.
+/// Memory of one device, kept for reuse. A block may be released while work that uses it is queued; it is reused only
+/// after that work. Thread-safe.
 class MemoryPool {
  public:
   static constexpr std::size_t kAlignment = 256;
@@ -31,22 +30,23 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  /// A block of at least `bytes`, which is not 0, with any contents. Null if out of memory, after all that is cached
-  /// was given back to the device.
+  /// A block of at least `bytes`, which is not 0. Its contents are not set. A device that is out of memory first gets
+  /// all cached blocks back; null if that does not suffice.
   std::byte* allocate(std::size_t bytes);
   /// Releases a block that came from allocate(bytes).
   void release(std::byte* block, std::size_t bytes) noexcept;
-  /// Gives cached memory back to the device. Waits for the work that still uses it.
+  /// Gives cached memory back to the device, after waiting for the work that uses it.
   void trim() noexcept;
 
   std::size_t bytes_in_use() const;
-  /// In use and cached.
+  /// Bytes in use or cached.
   std::size_t bytes_held() const;
 
-  /// `bytes` as the pool counts them.
+  /// The size of a block of `bytes`: rounded up to the alignment.
   static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
  private:
+  /// A released block that queued work may still use.
   struct Released {
     std::byte* block;
     std::size_t bytes;
@@ -54,13 +54,14 @@ class MemoryPool {
   };
 
   std::byte* take_cached(std::size_t bytes);
+  /// Moves released blocks to the cache if their work is done.
   void collect_released();
   void give_back_cached();
 
   mutable std::mutex mutex_;
   MemorySource source_;
-  std::vector<Released> released_;                         // work may still use them
-  std::map<std::size_t, std::vector<std::byte*>> cached_;  // by size
+  std::vector<Released> released_;
+  std::map<std::size_t, std::vector<std::byte*>> cached_;  // by size of the block
   std::size_t in_use_ = 0, held_ = 0;
 };
 

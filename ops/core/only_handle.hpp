@@ -4,13 +4,13 @@
 
 namespace troupe {
 
-/// Whether no other handle of the object exists, so that the caller may write to it. What other holders did to it
-/// before they let go happens before the return: use_count() alone orders nothing. The caller makes no handles
+/// True if no other handle of the object exists, so that the caller may write to the object. All accesses by earlier
+/// holders happen before the return, which use_count() alone does not ensure. The caller must not copy the handle
 /// meanwhile.
 template <class T>
 bool is_only_handle(const std::shared_ptr<T>& handle) {
   if (handle.use_count() != 1) return false;
-  // One handle more and less: unlike a fence, ThreadSanitizer understands it.
+  // Copying and dropping a handle orders the accesses. ThreadSanitizer understands this, but not a fence.
   const auto probe = handle;  // NOLINT(performance-unnecessary-copy-initialization)
   return true;
 }

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Counter-based random bits: Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
-/// 1, 2, 3" (SC 2011). The same (key, counter) gives the same bits on any thread, device and in any order.
+/// Counter-based random bits, Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
+/// 3" (SC 2011). The same (key, counter) gives the same bits on any thread and device and in any order.
 inline std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t, 4> counter) {
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);
@@ -29,7 +29,7 @@ inline float uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) 
   return static_cast<float>(bits[i % 4] >> 8) * 0x1.0p-24F;
 }
 
-/// The i-th number of stream (seed, stream), uniform in [0, bound), 64 bits reduced by multiplication.
+/// The i-th number of stream (seed, stream), uniform in [0, bound): 64 random bits times bound, divided by 2^64.
 inline std::uint64_t uniform_below(std::uint64_t bound, std::uint64_t seed, std::uint64_t stream, std::uint64_t i) {
   const auto bits = philox(seed, {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32),
                                   static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)});

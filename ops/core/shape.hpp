@@ -8,17 +8,21 @@
 #include <string>
 #include <vector>
 
+#include "troupe/ops/core/dtype.hpp"
+
 namespace troupe {
 
 /// The symbolic leading size of a value that derives from the batch. A message may carry fewer rows than planned.
 inline constexpr std::int64_t kBatch = -1;
 
-/// Sizes of a tensor, outermost first; at most kMaxRank of them. Only the first may be kBatch.
+/// The sizes of the axes of a tensor, outermost first. Only the first may be kBatch.
 class Shape {
  public:
   static constexpr std::size_t kMaxRank = 6;
 
+  /// The shape of a scalar.
   Shape() = default;
+  /// Throws Error if there are more than kMaxRank sizes or one is negative.
   Shape(std::initializer_list<std::int64_t> sizes);
   explicit Shape(std::span<const std::int64_t> sizes);
 
@@ -27,18 +31,18 @@ class Shape {
   /// The size of an axis counted from the end: back(0) is the innermost.
   std::int64_t back(std::size_t from_end) const { return sizes_[rank_ - 1 - from_end]; }
   std::span<const std::int64_t> sizes() const& { return {sizes_.data(), rank_}; }
-  std::span<const std::int64_t> sizes() const&& = delete;  // it would outlive the sizes
+  std::span<const std::int64_t> sizes() const&& = delete;  // the span would outlive the temporary shape
   std::vector<std::int64_t> list() const { return {sizes_.data(), sizes_.data() + rank_}; }
 
   /// True if the leading size is symbolic.
   bool has_batch() const { return rank_ > 0 && sizes_[0] == kBatch; }
   /// The same shape with `rows` in place of a symbolic leading size.
   Shape with_rows(std::int64_t rows) const;
-  /// The same shape with another leading size. Throws Error if it has none.
+  /// The same shape with another leading size. Throws Error for a scalar.
   Shape with_first(std::int64_t size) const;
-  /// Number of elements; 1 for a scalar. Throws if the shape is symbolic or the product leaves 63 bits.
+  /// Number of elements; 1 for a scalar. Throws Error if the shape is symbolic or the product exceeds 63 bits.
   std::int64_t elements() const;
-  /// Number of elements of one row: the product of all sizes but the first.
+  /// Number of elements of one row: the product of all sizes but the first. Throws Error if it exceeds 63 bits.
   std::int64_t row_elements() const;
 
   bool operator==(const Shape&) const = default;
@@ -48,7 +52,22 @@ class Shape {
   std::size_t rank_ = 0;
 };
 
-/// `[B, 784]`; the symbolic size prints as B.
+/// A text such as `[B, 784]`, with B for the symbolic size.
 std::string to_string(const Shape& shape);
+
+/// Shape and dtype of a value; the leading size may be symbolic.
+struct TensorInfo {
+  Shape shape;
+  DType dtype = DType::float32;
+
+  bool operator==(const TensorInfo&) const = default;
+};
+
+/// A text such as `float32[B, 10]`.
+std::string to_string(const TensorInfo& info);
+
+/// The offsets of float32 tensors in a block that packs them, in elements, each a multiple of 16. One more entry at the
+/// end is the size of the block.
+std::vector<std::int64_t> pack_offsets(std::span<const TensorInfo> infos);
 
 }  // namespace troupe

@@ -1,7 +1,8 @@
 #pragma once
 
-// Clones of a function for wider vectors, chosen when the program starts. The sanitizers' own start-up code does not
-// bear the run-time choice, and they look for faults, not speed.
+// TROUPE_SIMD_CLONES compiles a function once for each of several vector widths; the widest that the processor has is
+// chosen when the program starts. The macro is empty under sanitizers, whose start-up code does not support that
+// choice.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
 #define TROUPE_SIMD_CLONES
 #else

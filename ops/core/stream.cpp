@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::chrono::minutes kSyncLimit{10};
 
+/// The state of an event that is done and has failed.
 class FailedEvent final : public Event::State {
  public:
   explicit FailedEvent(std::exception_ptr error) : error_(std::move(error)) {}
@@ -37,10 +38,8 @@ bool Event::wait_for(std::chrono::nanoseconds limit) const {
 }
 
 void Event::notify(std::function<void()> callback) const {
-  if (state_ == nullptr)
-    callback();
-  else
-    state_->notify(std::move(callback));
+  if (state_ == nullptr) return callback();
+  state_->notify(std::move(callback));
 }
 
 Event failed_event(std::exception_ptr error) {

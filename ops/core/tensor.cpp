@@ -1,7 +1,5 @@
 #include "troupe/ops/core/tensor.hpp"
 
-#include <algorithm>
-
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/only_handle.hpp"
 
@@ -9,7 +7,7 @@ namespace troupe {
 
 namespace {
 
-/// Throws Error if the bytes cannot be counted.
+/// The bytes of a tensor. Throws Error if their number does not fit 64 bits.
 std::size_t bytes_of(const Shape& shape, DType dtype) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::size_t>(shape.elements()), size_of(dtype), &bytes))
@@ -19,40 +17,25 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
 
 }  // namespace
 
-std::shared_ptr<Tensor::Body> Tensor::make_body(const Shape& shape, DType dtype, Device device) {
+Tensor::Tensor(const Shape& shape, DType dtype, Device device)
+    : Tensor(backend_of(device).allocate(device, bytes_of(shape, dtype)), shape, dtype, device) {}
+
+Tensor::Tensor(std::shared_ptr<std::byte> memory, const Shape& shape, DType dtype, Device device) {
   auto body = std::make_shared<Body>();
   body->capacity = bytes_of(shape, dtype);
-  body->elements = shape.elements();
+  body->data = memory.get();
+  body->memory = std::move(memory);
   body->shape = shape;
   body->dtype = dtype;
   body->device = device;
-  return body;
-}
-
-Tensor::Tensor(const Shape& shape, DType dtype, Device device) {
-  auto body = make_body(shape, dtype, device);
-  auto& backend = backend_of(device);
-  body->memory = backend.allocate(device, body->capacity);
-  body->data = body->memory.get();
-  body->host_accessible = backend.host_accessible();
-  body_ = std::move(body);
-}
-
-Tensor::Tensor(std::shared_ptr<std::byte> memory, const Shape& shape, DType dtype, Device device) {
-  auto body = make_body(shape, dtype, device);
-  body->memory = std::move(memory);
-  body->data = body->memory.get();
   body->host_accessible = backend_of(device).host_accessible();
+  body->elements = shape.elements();
   if (body->data == nullptr && body->capacity > 0) throw Error("tensor", "no memory was given for " + to_string(shape));
   body_ = std::move(body);
 }
 
 Tensor Tensor::pinned(const Shape& shape, DType dtype, Device device) {
   return {backend_of(device).allocate_pinned(bytes_of(shape, dtype)), shape, dtype};
-}
-
-Tensor Tensor::view(const Shape& shape, std::size_t byte_offset) const {
-  return view(shape, dtype(), byte_offset);
 }
 
 Tensor Tensor::view(const Shape& shape, DType dtype, std::size_t byte_offset) const {
@@ -77,8 +60,7 @@ void Tensor::fill_view(Body& view, const Shape& shape, DType dtype, std::size_t 
   view.capacity -= byte_offset;
 }
 
-/// The tensor, if this is its only handle.
-Tensor::Body* Tensor::only_handle_of() const {
+Tensor::Body* Tensor::exclusive_body() const {
   return is_only_handle(body_) ? const_cast<Body*>(body_.get()) : nullptr;
 }
 
@@ -88,14 +70,14 @@ Tensor Tensor::rows(std::int64_t first, std::int64_t count) const {
 }
 
 void Tensor::view_into(Tensor& view, const Shape& shape, DType dtype, std::size_t byte_offset) const {
-  if (auto* body = view.only_handle_of(); body != nullptr && body != body_.get())
+  if (auto* body = view.exclusive_body(); body != nullptr && body != body_.get())
     fill_view(*body, shape, dtype, byte_offset);
   else
     view = this->view(shape, dtype, byte_offset);
 }
 
 void Tensor::release_view() {
-  auto* body = only_handle_of();
+  auto* body = exclusive_body();
   if (body == nullptr)
     body_ = nullptr;
   else
@@ -105,7 +87,7 @@ void Tensor::release_view() {
 Tensor Tensor::to(Device device) const {
   Tensor moved(shape(), dtype(), device);
   backend_of(this->device()).synchronize(this->device());
-  // The host's own side of a copy needs no stream: the device's does it.
+  // The stream belongs to the side that the host cannot access, if there is one.
   const auto stream_device = host_accessible() ? device : this->device();
   const auto stream = backend_of(stream_device).make_stream(stream_device);
   copy(*stream, *this, moved);
@@ -113,8 +95,10 @@ Tensor Tensor::to(Device device) const {
   return moved;
 }
 
-long Tensor::use_count() const {
-  return body_.use_count();
+Tensor Tensor::host_copy() const {
+  Tensor copied(shape(), dtype());
+  if (bytes() > 0) std::memcpy(copied.mutable_raw(), raw(), bytes());
+  return copied;
 }
 
 void Tensor::refuse_dtype(DType dtype) const {

@@ -10,22 +10,31 @@
 #include "troupe/ops/core/device.hpp"
 #include "troupe/ops/core/dtype.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/core/lifetime.hpp"
 #include "troupe/ops/core/shape.hpp"
+
+// TROUPE_LIFETIMEBOUND marks a member function whose result refers to memory that the object keeps alive. The compiler
+// warns if the result outlives a temporary object. The macro is empty for compilers without the attribute.
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define TROUPE_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#endif
+#ifndef TROUPE_LIFETIMEBOUND
+#define TROUPE_LIFETIMEBOUND
+#endif
 
 namespace troupe {
 
 class Stream;
 
-/// Handle of a dense, row-major block of elements. Copying a handle shares the elements; the block is freed with its
-/// last handle. Two pointers wide, so a message carries it cheaply.
+/// Handle of a dense, row-major block of elements. Copies of a handle share the elements; the block is freed with its
+/// last handle. A handle is two pointers wide, so messages carry it cheaply.
 ///
-/// Handles may be copied and dropped on any thread. The elements have no lock: whoever made a tensor fills it, and
-/// after it was sent nobody writes to it until every receiver has returned it.
+/// Handles may be copied and dropped on any thread. The elements have no lock: the owner of a new tensor fills it, and
+/// once it is sent, no thread writes to it until every receiver has returned it.
 ///
-/// Elements in memory that the host may not touch are reached through streams, or copied by to() and copy_to_host();
-/// data(), item() and raw() throw Error for them. Every accessor of an empty handle throws
-/// Error.
+/// Elements in memory that the host cannot access are reached through streams, or copied by to() and copy_to_host();
+/// data(), item() and raw() throw Error for them. Every accessor of an empty handle throws Error.
 class Tensor {
  public:
   /// A handle without a tensor.
@@ -50,23 +59,26 @@ class Tensor {
     return from<T>(Shape{}, std::span<const T>(&value, 1));
   }
 
-  /// The same memory under another shape, `byte_offset` further on. Throws if it would reach past the end.
-  Tensor view(const Shape& shape, std::size_t byte_offset = 0) const;
-  /// As above, with another element type.
+  /// A view: the same memory from `byte_offset` on, under another shape. Throws Error if it reaches past the end.
+  Tensor view(const Shape& shape, std::size_t byte_offset = 0) const { return view(shape, dtype(), byte_offset); }
+  /// A view with another shape and dtype. Throws Error if it reaches past the end.
   Tensor view(const Shape& shape, DType dtype, std::size_t byte_offset) const;
-  /// The memory of some rows, along the first axis.
+  /// A view of `count` rows, along the first axis.
   Tensor rows(std::int64_t first, std::int64_t count) const;
-  /// As above, in place of a handle that may hold an older view: nothing is allocated if it is that one's only handle.
+  /// Sets `view` to a view of this tensor. It allocates nothing if `view` is the only handle of an older view. Throws
+  /// Error if the view reaches past the end.
   void view_into(Tensor& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
-  /// Lets go of the memory until the next view_into() this handle, without which it must not be used.
+  /// Releases the memory of a view. Call view_into() before using the handle again.
   void release_view();
   /// A new tensor with the same elements on the same device. Blocks like to().
   Tensor clone() const { return to(device()); }
-  /// A new tensor with the same elements on a device. Blocks until all work launched on this tensor's device and the
-  /// copy are complete: a convenience, not for every step.
+  /// A new tensor with the same elements on a device. Blocks until the copy and all work launched on this tensor's
+  /// device are complete, so it is not meant for every step.
   Tensor to(Device device) const;
-  /// This tensor if the host may touch it, else a copy in host memory. Blocks like to().
+  /// This tensor if the host can access its memory, else a copy in host memory. Blocks like to().
   Tensor copy_to_host() const { return host_accessible() ? *this : to(Device{}); }
+  /// A new tensor on the CPU with the same elements, which must be in host memory. Waits for no device.
+  Tensor host_copy() const;
 
   explicit operator bool() const { return body_ != nullptr; }
   const Shape& shape() const TROUPE_LIFETIMEBOUND { return body().shape; }
@@ -77,49 +89,51 @@ class Tensor {
   /// True if the host may read and write the elements.
   bool host_accessible() const { return body().host_accessible; }
 
-  /// Where the elements lie on the device, for kernels and copies. Not checked; null if there are no elements.
+  /// The address of the elements on the device, for kernels and copies; null if there are no elements. The handle must
+  /// not be empty, which is not checked.
   std::byte* address() const TROUPE_LIFETIMEBOUND { return body_->data; }
-  /// The bytes of the elements, in host memory.
+  /// The bytes of the elements. Throws Error if they are not in host memory.
   const std::byte* raw() const TROUPE_LIFETIMEBOUND { return mutable_raw(); }
   std::byte* mutable_raw() const TROUPE_LIFETIMEBOUND {
     if (!host_accessible()) [[unlikely]]
       refuse_host_access();
     return body_->data;
   }
-  /// The elements; T must be the dtype.
+  /// The elements. Throws Error if T is not the dtype or the elements are not in host memory.
   template <class T>
   std::span<const T> data() const TROUPE_LIFETIMEBOUND {
     return mutable_data<T>();
   }
-  /// The elements for writing, allowed only to whoever made the tensor and has not sent it.
+  /// The elements for writing. Only the owner of a tensor that is not sent yet may write.
   template <class T>
   std::span<T> mutable_data() const TROUPE_LIFETIMEBOUND {
     if (dtype() != DTypeOf<T>::value) [[unlikely]]
       refuse_dtype(DTypeOf<T>::value);
     return {reinterpret_cast<T*>(mutable_raw()), static_cast<std::size_t>(body_->elements)};
   }
-  /// The only element of a tensor that has one.
+  /// The element of a tensor with one element. Throws Error for other tensors.
   template <class T>
   T item() const;
 
-  /// Number of handles to this very tensor (views count apart).
-  long use_count() const;
+  /// Number of handles of this tensor. Handles of its views do not count.
+  long use_count() const { return body_.use_count(); }
   bool same_as(const Tensor& other) const { return body_ == other.body_; }
 
  private:
+  /// The shared part of the handles of a tensor. A view has a body of its own, which keeps the same memory alive.
   struct Body {
     std::shared_ptr<std::byte> memory;
     std::byte* data = nullptr;
-    std::size_t capacity = 0;
+    std::size_t capacity = 0;  // bytes from `data` to the end of the memory
     Shape shape;
     DType dtype = DType::float32;
     Device device;
     bool host_accessible = true;
     std::int64_t elements = 0;
   };
-  static std::shared_ptr<Body> make_body(const Shape& shape, DType dtype, Device device);
   void fill_view(Body& view, const Shape& shape, DType dtype, std::size_t byte_offset) const;
-  Body* only_handle_of() const;
+  /// The body if this is its only handle, else null.
+  Body* exclusive_body() const;
   const Body& body() const {
     if (body_ == nullptr) [[unlikely]]
       refuse_no_tensor();
@@ -132,13 +146,15 @@ class Tensor {
   std::shared_ptr<const Body> body_;
 };
 
-/// `float32[128, 784] on cpu:0`.
+/// A text such as `float32[128, 784] on cpu:0`.
 std::string to_string(const Tensor& tensor);
 
-/// Launches a copy of all elements. Both tensors have one dtype and number of elements, and are in host memory or on
-/// devices of the stream's kind. They must stay until an event after the copy is done. Throws Error if they differ.
+/// Launches a copy of all elements. Both tensors must stay allocated until an event after the copy is done. Throws
+/// Error if they differ in dtype or number of elements, or lie neither in host memory nor on a device of the stream's
+/// type.
 void copy(Stream& stream, const Tensor& from, const Tensor& to);
-/// Copies all elements and blocks until they have arrived. No work on either tensor may be launched meanwhile.
+/// Copies all elements and blocks until the copy is complete. No work on either tensor may be launched meanwhile.
+/// Throws Error if the tensors differ in dtype or number of elements.
 void copy_and_wait(const Tensor& from, const Tensor& to);
 
 template <class T>

@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/update.hpp"
-#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
 
@@ -31,8 +31,8 @@ std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
   });
 }
 
-// The sum of gradients divided by their number. What the update before left is dropped in its first step, also if the
-// gradient of that is not used.
+// Adds gradient / steps to the sum. The first step of an update starts the sum from zero, even if its own gradient is
+// not used.
 std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
   return function_kernel([steps = call.attributes.integer("steps"), condition = Condition{call.inputs.size() == 4}](
                              Inputs in, Outputs out) {

@@ -1,13 +1,40 @@
-#include "troupe/ops/cpu/adam.hpp"
+#include <cmath>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/row_sparse.hpp"
+#include "troupe/ops/cpu/lanes.hpp"
+#include "troupe/ops/cpu/update.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-// `rate` and `root` include the bias correction of this step.
+/// The constants of Adam, AdamW and Lamb. 1 - beta is computed in double, because subtracting in float32 loses digits.
+struct AdamRule {
+  float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, weight_decay;
+};
+
+AdamRule adam_rule(const OpCall& call) {
+  const auto beta1 = call.attributes.number("beta1"), beta2 = call.attributes.number("beta2");
+  return {static_cast<float>(beta1),       static_cast<float>(1.0 - beta1),  static_cast<float>(beta2),
+          static_cast<float>(1.0 - beta2), float_attribute(call, "epsilon"), float_attribute(call, "weight_decay")};
+}
+
+/// The factors of m and of the root of v that correct their bias in one update, counted from 1.
+struct BiasCorrection {
+  double beta1, beta2;
+  explicit BiasCorrection(const OpCall& call)
+      : beta1(call.attributes.number("beta1")), beta2(call.attributes.number("beta2")) {}
+  double of_m(double update) const { return 1.0 / (1.0 - std::pow(beta1, update)); }
+  double of_root(double update) const { return 1.0 / std::sqrt(1.0 - std::pow(beta2, update)); }
+};
+
+double number_of_update(const Tensor& batch_info) {
+  return static_cast<double>(BatchInfo::read(batch_info).step + 1);
+}
+
+// Updates n elements of a parameter p and its moments m and v with the gradient g. `rate` and `root` are the factors of
+// m and of the root of v; they include the learning rate and the bias correction of this step.
 TROUPE_SIMD_CLONES void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root,
                              float factor, AdamRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -20,6 +47,33 @@ TROUPE_SIMD_CLONES void adam(std::int64_t n, float* p, float* m, float* v, const
 
 TROUPE_SIMD_CLONES void shrink(std::int64_t n, float* p, float part) {
   for (std::int64_t i = 0; i < n; ++i) p[i] -= part * p[i];
+}
+
+TROUPE_SIMD_CLONES void adam_moments(std::int64_t n, float* m, float* v, const float* g, float factor, AdamRule rule) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float gradient = factor * g[i];
+    m[i] = rule.beta1 * m[i] + rule.one_minus_beta1 * gradient;
+    v[i] = rule.beta2 * v[i] + rule.one_minus_beta2 * gradient * gradient;
+  }
+}
+
+/// The sums of the squares of a parameter and of Lamb's step for it. The factors of the step include the bias
+/// corrections.
+struct LambSizes {
+  float parameter, step;
+};
+TROUPE_SIMD_CLONES LambSizes lamb_sizes(std::int64_t n, const float* p, const float* m, const float* v, float rate,
+                                        float root, AdamRule rule) {
+  const auto step = [=](std::int64_t i) {
+    return rate * m[i] / (std::sqrt(v[i]) * root + rule.epsilon) + rule.weight_decay * p[i];
+  };
+  return {lane_sum(n, [=](std::int64_t i) { return p[i] * p[i]; }),
+          lane_sum(n, [=](std::int64_t i) { return step(i) * step(i); })};
+}
+TROUPE_SIMD_CLONES void lamb_step(std::int64_t n, float* p, const float* m, const float* v, float scale, float rate,
+                                  float root, AdamRule rule) {
+  for (std::int64_t i = 0; i < n; ++i)
+    p[i] -= scale * (rate * m[i] / (std::sqrt(v[i]) * root + rule.epsilon) + rule.weight_decay * p[i]);
 }
 
 }  // namespace
@@ -42,6 +96,22 @@ std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
          static_cast<float>(rate), static_cast<float>(bias.of_root(number)), factor, rule);
   });
   return of_rows_with_gradient(call, 3, std::move(update));
+}
+
+std::unique_ptr<Kernel> make_lamb_update(const OpCall& call) {
+  const bool clipped = call.attributes.flag("clipped");
+  const Condition condition{call.inputs.size() > (clipped ? 7 : 6)};
+  return function_kernel([=, rule = adam_rule(call), bias = BiasCorrection(call)](Inputs in, Outputs out) {
+    if (!condition.holds(in)) return;
+    const auto update = number_of_update(in[5]);
+    const auto rate = static_cast<float>(bias.of_m(update)), root = static_cast<float>(bias.of_root(update));
+    const auto n = out[0].elements();
+    auto *p = mutable_floats(out[0]), *m = mutable_floats(out[1]), *v = mutable_floats(out[2]);
+    adam_moments(n, m, v, floats(in[3]), clipped ? floats(in[6])[0] : 1.0F, rule);
+    const auto sizes = lamb_sizes(n, p, m, v, rate, root, rule);
+    const bool zero = sizes.parameter == 0.0F || sizes.step == 0.0F;
+    lamb_step(n, p, m, v, floats(in[4])[0] * (zero ? 1.0F : std::sqrt(sizes.parameter / sizes.step)), rate, root, rule);
+  });
 }
 
 }  // namespace troupe::cpu

@@ -6,7 +6,6 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/elements.hpp"
-#include "troupe/ops/cpu/exp.hpp"
 #include "troupe/ops/cpu/functions.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
@@ -17,26 +16,27 @@ namespace troupe::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Queries that are worked on together: few enough that a causal block does little beyond the diagonal, and that its
-// scores stay in the cache.
+// The number of queries that are computed together: small enough that a causal block computes few scores beyond the
+// diagonal, and that its scores stay in the cache.
 constexpr std::int64_t kBlock = 64;
 
-/// Row-major matrices in larger arrays: a pointer, and the elements from one row to the next.
+/// A row-major matrix inside a larger array: its first element, and the distance from one row to the next.
 struct Rows {
-  const float* data;
+  float* data;
   std::int64_t stride;
 };
 
-/// c [m, n] = factor a b + keep c; a is [m, k] or, transposed, [k, m], and b [k, n] or [n, k].
+/// Computes c [m, n] = factor a b + keep c. a is [m, k] or, transposed, [k, m]; b is [k, n] or, transposed, [n, k].
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float factor, char transpose_a, Rows a, char transpose_b,
-              Rows b, float keep, float* c, std::int64_t c_stride) {
+              Rows b, float keep, Rows c) {
   const auto status =
-      dnnl_sgemm(transpose_a, transpose_b, m, n, k, factor, a.data, a.stride, b.data, b.stride, keep, c, c_stride);
-  if (status != dnnl_success) throw Error("attention", "a product failed with status " + std::to_string(status));
+      dnnl_sgemm(transpose_a, transpose_b, m, n, k, factor, a.data, a.stride, b.data, b.stride, keep, c.data, c.stride);
+  if (status != dnnl_success) throw Error("attention", "oneDNN's product failed with status " + std::to_string(status));
 }
 
-/// Exponentials of scores in place, each divided by their sum; returns the logarithm of the sum. Without any score
-/// above minus infinity all become 0, and the logarithm infinity, so that the gradient's probabilities are 0, too.
+/// Replaces scores by their exponentials divided by the sum of these, and returns the logarithm of the sum. If no score
+/// is above minus infinity, the result is all 0 and the logarithm infinity, so that the gradient's probabilities are 0,
+/// too.
 TROUPE_SIMD_CLONES float softmax_row(std::int64_t n, float* x) {
   const float largest = lane_max(n, x);
   if (largest == -kInfinity) {
@@ -54,7 +54,7 @@ TROUPE_SIMD_CLONES void probabilities(std::int64_t n, float log_sum, float* x) {
   for (std::int64_t i = 0; i < n; ++i) x[i] = exp_or_zero(x[i] - log_sum);
 }
 
-/// From the probabilities of a row and their gradients that of the scores, in place of the latter.
+/// Replaces the gradient of a row's probabilities by the gradient of its scores.
 TROUPE_SIMD_CLONES void scores_grad(std::int64_t n, const float* p, float along, float factor, float* dp) {
   for (std::int64_t i = 0; i < n; ++i) dp[i] = p[i] * (dp[i] - along) * factor;
 }
@@ -63,7 +63,13 @@ TROUPE_SIMD_CLONES float dot(std::int64_t n, const float* a, const float* b) {
   return lane_sum(n, [a, b](std::int64_t i) { return a[i] * b[i]; });
 }
 
-/// The sizes of a call, and one block of queries of one head.
+/// The queries `first` to `end` of one row and head, which see the first `seen` keys by causality.
+struct Block {
+  std::int64_t row, head, first, end, seen;
+  std::int64_t queries() const { return end - first; }
+};
+
+/// The sizes of a call, and the matrices of its blocks.
 struct Attention {
   std::int64_t rows, queries, keys, heads, key_size, value_size;
   bool causal, has_mask, mask_of_rows;
@@ -81,55 +87,52 @@ struct Attention {
         mask_of_rows(mask != nullptr && mask->shape.rank() == 3),
         factor(1.0F / std::sqrt(static_cast<float>(key_size))) {}
 
-  std::int64_t key_width() const { return heads * key_size; }
-  std::int64_t value_width() const { return heads * value_size; }
-  /// Keys that the queries before `end` see.
-  std::int64_t keys_seen(std::int64_t end) const { return causal ? end : keys; }
   std::size_t scores_bytes() const { return static_cast<std::size_t>(kBlock * keys) * sizeof(float); }
 
-  /// Where the matrix of one row and head begins, from its place `position` on.
-  Rows of_keys(const Tensor& tensor, std::int64_t row, std::int64_t head, std::int64_t position = 0) const {
-    const auto places = tensor.shape()[1];
-    return {floats(tensor) + (row * places + position) * key_width() + head * key_size, key_width()};
+  /// The matrix of the row and head of a block, from `position` on.
+  Rows matrix(const Tensor& tensor, const Block& block, std::int64_t position = 0) const {
+    const auto positions = tensor.shape()[1], width = tensor.shape()[2];
+    return {mutable_floats(tensor) + (block.row * positions + position) * width + block.head * (width / heads), width};
   }
-  Rows of_values(const Tensor& tensor, std::int64_t row, std::int64_t head, std::int64_t position = 0) const {
-    const auto places = tensor.shape()[1];
-    return {floats(tensor) + (row * places + position) * value_width() + head * value_size, value_width()};
-  }
-
-  /// The scores of queries `first` to `end`, [end - first, seen].
-  void scores(Rows q, Rows k, std::int64_t first, std::int64_t end, float* s) const {
-    const auto seen = keys_seen(end);
-    multiply(end - first, seen, key_size, factor, 'N', q, 'T', k, 0.0F, s, seen);
+  /// The logarithms of the sums of the block's row and head, by query.
+  float* log_sums(const Tensor& tensor, const Block& block) const {
+    return mutable_floats(tensor) + (block.row * heads + block.head) * queries;
   }
 
-  /// Calls visit(i, row of scores, how many keys it sees by causality) after the masked ones became minus infinity.
+  /// Computes the scores of a block: [queries, seen].
+  void scores(const Block& block, const Tensor& q, const Tensor& k, float* s) const {
+    multiply(block.queries(), block.seen, key_size, factor, 'N', matrix(q, block, block.first), 'T', matrix(k, block),
+             0.0F, {s, block.seen});
+  }
+
+  /// Sets masked scores to minus infinity, calls visit(i, row of scores, number of keys that query i sees by
+  /// causality), and sets the scores after those keys to 0.
   template <class Visit>
-  void for_each_query(const Tensor* mask, std::int64_t row, std::int64_t first, std::int64_t end, float* s,
-                      Visit visit) const {
-    const auto seen = keys_seen(end);
-    for (std::int64_t i = first; i < end; ++i, s += seen) {
+  void for_each_query(const Block& block, const Tensor* mask, float* s, Visit visit) const {
+    for (std::int64_t i = block.first; i < block.end; ++i, s += block.seen) {
       if (mask != nullptr) {
         const auto* allowed =
-            reinterpret_cast<const std::uint8_t*>(mask->address()) + ((mask_of_rows ? row * queries : 0) + i) * keys;
-        for (std::int64_t j = 0; j < seen; ++j) s[j] = allowed[j] != 0 ? s[j] : -kInfinity;
+            elements<const std::uint8_t>(*mask) + ((mask_of_rows ? block.row * queries : 0) + i) * keys;
+        for (std::int64_t j = 0; j < block.seen; ++j) s[j] = allowed[j] != 0 ? s[j] : -kInfinity;
       }
-      const auto own = causal ? i + 1 : keys;
-      visit(i, s, own);
-      std::fill(s + own, s + seen, 0.0F);
+      const auto visible = causal ? i + 1 : keys;
+      visit(i, s, visible);
+      std::fill(s + visible, s + block.seen, 0.0F);
     }
   }
 
-  /// Calls visit(row, head, first query, end of queries).
   template <class Visit>
   void for_each_block(Visit visit) const {
     for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t head = 0; head < heads; ++head)
-        for (std::int64_t first = 0; first < queries; first += kBlock)
-          visit(row, head, first, std::min(queries, first + kBlock));
+        for (std::int64_t first = 0; first < queries; first += kBlock) {
+          const auto end = std::min(queries, first + kBlock);
+          visit(Block{row, head, first, end, causal ? end : keys});
+        }
   }
 };
 
+/// The forward pass.
 class AttentionKernel final : public Kernel {
  public:
   explicit AttentionKernel(const OpCall& call)
@@ -140,15 +143,13 @@ class AttentionKernel final : public Kernel {
   void run(const KernelContext& context, Inputs in, Outputs out) override {
     onednn_engine();
     auto* s = reinterpret_cast<float*>(context.scratch);
-    a_.for_each_block([&](auto row, auto head, auto first, auto end) {
-      auto* log_sums = mutable_floats(out[1]) + (row * a_.heads + head) * a_.queries;
-      a_.scores(a_.of_keys(in[0], row, head, first), a_.of_keys(in[1], row, head), first, end, s);
-      a_.for_each_query(a_.has_mask ? &in[3] : nullptr, row, first, end, s,
+    a_.for_each_block([&](const Block& block) {
+      auto* log_sums = a_.log_sums(out[1], block);
+      a_.scores(block, in[0], in[1], s);
+      a_.for_each_query(block, a_.has_mask ? &in[3] : nullptr, s,
                         [&](auto i, float* scores, auto count) { log_sums[i] = softmax_row(count, scores); });
-      const auto seen = a_.keys_seen(end);
-      const auto y = a_.of_values(out[0], row, head, first);
-      multiply(end - first, a_.value_size, seen, 1.0F, 'N', {s, seen}, 'N', a_.of_values(in[2], row, head), 0.0F,
-               const_cast<float*>(y.data), y.stride);
+      multiply(block.queries(), a_.value_size, block.seen, 1.0F, 'N', {s, block.seen}, 'N', a_.matrix(in[2], block),
+               0.0F, a_.matrix(out[0], block, block.first));
     });
   }
 
@@ -169,45 +170,39 @@ class AttentionGradKernel final : public Kernel {
     auto* p = reinterpret_cast<float*>(context.scratch);
     auto* ds = p + kBlock * a_.keys;
     for (std::size_t i = 1; i < 3; ++i) std::ranges::fill(out[i].mutable_data<float>(), 0.0F);
-    a_.for_each_block([&](auto row, auto head, auto first, auto end) {
-      recompute(in, row, head, first, end, p);
-      differentiate_scores(in, row, head, first, end, p, ds);
-      accumulate(in, out, row, head, first, end, p, ds);
+    a_.for_each_block([&](const Block& block) {
+      recompute(in, block, p);
+      differentiate_scores(in, block, p, ds);
+      accumulate(in, out, block, p, ds);
     });
   }
 
  private:
-  void recompute(Inputs in, std::int64_t row, std::int64_t head, std::int64_t first, std::int64_t end, float* p) const {
-    const auto* log_sums = floats(in[5]) + (row * a_.heads + head) * a_.queries;
-    a_.scores(a_.of_keys(in[1], row, head, first), a_.of_keys(in[2], row, head), first, end, p);
-    a_.for_each_query(a_.has_mask ? &in[6] : nullptr, row, first, end, p,
+  void recompute(Inputs in, const Block& block, float* p) const {
+    const auto* log_sums = a_.log_sums(in[5], block);
+    a_.scores(block, in[1], in[2], p);
+    a_.for_each_query(block, a_.has_mask ? &in[6] : nullptr, p,
                       [&](auto i, float* scores, auto count) { probabilities(count, log_sums[i], scores); });
   }
 
-  void differentiate_scores(Inputs in, std::int64_t row, std::int64_t head, std::int64_t first, std::int64_t end,
-                            const float* p, float* ds) const {
-    const auto seen = a_.keys_seen(end);
-    const auto dy = a_.of_values(in[0], row, head, first), y = a_.of_values(in[4], row, head, first);
-    multiply(end - first, seen, a_.value_size, 1.0F, 'N', dy, 'T', a_.of_values(in[3], row, head), 0.0F, ds, seen);
-    for (std::int64_t i = 0; i < end - first; ++i) {
+  void differentiate_scores(Inputs in, const Block& block, const float* p, float* ds) const {
+    const auto dy = a_.matrix(in[0], block, block.first), y = a_.matrix(in[4], block, block.first);
+    multiply(block.queries(), block.seen, a_.value_size, 1.0F, 'N', dy, 'T', a_.matrix(in[3], block), 0.0F,
+             {ds, block.seen});
+    for (std::int64_t i = 0; i < block.queries(); ++i) {
       const auto along = dot(a_.value_size, dy.data + i * dy.stride, y.data + i * y.stride);
-      scores_grad(seen, p + i * seen, along, a_.factor, ds + i * seen);
+      scores_grad(block.seen, p + i * block.seen, along, a_.factor, ds + i * block.seen);
     }
   }
 
-  void accumulate(Inputs in, Outputs out, std::int64_t row, std::int64_t head, std::int64_t first, std::int64_t end,
-                  const float* p, const float* ds) const {
-    const auto seen = a_.keys_seen(end), count = end - first;
-    const auto add = [](std::int64_t m, std::int64_t n, std::int64_t k, char transpose, Rows a, Rows b, float keep,
-                        Rows c) {
-      multiply(m, n, k, 1.0F, transpose, a, 'N', b, keep, const_cast<float*>(c.data), c.stride);
-    };
-    add(count, a_.key_size, seen, 'N', {ds, seen}, a_.of_keys(in[2], row, head), 0.0F,
-        a_.of_keys(out[0], row, head, first));
-    add(seen, a_.key_size, count, 'T', {ds, seen}, a_.of_keys(in[1], row, head, first), 1.0F,
-        a_.of_keys(out[1], row, head));
-    add(seen, a_.value_size, count, 'T', {p, seen}, a_.of_values(in[0], row, head, first), 1.0F,
-        a_.of_values(out[2], row, head));
+  void accumulate(Inputs in, Outputs out, const Block& block, float* p, float* ds) const {
+    const auto seen = block.seen, count = block.queries();
+    multiply(count, a_.key_size, seen, 1.0F, 'N', {ds, seen}, 'N', a_.matrix(in[2], block), 0.0F,
+             a_.matrix(out[0], block, block.first));
+    multiply(seen, a_.key_size, count, 1.0F, 'T', {ds, seen}, 'N', a_.matrix(in[1], block, block.first), 1.0F,
+             a_.matrix(out[1], block));
+    multiply(seen, a_.value_size, count, 1.0F, 'T', {p, seen}, 'N', a_.matrix(in[0], block, block.first), 1.0F,
+             a_.matrix(out[2], block));
   }
 
   Attention a_;

@@ -5,38 +5,41 @@ namespace troupe::cpu {
 
 namespace {
 
-dnnl::memory::desc image_description(const Shape& s) {
-  return describe({s[0], s[3], s[1], s[2]}, Tag::nhwc);
-}
-
-/// The windows of a pooling from images x to images y, an entry per axis of the image.
-struct Windows {
-  Windows(const Shape& x, const Shape& y, const Attributes& attributes)
-      : strides(2, attributes.integer("stride")),
-        sizes(2, attributes.integer("kernel_size")),
-        padding(2, attributes.integer("padding")) {
-    // The last window may end before the padding does, if the stride skips a part of it.
-    for (const int axis : {0, 1})
-      padding_behind[axis] = (y[1 + axis] - 1) * strides[axis] + sizes[axis] - x[1 + axis] - padding[axis];
-  }
-
+/// A pooling of images x to images y, with one entry for each of the two axes of an image.
+struct AveragePooling {
+  Layout x, y;
   Dims strides, sizes, padding;
   Dims no_dilation = Dims(2, 0), padding_behind = Dims(2, 0);
-};
 
-PoolingForward::primitive_desc forward_description(const Shape& x, const Shape& y, const Windows& windows) {
-  return choose<PoolingForward>(dnnl::prop_kind::forward_training, dnnl::algorithm::pooling_avg_exclude_padding,
-                                image_description(x), image_description(y), windows.strides, windows.sizes,
-                                windows.no_dilation, windows.padding, windows.padding_behind);
-}
+  AveragePooling(const Shape& x_shape, const Shape& y_shape, const Attributes& attributes)
+      : x(images(x_shape)),
+        y(images(y_shape)),
+        strides(2, attributes.integer("stride")),
+        sizes(2, attributes.integer("kernel_size")),
+        padding(2, attributes.integer("padding")) {
+    // The last window may end before the padding does if the stride skips a part of the padding.
+    for (const int axis : {0, 1})
+      padding_behind[axis] = (y_shape[1 + axis] - 1) * strides[axis] + sizes[axis] - x_shape[1 + axis] - padding[axis];
+  }
+
+  PoolingForward::primitive_desc forward() const {
+    return choose<PoolingForward>(dnnl::prop_kind::forward_training, kAlgorithm, x, y, strides, sizes, no_dilation,
+                                  padding, padding_behind);
+  }
+  PoolingBackward::primitive_desc backward() const {
+    return choose_backward<PoolingBackward>(forward(), kAlgorithm, x, y, strides, sizes, no_dilation, padding,
+                                            padding_behind);
+  }
+
+ private:
+  static constexpr auto kAlgorithm = dnnl::algorithm::pooling_avg_exclude_padding;
+};
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_average_pool(const OpCall& call) {
   return primitive_kernel(call, [&] {
-    const auto& x = call.inputs[0].shape;
-    const auto& y = call.outputs[0].shape;
-    const auto chosen = forward_description(x, y, Windows(x, y, call.attributes));
+    const auto chosen = AveragePooling(call.inputs[0].shape, call.outputs[0].shape, call.attributes).forward();
     PrimitiveKernel kernel(PoolingForward(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_SRC, chosen.src_desc()).output(0, DNNL_ARG_DST, chosen.dst_desc());
     return kernel;
@@ -45,13 +48,7 @@ std::unique_ptr<Kernel> make_average_pool(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_average_pool_grad(const OpCall& call) {
   return primitive_kernel(call, [&] {
-    const auto& x = call.outputs[0].shape;
-    const auto& y = call.inputs[0].shape;
-    const Windows windows(x, y, call.attributes);
-    const auto chosen = choose_backward<PoolingBackward>(
-        forward_description(x, y, windows), dnnl::algorithm::pooling_avg_exclude_padding, image_description(x),
-        image_description(y), windows.strides, windows.sizes, windows.no_dilation, windows.padding,
-        windows.padding_behind);
+    const auto chosen = AveragePooling(call.outputs[0].shape, call.inputs[0].shape, call.attributes).backward();
     PrimitiveKernel kernel(PoolingBackward(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc()).output(0, DNNL_ARG_DIFF_SRC, chosen.diff_src_desc());
     return kernel;

@@ -7,12 +7,13 @@
 #include "troupe/ops/core/built_in_backends.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// Work on a CPU device is complete when launching it returns.
+/// A stream on which work is complete when launching it returns.
 class CpuStream final : public Stream {
  public:
   using Stream::Stream;
@@ -27,12 +28,17 @@ class CpuStream final : public Stream {
   }
 };
 
+void add_kernels(KernelTable& table) {
+#define TROUPE_OP(op, factory) table.add(op, {cpu::factory, op.half == HalfKernels::all});
+#include "troupe/ops/graph/op_list.def"
+}
+
 class CpuBackend final : public Backend {
  public:
-  CpuBackend() { cpu::add_kernels(kernels()); }
+  CpuBackend() { add_kernels(kernels_); }
 
   bool host_accessible() const override { return true; }
-  // They are threads.
+  // A CPU device is a thread, so their number is not limited.
   int device_count() const override { return std::numeric_limits<int>::max(); }
 
   std::shared_ptr<std::byte> allocate(Device device, std::size_t bytes) override {
@@ -47,10 +53,14 @@ class CpuBackend final : public Backend {
   }
   void synchronize(Device) override {}
 
+  KernelTable& kernels() override { return kernels_; }
+
  private:
   static void expect_valid(Device device) {
     if (device.index < 0) throw Error("device", "there is no " + to_string(device));
   }
+
+  KernelTable kernels_;
 };
 
 }  // namespace

@@ -2,32 +2,32 @@
 #include <cmath>
 #include <vector>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-// Channels are contiguous, and often few: several places side by side are treated as one of more channels, so that
-// loops are long enough for wide vectors.
+// Channels are contiguous and often few. Several pixels next to each other are treated as one pixel with more channels,
+// so that loops are long enough for wide vectors.
 constexpr std::int64_t kWidth = 64;
-// Float sums are added to double ones after so many additions.
+// Float sums are added to double sums after this many additions.
 constexpr std::int64_t kFloatAdditions = 64;
 
-std::int64_t places_side_by_side(std::int64_t channels) {
+std::int64_t pixels_together(std::int64_t channels) {
   return std::max<std::int64_t>(1, kWidth / channels);
 }
 
-/// A number for every channel, repeated for places side by side. It keeps its memory from call to call.
+/// A number for every channel, repeated for the pixels that are treated as one. Keeps its memory from call to call.
 class Repeated {
  public:
   explicit Repeated(std::int64_t channels)
       : channels_(static_cast<std::size_t>(channels)),
-        numbers_(static_cast<std::size_t>(channels * places_side_by_side(channels))) {}
+        numbers_(static_cast<std::size_t>(channels * pixels_together(channels))) {}
 
-  /// number_of(channel) gives the numbers.
+  /// number_of(channel) returns the number of a channel.
   template <class NumberOf>
   const float* fill(NumberOf number_of) {
     for (std::size_t i = 0; i < numbers_.size(); ++i)
@@ -43,16 +43,17 @@ class Repeated {
   std::vector<float> numbers_;
 };
 
-/// Adds up two terms of every element by channel. It keeps its memory from call to call.
+/// Two sums for every channel, of terms of all elements. Keeps its memory from call to call.
 class ChannelSums {
  public:
   explicit ChannelSums(std::int64_t channels)
       : channels_(channels),
-        width_(channels * places_side_by_side(channels)),
+        width_(channels * pixels_together(channels)),
         totals_(static_cast<std::size_t>(2 * channels)),
         sums_(static_cast<std::size_t>(2 * width_)) {}
 
-  /// add(n, runs, at, first, second) adds the terms of `runs` times n elements from `at` on to n sums.
+  /// Computes both sums of every channel as result [2, channels]. add(n, runs, at, first, second) adds the terms of
+  /// `runs` runs of n elements, the first of which begins at `at`, to n first and n second sums.
   template <class Add>
   void add_up(std::int64_t elements, float* result, Add add) {
     std::ranges::fill(totals_, 0.0);
@@ -76,7 +77,7 @@ class ChannelSums {
   std::vector<float> sums_;
 };
 
-/// Adds two terms of all elements of all runs to n sums: terms(run begin, i, first, second). Of the usual width the
+/// Adds two terms of all elements of all runs to n sums each: terms(run begin, i, first, second). For n = kWidth the
 /// sums stay in registers.
 template <class Terms>
 [[gnu::always_inline]] inline void add_runs(std::int64_t n, std::int64_t runs, float* __restrict first,
@@ -94,9 +95,9 @@ template <class Terms>
 }
 
 TROUPE_SIMD_CLONES void add_squares(std::int64_t n, std::int64_t runs, const float* __restrict x,
-                                    const float* __restrict centre, float* __restrict sums, float* __restrict squares) {
+                                    const float* __restrict center, float* __restrict sums, float* __restrict squares) {
   add_runs(n, runs, sums, squares, [=](std::int64_t begin, std::int64_t i, float& sum, float& square) {
-    const float d = x[begin + i] - centre[i];
+    const float d = x[begin + i] - center[i];
     sum += d;
     square += d * d;
   });
@@ -126,10 +127,10 @@ TROUPE_SIMD_CLONES void input_grad(std::int64_t n, const float* dy, const float*
   for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * factor[i] - (x[i] - mean[i]) * along[i] - shift[i];
 }
 
-/// Calls visit(n, at) for all elements, as many as are side by side at a time.
+/// Calls visit(n, at) for all elements, in runs of the pixels that are treated as one.
 template <class Visit>
 void for_each_run(std::int64_t elements, std::int64_t channels, Visit visit) {
-  const auto width = channels * places_side_by_side(channels);
+  const auto width = channels * pixels_together(channels);
   for (std::int64_t at = 0; at < elements; at += width) visit(std::min(width, elements - at), at);
 }
 
@@ -137,16 +138,12 @@ float inverse_deviation(float variance, float epsilon) {
   return 1.0F / std::sqrt(variance + epsilon);
 }
 
-float epsilon_of(const OpCall& call) {
-  return static_cast<float>(call.attributes.number("epsilon"));
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
   const auto channels = call.inputs[0].shape.back(0);
-  return function_kernel([centre = Repeated(channels), totals = ChannelSums(channels)](Inputs in, Outputs out) mutable {
-    const auto *x = floats(in[0]), *c = centre.fill(floats(in[1]));
+  return function_kernel([center = Repeated(channels), totals = ChannelSums(channels)](Inputs in, Outputs out) mutable {
+    const auto *x = floats(in[0]), *c = center.fill(floats(in[1]));
     totals.add_up(in[0].elements(), mutable_floats(out[0]),
                   [&](auto n, auto runs, auto at, float* sums, float* squares) {
                     add_squares(n, runs, x + at, c, sums, squares);
@@ -171,7 +168,7 @@ std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
 std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
   const auto channels = call.inputs[0].shape.back(0);
   return function_kernel([channels, factors = Repeated(channels), shifts = Repeated(channels),
-                          epsilon = epsilon_of(call),
+                          epsilon = float_attribute(call, "epsilon"),
                           relu = call.attributes.flag("relu")](Inputs in, Outputs out) mutable {
     const auto *mean = floats(in[1]), *variance = floats(in[2]), *scale = floats(in[3]), *bias = floats(in[4]);
     const auto* factor = factors.fill([&](auto c) { return inverse_deviation(variance[c], epsilon) * scale[c]; });
@@ -187,7 +184,7 @@ std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
 std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
   return function_kernel([channels, means = Repeated(channels), totals = ChannelSums(channels),
-                          epsilon = epsilon_of(call)](Inputs in, Outputs out) mutable {
+                          epsilon = float_attribute(call, "epsilon")](Inputs in, Outputs out) mutable {
     const auto* mean = means.fill(floats(in[2]));
     auto* sums = mutable_floats(out[0]);
     totals.add_up(in[0].elements(), sums, [&](auto n, auto runs, auto at, float* of_dy, float* of_products) {
@@ -197,12 +194,12 @@ std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
   });
 }
 
-// dx = scale / deviation (dy - mean of dy - z mean of dy z), where z is the normalised x.
+// dx = scale / deviation (dy - mean(dy) - z mean(dy z)), where z is the normalized x.
 std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
   const auto channels = call.inputs[1].shape.back(0);
   return function_kernel([channels, means = Repeated(channels), factors = Repeated(channels),
                           alongs = Repeated(channels), shifts = Repeated(channels),
-                          epsilon = epsilon_of(call)](Inputs in, Outputs out) mutable {
+                          epsilon = float_attribute(call, "epsilon")](Inputs in, Outputs out) mutable {
     const auto *variance = floats(in[3]), *scale = floats(in[4]), *sums = in.size() == 7 ? floats(in[6]) : nullptr;
     const auto count = floats(in[5])[0];
     const auto* mean = means.fill(floats(in[2]));

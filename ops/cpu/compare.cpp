@@ -1,51 +1,22 @@
 #include <cmath>
 #include <limits>
 
-#include "troupe/ops/core/half.hpp"
-#include "troupe/ops/cpu/broadcast.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/cpu/walk.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-/// Calls f with a null pointer to the C++ type of a dtype.
-template <class F>
-decltype(auto) with_type(DType dtype, F f) {
-  switch (dtype) {
-    case DType::int32:
-      return f(static_cast<std::int32_t*>(nullptr));
-    case DType::int64:
-      return f(static_cast<std::int64_t*>(nullptr));
-    case DType::uint8:
-      return f(static_cast<std::uint8_t*>(nullptr));
-    default:
-      return f(static_cast<float*>(nullptr));
-  }
-}
-
-/// As above, of any dtype.
-template <class F>
-decltype(auto) with_any_type(DType dtype, F f) {
-  if (dtype == DType::float16) return f(static_cast<Float16*>(nullptr));
-  if (dtype == DType::bfloat16) return f(static_cast<BFloat16*>(nullptr));
-  return with_type(dtype, f);
-}
-
-template <class T>
-T* elements(const Tensor& tensor) {
-  return reinterpret_cast<T*>(tensor.address());
-}
-
 template <class Compare>
 std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
-  return with_type(call.inputs[0].dtype, [&](auto* type) {
+  return with_element_type(call.inputs[0].dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    return function_kernel([walk = Broadcast(call), compare](Inputs in, Outputs out) {
+    return function_kernel([walk = Walk(call), compare](Inputs in, Outputs out) {
       const auto steps = walk.steps();
       const auto a_step = steps[0], b_step = steps[1];
-      walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
+      walk.for_each_run([&](std::int64_t at, const Walk::Numbers& from) {
         const auto* a = elements<T>(in[0]) + from[0];
         const auto* b = elements<T>(in[1]) + from[1];
         auto* y = elements<std::uint8_t>(out[0]) + at;
@@ -58,14 +29,14 @@ std::unique_ptr<Kernel> make_comparison(const OpCall& call, Compare compare) {
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// A number as another type: see cast in ops/compare.hpp.
+/// Converts a number to another type; see cast in ops/library/cast.hpp for the rounding and the limits.
 template <class To, class From>
 To cast_number(From x) {
   if constexpr (kIsHalf<From>) return cast_number<To>(static_cast<float>(x));
   if constexpr (kIsHalf<To> && !kIsHalf<From>) return To(static_cast<float>(x));
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (!(x == x)) return 0;
-    // The limits as numbers of the other type; the upper one may be rounded up, beyond the range.
+    // The limits of To as numbers of From. The upper limit may be rounded up, to just beyond the range of To.
     if (x <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     if (x >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
   } else if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
@@ -75,25 +46,20 @@ To cast_number(From x) {
   if constexpr (!kIsHalf<From> && !kIsHalf<To>) return static_cast<To>(x);
 }
 
-TROUPE_SIMD_CLONES void narrow(std::int64_t n, const float* x, Float16* y) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = Float16(x[i]);
-}
-TROUPE_SIMD_CLONES void narrow(std::int64_t n, const float* x, BFloat16* y) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = BFloat16(x[i]);
-}
-TROUPE_SIMD_CLONES void widen(std::int64_t n, const Float16* x, float* y) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]);
-}
-TROUPE_SIMD_CLONES void widen(std::int64_t n, const BFloat16* x, float* y) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]);
-}
+#define TROUPE_CONVERSION(From, To)                                       \
+  TROUPE_SIMD_CLONES void convert(std::int64_t n, const From* x, To* y) { \
+    for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);    \
+  }
+TROUPE_CONVERSION(float, Float16)
+TROUPE_CONVERSION(float, BFloat16)
+TROUPE_CONVERSION(Float16, float)
+TROUPE_CONVERSION(BFloat16, float)
+#undef TROUPE_CONVERSION
 
 template <class To, class From>
 void cast_all(std::int64_t n, const From* x, To* y) {
-  if constexpr (kIsHalf<To> && std::is_same_v<From, float>)
-    narrow(n, x, y);
-  else if constexpr (kIsHalf<From> && std::is_same_v<To, float>)
-    widen(n, x, y);
+  if constexpr (requires { convert(n, x, y); })
+    convert(n, x, y);
   else
     for (std::int64_t i = 0; i < n; ++i) y[i] = cast_number<To>(x[i]);
 }
@@ -114,10 +80,10 @@ std::unique_ptr<Kernel> make_less_equal(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_where(const OpCall& call) {
-  return function_kernel([walk = Broadcast(call)](Inputs in, Outputs out) {
+  return function_kernel([walk = Walk(call)](Inputs in, Outputs out) {
     const auto steps = walk.steps();
     const auto condition_step = steps[0], a_step = steps[1], b_step = steps[2];
-    walk.for_each_run([&](std::int64_t at, const Broadcast::Numbers& from) {
+    walk.for_each_run([&](std::int64_t at, const Walk::Numbers& from) {
       const auto* condition = elements<std::uint8_t>(in[0]) + from[0];
       const auto* a = floats(in[1]) + from[1];
       const auto* b = floats(in[2]) + from[2];

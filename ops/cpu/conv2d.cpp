@@ -5,59 +5,55 @@ namespace troupe::cpu {
 
 namespace {
 
-// Images are [B, H, W, C], which oneDNN calls nhwc; weights [KH, KW, C, O], which it calls hwio. oneDNN's logical order
-// is NCHW and OIHW all the same. Activations stay as they are; weights are reordered into the layout that the
-// kernel prefers, in scratch memory, once per call.
-Dims image_sizes(const Shape& s) {
-  return {s[0], s[3], s[1], s[2]};
-}
-dnnl::memory::desc image(const Shape& shape) {
-  return describe(image_sizes(shape), Tag::nhwc);
-}
-struct Geometry {
+/// A convolution of images x to images y, in the form of oneDNN. Images stay in their layout. Weights are
+/// [KH, KW, C / groups, O], oneDNN's hwio; its logical order is still OIHW. They are reordered once per call, in
+/// scratch memory, from their own layout (plain) into the layout that the kernel prefers.
+struct Convolution {
+  Layout x, weights, bias, y, plain_weights;
   Dims strides, padding;
-  std::int64_t groups;
-  explicit Geometry(const Attributes& attributes)
-      : strides(2, attributes.integer("stride")),
-        padding(2, attributes.integer("padding")),
-        groups(attributes.integer("groups")) {}
+
+  Convolution(const Shape& x_shape, const Shape& w, const Shape& y_shape, bool has_bias, const Attributes& attributes)
+      : x(images(x_shape)),
+        y(images(y_shape)),
+        strides(2, attributes.integer("stride")),
+        padding(2, attributes.integer("padding")) {
+    if (has_bias) bias = describe({w[3]}, Tag::x);
+    const auto groups = attributes.integer("groups");
+    const auto filters = w[3] / groups;
+    const auto sizes = groups == 1 ? Dims{w[3], w[2], w[0], w[1]} : Dims{groups, filters, w[2], w[0], w[1]};
+    weights = describe(sizes, Tag::any);
+    plain_weights = groups == 1 ? describe(sizes, Tag::hwio)
+                                : describe(sizes, Dims{filters, 1, w[3], w[1] * w[2] * w[3], w[2] * w[3]});
+  }
+
+  dnnl::convolution_forward::primitive_desc forward() const {
+    return choose<dnnl::convolution_forward>(dnnl::prop_kind::forward_training, kAlgorithm, x, weights, bias, y,
+                                             strides, padding, padding);
+  }
+  dnnl::convolution_backward_data::primitive_desc backward_data() const {
+    return choose_backward<dnnl::convolution_backward_data>(forward(), kAlgorithm, x, weights, y, strides, padding,
+                                                            padding);
+  }
+  dnnl::convolution_backward_weights::primitive_desc backward_weights() const {
+    return choose_backward<dnnl::convolution_backward_weights>(forward(), kAlgorithm, x, weights, bias, y, strides,
+                                                               padding, padding);
+  }
+
+ private:
+  static constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
 };
-
-/// Weights [KH, KW, C / groups, O] as they are, or in the layout that the kernel prefers.
-dnnl::memory::desc plain_weights(const Shape& s, const Geometry& geometry) {
-  if (geometry.groups == 1) return describe({s[3], s[2], s[0], s[1]}, Tag::hwio);
-  const auto filters = s[3] / geometry.groups;
-  return describe({geometry.groups, filters, s[2], s[0], s[1]},
-                  Dims{filters, 1, s[3], s[1] * s[2] * s[3], s[2] * s[3]});
-}
-dnnl::memory::desc any_weights(const Shape& s, const Geometry& geometry) {
-  if (geometry.groups == 1) return describe({s[3], s[2], s[0], s[1]}, Tag::any);
-  return describe({geometry.groups, s[3] / geometry.groups, s[2], s[0], s[1]}, Tag::any);
-}
-
-dnnl::convolution_forward::primitive_desc forward_description(const Shape& x, const Shape& w, const Shape& y,
-                                                              bool has_bias, const Attributes& attributes) {
-  const Geometry geometry(attributes);
-  const auto kind = dnnl::prop_kind::forward_training;
-  const auto algorithm = dnnl::algorithm::convolution_direct;
-  using Forward = dnnl::convolution_forward;
-  return has_bias ? choose<Forward>(kind, algorithm, image(x), any_weights(w, geometry), describe({w[3]}, Tag::x),
-                                    image(y), geometry.strides, geometry.padding, geometry.padding)
-                  : choose<Forward>(kind, algorithm, image(x), any_weights(w, geometry), image(y), geometry.strides,
-                                    geometry.padding, geometry.padding);
-}
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
   return primitive_kernel(call, [&] {
-    const auto& w = call.inputs[1].shape;
     const bool has_bias = call.inputs.size() == 3;
-    const Geometry geometry(call.attributes);
-    const auto chosen = forward_description(call.inputs[0].shape, w, call.outputs[0].shape, has_bias, call.attributes);
+    const Convolution convolution(call.inputs[0].shape, call.inputs[1].shape, call.outputs[0].shape, has_bias,
+                                  call.attributes);
+    const auto chosen = convolution.forward();
     PrimitiveKernel kernel(dnnl::convolution_forward(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_SRC, chosen.src_desc())
-        .input(1, DNNL_ARG_WEIGHTS, plain_weights(w, geometry), chosen.weights_desc())
+        .input(1, DNNL_ARG_WEIGHTS, convolution.plain_weights, chosen.weights_desc())
         .output(0, DNNL_ARG_DST, chosen.dst_desc());
     if (has_bias) kernel.input(2, DNNL_ARG_BIAS, chosen.bias_desc());
     kernel.relu_at_end(call.attributes.flag("relu"));
@@ -67,16 +63,12 @@ std::unique_ptr<Kernel> make_conv2d(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
   return primitive_kernel(call, [&] {
-    const auto& dy = call.inputs[0].shape;
-    const auto& w = call.inputs[1].shape;
-    const auto& dx = call.outputs[0].shape;
-    const Geometry geometry(call.attributes);
-    const auto chosen = choose_backward<dnnl::convolution_backward_data>(
-        forward_description(dx, w, dy, false, call.attributes), dnnl::algorithm::convolution_direct, image(dx),
-        any_weights(w, geometry), image(dy), geometry.strides, geometry.padding, geometry.padding);
+    const Convolution convolution(call.outputs[0].shape, call.inputs[1].shape, call.inputs[0].shape, false,
+                                  call.attributes);
+    const auto chosen = convolution.backward_data();
     PrimitiveKernel kernel(dnnl::convolution_backward_data(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc())
-        .input(1, DNNL_ARG_WEIGHTS, plain_weights(w, geometry), chosen.weights_desc())
+        .input(1, DNNL_ARG_WEIGHTS, convolution.plain_weights, chosen.weights_desc())
         .output(0, DNNL_ARG_DIFF_SRC, chosen.diff_src_desc());
     return kernel;
   });
@@ -84,24 +76,14 @@ std::unique_ptr<Kernel> make_conv2d_grad_data(const OpCall& call) {
 
 std::unique_ptr<Kernel> make_conv2d_grad_weights(const OpCall& call) {
   return primitive_kernel(call, [&] {
-    const auto& x = call.inputs[0].shape;
-    const auto& dy = call.inputs[1].shape;
-    const auto& w = call.outputs[0].shape;
     const bool has_bias = call.attributes.flag("bias");
-    const Geometry geometry(call.attributes);
-    const auto algorithm = dnnl::algorithm::convolution_direct;
-    const auto forward = forward_description(x, w, dy, has_bias, call.attributes);
-    using Backward = dnnl::convolution_backward_weights;
-    const auto chosen =
-        has_bias ? choose_backward<Backward>(forward, algorithm, image(x), any_weights(w, geometry),
-                                             describe({w[3]}, Tag::x), image(dy), geometry.strides, geometry.padding,
-                                             geometry.padding)
-                 : choose_backward<Backward>(forward, algorithm, image(x), any_weights(w, geometry), image(dy),
-                                             geometry.strides, geometry.padding, geometry.padding);
+    const Convolution convolution(call.inputs[0].shape, call.outputs[0].shape, call.inputs[1].shape, has_bias,
+                                  call.attributes);
+    const auto chosen = convolution.backward_weights();
     PrimitiveKernel kernel(dnnl::convolution_backward_weights(chosen), chosen.scratchpad_desc());
     kernel.input(0, DNNL_ARG_SRC, chosen.src_desc())
         .input(1, DNNL_ARG_DIFF_DST, chosen.diff_dst_desc())
-        .output(0, DNNL_ARG_DIFF_WEIGHTS, plain_weights(w, geometry), chosen.diff_weights_desc());
+        .output(0, DNNL_ARG_DIFF_WEIGHTS, convolution.plain_weights, chosen.diff_weights_desc());
     if (has_bias) kernel.output(1, DNNL_ARG_DIFF_BIAS, chosen.diff_bias_desc());
     return kernel;
   });

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/elements.hpp"
-#include "troupe/ops/cpu/exp.hpp"
+#include "troupe/ops/cpu/functions.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
 
@@ -19,10 +19,10 @@ std::int64_t checked_label(std::int32_t label, std::int64_t row, std::int64_t cl
   return label;
 }
 
-// Shorter rows are added up one by one.
+// Sums over shorter rows do not use lanes.
 constexpr std::int64_t kLongRow = 32;
 
-/// y = x minus the logarithm of the sum of exp(x).
+/// Computes y = x - log(sum(exp(x))) of one row.
 TROUPE_SIMD_CLONES void log_softmax_row(std::int64_t classes, const float* x, float* y) {
   const float largest = lane_max(classes, x);
   float sum = 0.0F;
@@ -31,7 +31,7 @@ TROUPE_SIMD_CLONES void log_softmax_row(std::int64_t classes, const float* x, fl
     for (std::int64_t i = 0; i < classes; ++i) sum += y[i];
   else
     sum = lane_sum(classes, [y](std::int64_t i) { return y[i]; });
-  // In this order: largest + log(sum) would round the logarithm away where x is large.
+  // Subtracts in this order: largest + log(sum) would round the logarithm away if x is large.
   const auto log_sum = std::log(sum);
   for (std::int64_t i = 0; i < classes; ++i) y[i] = (x[i] - largest) - log_sum;
 }
@@ -44,7 +44,7 @@ TROUPE_SIMD_CLONES float product_sum(std::int64_t n, const float* x, const float
   return lane_sum(n, [x, y](std::int64_t i) { return x[i] * y[i]; });
 }
 
-/// dx = a exp(y) - b t, all of one row.
+/// Computes dx = a exp(y) - b t of one row.
 TROUPE_SIMD_CLONES void exp_minus(std::int64_t n, const float* y, float a, const float* t, float b, float* dx) {
   for (std::int64_t i = 0; i < n; ++i) dx[i] = a * exp_of(y[i]) - b * t[i];
 }
@@ -53,12 +53,13 @@ TROUPE_SIMD_CLONES void subtract(std::int64_t n, float number, float* x) {
   for (std::int64_t i = 0; i < n; ++i) x[i] -= number;
 }
 
-/// Calls visit(row) with the number of every row.
+/// Calls visit(row) with the index of every row.
 template <class Visit>
 void for_each_row(const Tensor& tensor, std::int64_t width, Visit visit) {
   for (std::int64_t row = 0; row < tensor.elements() / width; ++row) visit(row);
 }
 
+/// The attributes of the loss: label smoothing, and the ignored label.
 struct Target {
   float smoothing;
   bool has_ignored;
@@ -75,31 +76,33 @@ TROUPE_SIMD_CLONES void scaled_exp(std::int64_t n, const float* x, float factor,
   for (std::int64_t i = 0; i < n; ++i) y[i] = exp_of(x[i]) * factor;
 }
 
-/// The gradient of the loss of a row, where the inputs may say how many rows the mean is of.
+/// The gradient of the loss of a row. With a fourth input, the batch info, it is the gradient of the mean divided by
+/// the global rows.
 float loss_gradient(Inputs in, std::int64_t row) {
   if (in.size() < 4) return floats(in[0])[row];
   return floats(in[0])[0] / static_cast<float>(BatchInfo::read(in[3]).global_rows);
 }
 
-/// log_probabilities(classes, row of in[1], row of the result) gives those of a row; it may write them to the result.
-template <class LogProbabilities>
-std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, LogProbabilities log_probabilities) {
-  return function_kernel([classes = call.inputs[1].shape.back(0), target = Target(call.attributes), log_probabilities](
-                             Inputs in, Outputs out) {
-    const auto labels = in[2].data<std::int32_t>();
-    for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
-      const auto of_row = loss_gradient(in, row);
-      auto* dx = mutable_floats(out[0]) + row * classes;
-      if (target.ignores(labels[row])) {
-        std::fill_n(dx, classes, 0.0F);
-        continue;
-      }
-      scaled_exp(classes, log_probabilities(classes, floats(in[1]) + row * classes, dx), of_row, dx);
-      const auto label = checked_label(labels[row], row, classes);
-      if (target.smoothing != 0.0F) subtract(classes, target.smoothing / static_cast<float>(classes) * of_row, dx);
-      dx[label] -= target.smoothing == 0.0F ? of_row : (1.0F - target.smoothing) * of_row;
-    }
-  });
+/// A kernel of the cross-entropy's gradient with integer labels. in[1] are logits or the logarithms of probabilities.
+std::unique_ptr<Kernel> cross_entropy_grad_kernel(const OpCall& call, bool of_logits) {
+  return function_kernel(
+      [classes = call.inputs[1].shape.back(0), target = Target(call.attributes), of_logits](Inputs in, Outputs out) {
+        const auto labels = in[2].data<std::int32_t>();
+        for (std::int64_t row = 0; row < static_cast<std::int64_t>(labels.size()); ++row) {
+          const auto of_row = loss_gradient(in, row);
+          auto* dx = mutable_floats(out[0]) + row * classes;
+          if (target.ignores(labels[row])) {
+            std::fill_n(dx, classes, 0.0F);
+            continue;
+          }
+          const auto* x = floats(in[1]) + row * classes;
+          if (of_logits) log_softmax_row(classes, x, dx);
+          scaled_exp(classes, of_logits ? dx : x, of_row, dx);
+          const auto label = checked_label(labels[row], row, classes);
+          if (target.smoothing != 0.0F) subtract(classes, target.smoothing / static_cast<float>(classes) * of_row, dx);
+          dx[label] -= target.smoothing == 0.0F ? of_row : (1.0F - target.smoothing) * of_row;
+        }
+      });
 }
 
 }  // namespace
@@ -142,14 +145,11 @@ std::unique_ptr<Kernel> make_softmax_cross_entropy(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_grad(const OpCall& call) {
-  return cross_entropy_grad_kernel(call, [](std::int64_t, const float* known, float*) { return known; });
+  return cross_entropy_grad_kernel(call, false);
 }
 
 std::unique_ptr<Kernel> make_softmax_cross_entropy_logits_grad(const OpCall& call) {
-  return cross_entropy_grad_kernel(call, [](std::int64_t classes, const float* logits, float* dx) -> const float* {
-    log_softmax_row(classes, logits, dx);
-    return dx;
-  });
+  return cross_entropy_grad_kernel(call, true);
 }
 
 std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {
@@ -162,7 +162,7 @@ std::unique_ptr<Kernel> make_soft_cross_entropy(const OpCall& call) {
   });
 }
 
-// The probabilities need not add up to 1: dx = dloss (exp(y) sum(p) - p).
+// dx = dloss (exp(y) sum(p) - p), because the probabilities p need not add up to 1.
 std::unique_ptr<Kernel> make_soft_cross_entropy_grad(const OpCall& call) {
   return function_kernel([classes = call.inputs[1].shape.back(0)](Inputs in, Outputs out) {
     for_each_row(in[1], classes, [&](std::int64_t row) {

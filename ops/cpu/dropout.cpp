@@ -1,22 +1,22 @@
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-constexpr int kBlocks = 16;  // of four numbers
+constexpr int kBlocks = 16;  // each of four numbers
 constexpr double kNumbers = 0x1.0p24;
 constexpr std::uint64_t kDropoutKey = 0x64726f706f757421;
 
-/// What makes the random numbers of one row.
+/// The key of the random numbers of one row.
 struct RowKey {
   std::uint64_t seed;
   std::uint32_t row, step, stream;
 };
 
-/// The Philox blocks first .. first + 15 of a row, all at once: see ops/core/random.hpp. Word w of block b is at
+/// Computes the Philox blocks first .. first + 15 of a row at once; see ops/core/random.hpp. Word w of block b is at
 /// words[w][b].
 [[gnu::always_inline]] inline void random_blocks(const RowKey& key, std::uint32_t first,
                                                  std::uint32_t (&words)[4][kBlocks]) {
@@ -39,8 +39,9 @@ struct RowKey {
   }
 }
 
-/// Element 64 i + 16 w + b of the row is decided by word w of block 16 i + b. Kept are those of at least `rate` 2^24.
-TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uint32_t least, float factor,
+/// Drops elements of a row. Word w of block 16 i + b decides on element 64 i + 16 w + b: the element is kept if the
+/// word's upper 24 bits reach `threshold` = rate 2^24.
+TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uint32_t threshold, float factor,
                                  const float* x, float* y) {
   std::uint32_t words[4][kBlocks];
   for (std::int64_t at = 0; at < width; at += 4 * kBlocks) {
@@ -49,7 +50,7 @@ TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uin
       const auto first = at + w * kBlocks;
       const auto count = width - first < kBlocks ? width - first : kBlocks;
       for (std::int64_t b = 0; b < count; ++b)
-        y[first + b] = (words[w][b] >> 8) >= least ? x[first + b] * factor : 0.0F;
+        y[first + b] = (words[w][b] >> 8) >= threshold ? x[first + b] * factor : 0.0F;
     }
   }
 }
@@ -58,17 +59,17 @@ TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uin
 
 std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
   const auto rate = call.attributes.number("rate");
-  const auto least = static_cast<std::uint32_t>(rate * kNumbers);
-  // Initialisers and shuffling use the seed as it is.
+  const auto threshold = static_cast<std::uint32_t>(rate * kNumbers);
+  // Mixed with a constant, because initializers and shuffling use the seed itself.
   const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed")) ^ kDropoutKey;
   const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
   return function_kernel([=, width = call.inputs[0].shape.row_elements(),
-                          factor = static_cast<float>(kNumbers / (kNumbers - least))](Inputs in, Outputs out) {
+                          factor = static_cast<float>(kNumbers / (kNumbers - threshold))](Inputs in, Outputs out) {
     const auto part = BatchInfo::read(in[1]);
     for (std::int64_t row = 0; row < out[0].shape()[0]; ++row) {
       const RowKey key{seed, static_cast<std::uint32_t>(part.first_row + row), static_cast<std::uint32_t>(part.step),
                        stream};
-      drop_row(key, width, least, factor, floats(in[0]) + row * width, mutable_floats(out[0]) + row * width);
+      drop_row(key, width, threshold, factor, floats(in[0]) + row * width, mutable_floats(out[0]) + row * width);
     }
   });
 }

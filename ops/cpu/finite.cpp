@@ -32,7 +32,7 @@ std::unique_ptr<Kernel> make_all_finite(const OpCall&) {
 }
 
 std::unique_ptr<Kernel> make_at_least(const OpCall& call) {
-  return function_kernel([threshold = static_cast<float>(call.attributes.number("threshold"))](Inputs in, Outputs out) {
+  return function_kernel([threshold = float_attribute(call, "threshold")](Inputs in, Outputs out) {
     for (std::int64_t i = 0; i < in[0].elements(); ++i)
       mutable_floats(out[0])[i] = floats(in[0])[i] >= threshold ? 1.0F : 0.0F;
   });

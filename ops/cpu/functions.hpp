@@ -5,20 +5,44 @@
 #include <cstdint>
 #include <limits>
 
-#include "troupe/ops/cpu/exp.hpp"
-
 namespace troupe::cpu {
 
-// Functions of one number in a form that compilers turn into vector code; to a few units in the last place where
-// nothing else is said.
+// Functions of one number in a form that compilers turn into vector code. They are accurate to a few units in the last
+// place unless their comment says otherwise.
 
-/// exp(x), 0 below -87 and infinity above 88.5, shortly before it leaves the normal numbers.
+/// exp(x) to about 2 units in the last place, in a form that compilers turn into vector code: x = n ln 2 + r with |r|
+/// <= ln 2 / 2, exp(r) by its Taylor polynomial of degree 7, and 2^n by its exponent bits. Returns NaN for NaN, the
+/// smallest normal numbers for an underflow, and infinity for an overflow.
+[[gnu::always_inline]] inline float exp_of(float x) {
+  constexpr float kLog2E = 1.44269504F;
+  // ln 2 in two parts. The first has few bits, so that n * kLn2High is exact.
+  constexpr float kLn2High = 0.693359375F;
+  constexpr float kLn2Low = -2.12194440e-4F;
+  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: adding it leaves an integer in the low bits
+  const float clamped = x < -87.0F ? -87.0F : (x > 88.5F ? 88.5F : x);
+  const float shifted = clamped * kLog2E + kRounder;
+  const float n = shifted - kRounder;
+  const float r = (clamped - n * kLn2High) - n * kLn2Low;
+  float p = 1.0F / 5040.0F;
+  p = p * r + 1.0F / 720.0F;
+  p = p * r + 1.0F / 120.0F;
+  p = p * r + 1.0F / 24.0F;
+  p = p * r + 1.0F / 6.0F;
+  p = p * r + 0.5F;
+  p = p * r + 1.0F;
+  p = p * r + 1.0F;
+  const auto bits = std::bit_cast<std::uint32_t>(shifted) << 23;
+  const auto scaled = std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) + bits);
+  return x > 88.5F ? std::bit_cast<float>(0x7f800000U) : (x == x ? scaled : x);
+}
+
+/// exp(x), but 0 below -87, and infinity above 88.5, shortly before the result leaves the normal numbers.
 [[gnu::always_inline]] inline float exp_or_zero(float x) {
   const float y = exp_of(x);
   return x < -87.0F ? 0.0F : y;
 }
 
-/// log(x): the exponent, and a polynomial of the mantissa in [sqrt(1/2), sqrt(2)), with the coefficients of Moshier's
+/// log(x) = exponent ln 2 + polynomial of the mantissa in [sqrt(1/2), sqrt(2)). The coefficients are those of Moshier's
 /// Cephes library (logf).
 [[gnu::always_inline]] inline float log_of(float x) {
   constexpr float kTwoTo23 = 8388608.0F;
@@ -43,19 +67,19 @@ namespace troupe::cpu {
   const float value = (m + y) + 0.693359375F * e;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float beyond = x == 0.0F ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
-  const float defined = x < kInfinity ? value : x;  // infinity and NaN as they are
+  const float defined = x < kInfinity ? value : x;  // returns infinity and NaN unchanged
   return x <= 0.0F ? beyond : defined;
 }
 
-/// log(1 + x) for x in [0, 1], without losing the digits of a small x: Goldberg, "What every computer scientist should
-/// know about floating-point arithmetic" (1991), theorem 4.
+/// log(1 + x) for x in [0, 1], without losing the digits of a small x. Source: Goldberg, "What every computer scientist
+/// should know about floating-point arithmetic" (1991), theorem 4.
 [[gnu::always_inline]] inline float log1p_of(float x) {
   const float sum = 1.0F + x;
   const float rounded = sum - 1.0F;
   return rounded == 0.0F ? x : log_of(sum) * (x / rounded);
 }
 
-/// tanh(x): a polynomial near 0, with the coefficients of Cephes (tanhf), else by exp.
+/// tanh(x): near 0 a polynomial with the coefficients of Cephes (tanhf), otherwise by exp.
 [[gnu::always_inline]] inline float tanh_of(float x) {
   const float size = x < 0.0F ? -x : x;
   const float z = x * x;
@@ -79,8 +103,8 @@ namespace troupe::cpu {
   return (x < 0.0F ? 0.0F : x) + log1p_of(exp_or_zero(-size));
 }
 
-/// The standard normal distribution: the probability of less than x, and the density at x. The former is Abramowitz and
-/// Stegun's formula 7.1.26 for the error function, with an absolute error of 1.5e-7.
+/// The standard normal distribution at x: the probability of a smaller value, and the density. The probability uses
+/// Abramowitz and Stegun's formula 7.1.26 for the error function, whose absolute error is 1.5e-7.
 struct Normal {
   float probability, density;
 };
@@ -98,14 +122,14 @@ struct Normal {
   return {x < 0.0F ? tail : 1.0F - tail, kInverseSqrt2Pi * bell};
 }
 
-/// What gelu's approximation with tanh lets pass of x: (1 + tanh(z)) / 2 = sigmoid(2 z), where z is
-/// sqrt(2 / pi) (x + 0.044715 x^3), and the slope of that at x.
+/// The factor by which gelu's tanh approximation multiplies x, (1 + tanh(z)) / 2 = sigmoid(2 z) with z = sqrt(2 / pi)
+/// (x + 0.044715 x^3), and the slope of the factor at x.
 struct GeluTanhPart {
   float part, slope;
 };
 [[gnu::always_inline]] inline GeluTanhPart gelu_tanh_part_of(float x) {
   constexpr float kTwiceSqrt2OverPi = 1.59576912F, kCubic = 0.044715F;
-  // Beyond that the part is 0 or 1, but squares might overflow.
+  // Beyond +-20 the factor is 0 or 1, but the squares might overflow.
   const float near = x < -20.0F ? -20.0F : (x > 20.0F ? 20.0F : x);
   const float square = near * near;
   const float part = sigmoid_of(kTwiceSqrt2OverPi * near * (1.0F + kCubic * square));

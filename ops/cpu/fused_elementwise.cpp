@@ -1,4 +1,4 @@
-#include "troupe/ops/fused_elementwise.hpp"
+#include "troupe/ops/fused/fused_elementwise.hpp"
 
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
@@ -7,7 +7,8 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Runs the kernels of the single ops one after the other. Graphs for the CPU are not fused, so only their bits matter.
+/// Runs the kernels of the single ops one after the other. Graphs for the CPU are not fused, so this kernel need only
+/// have the right bits.
 class FusedKernel final : public Kernel {
  public:
   explicit FusedKernel(const OpCall& call) : inputs_(call.inputs.size()) {
@@ -33,6 +34,7 @@ class FusedKernel final : public Kernel {
   }
 
  private:
+  /// A step of the formula and the kernel that runs it.
   struct Step {
     FormulaStep step;
     std::unique_ptr<Kernel> kernel;
@@ -40,16 +42,18 @@ class FusedKernel final : public Kernel {
 
   template <class T>
   static std::vector<T> operands_of(const FormulaStep& step, const std::vector<T>& values) {
-    std::vector<T> operands{values[static_cast<std::size_t>(step.operands[0])]};
+    std::vector<T> operands;
+    operands.reserve(2);
+    operands.push_back(values[static_cast<std::size_t>(step.operands[0])]);
     if (step.has_two_operands()) operands.push_back(values[static_cast<std::size_t>(step.operands[1])]);
     return operands;
   }
 
   std::size_t inputs_;
   std::vector<Step> steps_;
-  /// Of all steps but the last.
+  /// The results of all steps but the last.
   std::vector<Tensor> results_;
-  // Of one run: kept for the next.
+  // The values of one run. The vector is kept for the next run.
   std::vector<Tensor> values_;
 };
 

@@ -4,12 +4,13 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
+#include "troupe/ops/data/normalize.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-/// Calls visit(i, index) for every index, all of which must be below `bound`.
+/// Calls visit(i, index) for every index. Throws Error if an index is not in [0, bound).
 template <class Visit>
 void for_each_index(const char* op, const Tensor& indices, std::int64_t bound, Visit visit) {
   const bool wide = indices.dtype() == DType::int64;
@@ -27,16 +28,35 @@ TROUPE_SIMD_CLONES void add_to(std::int64_t n, const float* x, float* sum) {
   for (std::int64_t i = 0; i < n; ++i) sum[i] += x[i];
 }
 
+/// A kernel that copies the row of each index.
+std::unique_ptr<Kernel> gather_rows(const OpCall& call, const char* op) {
+  const auto& data = call.inputs[0];
+  const auto row_bytes = data.shape.row_elements() * static_cast<std::int64_t>(size_of(data.dtype));
+  return function_kernel([op, row_bytes, rows = data.shape[0]](Inputs in, Outputs out) {
+    for_each_index(op, in[1], rows, [&](std::int64_t i, std::int64_t index) {
+      std::memcpy(out[0].address() + i * row_bytes, in[0].address() + index * row_bytes,
+                  static_cast<std::size_t>(row_bytes));
+    });
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_gather(const OpCall& call) {
-  return function_kernel(
-      [rows = call.inputs[0].shape[0], width = call.inputs[0].shape.row_elements()](Inputs in, Outputs out) {
-        for_each_index("gather", in[1], rows, [&](std::int64_t i, std::int64_t index) {
-          std::memcpy(mutable_floats(out[0]) + i * width, floats(in[0]) + index * width,
-                      static_cast<std::size_t>(width) * sizeof(float));
-        });
-      });
+  return gather_rows(call, "gather");
+}
+
+std::unique_ptr<Kernel> make_load_rows(const OpCall& call) {
+  if (!call.attributes.has("scale")) return gather_rows(call, "load_rows");
+  const auto& data = call.inputs[0];
+  const auto rows = data.shape[0], width = data.shape.row_elements();
+  return function_kernel([=, dtype = data.dtype, scale = float_attribute(call, "scale"),
+                          shift = float_attribute(call, "shift")](Inputs in, Outputs out) {
+    const auto row_bytes = width * static_cast<std::int64_t>(size_of(dtype));
+    for_each_index("load_rows", in[1], rows, [&](std::int64_t i, std::int64_t index) {
+      normalize(width, dtype, in[0].address() + index * row_bytes, scale, shift, mutable_floats(out[0]) + i * width);
+    });
+  });
 }
 
 std::unique_ptr<Kernel> make_scatter_add(const OpCall& call) {

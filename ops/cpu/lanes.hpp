@@ -7,8 +7,8 @@ namespace troupe::cpu {
 
 inline constexpr int kLanes = 16;
 
-/// The sum of f(0) .. f(n - 1) as sixteen partial sums in a fixed order: the same bits for every vector width. To be
-/// called from a function marked TROUPE_SIMD_CLONES.
+/// The sum f(0) + ... + f(n - 1) as sixteen partial sums that are added in a fixed order, which gives the same bits for
+/// every vector width. Call it from a function marked TROUPE_SIMD_CLONES.
 template <class F>
 [[gnu::always_inline]] inline float lane_sum(std::int64_t n, F f) {
   float lanes[kLanes] = {};
@@ -21,16 +21,20 @@ template <class F>
   return lanes[0];
 }
 
-/// The largest of n numbers; a NaN if one is. Minus infinity if n is 0.
+/// The larger of two numbers, or b if it is NaN.
+[[gnu::always_inline]] inline float larger(float a, float b) {
+  return b > a || b != b ? b : a;
+}
+
+/// The largest of n numbers, or NaN if one of them is NaN. Minus infinity if n is 0.
 [[gnu::always_inline]] inline float lane_max(std::int64_t n, const float* x) {
-  constexpr auto kLeast = -std::numeric_limits<float>::infinity();
-  const auto larger = [](float a, float b) { return b > a || b != b ? b : a; };
+  constexpr auto kLowest = -std::numeric_limits<float>::infinity();
   float lanes[kLanes];
-  for (auto& lane : lanes) lane = kLeast;
+  for (auto& lane : lanes) lane = kLowest;
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
     for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = larger(lanes[lane], x[i + lane]);
-  float result = kLeast;
+  float result = kLowest;
   for (const auto lane : lanes) result = larger(result, lane);
   for (; i < n; ++i) result = larger(result, x[i]);
   return result;

@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cstring>
 
 #include "troupe/ops/core/allocator.hpp"
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/functions.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
@@ -12,51 +10,43 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The product of one time: rows [B, K] x weights [K, N], which lie in memory with `strides`. The weights are brought
-/// into the layout that the product prefers once for all times.
+/// The product of one time step: rows [B, K] x weights [K, N], which lie in memory with `strides`. The weights are
+/// reordered once, for all time steps, into the layout that the product prefers.
 class StepProduct {
  public:
-  StepProduct(std::int64_t rows, std::int64_t k, std::int64_t n, const Dims& strides) {
-    const auto weights = describe({k, n}, strides);
-    const auto x = describe({rows, k}, Dims{k, 1}), y = describe({rows, n}, Dims{n, 1});
-    const auto chosen = choose<dnnl::matmul>(x, describe({k, n}, Tag::any), y);
-    const dnnl::reorder::primitive_desc pack(onednn_engine(), weights, onednn_engine(), chosen.weights_desc(),
-                                             scratch_attributes());
-    pack_ = OnednnCall(dnnl::reorder(pack));
-    pack_from_ = pack_.argument(DNNL_ARG_FROM, weights);
-    pack_to_ = pack_.argument(DNNL_ARG_TO, chosen.weights_desc());
-    pack_scratch_ = pack_.argument(DNNL_ARG_SCRATCHPAD, pack.scratchpad_desc());
-    product_ = OnednnCall(dnnl::matmul(chosen));
-    x_ = product_.argument(DNNL_ARG_SRC, x);
-    weights_ = product_.argument(DNNL_ARG_WEIGHTS, chosen.weights_desc());
-    y_ = product_.argument(DNNL_ARG_DST, y);
-    scratch_ = product_.argument(DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc());
-    packed_bytes_ = Allocator::rounded(chosen.weights_desc().get_size());
-    scratch_bytes_ = std::max(pack.scratchpad_desc().get_size(), chosen.scratchpad_desc().get_size());
-  }
+  StepProduct(std::int64_t rows, std::int64_t k, std::int64_t n, const Dims& strides)
+      : StepProduct(choose<dnnl::matmul>(describe({rows, k}, Dims{k, 1}), describe({k, n}, Tag::any),
+                                         describe({rows, n}, Dims{n, 1})),
+                    describe({k, n}, strides)) {}
 
-  std::size_t scratch_bytes() const { return packed_bytes_ + Allocator::rounded(scratch_bytes_); }
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
 
-  /// Packs the weights into `scratch`, which then belongs to the products y = x weights.
+  /// Reorders the weights into `scratch`, and binds the products y = x weights to these pointers.
   void begin(const float* weights, const float* x, const float* y, std::byte* scratch) {
-    pack_.bind(pack_from_, weights);
-    pack_.bind(pack_to_, scratch);
-    pack_.bind(pack_scratch_, scratch + packed_bytes_);
-    pack_.execute();
-    product_.bind(x_, x);
-    product_.bind(weights_, scratch);
-    product_.bind(y_, y);
-    product_.bind(scratch_, scratch + packed_bytes_);
+    pack_.call.bind({weights, scratch, scratch + packed_bytes_});
+    pack_.call.execute();
+    product_.bind({x, scratch, y, scratch + packed_bytes_});
   }
   void multiply() { product_.execute(); }
 
  private:
-  OnednnCall pack_, product_;
-  std::size_t pack_from_, pack_to_, pack_scratch_, x_, weights_, y_, scratch_;
+  StepProduct(const dnnl::matmul::primitive_desc& chosen, const Layout& weights)
+      : pack_(make_reorder(weights, chosen.weights_desc())),
+        product_(dnnl::matmul(chosen), {{DNNL_ARG_SRC, chosen.src_desc()},
+                                        {DNNL_ARG_WEIGHTS, chosen.weights_desc()},
+                                        {DNNL_ARG_DST, chosen.dst_desc()},
+                                        {DNNL_ARG_SCRATCHPAD, chosen.scratchpad_desc()}}),
+        packed_bytes_(Allocator::rounded(chosen.weights_desc().get_size())),
+        scratch_bytes_(packed_bytes_ +
+                       Allocator::rounded(std::max(pack_.scratch_bytes, chosen.scratchpad_desc().get_size()))) {}
+
+  Reorder pack_;
+  OnednnCall product_;
   std::size_t packed_bytes_, scratch_bytes_;
 };
 
-/// One row at one time: from the gates before their activations and the cell before it.
+/// One row at one time step: the gates after their activations, the cell and the hidden state from the gates' inputs
+/// and the cell before.
 TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const float* recurrent, const float* old_cell,
                                  float* gates, float* cell, float* hidden) {
   for (std::int64_t i = 0; i < 2 * size; ++i) gates[i] = sigmoid_of(inputs[i] + recurrent[i]);
@@ -69,7 +59,8 @@ TROUPE_SIMD_CLONES void step_row(std::int64_t size, const float* inputs, const f
   }
 }
 
-/// The gradient of one row at one time: `dcell` comes from the time after it and goes to the time before it.
+/// Computes the gradient of one row at one time step. `dcell` is the gradient of the cell after the step, and becomes
+/// that of the cell before it.
 TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* dstate, const float* dhidden, const float* gates,
                                       const float* cell, const float* old_cell, float* dcell, float* dgates) {
   const float *in = gates, *forget = gates + size, *proposed = gates + 2 * size, *out = gates + 3 * size;
@@ -85,10 +76,11 @@ TROUPE_SIMD_CLONES void step_row_grad(std::int64_t size, const float* dstate, co
   }
 }
 
+/// The sizes of a call, and the offsets in its tensors.
 struct Sizes {
   std::int64_t rows, times, size;
 
-  /// Where the states of a row at a time lie in [B, T + 1, H], and its gates in [B, T, 4 H].
+  /// The offset of a row's state in [B, T + 1, H] and of its gates in [B, T, 4 H] at a time step.
   std::int64_t state(std::int64_t row, std::int64_t time) const { return (row * (times + 1) + time) * size; }
   std::int64_t gates(std::int64_t row, std::int64_t time) const { return (row * times + time) * 4 * size; }
 };
@@ -97,7 +89,7 @@ std::size_t float_bytes(std::int64_t count) {
   return Allocator::rounded(static_cast<std::size_t>(count) * sizeof(float));
 }
 
-// The states of one time lie far apart in the outputs: the product reads and writes compact copies.
+// The states of one time step are far apart in the outputs, so the product reads and writes compact copies.
 class LstmKernel final : public Kernel {
  public:
   explicit LstmKernel(const OpCall& call)
@@ -123,11 +115,11 @@ class LstmKernel final : public Kernel {
     for (std::int64_t time = 0; time < s_.times; ++time) {
       product_.multiply();
       for (std::int64_t row = 0; row < s_.rows; ++row) {
-        auto* own = hidden + row * s_.size;
+        auto* hidden_row = hidden + row * s_.size;
         step_row(s_.size, floats(in[0]) + s_.gates(row, time), recurrent + 4 * row * s_.size,
                  cells + s_.state(row, time), mutable_floats(out[2]) + s_.gates(row, time),
-                 cells + s_.state(row, time + 1), own);
-        copy_floats(own, states + s_.state(row, time + 1), s_.size);
+                 cells + s_.state(row, time + 1), hidden_row);
+        copy_floats(hidden_row, states + s_.state(row, time + 1), s_.size);
       }
     }
   }
@@ -137,7 +129,8 @@ class LstmKernel final : public Kernel {
   StepProduct product_;
 };
 
-// Inputs: the gradients of the states and of the last cell, weights, cells, gates after their activations.
+// Inputs: the gradients of the states and of the last cell, the weights, the cells, and the gates after their
+// activations.
 class LstmGradKernel final : public Kernel {
  public:
   explicit LstmGradKernel(const OpCall& call)
@@ -155,11 +148,11 @@ class LstmGradKernel final : public Kernel {
     product_.begin(floats(in[2]), compact, dhidden, context.scratch + float_bytes(4 * s_.rows * s_.size));
     for (std::int64_t time = s_.times; time-- > 0;) {
       for (std::int64_t row = 0; row < s_.rows; ++row) {
-        auto* own = compact + 4 * row * s_.size;
+        auto* gates_row = compact + 4 * row * s_.size;
         step_row_grad(s_.size, floats(in[0]) + s_.state(row, time + 1), dhidden + row * s_.size,
                       floats(in[4]) + s_.gates(row, time), floats(in[3]) + s_.state(row, time + 1),
-                      floats(in[3]) + s_.state(row, time), dcell + row * s_.size, own);
-        copy_floats(own, mutable_floats(out[0]) + s_.gates(row, time), 4 * s_.size);
+                      floats(in[3]) + s_.state(row, time), dcell + row * s_.size, gates_row);
+        copy_floats(gates_row, mutable_floats(out[0]) + s_.gates(row, time), 4 * s_.size);
       }
       product_.multiply();
     }
@@ -172,23 +165,13 @@ class LstmGradKernel final : public Kernel {
   StepProduct product_;
 };
 
-template <class T>
-std::unique_ptr<Kernel> make_recurrent(const OpCall& call) {
-  try {
-    onednn_engine();
-    return std::make_unique<T>(call);
-  } catch (const dnnl::error& error) {
-    OpInputs{call.op->name, call.inputs, call.attributes}.refuse(std::string("oneDNN refuses it: ") + error.what());
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_lstm(const OpCall& call) {
-  return make_recurrent<LstmKernel>(call);
+  return onednn_kernel(call, [&] { return std::make_unique<LstmKernel>(call); });
 }
 std::unique_ptr<Kernel> make_lstm_grad(const OpCall& call) {
-  return make_recurrent<LstmGradKernel>(call);
+  return onednn_kernel(call, [&] { return std::make_unique<LstmGradKernel>(call); });
 }
 
 }  // namespace troupe::cpu

@@ -9,24 +9,6 @@ namespace troupe::cpu {
 
 namespace {
 
-TROUPE_SIMD_CLONES void exp_loop(std::int64_t n, const float* x, float* y) {
-  map(n, x, y, exp_or_zero);
-}
-TROUPE_SIMD_CLONES void log_loop(std::int64_t n, const float* x, float* y) {
-  map(n, x, y, log_of);
-}
-TROUPE_SIMD_CLONES void sqrt_loop(std::int64_t n, const float* x, float* y) {
-  map(n, x, y, [](float v) { return std::sqrt(v); });
-}
-TROUPE_SIMD_CLONES void rsqrt_loop(std::int64_t n, const float* x, float* y) {
-  map(n, x, y, [](float v) { return 1.0F / std::sqrt(v); });
-}
-TROUPE_SIMD_CLONES void abs_loop(std::int64_t n, const float* x, float* y) {
-  map(n, x, y, [](float v) { return std::abs(v); });
-}
-TROUPE_SIMD_CLONES void abs_grad_loop(std::int64_t n, const float* dy, const float* x, float* dx) {
-  map(n, dy, x, dx, [](float d, float v) { return v > 0.0F ? d : (v < 0.0F ? -d : v * 0.0F); });
-}
 TROUPE_SIMD_CLONES void square_loop(std::int64_t n, const float* x, float* y) {
   map(n, x, y, [](float v) { return v * v; });
 }
@@ -38,36 +20,17 @@ TROUPE_SIMD_CLONES void clip_grad_loop(std::int64_t n, const float* dy, const fl
   map(n, dy, x, dx, [=](float d, float v) { return v < least || v > most ? 0.0F : d; });
 }
 
-struct Limits {
-  float least, most;
-  explicit Limits(const OpCall& call)
-      : least(static_cast<float>(call.attributes.number("least"))),
-        most(static_cast<float>(call.attributes.number("most"))) {}
-};
-
 }  // namespace
 
-std::unique_ptr<Kernel> make_exp(const OpCall&) {
-  return map_kernel(exp_loop);
-}
-std::unique_ptr<Kernel> make_log(const OpCall&) {
-  return map_kernel(log_loop);
-}
-std::unique_ptr<Kernel> make_sqrt(const OpCall&) {
-  return map_kernel(sqrt_loop);
-}
-std::unique_ptr<Kernel> make_rsqrt(const OpCall&) {
-  return map_kernel(rsqrt_loop);
-}
-std::unique_ptr<Kernel> make_abs(const OpCall&) {
-  return map_kernel(abs_loop);
-}
-std::unique_ptr<Kernel> make_abs_grad(const OpCall&) {
-  return map_kernel(abs_grad_loop);
-}
+TROUPE_UNARY_KERNEL(make_exp, exp_or_zero)
+TROUPE_UNARY_KERNEL(make_log, log_of)
+TROUPE_UNARY_KERNEL(make_sqrt, [](float x) { return std::sqrt(x); })
+TROUPE_UNARY_KERNEL(make_rsqrt, [](float x) { return 1.0F / std::sqrt(x); })
+TROUPE_UNARY_KERNEL(make_abs, [](float x) { return std::abs(x); })
+TROUPE_BINARY_KERNEL(make_abs_grad, [](float dy, float x) { return x > 0.0F ? dy : (x < 0.0F ? -dy : x * 0.0F); })
 
 std::unique_ptr<Kernel> make_pow(const OpCall& call) {
-  const auto exponent = static_cast<float>(call.attributes.number("exponent"));
+  const auto exponent = float_attribute(call, "exponent");
   if (exponent == 2.0F) return map_kernel(square_loop);
   return function_kernel([exponent](Inputs in, Outputs out) {
     const auto x = in[0].data<float>();
@@ -76,15 +39,17 @@ std::unique_ptr<Kernel> make_pow(const OpCall& call) {
 }
 
 std::unique_ptr<Kernel> make_clip(const OpCall& call) {
-  return function_kernel([limits = Limits(call)](Inputs in, Outputs out) {
-    clip_loop(out[0].elements(), floats(in[0]), limits.least, limits.most, mutable_floats(out[0]));
-  });
+  return function_kernel(
+      [least = float_attribute(call, "least"), most = float_attribute(call, "most")](Inputs in, Outputs out) {
+        clip_loop(out[0].elements(), floats(in[0]), least, most, mutable_floats(out[0]));
+      });
 }
 
 std::unique_ptr<Kernel> make_clip_grad(const OpCall& call) {
-  return function_kernel([limits = Limits(call)](Inputs in, Outputs out) {
-    clip_grad_loop(out[0].elements(), floats(in[0]), floats(in[1]), limits.least, limits.most, mutable_floats(out[0]));
-  });
+  return function_kernel(
+      [least = float_attribute(call, "least"), most = float_attribute(call, "most")](Inputs in, Outputs out) {
+        clip_grad_loop(out[0].elements(), floats(in[0]), floats(in[1]), least, most, mutable_floats(out[0]));
+      });
 }
 
 }  // namespace troupe::cpu

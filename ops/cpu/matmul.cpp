@@ -1,32 +1,35 @@
 #include <tuple>
 
+#include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/primitive_kernel.hpp"
+#include "troupe/ops/fused/matmul_then_gelu.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-// Row-major matrices, transposed ones by their strides: oneDNN packs them where it must, so nothing is reordered here.
-dnnl::memory::desc matrix(std::int64_t rows, std::int64_t columns, bool transposed) {
+// Row-major matrices, described by strides if they are transposed. oneDNN packs matrices as it needs, so none is
+// reordered here.
+
+/// A shape as one matrix, with all leading axes as its rows.
+Layout rows_of(const Shape& shape, bool transposed) {
+  const auto rows = shape.elements() / shape.back(0), columns = shape.back(0);
   return transposed ? describe({columns, rows}, Dims{1, columns}) : describe({rows, columns}, Dims{columns, 1});
 }
 
-/// The last two axes of a shape as matrices, one for all leading axes together.
-dnnl::memory::desc matrices(const Shape& shape, bool transposed) {
+/// The last two axes of a shape as matrices, with all leading axes as one batch axis.
+Layout matrices(const Shape& shape, bool transposed) {
   const auto rows = shape.back(1), columns = shape.back(0);
   const auto count = shape.elements() / (rows * columns);
   return transposed ? describe({count, columns, rows}, Dims{rows * columns, 1, columns})
                     : describe({count, rows, columns}, Dims{rows * columns, columns, 1});
 }
 
-/// All leading axes as the rows of one matrix.
-dnnl::memory::desc rows_of(const Shape& shape, bool transposed) {
-  return matrix(shape.elements() / shape.back(0), shape.back(0), transposed);
-}
-
+/// The matrices of a product and its bias, in the form of oneDNN.
 struct Product {
-  dnnl::memory::desc a, b, y, bias;
+  Layout a, b, y, bias;
 };
 
 Product describe_product(const OpCall& call) {
@@ -44,6 +47,34 @@ PrimitiveKernel make_product(const Product& product, bool has_bias) {
   kernel.input(0, DNNL_ARG_SRC, product.a).input(1, DNNL_ARG_WEIGHTS, product.b).output(0, DNNL_ARG_DST, product.y);
   if (has_bias) kernel.input(2, DNNL_ARG_BIAS, product.bias);
   return kernel;
+}
+
+// Not inlined, because g++ 12 would otherwise take it for a call of the kernel below, and warn of missing inputs.
+[[gnu::noinline]] void run_kernel(Kernel& kernel, const KernelContext& context, Inputs inputs, Outputs outputs) {
+  kernel.run(context, inputs, outputs);
+}
+
+// Runs the kernels of the ops that this op replaces, which gives their bits.
+class MatmulReluGrad final : public Kernel {
+ public:
+  explicit MatmulReluGrad(const OpCall& call)
+      : product_(make_matmul(
+            {&kMatmul, call.attributes, {call.inputs.begin(), call.inputs.begin() + 2}, {call.outputs[0]}})),
+        gradient_(make_relu_grad({&kReluGrad, {}, {call.outputs[0], call.inputs[2]}, call.outputs})) {}
+
+  std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
+  void run(const KernelContext& context, Inputs inputs, Outputs outputs) override {
+    product_->run(context, inputs.first(2), outputs.first(1));
+    const Tensor dy_and_y[] = {outputs[0], inputs[2]};
+    run_kernel(*gradient_, context, dy_and_y, outputs);
+  }
+
+ private:
+  std::unique_ptr<Kernel> product_, gradient_;
+};
+
+GeluKernels gelu_kernels() {
+  return {make_matmul, make_gelu_tanh, make_gelu_tanh_grad, make_reduce_sum};
 }
 
 }  // namespace
@@ -64,6 +95,18 @@ std::unique_ptr<Kernel> make_outer_sum(const OpCall& call) {
                          {}},
                         false);
   });
+}
+
+std::unique_ptr<Kernel> make_matmul_relu_grad(const OpCall& call) {
+  return std::make_unique<MatmulReluGrad>(call);
+}
+
+std::unique_ptr<Kernel> make_matmul_gelu_tanh(const OpCall& call) {
+  return make_matmul_then_gelu_tanh(call, gelu_kernels());
+}
+
+std::unique_ptr<Kernel> make_matmul_gelu_tanh_grad(const OpCall& call) {
+  return make_matmul_then_gelu_tanh_grad(call, gelu_kernels());
 }
 
 }  // namespace troupe::cpu

@@ -3,29 +3,31 @@
 
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/max_pool.hpp"
+#include "troupe/ops/library/pool.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-// Channels are contiguous: 16 of them at a time, in loops of a fixed length, which compilers turn into vector code.
+// Channels are contiguous. They are computed 16 at a time, in loops of a fixed length, which compilers turn into vector
+// code.
 constexpr int kChannelBlock = 16;
 
-// Unrolled to single elements such a loop would be no vector code any more.
+// Keeps the compiler from unrolling a loop over channels to single elements, which would not be vector code.
 #define TROUPE_LANE_LOOP _Pragma("GCC unroll 1")
 
 template <int N>
 using Constant = std::integral_constant<int, N>;
 
-/// The part of a window that lies in the image: the offset of its first element, its size, and the number of its first
+/// The part of a window that lies in the image: the offset of its first element, its size, and the index of its first
 /// element in the window.
 struct Window {
   std::int64_t offset, rows, columns;
   std::int32_t first_place;
 };
 
-/// Images x [rows, height, width, channels] and their pooled images [rows, pooled_height, pooled_width, channels].
+/// The sizes of the images x [rows, height, width, channels] and of their pooled images [rows, pooled_height,
+/// pooled_width, channels].
 struct Pooling {
   std::int64_t rows, height, width, channels, pooled_height, pooled_width, kernel_size, stride, padding;
   bool relu;
@@ -45,9 +47,9 @@ struct Pooling {
   std::int64_t image_elements() const { return height * width * channels; }
   std::int64_t pooled_row_elements() const { return pooled_width * channels; }
   std::int64_t pooled_elements() const { return pooled_height * pooled_row_elements(); }
-  /// True if no element is in two windows.
+  /// Whether no element is in two windows.
   bool disjoint() const { return stride >= kernel_size; }
-  /// True if every element is in one window, and in one only.
+  /// Whether every element is in exactly one window.
   bool exact() const {
     return stride == kernel_size && padding == 0 && pooled_height * kernel_size == height &&
            pooled_width * kernel_size == width;
@@ -61,8 +63,8 @@ struct Pooling {
   }
 };
 
-/// Calls visit(offset of the element, its number in the window) for every element of a window. If the whole window is
-/// W x W (0: unknown), compilers unroll the loops.
+/// Calls visit(offset of the element, its index in the window) for every element of a window. If the whole window is
+/// known to be W x W (W > 0), compilers unroll the loops.
 template <int W, class Visit>
 [[gnu::always_inline]] inline void for_elements(const Pooling& p, const Window& window, Visit visit) {
   const std::int64_t rows = W > 0 ? W : window.rows, columns = W > 0 ? W : window.columns;
@@ -72,7 +74,7 @@ template <int W, class Visit>
       visit(window.offset + (h * p.width + w) * p.channels, (W > 0 ? 0 : window.first_place) + h * size + w);
 }
 
-/// The largest elements of one window in N neighbouring channels.
+/// Finds the largest elements of one window in N neighboring channels.
 template <int N, int W>
 [[gnu::always_inline]] inline void pool_window(const Pooling& p, const Window& window, const float* __restrict x,
                                                float* __restrict y, std::uint8_t* __restrict places) {
@@ -84,7 +86,8 @@ template <int N, int W>
     const float* here = x + offset;
     TROUPE_LANE_LOOP
     for (int c = 0; c < N; ++c) {
-      // Larger, or the first NaN: a NaN compares as neither smaller nor equal, and nothing replaces it.
+      // True if the element is larger, or is the first NaN. A NaN compares neither smaller nor equal, so nothing
+      // replaces it.
       const bool better = !(here[c] <= best[c]) & (best[c] == best[c]);
       best[c] = better ? here[c] : best[c];
       place[c] = better ? number : place[c];
@@ -98,8 +101,8 @@ template <int N, int W>
   TROUPE_LANE_LOOP for (int c = 0; c < N; ++c) places[c] = static_cast<std::uint8_t>(place[c]);
 }
 
-/// The gradients of one window in N neighbouring channels: added to what earlier windows gave or, if windows are
-/// disjoint, put in place.
+/// Computes the gradients of one window in N neighboring channels. They are added to the gradients of earlier windows
+/// or, if windows are disjoint, written.
 template <int N, int W>
 [[gnu::always_inline]] inline void unpool_window(const Pooling& p, const Window& window, const float* __restrict dy,
                                                  const std::int32_t* __restrict places, float* __restrict dx) {
@@ -118,7 +121,7 @@ template <int N, int W>
   });
 }
 
-/// Calls body(channel, number of lanes, known window size) for all channels.
+/// Calls body(channel, number of lanes, window size or 0) for all channels.
 template <class Body>
 [[gnu::always_inline]] inline void for_channels(const Pooling& p, const Window& window, Body body) {
   std::int64_t c = 0;
@@ -142,7 +145,7 @@ TROUPE_SIMD_CLONES void widen(std::int64_t n, const std::uint8_t* __restrict fro
   for (std::int64_t k = 0; k < n; ++k) to[k] = from[k];
 }
 
-/// The gradients of the windows of pooled row i.
+/// Computes the gradients of the windows of pooled row i.
 TROUPE_SIMD_CLONES void unpool_row(const Pooling& p, std::int64_t i, const float* dy, const std::int32_t* places,
                                    float* dx) {
   for (std::int64_t j = 0; j < p.pooled_width; ++j, dy += p.channels, places += p.channels) {
@@ -153,11 +156,12 @@ TROUPE_SIMD_CLONES void unpool_row(const Pooling& p, std::int64_t i, const float
   }
 }
 
+/// The gradient of a pooling whose largest elements are given by their indices.
 class MaxPoolGradient final : public Kernel {
  public:
   explicit MaxPoolGradient(const Pooling& pooling) : p_(pooling) {}
 
-  // The places of one pooled row, as wide as the gradients that they select.
+  // The indices of the largest elements in one pooled row, widened to the size of the gradients that they select.
   std::size_t scratch_bytes() const override {
     return static_cast<std::size_t>(p_.pooled_row_elements()) * sizeof(std::int32_t);
   }

@@ -1,4 +1,4 @@
-#include "troupe/ops/nn/merged_updates.hpp"
+#include "troupe/ops/fused/merged_updates.hpp"
 
 #include <vector>
 
@@ -9,7 +9,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// Updates one parameter after the other, each by the kernel of the update of one.
+/// Updates the parameters one after the other, each by the kernel of a single update.
 class MergedUpdateKernel final : public Kernel {
  public:
   MergedUpdateKernel(const OpCall& call, std::unique_ptr<Kernel> (*make_single)(const OpCall& call))
@@ -32,7 +32,7 @@ class MergedUpdateKernel final : public Kernel {
   }
 
  private:
-  /// Those of one parameter, in the order of its own update.
+  /// Collects the inputs and outputs of one parameter, in the order of a single update.
   template <class T>
   void collect(std::span<const T> inputs, std::span<const T> outputs, std::size_t parameter, std::vector<T>& in,
                std::vector<T>& out) const {
@@ -47,7 +47,7 @@ class MergedUpdateKernel final : public Kernel {
 
   MergedUpdate update_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
-  // Of the parameter that is updated: kept for the next ones.
+  // The tensors of one single update. The vectors are kept for the next ones.
   std::vector<Tensor> in_, out_;
 };
 

@@ -9,14 +9,14 @@ namespace troupe::cpu {
 
 namespace {
 
-/// What the gradient needs of a row.
+/// The statistics of a row that the gradient needs.
 struct RowStatistics {
   float mean = 0.0F, factor = 1.0F;
 };
 
-TROUPE_SIMD_CLONES RowStatistics statistics(std::int64_t n, const float* x, float epsilon, bool centred) {
+TROUPE_SIMD_CLONES RowStatistics statistics(std::int64_t n, const float* x, float epsilon, bool centered) {
   const auto count = static_cast<float>(n);
-  const float mean = centred ? lane_sum(n, [x](std::int64_t i) { return x[i]; }) / count : 0.0F;
+  const float mean = centered ? lane_sum(n, [x](std::int64_t i) { return x[i]; }) / count : 0.0F;
   const float squares = lane_sum(n, [=](std::int64_t i) { return (x[i] - mean) * (x[i] - mean); });
   return {mean, 1.0F / std::sqrt(squares / count + epsilon)};
 }
@@ -29,7 +29,8 @@ TROUPE_SIMD_CLONES void normalize_row(std::int64_t n, const float* x, RowStatist
     for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] * row.factor * scale[i];
 }
 
-/// The gradient of one row, and what the row adds to the gradients of scale and shift (null: there is none).
+/// Computes the gradient of one row, and adds the row's terms to the gradients of scale and of shift (null without a
+/// shift).
 TROUPE_SIMD_CLONES void normalize_row_grad(std::int64_t n, const float* dy, const float* x, RowStatistics row,
                                            const float* scale, float* dx, float* dscale, float* dshift) {
   const auto count = static_cast<float>(n);
@@ -45,30 +46,30 @@ TROUPE_SIMD_CLONES void normalize_row_grad(std::int64_t n, const float* dy, cons
     for (std::int64_t i = 0; i < n; ++i) dshift[i] += dy[i];
 }
 
-std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centred) {
+std::unique_ptr<Kernel> make_norm(const OpCall& call, bool centered) {
   const auto width = call.inputs[0].shape.back(0);
-  const auto epsilon = static_cast<float>(call.attributes.number("epsilon"));
+  const auto epsilon = float_attribute(call, "epsilon");
   return function_kernel([=](Inputs in, Outputs out) {
     for (std::int64_t row = 0; row < in[0].elements() / width; ++row) {
       const auto* x = floats(in[0]) + row * width;
-      const auto found = statistics(width, x, epsilon, centred);
-      normalize_row(width, x, found, floats(in[1]), centred ? floats(in[2]) : nullptr,
+      const auto row_statistics = statistics(width, x, epsilon, centered);
+      normalize_row(width, x, row_statistics, floats(in[1]), centered ? floats(in[2]) : nullptr,
                     mutable_floats(out[0]) + row * width);
-      mutable_floats(out[centred ? 2 : 1])[row] = found.factor;
-      if (centred) mutable_floats(out[1])[row] = found.mean;
+      mutable_floats(out[centered ? 2 : 1])[row] = row_statistics.factor;
+      if (centered) mutable_floats(out[1])[row] = row_statistics.mean;
     }
   });
 }
 
-std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centred) {
+std::unique_ptr<Kernel> make_norm_grad(const OpCall& call, bool centered) {
   const auto width = call.inputs[1].shape.back(0);
   return function_kernel([=](Inputs in, Outputs out) {
     for (std::size_t i = 1; i < out.size(); ++i) std::ranges::fill(out[i].mutable_data<float>(), 0.0F);
     for (std::int64_t row = 0; row < in[1].elements() / width; ++row) {
-      const RowStatistics found{centred ? floats(in[3])[row] : 0.0F, floats(in[centred ? 4 : 3])[row]};
-      normalize_row_grad(width, floats(in[0]) + row * width, floats(in[1]) + row * width, found, floats(in[2]),
+      const RowStatistics row_statistics{centered ? floats(in[3])[row] : 0.0F, floats(in[centered ? 4 : 3])[row]};
+      normalize_row_grad(width, floats(in[0]) + row * width, floats(in[1]) + row * width, row_statistics, floats(in[2]),
                          mutable_floats(out[0]) + row * width, mutable_floats(out[1]),
-                         centred ? mutable_floats(out[2]) : nullptr);
+                         centered ? mutable_floats(out[2]) : nullptr);
     }
   });
 }

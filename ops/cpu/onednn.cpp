@@ -25,12 +25,16 @@ const dnnl::engine& onednn_engine() {
   return engine;
 }
 
-dnnl::memory::desc describe(const Dims& sizes, Tag tag) {
+Layout describe(const Dims& sizes, Tag tag) {
   return {sizes, dnnl::memory::data_type::f32, tag};
 }
 
-dnnl::memory::desc describe(const Dims& sizes, const Dims& strides) {
+Layout describe(const Dims& sizes, const Dims& strides) {
   return {sizes, dnnl::memory::data_type::f32, strides};
+}
+
+Layout images(const Shape& shape) {
+  return describe({shape[0], shape[3], shape[1], shape[2]}, Tag::nhwc);
 }
 
 dnnl::primitive_attr scratch_attributes() {
@@ -39,7 +43,11 @@ dnnl::primitive_attr scratch_attributes() {
   return attributes;
 }
 
-std::size_t OnednnCall::argument(int kind, const dnnl::memory::desc& description) {
+OnednnCall::OnednnCall(dnnl::primitive primitive, Arguments arguments) : primitive_(std::move(primitive)) {
+  for (const auto& [kind, description] : arguments) argument(kind, description);
+}
+
+std::size_t OnednnCall::argument(int kind, const Layout& description) {
   memories_.push_back(dnnl::memory(description, onednn_engine(), DNNL_MEMORY_NONE));
   arguments_.push_back({kind, memories_.back().get()});
   return memories_.size() - 1;
@@ -53,11 +61,24 @@ void OnednnCall::bind(std::size_t index, const void* data) {
 #endif
 }
 
+void OnednnCall::bind(std::initializer_list<const void*> data) {
+  std::size_t index = 0;
+  for (const auto* address : data) bind(index++, address);
+}
+
 void OnednnCall::execute() {
   const auto status = dnnl_primitive_execute(primitive_.get(), stream_of_thread().get(),
                                              static_cast<int>(arguments_.size()), arguments_.data());
   if (status != dnnl_success)
     throw Error("onednn", "executing a primitive failed with status " + std::to_string(status));
+}
+
+Reorder make_reorder(const Layout& from, const Layout& to) {
+  const auto& engine = onednn_engine();
+  const dnnl::reorder::primitive_desc chosen(engine, from, engine, to, scratch_attributes());
+  const auto scratchpad = chosen.scratchpad_desc();
+  return {{dnnl::reorder(chosen), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratchpad}}},
+          scratchpad.get_size()};
 }
 
 }  // namespace troupe::cpu

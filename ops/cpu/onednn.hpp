@@ -1,7 +1,8 @@
 #pragma once
 
 #include <dnnl.hpp>
-#include <span>
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "troupe/ops/graph/kernel.hpp"
@@ -10,13 +11,14 @@ namespace troupe::cpu {
 
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
+using Layout = dnnl::memory::desc;
 
-/// The CPU engine. The first call on a thread makes oneDNN use only that thread there: with more, replicas contend for
-/// the cores, and primitives made under different thread counts differ in their bits.
+/// The CPU engine. The first call on a thread limits oneDNN to that thread: with more threads, replicas would contend
+/// for the cores, and primitives that were made under different numbers of threads would differ in their bits.
 const dnnl::engine& onednn_engine();
 
-/// Primitives under the names that they have in oneDNN 3. Versions below 3 keep the older form under these names and
-/// call the same form _v2.
+/// Primitives under their names of oneDNN 3. Earlier versions have an older form under these names, and the same form
+/// under names with _v2.
 #if DNNL_VERSION_MAJOR >= 3
 using SoftmaxForward = dnnl::softmax_forward;
 using SoftmaxBackward = dnnl::softmax_backward;
@@ -29,14 +31,16 @@ using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
 #endif
 
-/// A float32 description in the given order of axes, or with strides.
-dnnl::memory::desc describe(const Dims& sizes, Tag tag);
-dnnl::memory::desc describe(const Dims& sizes, const Dims& strides);
-/// Attributes of a primitive that takes its scratch memory from us.
+/// A float32 description with the given order of axes, or with strides.
+Layout describe(const Dims& sizes, Tag tag);
+Layout describe(const Dims& sizes, const Dims& strides);
+/// Images [B, H, W, C], oneDNN's nhwc; its logical order is still NCHW.
+Layout images(const Shape& shape);
+/// Attributes of a primitive that uses the scratch memory of its caller.
 dnnl::primitive_attr scratch_attributes();
 
-/// The implementation that oneDNN chooses for a primitive. `arguments` are those between engine and attributes in the
-/// constructor of oneDNN 3. Throws dnnl::error if there is no implementation.
+/// The implementation that oneDNN chooses for a primitive. `arguments` are the constructor's arguments in oneDNN 3
+/// between the engine and the attributes. Throws dnnl::error if there is no implementation.
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc choose(const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -46,7 +50,7 @@ typename Primitive::primitive_desc choose(const Arguments&... arguments) {
 #endif
 }
 
-/// The implementation of a primitive of the backward pass. `forward` is the one chosen for the forward pass.
+/// The implementation of a primitive of the backward pass. `forward` is the implementation of the forward pass.
 template <class Primitive, class Forward, class... Arguments>
 typename Primitive::primitive_desc choose_backward(const Forward& forward, const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -56,16 +60,18 @@ typename Primitive::primitive_desc choose_backward(const Forward& forward, const
 #endif
 }
 
-/// A primitive with its arguments, ready to be run again and again on other memory.
+/// A primitive with its arguments, which can run many times on different memory.
 class OnednnCall {
  public:
-  OnednnCall() = default;
-  explicit OnednnCall(dnnl::primitive primitive) : primitive_(std::move(primitive)) {}
+  using Arguments = std::initializer_list<std::pair<int, Layout>>;
+  OnednnCall(dnnl::primitive primitive, Arguments arguments);
 
-  /// Adds an argument (DNNL_ARG_...); returns its index for bind().
-  std::size_t argument(int kind, const dnnl::memory::desc& description);
+  /// Adds an argument (DNNL_ARG_...). Returns its index for bind().
+  std::size_t argument(int kind, const Layout& description);
   void bind(std::size_t index, const void* data);
-  /// Runs on the calling thread until done.
+  /// Binds all arguments, in the order in which they were added.
+  void bind(std::initializer_list<const void*> data);
+  /// Runs on the calling thread and returns when the result is complete.
   void execute();
 
  private:
@@ -73,5 +79,23 @@ class OnednnCall {
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
 };
+
+/// A conversion between two layouts. The arguments of the call are the source, the result and scratch memory.
+struct Reorder {
+  OnednnCall call;
+  std::size_t scratch_bytes;
+};
+Reorder make_reorder(const Layout& from, const Layout& to);
+
+/// Makes a kernel by `make`, and turns oneDNN's exceptions into an Error that names the op and its shapes.
+template <class Make>
+std::unique_ptr<Kernel> onednn_kernel(const OpCall& call, Make make) {
+  try {
+    onednn_engine();
+    return make();
+  } catch (const dnnl::error& error) {
+    OpInputs{call.op->name, call.inputs, call.attributes}.refuse(std::string("oneDNN refuses it: ") + error.what());
+  }
+}
 
 }  // namespace troupe::cpu

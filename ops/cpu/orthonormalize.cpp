@@ -7,10 +7,10 @@ namespace troupe::cpu {
 
 namespace {
 
-// What is left of a column that depends on those before it is rounding.
-constexpr double kNothing = 1e-6;
+// A column that depends on earlier ones is reduced to rounding errors, which are below this part of its length.
+constexpr double kRoundingError = 1e-6;
 
-/// Columns of a matrix of m rows, n of them, one row after the other.
+/// The columns of a row-major matrix [m, n].
 struct Columns {
   float* elements;
   std::int64_t m, n;
@@ -40,8 +40,8 @@ std::unique_ptr<Kernel> make_orthonormalize(const OpCall& call) {
       const auto length = std::sqrt(columns.product(column, column));
       for (std::int64_t before = 0; before < column; ++before)
         columns.subtract(column, before, columns.product(column, before));
-      const auto left = std::sqrt(columns.product(column, column));
-      columns.scale(column, left > kNothing * length ? 1.0 / left : 0.0);
+      const auto length_left = std::sqrt(columns.product(column, column));
+      columns.scale(column, length_left > kRoundingError * length ? 1.0 / length_left : 0.0);
     }
   });
 }

@@ -1,49 +1,29 @@
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <limits>
 #include <vector>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
 #include "troupe/ops/cpu/lanes.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/cpu/walk.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
-/// Axes of the input, neighbours of one kind merged: kept and summed ones alternate.
-struct Reduction {
-  struct Axis {
-    std::int64_t size;
-    bool summed;
-    std::int64_t output_stride;
-  };
-  std::vector<Axis> axes;
-  std::int64_t runs = 1;
-};
-
-Reduction plan_reduction(const OpCall& call) {
+/// A walk over the elements of the input; the array is the result, in which summed axes have the stride 0.
+Walk reduction(const OpCall& call) {
   const auto& shape = call.inputs[0].shape;
   const auto& summed = call.attributes.list("axes");
-  Reduction plan;
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
-    const bool is_summed = std::find(summed.begin(), summed.end(), static_cast<std::int64_t>(axis)) != summed.end();
-    if (!plan.axes.empty() && plan.axes.back().summed == is_summed)
-      plan.axes.back().size *= shape[axis];
-    else
-      plan.axes.push_back({shape[axis], is_summed, 0});
-  }
-  if (plan.axes.empty()) plan.axes.push_back({1, false, 0});
+  std::vector<Walk::Axis> axes;
   std::int64_t stride = 1;
-  for (auto axis = plan.axes.rbegin(); axis != plan.axes.rend(); ++axis) {
-    if (axis->summed) continue;
-    axis->output_stride = stride;
-    stride *= axis->size;
+  for (std::size_t axis = shape.rank(); axis-- > 0;) {
+    const bool is_summed = std::ranges::find(summed, static_cast<std::int64_t>(axis)) != summed.end();
+    axes.push_back({shape[axis], {is_summed ? 0 : stride}});
+    if (!is_summed) stride *= shape[axis];
   }
-  for (std::size_t i = 0; i + 1 < plan.axes.size(); ++i) plan.runs *= plan.axes[i].size;
-  return plan;
+  return Walk(axes);
 }
 
 TROUPE_SIMD_CLONES void add_to(std::int64_t n, const float* x, float* sum) {
@@ -54,15 +34,13 @@ TROUPE_SIMD_CLONES float sum_of(std::int64_t n, const float* x) {
   return lane_sum(n, [x](std::int64_t i) { return x[i]; });
 }
 
-/// How a reduction takes in n elements that belong to one result, and n that belong to one result each.
+/// The two loops of a reduction: `all` combines n elements into one result, `each` combines n elements with one result
+/// each.
 struct Combine {
   float (*all)(std::int64_t n, const float* x, float result);
   void (*each)(std::int64_t n, const float* x, float* results);
 };
 
-float larger(float a, float b) {
-  return b > a || b != b ? b : a;
-}
 float smaller(float a, float b) {
   return b < a || b != b ? b : a;
 }
@@ -78,89 +56,65 @@ constexpr Combine kExtreme{[](std::int64_t n, const float* x, float result) {
                              for (std::int64_t i = 0; i < n; ++i) results[i] = f(results[i], x[i]);
                            }};
 
-void reduce(const Reduction& plan, const float* x, float* y, const Combine& combine = kSum) {
-  const auto& inner = plan.axes.back();
-  std::array<std::int64_t, Shape::kMaxRank> index{};
-  std::int64_t at = 0;
-  for (std::int64_t run = 0; run < plan.runs; ++run, x += inner.size) {
-    if (inner.summed)
-      y[at] = combine.all(inner.size, x, y[at]);
+/// Combines the elements of x with the results, which are `initial` at first.
+void reduce(const Walk& walk, const Combine& combine, float initial, const Tensor& x, const Tensor& results) {
+  auto* y = mutable_floats(results);
+  std::fill_n(y, results.elements(), initial);
+  walk.for_each_run([&](std::int64_t at, const Walk::Numbers& to) {
+    if (walk.steps()[0] == 0)
+      y[to[0]] = combine.all(walk.run_length(), floats(x) + at, y[to[0]]);
     else
-      combine.each(inner.size, x, y + at);
-    for (std::size_t axis = plan.axes.size() - 1; axis-- > 0;) {
-      at += plan.axes[axis].output_stride;
-      if (++index[axis] < plan.axes[axis].size) break;
-      at -= plan.axes[axis].output_stride * index[axis];
-      index[axis] = 0;
-    }
-  }
+      combine.each(walk.run_length(), floats(x) + at, y + to[0]);
+  });
+}
+
+std::unique_ptr<Kernel> reduce_kernel(const OpCall& call, const Combine& combine, float initial) {
+  return function_kernel([walk = reduction(call), combine, initial](Inputs in, Outputs out) {
+    reduce(walk, combine, initial, in[0], out[0]);
+  });
+}
+
+/// Calls visit(element, index of its result) for all elements in order.
+template <class Visit>
+void for_each_element(const Walk& walk, Visit visit) {
+  walk.for_each_run([&](std::int64_t at, const Walk::Numbers& to) {
+    for (std::int64_t i = 0; i < walk.run_length(); ++i) visit(at + i, to[0] + i * walk.steps()[0]);
+  });
 }
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_reduce_sum(const OpCall& call) {
-  return function_kernel([plan = plan_reduction(call)](Inputs in, Outputs out) {
-    std::memset(out[0].address(), 0, out[0].bytes());
-    reduce(plan, floats(in[0]), mutable_floats(out[0]));
-  });
+  return reduce_kernel(call, kSum, 0.0F);
 }
 
 std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   const auto count = call.inputs[0].shape.elements() / call.outputs[0].shape.elements();
-  return function_kernel([plan = plan_reduction(call), count](Inputs in, Outputs out) {
-    std::memset(out[0].address(), 0, out[0].bytes());
-    reduce(plan, floats(in[0]), mutable_floats(out[0]));
+  return function_kernel([walk = reduction(call), count](Inputs in, Outputs out) {
+    reduce(walk, kSum, 0.0F, in[0], out[0]);
     for (auto& element : out[0].mutable_data<float>()) element /= static_cast<float>(count);
   });
 }
 
-namespace {
-
-std::unique_ptr<Kernel> make_extreme(const OpCall& call, const Combine& combine, float least) {
-  return function_kernel([plan = plan_reduction(call), combine, least](Inputs in, Outputs out) {
-    std::ranges::fill(out[0].mutable_data<float>(), least);
-    reduce(plan, floats(in[0]), mutable_floats(out[0]), combine);
-  });
-}
-
-/// Calls visit(element, place of its result) for all elements in order.
-template <class Visit>
-void for_each_element(const Reduction& plan, std::int64_t elements, Visit visit) {
-  std::array<std::int64_t, Shape::kMaxRank> index{};
-  std::int64_t at = 0;
-  for (std::int64_t i = 0; i < elements; ++i) {
-    visit(i, at);
-    for (std::size_t axis = plan.axes.size(); axis-- > 0;) {
-      at += plan.axes[axis].output_stride;
-      if (++index[axis] < plan.axes[axis].size) break;
-      at -= plan.axes[axis].output_stride * index[axis];
-      index[axis] = 0;
-    }
-  }
-}
-
-}  // namespace
-
 std::unique_ptr<Kernel> make_reduce_max(const OpCall& call) {
-  return make_extreme(call, kExtreme<larger>, -std::numeric_limits<float>::infinity());
+  return reduce_kernel(call, kExtreme<larger>, -std::numeric_limits<float>::infinity());
 }
 
 std::unique_ptr<Kernel> make_reduce_min(const OpCall& call) {
-  return make_extreme(call, kExtreme<smaller>, std::numeric_limits<float>::infinity());
+  return reduce_kernel(call, kExtreme<smaller>, std::numeric_limits<float>::infinity());
 }
 
 std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
   const auto results = static_cast<std::size_t>(call.outputs[0].shape.elements());
   const auto count = static_cast<double>(call.inputs[0].shape.elements()) / static_cast<double>(results);
-  return function_kernel([plan = plan_reduction(call), count, results, means = std::vector<double>(results),
+  return function_kernel([walk = reduction(call), count, results, means = std::vector<double>(results),
                           squares = std::vector<double>(results)](Inputs in, Outputs out) mutable {
     const auto* x = floats(in[0]);
     std::ranges::fill(means, 0.0);
     std::ranges::fill(squares, 0.0);
-    for_each_element(plan, in[0].elements(), [&](auto i, auto at) { means[at] += x[i]; });
+    for_each_element(walk, [&](auto i, auto at) { means[at] += x[i]; });
     for (auto& mean : means) mean /= count;
-    for_each_element(plan, in[0].elements(),
-                     [&](auto i, auto at) { squares[at] += (x[i] - means[at]) * (x[i] - means[at]); });
+    for_each_element(walk, [&](auto i, auto at) { squares[at] += (x[i] - means[at]) * (x[i] - means[at]); });
     for (std::size_t i = 0; i < results; ++i) mutable_floats(out[0])[i] = static_cast<float>(squares[i] / count);
   });
 }

@@ -1,15 +1,14 @@
-#include "troupe/ops/cpu/row_sparse.hpp"
-
 #include <algorithm>
 #include <vector>
 
-#include "troupe/ops/cpu/elements.hpp"
+#include "troupe/ops/cpu/update.hpp"
 #include "troupe/ops/graph/graph.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
+/// Runs `update` on each range of neighboring rows that have a gradient.
 class RowSparseKernel final : public Kernel {
  public:
   RowSparseKernel(std::size_t gradient, std::unique_ptr<Kernel> update)
@@ -30,7 +29,7 @@ class RowSparseKernel final : public Kernel {
   }
 
  private:
-  /// The first row from there on that has a gradient, or that has none.
+  /// The first row, from `row` on, that has a gradient, or that has none.
   static std::int64_t next_row(const Tensor& gradient, std::int64_t row, bool with_gradient) {
     const auto width = gradient.shape().row_elements();
     const auto has_gradient = [&](std::int64_t i) {
@@ -55,7 +54,7 @@ class RowSparseKernel final : public Kernel {
 
   std::size_t gradient_;
   std::unique_ptr<Kernel> update_;
-  // Of neighbouring rows that are updated together: kept for the next ones.
+  // The tensors of one range of rows. The vectors are kept for the next ranges.
   std::vector<Tensor> in_, out_;
 };
 

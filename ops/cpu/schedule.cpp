@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe::cpu {
 

@@ -1,10 +1,11 @@
 #include <algorithm>
+#include <cstring>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/cpu/box_copy.hpp"
 #include "troupe/ops/cpu/elements.hpp"
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/data/batch_info.hpp"
+#include "troupe/ops/cpu/walk.hpp"
 
 namespace troupe::cpu {
 
@@ -12,30 +13,50 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
+/// Copies a box of `sizes` elements between two row-major arrays of the same rank.
+class BoxCopy {
+ public:
+  /// The shape of an array, and the corner of the box in it.
+  struct Corner {
+    Shape shape;
+    List begin;
+  };
+  BoxCopy(const Corner& from, const Corner& to, const Shape& sizes, std::size_t element_bytes) {
+    std::vector<Walk::Axis> axes;
+    auto from_stride = static_cast<std::int64_t>(element_bytes), to_stride = from_stride;
+    for (std::size_t axis = sizes.rank(); axis-- > 0;) {
+      axes.push_back({sizes[axis], {from_stride, to_stride}});
+      from_offset_ += from.begin[axis] * from_stride;
+      to_offset_ += to.begin[axis] * to_stride;
+      from_stride *= from.shape[axis];
+      to_stride *= to.shape[axis];
+    }
+    walk_ = Walk(axes);
+    run_bytes_ = static_cast<std::size_t>(walk_.run_length()) * element_bytes;
+  }
+
+  void operator()(const std::byte* from, std::byte* to) const {
+    if (run_bytes_ == 0) return;
+    walk_.for_each_run([&](std::int64_t, const Walk::Numbers& at) {
+      std::memcpy(to + to_offset_ + at[1], from + from_offset_ + at[0], run_bytes_);
+    });
+  }
+
+ private:
+  Walk walk_;  // the strides and offsets are bytes
+  std::int64_t from_offset_ = 0, to_offset_ = 0;
+  std::size_t run_bytes_;
+};
+
 void fill(const Tensor& tensor, double value) {
-  const auto fill_as = [&](auto* type) {
+  with_element_type(tensor.dtype(), [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     std::ranges::fill(tensor.mutable_data<T>(), static_cast<T>(value));
-  };
-  switch (tensor.dtype()) {
-    case DType::float32:
-      fill_as(static_cast<float*>(nullptr));
-      break;
-    case DType::int32:
-      fill_as(static_cast<std::int32_t*>(nullptr));
-      break;
-    case DType::int64:
-      fill_as(static_cast<std::int64_t*>(nullptr));
-      break;
-    case DType::uint8:
-      fill_as(static_cast<std::uint8_t*>(nullptr));
-      break;
-    default:
-      throw Error("pad", "cannot fill " + to_string(tensor));
-  }
+  });
 }
 
-/// The part of the batch that a value [rows, ...] belongs to. Throws Error if the batch info says something else.
+/// The part of the batch that a value [rows, ...] belongs to. Throws Error if the batch info has another number of
+/// rows.
 BatchInfo part_of(const char* op, const Tensor& batch_info, std::int64_t rows) {
   const auto part = BatchInfo::read(batch_info);
   if (part.rows != rows || part.first_row < 0)
@@ -44,17 +65,21 @@ BatchInfo part_of(const char* op, const Tensor& batch_info, std::int64_t rows) {
   return part;
 }
 
-/// The rows of a part that lie among rows `begin` to `begin + size` of the batch.
-struct CommonRows {
-  std::int64_t in_part, in_slice, count;
-
-  CommonRows(const BatchInfo& part, std::int64_t begin, std::int64_t size) {
+/// Copies the rows that a part of the batch has in common with a slice, which begins at row `begin` of the batch: from
+/// the part to the slice or, for the gradient, back. The other rows become zeros.
+std::unique_ptr<Kernel> copy_common_rows(const OpCall& call, const char* op, bool to_slice) {
+  const auto begin = call.attributes.integer("begin"), width = call.inputs[0].shape.row_elements();
+  return function_kernel([=](Inputs in, Outputs out) {
+    const auto part_rows = (to_slice ? in : out)[0].shape()[0], slice_rows = (to_slice ? out : in)[0].shape()[0];
+    const auto part = part_of(op, in[1], part_rows);
     const auto first = std::max(part.first_row, begin);
-    count = std::max<std::int64_t>(0, std::min(part.first_row + part.rows, begin + size) - first);
-    in_part = first - part.first_row;
-    in_slice = first - begin;
-  }
-};
+    const auto count = std::max<std::int64_t>(0, std::min(part.first_row + part.rows, begin + slice_rows) - first);
+    const auto in_part = (first - part.first_row) * width, in_slice = (first - begin) * width;
+    std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
+    copy_floats(floats(in[0]) + (to_slice ? in_part : in_slice),
+                mutable_floats(out[0]) + (to_slice ? in_slice : in_part), count * width);
+  });
+}
 
 }  // namespace
 
@@ -89,26 +114,21 @@ std::unique_ptr<Kernel> make_concat(const OpCall& call) {
   });
 }
 
-std::unique_ptr<Kernel> make_slice_rows(const OpCall& call) {
-  const auto begin = call.attributes.integer("begin");
-  const auto width = call.inputs[0].shape.row_elements();
-  return function_kernel([begin, width](Inputs in, Outputs out) {
-    const CommonRows rows(part_of("slice_rows", in[1], in[0].shape()[0]), begin, out[0].shape()[0]);
-    std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
-    copy_floats(floats(in[0]) + rows.in_part * width, mutable_floats(out[0]) + rows.in_slice * width,
-                rows.count * width);
+// Copies nothing if the memory plan has placed the parts in the block when they were computed.
+std::unique_ptr<Kernel> make_pack(const OpCall& call) {
+  return function_kernel([offsets = pack_offsets(call.inputs)](Inputs in, Outputs out) {
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      auto* place = mutable_floats(out[0]) + offsets[i];
+      if (place != floats(in[i])) copy_floats(floats(in[i]), place, in[i].elements());
+    }
   });
 }
 
+std::unique_ptr<Kernel> make_slice_rows(const OpCall& call) {
+  return copy_common_rows(call, "slice_rows", true);
+}
 std::unique_ptr<Kernel> make_slice_rows_grad(const OpCall& call) {
-  const auto begin = call.attributes.integer("begin");
-  const auto width = call.outputs[0].shape.row_elements();
-  return function_kernel([begin, width](Inputs in, Outputs out) {
-    const CommonRows rows(part_of("slice_rows_grad", in[1], out[0].shape()[0]), begin, in[0].shape()[0]);
-    std::ranges::fill(out[0].mutable_data<float>(), 0.0F);
-    copy_floats(floats(in[0]) + rows.in_slice * width, mutable_floats(out[0]) + rows.in_part * width,
-                rows.count * width);
-  });
+  return copy_common_rows(call, "slice_rows_grad", false);
 }
 
 std::unique_ptr<Kernel> make_rows_of_part(const OpCall& call) {

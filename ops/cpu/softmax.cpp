@@ -5,14 +5,14 @@ namespace troupe::cpu {
 
 namespace {
 
-/// All rows of any shape as a matrix.
-dnnl::memory::desc rows_of(const Shape& shape) {
+/// All rows of a shape as one matrix.
+Layout rows_of(const Shape& shape) {
   return describe({shape.elements() / shape.back(0), shape.back(0)}, Tag::ab);
 }
 
 constexpr auto kAlgorithm = dnnl::algorithm::softmax_accurate;
 
-SoftmaxForward::primitive_desc forward_description(const dnnl::memory::desc& rows) {
+SoftmaxForward::primitive_desc forward_description(const Layout& rows) {
   return choose<SoftmaxForward>(dnnl::prop_kind::forward_training, kAlgorithm, rows, rows, 1);
 }
 

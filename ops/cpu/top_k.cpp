@@ -8,12 +8,12 @@ namespace troupe::cpu {
 
 namespace {
 
-/// A NaN is larger than any number.
+/// Compares with a NaN as the largest number.
 bool is_larger(float a, float b) {
   return a > b || (a != a && b == b);
 }
 
-/// One axis of a row-major array: what lies before it, along it and behind it.
+/// One axis of a row-major array: the numbers of elements before it, along it and after it.
 struct AxisOf {
   std::int64_t outer = 1, size, inner = 1;
 
@@ -29,14 +29,14 @@ struct AxisOf {
 
 std::unique_ptr<Kernel> make_argmax(const OpCall& call) {
   return function_kernel([a = AxisOf(call.inputs[0].shape, call.attributes.integer("axis"))](Inputs in, Outputs out) {
-    auto* place = reinterpret_cast<std::int32_t*>(out[0].address());
+    auto* result = reinterpret_cast<std::int32_t*>(out[0].address());
     for (std::int64_t o = 0; o < a.outer; ++o)
       for (std::int64_t j = 0; j < a.inner; ++j) {
         const auto* x = floats(in[0]) + o * a.size * a.inner + j;
         std::int64_t best = 0;
         for (std::int64_t i = 1; i < a.size; ++i)
           if (is_larger(x[i * a.inner], x[best * a.inner])) best = i;
-        *place++ = static_cast<std::int32_t>(best);
+        *result++ = static_cast<std::int32_t>(best);
       }
   });
 }

@@ -1,13 +1,13 @@
 #include <cmath>
 
 #include "troupe/ops/cpu/kernels.hpp"
-#include "troupe/ops/cpu/row_sparse.hpp"
 #include "troupe/ops/cpu/update.hpp"
 
 namespace troupe::cpu {
 
 namespace {
 
+/// The attributes of SGD with momentum.
 struct SgdRule {
   float momentum, weight_decay;
   bool nesterov;
@@ -26,6 +26,7 @@ TROUPE_SIMD_CLONES void sgd_momentum(std::int64_t n, float* p, float* v, const f
   }
 }
 
+/// The attributes of the rules that divide by the root of a sum of squares: Adagrad and RMSProp.
 struct SquaresRule {
   float keep, add, epsilon, weight_decay;
 };
@@ -40,8 +41,19 @@ TROUPE_SIMD_CLONES void squares_step(std::int64_t n, float* p, float* squares, c
 
 }  // namespace
 
+std::unique_ptr<Kernel> make_global_norm_factor(const OpCall& call) {
+  return function_kernel([limit = call.attributes.number("limit")](Inputs in, Outputs out) {
+    double squares = 0.0;
+    for (const auto& gradient : in)
+      for (auto element : gradient.data<float>()) squares += static_cast<double>(element) * element;
+    const auto norm = std::sqrt(squares);
+    out[0].mutable_data<float>()[0] = norm > limit ? static_cast<float>(limit / norm) : 1.0F;
+  });
+}
+
 std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
-  const SgdRule rule{option(call, "momentum"), option(call, "weight_decay"), call.attributes.flag("nesterov")};
+  const SgdRule rule{float_attribute(call, "momentum"), float_attribute(call, "weight_decay"),
+                     call.attributes.flag("nesterov")};
   const bool clipped = call.attributes.flag("clipped");
   const bool has_velocity = call.outputs.size() == 2;
   const std::size_t gradient = call.outputs.size();
@@ -63,8 +75,8 @@ std::unique_ptr<Kernel> make_sgd_update(const OpCall& call) {
 std::unique_ptr<Kernel> make_squares_update(const OpCall& call) {
   const bool clipped = call.attributes.flag("clipped");
   const Condition condition{call.inputs.size() > (clipped ? 5 : 4)};
-  const SquaresRule rule{option(call, "keep"), option(call, "add"), option(call, "epsilon"),
-                         option(call, "weight_decay")};
+  const SquaresRule rule{float_attribute(call, "keep"), float_attribute(call, "add"), float_attribute(call, "epsilon"),
+                         float_attribute(call, "weight_decay")};
   auto update = function_kernel([=](Inputs in, Outputs out) {
     if (!condition.holds(in)) return;
     squares_step(out[0].elements(), mutable_floats(out[0]), mutable_floats(out[1]), floats(in[2]), floats(in[3])[0],

@@ -4,8 +4,9 @@
 
 #include "troupe/ops/core/built_in_backends.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/cuda/cuda_stream.hpp"
-#include "troupe/ops/cuda/kernels.hpp"
+#include "troupe/ops/cuda/device/cuda_stream.hpp"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
@@ -14,10 +15,23 @@ namespace {
 using cuda::CurrentDevice;
 using cuda::device_state;
 
+/// Makes kernels while their device is the current one, because preparing a kernel may measure on the device.
+class CudaKernels final : public KernelTable {
+ public:
+  CudaKernels() {
+#define TROUPE_OP(op, factory) add(op, {cuda::factory, op.half != HalfKernels::none || op.role != HalfRole::none});
+#include "troupe/ops/graph/op_list.def"
+  }
+
+  std::unique_ptr<Kernel> make(const OpCall& call, Device device) override {
+    (void)device_state(device);
+    const CurrentDevice current(device.index);
+    return KernelTable::make(call, device);
+  }
+};
+
 class CudaBackend final : public Backend {
  public:
-  CudaBackend() { cuda::add_kernels(kernels()); }
-
   bool host_accessible() const override { return false; }
   int device_count() const override { return cuda::device_count(); }
 
@@ -51,12 +65,10 @@ class CudaBackend final : public Backend {
     for (const auto& event : device_state(device).work_so_far()) event.wait();
   }
 
-  std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) override {
-    (void)device_state(device);
-    // Preparing may measure on the device.
-    const CurrentDevice current(device.index);
-    return Backend::make_kernel(call, device);
-  }
+  KernelTable& kernels() override { return kernels_; }
+
+ private:
+  CudaKernels kernels_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
@@ -17,40 +18,37 @@ namespace {
 
 using Record = std::vector<std::string>;
 
-/// The records of a table, by libcsv.
-class Records {
- public:
-  Records(GzipFile& file, const CsvOptions& options) {
-    csv_parser parser;
-    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL) != 0) file.refuse("cannot be parsed");
-    csv_set_delim(&parser, static_cast<unsigned char>(options.separator));
-    auto text = file.read_all();
-    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the mark of UTF-8
-    const bool whole = csv_parse(&parser, text.data(), text.size(), on_field, on_record, this) == text.size() &&
-                       csv_fini(&parser, on_field, on_record, this) == 0;
-    const std::string reason = csv_strerror(csv_error(&parser));
-    csv_free(&parser);
-    if (!whole) file.refuse("has a broken record " + std::to_string(records_.size() + 1) + ": " + reason);
-  }
-
-  std::vector<Record> take() { return std::move(records_); }
-
- private:
-  static void on_field(void* text, std::size_t size, void* self) {
-    auto& open = static_cast<Records*>(self)->open_;
-    open.emplace_back(static_cast<const char*>(text), text == nullptr ? 0 : size);
-  }
-  static void on_record(int, void* self) {
-    auto& records = *static_cast<Records*>(self);
-    records.records_.push_back(std::move(records.open_));
-    records.open_.clear();
-  }
-
-  std::vector<Record> records_;
-  Record open_;
+/// The records that libcsv has parsed, and the fields so far of the record that is not complete.
+struct Parsed {
+  std::vector<Record> records;
+  Record open;
 };
 
-/// Where a text stands, for errors.
+void end_field(void* text, std::size_t size, void* parsed) {
+  static_cast<Parsed*>(parsed)->open.emplace_back(static_cast<const char*>(text), text == nullptr ? 0 : size);
+}
+
+void end_record(int, void* parsed) {
+  auto& [records, open] = *static_cast<Parsed*>(parsed);
+  records.push_back(std::exchange(open, {}));
+}
+
+std::vector<Record> records_of(GzipFile& file, const CsvOptions& options) {
+  csv_parser parser;
+  if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_EMPTY_IS_NULL) != 0) file.refuse("cannot be parsed");
+  csv_set_delim(&parser, static_cast<unsigned char>(options.separator));
+  auto text = file.read_all();
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the mark of UTF-8
+  Parsed parsed;
+  const bool complete = csv_parse(&parser, text.data(), text.size(), end_field, end_record, &parsed) == text.size() &&
+                        csv_fini(&parser, end_field, end_record, &parsed) == 0;
+  const std::string reason = csv_strerror(csv_error(&parser));
+  csv_free(&parser);
+  if (!complete) file.refuse("has a broken record " + std::to_string(parsed.records.size() + 1) + ": " + reason);
+  return std::move(parsed.records);
+}
+
+/// The position of a text in the file, for error texts.
 struct Place {
   const GzipFile& file;
   std::size_t record;
@@ -65,10 +63,10 @@ double number_of(const std::string& text, const Place& place) {
   double number = 0.0;
   const bool has_plus = text.starts_with('+') && !text.starts_with("+-");
   const auto [end, code] = std::from_chars(text.data() + (has_plus ? 1 : 0), text.data() + text.size(), number);
-  const bool whole = end == text.data() + text.size();
-  // Too small or too large for a double: zero or infinity.
-  if (code == std::errc::result_out_of_range && whole) number = std::strtod(text.c_str(), nullptr);
-  if (!whole || code == std::errc::invalid_argument || std::isnan(number))
+  const bool is_number = end == text.data() + text.size();
+  // A number that is too small or too large for a double becomes zero or infinity.
+  if (code == std::errc::result_out_of_range && is_number) number = std::strtod(text.c_str(), nullptr);
+  if (!is_number || code == std::errc::invalid_argument || std::isnan(number))
     place.refuse("'" + text + "' is not a number");
   if (std::isinf(number)) place.refuse("'" + text + "' is too large");
   return number;
@@ -77,12 +75,12 @@ double number_of(const std::string& text, const Place& place) {
 template <class T>
 T value_of(const std::string& text, const CsvField& field, const Place& place) {
   if (!field.categories.empty()) {
-    const auto found = std::ranges::find(field.categories, text);
-    if (found == field.categories.end()) place.refuse("'" + text + "' is not one of the categories");
-    return static_cast<T>(found - field.categories.begin());
+    const auto category = std::ranges::find(field.categories, text);
+    if (category == field.categories.end()) place.refuse("'" + text + "' is not one of the categories");
+    return static_cast<T>(category - field.categories.begin());
   }
   if constexpr (std::is_integral_v<T>) {
-    // Not by way of a double, which does not hold every integer of 64 bits.
+    // Parsed directly, because a double does not hold every 64-bit integer.
     T integer = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), integer);
     if (code == std::errc() && end == text.data() + text.size()) return integer;
@@ -90,7 +88,7 @@ T value_of(const std::string& text, const CsvField& field, const Place& place) {
   const auto number = number_of(text, place);
   if constexpr (std::is_integral_v<T>) {
     if (number != std::floor(number)) place.refuse("'" + text + "' is not an integer");
-    // The largest integer of 64 bits becomes 2^63 as a double, which is out of the range.
+    // The largest 64-bit integer becomes 2^63 as a double, which is out of range.
     constexpr auto kLargest = static_cast<double>(std::numeric_limits<T>::max());
     const bool too_large = sizeof(T) == sizeof(std::int64_t) ? number >= kLargest : number > kLargest;
     if (number < static_cast<double>(std::numeric_limits<T>::min()) || too_large)
@@ -101,19 +99,20 @@ T value_of(const std::string& text, const CsvField& field, const Place& place) {
   return static_cast<T>(number);
 }
 
+/// The parsed table, with the names of its columns.
 struct Table {
   const GzipFile& file;
   Record names;
   std::vector<Record> records;
-  std::size_t first_record;  // its number in the file
+  std::size_t first_record;  // number of records[0] in the file, from 1
 
   std::size_t column(const std::string& name) const {
-    const auto found = std::ranges::find(names, name);
+    const auto first = std::ranges::find(names, name);
     if (std::ranges::count(names, name) > 1) file.refuse("has several columns '" + name + "'");
-    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-    std::string known;
-    for (const auto& other : names) known += (known.empty() ? "'" : ", '") + other + "'";
-    file.refuse("has no column '" + name + "' among " + known);
+    if (first != names.end()) return static_cast<std::size_t>(first - names.begin());
+    std::string list;
+    for (const auto& other : names) list += (list.empty() ? "'" : ", '") + other + "'";
+    file.refuse("has no column '" + name + "' among " + list);
   }
 
   template <class T>
@@ -131,19 +130,11 @@ struct Table {
   Tensor read(const CsvField& field) const {
     if (field.columns.empty()) throw Error("csv", "field '" + field.name + "' has no columns");
     if (field.categories.size() > (field.dtype == DType::uint8 ? std::size_t{256} : std::size_t{1} << 24))
-      throw Error("csv", "field '" + field.name + "' has more categories than its dtype has numbers");
-    switch (field.dtype) {
-      case DType::float32:
-        return read<float>(field);
-      case DType::int32:
-        return read<std::int32_t>(field);
-      case DType::int64:
-        return read<std::int64_t>(field);
-      case DType::uint8:
-        return read<std::uint8_t>(field);
-      default:
-        throw Error("csv", "field '" + field.name + "' cannot be " + std::string(name_of(field.dtype)));
-    }
+      throw Error("csv", "field '" + field.name + "' has more categories than its dtype can hold");
+    if (is_16_bit(field.dtype))
+      throw Error("csv", "field '" + field.name + "' cannot be " + std::string(name_of(field.dtype)));
+    return with_element_type(field.dtype,
+                             [&](auto* type) { return read<std::remove_pointer_t<decltype(type)>>(field); });
   }
 };
 
@@ -151,7 +142,7 @@ struct Table {
 
 Dataset read_csv(const std::filesystem::path& path, const std::vector<CsvField>& fields, const CsvOptions& options) {
   GzipFile file("csv", path);
-  auto records = Records(file, options).take();
+  auto records = records_of(file, options);
   if (records.empty()) file.refuse("has no records");
   Table table{file, {}, std::move(records), options.header ? std::size_t{2} : std::size_t{1}};
   if (options.header) {

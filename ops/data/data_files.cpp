@@ -10,10 +10,10 @@ std::vector<std::filesystem::path> files_of_shard(const std::vector<std::filesys
     throw Error("sharding", std::to_string(files.size()) + (files.size() == 1 ? " file" : " files") +
                                 " cannot be shared by " + std::to_string(shards) +
                                 " processes; share the rows instead");
-  std::vector<std::filesystem::path> own;
+  std::vector<std::filesystem::path> files_of_process;
   for (auto i = static_cast<std::size_t>(shard); i < files.size(); i += static_cast<std::size_t>(shards))
-    own.push_back(files[i]);
-  return own;
+    files_of_process.push_back(files[i]);
+  return files_of_process;
 }
 
 Dataset read_shard(const std::vector<std::filesystem::path>& files, const ReadFiles& read, int shard, int shards,

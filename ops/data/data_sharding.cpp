@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::array kNames{"auto", "off", "file", "data"};
 
-/// The most rows of a shard in a batch: as even as can be, so that no process idles in a whole batch.
-std::int64_t most_rows(std::int64_t batch_rows, int shards, int shard) {
+/// The most rows of a shard in a batch. They are as even as possible, so that no process idles for a whole batch.
+std::int64_t max_rows(std::int64_t batch_rows, int shards, int shard) {
   return batch_rows / shards + (shard < batch_rows % shards ? 1 : 0);
 }
 
@@ -44,30 +44,30 @@ std::int64_t ShardLayout::hash() const {
 }
 
 std::int64_t ShardLayout::batches(std::int64_t batch_rows) const {
-  std::int64_t most = 0;
+  std::int64_t batches = 0;
   for (int shard = 0; shard < shards(); ++shard) {
-    const auto share = most_rows(batch_rows, shards(), shard);
+    const auto share = max_rows(batch_rows, shards(), shard);
     const auto rows = rows_[static_cast<std::size_t>(shard)];
     if (share == 0)
       throw Error("sharding", "a batch of " + std::to_string(batch_rows) + " rows has no share for each of " +
                                   std::to_string(shards()) + " processes");
-    most = std::max(most, (rows + share - 1) / share);
+    batches = std::max(batches, (rows + share - 1) / share);
   }
-  return most;
+  return batches;
 }
 
 ShardLayout::Share ShardLayout::share(std::int64_t batch, std::int64_t batch_rows) const {
-  Share own;
+  Share share;
   for (int shard = 0; shard < shards(); ++shard) {
-    const auto most = most_rows(batch_rows, shards(), shard);
-    const auto all = rows_[static_cast<std::size_t>(shard)];
-    const auto first = std::min(all, batch * most);
-    const auto rows = std::min(all, first + most) - first;
-    if (shard < own_) own.first_row += rows;
-    if (shard == own_) std::tie(own.first, own.rows) = std::tie(first, rows);
-    own.batch_rows += rows;
+    const auto limit = max_rows(batch_rows, shards(), shard);
+    const auto shard_rows = rows_[static_cast<std::size_t>(shard)];
+    const auto first = std::min(shard_rows, batch * limit);
+    const auto rows = std::min(shard_rows, first + limit) - first;
+    if (shard < own_) share.first_row += rows;
+    if (shard == own_) std::tie(share.first, share.rows) = std::tie(first, rows);
+    share.batch_rows += rows;
   }
-  return own;
+  return share;
 }
 
 }  // namespace troupe

@@ -11,15 +11,15 @@ namespace troupe {
 
 namespace {
 
-std::int64_t at_least(std::int64_t least, std::int64_t value, const char* what) {
-  if (value < least)
+std::int64_t at_least(std::int64_t minimum, std::int64_t value, const char* what) {
+  if (value < minimum)
     throw Error("dataset",
-                std::string(what) + " must be at least " + std::to_string(least) + ", not " + std::to_string(value));
+                std::string(what) + " must be at least " + std::to_string(minimum) + ", not " + std::to_string(value));
   return value;
 }
 
 std::int64_t expect_rows(std::int64_t rows) {
-  if (rows > std::numeric_limits<std::int32_t>::max()) throw Error("dataset", "at most 2^31 - 1 rows");
+  if (rows > std::numeric_limits<std::int32_t>::max()) throw Error("dataset", "a data set has at most 2^31 - 1 rows");
   return rows;
 }
 
@@ -73,34 +73,25 @@ Dataset Dataset::with_rows_written(const std::string& name, const std::vector<st
   auto changed = *this;
   std::vector<std::int64_t> with_batch{kBatch};
   for (const auto size : sizes) with_batch.push_back(at_least(0, size, "a size of a row"));
-  Column column;
-  column.write = std::make_shared<const WriteRow>(std::move(write));
-  changed.add_field(name, {Shape(with_batch), dtype}, std::move(column));
+  changed.add_field(name, {Shape(with_batch), dtype}, {.write = std::make_shared<const WriteRow>(std::move(write))});
   return changed;
 }
 
 Dataset Dataset::from_windows(const std::string& name, const Tensor& sequence, Windows windows) {
   auto dataset = of_rows(windows.rows);
-  const Shape info{kBatch, at_least(1, windows.times, "the size of a window")};
-  dataset.times_ = windows.times;
-  dataset.add_field(name, {info, sequence.dtype()}, windows_at(name, sequence, info[1] * windows.rows, 0));
-  return dataset;
+  dataset.times_ = at_least(1, windows.times, "the size of a window");
+  return dataset.with_windows(name, sequence, 0);
 }
 
 Dataset Dataset::with_windows(const std::string& name, const Tensor& sequence, std::int64_t shift) const {
-  auto changed = *this;
   if (times_ == 0) throw Error("dataset", "only windows can have a further field of windows");
-  const Shape info{kBatch, times_};
-  changed.add_field(name, {info, sequence.dtype()}, windows_at(name, sequence, info[1] * (rows_ + skipped_), shift));
-  return changed;
-}
-
-Dataset::Column Dataset::windows_at(const std::string& name, const Tensor& sequence, std::int64_t elements,
-                                    std::int64_t shift) {
+  const auto elements = times_ * (rows_ + skipped_);
   if (sequence.shape().rank() != 1 || shift < 0 || shift + elements > sequence.elements())
     throw Error("dataset", "the windows of '" + name + "' need a sequence of " + std::to_string(shift + elements) +
                                " elements, not " + to_string(sequence));
-  return {sequence, shift};
+  auto changed = *this;
+  changed.add_field(name, {Shape{kBatch, times_}, sequence.dtype()}, {sequence, shift});
+  return changed;
 }
 
 Dataset Dataset::from_arrays(const Arrays& arrays) {
@@ -127,7 +118,7 @@ Dataset Dataset::scaled(const std::string& field, float scale, float shift) cons
   if (column.write) throw Error("dataset", "field '" + field + "' is written by a function, and cannot be scaled");
   if (column.array.dtype() != DType::uint8 && column.array.dtype() != DType::float32)
     throw Error("dataset", "only uint8 and float32 can be scaled, not " + to_string(fields()[index]));
-  // y = (x scale1 + shift1) scale2 + shift2
+  // Both scalings in one: y = (x scale1 + shift1) scale2 + shift2.
   column = {column.array, column.first, true, column.scale * scale, column.shift * scale + shift};
   auto fields_changed = fields();
   fields_changed[index].info.dtype = DType::float32;
@@ -135,50 +126,30 @@ Dataset Dataset::scaled(const std::string& field, float scale, float shift) cons
   return changed;
 }
 
-std::size_t Dataset::index_of(const std::string& field) const {
-  std::string known;
-  for (std::size_t i = 0; i < fields().size(); ++i) {
-    if (fields()[i].name == field) return i;
-    known += (i > 0 ? ", " : "") + to_string(fields()[i]);
-  }
-  throw Error("dataset", "there is no field '" + field + "' among " + known);
-}
-
 void Dataset::expect_no_streams(const char* what) const {
   if (streams_ > 0) throw Error("dataset", std::string("data in streams cannot be ") + what);
 }
 
 Dataset Dataset::in_order() const {
-  auto changed = *this;
-  changed.streams_ = 0;
-  changed.shuffle_buffer_ = 0;
-  return changed;
+  return with(&Dataset::streams_, 0).with(&Dataset::shuffle_buffer_, 0);
 }
 
 Dataset Dataset::shuffle(std::int64_t buffer) const {
   expect_no_streams("shuffled");
-  auto changed = *this;
-  changed.shuffle_buffer_ = at_least(1, buffer, "the shuffle buffer");
-  return changed;
+  return with(&Dataset::shuffle_buffer_, at_least(1, buffer, "the shuffle buffer"));
 }
 
 Dataset Dataset::batch(std::int64_t rows) const {
   if (rows != batch_) expect_no_streams("in batches of another size");
-  auto changed = *this;
-  changed.batch_ = at_least(1, rows, "the batch size");
-  return changed;
+  return with(&Dataset::batch_, at_least(1, rows, "the batch size"));
 }
 
 Dataset Dataset::prefetch(std::int64_t batches) const {
-  auto changed = *this;
-  changed.prefetch_ = at_least(0, batches, "the number of batches to prefetch");
-  return changed;
+  return with(&Dataset::prefetch_, at_least(0, batches, "the number of batches to prefetch"));
 }
 
 Dataset Dataset::keep_on_devices(std::int64_t most_bytes) const {
-  auto changed = *this;
-  changed.kept_on_devices_ = at_least(0, most_bytes, "the number of bytes to keep on devices");
-  return changed;
+  return with(&Dataset::kept_on_devices_, at_least(0, most_bytes, "the number of bytes to keep on devices"));
 }
 
 Dataset Dataset::in_streams(std::int64_t streams) const {
@@ -201,26 +172,20 @@ Dataset Dataset::skip(std::int64_t rows) const {
 
 Dataset Dataset::take(std::int64_t rows) const {
   expect_no_streams("cut");
-  auto changed = *this;
-  changed.rows_ = std::min(rows_, at_least(0, rows, "the number of rows to take"));
-  return changed;
+  return with(&Dataset::rows_, std::min(rows_, at_least(0, rows, "the number of rows to take")));
 }
 
 Dataset Dataset::shard(DataSharding sharding) const {
   if (sharding == DataSharding::file || sharding == DataSharding::off) expect_no_streams("shared other than by rows");
-  auto changed = *this;
-  changed.sharding_ = sharding;
-  return changed;
+  return with(&Dataset::sharding_, sharding);
 }
 
 Dataset Dataset::in_layout(ShardLayout layout) const {
-  auto changed = *this;
-  changed.layout_ = std::move(layout);
-  if (const auto& rows = changed.layout_.rows(); !rows.empty())
-    if (rows[static_cast<std::size_t>(changed.layout_.own())] != rows_)
-      throw Error("dataset", "the shard has " + std::to_string(rows_) + " rows, but its layout says " +
-                                 std::to_string(rows[static_cast<std::size_t>(changed.layout_.own())]));
-  return changed;
+  if (!layout.whole())
+    if (const auto rows = layout.rows()[static_cast<std::size_t>(layout.own())]; rows != rows_)
+      throw Error("dataset",
+                  "the shard has " + std::to_string(rows_) + " rows, but its layout says " + std::to_string(rows));
+  return with(&Dataset::layout_, std::move(layout));
 }
 
 std::int64_t Dataset::batches() const {
@@ -237,9 +202,10 @@ std::vector<std::int32_t> Dataset::order(std::uint64_t seed, std::int64_t epoch)
     return order;
   }
   if (!is_shuffled()) return order;
-  // The first shard has the order of the whole.
+  // The first shard has the order of an unsharded data set.
   const auto stream = static_cast<std::uint64_t>(layout_.own()) << 32 | static_cast<std::uint32_t>(epoch);
-  // Position i is drawn from positions i .. i + buffer - 1; what stood at i takes the drawn one's place in the buffer.
+  // Position i is drawn from the positions i .. i + buffer - 1. The element that was at i takes the place of the drawn
+  // one in the buffer.
   for (std::int64_t i = 0; i < rows_; ++i) {
     const auto in_buffer = static_cast<std::uint64_t>(std::min(shuffle_buffer_, rows_ - i));
     const auto drawn = uniform_below(in_buffer, seed, stream, static_cast<std::uint64_t>(i));

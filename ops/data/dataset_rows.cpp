@@ -1,7 +1,8 @@
 #include <cstring>
-#include <numeric>
+#include <sstream>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
 #include "troupe/ops/data/dataset.hpp"
 #include "troupe/ops/data/normalize.hpp"
 
@@ -21,9 +22,7 @@ Tensor Dataset::array(const std::string& field) const {
   const auto index = index_of(field);
   const auto& info = fields()[index].info;
   Tensor all(info.shape.with_rows(rows_), info.dtype);
-  std::vector<std::int32_t> samples(static_cast<std::size_t>(rows_));
-  std::iota(samples.begin(), samples.end(), 0);
-  gather(samples, index, all);
+  gather(in_order().order(0, 0), index, all);
   return all;
 }
 
@@ -36,30 +35,45 @@ void Dataset::gather(std::span<const std::int32_t> samples, std::size_t field, c
                                " do not fit into " + to_string(to));
   const auto to_row_bytes = static_cast<std::size_t>(width) * size_of(info.dtype);
   auto* target = to.mutable_raw();
-  const auto element_bytes = column.write ? 0 : size_of(column.array.dtype());
+  const auto dtype = column.write ? info.dtype : column.array.dtype();
+  const auto row_bytes = width * static_cast<std::int64_t>(size_of(dtype));
   const auto* first =
-      column.write ? nullptr : column.array.raw() + static_cast<std::size_t>(column.first) * element_bytes;
+      column.write ? nullptr : column.array.raw() + column.first * static_cast<std::int64_t>(size_of(dtype));
   for (const auto sample : samples) {
     if (sample < 0 || sample >= rows_) throw Error("dataset", "there is no row " + std::to_string(sample));
-    const auto at = sample + skipped_;
-    if (column.write) {
-      (*column.write)(at, target, to_row_bytes);
-      target += to_row_bytes;
-      continue;
-    }
-    const auto row_bytes = static_cast<std::size_t>(width) * element_bytes;
-    const auto* row = first + static_cast<std::size_t>(at) * row_bytes;
-    if (row_bytes == 0) continue;
-    if (!column.scaled)
-      std::memcpy(target, row, row_bytes);
-    else if (column.array.dtype() == DType::uint8)
-      normalize(width, reinterpret_cast<const std::uint8_t*>(row), column.scale, column.shift,
-                reinterpret_cast<float*>(target));
-    else
-      normalize(width, reinterpret_cast<const float*>(row), column.scale, column.shift,
-                reinterpret_cast<float*>(target));
+    const auto row = sample + skipped_;
+    if (column.write)
+      (*column.write)(row, target, to_row_bytes);
+    else if (column.scaled)
+      normalize(width, dtype, first + row * row_bytes, column.scale, column.shift, reinterpret_cast<float*>(target));
+    else if (row_bytes > 0)
+      std::memcpy(target, first + row * row_bytes, to_row_bytes);
     target += to_row_bytes;
   }
+}
+
+std::string Dataset::content() const {
+  std::ostringstream text;
+  text << rows_ << " rows, batches of " << batch_ << ", shuffle buffer " << shuffle_buffer_ << ", streams " << streams_
+       << "\n";
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    Hash hash;
+    if (const auto field = stored(i)) {
+      hash.add_bytes(field->rows.raw(), field->rows.bytes());
+    } else {
+      const auto& info = fields()[i].info;
+      const Tensor row(info.shape.with_rows(1), info.dtype);
+      for (const auto sample : {std::int64_t{0}, rows_ / 3, rows_ / 2, rows_ - 1}) {
+        if (sample < 0 || sample >= rows_) continue;
+        const auto number = static_cast<std::int32_t>(sample);
+        gather({&number, 1}, i, row);
+        hash.add_bytes(row.raw(), row.bytes());
+      }
+    }
+    text << "field " << to_string(fields()[i]) << " * " << columns_[i].scale << " + " << columns_[i].shift << ": "
+         << hash.hex() << "\n";
+  }
+  return text.str();
 }
 
 }  // namespace troupe

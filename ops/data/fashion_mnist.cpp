@@ -21,7 +21,7 @@ constexpr std::int64_t kSide = 28;
 Dataset fashion_mnist(Split split, const std::filesystem::path& directory) {
   if (!std::filesystem::is_directory(directory))
     throw Error("fashion_mnist", "there is no directory '" + directory.string() +
-                                     "'; Debian's package dataset-fashion-mnist has the files");
+                                     "'; install Debian's package dataset-fashion-mnist or give another directory");
   const std::string prefix = split == Split::train ? "train" : "t10k";
   const auto image_file = directory / (prefix + "-images-idx3-ubyte.gz");
   const auto label_file = directory / (prefix + "-labels-idx1-ubyte.gz");

@@ -6,9 +6,10 @@
 
 namespace troupe {
 
+/// The training or the test images.
 enum class Split { train, test };
 
-/// Where Debian's package dataset-fashion-mnist puts the files.
+/// The directory of the files in Debian's package dataset-fashion-mnist.
 inline constexpr const char* kFashionMnistDirectory = "/usr/share/datasets/fashion-mnist";
 
 /// Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017): 60,000 training and 10,000 test images [28, 28, 1] of 10 kinds of

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <span>
 #include <string>
 
+#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op.hpp"
 
 namespace troupe {
 
-/// One part of every sample of a data set, such as an image or a label: its name, and what it is in a batch. The
-/// leading size is kBatch.
+/// One part of every sample of a data set, such as an image or a label: its name, and its shape and dtype in a batch.
+/// The leading size is kBatch.
 struct Field {
   std::string name;
   TensorInfo info;
@@ -15,7 +17,19 @@ struct Field {
   bool operator==(const Field&) const = default;
 };
 
-/// `'label' int32[B]`.
-std::string to_string(const Field& field);
+/// The field as `'label' int32[B]`.
+inline std::string to_string(const Field& field) {
+  return "'" + field.name + "' " + to_string(field.info);
+}
+
+/// The index of the field of that name. Throws Error at `place` that lists the fields if there is none.
+inline std::size_t index_of_field(std::span<const Field> fields, const std::string& name, const char* place) {
+  std::string list;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].name == name) return i;
+    list += (i > 0 ? ", " : "") + to_string(fields[i]);
+  }
+  throw Error(place, "there is no field '" + name + "' among " + list);
+}
 
 }  // namespace troupe

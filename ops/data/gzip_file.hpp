@@ -2,26 +2,31 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
+
+#include "troupe/ops/core/shape.hpp"
 
 struct gzFile_s;
 
 namespace troupe {
 
-/// A gzipped or plain file that is read from its beginning to its end. Every function throws Error, with the given
-/// place in front, that names the file if it is missing, truncated or damaged.
+/// A gzipped or plain file that is read from its beginning to its end. Every function throws Error if the file is
+/// missing, truncated or damaged. The error text begins with [place] and names the file.
 class GzipFile {
  public:
   GzipFile(std::string place, const std::filesystem::path& path);
 
   /// Reads up to `bytes` bytes; fewer only at the end of the file.
   std::size_t read(void* to, std::size_t bytes);
-  /// Reads what is left.
-  std::string read_all();
+  /// Reads the rest of the file, but not more than `limit` bytes. Memory grows with the bytes that the file holds.
+  std::string read_all(std::size_t limit = std::numeric_limits<std::size_t>::max());
 
-  /// Throws Error that names the file.
+  /// Throws Error that names the file and says what is wrong with it.
   [[noreturn]] void refuse(const std::string& what) const;
+  /// The number of elements of a shape that the file claims to hold. Throws Error if it exceeds 63 bits.
+  std::size_t claimed_elements(const Shape& shape) const;
 
  private:
   struct Close {

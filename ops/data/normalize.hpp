@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "troupe/ops/core/dtype.hpp"
 
 namespace troupe {
 
-/// y = x * scale + shift for n elements.
-void normalize(std::int64_t n, const std::uint8_t* x, float scale, float shift, float* y);
-void normalize(std::int64_t n, const float* x, float scale, float shift, float* y);
+/// Computes y = x * scale + shift for n elements x, which are uint8 or float32.
+void normalize(std::int64_t n, DType dtype, const std::byte* x, float scale, float shift, float* y);
 
 }  // namespace troupe

@@ -5,15 +5,14 @@
 #include <charconv>
 #include <cstring>
 
-#include "troupe/ops/core/error.hpp"
 #include "troupe/ops/data/gzip_file.hpp"
 
 namespace troupe {
 
 namespace {
 
-/// The text behind a key of the header, which is a Python dictionary.
-std::string_view value_behind(const GzipFile& file, std::string_view header, const std::string& key) {
+/// The text after a key of the header, which is a Python dictionary.
+std::string_view value_of(const GzipFile& file, std::string_view header, const std::string& key) {
   const auto at = header.find("'" + key + "':");
   if (at == std::string_view::npos) file.refuse("has no '" + key + "' in its header");
   auto value = header.substr(at + key.size() + 3);
@@ -45,13 +44,14 @@ std::string read_header(GzipFile& file) {
   std::array<unsigned char, 4> length{};
   if (file.read(length.data(), length_bytes) != length_bytes) file.refuse("is truncated: it ends within its header");
   const std::size_t size = length[0] | length[1] << 8 | length[2] << 16 | static_cast<std::size_t>(length[3]) << 24;
-  constexpr std::size_t kLongest = 1 << 16;
-  if (size > kLongest) file.refuse("has a header of " + std::to_string(size) + " bytes");
+  constexpr std::size_t kMaxHeader = 1 << 16;
+  if (size > kMaxHeader) file.refuse("has a header of " + std::to_string(size) + " bytes, above the limit");
   std::string header(size, ' ');
   if (file.read(header.data(), size) != size) file.refuse("is truncated: it ends within its header");
   return header;
 }
 
+/// An element type of the file format, with the size of an element in the file.
 struct ElementType {
   std::string_view name;
   DType dtype;
@@ -72,17 +72,12 @@ ElementType type_of(const GzipFile& file, std::string_view text) {
 Tensor read_npy(const std::filesystem::path& path) {
   GzipFile file("npy", path);
   const auto header = read_header(file);
-  const auto type = type_of(file, value_behind(file, header, "descr"));
-  if (!value_behind(file, header, "fortran_order").starts_with("False")) file.refuse("is in Fortran order");
-  const auto shape = shape_of(file, value_behind(file, header, "shape"));
+  const auto type = type_of(file, value_of(file, header, "descr"));
+  if (!value_of(file, header, "fortran_order").starts_with("False")) file.refuse("is in Fortran order");
+  const auto shape = shape_of(file, value_of(file, header, "shape"));
   const auto elements = file.read_all();
-  std::int64_t count = 0;
-  try {
-    count = shape.elements();
-  } catch (const Error&) {
-    file.refuse("claims " + to_string(shape) + ", more than memory can hold");
-  }
-  if (elements.size() / type.bytes != static_cast<std::size_t>(count) || elements.size() % type.bytes != 0)
+  const auto count = file.claimed_elements(shape);
+  if (elements.size() / type.bytes != count || elements.size() % type.bytes != 0)
     file.refuse("holds " + std::to_string(elements.size()) + " bytes where " + to_string(shape) + " of " +
                 std::to_string(type.bytes) + " bytes are claimed");
   Tensor tensor(shape, type.dtype);
@@ -91,10 +86,10 @@ Tensor read_npy(const std::filesystem::path& path) {
     std::memcpy(tensor.mutable_raw(), elements.data(), elements.size());
     return tensor;
   }
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     double element = 0.0;
-    std::memcpy(&element, elements.data() + static_cast<std::size_t>(i) * sizeof(double), sizeof(double));
-    tensor.mutable_data<float>()[static_cast<std::size_t>(i)] = static_cast<float>(element);
+    std::memcpy(&element, elements.data() + i * sizeof(double), sizeof(double));
+    tensor.mutable_data<float>()[i] = static_cast<float>(element);
   }
   return tensor;
 }

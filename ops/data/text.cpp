@@ -19,8 +19,8 @@ Characters::Characters(std::string_view text) {
   for (const auto character : text) number_[static_cast<unsigned char>(character)] = 0;
   for (std::size_t byte = 0; byte < number_.size(); ++byte) {
     if (number_[byte] < 0) continue;
-    number_[byte] = static_cast<std::int32_t>(known_.size());
-    known_.push_back(static_cast<char>(byte));
+    number_[byte] = static_cast<std::int32_t>(characters_.size());
+    characters_.push_back(static_cast<char>(byte));
   }
 }
 
@@ -31,7 +31,7 @@ Tensor Characters::encode(std::string_view text) const {
     elements[i] = number_[static_cast<unsigned char>(text[i])];
     if (elements[i] < 0)
       throw Error("characters", "the character with code " + std::to_string(static_cast<unsigned char>(text[i])) +
-                                    " at place " + std::to_string(i) + " is not known");
+                                    " at position " + std::to_string(i) + " has no number");
   }
   return numbers;
 }
@@ -41,7 +41,7 @@ std::string Characters::decode(std::span<const std::int32_t> numbers) const {
   for (const auto number : numbers) {
     if (number < 0 || number >= size())
       throw Error("characters", "there is no character number " + std::to_string(number));
-    text.push_back(known_[static_cast<std::size_t>(number)]);
+    text.push_back(characters_[static_cast<std::size_t>(number)]);
   }
   return text;
 }

@@ -30,24 +30,17 @@ const T& Attributes::get(const std::string& name) const {
   return *value;
 }
 
-bool Attributes::flag(const std::string& name) const {
-  return get<bool>(name);
-}
-std::int64_t Attributes::integer(const std::string& name) const {
-  return get<std::int64_t>(name);
-}
-double Attributes::number(const std::string& name) const {
-  return get<double>(name);
-}
-const std::vector<std::int64_t>& Attributes::list(const std::string& name) const {
-  return get<std::vector<std::int64_t>>(name);
-}
+template const bool& Attributes::get(const std::string& name) const;
+template const std::int64_t& Attributes::get(const std::string& name) const;
+template const double& Attributes::get(const std::string& name) const;
+template const std::vector<std::int64_t>& Attributes::get(const std::string& name) const;
+template const std::string& Attributes::get(const std::string& name) const;
 
 Attributes Attributes::with(const std::string& name, Attribute value) const {
   Attributes changed = *this;
-  for (auto& [key, old] : changed.entries_) {
+  for (auto& [key, old_value] : changed.entries_) {
     if (key != name) continue;
-    old = std::move(value);
+    old_value = std::move(value);
     return changed;
   }
   changed.entries_.emplace_back(name, std::move(value));
@@ -56,11 +49,13 @@ Attributes Attributes::with(const std::string& name, Attribute value) const {
 
 namespace {
 
+/// Prints an attribute of any type.
 struct Printer {
   std::ostream& out;
   void operator()(bool value) const { out << (value ? "true" : "false"); }
   void operator()(std::int64_t value) const { out << value; }
   void operator()(double value) const { out << value; }
+  void operator()(const std::string& value) const { out << value; }
   void operator()(const std::vector<std::int64_t>& values) const {
     out << "[";
     for (std::size_t i = 0; i < values.size(); ++i) out << (i > 0 ? ", " : "") << values[i];

@@ -8,12 +8,13 @@
 
 namespace troupe {
 
-using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int64_t>>;
+/// The value of one attribute.
+using Attribute = std::variant<bool, std::int64_t, double, std::vector<std::int64_t>, std::string>;
 
-/// The constants of an op node, by name, in the order they were set.
+/// The constants of an op node or of a task by name, in the order in which they were set.
 class Attributes {
  public:
-  // Copied and destroyed in the source file, which saves every includer the code of a list of variants.
+  // The source file defines the copies and the destructor, so that includers do not compile code for lists of variants.
   Attributes() noexcept;
   Attributes(std::initializer_list<std::pair<std::string, Attribute>> entries);
   Attributes(const Attributes& other);
@@ -22,14 +23,15 @@ class Attributes {
   Attributes& operator=(Attributes&& other) noexcept;
   ~Attributes();
 
-  /// Throws Error if the attribute is missing or of another type.
-  bool flag(const std::string& name) const;
-  std::int64_t integer(const std::string& name) const;
-  double number(const std::string& name) const;
-  const std::vector<std::int64_t>& list(const std::string& name) const;
+  /// The accessors throw Error if the attribute is missing or of another type.
+  bool flag(const std::string& name) const { return get<bool>(name); }
+  std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
+  double number(const std::string& name) const { return get<double>(name); }
+  const std::vector<std::int64_t>& list(const std::string& name) const { return get<std::vector<std::int64_t>>(name); }
+  const std::string& text(const std::string& name) const { return get<std::string>(name); }
 
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  /// The same attributes with one set to a new value.
+  /// The same attributes with one of them added or set to another value.
   Attributes with(const std::string& name, Attribute value) const;
   const std::vector<std::pair<std::string, Attribute>>& entries() const { return entries_; }
 
@@ -43,7 +45,7 @@ class Attributes {
   std::vector<std::pair<std::string, Attribute>> entries_;
 };
 
-/// `stride=2 padding=[1, 1]`.
+/// A text such as `stride=2 padding=[1, 1]`.
 std::string to_string(const Attributes& attributes);
 
 }  // namespace troupe

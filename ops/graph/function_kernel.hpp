@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// A kernel that is one function of inputs and outputs, without scratch memory. The function may keep what it needs
-/// from call to call.
+/// A kernel that calls one function of inputs and outputs and needs no scratch memory. The function may keep state
+/// between calls.
 template <class Function>
 class FunctionKernel final : public Kernel {
  public:
@@ -21,6 +21,7 @@ class FunctionKernel final : public Kernel {
   Function function_;
 };
 
+/// A kernel that calls function(inputs, outputs).
 template <class Function>
 std::unique_ptr<Kernel> function_kernel(Function function) {
   return std::make_unique<FunctionKernel<Function>>(std::move(function));

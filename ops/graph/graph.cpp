@@ -1,29 +1,27 @@
 #include "troupe/ops/graph/graph.hpp"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe {
 
 ValueId Graph::output(std::string_view name) const {
-  for (const auto& named : outputs_)
-    if (named.name == name) return named.value;
+  const auto named = std::ranges::find(outputs_, name, &NamedValue::name);
+  if (named != outputs_.end()) return named->value;
   throw Error("graph", "there is no output '" + std::string(name) + "'");
 }
 
 bool Graph::has_output(std::string_view name) const {
-  return std::any_of(outputs_.begin(), outputs_.end(), [&](const auto& named) { return named.name == name; });
+  return std::ranges::find(outputs_, name, &NamedValue::name) != outputs_.end();
 }
 
 std::vector<ValueId> Graph::sources(const OpDef& op) const {
-  std::vector<ValueId> found;
+  std::vector<ValueId> values;
   for (const auto& node : nodes_)
-    if (node.is(op)) found.push_back(node.outputs[0]);
-  return found;
+    if (node.is(op)) values.push_back(node.outputs[0]);
+  return values;
 }
 
 ValueId Graph::root_of(ValueId value) const {
@@ -47,28 +45,22 @@ TensorInfo Value::info() const {
   return builder().graph().info(id_);
 }
 
-/// The names of a builder's nodes, and the last number that was put behind each.
-struct GraphBuilder::Names {
-  std::unordered_set<std::string> taken;
-  std::unordered_map<std::string, int> last_number;
-};
-
-GraphBuilder::GraphBuilder(BuildOptions options) : options_(options), names_(std::make_unique<Names>()) {}
+GraphBuilder::GraphBuilder(BuildOptions options) : options_(options) {}
 
 GraphBuilder::GraphBuilder(Graph graph) : GraphBuilder() {
   graph_ = std::move(graph);
-  for (const auto& node : graph_.nodes_) names_->taken.insert(node.name);
+  for (const auto& node : graph_.nodes_) last_numbers_.try_emplace(node.name, 1);
 }
 
 GraphBuilder::~GraphBuilder() = default;
 
 std::string GraphBuilder::unique_name(const std::string& name) {
-  if (!names_->taken.contains(name)) return name;
-  auto& number = names_->last_number.try_emplace(name, 1).first->second;
+  const auto entry = last_numbers_.find(name);
+  if (entry == last_numbers_.end()) return name;
   std::string candidate;
   do {
-    candidate = name + "_" + std::to_string(++number);
-  } while (names_->taken.contains(candidate));
+    candidate = name + "_" + std::to_string(++entry->second);
+  } while (last_numbers_.contains(candidate));
   return candidate;
 }
 
@@ -81,13 +73,13 @@ std::vector<Value> GraphBuilder::add(Node node, std::span<const TensorInfo> outp
     node.outputs.push_back(id);
     values.emplace_back(*this, id);
   }
-  names_->taken.insert(node.name);
+  last_numbers_.try_emplace(node.name, 1);
   graph_.nodes_.push_back(std::move(node));
   return values;
 }
 
 Value GraphBuilder::add_source(Node node, const TensorInfo& info) {
-  if (names_->taken.contains(node.name)) throw Error("graph", "there are two values named '" + node.name + "'");
+  if (last_numbers_.contains(node.name)) throw Error("graph", "there are two values named '" + node.name + "'");
   return add(std::move(node), std::span(&info, 1))[0];
 }
 
@@ -104,7 +96,7 @@ Value GraphBuilder::parameter(const std::string& name, const Shape& shape, Initi
 
 Value GraphBuilder::row_sparse_parameter(const std::string& name, const Shape& shape, Initializer initializer) {
   if (shape.rank() == 0 || shape.has_batch())
-    throw Error("graph", "row-sparse parameter '" + name + "' needs rows, and not those of the batch");
+    throw Error("graph", "row-sparse parameter '" + name + "' needs a shape [N, ...] without the batch");
   Node node{.op = &kParameter, .name = scope_ + name, .initializer = std::move(initializer), .trainable = true};
   node.attributes = node.attributes.with(kRowSparse, true);
   return add_source(std::move(node), {shape, DType::float32});
@@ -146,7 +138,8 @@ Value GraphBuilder::batch_info() {
     if (graph_.producer(id).name != kBatchInfo) continue;
     if (!(graph_.info(id) == info))
       throw Error("graph", "the input '" + std::string(kBatchInfo) + "' is " + to_string(graph_.info(id)) +
-                               ", but the name is that of the batch info, " + to_string(info));
+                               ", but this name belongs to the batch info, " + to_string(info) +
+                               ": give the input another name");
     return value(id);
   }
   return input(kBatchInfo, info.shape, info.dtype);
@@ -157,15 +150,14 @@ Value GraphBuilder::constant(Tensor tensor) {
   return add_source({.op = &kConstant, .name = unique_name(scope_ + "constant"), .constant = std::move(tensor)}, info);
 }
 
-/// Two updates of one parameter would leave the result to the schedule.
 void GraphBuilder::expect_updatable(const Node& node, std::size_t outputs) const {
   for (std::size_t i = 0; i < outputs; ++i) {
     const auto& target = graph_.producer(node.inputs[i]);
     if (!target.is(kParameter)) throw Error(node.op->name, "updates '" + target.name + "', which is not a parameter");
     for (const auto& other : graph_.nodes_) {
       if (other.op->kind != OpKind::update) continue;
-      const auto end = other.inputs.begin() + static_cast<std::ptrdiff_t>(other.outputs.size());
-      if (std::find(other.inputs.begin(), end, node.inputs[i]) != end)
+      const auto targets = std::span(other.inputs).first(other.outputs.size());
+      if (std::ranges::find(targets, node.inputs[i]) != targets.end())
         throw Error(node.op->name, "updates '" + target.name + "', which '" + other.name + "' updates already");
     }
   }
@@ -189,21 +181,15 @@ std::vector<Value> GraphBuilder::apply(const OpDef& op, std::span<const Value> i
   return add_op({.op = &op, .name = scope_ + std::string(op.name), .attributes = std::move(attributes)}, inputs);
 }
 
-std::vector<Value> GraphBuilder::copy(const Node& node, std::span<const Value> inputs) {
-  Node copied = node;
-  copied.inputs.clear();
-  copied.outputs.clear();
-  return add_op(std::move(copied), inputs);
+std::vector<Value> GraphBuilder::copy(Node node, std::span<const Value> inputs) {
+  node.inputs.clear();
+  node.outputs.clear();
+  return add_op(std::move(node), inputs);
 }
 
-Value GraphBuilder::copy_source(const Node& node, const TensorInfo& info) {
-  Node copied = node;
-  copied.outputs.clear();
-  return add_source(std::move(copied), info);
-}
-
-Value GraphBuilder::apply_one(const OpDef& op, std::initializer_list<Value> inputs, Attributes attributes) {
-  return apply(op, std::span(inputs.begin(), inputs.size()), std::move(attributes)).at(0);
+Value GraphBuilder::copy_source(Node node, const TensorInfo& info) {
+  node.outputs.clear();
+  return add_source(std::move(node), info);
 }
 
 void GraphBuilder::output(const std::string& name, Value value) {

@@ -8,19 +8,20 @@
 
 namespace troupe {
 
-/// Add every part, so that equal values give equal sequences.
+// Adding the parts of an object to a byte sequence, and hashes of them. Equal objects give equal sequences.
+
 void add_to(ByteSequence& sequence, const TensorInfo& info);
 void add_to(ByteSequence& sequence, const Attributes& attributes);
 void add_to(ByteSequence& sequence, const OpCall& call);
 void add_to(ByteSequence& sequence, const Initializer& initializer);
-/// Shape, dtype and elements; or that there is no tensor. Blocks until elements in device memory are copied to the
-/// host.
+/// Adds shape, dtype and elements, or the fact that the handle is empty. Blocks until elements in device memory are
+/// copied to the host.
 void add_to(ByteSequence& sequence, const Tensor& tensor);
 
-/// Equal calls have equal hashes; another op, attribute, shape or dtype gives another one.
+/// The hash of op, attributes, shapes and dtypes.
 std::uint64_t hash_of(const OpCall& call);
 
-/// Changes with every op, attribute, shape, dtype, edge, name, initializer and constant of the graph. Blocks until
+/// The hash of all ops, attributes, shapes, dtypes, edges, names, initializers and constants of the graph. Blocks until
 /// constants in device memory are copied to the host.
 std::uint64_t hash_of(const Graph& graph);
 

@@ -1,19 +1,22 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "troupe/ops/core/device.hpp"
-#include "troupe/ops/core/kernel_table.hpp"
 #include "troupe/ops/core/stream.hpp"
 #include "troupe/ops/core/tensor.hpp"
 #include "troupe/ops/graph/op.hpp"
 
 namespace troupe {
 
-/// An op with concrete shapes, for which a kernel is prepared.
+/// An op with its attributes and the shapes and dtypes of inputs and outputs, for which a kernel is prepared.
 struct OpCall {
   const OpDef* op = nullptr;
   Attributes attributes;
@@ -23,50 +26,80 @@ struct OpCall {
   bool operator==(const OpCall&) const = default;
 };
 
-/// Where a kernel runs.
+/// The stream and the scratch memory of one run of a kernel.
 struct KernelContext {
   Stream& stream;
-  /// Memory of the stream's device, aligned to 64 bytes, on devices with memory of their own to 256, of at least the
-  /// kernel's scratch_bytes(). It holds nothing between kernels; those of one stream may share it.
+  /// Memory of the stream's device, of at least scratch_bytes() of the kernel. It is aligned to 64 bytes, on devices
+  /// with memory of their own to 256. Its contents are lost after the run: the kernels of a stream may share it.
   std::byte* scratch = nullptr;
 };
 
 /// The call with `rows` in place of every symbolic leading size.
-OpCall with_rows(const OpCall& call, std::int64_t rows);
+OpCall with_rows(OpCall call, std::int64_t rows);
 
-/// One op prepared for fixed shapes on one device. Not thread-safe: every user prepares its own.
+/// One op prepared for fixed shapes on one device. Not thread-safe: every user prepares its own kernel.
 class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  /// Bytes of scratch memory that run() needs, besides inputs and outputs.
+  /// Bytes of scratch memory that run() needs besides inputs and outputs.
   virtual std::size_t scratch_bytes() const { return 0; }
   /// Launches the computation of the outputs. All tensors have the shapes of the OpCall and lie on the stream's device.
   /// An invalid value, such as a label out of range, is an Error, thrown here or reported by the next event of the
-  /// stream. What is launched depends on nothing but the shapes and addresses of the tensors, and touches no memory of
-  /// the device but theirs and the scratch memory: on devices whose streams can capture work it is captured, and
-  /// launched again without this being called, concurrently with other kernels that share none of that memory.
+  /// stream. The launched work may depend only on the shapes and addresses of the tensors, and may access only their
+  /// memory and the scratch memory. A stream that can capture work launches the captured work again without a call of
+  /// run(), concurrently with kernels that share none of that memory.
   virtual void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) = 0;
 };
 
-/// Prepares an op for a device. Shapes must be concrete and without a size 0: see has_empty_tensor. Throws Error if
-/// the device has no kernel for the op.
+/// Prepares a kernel for a call with concrete shapes. Called on any thread.
+using KernelFactory = std::function<std::unique_ptr<Kernel>(const OpCall& call)>;
+
+/// The kernel of an op for one device type.
+struct RegisteredKernel {
+  KernelFactory factory;
+  /// False: calls with 16-bit floats are refused, because the kernel would read them as float32.
+  bool takes_16_bits = false;
+};
+
+/// The kernels of all ops for one device type. Thread-safe.
+class KernelTable {
+ public:
+  virtual ~KernelTable() = default;
+
+  /// Adds the kernel of an op. `op` must live as long as the table. Throws Error if it has a kernel already.
+  void add(const OpDef& op, RegisteredKernel kernel);
+  /// The kernel of an op; nothing if it has none.
+  std::optional<RegisteredKernel> find(const OpDef& op) const;
+
+  /// See expect_kernel(). A table that makes kernels beyond the added ones overrides expect() and make().
+  virtual void expect(const OpCall& call, Device device) const;
+  /// See make_kernel().
+  virtual std::unique_ptr<Kernel> make(const OpCall& call, Device device);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const OpDef*, RegisteredKernel> kernels_;
+};
+
+/// Prepares an op for a device. Shapes must be concrete. A call for which has_empty_tensor() is true gets no kernel.
+/// Throws Error if expect_kernel() does.
 std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device);
 
-/// Throws Error, which names the op, if the device has no kernel for it, or none that takes the 16-bit floats of the
-/// call. Shapes may be symbolic, and nothing is prepared.
+/// Throws Error that names the op if the device has no kernel for it, or none for the 16-bit floats of the call. Shapes
+/// may be symbolic. Nothing is prepared.
 void expect_kernel(const OpCall& call, Device device);
 
-/// Adds the kernel of an op on one kind of device, for the whole process. `op` must live until it ends. Throws Error if
-/// the op has one there, or if there are no such devices. Unless it takes 16-bit floats, calls with such operands are
-/// refused before they reach it. Thread-safe.
+/// Adds the kernel of an op for one device type until the process ends. `op` must live as long. Throws Error if the op
+/// has a kernel for the type, or the type has no backend. Unless `takes_16_bits`, calls with 16-bit floats are refused.
+/// Thread-safe.
 void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory, bool takes_16_bits = false);
 
-/// True if the call has nothing to compute because a tensor has no elements, so that no kernel must be made for it. See
-/// OpDef::accepts_empty.
+/// True if a tensor of the call has no elements and the op does not accept that (OpDef::accepts_empty): then there is
+/// nothing to compute, and fill_with_zeros() gives the outputs.
 bool has_empty_tensor(const OpCall& call);
 
-/// Launches the result of a call with an empty tensor: every output becomes zero (a sum over no rows).
+/// Launches a write of zeros to all outputs: the result of a call with an empty tensor, such as a sum over no rows.
 void fill_with_zeros(Stream& stream, std::span<const Tensor> outputs);
 
 }  // namespace troupe

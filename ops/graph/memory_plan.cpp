@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "troupe/ops/core/allocator.hpp"
 
@@ -10,6 +9,7 @@ namespace troupe {
 
 namespace {
 
+/// The steps, from first to last, in which a block is needed.
 struct Life {
   int first = std::numeric_limits<int>::max();
   int last = -1;
@@ -21,8 +21,8 @@ struct Life {
   bool overlaps(const Life& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Places parts inside their packs: a part that is planned, packed once, and not read afterwards, when later ops may
-/// already work on the pack in place.
+/// Places parts inside their packs. A part must be planned, not be part of an earlier pack, and not be read after it is
+/// packed, because later ops may overwrite the pack in place.
 void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                  std::vector<BlockPlacement>& places) {
   std::vector<int> last_reader(blocks.size(), -1);
@@ -39,6 +39,7 @@ void place_parts(std::span<const MemoryStep> steps, std::span<const MemoryBlock>
   }
 }
 
+/// The lives of all blocks. A pack is needed while any of the parts inside it is.
 std::vector<Life> lives_of(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
                            const std::vector<BlockPlacement>& places) {
   std::vector<Life> lives(blocks.size());
@@ -55,6 +56,7 @@ std::vector<Life> lives_of(std::span<const MemoryStep> steps, std::span<const Me
   return lives;
 }
 
+/// A block of the arena whose place is decided.
 struct Placed {
   std::size_t offset, bytes;
   Life life;
@@ -73,7 +75,8 @@ std::size_t lowest_gap(const std::vector<Placed>& placed, std::size_t bytes, con
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks, std::size_t most_apart) {
+MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
+                       std::size_t max_unshared_bytes) {
   MemoryPlan plan;
   plan.placements.resize(blocks.size());
   place_parts(steps, blocks, plan.placements);
@@ -85,7 +88,7 @@ MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const Memory
     order.push_back(i);
     all_bytes += Allocator::rounded(blocks[i].bytes);
   }
-  if (all_bytes <= most_apart) lives.assign(blocks.size(), Life{0, static_cast<int>(steps.size())});
+  if (all_bytes <= max_unshared_bytes) lives.assign(blocks.size(), Life{0, static_cast<int>(steps.size())});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return blocks[a].bytes > blocks[b].bytes; });
   std::vector<Placed> placed;
   for (auto block : order) {
@@ -93,8 +96,7 @@ MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const Memory
                        Allocator::rounded(blocks[block].bytes), lives[block]};
     plan.placements[block].offset = place.offset;
     plan.arena_bytes = std::max(plan.arena_bytes, place.offset + place.bytes);
-    const auto by_offset = [](const Placed& a, const Placed& b) { return a.offset < b.offset; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), place, by_offset), place);
+    placed.insert(std::ranges::upper_bound(placed, place.offset, {}, &Placed::offset), place);
   }
   return plan;
 }

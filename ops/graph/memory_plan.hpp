@@ -6,40 +6,42 @@
 
 namespace troupe {
 
-/// One kernel of a sequence, by the numbers of the blocks that it reads and writes.
+/// One kernel of a sequence, with the numbers of the blocks that it reads and writes.
 struct MemoryStep {
   std::vector<int> inputs;
   std::vector<int> outputs;
-  /// If not empty, the step packs its inputs into its only output, input i at byte pack_offsets[i].
+  /// Not empty: the step packs its inputs into its only output, input i at byte pack_offsets[i].
   std::vector<std::size_t> pack_offsets;
 };
 
 /// A block of memory of a sequence of kernels.
 struct MemoryBlock {
   std::size_t bytes = 0;
-  /// Planned blocks get a place in the arena; the others have memory of their own.
+  /// True: the block gets a place in the arena. False: the block has memory of its own.
   bool planned = true;
-  /// A block that is read after the last step keeps its place to the end.
+  /// True: the block is read after the last step, so it keeps its place to the end.
   bool kept = false;
 };
 
-/// Where a block lies: at `offset` in the arena, or in block `parent`.
+/// The place of a block: at `offset` in the arena, or in block `parent`.
 struct BlockPlacement {
   static constexpr int kArena = -1;
   int parent = kArena;
   std::size_t offset = 0;
 };
 
+/// The places of all blocks of a sequence of kernels in one block of memory, the arena.
 struct MemoryPlan {
-  std::vector<BlockPlacement> placements;  ///< one a block; meaningless for blocks that are not planned
+  std::vector<BlockPlacement> placements;  ///< by block; without meaning for blocks that are not planned
   std::size_t arena_bytes = 0;
 };
 
-/// Places blocks so that two which are needed at the same time never overlap, and parts of a pack lie in it already.
-/// Greedy by size, each at the lowest offset that is free for its whole life: Pisarchyk and Lee, "Efficient memory
-/// management for deep neural net inference" (2020). Where all blocks together take at most `most_apart` bytes, none
-/// shares memory with another, so that independent steps can run concurrently.
+/// Places blocks so that two blocks that are needed at the same time never overlap. Parts of a pack are computed in
+/// their places in the pack where possible. The algorithm is greedy by size, each block at the lowest offset that is
+/// free for its whole life: Pisarchyk and Lee, "Efficient memory management for deep neural net inference" (2020). If
+/// all blocks together take at most `max_unshared_bytes`, no two blocks share memory, so that independent steps can run
+/// concurrently.
 MemoryPlan plan_memory(std::span<const MemoryStep> steps, std::span<const MemoryBlock> blocks,
-                       std::size_t most_apart = 0);
+                       std::size_t max_unshared_bytes = 0);
 
 }  // namespace troupe

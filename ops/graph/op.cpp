@@ -4,18 +4,20 @@
 
 namespace troupe {
 
-std::string to_string(const TensorInfo& info) {
-  return std::string(name_of(info.dtype)) + to_string(info.shape);
-}
-
-void OpInputs::refuse(std::string_view what) const {
-  std::string text(what);
+void OpInputs::refuse(std::string_view message) const {
+  std::string text(message);
   for (std::size_t i = 0; i < infos.size(); ++i) text += (i == 0 ? ": " : ", ") + to_string(infos[i]);
   throw Error(op, text);
 }
 
-void OpInputs::expect_count(std::size_t least, std::size_t most) const {
-  if (infos.size() < least || infos.size() > most) refuse("wrong number of inputs");
+void OpInputs::expect_count(std::size_t min, std::size_t max) const {
+  if (infos.size() >= min && infos.size() <= max) return;
+  refuse("needs " + std::to_string(min) + (max == min ? "" : " to " + std::to_string(max)) + " inputs");
+}
+
+void OpInputs::expect_dtypes(std::initializer_list<DType> dtypes) const {
+  expect_count(dtypes.size(), dtypes.size());
+  for (std::size_t i = 0; i < infos.size(); ++i) expect_dtype(i, dtypes.begin()[i]);
 }
 
 void OpInputs::expect_dtype(std::size_t i, DType dtype) const {
@@ -26,8 +28,14 @@ void OpInputs::expect_float(std::size_t i) const {
   if (!is_float(infos[i].dtype)) refuse("input " + std::to_string(i) + " must be float32, float16 or bfloat16");
 }
 
-void OpInputs::expect_info(std::size_t i, const TensorInfo& info, std::string_view what) const {
-  if (!(infos[i] == info)) refuse(std::string(what) + " must be " + to_string(info));
+void OpInputs::expect_floats(std::size_t count) const {
+  expect_count(count, count);
+  expect_float(0);
+  for (std::size_t i = 1; i < count; ++i) expect_dtype(i, infos[0].dtype);
+}
+
+void OpInputs::expect_info(std::size_t i, const TensorInfo& info, std::string_view name) const {
+  if (!(infos[i] == info)) refuse(std::string(name) + " must be " + to_string(info));
 }
 
 void OpInputs::expect_batch_info(std::size_t i) const {
@@ -40,8 +48,7 @@ void OpInputs::expect_rank(std::size_t i, std::size_t rank) const {
 }
 
 std::vector<TensorInfo> infer_like_input(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_float(0);
+  inputs.expect_floats(1);
   return {inputs[0]};
 }
 
@@ -52,11 +59,11 @@ std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-std::size_t axis_of(const OpInputs& inputs, std::size_t i, bool batch_too) {
-  const auto rank = static_cast<std::int64_t>(inputs.shape(i).rank());
+std::size_t axis_of(const OpInputs& inputs) {
+  const auto rank = static_cast<std::int64_t>(inputs.shape(0).rank());
   const auto axis = inputs.attributes.integer("axis");
   if (axis < 0 || axis >= rank) inputs.refuse("there is no axis " + std::to_string(axis));
-  if (axis == 0 && inputs.shape(i).has_batch() && !batch_too) inputs.refuse("the axis must not be the batch");
+  if (axis == 0 && inputs.shape(0).has_batch()) inputs.refuse("the axis must not be the batch");
   return static_cast<std::size_t>(axis);
 }
 

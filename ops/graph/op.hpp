@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "troupe/ops/core/dtype.hpp"
 #include "troupe/ops/core/shape.hpp"
 #include "troupe/ops/graph/attributes.hpp"
 
@@ -16,18 +15,7 @@ namespace troupe {
 class GraphBuilder;
 class Value;
 
-/// Shape and dtype of a value; the leading size may be symbolic.
-struct TensorInfo {
-  Shape shape;
-  DType dtype = DType::float32;
-
-  bool operator==(const TensorInfo&) const = default;
-};
-
-/// `float32[B, 10]`.
-std::string to_string(const TensorInfo& info);
-
-/// Arguments of a shape rule.
+/// The arguments of a shape rule.
 struct OpInputs {
   std::string_view op;
   std::span<const TensorInfo> infos;
@@ -37,67 +25,94 @@ struct OpInputs {
   const TensorInfo& operator[](std::size_t i) const { return infos[i]; }
   const Shape& shape(std::size_t i) const { return infos[i].shape; }
 
-  /// Throws Error that names the op, `what` and every input.
-  [[noreturn]] void refuse(std::string_view what) const;
-  /// Refuses unless there are `least` to `most` inputs.
-  void expect_count(std::size_t least, std::size_t most) const;
+  /// Throws Error with the name of the op, the message and the shapes and dtypes of all inputs.
+  [[noreturn]] void refuse(std::string_view message) const;
+  /// Refuses unless there are `min` to `max` inputs.
+  void expect_count(std::size_t min, std::size_t max) const;
+  /// Refuses unless there is one input for each of `dtypes`, in this order.
+  void expect_dtypes(std::initializer_list<DType> dtypes) const;
   /// Refuses unless input i has the dtype.
   void expect_dtype(std::size_t i, DType dtype) const;
   /// Refuses unless input i is float32 or a 16-bit float.
   void expect_float(std::size_t i) const;
+  /// Refuses unless there are `count` inputs of one dtype, float32 or a 16-bit float.
+  void expect_floats(std::size_t count) const;
   /// Refuses unless input i has the rank.
   void expect_rank(std::size_t i, std::size_t rank) const;
-  /// Refuses unless input i, which is called `what`, has exactly this shape and dtype.
-  void expect_info(std::size_t i, const TensorInfo& info, std::string_view what) const;
-  /// Refuses unless input i can be a batch info, int64[4]: rows, global rows, first global row, step.
+  /// Refuses unless input i has exactly this shape and dtype. The error calls the input `name`.
+  void expect_info(std::size_t i, const TensorInfo& info, std::string_view name) const;
+  /// Refuses unless input i can be a batch info, int64[4] (see BatchInfo).
   void expect_batch_info(std::size_t i) const;
 };
 
-/// Shape rule of ops with one input, of any float, and an output like it.
+/// The shape rule of ops with one input of floats and an output of the same shape and dtype.
 std::vector<TensorInfo> infer_like_input(const OpInputs& inputs);
-/// Shape rule of ops with two inputs of one shape and one dtype, any float, and an output like them.
+/// The shape rule of ops with two inputs of floats and an output, all of the same shape and dtype.
 std::vector<TensorInfo> infer_like_both_inputs(const OpInputs& inputs);
 
-/// The axis that the attribute `axis` names. Refuses one that input `i` does not
-/// have, and the batch axis unless `batch_too`.
-std::size_t axis_of(const OpInputs& inputs, std::size_t i = 0, bool batch_too = false);
+/// The shape rule of ops with `count` inputs whose outputs have the shapes and dtypes of the inputs `like`.
+template <std::size_t count, std::size_t... like>
+std::vector<TensorInfo> infer_like(const OpInputs& inputs) {
+  inputs.expect_count(count, count);
+  return {inputs[like]...};
+}
+
+/// The value of the attribute `axis`, an axis of input 0. Refuses an axis that the input does not have and the axis of
+/// the batch.
+std::size_t axis_of(const OpInputs& inputs);
 
 struct OpCall;
 struct OpGradient;
 
-/// How an op writes its outputs.
+/// The way in which an op gets and writes the memory of its outputs.
 enum class OpKind {
   compute,     ///< a kernel fills new memory
-  view,        ///< output 0 is the memory of input 0 under another shape; resolved before anything runs
-  source,      ///< input, parameter or constant: no inputs, no kernel
-  update,      ///< output i overwrites parameter input i; kept even if nothing reads the output
-  pack,        ///< one block of memory whose parts are the inputs; a kernel copies the parts not already in place
-  collective,  ///< done by a communicator, not by a kernel
+  view,        ///< output 0 is the memory of input 0 under another shape; views are resolved before anything runs
+  source,      ///< an input, parameter or constant: no inputs and no kernel
+  update,      ///< output i overwrites input i, a parameter; the op stays even if nothing reads its outputs
+  pack,        ///< the output is one block with all inputs; a kernel copies the inputs that do not lie in it already
+  collective,  ///< a communicator computes the output, not a kernel
 };
 
-/// The declaration of an op: everything about it but its kernels.
+/// The backends whose kernels for an op take 16-bit floats. With a HalfRole those for GPUs always do.
+enum class HalfKernels { none, gpu, all };
+
+/// The role of an op in a graph that is computed in 16-bit floats; see compute_in (ops/passes/passes.hpp).
+enum class HalfRole {
+  none,                 ///< takes and gives float32
+  product,              ///< takes 16-bit factors for speed
+  follows,              ///< takes 16 bits if all inputs that derive from the batch are 16-bit
+  activation_gradient,  ///< follows its inputs after dy, which are the input or the result of the activation
+  reads,                ///< takes any float and gives float32
+};
+
+/// The declaration of an op: all of its properties except the kernels.
 struct OpDef {
   std::string_view name;
   OpKind kind = OpKind::compute;
-  /// Shape rule: infers the outputs, or throws Error by OpInputs::refuse.
+  /// The shape rule. It returns shape and dtype of the outputs, or throws Error by OpInputs::refuse.
   std::vector<TensorInfo> (*infer)(const OpInputs& inputs) = nullptr;
-  /// Gradient rule: adds nodes that compute the gradient of every input (an invalid Value: it has none). Null: the op
-  /// has none, because its result is an integer or it is itself part of a backward pass.
+  /// The gradient rule. It adds nodes and returns the gradient of every input; an invalid Value for an input without
+  /// one. Null: the op has no gradient, because its result is an integer or it is part of a backward pass.
   std::vector<Value> (*gradient)(const OpGradient& args) = nullptr;
-  /// True if its kernel accepts tensors without elements. Other ops get no kernel for such a call; their outputs are
-  /// empty or zero.
+  /// True: the kernel accepts tensors without elements. False: a call with such a tensor gets no kernel, and its
+  /// outputs are empty or zero.
   bool accepts_empty = false;
-  /// Multiplications with an addition in a call whose shapes are concrete, for ops that do far more of them than they
-  /// touch elements. Null: others.
+  /// The number of multiply-adds of a call with concrete shapes. Null for ops whose cost is that of reading and writing
+  /// their elements.
   std::int64_t (*multiply_adds)(const OpCall& call) = nullptr;
+  HalfKernels half = HalfKernels::none;
+  /// The role in a graph of 16-bit floats. Exponentials, logarithms, sigmoids and comparisons have none, even if their
+  /// kernels take 16 bits: losses and metrics consist of them, for which 16 bits are too few.
+  HalfRole role = HalfRole::none;
 };
 
-/// Registers an op under its name, so that find_op knows it; builders do not need that. `op` must live until the
-/// process ends. Throws Error if the name is taken or empty, or if the op has no shape rule. Thread-safe.
+/// Registers an op under its name for find_op. Builders do not need it. `op` must live until the process ends. Throws
+/// Error if the name is taken or empty, or if the op has no shape rule. Thread-safe.
 void register_op(const OpDef& op);
-/// The registered op of that name. Throws Error if there is none. Thread-safe.
+/// The registered op with a name. Throws Error if there is none. Thread-safe.
 const OpDef& find_op(std::string_view name);
-/// The ops of the library, in the order of the table (op_table.cpp); they are registered from the start.
+/// The ops of the library in the order of op_list.def. They are registered from the start.
 std::span<const OpDef* const> built_in_ops();
 
 }  // namespace troupe

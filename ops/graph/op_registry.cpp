@@ -2,12 +2,18 @@
 #include <mutex>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/graph/op.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
 
 namespace troupe {
 
 namespace {
 
+/// The shape rule of sources, which only the functions of GraphBuilder can add.
+std::vector<TensorInfo> infer_nothing(const OpInputs& inputs) {
+  inputs.refuse("cannot be applied; GraphBuilder has a function that adds it");
+}
+
+/// The registered ops by name. Thread-safe.
 class OpRegistry {
  public:
   OpRegistry() {
@@ -21,10 +27,11 @@ class OpRegistry {
     if (!ops_.try_emplace(op.name, &op).second) throw Error(op.name, "there is an op of that name already");
   }
 
-  const OpDef* find(std::string_view name) const {
+  const OpDef& find(std::string_view name) const {
     std::lock_guard lock(mutex_);
     const auto entry = ops_.find(name);
-    return entry == ops_.end() ? nullptr : entry->second;
+    if (entry == ops_.end()) throw Error("graph", "there is no op '" + std::string(name) + "'");
+    return *entry->second;
   }
 
  private:
@@ -39,14 +46,25 @@ OpRegistry& registry() {
 
 }  // namespace
 
+const OpDef kInput{.name = "input", .kind = OpKind::source, .infer = infer_nothing};
+const OpDef kParameter{.name = "parameter", .kind = OpKind::source, .infer = infer_nothing};
+const OpDef kConstant{.name = "constant", .kind = OpKind::source, .infer = infer_nothing};
+
+std::span<const OpDef* const> built_in_ops() {
+  static constexpr const OpDef* kOps[] = {
+#define TROUPE_OP(op, factory) &op,
+#define TROUPE_OP_WITHOUT_KERNEL(op) &op,
+#include "troupe/ops/graph/op_list.def"
+  };
+  return kOps;
+}
+
 void register_op(const OpDef& op) {
   registry().add(op);
 }
 
 const OpDef& find_op(std::string_view name) {
-  const auto* op = registry().find(name);
-  if (op == nullptr) throw Error("graph", "there is no op '" + std::string(name) + "'");
-  return *op;
+  return registry().find(name);
 }
 
 }  // namespace troupe

@@ -6,10 +6,11 @@
 
 namespace troupe {
 
-/// One line per node: `%5 dense1.matmul: float32[B, 256] = matmul(%0, %1, %2) relu=true`.
+/// The graph as text, one line per node, such as `%5 dense1.matmul: float32[B, 256] = matmul(%0, %1, %2) relu=true`,
+/// and one per output.
 std::string to_text(const Graph& graph);
 
-/// The same graph for Graphviz: `dot -Tsvg`.
+/// The graph for Graphviz; `dot -Tsvg` draws it.
 std::string to_dot(const Graph& graph);
 
 }  // namespace troupe

@@ -6,18 +6,14 @@
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/memory_plan.hpp"
-#include "troupe/ops/reshape.hpp"
 
 namespace troupe {
 
 OpCall call_of(const Graph& graph, const Node& node, std::int64_t rows) {
   OpCall call{node.op, node.attributes, {}, {}};
-  const auto concrete = [&](ValueId id) {
-    return TensorInfo{graph.info(id).shape.with_rows(rows), graph.info(id).dtype};
-  };
-  for (auto input : node.inputs) call.inputs.push_back(concrete(input));
-  for (auto output : node.outputs) call.outputs.push_back(concrete(output));
-  return call;
+  for (auto input : node.inputs) call.inputs.push_back(graph.info(input));
+  for (auto output : node.outputs) call.outputs.push_back(graph.info(output));
+  return with_rows(std::move(call), rows);
 }
 
 Program::Program(Graph graph, std::int64_t rows, Device device)
@@ -34,11 +30,6 @@ bool Program::is_on_device(const Tensor& tensor) const {
   return tensor.device() == device_ || (tensor.host_accessible() && backend_of(device_).host_accessible());
 }
 
-bool Program::is_inner(ValueId value) const {
-  const auto kind = graph_.producer(value).op->kind;
-  return kind == OpKind::compute || kind == OpKind::pack;
-}
-
 void Program::make_steps() {
   std::size_t scratch = 0;
   for (const auto& node : graph_.nodes()) {
@@ -46,17 +37,16 @@ void Program::make_steps() {
     if (node.op->kind == OpKind::collective)
       throw Error(node.name, "needs a communicator, which a Program does not have");
     const auto call = call_of(graph_, node, rows_);
-    Step step{node.name, node.op, has_empty_tensor(call) ? nullptr : make_kernel(call, device_), {}, {}};
-    if (step.kernel) scratch = std::max(scratch, step.kernel->scratch_bytes());
-    steps_.push_back(std::move(step));
-    step_nodes_.push_back(&node);
+    steps_.push_back(
+        {node.name, node.op, has_empty_tensor(call) ? nullptr : make_kernel(call, device_), &node, {}, {}});
+    if (const auto& kernel = steps_.back().kernel) scratch = std::max(scratch, kernel->scratch_bytes());
   }
   scratch_ = Tensor(Shape{static_cast<std::int64_t>(scratch)}, DType::uint8, device_);
 }
 
 namespace {
 
-/// Describes a node to the memory plan. A pack has its parts in place only if each is the whole of its block.
+/// Describes a node for the memory plan. The parts of a pack can be computed in place only if each is a whole block.
 MemoryStep memory_step(const Graph& graph, const Node& node, std::int64_t rows) {
   MemoryStep step;
   step.outputs.assign(node.outputs.begin(), node.outputs.end());
@@ -78,13 +68,14 @@ MemoryStep memory_step(const Graph& graph, const Node& node, std::int64_t rows) 
 void Program::plan_values() {
   std::vector<MemoryBlock> blocks(graph_.values().size());
   for (std::size_t id = 0; id < blocks.size(); ++id) {
+    const auto kind = graph_.producer(static_cast<ValueId>(id)).op->kind;
     const auto& info = graph_.values()[id].info;
-    blocks[id].planned = is_inner(static_cast<ValueId>(id));
+    blocks[id].planned = kind == OpKind::compute || kind == OpKind::pack;
     blocks[id].bytes = static_cast<std::size_t>(info.shape.with_rows(rows_).elements()) * size_of(info.dtype);
   }
   for (const auto& named : graph_.outputs()) blocks[graph_.root_of(named.value)].kept = true;
   std::vector<MemoryStep> steps;
-  for (const auto* node : step_nodes_) steps.push_back(memory_step(graph_, *node, rows_));
+  for (const auto& step : steps_) steps.push_back(memory_step(graph_, *step.node, rows_));
   const auto plan = plan_memory(steps, blocks);
   const Tensor arena(Shape{static_cast<std::int64_t>(plan.arena_bytes)}, DType::uint8, device_);
   for (std::size_t id = 0; id < blocks.size(); ++id) {
@@ -105,16 +96,15 @@ void Program::bind(const std::string& name, const Tensor& tensor) {
     throw Error(name,
                 to_string(tensor) + " was given where " + to_string(info) + " on " + to_string(device_) + " is needed");
   tensors_[id] = tensor;
-  if (std::exchange(wired_, false)) unwire();
+  if (wired_) unwire();
 }
 
 void Program::unbind(const std::string& name) {
   tensors_[source(name)] = {};
-  if (std::exchange(wired_, false)) unwire();
+  if (wired_) unwire();
   forget_views();
 }
 
-/// The value of an input or a parameter.
 ValueId Program::source(const std::string& name) const {
   for (const auto& node : graph_.nodes())
     if (node.op->kind == OpKind::source && node.name == name) return node.outputs[0];
@@ -134,17 +124,15 @@ Tensor Program::tensor_of(ValueId value) const {
 
 void Program::wire() {
   forget_views();
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    steps_[i].inputs.clear();
-    steps_[i].outputs.clear();
-    for (auto input : step_nodes_[i]->inputs) steps_[i].inputs.push_back(tensor_of(input));
-    for (auto output : step_nodes_[i]->outputs) steps_[i].outputs.push_back(tensor_of(output));
+  unwire();
+  for (auto& step : steps_) {
+    for (auto input : step.node->inputs) step.inputs.push_back(tensor_of(input));
+    for (auto output : step.node->outputs) step.outputs.push_back(tensor_of(output));
   }
   for (const auto& named : graph_.outputs()) tensors_[named.value] = tensor_of(named.value);
   wired_ = true;
 }
 
-/// Results that may refer to memory bound earlier.
 void Program::forget_views() {
   for (const auto& named : graph_.outputs()) {
     const auto kind = graph_.producer(named.value).op->kind;
@@ -152,8 +140,8 @@ void Program::forget_views() {
   }
 }
 
-/// Nothing refers to what was bound before.
 void Program::unwire() {
+  wired_ = false;
   for (auto& step : steps_) {
     step.inputs.clear();
     step.outputs.clear();

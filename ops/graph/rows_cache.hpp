@@ -8,24 +8,25 @@
 
 namespace troupe {
 
-/// What is kept for the numbers of rows met lately. The one that was not used for longest makes way for a new one;
-/// references are valid until then.
-template <class T>
+/// A cache of objects by the number of rows, or another key, for which they are prepared. A full cache drops the least
+/// recently used entry for a new one; references are valid until then.
+template <class T, class Key = std::int64_t>
 class RowsCache {
  public:
-  /// Keeps at most `most`, which is not 0.
-  explicit RowsCache(std::size_t most) : most_(most) {}
+  /// Keeps at most `capacity` entries, at least 1.
+  explicit RowsCache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Null if there is nothing for so many rows.
-  T* find(std::int64_t rows) {
-    const auto found = std::ranges::find(entries_, rows, &Entry::rows);
-    if (found == entries_.end()) return nullptr;
-    found->last_use = ++uses_;
-    return found->value.get();
+  /// The entry for a key; null if there is none.
+  T* find(const Key& key) {
+    const auto entry = std::ranges::find(entries_, key, &Entry::key);
+    if (entry == entries_.end()) return nullptr;
+    entry->last_use = ++uses_;
+    return entry->value.get();
   }
-  T& add(std::int64_t rows, T value) {
-    if (entries_.size() == most_) entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_use));
-    entries_.push_back({rows, ++uses_, std::make_unique<T>(std::move(value))});
+  /// Adds an entry. There must be none for the key.
+  T& add(const Key& key, T value) {
+    if (entries_.size() == capacity_) entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_use));
+    entries_.push_back({key, ++uses_, std::make_unique<T>(std::move(value))});
     return *entries_.back().value;
   }
   template <class Function>
@@ -35,12 +36,12 @@ class RowsCache {
 
  private:
   struct Entry {
-    std::int64_t rows;
+    Key key;
     std::uint64_t last_use;
     std::unique_ptr<T> value;
   };
 
-  std::size_t most_;
+  std::size_t capacity_;
   std::uint64_t uses_ = 0;
   std::vector<Entry> entries_;
 };

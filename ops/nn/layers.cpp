@@ -3,9 +3,9 @@
 #include <map>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 
@@ -47,10 +47,10 @@ Value Residual::operator()(Value x) const {
     return layers(x);
   };
   const auto y = in_scope("body", body);
-  const auto passed = in_scope("shortcut", shortcut);
-  if (!(y.info() == passed.info()))
-    throw Error("residual", "the body gives " + to_string(y.info()) + " but the shortcut " + to_string(passed.info()));
-  const auto sum = add(y, passed);
+  const auto skipped = in_scope("shortcut", shortcut);
+  if (!(y.info() == skipped.info()))
+    throw Error("residual", "the body gives " + to_string(y.info()) + " but the shortcut " + to_string(skipped.info()));
+  const auto sum = add(y, skipped);
   return activation != nullptr ? activation(sum) : sum;
 }
 

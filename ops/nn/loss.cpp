@@ -2,15 +2,16 @@
 
 #include <map>
 
-#include "troupe/ops/activation.hpp"
-#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/math.hpp"
+#include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/math.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/ops/nn/targets.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/softmax.hpp"
 
 namespace troupe {
 
@@ -20,14 +21,7 @@ Value number(GraphBuilder& builder, double value) {
   return builder.constant(Tensor::scalar(static_cast<float>(value)));
 }
 
-/// x [B, ...] added up over all axes but the first: [B].
-Value sum_of_rows(Value x) {
-  std::vector<std::int64_t> axes;
-  for (std::size_t axis = 1; axis < x.shape().rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
-  return axes.empty() ? x : reduce_sum(x, axes);
-}
-
-/// The losses of all labels of a row, averaged over those that are not ignored.
+/// The mean over the labels of each row that are not ignored; 0 if all are. `losses` is 0 at ignored labels.
 Value mean_of_counted(Value losses, Value labels, std::optional<std::int32_t> ignored) {
   if (!ignored) return mean_of_rows(losses);
   auto& builder = losses.builder();
@@ -47,17 +41,19 @@ Value difference(const Outputs& outputs, const Inputs& fields, const std::string
 
 Value SoftmaxCrossEntropy::operator()(const Outputs& outputs, const Inputs& fields) const {
   constexpr const char* kReader = "the softmax cross-entropy";
-  const auto of_model = logits_of(outputs, logits, kReader);
+  const auto logit_values = logits_of(outputs, logits, kReader);
   if (!soft) {
-    const auto wanted = labels_of(fields, labels, of_model, kReader);
-    const auto losses = softmax_cross_entropy(of_model, wanted, {.smoothing = smoothing, .ignored = ignored}).loss;
-    return mean_of_counted(losses, wanted, ignored);
+    const auto label_values = labels_of(fields, labels, logit_values, kReader);
+    const auto losses =
+        softmax_cross_entropy(logit_values, label_values, {.smoothing = smoothing, .ignored = ignored}).loss;
+    return mean_of_counted(losses, label_values, ignored);
   }
   if (ignored) throw Error("loss", "probabilities have no label to ignore");
   if (!(smoothing >= 0.0 && smoothing <= 1.0)) throw Error("loss", "the smoothing must be in [0, 1]");
-  auto wanted = target_of(fields, labels, of_model, kReader);
-  if (smoothing > 0.0) wanted = wanted * (1.0 - smoothing) + smoothing / static_cast<double>(of_model.shape().back(0));
-  return mean_of_rows(soft_cross_entropy(of_model, wanted));
+  auto probabilities = target_of(fields, labels, logit_values, kReader);
+  const auto classes = static_cast<double>(logit_values.shape().back(0));
+  if (smoothing > 0.0) probabilities = probabilities * (1.0 - smoothing) + smoothing / classes;
+  return mean_of_rows(soft_cross_entropy(logit_values, probabilities));
 }
 
 std::vector<Metric> SoftmaxCrossEntropy::metrics() const {
@@ -65,11 +61,11 @@ std::vector<Metric> SoftmaxCrossEntropy::metrics() const {
   return {accuracy(logits, labels, ignored)};
 }
 
-// log(1 + exp(x)) - x t: no exponential of a large x is taken.
+// Computes log(1 + exp(x)) - x t by softplus, which does not take the exponential of a large x.
 Value BinaryCrossEntropy::operator()(const Outputs& outputs, const Inputs& fields) const {
   const auto x = outputs[logits];
-  const auto wanted = target_of(fields, target, x, "the binary cross-entropy");
-  return mean_of_rows(sub(softplus(x), mul(x, wanted)));
+  const auto targets = target_of(fields, target, x, "the binary cross-entropy");
+  return mean_of_rows(sub(softplus(x), mul(x, targets)));
 }
 
 Value MeanSquaredError::operator()(const Outputs& outputs, const Inputs& fields) const {
@@ -92,9 +88,9 @@ Value Huber::operator()(const Outputs& outputs, const Inputs& fields) const {
 Value WeightedByRow::operator()(const Outputs& outputs, const Inputs& fields) const {
   const auto losses = loss(outputs, fields);
   const auto shape = fields.info(weight).shape;
-  const Shape wanted = shape.rank() == 2 && shape[1] == 1 ? shape : Shape{kBatch};
-  const auto weights = fields.expect(weight, {wanted, DType::float32}, "the weights of the rows");
-  return mul(losses, wanted.rank() == 2 ? reshape(weights, {kBatch}) : weights);
+  const Shape weight_shape = shape.rank() == 2 && shape[1] == 1 ? shape : Shape{kBatch};
+  const auto weights = fields.expect(weight, {weight_shape, DType::float32}, "the weights of the rows");
+  return mul(losses, weight_shape.rank() == 2 ? reshape(weights, {kBatch}) : weights);
 }
 
 Value SumOfLosses::operator()(const Outputs& outputs, const Inputs& fields) const {

@@ -13,26 +13,21 @@ bool Inputs::has(const std::string& name) const {
   return std::ranges::any_of(fields_, [&](const Field& field) { return field.name == name; });
 }
 
-const Field& Inputs::find(const std::string& name) const {
-  std::string known;
-  for (const auto& field : fields_) {
-    if (field.name == name) return field;
-    known += (known.empty() ? "" : ", ") + to_string(field);
-  }
-  throw Error("field", "there is no field '" + name + "' among " + known);
+const TensorInfo& Inputs::info(const std::string& name) const {
+  return fields_[index_of_field(fields_, name, "field")].info;
 }
 
 Value Inputs::operator[](const std::string& name) const {
-  const auto& field = find(name);
-  auto& value = (*values_)[static_cast<std::size_t>(&field - fields_.data())];
-  if (!value.valid()) value = builder_->input(name, field.info.shape, field.info.dtype);
+  const auto index = index_of_field(fields_, name, "field");
+  auto& value = (*values_)[index];
+  if (!value.valid()) value = builder_->input(name, fields_[index].info.shape, fields_[index].info.dtype);
   return value;
 }
 
-Value Inputs::expect(const std::string& name, const TensorInfo& info, const std::string& reader) const {
-  const auto& field = find(name);
-  if (!(field.info == info))
-    throw Error("field", "field " + to_string(field) + " is read by " + reader + ", which needs " + to_string(info));
+Value Inputs::expect(const std::string& name, const TensorInfo& needed, const std::string& reader) const {
+  const Field field{name, info(name)};
+  if (!(field.info == needed))
+    throw Error("field", "field " + to_string(field) + " is read by " + reader + ", which needs " + to_string(needed));
   return (*this)[name];
 }
 
@@ -43,20 +38,20 @@ Outputs::Outputs(std::initializer_list<std::pair<std::string, Value>> values) {
 }
 
 void Outputs::add(const std::string& name, Value value) {
-  for (const auto& [taken, unused] : entries_)
-    if (taken == name) throw Error("model", "there are two outputs named '" + name + "'");
+  for (const auto& [existing, unused] : entries_)
+    if (existing == name) throw Error("model", "there are two outputs named '" + name + "'");
   if (!value.valid()) throw Error("model", "output '" + name + "' is no value");
   entries_.emplace_back(name, value);
 }
 
 Value Outputs::operator[](const std::string& name) const {
-  std::string known;
-  for (const auto& [known_name, value] : entries_) {
-    if (known_name == name || (name.empty() && entries_.size() == 1)) return value;
-    known += (known.empty() ? "'" : ", '") + known_name + "'";
+  std::string names;
+  for (const auto& [existing, value] : entries_) {
+    if (existing == name || (name.empty() && entries_.size() == 1)) return value;
+    names += (names.empty() ? "'" : ", '") + existing + "'";
   }
-  if (name.empty()) throw Error("model", "it has several outputs, " + known + ": say which is meant");
-  throw Error("model", "there is no output '" + name + "' among " + known);
+  if (name.empty()) throw Error("model", "it has several outputs: name one of " + names);
+  throw Error("model", "there is no output '" + name + "' among " + names);
 }
 
 Model::Apply Model::of_one_field(std::function<Value(Value)> function, std::string field) {

@@ -13,39 +13,40 @@
 
 namespace troupe {
 
-/// The fields of a batch as values of a graph under construction. Only fields that are read become inputs of the graph,
-/// and only those are loaded. Valid as long as the builder.
+/// The fields of a batch as values of a graph that is being built. A field becomes an input of the graph, and is
+/// loaded, only if it is read. Valid as long as the builder.
 class Inputs {
  public:
   Inputs(GraphBuilder& builder, std::vector<Field> fields);
 
-  /// Throws Error that lists the fields if there is none of that name.
+  /// The field of that name. Throws Error that lists the fields if there is none.
   Value operator[](const std::string& name) const;
-  /// As above, where the field must be this; the Error says what it is and that `reader` needs it otherwise.
-  Value expect(const std::string& name, const TensorInfo& info, const std::string& reader) const;
+  /// The field of that name, which must have this shape and dtype. Throws Error that names `reader`, the field and the
+  /// info it needs.
+  Value expect(const std::string& name, const TensorInfo& needed, const std::string& reader) const;
   bool has(const std::string& name) const;
-  /// What a field is, whether or not it is read. Throws Error like the first.
-  const TensorInfo& info(const std::string& name) const { return find(name).info; }
+  /// The shape and dtype of a field, without reading it. Throws Error that lists the fields if there is none of that
+  /// name.
+  const TensorInfo& info(const std::string& name) const;
   const std::vector<Field>& fields() const { return fields_; }
   GraphBuilder& builder() const { return *builder_; }
 
  private:
-  const Field& find(const std::string& name) const;
-
   GraphBuilder* builder_;
   std::vector<Field> fields_;
-  std::shared_ptr<std::vector<Value>> values_;  // by field; invalid until it is read
+  std::shared_ptr<std::vector<Value>> values_;  // by field; invalid until the field is read
 };
 
-/// The results of a model, by name, in the order in which it gives them.
+/// The results of a model by name, in the order in which they were added.
 class Outputs {
  public:
-  /// One result, named "output".
-  Outputs(Value value);  // NOLINT: a value is the outputs of a model that has one
+  /// The outputs of a model with one result, which is named "output".
+  Outputs(Value value);  // NOLINT: a value is accepted as the outputs
   Outputs(std::initializer_list<std::pair<std::string, Value>> values);
 
   void add(const std::string& name, Value value);
-  /// The output of that name, or with an empty name the only one. Throws Error that lists the outputs if there is none.
+  /// The output of that name, or the only output if the name is empty. Throws Error that lists the outputs if there is
+  /// none.
   Value operator[](const std::string& name) const;
   const std::vector<std::pair<std::string, Value>>& entries() const { return entries_; }
 
@@ -53,19 +54,19 @@ class Outputs {
   std::vector<std::pair<std::string, Value>> entries_;
 };
 
-/// A model: any function from the fields of a batch to named results. A function from a value to a value, such as a
-/// Sequential, reads the first field, or the one that is named.
+/// A function from the fields of a batch to named results. A function from a value to a value, such as a Sequential, is
+/// accepted, too: it reads the field of that name, by default the first field.
 class Model {
  public:
   template <class Function>
   requires std::is_invocable_r_v<Value, const Function&, Value> Model(
-      Function function, std::string field = {})  // NOLINT: such a function is a model
+      Function function, std::string field = {})  // NOLINT: a function is accepted as a model
       : function_(of_one_field(std::move(function), std::move(field))) {}
   template <class Function>
   requires(!std::is_invocable_v<const Function&, Value> &&
            std::is_invocable_r_v<Outputs, const Function&, const Inputs&> && !std::is_same_v<Function, Model>)
       Model(Function function)
-      : function_(std::move(function)) {}  // NOLINT: such a function is a model
+      : function_(std::move(function)) {}  // NOLINT: a function is accepted as a model
 
   Outputs operator()(const Inputs& inputs) const { return function_(inputs); }
 

@@ -1,10 +1,10 @@
 #include "troupe/ops/nn/normalization.hpp"
 
-#include "troupe/ops/batch_norm.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/dropout.hpp"
-#include "troupe/ops/norm.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/batch_norm.hpp"
+#include "troupe/ops/library/dropout.hpp"
+#include "troupe/ops/library/norm.hpp"
+#include "troupe/ops/library/reshape.hpp"
 
 namespace troupe {
 
@@ -24,8 +24,9 @@ Value shift_parameter(Value x, const Shape& channels) {
   return x.builder().parameter("shift", channels, Initializer::zeros());
 }
 
-Value moved(Value running, Value now, double momentum) {
-  return add(scale(running, 1.0 - momentum), scale(now, momentum));
+/// The running statistic after a step.
+Value moved(Value running, Value of_batch, double momentum) {
+  return add(scale(running, 1.0 - momentum), scale(of_batch, momentum));
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ struct RmsNorm {
   Value operator()(Value x) const;
 };
 
-/// batch_norm of the last axis, with a trained scale and shift. In training by the statistics of the whole batch, exact
-/// over all replicas, which are reduced for it; else by running ones, kept beside the parameters: after a step
-/// (1 - momentum) times the old one plus momentum times that of the batch.
+/// batch_norm over all axes but the last, with a trained scale and shift. Training uses the statistics of the whole
+/// batch, which are all-reduced and so exact over all replicas. Prediction uses running statistics, kept beside the
+/// parameters: after each step running = (1 - momentum) running + momentum batch.
 struct BatchNorm {
   static constexpr const char* kName = "norm";
   double momentum = 0.1;
@@ -31,7 +31,7 @@ struct BatchNorm {
   Value operator()(Value x) const;
 };
 
-/// dropout in training, else x itself. The random numbers follow from the seed of the training.
+/// dropout in training, x itself otherwise. The random numbers follow from the seed of the training.
 struct Dropout {
   static constexpr const char* kName = "dropout";
   double rate = 0.5;

@@ -2,7 +2,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
-#include "troupe/ops/math.hpp"
+#include "troupe/ops/library/math.hpp"
 
 namespace troupe {
 
@@ -10,12 +10,14 @@ namespace {
 
 const TensorInfo kScalar{Shape{}, DType::float32};
 
+/// Gradients, any number. Attribute: limit. Output: a scalar, limit / global norm if the norm is above the limit, else
+/// 1.
 std::vector<TensorInfo> infer_norm_factor(const OpInputs& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) inputs.expect_dtype(i, DType::float32);
   return {kScalar};
 }
 
-/// State, value, and optionally a flag: the state becomes the value.
+/// State, value, and optionally a flag. Output: the state, which becomes the value.
 std::vector<TensorInfo> infer_assign(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   if (!(inputs[0] == inputs[1])) inputs.refuse("state and value must have the same shape and dtype");
@@ -33,7 +35,7 @@ std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
   return {inputs[0], kScalar};
 }
 
-/// Sum, gradient, batch info, and optionally a flag. Attribute: steps.
+/// Sum, gradient, batch info, and optionally a flag. Attribute: steps. Output: the sum.
 std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   if (!(inputs[0] == inputs[1])) inputs.refuse("sum and gradient must have the same shape and dtype");
@@ -42,11 +44,12 @@ std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
   return {inputs[0]};
 }
 
-/// Average, whether it has begun (a scalar, 0 at first), parameter, and optionally a flag. Attribute: decay.
+/// Average, a scalar that is 0 until the average has begun, parameter, and optionally a flag. Attribute: decay.
+/// Outputs: the average and the scalar.
 std::vector<TensorInfo> infer_average(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   if (!(inputs[0] == inputs[2])) inputs.refuse("average and parameter must have the same shape and dtype");
-  inputs.expect_info(1, kScalar, "the note that it has begun");
+  inputs.expect_info(1, kScalar, "the mark that it has begun");
   if (inputs.size() == 4) inputs.expect_info(3, kScalar, "the flag");
   return {inputs[0], kScalar};
 }
@@ -72,11 +75,11 @@ const OpDef kAccumulation{.name = "accumulation", .infer = infer_accumulation};
 const OpDef kAccumulate{.name = "accumulate", .kind = OpKind::update, .infer = infer_accumulate};
 const OpDef kAverage{.name = "average", .kind = OpKind::update, .infer = infer_average};
 
-Optimizer Optimizer::with_group(ParameterFilter group, const Optimizer& own) const {
-  if (own.accumulated_ != 1 || own.averaging_)
-    throw Error("optimizer", "accumulation and averages are those of the whole optimizer, not of a group");
+Optimizer Optimizer::with_group(ParameterFilter group, const Optimizer& optimizer) const {
+  if (optimizer.accumulated_ != 1 || optimizer.averaging_)
+    throw Error("optimizer", "accumulation and averages belong to the whole optimizer, not to a group");
   auto changed = *this;
-  changed.groups_.push_back({std::move(group), {own}});
+  changed.groups_.push_back({std::move(group), {optimizer}});
   return changed;
 }
 
@@ -100,11 +103,11 @@ Optimizer Optimizer::averaging(double decay) const {
   return changed;
 }
 
-Optimizer Optimizer::renamed(const std::function<std::string(const std::string&)>& known) const {
+Optimizer Optimizer::renamed(const std::function<std::string(const std::string&)>& original) const {
   auto changed = *this;
   for (auto& group : changed.groups_) {
-    group.has = [has = group.has, known](const std::string& name) { return has(known(name)); };
-    for (auto& own : group.own) own = own.renamed(known);
+    group.has = [has = group.has, original](const std::string& name) { return has(original(name)); };
+    for (auto& optimizer : group.optimizer) optimizer = optimizer.renamed(original);
   }
   return changed;
 }
@@ -117,7 +120,7 @@ const Optimizer::Group* Optimizer::group_of(const std::string& name) const {
 
 bool Optimizer::trains(const std::string& name) const {
   const auto* group = group_of(name);
-  return group == nullptr || !group->own.empty();
+  return group == nullptr || !group->optimizer.empty();
 }
 
 void Optimizer::apply(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
@@ -151,35 +154,35 @@ void Optimizer::average(std::span<const Value> parameters, Value apply_if) const
 
 void Optimizer::update_all(std::span<const Value> parameters, std::span<const Value> gradients, Value batch_info,
                            Value apply_if) const {
-  auto& builder = batch_info.builder();
-  std::vector<Value> own, own_gradients;
-  for (const auto& group : groups_) {
-    std::vector<Value> of_group, gradients_of_group;
+  // The parameters of a group, or of none, and their gradients.
+  const auto members = [&](const Group* group) {
+    std::pair<std::vector<Value>, std::vector<Value>> selected;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (group_of(name_of(parameters[i])) != &group) continue;
-      of_group.push_back(parameters[i]);
-      gradients_of_group.push_back(gradients[i]);
+      if (group_of(name_of(parameters[i])) != group) continue;
+      selected.first.push_back(parameters[i]);
+      selected.second.push_back(gradients[i]);
     }
-    if (!of_group.empty() && !group.own.empty())
-      group.own[0].update_all(of_group, gradients_of_group, batch_info, apply_if);
+    return selected;
+  };
+  for (const auto& group : groups_) {
+    if (group.optimizer.empty()) continue;
+    const auto [of_group, gradients_of_group] = members(&group);
+    group.optimizer[0].update_all(of_group, gradients_of_group, batch_info, apply_if);
   }
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (group_of(name_of(parameters[i])) != nullptr) continue;
-    own.push_back(parameters[i]);
-    own_gradients.push_back(gradients[i]);
-  }
-  if (own.empty()) return;
+  auto [ungrouped, ungrouped_gradients] = members(nullptr);
+  if (ungrouped.empty()) return;
   const auto rate = schedule_.apply(batch_info);
   if (clip_value_) {
     if (!(*clip_value_ > 0.0)) throw Error("optimizer", "the value to clip at must be above 0");
-    for (auto& gradient : own_gradients) gradient = clip(gradient, -*clip_value_, *clip_value_);
+    for (auto& gradient : ungrouped_gradients) gradient = clip(gradient, -*clip_value_, *clip_value_);
   }
   Value factor;
   if (clip_norm_) {
     if (!(*clip_norm_ > 0.0)) throw Error("optimizer", "the norm to clip at must be above 0");
-    factor = builder.apply(kGlobalNormFactor, own_gradients, {{"limit", *clip_norm_}})[0];
+    factor = batch_info.builder().apply(kGlobalNormFactor, ungrouped_gradients, {{"limit", *clip_norm_}})[0];
   }
-  for (std::size_t i = 0; i < own.size(); ++i) update_({own[i], own_gradients[i], rate, batch_info, factor, apply_if});
+  for (std::size_t i = 0; i < ungrouped.size(); ++i)
+    update_({ungrouped[i], ungrouped_gradients[i], rate, batch_info, factor, apply_if});
 }
 
 }  // namespace troupe

@@ -4,27 +4,23 @@
 #include <cmath>
 #include <numbers>
 
-#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 
 namespace troupe {
 
 namespace {
 
-std::vector<TensorInfo> infer_learning_rate(const OpInputs& inputs) {
+/// The batch info. Output: a scalar.
+template <DType dtype>
+std::vector<TensorInfo> infer_from_batch_info(const OpInputs& inputs) {
   inputs.expect_count(1, 1);
   inputs.expect_batch_info(0);
-  return {{Shape{}, DType::float32}};
+  return {{Shape{}, dtype}};
 }
 
-std::vector<TensorInfo> infer_step_number(const OpInputs& inputs) {
-  inputs.expect_count(1, 1);
-  inputs.expect_batch_info(0);
-  return {{Shape{}, DType::int64}};
-}
-
-/// A table [N], and the batch info.
+/// A table [N], and the batch info. Output: the rate.
 std::vector<TensorInfo> infer_table_rate(const OpInputs& inputs) {
   inputs.expect_count(2, 2);
   inputs.expect_dtype(0, DType::float32);
@@ -36,9 +32,8 @@ std::vector<TensorInfo> infer_table_rate(const OpInputs& inputs) {
 
 }  // namespace
 
-const OpDef kLearningRate{.name = "learning_rate", .infer = infer_learning_rate};
-
-const OpDef kStepNumber{.name = "step_number", .infer = infer_step_number};
+const OpDef kLearningRate{.name = "learning_rate", .infer = infer_from_batch_info<DType::float32>};
+const OpDef kStepNumber{.name = "step_number", .infer = infer_from_batch_info<DType::int64>};
 const OpDef kTableRate{.name = "table_rate", .infer = infer_table_rate};
 
 Schedule Schedule::step_decay(double rate, std::int64_t period, double decay) {
@@ -87,7 +82,7 @@ Schedule Schedule::from_ops(std::function<Value(Value step)> rate) {
 }
 
 double Schedule::at(std::int64_t step) const {
-  if (ops_) throw Error("learning_rate", "ops compute the rate: it is known on the device only");
+  if (ops_) throw Error("learning_rate", "ops compute the rate, which is known on the device only");
   double rate = base;
   if (table_) rate = (*table_)[static_cast<std::size_t>(std::min(step, static_cast<std::int64_t>(table_->size()) - 1))];
   if (kind == Kind::step) rate = base * std::pow(decay, static_cast<double>(step / period));
@@ -99,14 +94,9 @@ double Schedule::at(std::int64_t step) const {
   return rate;
 }
 
-/// The rate while it rises: times (step + 1) / warm-up, at most 1.
+/// The rate while it rises: rate times (step + 1) / warm_up, at most 1.
 Value Schedule::warm_up_of(Value rate, Value batch_info) const {
-  if (warm_up == 0) return rate;
-  auto rising = *this;
-  rising.table_ = nullptr;
-  rising.ops_ = nullptr;
-  rising.base = 1.0;
-  return mul(rate, rising.apply(batch_info));
+  return warm_up == 0 ? rate : mul(rate, constant(1.0).with_warm_up(warm_up).apply(batch_info));
 }
 
 Value Schedule::apply(Value batch_info) const {
@@ -118,7 +108,7 @@ Value Schedule::apply(Value batch_info) const {
   if (ops_) {
     const auto rate = ops_(cast(builder.apply_one(kStepNumber, {batch_info}), DType::float32));
     if (!rate.valid() || !(rate.info() == TensorInfo{Shape{}, DType::float32}))
-      throw Error("learning_rate", "the ops must give a float32 scalar");
+      throw Error("learning_rate", "the ops must return a float32 scalar");
     return warm_up_of(rate, batch_info);
   }
   if (!(base >= 0.0) || !std::isfinite(base))
@@ -127,13 +117,13 @@ Value Schedule::apply(Value batch_info) const {
   if (!(decay >= 0.0) || !std::isfinite(decay)) throw Error("learning_rate", "the decay must be 0 or more");
   if (!(floor >= 0.0) || !std::isfinite(floor)) throw Error("learning_rate", "the floor must be 0 or more");
   if (warm_up < 0) throw Error("learning_rate", "the warm-up must not be negative");
-  return batch_info.builder().apply_one(kLearningRate, {batch_info},
-                                        {{"kind", static_cast<std::int64_t>(kind)},
-                                         {"base", base},
-                                         {"period", period},
-                                         {"decay", decay},
-                                         {"floor", floor},
-                                         {"warm_up", warm_up}});
+  return builder.apply_one(kLearningRate, {batch_info},
+                           {{"kind", static_cast<std::int64_t>(kind)},
+                            {"base", base},
+                            {"period", period},
+                            {"decay", decay},
+                            {"floor", floor},
+                            {"warm_up", warm_up}});
 }
 
 Schedule Schedule::from(const Attributes& attributes) {

@@ -1,15 +1,16 @@
 #include "troupe/ops/nn/sequence.hpp"
 
-#include "troupe/ops/activation.hpp"
-#include "troupe/ops/attention.hpp"
-#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/gather.hpp"
-#include "troupe/ops/lstm.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/slice.hpp"
+#include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/attention.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/lstm.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/slice.hpp"
 
 namespace troupe {
 
@@ -31,24 +32,24 @@ Value zero_state(Value like, std::int64_t units) {
   return broadcast_to(like.builder().constant(Tensor({1, 1}, DType::float32)), slice(first, 1, 0, units));
 }
 
-/// One state of a recurrent layer, [B, units]: zeros, or what the batch before has left.
+/// One state of a recurrent layer, [B, units]: zeros, or the state at the end of the batch before.
 class RecurrentState {
  public:
   RecurrentState(const char* name, Value like, std::int64_t units, const CarriedState& carried) : carried_(carried) {
     auto& builder = like.builder();
-    const bool kept = carried.rows > 0 && builder.training();
-    if (kept) {
+    const bool carries = carried.rows > 0 && builder.training();
+    if (carries) {
       buffer_ = builder.buffer(name, {carried.rows, units}, Initializer::zeros());
       first_ = rows_of_part(buffer_, like, builder.batch_info());
     } else {
       first_ = zero_state(like, units);
     }
     const auto zero = builder.constant(Tensor::scalar(0.0F));
-    if (kept && carried.begins.valid()) first_ = where(greater(column(carried.begins), zero), zero, first_);
+    if (carries && carried.begins.valid()) first_ = where(greater(column(carried.begins), zero), zero, first_);
   }
 
   Value first() const { return first_; }
-  /// Every replica has the rows of its part: their sum is the whole state.
+  /// Keeps the last state for the next batch. Every replica has the rows of its part, so their sum is the whole state.
   void keep(Value last) const {
     if (!buffer_.valid()) return;
     auto& builder = last.builder();
@@ -64,14 +65,11 @@ class RecurrentState {
   Value buffer_, first_;
 };
 
-struct GruWeights {
-  Value weights, bias;
-};
-
-/// One time: gates [B, 3 H] from the inputs, in the order reset, update, proposed.
-Value gru_step(Value inputs, Value hidden, const GruWeights& recurrent) {
+/// One time step: gates [B, 3 H] from the inputs, in the order reset, update, proposed. By weights and bias the hidden
+/// state enters the gates.
+Value gru_step(Value inputs, Value hidden, Value weights, Value bias) {
   const auto from_inputs = split(inputs, 1, std::int64_t{3});
-  const auto from_hidden = split(linear(hidden, recurrent.weights, recurrent.bias), 1, std::int64_t{3});
+  const auto from_hidden = split(linear(hidden, weights, bias), 1, std::int64_t{3});
   const auto reset = sigmoid(add(from_inputs[0], from_hidden[0]));
   const auto update = sigmoid(add(from_inputs[1], from_hidden[1]));
   const auto proposed = tanh(add(from_inputs[2], mul(reset, from_hidden[2])));
@@ -122,13 +120,13 @@ Value Gru::operator()(Value x) const {
   auto& builder = x.builder();
   const auto gates = dense(x, "inputs", 3 * units, initializer);
   const auto weights = builder.parameter("weights", {units, 3 * units}, initializer);
-  const GruWeights recurrent{weights, builder.parameter("bias", {3 * units}, Initializer::zeros())};
+  const auto bias = builder.parameter("bias", {3 * units}, Initializer::zeros());
   const RecurrentState state("hidden", gates, units, carried);
   auto hidden = state.first();
   std::vector<Value> all;
   for (std::int64_t time = 0; time < x.shape()[1]; ++time) {
-    const auto now = reshape(slice(gates, 1, time, 1), {x.shape()[0], 3 * units});
-    hidden = gru_step(now, hidden, recurrent);
+    const auto gates_now = reshape(slice(gates, 1, time, 1), {x.shape()[0], 3 * units});
+    hidden = gru_step(gates_now, hidden, weights, bias);
     all.push_back(reshape(hidden, {x.shape()[0], 1, units}));
   }
   state.keep(hidden);

@@ -4,8 +4,9 @@
 
 namespace troupe {
 
-/// A trained vector for each of `rows` numbers: int32 or int64 [...] -> [..., units]. With `row_sparse` only vectors
-/// that a batch reads are updated, see GraphBuilder::row_sparse_parameter; strategies with servers then send no others.
+/// A trained vector for each of `rows` numbers: int32 or int64 [...] -> [..., units]. With `row_sparse` an update
+/// changes only the vectors that the batch reads; see GraphBuilder::row_sparse_parameter. Strategies with servers then
+/// send only those.
 struct Embedding {
   static constexpr const char* kName = "embedding";
   std::int64_t rows;
@@ -16,7 +17,7 @@ struct Embedding {
   Value operator()(Value x) const;
 };
 
-/// x [B, T, C] plus a trained vector for each of the T places.
+/// x [B, T, C] plus a trained vector for each of the T positions.
 struct PositionEmbedding {
   static constexpr const char* kName = "position";
   Initializer initializer = Initializer::normal(0.02);
@@ -24,24 +25,24 @@ struct PositionEmbedding {
   Value operator()(Value x) const;
 };
 
-/// Attention of a sequence [B, T, C] to itself, by several heads: queries, keys and values are dense layers of it, and
-/// so is what becomes of the result. C must be a multiple of the heads.
+/// Self-attention of a sequence [B, T, C] with several heads. Dense layers compute queries, keys and values from the
+/// sequence, and a dense layer the result. C must be a multiple of `heads`.
 struct MultiHeadAttention {
   static constexpr const char* kName = "attention";
   std::int64_t heads;
-  /// Places see only themselves and those before them.
+  /// Whether each position sees only itself and earlier positions.
   bool causal = false;
   Initializer initializer = Initializer::fan_in_uniform();
 
   Value operator()(Value x) const;
 };
 
-/// Whether the state that a recurrent layer has at the end of a sequence is that at the beginning of the sequence in
-/// the same row of the next batch, in training. It is kept beside the parameters. Batches must have `rows` rows, each
-/// the continuation of that row before, and are not shuffled. A row may begin a new text: then the field `begins`,
-/// float32 [B] or [B, 1], is 1 there, and the state starts anew.
+/// Carries the state of a recurrent layer from one batch to the next in training: the state at the end of a row's
+/// sequence is the state at the beginning of that row's sequence in the next batch. The state is kept beside the
+/// parameters. Batches must have `rows` rows, each the continuation of that row in the batch before, and must not be
+/// shuffled. A row in which the field `begins`, float32 [B] or [B, 1], is 1 starts from zeros, for a new text.
 struct CarriedState {
-  std::int64_t rows = 0;  ///< 0: every sequence starts with zeros
+  std::int64_t rows = 0;  ///< 0: every sequence starts from zeros
   Value begins = {};
 };
 
@@ -55,8 +56,8 @@ struct Lstm {
   Value operator()(Value x) const;
 };
 
-/// A gated recurrent unit, unrolled over the times: [B, T, C] -> [B, T, units]. Cho and others, "Learning phrase
-/// representations using RNN encoder-decoder" (EMNLP 2014), with the reset gate after the product, as in cuDNN.
+/// A gated recurrent unit, unrolled over the times: [B, T, C] -> [B, T, units]. Source: Cho and others, "Learning
+/// phrase representations using RNN encoder-decoder" (EMNLP 2014), with the reset gate after the product, as in cuDNN.
 struct Gru {
   static constexpr const char* kName = "gru";
   std::int64_t units;

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/reduce.hpp"
 
 namespace troupe {
 
@@ -38,6 +38,11 @@ Value labels_of(const Inputs& fields, const std::string& name, Value logits, con
 
 Value target_of(const Inputs& fields, const std::string& name, Value output, const std::string& reader) {
   return fields.expect(field_name(name, fields), output.info(), reader);
+}
+
+Value sum_of_rows(Value x) {
+  const auto axes = axes_from(1, x);
+  return axes.empty() ? x : reduce_sum(x, axes);
 }
 
 Value mean_of_rows(Value x) {

@@ -7,11 +7,12 @@ namespace troupe {
 
 namespace {
 
-// Inputs of an update: the parameter, its states, the gradient, the learning rate, (with a number of the update: the
-// batch info), if the attribute `clipped` is set a factor, and optionally a flag, unless which is above 0 nothing
-// changes. With the attribute `row_sparse` nothing changes in rows whose gradient is zero. Outputs: the parameter and
-// its states, in place.
-std::vector<TensorInfo> infer_update(const OpInputs& inputs, std::size_t states, bool numbered) {
+// The inputs of an update are, in this order: the parameter, its states, the gradient, the learning rate, the batch
+// info if `numbered`, a factor if the attribute `clipped` is set, and optionally a flag. Nothing changes unless the
+// flag is above 0. With the attribute `row_sparse`, rows whose gradient is zero do not change. The outputs are the
+// parameter and its states, in place.
+template <std::size_t states, bool numbered>
+std::vector<TensorInfo> infer_update(const OpInputs& inputs) {
   const std::size_t clipped = inputs.attributes.flag("clipped") ? 1 : 0;
   const auto required = 3 + states + (numbered ? 1 : 0) + clipped;
   inputs.expect_count(required, required + 1);
@@ -27,21 +28,17 @@ std::vector<TensorInfo> infer_update(const OpInputs& inputs, std::size_t states,
 }
 
 std::vector<TensorInfo> infer_sgd(const OpInputs& inputs) {
-  return infer_update(inputs, inputs.attributes.number("momentum") != 0.0 ? 1 : 0, false);
-}
-std::vector<TensorInfo> infer_adam(const OpInputs& inputs) {
-  return infer_update(inputs, 2, true);
-}
-std::vector<TensorInfo> infer_squares(const OpInputs& inputs) {
-  return infer_update(inputs, 1, false);
+  return inputs.attributes.number("momentum") != 0.0 ? infer_update<1, false>(inputs) : infer_update<0, false>(inputs);
 }
 
 void refuse_unless(bool good, const char* place, const char* what) {
   if (!good) throw Error(place, what);
 }
 
-/// Adds the update of a parameter whose states, named after it, start as zeros.
-void add_update(const OpDef& op, const UpdateInputs& in, std::initializer_list<const char*> states, bool numbered,
+using States = std::vector<const char*>;
+
+/// Adds the update of a parameter. The states are named after the parameter and start as zeros.
+void add_update(const OpDef& op, const UpdateInputs& in, const States& states, bool numbered,
                 const Attributes& attributes) {
   auto& builder = in.parameter.builder();
   const auto name = builder.graph().producer(in.parameter.id()).name;
@@ -66,7 +63,7 @@ Attributes adam_attributes(const Rule& rule, const char* place) {
   return {{"beta1", rule.beta1}, {"beta2", rule.beta2}, {"epsilon", rule.epsilon}, {"weight_decay", rule.weight_decay}};
 }
 
-/// RmsProp and Adagrad differ in the factors of the old sum of squares and the new square.
+/// Adds an update with a state `squares` = keep squares + add g^2, the rule of RmsProp and Adagrad.
 void add_squares_update(const UpdateInputs& in, const char* place, double keep, double add, double epsilon,
                         double weight_decay) {
   refuse_unless(epsilon > 0.0, place, "epsilon must be above 0");
@@ -78,19 +75,16 @@ void add_squares_update(const UpdateInputs& in, const char* place, double keep, 
 }  // namespace
 
 const OpDef kSgdUpdate{.name = "sgd_update", .kind = OpKind::update, .infer = infer_sgd};
-const OpDef kAdamUpdate{.name = "adam_update", .kind = OpKind::update, .infer = infer_adam};
-const OpDef kLambUpdate{.name = "lamb_update", .kind = OpKind::update, .infer = infer_adam};
-const OpDef kSquaresUpdate{.name = "squares_update", .kind = OpKind::update, .infer = infer_squares};
+const OpDef kAdamUpdate{.name = "adam_update", .kind = OpKind::update, .infer = infer_update<2, true>};
+const OpDef kLambUpdate{.name = "lamb_update", .kind = OpKind::update, .infer = infer_update<2, true>};
+const OpDef kSquaresUpdate{.name = "squares_update", .kind = OpKind::update, .infer = infer_update<1, false>};
 
 void Sgd::update(const UpdateInputs& in) const {
   refuse_unless(momentum >= 0.0 && momentum < 1.0, "sgd", "the momentum must be in [0, 1)");
   refuse_unless(weight_decay >= 0.0, "sgd", "the weight decay must not be negative");
   refuse_unless(!nesterov || momentum > 0.0, "sgd", "Nesterov's rule needs a momentum");
-  const Attributes attributes{{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", weight_decay}};
-  if (momentum != 0.0)
-    add_update(kSgdUpdate, in, {"velocity"}, false, attributes);
-  else
-    add_update(kSgdUpdate, in, {}, false, attributes);
+  add_update(kSgdUpdate, in, momentum != 0.0 ? States{"velocity"} : States{}, false,
+             {{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", weight_decay}});
 }
 
 void Adam::update(const UpdateInputs& in) const {

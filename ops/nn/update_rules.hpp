@@ -6,21 +6,22 @@
 
 namespace troupe {
 
-/// Inputs of the update of one parameter.
+/// The inputs of the update of one parameter.
 struct UpdateInputs {
   Value parameter;
-  Value gradient;       ///< of the whole batch
+  Value gradient;       ///< gradient of the whole batch
   Value learning_rate;  ///< scalar
-  Value batch_info;     ///< int64[4]: rows, global rows, first global row, number of the update
-  Value factor;         ///< scalar that the gradient is multiplied by (clipping), or invalid
-  Value apply_if;       ///< float32 scalar flag: unless above 0, parameter and state must not change; or invalid
+  Value batch_info;     ///< int64[4]: rows, global rows, first global row, update number
+  Value factor;         ///< scalar factor of the gradient (clipping), or invalid
+  Value apply_if;       ///< float32 scalar: unless above 0, parameter and state keep their bits; or invalid
 };
 
-// In all rules: `lr` is the learning rate, `clip_norm` the largest global norm of the gradients, beyond which all are
-// scaled down, and `clip_value` the largest size of an element of a gradient; none: no clipping.
+// Fields of all rules: `lr` is the learning rate. `clip_norm` is the largest global norm of the gradients; if it is
+// exceeded, all gradients are scaled down. `clip_value` is the largest absolute value of an element of a gradient.
+// Without a value there is no clipping.
 
-/// Stochastic gradient descent. With momentum m: v = m v + g, p = p - lr v; with Nesterov: p = p - lr (g + m v). Weight
-/// decay w adds w p to the gradient.
+/// Stochastic gradient descent. With momentum m: v = m v + g, p = p - lr v; with Nesterov's rule: p = p - lr (g + m v).
+/// Weight decay w adds w p to the gradient.
 struct Sgd {
   Schedule lr = 0.01;
   double momentum = 0.0;
@@ -32,8 +33,8 @@ struct Sgd {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Kingma and Ba, "Adam: a method for stochastic optimization" (ICLR 2015), algorithm 1. Weight decay adds w p to the
-/// gradient.
+/// Adam. Weight decay w adds w p to the gradient. Source: Kingma and Ba, "Adam: a method for stochastic optimization"
+/// (ICLR 2015), algorithm 1.
 struct Adam {
   Schedule lr = 0.001;
   double beta1 = 0.9;
@@ -46,8 +47,8 @@ struct Adam {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Adam with a weight decay apart from the gradient, p = p - lr w p: Loshchilov and Hutter, "Decoupled weight decay
-/// regularization" (ICLR 2019).
+/// Adam with a weight decay apart from the gradient: p = p - lr w p. Source: Loshchilov and Hutter, "Decoupled weight
+/// decay regularization" (ICLR 2019).
 struct AdamW {
   Schedule lr = 0.001;
   double beta1 = 0.9;
@@ -60,8 +61,8 @@ struct AdamW {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Adam's step scaled, for each parameter, to the size of the parameter: You and others, "Large batch optimization for
-/// deep learning" (ICLR 2020). The scale is 1 where parameter or step is 0.
+/// Adam with each parameter's step scaled to the norm of the parameter. The scale is 1 if the norm of the parameter or
+/// of the step is 0. Source: You and others, "Large batch optimization for deep learning" (ICLR 2020).
 struct Lamb {
   Schedule lr = 0.001;
   double beta1 = 0.9;
@@ -74,8 +75,8 @@ struct Lamb {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Tieleman and Hinton (2012): v = decay v + (1 - decay) g^2, p = p - lr g / (sqrt(v) + epsilon). Weight decay w adds
-/// w p to the gradient.
+/// v = decay v + (1 - decay) g^2, p = p - lr g / (sqrt(v) + epsilon). Weight decay w adds w p to the gradient. Source:
+/// Tieleman and Hinton (2012).
 struct RmsProp {
   Schedule lr = 0.01;
   double decay = 0.99;
@@ -87,8 +88,8 @@ struct RmsProp {
   void update(const UpdateInputs& inputs) const;
 };
 
-/// Duchi, Hazan and Singer, "Adaptive subgradient methods" (JMLR 2011): v = v + g^2, p = p - lr g / (sqrt(v) +
-/// epsilon). Weight decay w adds w p to the gradient.
+/// v = v + g^2, p = p - lr g / (sqrt(v) + epsilon). Weight decay w adds w p to the gradient. Source: Duchi, Hazan and
+/// Singer, "Adaptive subgradient methods" (JMLR 2011).
 struct Adagrad {
   Schedule lr = 0.01;
   double epsilon = 1e-10;

@@ -3,7 +3,9 @@
 namespace troupe {
 
 BackgroundFit::BackgroundFit(Trainer& trainer, const Dataset& data, FitOptions options, OnEnd on_end) {
-  options.stop_requested = [this, asked = std::move(options.stop_requested)] { return stop_ || (asked && asked()); };
+  options.stop_requested = [this, requested = std::move(options.stop_requested)] {
+    return stop_ || (requested && requested());
+  };
   thread_ = std::thread([this, &trainer, data, options = std::move(options), on_end = std::move(on_end)] {
     try {
       promise_.set_value(trainer.fit(data, options));

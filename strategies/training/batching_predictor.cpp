@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// The rows of one caller. It has linkage because it is a field of a class that has.
+/// The rows of one caller. It has external linkage because it is a field of a class that has.
 struct PredictionRequest {
   Predictor::Arrays rows;
   std::int64_t count;
@@ -24,24 +24,9 @@ namespace {
 
 using Arrays = Predictor::Arrays;
 
-Shape shape_with_rows(const Shape& shape, std::int64_t rows) {
-  auto sizes = shape.list();
-  sizes[0] = rows;
-  return Shape(sizes);
-}
-
-/// `count` rows of a tensor from row `first` on, as a copy.
-Tensor rows_of(const Tensor& all, std::int64_t first, std::int64_t count) {
-  Tensor part(shape_with_rows(all.shape(), count), all.dtype());
-  const auto row_bytes = static_cast<std::size_t>(all.shape().row_elements()) * size_of(all.dtype());
-  if (part.bytes() > 0)
-    std::memcpy(part.mutable_raw(), all.raw() + static_cast<std::size_t>(first) * row_bytes, part.bytes());
-  return part;
-}
-
-/// One field of all requests, one behind the other.
+/// The rows of one field of all requests, in the order of the requests.
 Tensor joined(const std::vector<PredictionRequest>& requests, const Field& field, std::int64_t rows) {
-  Tensor all(shape_with_rows(field.info.shape, rows), field.info.dtype);
+  Tensor all(field.info.shape.with_first(rows), field.info.dtype);
   auto* to = all.bytes() > 0 ? all.mutable_raw() : nullptr;
   for (const auto& request : requests)
     for (const auto& [name, array] : request.rows) {
@@ -54,7 +39,7 @@ Tensor joined(const std::vector<PredictionRequest>& requests, const Field& field
 
 }  // namespace
 
-/// What the callers and the actors share. The actors wait for messages, the requests lie in a queue of their own.
+/// State shared by the callers and the actors. Messages wake the actors; the requests lie in this queue.
 struct BatchingPredictor::Shared {
   BatchingOptions options;
   mutable std::mutex mutex;
@@ -64,10 +49,10 @@ struct BatchingPredictor::Shared {
   std::vector<caf::actor> actors;
   std::atomic<std::size_t> next_actor{0};
   std::atomic<std::int64_t> batches{0};
-  /// Only its checks are used, which change nothing.
+  /// Only the checks are used, which are thread-safe.
   std::shared_ptr<const Predictor> fields;
 
-  /// As many requests as make a batch; none while it pays to wait for more.
+  /// Removes and returns the requests of a batch. Returns none while it is better to wait for more.
   std::vector<PredictionRequest> take(bool overdue) {
     std::lock_guard lock(mutex);
     std::vector<PredictionRequest> taken;
@@ -85,44 +70,31 @@ struct BatchingPredictor::Shared {
 
 namespace {
 
-/// Answers requests with a predictor of its own.
-class Responder {
- public:
-  Responder(const Trainer& trainer, const std::vector<Field>& fields, const BatchingOptions& options)
-      : predictor_(trainer, fields, {.prepared = static_cast<std::size_t>(options.most_rows)}),
-        output_(options.output) {}
-
-  const Predictor& predictor() const { return predictor_; }
-
-  void answer(std::vector<PredictionRequest> requests) {
-    try {
-      std::int64_t rows = 0;
-      for (const auto& request : requests) rows += request.count;
-      Arrays all;
-      for (const auto& field : predictor_.fields()) all.emplace_back(field.name, joined(requests, field, rows));
-      const auto result = predictor_.predict(all, output_);
-      std::int64_t first = 0;
-      for (auto& request : requests) {
-        request.answer.set_value(rows_of(result, first, request.count));
-        first += request.count;
-      }
-    } catch (...) {
-      for (auto& request : requests) fail(request);
-    }
+/// A request that was answered before the exception keeps its answer.
+void fail(PredictionRequest& request) {
+  try {
+    request.answer.set_exception(std::current_exception());
+  } catch (const std::future_error&) {
   }
+}
 
- private:
-  /// One that has been answered already keeps its answer.
-  static void fail(PredictionRequest& request) {
-    try {
-      request.answer.set_exception(std::current_exception());
-    } catch (const std::future_error&) {
+/// Answers the requests in one batch.
+void answer(Predictor& predictor, const std::string& output, std::vector<PredictionRequest> requests) {
+  try {
+    std::int64_t rows = 0;
+    for (const auto& request : requests) rows += request.count;
+    Arrays all;
+    for (const auto& field : predictor.fields()) all.emplace_back(field.name, joined(requests, field, rows));
+    const auto result = predictor.predict(all, output);
+    std::int64_t first = 0;
+    for (auto& request : requests) {
+      request.answer.set_value(result.rows(first, request.count).host_copy());
+      first += request.count;
     }
+  } catch (...) {
+    for (auto& request : requests) fail(request);
   }
-
-  Predictor predictor_;
-  std::string output_;
-};
+}
 
 }  // namespace
 
@@ -133,17 +105,18 @@ BatchingPredictor::BatchingPredictor(const Runtime& runtime, const Trainer& trai
   if (options.longest_wait.count() < 0) throw Error("predictor", "the longest wait must not be negative");
   if (options.actors < 1) throw Error("predictor", "needs at least one actor");
   shared_->options = options;
-  std::vector<std::shared_ptr<Responder>> responders;
-  for (int i = 0; i < options.actors; ++i) responders.push_back(std::make_shared<Responder>(trainer, fields, options));
-  responders[0]->predictor().expect_output(options.output);
-  shared_->fields = {responders[0], &responders[0]->predictor()};
-  // A message says that requests have come (tick), or that the oldest has waited long enough (flush).
-  for (const auto& responder : responders)
-    shared_->actors.push_back(runtime_.system().spawn([responder, shared = shared_](caf::event_based_actor* self) {
-      const auto work = [responder, shared, self](bool overdue) {
+  const PredictorOptions of_actor{.prepared = static_cast<std::size_t>(options.most_rows)};
+  std::vector<std::shared_ptr<Predictor>> predictors;
+  for (int i = 0; i < options.actors; ++i) predictors.push_back(std::make_shared<Predictor>(trainer, fields, of_actor));
+  predictors[0]->expect_output(options.output);
+  shared_->fields = predictors[0];
+  // The message tick: a batch of requests is complete. The message flush: the oldest request has waited long enough.
+  for (const auto& predictor : predictors)
+    shared_->actors.push_back(runtime_.system().spawn([predictor, shared = shared_](caf::event_based_actor* self) {
+      const auto work = [predictor, shared, self](bool overdue) {
         for (auto taken = shared->take(overdue); !taken.empty(); taken = shared->take(overdue)) {
           ++shared->batches;
-          responder->answer(std::move(taken));
+          answer(*predictor, shared->options.output, std::move(taken));
         }
         std::lock_guard lock(shared->mutex);
         if (shared->closed && shared->requests.empty()) self->quit();
@@ -157,7 +130,7 @@ BatchingPredictor::~BatchingPredictor() {
   {
     std::lock_guard lock(shared_->mutex);
     shared_->closed = true;
-    // The actors hold what they share with us: no circle may be left.
+    // The actors hold the shared state, so the state must not hold the actors any longer.
     actors.swap(shared_->actors);
   }
   for (const auto& actor : actors) post(actor, caf::flush_atom_v);
@@ -165,7 +138,7 @@ BatchingPredictor::~BatchingPredictor() {
 
 std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
   const auto count = shared_->fields->rows_of(rows);
-  // The caller may change its arrays before the answer.
+  // The caller may change its arrays before the prediction.
   Arrays copies;
   for (const auto& field : shared_->fields->fields())
     copies.emplace_back(field.name,
@@ -181,7 +154,7 @@ std::future<Tensor> BatchingPredictor::predict(const Arrays& rows) {
     full = shared_->waiting_rows >= shared_->options.most_rows;
   }
   const auto& actor = shared_->actors[shared_->next_actor++ % shared_->actors.size()];
-  // Whoever comes into an empty queue sees to it that nobody waits longer, also those who come after it.
+  // The first request of a queue limits the wait of all that follow it.
   if (first) post(actor, caf::flush_atom_v, shared_->options.longest_wait);
   if (full) post(actor, caf::tick_atom_v);
   return answer;

@@ -5,16 +5,16 @@
 
 namespace troupe {
 
-/// Says when a number that should fall, such as the loss on other data, has not done so for a while. Tell it the number
+/// Detects that a number that should fall, such as the validation loss, has not fallen for a while. Report the number
 /// in FitOptions::on_epoch or on_pause, and return reached() from stop_requested.
 class EarlyStopping {
  public:
-  /// Reached after `patience` numbers in a row (at least 1) that are not lower than the best before by more than
-  /// `least_gain`. A NaN is not lower.
+  /// reached() becomes true after `patience` numbers in a row (at least 1) none of which is below the best by more than
+  /// `least_gain`. A NaN is not below.
   explicit EarlyStopping(std::int64_t patience, double least_gain = 0.0)
       : patience_(patience > 1 ? patience : 1), least_gain_(least_gain) {}
 
-  /// True if the number is the new best.
+  /// Returns true if the number is the new best.
   bool report(double number) {
     const bool better = number < best_ - least_gain_;
     without_gain_ = better ? 0 : without_gain_ + 1;

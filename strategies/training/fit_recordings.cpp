@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/actors/shard/recording.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/hash.hpp"
 #include "troupe/strategies/training/training_run.hpp"
@@ -13,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// What the parameters are before the first step, for people.
+/// A description of the parameters before the first step.
 std::string beginning_of(const ParameterStore& store) {
   const auto values =
       store.entries().empty() ? "start values of seed " + std::to_string(store.seed()) : "parameters " + store.hash();
@@ -22,24 +21,18 @@ std::string beginning_of(const ParameterStore& store) {
 
 }  // namespace
 
-std::uint64_t hash_of_content(const Dataset& data) {
-  Hash hash;
-  hash.add(data.content());
-  return hash.digest();
-}
-
-FitRecordings recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
-                             const ParameterStore& store) {
-  FitRecordings recordings;
+RunRecords recordings_for(const FitOptions& options, const Plan& plan, const Dataset& data,
+                          const ParameterStore& store) {
+  RunRecords recordings;
   if (options.record.empty() && options.replay.empty()) return recordings;
   const bool keeps_state = std::ranges::any_of(plan.parameters, &PlanParameter::per_replica);
   if (keeps_state && store.position().step > 0)
     throw Error(options.record.empty() ? "replay" : "record",
-                "replicas keep what they have not sent, which no recording has: only the beginning of a training with "
-                "such a hook can be recorded");
+                "replicas keep the part of gradients that they have not sent, which no recording has: with such a hook "
+                "only the beginning of a training can be recorded");
   Hash program;
   program.add(hash_of_program(plan));
-  program.add(hash_of_content(data));
+  program.add(hash_of_text(data.content()));
   if (!options.record.empty()) recordings.record = std::make_shared<Recording>(program.digest(), beginning_of(store));
   if (!options.replay.empty()) {
     auto replay = std::make_shared<const Recording>(Recording::load(options.replay));

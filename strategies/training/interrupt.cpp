@@ -12,7 +12,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 struct sigaction before_interrupt, before_terminate;
 
-// The second signal finds the default action.
+// SA_RESETHAND gives the second signal the default action.
 void note(int signal) {
   received.store(signal);
 }
@@ -22,7 +22,7 @@ void install(int signal, struct sigaction& before) {
   action.sa_handler = note;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(signal, nullptr, &before);
-  // Started with nohup or in the background of a script: that stays so.
+  // A signal that is ignored stays ignored: the process was started by nohup or in the background of a script.
   if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
 }
 

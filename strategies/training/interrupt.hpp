@@ -2,8 +2,8 @@
 
 namespace troupe {
 
-/// While it lives, Ctrl-C (SIGINT) and SIGTERM only raise a flag, so that a training can end in order; a second one
-/// ends the process as usual. Its end restores the previous handlers. One at a time.
+/// While it lives, the first SIGINT (Ctrl-C) or SIGTERM sets a flag, so that a training can end in order. The second
+/// one ends the process as usual. The destructor restores the previous handlers. One guard at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -11,7 +11,7 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  /// The signal that came, or 0.
+  /// The signal that has arrived, or 0.
   int signal() const;
 };
 

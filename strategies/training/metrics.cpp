@@ -1,12 +1,51 @@
 #include "troupe/strategies/training/metrics.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 
 #include "troupe/ops/core/error.hpp"
+#include "troupe/transport/bytes.hpp"
 
 namespace troupe {
+
+namespace {
+
+constexpr std::size_t kMetricNameLimit = 1'024;
+
+void put_number(ByteWriter& writer, double number) {
+  writer.put(std::bit_cast<std::uint64_t>(number));
+}
+
+double get_number(ByteReader& reader) {
+  return std::bit_cast<double>(reader.get<std::uint64_t>());
+}
+
+void write_entry(ByteWriter& writer, const MetricValues::Entry& entry) {
+  writer.put_text(entry.name, kMetricNameLimit);
+  put_number(writer, entry.sum);
+  put_number(writer, entry.count);
+  const auto& table = entry.table;
+  writer.put(static_cast<std::uint8_t>(table.numbers.empty() ? 0 : table.shape.rank()));
+  for (std::size_t axis = 0; !table.numbers.empty() && axis < table.shape.rank(); ++axis) writer.put(table.shape[axis]);
+  for (const auto number : table.numbers) put_number(writer, number);
+}
+
+MetricValues::Entry read_entry(ByteReader& reader) {
+  MetricValues::Entry entry;
+  entry.name = reader.get_text(kMetricNameLimit);
+  entry.sum = get_number(reader);
+  entry.count = get_number(reader);
+  std::vector<std::int64_t> sizes(reader.get<std::uint8_t>());
+  if (sizes.empty()) return entry;
+  for (auto& size : sizes) size = reader.get<std::int64_t>();
+  entry.table.shape = Shape(std::span<const std::int64_t>(sizes));
+  for (std::int64_t i = 0; i < entry.table.shape.elements(); ++i) entry.table.numbers.push_back(get_number(reader));
+  return entry;
+}
+
+}  // namespace
 
 void MetricValues::add(const MetricValues& other) {
   if (entries_.empty()) {
@@ -26,12 +65,12 @@ void MetricValues::add(const MetricValues& other) {
 }
 
 const MetricValues::Entry& MetricValues::find(const std::string& name) const {
-  std::string known;
+  std::string names;
   for (const auto& entry : entries_) {
     if (entry.name == name) return entry;
-    known += (known.empty() ? "'" : ", '") + entry.name + "'";
+    names += (names.empty() ? "'" : ", '") + entry.name + "'";
   }
-  throw Error("metrics", "there is no metric '" + name + "'" + (known.empty() ? "" : " among " + known));
+  throw Error("metrics", "there is no metric '" + name + "'" + (names.empty() ? "" : " among " + names));
 }
 
 double MetricValues::operator[](const std::string& name) const {
@@ -48,7 +87,7 @@ const MetricTable& MetricValues::table(const std::string& name) const {
 
 void MetricsSum::add(const StepMetrics& step) {
   ++sum_.steps;
-  // Its report was lost with a worker.
+  // The report of this step was lost with a worker.
   if (step.rows == 0 && step.values.entries().empty()) return;
   if (!std::isfinite(step.loss)) {
     ++sum_.skipped_steps;
@@ -63,6 +102,18 @@ Metrics MetricsSum::result() const {
   auto mean = sum_;
   if (mean.rows > 0) mean.loss /= static_cast<double>(mean.rows);
   return mean;
+}
+
+void write(ByteWriter& writer, const MetricValues& values) {
+  writer.put(static_cast<std::uint32_t>(values.entries().size()));
+  for (const auto& entry : values.entries()) write_entry(writer, entry);
+}
+
+MetricValues read_values(ByteReader& reader) {
+  MetricValues values;
+  const auto entries = reader.get<std::uint32_t>();
+  for (std::uint32_t i = 0; i < entries; ++i) values.mutable_entries().push_back(read_entry(reader));
+  return values;
 }
 
 }  // namespace troupe

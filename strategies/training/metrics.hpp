@@ -8,31 +8,34 @@
 
 namespace troupe {
 
-/// A table of numbers, row by row.
+class ByteReader;
+class ByteWriter;
+
+/// A table of numbers in row-major order.
 struct MetricTable {
   Shape shape;
   std::vector<double> numbers;
 };
 
-/// Sums and counts of metrics by name; the value of each is sum / count.
+/// Sums and counts of metrics by name. The value of a metric is sum / count.
 class MetricValues {
  public:
   struct Entry {
     std::string name;
     double sum = 0.0;
     double count = 0.0;
-    /// The sums of a metric that is a table; else without numbers.
+    /// The sums of a metric that is a table; without numbers for any other metric.
     MetricTable table = {};
   };
   MetricValues() = default;
-  MetricValues(std::vector<Entry> entries) : entries_(std::move(entries)) {}  // NOLINT: a list of entries is that
+  MetricValues(std::vector<Entry> entries) : entries_(std::move(entries)) {}  // NOLINT: implicit by intent
 
   /// Adds sums and counts of the same metrics. Throws Error if their names differ.
   void add(const MetricValues& other);
-  /// The value of a metric; 0 if nothing was counted. Throws Error that lists the metrics if there is none of
-  /// that name, and if it is a table.
+  /// The value of a metric; 0 if its count is 0. Throws Error if it is a table, and Error that lists the metrics if
+  /// there is none of that name.
   double operator[](const std::string& name) const;
-  /// A metric that is a table: its sums, not divided by the count. Throws Error if it is none.
+  /// The sums of a metric that is a table, not divided by the count. Throws Error if it is no table.
   const MetricTable& table(const std::string& name) const;
   const std::vector<Entry>& entries() const { return entries_; }
   std::vector<Entry>& mutable_entries() { return entries_; }
@@ -45,10 +48,10 @@ class MetricValues {
   std::vector<Entry> entries_;
 };
 
-/// One step (a batch) as all replicas together saw it.
+/// The metrics of one step (a batch) over all replicas.
 struct StepMetrics {
   std::int64_t step = 0;
-  double loss = 0.0;  ///< mean over the rows of the batch
+  double loss = 0.0;  ///< the mean over the rows of the batch
   std::int64_t rows = 0;
   MetricValues values = {};
 };
@@ -56,15 +59,15 @@ struct StepMetrics {
 /// Means over many steps.
 struct Metrics {
   std::int64_t steps = 0;
-  /// Steps whose loss was not finite; they count in `steps`, but in nothing below.
+  /// Steps whose loss was not finite. They count in `steps`, but not in rows, loss and values.
   std::int64_t skipped_steps = 0;
   std::int64_t rows = 0;
   double loss = 0.0;
   MetricValues values = {};
 
-  /// A metric by name, such as "accuracy".
+  /// The value of a metric, such as "accuracy".
   double operator[](const std::string& name) const { return values[name]; }
-  /// One that is a table, such as "confusion_matrix": its sums.
+  /// The sums of a metric that is a table, such as "confusion_matrix".
   const MetricTable& table(const std::string& name) const { return values.table(name); }
 };
 
@@ -78,8 +81,13 @@ class MetricsSum {
   Metrics sum_;
 };
 
-/// What a step whose loss is not finite, which has changed no parameter, does to a run: end it with an Error that names
-/// step and replica, or nothing.
+/// The effect on a run of a step whose loss is not finite. Such a step changes no parameter. The run stops with an
+/// Error that names step and replica, or skips the step.
 enum class NonFiniteLoss { stop, skip };
+
+/// Encodes metric values.
+void write(ByteWriter& writer, const MetricValues& values);
+/// Decodes metric values. Throws Error if the bytes end too early.
+MetricValues read_values(ByteReader& reader);
 
 }  // namespace troupe

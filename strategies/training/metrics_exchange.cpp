@@ -5,20 +5,20 @@
 #include <thread>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/strategies/training/metrics_bytes.hpp"
 
 namespace troupe {
 
 namespace {
 
 constexpr std::chrono::milliseconds kNoWait{0};
-constexpr std::chrono::seconds kVerdict{1};
-constexpr std::chrono::milliseconds kLook{10};
+// The cluster names a lost process within this time after a link has failed.
+constexpr std::chrono::seconds kLossLimit{1};
+constexpr std::chrono::milliseconds kPause{10};
 
-/// What a frame holds, in FrameHeader::slot.
-enum Holds : std::int32_t { kReports, kEnd };
+/// The content of a frame, in FrameHeader::slot.
+enum Content : std::int32_t { kReports, kEnd };
 
-void write(ByteWriter& writer, const ReplicaReport& report) {
+void write_report(ByteWriter& writer, const ReplicaReport& report) {
   writer.put(static_cast<std::int32_t>(report.replica));
   writer.put(report.metrics.step);
   writer.put(std::bit_cast<std::uint64_t>(report.metrics.loss));
@@ -36,7 +36,7 @@ ReplicaReport read_report(ByteReader& reader) {
   return report;
 }
 
-void write(ByteWriter& writer, const Staleness& staleness) {
+void write_staleness(ByteWriter& writer, const Staleness& staleness) {
   writer.put(staleness.dropped);
   for (const auto& [versions, gradients] : staleness.applied) {
     writer.put(versions);
@@ -69,48 +69,46 @@ void MetricsExchange::add_peer(int number) {
           cluster_.expendable().contains(number), cluster_.returns(number)};
 }
 
-void MetricsExchange::look_for_returned() {
-  for (auto& [number, peer] : peers_)
-    if (peer.expendable && cluster_.returns(number) != peer.returns) add_peer(number);
-}
-
 void MetricsExchange::begin() {
-  look_for_returned();
-  for (auto& [number, peer] : peers_) peer.ended = false;
+  for (auto& [number, peer] : peers_) {
+    // A process that has returned has a new end of the link.
+    if (peer.expendable && cluster_.returns(number) != peer.returns) add_peer(number);
+    peer.ended = false;
+  }
 }
 
-void MetricsExchange::send_to_all(const ByteWriter& bytes, std::int32_t what) {
-  Tensor payload(Shape{static_cast<std::int64_t>(bytes.size())}, DType::uint8);
-  std::ranges::copy(bytes.view(), payload.mutable_raw());
+void MetricsExchange::send_to_all(const ByteWriter& bytes, std::int32_t content) {
+  const auto payload = payload_of(bytes.view());
   for (auto& [number, peer] : peers_)
-    if (!peer.expendable) peer.reader->link().send({{.type = FrameType::control, .slot = what}, payload});
+    if (!peer.expendable) peer.reader->link().send({{.type = FrameType::control, .slot = content}, payload});
 }
 
 void MetricsExchange::send(std::span<const ReplicaReport> reports) {
   if (reports.empty()) return;
   ByteWriter writer;
-  for (const auto& report : reports) write(writer, report);
+  for (const auto& report : reports) write_report(writer, report);
   send_to_all(writer, kReports);
 }
 
 void MetricsExchange::send_end(const Staleness& staleness) {
   ByteWriter writer;
-  write(writer, staleness);
+  write_staleness(writer, staleness);
   send_to_all(writer, kEnd);
 }
 
-/// Whose link has failed may have gone because of another, which the cluster names a moment later.
-void MetricsExchange::expect_all() {
+/// Throws Error if a process is lost. A process whose link has failed may have ended because of the loss of another
+/// one, which the cluster names a moment later.
+void MetricsExchange::expect_no_loss() {
   if (const auto lost = cluster_.lost()) throw Error("metrics", to_string(*lost));
   const auto now = std::chrono::steady_clock::now();
   for (const auto& [number, peer] : peers_) {
     const auto cause = peer.expendable || peer.ended ? nullptr : peer.reader->link().failure();
-    if (cause && now - gone_since_.value_or(now) > kVerdict)
-      throw Error("metrics", "process " + std::to_string(number) + " has gone before its last report: " + cause->what);
-    if (cause && !gone_since_) gone_since_ = now;
+    if (cause && now - link_failed_.value_or(now) > kLossLimit)
+      throw Error("metrics", "process " + std::to_string(number) + " was lost before its last report: " + cause->what);
+    if (cause && !link_failed_) link_failed_ = now;
   }
-  // A link that has failed lets nobody wait.
-  if (gone_since_) std::this_thread::sleep_for(kLook);
+  // receive() returns at once on a link that has failed.
+  if (link_failed_) std::this_thread::sleep_for(kPause);
 }
 
 void MetricsExchange::take(Peer& peer, const IncomingFrame& frame, std::vector<ReplicaReport>& reports) const {
@@ -132,7 +130,7 @@ std::vector<ReplicaReport> MetricsExchange::receive(std::chrono::milliseconds li
     const auto wait = [&] { return reports.empty() && !peer.ended && &peer == first ? limit : kNoWait; };
     while (const auto frame = peer.reader->receive(wait())) take(peer, *frame, reports);
   }
-  if (reports.empty() && limit > kNoWait) expect_all();
+  if (reports.empty() && limit > kNoWait) expect_no_loss();
   return reports;
 }
 

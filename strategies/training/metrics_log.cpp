@@ -6,26 +6,25 @@
 #include <optional>
 #include <utility>
 
+#include "troupe/actors/messages/end_run.hpp"
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/end_run.hpp"
-#include "troupe/actors/run/function_task.hpp"
+#include "troupe/actors/task/function_task.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
 
 namespace troupe {
 
 namespace {
 
-// Room for those that are reported between two looks at the log.
-constexpr std::size_t kStepsAtFirst = 256;
-constexpr std::size_t kRows = 0;  // in place of the input that holds a count: the loss stands first
+// Index of the input with the count of a metric that counts rows. Input 0 is the loss.
+constexpr std::size_t kRows = 0;
 
 double number_of(const Tensor& scalar) {
   return scalar.dtype() == DType::int64 ? static_cast<double>(scalar.item<std::int64_t>())
                                         : static_cast<double>(scalar.item<float>());
 }
 
-/// Writes the elements of a sum of any shape but a scalar's into a table.
+/// Copies a sum that is no scalar to a table.
 void copy_table(const Tensor& sums, MetricTable& table) {
   table.shape = sums.shape();
   table.numbers.resize(static_cast<std::size_t>(sums.elements()));
@@ -44,18 +43,18 @@ Failure not_finite(const StepMetrics& part, std::size_t replica) {
           .what = std::string("[loss] is not finite: ") + (std::isnan(part.loss) ? "nan" : "infinite")};
 }
 
-/// The failure of the step number `index` if all replicas here have reported it and a loss among them is not finite.
-/// Whichever reports last finds it, so the first such step is the one that is named, whatever the schedule.
+/// The failure of step `index` if all replicas of this process have reported the step and a loss among them is not
+/// finite. The last report finds it, so the first such step is named, whatever the schedule.
 std::optional<Failure> non_finite_loss(const std::vector<StepQueue>& per_replica, const std::vector<bool>& here,
                                        std::size_t index) {
-  for (std::size_t replica = 0; replica < per_replica.size(); ++replica)
-    if (here[replica] && per_replica[replica].size() <= index) return std::nullopt;
+  std::optional<Failure> failure;
   for (std::size_t replica = 0; replica < per_replica.size(); ++replica) {
     if (!here[replica]) continue;
+    if (per_replica[replica].size() <= index) return std::nullopt;
     const auto& part = per_replica[replica][index];
-    if (!std::isfinite(part.loss)) return not_finite(part, replica);
+    if (!failure && !std::isfinite(part.loss)) failure = not_finite(part, replica);
   }
-  return std::nullopt;
+  return failure;
 }
 
 }  // namespace
@@ -79,9 +78,9 @@ Staleness MetricsLog::staleness(std::int64_t steps) const {
   return all;
 }
 
-/// The first process has told the others the sum.
+/// Rank 0 sends the sum to the others.
 Staleness MetricsLog::counted() const {
-  if (exchange_ && !exchange_->is_first()) return exchange_->staleness();
+  if (exchange_ && !exchange_->is_rank_zero()) return exchange_->staleness();
   auto sum = shard_log_->staleness();
   if (exchange_) sum.add(exchange_->staleness());
   return sum;
@@ -93,28 +92,12 @@ void MetricsLog::begin(std::int64_t first_step) {
   if (exchange_) exchange_->begin();
 }
 
-void StepQueue::push(StepMetrics& report) {
-  if (count_ == steps_.size()) {
-    std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(first_), steps_.end());
-    first_ = 0;
-    // As copies, which have all the memory that later reports need.
-    steps_.resize(std::max(kStepsAtFirst, 2 * count_), report);
-  }
-  std::swap(steps_[(first_ + count_) % steps_.size()], report);
-  ++count_;
-}
-
-void StepQueue::pop() {
-  first_ = (first_ + 1) % steps_.size();
-  --count_;
-}
-
 void MetricsLog::read(const std::vector<Column>& columns, const Firing& firing, StepMetrics& part) {
-  std::size_t wanted = 2;  // the loss and the batch info
-  for (const auto& column : columns) wanted += column.count == kRows ? 1 : 2;
-  if (firing.inputs.size() != wanted)
+  std::size_t inputs = 2;  // the loss and the batch info
+  for (const auto& column : columns) inputs += column.count == kRows ? 1 : 2;
+  if (firing.inputs.size() != inputs)
     throw Error("metrics", "the strategy gives the sink " + std::to_string(firing.inputs.size()) + " inputs, not " +
-                               std::to_string(wanted) +
+                               std::to_string(inputs) +
                                ": the outputs in PlanRequest::sink_inputs, then the batch info");
   const auto batch = BatchInfo::read(firing.inputs.back());
   part.step = batch.step;
@@ -145,12 +128,11 @@ TaskFactory MetricsLog::sink(NonFiniteLoss on_non_finite_loss) const {
           read(columns, firing, part);
           std::lock_guard lock(parts->mutex);
           auto& steps = parts->per_replica[replica];
-          const bool finite = std::isfinite(part.loss);
-          const auto alone = finite ? std::nullopt : std::optional(not_finite(part, static_cast<std::size_t>(replica)));
+          std::optional<Failure> failure;
+          if (!std::isfinite(part.loss)) failure = not_finite(part, static_cast<std::size_t>(replica));
           steps.push(part);
           if (!stop || parts->ended) return;
-          const auto failure =
-              parts->shared_steps ? non_finite_loss(parts->per_replica, parts->here, steps.size() - 1) : alone;
+          if (parts->shared_steps) failure = non_finite_loss(parts->per_replica, parts->here, steps.size() - 1);
           parts->ended = failure.has_value();
           if (failure) throw EndRun(*failure);
         });
@@ -166,34 +148,32 @@ void MetricsLog::exchange_with(std::unique_ptr<MetricsExchange> exchange, std::v
 void MetricsLog::end_run(std::vector<int> absent) {
   ended_ = true;
   absent_ = std::move(absent);
-  if (!exchange_ || exchange_->is_first()) return;
-  exchange_->send(pop_own());
+  if (!exchange_ || exchange_->is_rank_zero()) return;
+  exchange_->send(pop_local());
   exchange_->send_end(shard_log_->staleness());
 }
 
 std::span<const StepMetrics> MetricsLog::take(std::chrono::milliseconds limit) {
-  if (exchange_ && !exchange_->is_first()) return take_from_first(limit);
+  if (exchange_ && !exchange_->is_rank_zero()) return take_from_rank_zero(limit);
   if (exchange_) keep(exchange_->receive(limit));
   const bool last = ended_ && (!exchange_ || exchange_->all_ended(absent_));
   const auto count = parts_->shared_steps ? take_from_all() : take_in_order(last);
   const std::span<const StepMetrics> taken(taken_.data(), count);
-  if (exchange_) send_to_all(taken);
-  if (last && !std::exchange(complete_, true) && exchange_) exchange_->send_end(counted());
+  const bool completes = last && !std::exchange(complete_, true);
+  if (!exchange_) return taken;
+  std::vector<ReplicaReport> reports;
+  for (const auto& step : taken) reports.push_back({0, step});
+  exchange_->send(reports);
+  if (completes) exchange_->send_end(counted());
   return taken;
 }
 
-std::span<const StepMetrics> MetricsLog::take_from_first(std::chrono::milliseconds limit) {
-  if (!ended_) exchange_->send(pop_own());
+std::span<const StepMetrics> MetricsLog::take_from_rank_zero(std::chrono::milliseconds limit) {
+  if (!ended_) exchange_->send(pop_local());
   taken_.clear();
   for (auto& report : exchange_->receive(limit)) taken_.push_back(std::move(report.metrics));
   complete_ = ended_ && exchange_->all_ended(absent_);
   return taken_;
-}
-
-void MetricsLog::send_to_all(std::span<const StepMetrics> steps) {
-  std::vector<ReplicaReport> reports;
-  for (const auto& step : steps) reports.push_back({0, step});
-  exchange_->send(reports);
 }
 
 /// Reports of replicas in other processes.
@@ -207,8 +187,8 @@ void MetricsLog::keep(std::vector<ReplicaReport> reports) {
   }
 }
 
-/// Steps that all replicas here have reported; where steps are not shared, all that any has.
-std::vector<ReplicaReport> MetricsLog::pop_own() {
+/// Removes the steps that all replicas of this process have reported; if steps are not shared, all steps.
+std::vector<ReplicaReport> MetricsLog::pop_local() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
   std::size_t count = std::numeric_limits<std::size_t>::max();
@@ -226,12 +206,12 @@ std::vector<ReplicaReport> MetricsLog::pop_own() {
   return reports;
 }
 
-/// Puts together in taken_ what all replicas have reported. Returns the number of steps.
+/// Combines in taken_ the steps that all replicas have reported. Returns their number.
 std::size_t MetricsLog::take_from_all() {
   std::lock_guard lock(parts_->mutex);
   auto& per_replica = parts_->per_replica;
   const auto count = std::ranges::min_element(per_replica, {}, &StepQueue::size)->size();
-  if (taken_.size() < count) taken_.resize(std::max({kStepsAtFirst, count, 2 * taken_.size()}), per_replica[0][0]);
+  if (taken_.size() < count) taken_.resize(std::max({StepQueue::kSteps, count, 2 * taken_.size()}), per_replica[0][0]);
   for (std::size_t i = 0; i < count; ++i) {
     auto& whole = taken_[i];
     whole.step = per_replica[0][0].step;
@@ -251,7 +231,7 @@ std::size_t MetricsLog::take_from_all() {
   return count;
 }
 
-/// The steps of single replicas, as far as none is missing in between.
+/// Moves the steps of all replicas to taken_ in their order, up to the first that is missing. Returns their number.
 std::size_t MetricsLog::take_in_order(bool last) {
   std::lock_guard lock(parts_->mutex);
   for (auto& queue : parts_->per_replica)

@@ -8,13 +8,9 @@ namespace troupe {
 
 namespace {
 
-std::string layer_of(const std::string& name) {
-  return name.substr(0, name.find('.'));
-}
-
 ModelSummary::Layer& find_layer(std::vector<ModelSummary::Layer>& layers, const std::string& name) {
-  const auto found = std::ranges::find(layers, name, &ModelSummary::Layer::name);
-  return found != layers.end() ? *found : layers.emplace_back(ModelSummary::Layer{name, {}, 0});
+  const auto layer = std::ranges::find(layers, name, &ModelSummary::Layer::name);
+  return layer != layers.end() ? *layer : layers.emplace_back(ModelSummary::Layer{name, {}, 0});
 }
 
 }  // namespace
@@ -24,7 +20,7 @@ ModelSummary summarize(const Trainer& trainer, const Dataset& data) {
   const auto graph = prediction_graph(trainer.spec(), data.fields());
   for (const auto& node : graph.nodes()) {
     if (node.is(kInput) || node.is(kConstant)) continue;
-    auto& layer = find_layer(summary.layers, layer_of(node.name));
+    auto& layer = find_layer(summary.layers, node.name.substr(0, node.name.find('.')));
     if (!node.is(kParameter)) {
       layer.output = graph.info(node.outputs[0]);
       continue;

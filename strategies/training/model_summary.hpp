@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// What a model consists of, and what training it takes.
+/// The layers and parameters of a model, and the memory of the plan that trains it.
 struct ModelSummary {
   /// A parameter or buffer.
   struct Row {
@@ -17,23 +17,24 @@ struct ModelSummary {
     Shape shape;
     bool trained = false;
   };
-  /// The layers of a model in the order of their names' first use: what stands before the first dot of its values.
+  /// A layer: all values whose names are equal before the first dot.
   struct Layer {
     std::string name;
     TensorInfo output;
-    std::int64_t elements = 0;  ///< of its trained parameters
+    std::int64_t elements = 0;  ///< elements of its trained parameters
   };
-  std::vector<Layer> layers;
+  std::vector<Layer> layers;  ///< in the order of their first values
   std::vector<Row> rows;
   std::int64_t trained_elements = 0;
-  /// Of the plan that trains it on the data, for all replicas.
+  /// The memory of all replicas in the plan that trains the model on the data.
   PlanMemory memory;
 };
 
-/// Makes the plan of a fit, but runs nothing. Throws Error if the model does not fit the data.
+/// Summarizes the model of a trainer by the plan of a fit, which is not run. Throws Error if the model does not fit the
+/// data.
 ModelSummary summarize(const Trainer& trainer, const Dataset& data);
 
-/// A table for people.
+/// A readable table.
 std::string to_string(const ModelSummary& summary);
 
 }  // namespace troupe

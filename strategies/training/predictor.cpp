@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/strategies/strategy.hpp"
@@ -22,13 +21,7 @@ std::vector<Field> fields_of(const Graph& graph) {
   return fields;
 }
 
-std::vector<std::string> parameters_of(const Graph& graph) {
-  std::vector<std::string> names;
-  for (auto id : graph.sources(kParameter)) names.push_back(graph.producer(id).name);
-  return names;
-}
-
-/// A reader of the graph's parameters, which the store has afterwards.
+/// A reader of the graph's parameters. Adds them to the store.
 ParameterReader reader_of(const Graph& graph, const std::shared_ptr<ParameterStore>& store, Device device) {
   std::vector<ParameterRef> refs;
   for (auto id : graph.sources(kParameter)) {
@@ -39,23 +32,17 @@ ParameterReader reader_of(const Graph& graph, const std::shared_ptr<ParameterSto
   return {store, std::move(refs)};
 }
 
-void write_rows(const Tensor& from, const Tensor& to, Device device) {
+void write_rows(const Tensor& from, const Tensor& to) {
   if (from.bytes() == 0) return;
-  if (from.host_accessible() && to.host_accessible()) {
+  if (from.host_accessible() && to.host_accessible())
     std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
-    return;
-  }
-  const auto stream = backend_of(device).make_stream(device);
-  copy(*stream, from, to);
-  stream->record().wait();
+  else
+    copy_and_wait(from, to);
 }
 
 /// A copy in host memory that the next call does not change.
 Tensor kept(const Tensor& result) {
-  if (!result.host_accessible()) return result.copy_to_host();
-  Tensor copy(result.shape(), result.dtype());
-  if (result.bytes() > 0) std::memcpy(copy.mutable_raw(), result.raw(), result.bytes());
-  return copy;
+  return result.host_accessible() ? result.host_copy() : result.copy_to_host();
 }
 
 }  // namespace
@@ -64,24 +51,23 @@ Predictor::Predictor(const Trainer& trainer, std::vector<Field> fields, Predicto
     : graph_(prediction_graph(trainer.spec(), fields)),
       device_(trainer.strategy().places().front().device),
       read_(fields_of(graph_)),
-      parameters_(parameters_of(graph_)),
       reader_(reader_of(graph_, trainer.shared_parameters(), device_)),
       prepared_(options.prepared) {
   if (options.prepared < 1) throw Error("predictor", "must be able to keep at least one number of rows prepared");
-  for (const auto& output : graph_.outputs()) outputs_.push_back(output.name);
 }
 
-std::size_t Predictor::output_index(const std::string& name) const {
-  if (name.empty() && outputs_.size() == 1) return 0;
+const std::string& Predictor::output_named(const std::string& name) const {
+  const auto& outputs = graph_.outputs();
+  if (name.empty() && outputs.size() == 1) return outputs[0].name;
   const auto prefix = names::model_output("");
-  std::string known;
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    const auto output = std::string_view(outputs_[i]).substr(prefix.size());
-    if (output == name) return i;
-    known += (i > 0 ? ", '" : "'") + std::string(output) + "'";
+  std::string known_outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto output = std::string_view(outputs[i].name).substr(prefix.size());
+    if (output == name) return outputs[i].name;
+    known_outputs += (i > 0 ? ", '" : "'") + std::string(output) + "'";
   }
-  throw Error("predictor", name.empty() ? "the model has several outputs, say which is meant: " + known
-                                        : "there is no output '" + name + "' among " + known);
+  throw Error("predictor", name.empty() ? "the model has several outputs, say which is meant: " + known_outputs
+                                        : "there is no output '" + name + "' among " + known_outputs);
 }
 
 const Tensor& Predictor::array_of(const Field& field, const Arrays& rows) const {
@@ -107,25 +93,23 @@ std::int64_t Predictor::rows_of(const Arrays& rows) const {
   return count;
 }
 
-Predictor::Prepared Predictor::prepare(std::int64_t rows) const {
-  Prepared made{Program(graph_, rows, device_), {}};
-  for (const auto& field : read_) {
-    made.inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
-    made.program.bind(field.name, made.inputs.back());
-  }
-  return made;
-}
-
 Predictor::Prepared& Predictor::prepared(std::int64_t rows) {
-  auto* found = prepared_.find(rows);
-  return found != nullptr ? *found : prepared_.add(rows, prepare(rows));
+  if (auto* cached = prepared_.find(rows)) return *cached;
+  Prepared fresh{Program(graph_, rows, device_), {}};
+  for (const auto& field : read_) {
+    fresh.inputs.emplace_back(field.info.shape.with_rows(rows), field.info.dtype, device_);
+    fresh.program.bind(field.name, fresh.inputs.back());
+  }
+  return prepared_.add(rows, std::move(fresh));
 }
 
 Predictor::Prepared& Predictor::run(const Arrays& rows) {
   auto& program = prepared(rows_of(rows));
-  for (std::size_t i = 0; i < read_.size(); ++i) write_rows(array_of(read_[i], rows), program.inputs[i], device_);
+  for (std::size_t i = 0; i < read_.size(); ++i) write_rows(array_of(read_[i], rows), program.inputs[i]);
   if (program.parameters_version != reader_.version()) {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) program.program.bind(parameters_[i], reader_.tensors()[i]);
+    const auto parameters = graph_.sources(kParameter);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      program.program.bind(graph_.producer(parameters[i]).name, reader_.tensors()[i]);
     program.parameters_version = reader_.version();
   }
   program.program.run();
@@ -133,19 +117,20 @@ Predictor::Prepared& Predictor::run(const Arrays& rows) {
 }
 
 Tensor Predictor::predict(const Arrays& rows, const std::string& output) {
-  const SingleUser::Use use(user_);
-  const auto index = output_index(output);
-  const ParameterReader::Access access(reader_);
-  return kept(run(rows).program.output(outputs_[index]));
+  const auto use = user_.use();
+  const auto& name = output_named(output);
+  const auto access = reader_.access();
+  return kept(run(rows).program.output(name));
 }
 
 Predictor::Arrays Predictor::predict_all(const Arrays& rows) {
-  const SingleUser::Use use(user_);
-  const ParameterReader::Access access(reader_);
+  const auto use = user_.use();
+  const auto access = reader_.access();
   const auto& program = run(rows).program;
   Arrays all;
   const auto prefix = names::model_output("");
-  for (const auto& output : outputs_) all.emplace_back(output.substr(prefix.size()), kept(program.output(output)));
+  for (const auto& [name, value] : graph_.outputs())
+    all.emplace_back(name.substr(prefix.size()), kept(program.output(name)));
   return all;
 }
 

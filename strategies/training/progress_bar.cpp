@@ -36,11 +36,6 @@ ProgressBar::ProgressBar(std::ostream& out, bool terminal, std::int64_t epochs, 
       steps_per_epoch_(std::max<std::int64_t>(1, steps_per_epoch)),
       last_drawn_(std::chrono::steady_clock::now()) {}
 
-std::string ProgressBar::bar() const {
-  const auto done = std::min(kWidth, sum_.result().steps * kWidth / steps_per_epoch_);
-  return std::string(static_cast<std::size_t>(done), '#') + std::string(static_cast<std::size_t>(kWidth - done), '.');
-}
-
 void ProgressBar::step(const StepMetrics& step) {
   sum_.add(step);
   const auto now = std::chrono::steady_clock::now();
@@ -51,9 +46,11 @@ void ProgressBar::step(const StepMetrics& step) {
 
 void ProgressBar::draw() {
   const auto metrics = sum_.result();
+  const auto done = static_cast<std::size_t>(std::min(kWidth, metrics.steps * kWidth / steps_per_epoch_));
+  const auto bar = std::string(done, '#') + std::string(static_cast<std::size_t>(kWidth) - done, '.');
   const auto line =
       format("epoch %lld/%lld [%s] step %lld/%lld  ", static_cast<long long>(epoch_), static_cast<long long>(epochs_),
-             bar().c_str(), static_cast<long long>(metrics.steps), static_cast<long long>(steps_per_epoch_)) +
+             bar.c_str(), static_cast<long long>(metrics.steps), static_cast<long long>(steps_per_epoch_)) +
       values_of(metrics);
   if (terminal_)
     out_ << "\r" << line << std::flush;
@@ -65,7 +62,7 @@ void ProgressBar::finish_epoch(const Metrics& metrics, double seconds) {
   const auto line = format("epoch %lld/%lld  ", static_cast<long long>(epoch_), static_cast<long long>(epochs_)) +
                     values_of(metrics) +
                     format("  %.0f samples/s", seconds > 0.0 ? static_cast<double>(metrics.rows) / seconds : 0.0);
-  // Spaces wipe what is left of the bar.
+  // Spaces overwrite the rest of the bar.
   if (terminal_) out_ << "\r" << std::string(100, ' ') << "\r";
   out_ << line << std::endl;
   ++epoch_;

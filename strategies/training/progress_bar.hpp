@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Shows how far an epoch is. On a terminal one line that is redrawn at most ten times a second; elsewhere plain lines,
-/// at most one every ten seconds and one at the end.
+/// Shows the progress of an epoch. A terminal gets one line, redrawn at most ten times a second. Other outputs get
+/// plain lines, at most one every ten seconds and one at the end.
 class ProgressBar {
  public:
   ProgressBar(std::ostream& out, bool terminal, std::int64_t epochs, std::int64_t steps_per_epoch);
@@ -19,7 +19,6 @@ class ProgressBar {
   void finish_epoch(const Metrics& metrics, double seconds);
 
  private:
-  std::string bar() const;
   void draw();
 
   std::ostream& out_;

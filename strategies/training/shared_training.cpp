@@ -3,15 +3,48 @@
 #include <algorithm>
 #include <cstring>
 
+#include "troupe/actors/shard/recording.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/between_processes.hpp"
 #include "troupe/strategies/strategy.hpp"
-#include "troupe/strategies/training/chief_values.hpp"
-#include "troupe/strategies/training/held_values.hpp"
-#include "troupe/strategies/training/job_news.hpp"
-#include "troupe/strategies/training/shared_data.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/strategies/training/metrics_log.hpp"
+#include "troupe/strategies/training/shared_values.hpp"
+#include "troupe/strategies/training/training_run.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
+
+namespace {
+
+constexpr std::chrono::milliseconds kStatusLimit{20};
+
+/// The next status message of rank 0, if it has the kind and comes within the limit.
+std::optional<JobStatus> next_status(Cluster& cluster, JobStatus::Kind kind) {
+  const auto bytes = cluster.hear(kStatusLimit);
+  if (!bytes) return std::nullopt;
+  auto status = JobStatus::decode(*bytes);
+  return status.kind == kind ? std::optional(std::move(status)) : std::nullopt;
+}
+
+/// The properties that processes with different samples must have in common.
+std::string form_of(const Dataset& data) {
+  std::string text = "batches of " + std::to_string(data.batch_rows()) + "\n";
+  for (const auto& field : data.fields()) text += "field " + to_string(field) + "\n";
+  return text;
+}
+
+/// Adds the last run of the shards of all ranks to the recording of rank 0.
+void gather_recording(Communicator& group, Recording& recording, std::chrono::milliseconds limit) {
+  for (int rank = 1; rank < group.size(); ++rank) {
+    const auto run = rank == group.rank() ? recording.encode_last_run() : std::vector<std::byte>{};
+    const auto bytes = broadcast_bytes(group, run, rank, limit);
+    if (group.rank() == 0) recording.add({bytes.raw(), bytes.bytes()});
+  }
+}
+
+}  // namespace
 
 SharedTraining::SharedTraining(std::shared_ptr<Cluster> cluster, const Strategy& strategy, Stores stores,
                                std::chrono::milliseconds limit)
@@ -21,27 +54,27 @@ SharedTraining::SharedTraining(std::shared_ptr<Cluster> cluster, const Strategy&
   cluster_->set_expendable(expendable);
   number_ = cluster_->next_generation();
   for (int process = 0; process < cluster_->size(); ++process)
-    if (!expendable.contains(process)) holding_.push_back(process);
+    if (!expendable.contains(process)) holder_ranks_.push_back(process);
 }
 
 bool SharedTraining::has_others() const {
   return cluster_ && cluster_->size() > 1;
 }
 
-bool SharedTraining::is_first() const {
+bool SharedTraining::is_rank_zero() const {
   return !has_others() || cluster_->rank() == 0;
 }
 
-bool SharedTraining::takes_part_only() const {
-  return has_others() && std::ranges::find(holding_, cluster_->rank()) == holding_.end();
+bool SharedTraining::is_expendable() const {
+  return has_others() && std::ranges::find(holder_ranks_, cluster_->rank()) == holder_ranks_.end();
 }
 
 Communicator& SharedTraining::holders() {
   if (!holders_) {
-    const auto rank = std::ranges::find(holding_, cluster_->rank()) - holding_.begin();
+    const auto rank = std::ranges::find(holder_ranks_, cluster_->rank()) - holder_ranks_.begin();
     const auto name = "values " + std::to_string(number_);
-    holders_ = cluster_->communicator(name, holding_)[static_cast<std::size_t>(rank)];
-    // Nobody waits for one that is lost, though its links may seem whole.
+    holders_ = cluster_->communicator(name, holder_ranks_)[static_cast<std::size_t>(rank)];
+    // The loss of a process ends every wait for it, even if its links seem whole.
     on_lost_ = cluster_->on_lost([weak = std::weak_ptr(holders_)](const FailurePtr& failure) {
       if (const auto group = weak.lock()) group->abort(failure);
     });
@@ -53,13 +86,18 @@ Dataset SharedTraining::share(const Dataset& data) {
   if (!has_others()) return data;
   const bool own_samples = data.sharding() == DataSharding::file || data.sharding() == DataSharding::off;
   if (!strategy_.expendable().empty() && own_samples)
-    throw Error("trainer", "where processes may be lost each of them needs all samples: sharding data or auto");
-  return shared_data(data, *cluster_, holders(), limit_);
+    throw Error("trainer", "where processes are expendable each of them needs all samples: sharding data or auto");
+  auto& processes = holders();
+  const auto sharing = "sharding " + to_string(own_samples ? data.sharding() : DataSharding::data) + "\n";
+  auto text = sharing + (own_samples ? form_of(data) : data.content());
+  cluster_->agree("data", hash_of_text(text), [&] { return text; });
+  if (!own_samples) return data;
+  return data.in_layout({gathered_numbers(processes, {data.rows()}, limit_), processes.rank()});
 }
 
 void SharedTraining::agree_on_values() {
   if (!has_others()) return synchronize(stores_);
-  if (!takes_part_only()) adopt_chief_values(holders(), *stores_.front(), limit_);
+  if (!is_expendable()) adopt_rank_zero_values(holders(), *stores_.front(), limit_);
 }
 
 void SharedTraining::end_run(const Plan& trained, Recording* record) {
@@ -67,14 +105,14 @@ void SharedTraining::end_run(const Plan& trained, Recording* record) {
     if (stores_.size() > 1) join_held_rows(stores_, trained);
     return synchronize(stores_);
   }
-  if (takes_part_only()) return;
-  spread_held_values(holders(), holding_, trained, *stores_.front(), limit_);
+  if (is_expendable()) return;
+  spread_held_values(holders(), holder_ranks_, trained, *stores_.front(), limit_);
   if (record != nullptr) gather_recording(holders(), *record, limit_);
 }
 
-/// As the sum of their bits.
+/// Sums the bits of all processes.
 void SharedTraining::gather_rows(const Tensor& rows) {
-  if (!has_others() || takes_part_only()) return;
+  if (!has_others() || is_expendable()) return;
   const auto bytes = static_cast<std::int64_t>(rows.bytes());
   const Tensor words(Shape{(bytes + 3) / 4}, DType::int32);
   if (bytes > 0) std::memcpy(words.mutable_raw(), rows.raw(), rows.bytes());
@@ -82,8 +120,30 @@ void SharedTraining::gather_rows(const Tensor& rows) {
   if (bytes > 0) std::memcpy(rows.mutable_raw(), words.raw(), rows.bytes());
 }
 
-void SharedTraining::tell(const JobNews& news) const {
-  if (has_others() && is_first() && !strategy_.expendable().empty()) cluster_->announce(news.encode());
+void SharedTraining::announce(const JobStatus& status) const {
+  if (has_others() && is_rank_zero() && !strategy_.expendable().empty()) cluster_->announce(status.encode());
+}
+
+JobStatus SharedTraining::receive(JobStatus::Kind kind, const StopRequested& stop_requested) const {
+  while (!stop_requested || !stop_requested())
+    if (auto status = next_status(*cluster_, kind)) return std::move(*status);
+  throw Error("trainer", "stopped before rank 0 had anything to do");
+}
+
+FitResult SharedTraining::take_part(SpawnedPlan& plan, MetricsLog& log, const StopRequested& stop_requested) const {
+  while (true) {
+    log.begin(0);
+    plan.start({});
+    do {
+      if (const auto over = next_status(*cluster_, JobStatus::Kind::trained))
+        return {.steps = over->steps, .rows = over->rows, .seconds = over->seconds, .stopped = over->stopped};
+      if (stop_requested && stop_requested()) return {.stopped = true};
+      log.take();
+      plan.check_progress(limit_);
+    } while (!plan.done());
+    if (const auto failure = plan.failure()) throw Error("run", to_string(*failure));
+    log.end_run();
+  }
 }
 
 }  // namespace troupe

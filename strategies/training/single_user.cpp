@@ -18,23 +18,26 @@ struct SingleUser::State {
 SingleUser::SingleUser(std::string name) : state_(new State{.name = std::move(name)}) {}
 SingleUser::~SingleUser() = default;
 
-void SingleUser::close(std::string why) {
-  std::lock_guard lock(state_->mutex);
-  state_->closed = std::move(why);
-}
-
-void SingleUser::enter() {
+SingleUser::Guard SingleUser::use() {
   std::lock_guard lock(state_->mutex);
   if (!state_->closed.empty()) throw Error(state_->name, state_->closed);
   if (state_->depth > 0 && state_->thread != std::this_thread::get_id())
     throw Error(state_->name, "is in use on another thread; wait until its call there has returned");
   state_->thread = std::this_thread::get_id();
   ++state_->depth;
+  return {this, [](SingleUser* user) {
+            std::lock_guard lock_at_end(user->state_->mutex);
+            --user->state_->depth;
+          }};
 }
 
-void SingleUser::leave() {
+SingleUser::Guard SingleUser::close(std::string why) {
   std::lock_guard lock(state_->mutex);
-  --state_->depth;
+  state_->closed = std::move(why);
+  return {this, [](SingleUser* user) {
+            std::lock_guard lock_at_end(user->state_->mutex);
+            user->state_->closed.clear();
+          }};
 }
 
 }  // namespace troupe

@@ -1,8 +1,25 @@
 #include "troupe/strategies/training/step_order.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
+
+void StepQueue::push(StepMetrics& step) {
+  if (count_ == steps_.size()) {
+    std::rotate(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(first_), steps_.end());
+    first_ = 0;
+    // The new elements are copies of the step, which have all the memory that later steps need.
+    steps_.resize(std::max(kSteps, 2 * count_), step);
+  }
+  std::swap(steps_[(first_ + count_) % steps_.size()], step);
+  ++count_;
+}
+
+void StepQueue::pop() {
+  first_ = (first_ + 1) % steps_.size();
+  --count_;
+}
 
 void StepOrder::begin(std::int64_t first_step) {
   next_ = first_step;

@@ -4,18 +4,16 @@
 #include <cstring>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/function_task.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
-#include "troupe/actors/shard/recording.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/task/function_task.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/strategies/training/batch_source.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/fit_recordings.hpp"
-#include "troupe/strategies/training/job_news.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 #include "troupe/strategies/training/shared_training.hpp"
-#include "troupe/strategies/training/worker_fit.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace troupe {
 
@@ -34,16 +32,16 @@ Stores stores_of_parts(const std::shared_ptr<ParameterStore>& first, std::size_t
   return stores;
 }
 
-/// Optimizer state, whose names have a slash, may be that of another optimizer.
+/// Throws Error if a value was set that the plan does not have. Optimizer state, whose names have a slash, may belong
+/// to another optimizer.
 void check_claimed(const ParameterStore& store, const Plan& plan) {
   for (const auto& name : store.unclaimed()) {
     if (name.find('/') != std::string::npos) continue;
-    if (std::ranges::find(plan.parameters, name, [](const auto& known) { return known.ref.name; }) !=
-        plan.parameters.end())
-      continue;
+    const auto has_name = [&](const PlanParameter& parameter) { return parameter.ref.name == name; };
+    if (std::ranges::any_of(plan.parameters, has_name)) continue;
     std::string names;
-    for (const auto& known : plan.parameters)
-      if (known.trainable && known.ref.replica == 0) names += (names.empty() ? "'" : ", '") + known.ref.name + "'";
+    for (const auto& [ref, info, device, initializer, trainable, per_replica] : plan.parameters)
+      if (trainable && ref.replica == 0) names += (names.empty() ? "'" : ", '") + ref.name + "'";
     throw Error("trainer", "a value was set for '" + name +
                                "' (ParameterStore::forget drops it), but the model has the "
                                "parameters " +
@@ -62,7 +60,7 @@ Trainer::Trainer(const Runtime& runtime, const Strategy& strategy, Model model, 
       store_(options_.parameters ? options_.parameters : std::make_shared<ParameterStore>(options_.seed)),
       stores_(stores_of_parts(store_, options_.other_parts.size())),
       device_arrays_(std::make_shared<DeviceArrays>()),
-      others_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {}
+      shared_(std::make_unique<SharedTraining>(options_.cluster, strategy, stores_, options_.stall_limit)) {}
 
 Trainer::~Trainer() = default;
 
@@ -78,21 +76,22 @@ PlanRequest Trainer::request(const Dataset& data, std::vector<std::string> sink_
   return request;
 }
 
-std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, const Dataset& data, const TaskFactory& sink,
-                                            std::shared_ptr<Trace> trace, MetricsLog* log,
-                                            const std::vector<Place>& replicas, std::optional<std::uint64_t> generation,
-                                            const FitRecordings& recordings) {
+SpawnContext Trainer::context_for(const Dataset& data, const TaskFactory& sink) const {
   SpawnContext context;
-  context.record = recordings.record;
-  context.replay = recordings.replay;
   context.store = store_;
   context.sources.emplace("data", data);
   context.device_arrays = device_arrays_;
   context.tasks.emplace("metrics", sink);
+  return context;
+}
+
+std::unique_ptr<SpawnedPlan> Trainer::spawn(Plan plan, SpawnContext context, std::shared_ptr<Trace> trace,
+                                            MetricsLog* log, const std::vector<Place>& replicas,
+                                            std::optional<std::uint64_t> generation) {
   if (log != nullptr) context.shard_log = log->shard_log();
-  others_->agree_on_values();
-  if (others_->has_others()) {
-    const auto& cluster = others_->cluster();
+  shared_->agree_on_values();
+  if (shared_->has_others()) {
+    const auto& cluster = shared_->cluster();
     auto spawned = std::make_unique<SpawnedPlan>(PartSetup{runtime_, std::move(context)}, std::move(plan), cluster,
                                                  std::move(trace), generation);
     if (log == nullptr) return spawned;
@@ -115,7 +114,7 @@ Plan Trainer::training_plan(const Dataset& data) const {
 }
 
 std::unique_ptr<TrainingRun> Trainer::start(const Dataset& data, const FitOptions& options) {
-  if (data.rows() == 0 && !others_->has_others()) throw Error("trainer", "there is no data to train on");
+  if (data.rows() == 0 && !shared_->has_others()) throw Error("trainer", "there is no data to train on");
   return start(data, nullptr, options);
 }
 
@@ -123,80 +122,78 @@ std::unique_ptr<TrainingRun> Trainer::start(const BatchSource& batches, const Fi
   return start(batches.description(), &batches, options);
 }
 
-std::unique_ptr<TrainingRun> Trainer::start(const Dataset& own_data, const BatchSource* batches,
+std::unique_ptr<TrainingRun> Trainer::start(const Dataset& local_data, const BatchSource* batches,
                                             const FitOptions& options) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   check(options);
-  if (others_->takes_part_only()) throw Error("trainer", "a process that the others could do without trains by fit()");
-  const auto data = batches == nullptr ? others_->share(own_data) : own_data;
+  if (shared_->is_expendable()) throw Error("trainer", "an expendable process trains by fit()");
+  const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   if (batches == nullptr && data.batches() == 0) throw Error("trainer", "there is no data to train on");
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
   auto plan = strategy_.training_plan(request(data, log->sink_inputs(), batches));
-  if (!options.record.empty() || !options.replay.empty()) others_->agree_on_values();
+  if (!options.record.empty() || !options.replay.empty()) shared_->agree_on_values();
   const auto recordings = recordings_for(options, plan, data, *store_);
   plan = in_grain(std::move(plan), options_.grain);
   check_claimed(*store_, plan);
-  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
-                       strategy_.places(), {}, recordings);
-  if (others_->has_others())
-    others_->tell({.generation = spawned->generation(),
-                   .plan_hash = hash_of(spawned->plan()),
-                   .data_hash = hash_of_content(data)});
+  auto context = context_for(data, log->sink(options.on_non_finite_loss));
+  context.record = recordings.record;
+  context.replay = recordings.replay;
+  auto spawned = spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places());
+  if (shared_->has_others())
+    shared_->announce({.generation = spawned->generation(),
+                       .plan_hash = hash_of(spawned->plan()),
+                       .data_hash = hash_of_text(data.content())});
   auto guarded = options;
   if (options.on_step)
     guarded.on_step = [this, on_step = options.on_step](const StepMetrics& step) {
-      const SingleUser::Closed closed(user_, "cannot be used in on_step, while it trains; use on_epoch");
+      const auto closed = user_.close("cannot be used in on_step, while it trains; use on_epoch");
       on_step(step);
     };
   const auto all_rows = data.layout().whole() ? data.rows() : data.batches() * data.batch_rows();
   const EpochRows rows{batches == nullptr ? all_rows : EpochRows::kUnknown, strategy_.step_rows(data.batch_rows()),
                        data.layout().hash()};
   return std::make_unique<TrainingRun>(std::move(spawned), std::move(log), rows, guarded, store_, options_.stall_limit,
-                                       hooks(options, recordings));
+                                       hooks(options, recordings.record));
 }
 
-TrainingHooks Trainer::hooks(const FitOptions& options, const FitRecordings& recordings) {
+TrainingHooks Trainer::hooks(const FitOptions& options, const std::shared_ptr<Recording>& record) {
   TrainingHooks hooks;
-  hooks.on_run_end = [others = others_.get(), record = recordings.record](const Plan& trained) {
-    others->end_run(trained, record.get());
-  };
-  hooks.on_over = [others = others_.get(), record = recordings.record, file = options.record](const FitResult& result,
-                                                                                              bool well) {
-    JobNews news{.kind = JobNews::Kind::trained, .steps = result.steps, .rows = result.rows};
-    news.seconds = result.seconds;
-    news.stopped = result.stopped;
-    others->tell(news);
-    if (record && well && others->is_first()) record->save(file);
+  hooks.on_run_end = [shared = shared_.get(), record](const Plan& trained) { shared->end_run(trained, record.get()); };
+  hooks.on_over = [shared = shared_.get(), record, file = options.record](const FitResult& result, bool succeeded) {
+    JobStatus status{.kind = JobStatus::Kind::trained, .steps = result.steps, .rows = result.rows};
+    status.seconds = result.seconds;
+    status.stopped = result.stopped;
+    shared->announce(status);
+    if (record && succeeded && shared->is_rank_zero()) record->save(file);
   };
   return hooks;
 }
 
-/// A fit in a process that the others could do without. They go on if it is refused here.
-FitResult Trainer::take_part(const Dataset& data, const FitOptions& options) {
-  const auto news = hear_news(*others_->cluster(), JobNews::Kind::training, options.stop_requested);
+/// fit() in an expendable process. If it throws, the other processes go on.
+FitResult Trainer::fit_as_expendable(const Dataset& data, const FitOptions& options) {
+  const auto status = shared_->receive(JobStatus::Kind::training, options.stop_requested);
   auto log = make_log(data, strategy_.places(), strategy_.shares_steps());
   auto plan = in_grain(strategy_.training_plan(request(data, log->sink_inputs())), options_.grain);
-  if (hash_of(plan) != news.plan_hash)
-    throw Error(
-        "trainer",
-        "the plan differs from that of process 0: another model, optimizer, seed, batch size, grain or strategy");
-  if (hash_of_content(data) != news.data_hash)
-    throw Error("trainer", "the training data differ from those of process 0");
-  auto spawned = spawn(std::move(plan), data, log->sink(options.on_non_finite_loss), options_.trace, log.get(),
-                       strategy_.places(), news.generation);
-  return WorkerFit(*others_->cluster(), std::move(spawned), std::move(log), options_.stall_limit)
-      .take_part(options.stop_requested);
+  if (hash_of(plan) != status.plan_hash)
+    throw Error("trainer",
+                "the plan differs from that of rank 0: another model, optimizer, seed, batch size, grain or strategy");
+  if (hash_of_text(data.content()) != status.data_hash)
+    throw Error("trainer", "the training data differ from those of rank 0");
+  auto context = context_for(data, log->sink(options.on_non_finite_loss));
+  const auto spawned =
+      spawn(std::move(plan), std::move(context), options_.trace, log.get(), strategy_.places(), status.generation);
+  return shared_->take_part(*spawned, *log, options.stop_requested);
 }
 
 FitResult Trainer::fit(const Dataset& data, const FitOptions& options) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   check(options);
-  if (others_->takes_part_only()) return take_part(data, options);
+  if (shared_->is_expendable()) return fit_as_expendable(data, options);
   return start(data, options)->wait();
 }
 
 FitResult Trainer::fit(const BatchSource& batches, const FitOptions& options) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   return start(batches, options)->wait();
 }
 
@@ -214,15 +211,15 @@ Trainer::Arrays Trainer::parameter_arrays() const {
 }
 
 void Trainer::set_parameters(const Arrays& arrays, const ParameterNames& name_of) {
-  const SingleUser::Use use(user_);
-  const auto known = store_->entries();
+  const auto use = user_.use();
+  const auto entries = store_->entries();
   std::vector<std::pair<std::string, Tensor>> named;
   for (const auto& [name, array] : arrays) {
-    const auto own = name_of ? name_of(name) : std::optional(name);
-    if (!own) continue;
-    if (!known.empty() && std::ranges::find(known, *own, &ParameterStore::Entry::name) == known.end())
-      throw Error("trainer", "the model has no parameter '" + *own + "'");
-    named.emplace_back(*own, array);
+    const auto name_here = name_of ? name_of(name) : std::optional(name);
+    if (!name_here) continue;
+    if (!entries.empty() && std::ranges::find(entries, *name_here, &ParameterStore::Entry::name) == entries.end())
+      throw Error("trainer", "the model has no parameter '" + *name_here + "'");
+    named.emplace_back(*name_here, array);
   }
   for (const auto& [name, array] : named) store_->set(name, array);
 }
@@ -235,15 +232,16 @@ Metrics Trainer::evaluate(const BatchSource& batches) {
   return evaluate(batches.description(), &batches);
 }
 
-Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
-  const SingleUser::Use use(user_);
-  if (others_->takes_part_only()) return hear_news(*others_->cluster(), JobNews::Kind::evaluated).metrics;
-  const auto data = batches == nullptr ? others_->share(own_data) : own_data;
+Metrics Trainer::evaluate(const Dataset& local_data, const BatchSource* batches) {
+  const auto use = user_.use();
+  if (shared_->is_expendable()) return shared_->receive(JobStatus::Kind::evaluated).metrics;
+  const auto data = batches == nullptr ? shared_->share(local_data) : local_data;
   const auto replicas = strategy_.forward_places();
   auto log = make_log(data, replicas);
   auto plan = in_grain(strategy_.evaluation_plan(request(data, log->sink_inputs(), batches)), options_.grain);
   check_claimed(*store_, plan);
-  const auto spawned = spawn(std::move(plan), data, log->sink(NonFiniteLoss::stop), nullptr, log.get(), replicas);
+  const auto spawned =
+      spawn(std::move(plan), context_for(data, log->sink(NonFiniteLoss::stop)), nullptr, log.get(), replicas);
   MetricsSum sum;
   const auto add = [&](std::chrono::milliseconds limit) {
     for (const auto& step : log->take(limit)) sum.add(step);
@@ -255,12 +253,12 @@ Metrics Trainer::evaluate(const Dataset& own_data, const BatchSource* batches) {
   add({});
   while (!log->complete() && std::chrono::steady_clock::now() < deadline) add(std::chrono::milliseconds(10));
   auto result = sum.result();
-  others_->tell({.kind = JobNews::Kind::evaluated, .metrics = result});
+  shared_->announce({.kind = JobStatus::Kind::evaluated, .metrics = result});
   return result;
 }
 
 Tensor Trainer::predict(const Dataset& data, const std::string& output) {
-  const SingleUser::Use use(user_);
+  const auto use = user_.use();
   const auto graph = prediction_graph(spec_, data.fields());
   if (output.empty() && graph.outputs().size() != 1)
     throw Error("predict", "the model has several outputs: say which is meant");
@@ -270,21 +268,21 @@ Tensor Trainer::predict(const Dataset& data, const std::string& output) {
     throw Error("predict", "output '" + name + "' is " + to_string(info) + ", not one row per sample");
   Tensor all(info.shape.with_rows(data.rows()), info.dtype);
   const auto row_bytes = static_cast<std::size_t>(info.shape.row_elements()) * size_of(info.dtype);
-  // Replicas write disjoint rows, and prediction keeps the order of the data.
+  // Replicas write disjoint rows. Prediction keeps the order of the data.
   const auto sink = function_task([all, row_bytes, batch = data.batch_rows()](const Firing& firing) {
     const auto batch_info = BatchInfo::read(firing.inputs[1]);
     const auto row = static_cast<std::size_t>(batch_info.step * batch + batch_info.first_row);
     if (firing.inputs[0].bytes() > 0)
       std::memcpy(all.mutable_raw() + row * row_bytes, firing.inputs[0].raw(), firing.inputs[0].bytes());
   });
-  if (others_->takes_part_only()) return all;
-  const auto in_order = others_->share(data.in_order());
+  if (shared_->is_expendable()) return all;
+  const auto in_order = shared_->share(data.in_order());
   if (!in_order.layout().whole())
     throw Error("predict", "every process needs all rows; predict shards with a trainer of their own");
-  const auto plan =
-      spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain), in_order, sink);
+  const auto plan = spawn(in_grain(strategy_.prediction_plan(request(in_order, {name})), options_.grain),
+                          context_for(in_order, sink));
   run_to_end(*plan, {});
-  others_->gather_rows(all);
+  shared_->gather_rows(all);
   return all;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
 
@@ -10,7 +10,8 @@ namespace troupe {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLook{10};
+// Pause between two looks for the reports of other processes.
+constexpr std::chrono::milliseconds kReportLimit{10};
 
 }  // namespace
 
@@ -24,11 +25,10 @@ TrainingRun::TrainingRun(std::unique_ptr<SpawnedPlan> plan, std::unique_ptr<Metr
       stall_limit_(stall_limit),
       hooks_(std::move(hooks)),
       data_(data) {
-  over_ = !more_epochs();
-  if (!over_) start_epoch();
+  start_epoch();
 }
 
-/// Where the parameters are; in mid-epoch only if that was an epoch of the same data.
+/// Begins at the position of the parameters. An epoch that was stopped is resumed only if it has the same data.
 void TrainingRun::resume_position() {
   position_ = store_->position();
   const bool same_data =
@@ -49,11 +49,14 @@ bool TrainingRun::epoch_complete() const {
   return position_.batch * position_.batch_rows >= position_.rows;
 }
 
-bool TrainingRun::more_epochs() const {
-  return !stopping() && epochs_ < options_.epochs && (!options_.max_steps || result_.steps < *options_.max_steps);
+bool TrainingRun::more_steps() const {
+  return !stopping() && (!options_.max_steps || result_.steps < *options_.max_steps);
 }
 
+/// Starts the next epoch, unless the fit is over.
 void TrainingRun::start_epoch() {
+  over_ = !more_steps() || epochs_ >= options_.epochs;
+  if (over_) return;
   ++epochs_;
   epoch_ = {};
   epoch_seconds_ = 0.0;
@@ -67,50 +70,45 @@ void TrainingRun::start_run() {
   resume_position();
   begin_ = position_;
   updates_before_ = updates();
-  in_epoch_ = true;
-  steps_asked_ = left;
+  in_run_ = true;
+  steps_requested_ = left;
   source_ended_ = false;
   log_->begin(position_.step);
   plan_->start({position_.step, left, position_.epoch, position_.batch});
-  // A stop that came before the start has stopped nothing.
+  // A stop before the start had no effect on the plan.
   if (stop_wanted_) plan_->stop();
 }
 
-/// Whether the fit ends because it was stopped. One that goes on in other processes too has to tell them: it ends when
-/// a run has been stopped for all.
+/// Whether the fit ends because it was stopped. A fit of several processes ends when a run has been stopped for all.
 bool TrainingRun::stopping() const {
   return plan_->is_shared() ? stopped_ : stop_wanted_.load();
 }
 
-bool TrainingRun::pause_due() const {
-  return options_.pause_every && steps_since_pause_ >= *options_.pause_every;
-}
-
-/// Updates that the parameters have had, by the newest whole copies; nothing if one has none. Those that are frozen
-/// have had none.
+/// The largest number of updates of a parameter, in the newest whole copies. Frozen parameters have none. Nothing if a
+/// parameter has no whole copy.
 std::optional<std::int64_t> TrainingRun::updates() const {
-  std::optional<std::int64_t> most;
+  std::optional<std::int64_t> largest;
   for (const auto& entry : store_->entries()) {
     if (!entry.trainable) continue;
     const auto updates = store_->newest_updates(entry.name);
     if (!updates) return std::nullopt;
-    most = std::max(most.value_or(0), *updates);
+    largest = std::max(largest.value_or(0), *updates);
   }
-  return most;
+  return largest;
 }
 
-/// Those of a run that has ended, as far as other processes still have to report them.
+/// Waits until other processes have reported the last steps of a run that has ended.
 void TrainingRun::note_last_steps() {
   const auto deadline = Clock::now() + stall_limit_;
   log_->end_run(plan_->absent());
   note_steps();
   while (!log_->complete()) {
-    note_steps(kLook);
+    note_steps(kReportLimit);
     if (Clock::now() > deadline) throw Error("trainer", "the other processes do not report their last steps");
   }
 }
 
-/// Counts what the actors have done, whether or not the callbacks are told.
+/// Counts the completed steps, and keeps them for the callbacks.
 void TrainingRun::note_steps(std::chrono::milliseconds limit) {
   for (const auto& step : log_->take(limit)) {
     epoch_.add(step);
@@ -127,7 +125,11 @@ void TrainingRun::note_steps(std::chrono::milliseconds limit) {
 void TrainingRun::report() {
   note_steps();
   for (const auto& step : std::exchange(unreported_, {})) options_.on_step(step);
-  if (!stop_wanted_ && options_.stop_requested && options_.stop_requested()) stop();
+  if (!stop_wanted_ && is_stop_requested()) stop();
+}
+
+bool TrainingRun::is_stop_requested() const {
+  return options_.stop_requested && options_.stop_requested();
 }
 
 void TrainingRun::stop() {
@@ -135,8 +137,8 @@ void TrainingRun::stop() {
   plan_->stop();
 }
 
-/// Notes what a run has done, and goes on with the epoch after a pause, or with the next one. True once the fit is
-/// over.
+/// Counts the steps of a run, and goes on with the epoch after a pause, or with the next epoch. Returns true once the
+/// fit is over.
 bool TrainingRun::finish_run() {
   stopped_ = plan_->stopped();
   note_last_steps();
@@ -146,104 +148,94 @@ bool TrainingRun::finish_run() {
   const auto seconds = std::chrono::duration<double>(Clock::now() - run_begin_).count();
   epoch_seconds_ += seconds;
   result_.seconds += seconds;
-  if (source_is_used_up()) return go_on_behind_epoch();
+  const bool skips_epoch = source_is_used_up();
   const auto last = position_;
   const bool complete = epoch_complete();
   if (complete) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);
-  in_epoch_ = false;
-  const bool paused = pause_due();
+  in_run_ = false;
+  if (skips_epoch) {
+    // The epoch does not count.
+    --epochs_;
+    start_epoch();
+    return over_;
+  }
+  const bool paused = options_.pause_every && steps_since_pause_ >= *options_.pause_every;
   if (paused) {
-    const auto since = since_pause_.result();
-    since_pause_ = {};
+    const auto since = std::exchange(since_pause_, {}).result();
     steps_since_pause_ = 0;
     if (options_.on_pause) options_.on_pause(since);
-    if (options_.stop_requested && options_.stop_requested()) stop_wanted_ = true;
+    if (is_stop_requested()) stop_wanted_ = true;
   }
-  const bool more_steps = !stopping() && (!options_.max_steps || result_.steps < *options_.max_steps);
-  if (paused && !complete && more_steps) {
+  if (paused && !complete && more_steps())
     start_run();
-    return false;
-  }
-  finish_epoch(last, complete);
+  else
+    finish_epoch(last, complete);
   return over_;
 }
 
-/// Whether a source had nothing left of an epoch of which this fit has made no step: a fit before has made the last
-/// one.
+/// Notes whether the source has ended the epoch. Returns true if it did so before the first step of this fit: an
+/// earlier fit has made the last step.
 bool TrainingRun::source_is_used_up() {
   const auto steps = position_.batch - begin_.batch;
-  const bool ended = !stopping() && steps < steps_asked_;
+  const bool ended = !stopping() && steps < steps_requested_;
   if (data_.rows == EpochRows::kUnknown && ended && position_.batch == 0)
     throw Error("trainer", "the source of batches gave none in epoch " + std::to_string(position_.epoch));
   source_ended_ = ended;
   return data_.rows == EpochRows::kUnknown && ended && steps == 0 && epoch_.result().steps == 0;
 }
 
-/// That epoch counts for nothing.
-bool TrainingRun::go_on_behind_epoch() {
-  begin_epoch(position_.epoch + 1);
-  store_->set_position(position_);
-  in_epoch_ = false;
-  --epochs_;
-  over_ = !more_epochs();
-  if (!over_) start_epoch();
-  return over_;
-}
-
 void TrainingRun::finish_epoch(const TrainingPosition& last, bool complete) {
-  // The others have had to hear of a stop between two epochs.
+  // In a shared fit a stop between two epochs takes another run without steps, which ends in all processes.
   if (stopped_ && epoch_.result().steps == 0 && !result_.epochs.empty()) {
     result_.stopped = over_ = true;
     return;
   }
   result_.epochs.push_back({last.epoch, epoch_.result(), epoch_seconds_, complete});
   if (options_.on_epoch) options_.on_epoch(result_.epochs.back());
-  if (options_.stop_requested && options_.stop_requested()) stop_wanted_ = true;
+  if (is_stop_requested()) stop_wanted_ = true;
   result_.stopped = stopping();
-  over_ = !more_epochs();
-  if (!over_) start_epoch();
+  start_epoch();
 }
 
-/// Whatever a callback or a step threw. A loss may have been seen whose update was never made: the position is that of
-/// the parameters.
+/// Ends the fit after an exception of a callback or a step. The position becomes that of the parameters: a step may
+/// have been reported whose update was never made.
 void TrainingRun::end_early() {
   over_ = true;
   note_steps();
   unreported_.clear();
-  if (!in_epoch_) return;
-  const auto now = updates();
-  if (now) {
-    const auto made = *now - updates_before_.value_or(0);
-    position_.step = begin_.step + made;
-    position_.batch = begin_.batch + made;
+  if (!in_run_) return;
+  if (const auto updates_now = updates()) {
+    const auto steps = *updates_now - updates_before_.value_or(0);
+    position_.step = begin_.step + steps;
+    position_.batch = begin_.batch + steps;
   }
   if (epoch_complete()) begin_epoch(position_.epoch + 1);
   store_->set_position(position_);
 }
 
-void TrainingRun::tell_over(bool well) {
-  if (const auto tell = std::exchange(hooks_.on_over, {})) tell(result_, well);
+void TrainingRun::call_on_over(bool succeeded) {
+  if (const auto on_over = std::exchange(hooks_.on_over, {})) on_over(result_, succeeded);
 }
 
 TrainingRun::~TrainingRun() {
   try {
-    tell_over(over_ && !error_);
+    call_on_over(over_ && !error_);
   } catch (...) {
-    // As below.
+    // A destructor must not throw.
   }
   if (over_) return;
   plan_.reset();
   try {
     end_early();
   } catch (...) {
-    // Who drops a run in progress hears nothing of it.
+    // A destructor must not throw.
   }
 }
 
 void TrainingRun::on_progress(std::function<void()> callback) {
   plan_->on_over(callback);
-  // The run may have ended before the callback was known.
+  // The run may have ended before the callback was set.
   if (over_ || plan_->done()) callback();
 }
 
@@ -260,7 +252,7 @@ bool TrainingRun::advance() {
   } catch (...) {
     error_ = std::current_exception();
   }
-  // The replicas end at the same step whatever a callback threw.
+  // After an exception of a callback the replicas still end at the same step.
   plan_->stop();
   if (!plan_->done()) return false;
   end_early();
@@ -278,7 +270,7 @@ FitResult TrainingRun::wait() {
     end_early();
     throw;
   }
-  tell_over(true);
+  call_on_over(true);
   return result_;
 }
 

@@ -113,7 +113,7 @@ std::uint64_t BlockRunner::wait(const Arrival& arrival) {
     ++block_waiting_;
     complete = try_complete_block();
   } else {
-    if (!(arrival.mask >> index % 32 & 1)) fail("a thread calls an operation of the warp without being in its mask");
+    if (!(arrival.mask >> index % 32 & 1)) fail("a thread that is not in the mask calls an operation of the warp");
     warps_[index / 32].waiting |= 1u << index % 32;
     complete = try_complete_warp(index);
   }
@@ -163,7 +163,8 @@ bool BlockRunner::try_complete_warp(unsigned index) {
   return true;
 }
 
-// The thread that completes an operation goes on without having been suspended.
+// Makes the threads of a complete operation ready. The thread that completes it continues without having been
+// suspended.
 void BlockRunner::release() {
   const auto begin = ready_.size();
   for (unsigned i : met_) {

@@ -12,25 +12,25 @@
 
 namespace emulated_cuda {
 
-/// Runs the threads of one block after another on the OS thread that it belongs to. A thread keeps a stack of its own
-/// only while it waits at an operation of the block or the warp.
+/// Runs the threads of one block after another on its OS thread. A thread has a separate stack only while it waits at
+/// an operation of the block or the warp.
 class BlockRunner {
  public:
-  /// Of the calling OS thread.
+  /// The runner of the calling OS thread.
   static BlockRunner& current();
 
-  /// Calls `thread` for all threads of a block of blockDim, in an order that depends on `variation`. False if the block
-  /// has trapped or cannot go on; then take_problem() says why.
+  /// Calls `thread` for all threads of a block of blockDim, in an order that depends on `variation`. Returns false if
+  /// the block has trapped or cannot go on; take_problem() then returns the reason.
   bool run(const std::function<void()>& thread, unsigned threads, std::uint64_t variation);
   std::string take_problem() { return std::exchange(problem_, {}); }
 
-  /// For the thread that runs now: waits for the others and gives the operation's result.
+  /// Called by the running thread: waits for the others and returns the result of the operation.
   std::uint64_t wait(const Arrival& arrival);
-  /// Ends the block, whose run() returns false.
+  /// Ends the block. Its run() returns false.
   [[noreturn]] void fail(std::string problem);
 
  private:
-  /// Bits of the lanes that wait at an operation of the warp, and of those that have returned.
+  /// The bits of the lanes that wait at an operation of the warp, and of the lanes that have returned.
   struct Warp {
     unsigned waiting = 0;
     unsigned returned = 0;
@@ -53,13 +53,14 @@ class BlockRunner {
   FiberContext scheduler_;
   Fiber* running_ = nullptr;
   const std::function<void()>* thread_ = nullptr;
-  /// By the index of the thread: the fiber of one that has started and not returned, what it waits at, and the result.
+  /// By the index of the thread: the fiber of a thread that has started and not returned, the operation at which it
+  /// waits, and the result.
   std::vector<Fiber*> fibers_;
   std::vector<Arrival> arrivals_;
   std::vector<std::uint64_t> results_;
   std::vector<Warp> warps_;
   std::vector<unsigned> ready_;
-  /// Those whose operation is complete.
+  /// The threads whose operation is complete.
   std::vector<unsigned> met_;
   unsigned count_ = 0;
   unsigned started_ = 0;

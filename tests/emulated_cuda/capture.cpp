@@ -11,11 +11,11 @@ namespace emulated_cuda {
 
 namespace {
 
-/// All captures that are not ended.
+/// All captures that have not ended.
 struct OpenCaptures {
   std::mutex mutex;
   std::vector<std::weak_ptr<Capture>> captures;
-  /// Lets those pass quickly who come while there is none.
+  /// The number of captures, so that threads need no lock while it is 0.
   std::atomic<int> count{0};
 };
 
@@ -26,14 +26,14 @@ OpenCaptures& open_captures() {
 
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
-/// True if the capture keeps the calling thread from calls that might wait.
+/// Whether the capture forbids the calling thread calls that might wait.
 bool forbids(const Capture& capture) {
   if (thread_mode == cudaStreamCaptureModeRelaxed || capture.mode() == cudaStreamCaptureModeRelaxed) return false;
   if (capture.owner() == std::this_thread::get_id()) return true;
   return thread_mode == cudaStreamCaptureModeGlobal && capture.mode() == cudaStreamCaptureModeGlobal;
 }
 
-/// True if there is a path from one of `from` to every node.
+/// Whether a path leads from one of `from` to every node.
 bool covers_all(const std::vector<Node>& nodes, const std::vector<std::size_t>& from) {
   std::vector<bool> reached(nodes.size());
   for (std::size_t i : from) reached[i] = true;
@@ -147,7 +147,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   return returned(stream->join(capture, {}));
 }
 
-// A node that is captured is known by its number, from 1.
+// A captured node is identified by its number, from 1.
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id,
                                      cudaGraph_t* graph, const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges,
                                      size_t* count) {

@@ -14,21 +14,23 @@ namespace emulated_cuda {
 class Device;
 class Stream;
 
+/// A piece of work of a stream.
 struct Work {
   std::function<void()> run;
-  /// Waits for work of other devices: in a graph, such nodes keep the order in which they were captured.
+  /// Whether it waits for work of other devices. In a graph, such nodes keep the order in which they were captured.
   bool meets_others = false;
-  /// Runs even after a fault of the device, as what others wait for must.
+  /// Whether it runs even after a fault of the device, because others wait for it.
   bool always = false;
 };
 
+/// A node of a graph.
 struct Node {
   Work work;
-  /// All are smaller than the node's own index.
+  /// Each is smaller than the node's own index.
   std::vector<std::size_t> dependencies;
 };
 
-/// A graph in the making. Streams that take part hold on to it. All functions may be called from any thread.
+/// A graph that is being captured. Streams that take part in the capture hold it. Thread-safe.
 class Capture {
  public:
   Capture(Stream* origin, cudaStreamCaptureMode mode);
@@ -40,12 +42,13 @@ class Capture {
   cudaStreamCaptureStatus status();
   /// The number of nodes.
   std::size_t size();
-  /// False once it was ended.
+  /// Whether the capture has not ended.
   bool is_open();
   void invalidate();
-  /// The node's index, or an error if the capture was invalidated.
+  /// Adds a node. Returns an error if the capture is invalid; otherwise sets `index` to the node's index.
   cudaError_t add(Work work, std::vector<std::size_t> dependencies, std::size_t& index);
-  /// Ends it. Gives the nodes, or an error: it was invalidated, or has nodes that none of `joined` depends on.
+  /// Ends the capture and returns the nodes, or an error if it is invalid or has nodes that none of `joined` depends
+  /// on.
   cudaError_t end(const std::vector<std::size_t>& joined, std::vector<Node>& nodes);
 
  private:
@@ -58,15 +61,15 @@ class Capture {
   std::vector<Node> nodes_;
 };
 
-/// Ends the capture as Capture::end does. The streams that take part leave it.
+/// Ends the capture like Capture::end. The streams that take part leave it.
 cudaError_t end_capture(Capture& capture, const std::vector<std::size_t>& joined, std::vector<Node>& nodes);
 
-/// To be called by what cannot be captured and might wait: an error if the calling thread must not do so because of a
-/// capture going on, which it spoils.
+/// Called by functions that cannot be captured and might wait. Returns an error, and invalidates the capture, if a
+/// capture forbids the calling thread such a call.
 cudaError_t refuse_during_capture();
-/// As above; also if a stream of the device is capturing in any mode.
+/// Like the function without an argument. Also returns an error if a stream of the device is capturing in any mode.
 cudaError_t refuse_during_capture(Device& device);
-/// As above; also if the stream is capturing in any mode.
+/// Like the function without an argument. Also returns an error if the stream is capturing in any mode.
 cudaError_t refuse_during_capture(Stream& stream);
 
 }  // namespace emulated_cuda

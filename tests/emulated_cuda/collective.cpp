@@ -21,7 +21,7 @@ T reduced(T a, T b, ncclRedOp_t op) {
   }
 }
 
-/// The ranks' arrays reduced to one. As along a ring, every part of the array begins with another rank.
+/// Reduces the ranks' arrays to one. Every part of the array begins with another rank, as along a ring.
 template <typename T>
 void reduce(const std::vector<Collective>& ranks, std::size_t count, T* out) {
   const std::size_t size = ranks.size();
@@ -101,7 +101,7 @@ bool match(const Collective& a, const Collective& b) {
   return a.kind == b.kind && a.count == b.count && a.type == b.type && a.op == b.op && a.root == b.root;
 }
 
-// What is sent is read before anything is written: the buffers of a rank may be the same.
+// Reads all inputs before it writes, because the buffers of a rank may be the same.
 void run_collective(const std::vector<Collective>& ranks) {
   const Collective& any = ranks[0];
   const std::size_t bytes = any.count * bytes_of(any.type);

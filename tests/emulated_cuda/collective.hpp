@@ -9,7 +9,7 @@ namespace emulated_cuda {
 
 enum class CollectiveKind { kAllReduce, kReduce, kReduceScatter, kAllGather, kBroadcast };
 
-/// One rank's part in a collective. The counts are those of the call.
+/// The call of one rank of a collective, with the counts of the call.
 struct Collective {
   CollectiveKind kind;
   const void* send;
@@ -20,14 +20,14 @@ struct Collective {
   int root = 0;
 };
 
-/// 0 if there is no such type.
+/// The bytes of an element. 0 if there is no such type.
 std::size_t bytes_of(ncclDataType_t type);
 
-/// True if the ranks called the same.
+/// Whether two ranks called the same collective with the same arguments.
 bool match(const Collective& a, const Collective& b);
 
-/// Does the work of all ranks, whose parts match. Every element is reduced in one order for all ranks, rounded to the
-/// type after every step, as along a ring.
+/// Runs a collective for all ranks, whose calls match. Every element is reduced in one order for all ranks, rounded to
+/// the type after every step, as along a ring.
 void run_collective(const std::vector<Collective>& ranks);
 
 }  // namespace emulated_cuda

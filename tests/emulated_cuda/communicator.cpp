@@ -14,7 +14,7 @@ namespace {
 
 thread_local std::string last_problem;
 
-/// The groups by what ncclGetUniqueId gave out.
+/// The groups by the id that ncclGetUniqueId returned.
 struct Groups {
   std::mutex mutex;
   std::uint64_t last_token = 0;
@@ -32,7 +32,7 @@ std::uint64_t token_of(const ncclUniqueId& id) {
   return token;
 }
 
-/// Null if the id was not given out, or to a group of another size.
+/// Null if ncclGetUniqueId did not return the id, or the group has another size.
 std::shared_ptr<RankGroup> group_of(const ncclUniqueId& id, int size) {
   Groups& all = groups();
   std::lock_guard lock(all.mutex);

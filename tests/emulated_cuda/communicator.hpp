@@ -17,9 +17,9 @@ struct ncclComm {
   int rank;
   emulated_cuda::Device& device;
   bool is_blocking;
-  /// Recorded after all that was queued last: work in other streams follows it.
+  /// Recorded after the work that was queued last. Work in other streams waits for it.
   CUevent_st order{device, false};
-  /// How often the next questions are answered by ncclInProgress, if the communicator does not block.
+  /// The number of queries that are still answered by ncclInProgress. 0 for a communicator that blocks.
   std::atomic<int> polls_left{0};
 
   ncclComm(std::shared_ptr<emulated_cuda::RankGroup> ranks, int own_rank, emulated_cuda::Device& own_device,
@@ -31,16 +31,16 @@ namespace emulated_cuda {
 
 using RankOperation = std::variant<Collective, Transfer>;
 
-/// Makes it what ncclGetLastError gives in this thread, and returns the result.
+/// Makes the problem the text that ncclGetLastError returns in this thread. Returns `result`.
 ncclResult_t nccl_error(ncclResult_t result, std::string problem);
 
-/// Queues the operation at the end of the group of calls; without a group, now.
+/// Queues the operation at the end of the group of calls, or at once outside of a group.
 ncclResult_t add_to_group(ncclComm_t comm, cudaStream_t stream, RankOperation operation);
 
-/// Calls it at the end of the group of calls, or now.
+/// Calls `finish` at the end of the group of calls, or at once outside of a group.
 ncclResult_t finish_at_group_end(std::function<ncclResult_t()> finish);
 
-/// What a call returns that has begun something: a communicator that does not block is often not ready yet.
+/// The result of a call that has begun an operation: a communicator that does not block is often not ready yet.
 ncclResult_t begun(ncclComm& comm);
 
 }  // namespace emulated_cuda

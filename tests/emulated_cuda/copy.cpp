@@ -17,6 +17,7 @@ struct Rows {
   std::size_t pitch;
 };
 
+/// A copy of `height` rows of `width` bytes each.
 struct Copy {
   Rows to;
   Rows from;
@@ -30,10 +31,11 @@ void run(const Copy& copy) {
   }
 }
 
+/// The kind of memory at an address.
 struct Place {
   bool is_valid = true;
   bool is_device = false;
-  /// The copying can go on while the host continues.
+  /// Whether the copy may run while the host continues.
   bool is_pinned = false;
 };
 
@@ -58,7 +60,8 @@ bool agrees(cudaMemcpyKind kind, const Place& to, const Place& from) {
   }
 }
 
-/// What lies in pageable memory is taken over now, and what goes there has come when the call returns.
+/// Queues a copy. Pageable memory that is read is copied before the call returns, and pageable memory that is written
+/// has its data when the call returns.
 cudaError_t submit(Stream& stream, Copy copy, cudaMemcpyKind kind) {
   if (copy.width == 0 || copy.height == 0) return cudaSuccess;
   const Place to = place_of(copy.to, copy.width, copy.height);
@@ -75,7 +78,7 @@ cudaError_t submit(Stream& stream, Copy copy, cudaMemcpyKind kind) {
     if (const cudaError_t error = stream.submit({.run = [copy, staged] { run(copy); }})) return error;
   }
   if (to.is_pinned) return cudaSuccess;
-  stream.wait_for(stream.last_ticket());
+  stream.wait_for(stream.last_sequence_number());
   return stream.device().fault();
 }
 
@@ -111,7 +114,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   if (const cudaError_t error = refuse_during_capture()) return returned(error);
   Stream& stream = *current_device().legacy_stream();
   if (const cudaError_t error = submit(stream, in_one_row(to, from, bytes), kind)) return returned(error);
-  stream.wait_for(stream.last_ticket());
+  stream.wait_for(stream.last_sequence_number());
   return returned(current_device().fault());
 }
 

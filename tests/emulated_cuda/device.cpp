@@ -16,14 +16,14 @@ std::size_t number_from(const char* variable, std::size_t otherwise) {
   return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// Never destroyed: streams may outlive main.
+// Never destroyed, because streams may outlive main.
 std::vector<std::unique_ptr<Device>>& devices() {
   static auto* const all = [] {
     const std::size_t count = number_from("EMULATED_CUDA_DEVICES", 1);
     const std::size_t memory = number_from("EMULATED_CUDA_MEMORY", std::size_t{1} << 30);
-    auto* made = new std::vector<std::unique_ptr<Device>>;
-    for (std::size_t i = 0; i < count; ++i) made->push_back(std::make_unique<Device>(static_cast<int>(i), memory));
-    return made;
+    auto* list = new std::vector<std::unique_ptr<Device>>;
+    for (std::size_t i = 0; i < count; ++i) list->push_back(std::make_unique<Device>(static_cast<int>(i), memory));
+    return list;
   }();
   return *all;
 }
@@ -60,7 +60,7 @@ std::vector<std::shared_ptr<Stream>> Device::streams() {
 }
 
 void Device::synchronize() {
-  for (const auto& stream : streams()) stream->wait_for(stream->last_ticket());
+  for (const auto& stream : streams()) stream->wait_for(stream->last_sequence_number());
 }
 
 bool Device::enable_peer(int ordinal) {

@@ -13,6 +13,7 @@ namespace emulated_cuda {
 
 class Stream;
 
+/// One emulated device.
 class Device {
  public:
   Device(int ordinal, std::size_t memory_bytes) : ordinal_(ordinal), memory_bytes_(memory_bytes) {}
@@ -20,21 +21,22 @@ class Device {
   int ordinal() const { return ordinal_; }
   std::size_t memory_bytes() const { return memory_bytes_; }
 
-  /// Sticky: cudaSuccess until a kernel fails. Then all calls return the error, and what is queued does nothing.
+  /// The sticky error: cudaSuccess until a kernel fails. After that, all calls return the error, and queued work does
+  /// nothing.
   cudaError_t fault() const { return fault_.load(std::memory_order_relaxed); }
   void set_fault(cudaError_t fault) { fault_.store(fault, std::memory_order_relaxed); }
 
-  /// The stream 0, made when it is first asked for.
+  /// The legacy stream 0, made on first use.
   std::shared_ptr<Stream> legacy_stream();
-  /// Null if nobody has asked for it.
+  /// The legacy stream, or null if it has not been used.
   std::shared_ptr<Stream> legacy_stream_if_used();
   void add_stream(const std::shared_ptr<Stream>& stream);
-  /// Those with a handle or with work left.
+  /// The streams that have a handle or work left.
   std::vector<std::shared_ptr<Stream>> streams();
-  /// Waits for all that is queued now.
+  /// Waits for all work that is queued now.
   void synchronize();
 
-  /// False if it was enabled before.
+  /// Returns false if access was enabled before.
   bool enable_peer(int ordinal);
 
  private:
@@ -47,11 +49,11 @@ class Device {
   std::set<int> peers_;
 };
 
-/// EMULATED_CUDA_DEVICES when first called.
+/// The value of EMULATED_CUDA_DEVICES at the first call.
 int device_count();
 /// Null if there is no such device.
 Device* device_at(int ordinal);
-/// The calling thread's. There must be a device.
+/// The calling thread's device. There must be a device.
 Device& current_device();
 
 }  // namespace emulated_cuda

@@ -12,7 +12,7 @@ namespace {
 constexpr float kSqrt2OverPi = 0.7978845608028654f;
 constexpr float kCubic = 0.044715f;
 
-// The approximation by tanh of Hendrycks and Gimpel (Gaussian error linear units, 2016), as in cuBLASLt.
+// The tanh approximation that cuBLASLt uses. Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016).
 float gelu(float x) {
   return 0.5f * x * (1 + std::tanh(kSqrt2OverPi * (x + kCubic * x * x * x)));
 }
@@ -22,7 +22,7 @@ float gelu_slope(float x) {
   return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * kSqrt2OverPi * (1 + 3 * kCubic * x * x);
 }
 
-/// One bit for every element, down the columns.
+/// The mask of a relu: one bit for every element, down the columns.
 class ReluMask {
  public:
   ReluMask(const MatmulDesc& desc, std::int32_t batch)
@@ -44,7 +44,7 @@ class ReluMask {
   std::size_t ld_;
 };
 
-/// What happens to an element between the product and D.
+/// The operations on an element between the product and D.
 class Epilogue {
  public:
   Epilogue(const MatmulCall& call, std::int32_t batch)

@@ -4,11 +4,11 @@
 
 namespace emulated_cuda {
 
-/// Writes D, and what belongs to the epilogue, from the product of one of the batch: m x n floats by rows, without
-/// alpha.
+/// Computes D, and the other outputs of the epilogue, for matrix `batch`. `product` is the product without alpha: m x n
+/// floats, row by row.
 void apply_epilogue(const MatmulCall& call, std::int32_t batch, const float* product);
 
-/// The sums of BGRADA and BGRADB; does nothing for other epilogues.
+/// Computes the sums of BGRADA and BGRADB. Does nothing for other epilogues.
 void write_operand_gradient(const MatmulCall& call, std::int32_t batch);
 
 }  // namespace emulated_cuda

@@ -10,6 +10,7 @@ namespace {
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local bool in_host_function = false;
 
+/// An error code with the texts of cudaGetErrorName and cudaGetErrorString.
 struct ErrorText {
   cudaError_t error;
   const char* name;

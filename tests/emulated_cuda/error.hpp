@@ -4,13 +4,15 @@
 
 namespace emulated_cuda {
 
-/// Makes it the calling thread's last error, unless it is cudaSuccess, and returns it. What every function ends with.
+/// Makes the error the calling thread's last error, unless it is cudaSuccess, and returns it. Every function of the
+/// runtime ends with it.
 cudaError_t returned(cudaError_t error);
 
-/// What every function begins with: the error for which it can do nothing, such as a fault of the current device.
+/// The error that keeps a function from doing anything, such as a fault of the current device. Every function of the
+/// runtime begins with it.
 cudaError_t obstacle();
 
-/// While it exists, the calling thread runs a host function, in which the runtime must not be called.
+/// While it exists, the calling thread runs a host function, which must not call the runtime.
 class InHostFunction {
  public:
   InHostFunction();

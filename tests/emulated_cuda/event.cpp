@@ -62,7 +62,8 @@ cudaError_t wait_for(CUevent_st& event, Stream& stream) {
 
 namespace {
 
-/// For the host: the event's completion, null if it was never recorded, or why it cannot be asked for.
+/// Sets the event's completion for the host, null if the event was never recorded. Returns an error if the host may not
+/// query it.
 cudaError_t completion_of(CUevent_st& event, std::shared_ptr<Completion>& completion) {
   const Recording recording = event.recording();
   if (recording.capture) {

@@ -12,13 +12,13 @@
 
 namespace emulated_cuda {
 
-/// That a stream has come to a place, once.
+/// Is set once, when a stream has reached a point.
 class Completion {
  public:
   void set();
   void wait();
   bool is_set();
-  /// Of set(), which must have been called.
+  /// The time of set(), which must have been called.
   std::chrono::steady_clock::time_point time();
 
  private:
@@ -28,7 +28,7 @@ class Completion {
   std::chrono::steady_clock::time_point time_;
 };
 
-/// Where an event was last recorded: nowhere, in a stream, or in a stream that was capturing.
+/// The last recording of an event: none, in a stream, or in a stream that was capturing.
 struct Recording {
   std::shared_ptr<Completion> completion;
   std::shared_ptr<Capture> capture;
@@ -36,7 +36,7 @@ struct Recording {
 };
 
 cudaError_t record(CUevent_st& event, Stream& stream);
-/// What comes next in the stream waits for what was last recorded now.
+/// Makes the stream's next work wait for the event's last recording.
 cudaError_t wait_for(CUevent_st& event, Stream& stream);
 
 }  // namespace emulated_cuda

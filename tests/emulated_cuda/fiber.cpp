@@ -16,13 +16,13 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// ThreadSanitizer is not told of the switches: its fibers count among the 8,128 threads that it can tell apart, and a
-// block has up to 1,024. All fibers of an OS thread are that thread to it, which is what they are; only the stacks
-// that it prints for code in kernels with barriers can be wrong.
+// ThreadSanitizer is not told about the switches, because its fibers count among the 8,128 threads that it can tell
+// apart, and a block has up to 1,024. It regards all fibers of an OS thread as that thread, which is correct. Only the
+// stacks that it prints for code in kernels with barriers can be wrong.
 
 #if defined(__x86_64__)
-// Saves what a function must preserve on the one stack and takes it from the other. Outside of any function, so that
-// no sanitizer adds to it.
+// Saves the registers that a function must preserve on one stack, and restores them from the other. It is outside of
+// any function, so that no sanitizer adds code to it.
 extern "C" void emulated_cuda_swap_stacks(void** from, void* to);
 asm(R"(
 .text
@@ -56,7 +56,7 @@ namespace {
 
 constexpr std::uint64_t kCanary = 0x6b8b4567327b23c6;
 
-/// Set by the fiber that is resumed, for its first steps.
+/// The fiber that is being resumed for the first time. It reads this in its first steps.
 thread_local Fiber* entering = nullptr;
 
 #if defined(__x86_64__)
@@ -67,7 +67,7 @@ void swap_contexts(FiberContext& from, FiberContext& to) {
 
 void prepare_context(FiberContext& context, char* stack, std::size_t bytes, void (*entry)()) {
   constexpr int kSavedRegisters = 6;
-  // The entry finds the stack as after a call: 8 below a multiple of 16.
+  // The entry expects the stack as after a call: 8 below a multiple of 16.
   auto top = reinterpret_cast<std::uintptr_t>(stack + bytes) & ~std::uintptr_t{15};
   auto* words = reinterpret_cast<void**>(top) - 2 - kSavedRegisters;
   std::memset(words, 0, (2 + kSavedRegisters) * sizeof *words);

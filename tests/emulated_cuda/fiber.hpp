@@ -8,7 +8,7 @@
 
 namespace emulated_cuda {
 
-/// Where a flow of control goes on: the stack pointer of one that is switched away from.
+/// The point at which a suspended flow of control continues: its stack pointer.
 struct FiberContext {
 #if defined(__x86_64__)
   void* stack_pointer = nullptr;
@@ -20,7 +20,7 @@ struct FiberContext {
   void* fake_stack = nullptr;
 };
 
-/// A stack and what runs on it. Belongs to one OS thread and never leaves it.
+/// A stack and the function that runs on it. Belongs to one OS thread and never leaves it.
 class Fiber {
  public:
   /// `entry` must not return. It runs when the fiber is first resumed. The stack must outlive the fiber.
@@ -29,15 +29,15 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Runs the fiber until it suspends. For the OS thread's own stack.
+  /// Runs the fiber until it suspends. Called on the OS thread's own stack.
   void resume(FiberContext& caller);
-  /// Goes back to where the fiber was resumed.
+  /// Returns to the caller of resume().
   void suspend();
-  /// As suspend, for a fiber that will only be used again after restart().
+  /// Suspends a fiber that is used again only after restart().
   [[noreturn]] void abandon();
-  /// Forgets what the fiber was doing: the next resume calls the entry.
+  /// Drops the fiber's state: the next resume() calls the entry.
   void restart();
-  /// False if the fiber has written beyond the end of its stack.
+  /// Whether the fiber has not written beyond the end of its stack.
   bool is_intact() const;
 
  private:

@@ -8,10 +8,10 @@ namespace emulated_cuda {
 
 namespace {
 
-// Enough for the sanitizers' frames, which are several times larger than others.
+// Enough for frames with sanitizers, which are several times larger.
 constexpr std::size_t kStackBytes = 128 * 1024;
 constexpr std::size_t kStacksPerSlab = 32;
-// Were all stacks to begin at the same place of a page, they would share few lines of the cache.
+// The offset makes stacks begin at different positions of a page. Otherwise they would share few cache lines.
 constexpr std::size_t kPitch = kStackBytes + 17 * 64;
 constexpr std::size_t kSlabBytes = kPitch * kStacksPerSlab;
 

@@ -8,7 +8,7 @@
 
 namespace emulated_cuda {
 
-/// Fibers that wait to be used again. Their stacks are pages that cost nothing until they are touched.
+/// Unused fibers. Their stacks are pages that take no memory until they are touched.
 class FiberPool {
  public:
   explicit FiberPool(void (*entry)()) : entry_(entry) {}

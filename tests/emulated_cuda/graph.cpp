@@ -10,7 +10,7 @@ namespace emulated_cuda {
 
 namespace {
 
-/// Which nodes of a graph may run next.
+/// The nodes of a graph that may run next.
 class Frontier {
  public:
   explicit Frontier(const std::vector<Node>& nodes) : nodes_(nodes), missing_(nodes.size()), followers_(nodes.size()) {
@@ -24,7 +24,7 @@ class Frontier {
 
   bool is_empty() const { return ready_.empty(); }
 
-  /// Takes one of those that may run. Of those that meet others' only the first may.
+  /// Takes a node that may run. Only the first of the nodes that meet others may run.
   std::size_t take(std::uint64_t choice) {
     std::size_t place = choice % ready_.size();
     while (nodes_[ready_[place]].work.meets_others && ready_[place] != meeting_[met_]) {

@@ -9,7 +9,7 @@
 
 namespace emulated_cuda {
 
-/// Runs all nodes on the calling thread, in an order that the dependencies allow and `variation` chooses.
+/// Runs all nodes on the calling thread, in an order that the dependencies allow and `variation` selects.
 void run_nodes(const std::vector<Node>& nodes, const Device& device, std::uint64_t variation);
 
 }  // namespace emulated_cuda
@@ -18,7 +18,7 @@ struct CUgraph_st {
   std::shared_ptr<const std::vector<emulated_cuda::Node>> nodes;
 };
 
-/// Launches of one run one after another, in whichever streams they are.
+/// Launches of one graph run one after another, in whichever streams they are.
 struct CUgraphExec_st {
   std::shared_ptr<const std::vector<emulated_cuda::Node>> nodes;
   std::mutex mutex{};

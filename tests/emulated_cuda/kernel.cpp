@@ -1,4 +1,4 @@
-// What kernels call.
+// The functions that kernels call.
 #include <cstdio>
 #include <cstdlib>
 
@@ -93,7 +93,7 @@ void __trap() {
 
 void __threadfence() {
 #if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer knows no fences; it takes this for one among all who call it.
+  // ThreadSanitizer knows no fences. It treats this as a fence between all callers.
   static int fence = 0;
   __atomic_fetch_add(&fence, 1, __ATOMIC_SEQ_CST);
 #else

@@ -29,7 +29,7 @@ void report(const Grid& grid, const std::string& problem) {
                grid.threads.y, grid.threads.z, problem.c_str());
 }
 
-// The blocks begin anywhere and go up or down.
+// Starts at any block and visits the blocks up or down.
 void run_grid(Device& device, const Grid& grid, const std::function<void()>& thread) {
   if (device.fault() != cudaSuccess) return;
   blockDim = grid.threads;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kTileRows = 4;
 constexpr std::size_t kTileColumns = 16;
 
-/// An operand as floats, in tiles of rows of A or columns of B: tile, then k, then the place in the tile. Zeros fill
+/// An operand as floats, in tiles of rows of A or columns of B. The layout is tile, k, position in the tile. Zeros fill
 /// the last tile.
 class PackedOperand {
  public:
@@ -31,7 +31,7 @@ class PackedOperand {
   std::vector<float> values_;
 };
 
-/// TF32 keeps 10 bits of the fraction; the device rounds to nearest, ties away from zero.
+/// Rounds to TF32, which has 10 bits of fraction, to nearest with ties away from zero, as the device does.
 float round_to_tf32(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7f800000) == 0x7f800000) return value;
@@ -51,7 +51,7 @@ float rounded(float value, cublasComputeType_t compute) {
   }
 }
 
-/// `at(index, k)` is the place of an element in the matrix.
+/// Packs a matrix. `at(index, k)` is the position of an element in it.
 template <typename At>
 PackedOperand pack(const void* matrix, cudaDataType_t type, const MatmulCall& call, std::size_t count, std::size_t tile,
                    At at) {
@@ -87,7 +87,7 @@ using Lanes = float __attribute__((vector_size(16)));
 constexpr std::size_t kLanes = 4;
 constexpr std::size_t kVectors = kTileColumns / kLanes;
 
-/// One tile of the product, summed over `count` values of k, one after another.
+/// Computes one tile of the product, summed over `count` values of k, one after another.
 void multiply_tile(const float* a, const float* b, std::size_t count, float (&out)[kTileRows][kTileColumns]) {
   Lanes sums[kTileRows][kVectors] = {};
   for (std::size_t k = 0; k < count; ++k, a += kTileRows, b += kTileColumns) {
@@ -101,7 +101,7 @@ void multiply_tile(const float* a, const float* b, std::size_t count, float (&ou
   std::memcpy(out, sums, sizeof out);
 }
 
-/// Writes the product, m x n by rows, summed over k from begin to end.
+/// Computes the product, m x n row by row, summed over k from begin to end.
 void multiply(const PackedOperand& a, const PackedOperand& b, const MatmulShape& shape, std::size_t begin,
               std::size_t end, float* out) {
   float tile[kTileRows][kTileColumns];

@@ -14,7 +14,7 @@ struct emulated_cublasLtMatmulDesc {
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void* bias = nullptr;
   std::int64_t bias_batch_stride = 0;
-  /// -1: that of D.
+  /// -1: the type of D.
   std::int32_t bias_type = -1;
   void* aux = nullptr;
   std::int64_t aux_ld = 0;
@@ -34,7 +34,7 @@ struct emulated_cublasLtMatrixLayout {
 
 struct emulated_cublasLtMatmulPreference {
   std::uint64_t max_workspace_bytes = 0;
-  /// Of A, B, C, D.
+  /// The alignments of A, B, C and D in bytes.
   std::uint32_t alignments[4] = {256, 256, 256, 256};
 };
 
@@ -43,17 +43,17 @@ namespace emulated_cuda {
 using MatmulDesc = emulated_cublasLtMatmulDesc;
 using MatrixLayout = emulated_cublasLtMatrixLayout;
 
-/// The product is m x n, summed over k.
+/// The sizes of a product m x n that is summed over k.
 struct MatmulShape {
   std::size_t m;
   std::size_t n;
   std::size_t k;
 };
 
-/// Three orders of summing up, to which the same numbers give different last bits.
+/// Three orders of summation, which give different last bits.
 enum class SumOrder : std::uint64_t { kAscending, kHalves, kDescending };
 
-/// All that a product needs when it runs.
+/// All arguments of a product.
 struct MatmulCall {
   MatmulDesc desc;
   MatrixLayout a_layout, b_layout, c_layout, d_layout;
@@ -62,13 +62,13 @@ struct MatmulCall {
   const void *a, *b, *c;
   void* d;
   SumOrder order;
-  /// m x n floats, for kHalves alone.
+  /// m x n floats, for kHalves only.
   float* workspace;
 };
 
 void run_matmul(const MatmulCall& call);
 
-/// What is wrong with the operands, or CUBLAS_STATUS_SUCCESS and the shape.
+/// Returns an error if the operands do not fit together. Otherwise returns CUBLAS_STATUS_SUCCESS and sets `shape`.
 cublasStatus_t check_operands(const MatmulDesc& desc, const MatrixLayout& a, const MatrixLayout& b,
                               const MatrixLayout& c, const MatrixLayout& d, MatmulShape& shape);
 
@@ -76,7 +76,7 @@ constexpr bool has(cublasLtEpilogue_t epilogue, int bits) {
   return (epilogue & bits) != 0;
 }
 
-/// The bits of which epilogues consist.
+/// The bits of which the values of epilogues consist.
 enum EpilogueBit : int {
   kRelu = 2,
   kBias = 4,

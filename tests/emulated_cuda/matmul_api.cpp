@@ -19,18 +19,18 @@ struct cublasLtContext {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x454d554c41544544;
-// No algorithm wants operands aligned better than this.
+// No algorithm requires a larger alignment of the operands.
 constexpr std::uint32_t kWidestAccess = 16;
-// Of a workspace, as the documentation of cublasLtMatmul demands.
+// The alignment of a workspace that the documentation of cublasLtMatmul requires.
 constexpr std::uint32_t kWorkspaceAlignment = 256;
 
-/// What a cublasLtMatmulAlgo_t holds.
+/// The content of a cublasLtMatmulAlgo_t.
 struct Algorithm {
   std::uint64_t magic = kMagic;
   SumOrder order = SumOrder::kAscending;
-  /// That A, B, C and D must have.
+  /// The alignments that A, B, C and D must have.
   std::uint32_t alignments[4] = {1, 1, 1, 1};
-  /// Those of a GPU hold bytes that another process would not find there.
+  /// Differs between processes, like some bytes of the algorithms of real GPUs.
   std::uint64_t of_process = static_cast<std::uint64_t>(getpid());
   std::uint64_t unused[3] = {};
 };
@@ -58,7 +58,7 @@ bool is_aligned(const void* pointer, std::uint32_t alignment) {
   return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
 }
 
-/// What depends on the pointers.
+/// Checks the conditions that depend on the pointers.
 bool are_pointers_valid(const MatmulCall& call, const Algorithm& algorithm, std::size_t workspace_bytes) {
   if (!call.a || !call.b || !call.d || (call.beta != 0 && !call.c)) return false;
   const void* const operands[] = {call.a, call.b, call.beta != 0 ? call.c : nullptr, call.d};
@@ -70,8 +70,8 @@ bool are_pointers_valid(const MatmulCall& call, const Algorithm& algorithm, std:
   if (has(epilogue, kBias | kBiasGradient | kBiasGradientA | kBiasGradientB) && !is_there(call.desc.bias)) return false;
   if (has(epilogue, kAux) && !is_there(call.desc.aux)) return false;
   if (!is_aligned(call.workspace, kWorkspaceAlignment)) return false;
-  const std::size_t wanted = workspace_of(algorithm, call.shape);
-  return wanted == 0 || (call.workspace && workspace_bytes >= wanted);
+  const std::size_t required = workspace_of(algorithm, call.shape);
+  return required == 0 || (call.workspace && workspace_bytes >= required);
 }
 
 }  // namespace

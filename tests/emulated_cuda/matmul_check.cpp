@@ -22,7 +22,7 @@ bool are_types_supported(const MatmulDesc& desc, cudaDataType_t a, cudaDataType_
 }
 
 cublasStatus_t check_epilogue(const MatmulDesc& desc, const MatrixLayout& d, const MatmulShape& shape) {
-  // Observed, not documented: there is no algorithm for the gradient of an activation after sums of one product.
+  // Observed, not documented: cuBLASLt has no algorithm for the gradient of an activation if the sums have one product.
   if (has(desc.epilogue, kDrelu | kDgelu) && shape.k == 1) return CUBLAS_STATUS_NOT_SUPPORTED;
   const auto type = static_cast<std::int32_t>(d.type);
   const bool has_bias = has(desc.epilogue, kBias | kBiasGradient | kBiasGradientA | kBiasGradientB);

@@ -4,7 +4,7 @@
 
 namespace {
 
-/// Copies an attribute of exactly this size.
+/// Assigns an attribute, whose value must have exactly the size of the member.
 template <typename T>
 cublasStatus_t assign(T& member, const void* value, size_t bytes) {
   if (value == nullptr || bytes != sizeof member) return CUBLAS_STATUS_INVALID_VALUE;

@@ -37,13 +37,13 @@ inline void store(void* array, cudaDataType_t type, std::size_t index, float val
   }
 }
 
-/// Where the element (row, column) of the first matrix of a batch lies.
+/// The index of the element (row, column) in the first matrix of a batch.
 inline std::size_t index_of(const MatrixLayout& layout, std::size_t row, std::size_t column) {
   const auto ld = static_cast<std::size_t>(layout.ld);
   return layout.order == CUBLASLT_ORDER_ROW ? row * ld + column : column * ld + row;
 }
 
-/// The matrix of the batch.
+/// Matrix number `batch` of an array.
 inline const void* matrix_of(const void* array, const MatrixLayout& layout, std::int32_t batch) {
   return static_cast<const char*>(array) +
          batch * layout.batch_stride * static_cast<std::int64_t>(bytes_of(layout.type));

@@ -19,6 +19,7 @@ constexpr std::size_t kAlignment = 256;
 // Floats of these bytes are NaN.
 constexpr int kPoison = 0xFF;
 
+/// All allocations by address, and the bytes in use on each device.
 struct Registry {
   std::shared_mutex mutex;
   std::map<std::uintptr_t, Allocation> allocations;
@@ -30,7 +31,7 @@ Registry& registry() {
   return *all;
 }
 
-/// Of exactly this size, so that AddressSanitizer sees who goes beyond it.
+/// Allocates exactly this size, so that AddressSanitizer detects accesses beyond it.
 cudaError_t allocate(void** pointer, std::size_t bytes, bool is_host) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
@@ -46,10 +47,10 @@ cudaError_t allocate(void** pointer, std::size_t bytes, bool is_host) {
   return cudaSuccess;
 }
 
-/// Of the pointer that allocate() gave; an error for any other.
+/// The allocation that begins at the pointer, or nothing.
 std::optional<Allocation> find_beginning(const void* pointer, bool is_host) {
-  const auto found = find_allocation(pointer);
-  return found && found->begin == pointer && found->is_host == is_host ? found : std::nullopt;
+  const auto allocation = find_allocation(pointer);
+  return allocation && allocation->begin == pointer && allocation->is_host == is_host ? allocation : std::nullopt;
 }
 
 void deallocate(const Allocation& allocation) {
@@ -67,8 +68,8 @@ std::optional<Allocation> find_allocation(const void* pointer) {
   std::shared_lock lock(all.mutex);
   auto after = all.allocations.upper_bound(reinterpret_cast<std::uintptr_t>(pointer));
   if (after == all.allocations.begin()) return std::nullopt;
-  const Allocation& found = std::prev(after)->second;
-  return found.contains(pointer, 1) ? std::optional(found) : std::nullopt;
+  const Allocation& allocation = std::prev(after)->second;
+  return allocation.contains(pointer, 1) ? std::optional(allocation) : std::nullopt;
 }
 
 }  // namespace emulated_cuda

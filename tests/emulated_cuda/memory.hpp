@@ -9,7 +9,7 @@ namespace emulated_cuda {
 
 class Device;
 
-/// Memory of a device, or of the host and known to the devices.
+/// Memory of a device, or pinned memory of the host.
 struct Allocation {
   char* begin;
   std::size_t bytes;
@@ -22,7 +22,7 @@ struct Allocation {
   }
 };
 
-/// What the pointer lies in, or nothing: memory that the devices do not know.
+/// The allocation that contains the pointer. Nothing if the devices do not know the memory.
 std::optional<Allocation> find_allocation(const void* pointer);
 
 }  // namespace emulated_cuda

@@ -1,4 +1,4 @@
-// Groups of NCCL's calls, and the calls that queue work.
+// NCCL's groups of calls, and the calls that queue work.
 #include <cstdio>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace emulated_cuda {
 
 namespace {
 
-/// What one rank does in one stream between the begin and the end of a group.
+/// The operations of one rank in one stream between the begin and the end of a group.
 struct Batch {
   ncclComm_t comm;
   cudaStream_t stream;
@@ -28,7 +28,8 @@ struct Calls {
 
 thread_local Calls calls;
 
-/// A captured call can outlive its communicator, which is a fault.
+/// Whether the rank's communicator was destroyed before the work runs. Captured work can outlive its communicator,
+/// which is a fault.
 bool is_refused(RankGroup& group, int rank, Device& device) {
   if (!group.has_left(rank)) return false;
   std::fprintf(stderr, "emulated NCCL: work of rank %d runs after its communicator was destroyed\n", rank);
@@ -36,7 +37,7 @@ bool is_refused(RankGroup& group, int rank, Device& device) {
   return true;
 }
 
-/// Sends and receives of a batch go on at the same time.
+/// Runs the operations of a batch. Its sends and receives run concurrently.
 void run(RankGroup& group, int rank, const std::vector<RankOperation>& operations) {
   std::vector<std::shared_ptr<Transfer>> transfers;
   for (const RankOperation& operation : operations) {
@@ -51,7 +52,7 @@ void run(RankGroup& group, int rank, const std::vector<RankOperation>& operation
   for (const auto& transfer : transfers) group.wait_for(rank, *transfer);
 }
 
-/// A communicator's work is one sequence, also in several streams; what is captured is one for itself.
+/// Queues a communicator's work as one sequence, also over several streams. Captured work is a sequence of its own.
 cudaError_t submit(ncclComm& comm, Stream& stream, std::vector<RankOperation> operations) {
   if (comm.order.recording().capture == stream.capture()) {
     if (const cudaError_t error = wait_for(comm.order, stream)) return error;

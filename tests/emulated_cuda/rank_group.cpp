@@ -8,7 +8,7 @@ namespace emulated_cuda {
 ncclResult_t RankGroup::arrive(int rank, Device& device) {
   std::lock_guard lock(mutex_);
   if (at(rank).device) {
-    fail(ncclInvalidUsage, "rank " + std::to_string(rank) + " has come twice");
+    fail(ncclInvalidUsage, "rank " + std::to_string(rank) + " has joined twice");
     return ncclInvalidUsage;
   }
   at(rank).device = &device;
@@ -60,12 +60,12 @@ void RankGroup::meet(int rank, const Collective& part) {
   Meeting& meeting = meetings_[number];
   meeting.parts.resize(ranks_.size());
   meeting.parts[static_cast<std::size_t>(rank)] = part;
-  if (++meeting.come == ranks_.size()) complete(meeting);
+  if (++meeting.arrived == ranks_.size()) complete(meeting);
   changed_.wait(lock, [&] { return meeting.is_done || is_over(rank); });
   if (++meeting.gone == ranks_.size()) meetings_.erase(number);
 }
 
-// A rank that has aborted may have freed what it would send.
+// Does nothing after an abort, because the rank that aborted may have freed its buffers.
 void RankGroup::complete(Meeting& meeting) {
   if (has_aborted_ranks()) return;
   std::vector<Collective> parts;

@@ -17,7 +17,7 @@
 
 namespace emulated_cuda {
 
-/// One side of a send. Kept until both sides are there.
+/// One side of a send. Kept until both sides exist.
 struct Transfer {
   int peer;
   void* buffer;
@@ -27,29 +27,29 @@ struct Transfer {
   bool is_done = false;
 };
 
-/// The ranks that share a communicator: where their streams meet. All functions may be called from any thread; those
-/// that wait are left as soon as the rank aborts or the group has an error.
+/// The ranks of a communicator, and the point where their streams meet. Thread-safe. Functions that wait return when
+/// the rank aborts or the group has an error.
 class RankGroup {
  public:
   explicit RankGroup(int size) : ranks_(static_cast<std::size_t>(size)) {}
 
   int size() const { return static_cast<int>(ranks_.size()); }
 
-  /// The rank takes part, on the device. An error if it does already. Whoever comes last makes the group complete.
+  /// Joins the rank, on the device. Returns an error if it has joined before. The last rank completes the group.
   ncclResult_t arrive(int rank, Device& device);
   void wait_until_complete();
-  /// ncclInProgress until all have come, then ncclSuccess, or the error that all ranks share.
+  /// ncclInProgress until all ranks have joined, then ncclSuccess, or the error that all ranks share.
   ncclResult_t state();
   std::string problem();
 
-  /// Waits for the other ranks' parts.
+  /// Waits for the parts of the other ranks.
   void meet(int rank, const Collective& part);
   void post(int rank, const std::shared_ptr<Transfer>& transfer);
   void wait_for(int rank, const Transfer& transfer);
 
-  /// From now on nobody touches the rank's buffers, and what the rank waits for is over. The other ranks are not told.
+  /// Ends the rank's part: its buffers are no longer touched, and its waits end. The other ranks are not notified.
   void abort(int rank);
-  /// The rank has destroyed its communicator, after all its work.
+  /// Records that the rank has destroyed its communicator, after all its work.
   void leave(int rank);
   bool has_left(int rank);
 
@@ -60,15 +60,15 @@ class RankGroup {
     bool left = false;
     std::uint64_t met = 0;
   };
-  /// Of the collective that is the n-th of every rank.
+  /// The n-th collective of every rank.
   struct Meeting {
     std::vector<std::optional<Collective>> parts;
-    std::size_t come = 0;
+    std::size_t arrived = 0;
     bool is_done = false;
     std::size_t gone = 0;
   };
   using Queue = std::deque<std::shared_ptr<Transfer>>;
-  /// Of one rank's sends to another, and the other's receives.
+  /// The sends of one rank to another, and the receives of the other.
   struct Channel {
     Queue sends;
     Queue receives;

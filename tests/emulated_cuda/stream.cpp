@@ -67,8 +67,9 @@ cudaError_t Stream::follow_legacy() {
 }
 
 void Stream::follow(const std::shared_ptr<Stream>& other) {
-  const std::uint64_t ticket = other->last_ticket();
-  if (ticket > 0) enqueue({.run = [other, ticket] { other->wait_for(ticket); }, .always = true});
+  const std::uint64_t sequence_number = other->last_sequence_number();
+  if (sequence_number > 0)
+    enqueue({.run = [other, sequence_number] { other->wait_for(sequence_number); }, .always = true});
 }
 
 void Stream::enqueue(Work work) {
@@ -101,14 +102,14 @@ void Stream::run() {
   }
 }
 
-std::uint64_t Stream::last_ticket() {
+std::uint64_t Stream::last_sequence_number() {
   std::lock_guard lock(mutex_);
   return queued_;
 }
 
-void Stream::wait_for(std::uint64_t ticket) {
+void Stream::wait_for(std::uint64_t sequence_number) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ >= ticket; });
+  changed_.wait(lock, [&] { return done_ >= sequence_number; });
 }
 
 bool Stream::is_idle() {

@@ -15,8 +15,7 @@
 
 namespace emulated_cuda {
 
-/// A queue of work and the thread that does it, from the first work until the stream is closed and empty. All functions
-/// may be called from any thread.
+/// A queue of work and the thread that runs it, from the first work until the stream is closed and empty. Thread-safe.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   /// A blocking stream and the legacy stream wait for each other.
@@ -27,28 +26,28 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Device& device() const { return device_; }
   Kind kind() const { return kind_; }
 
-  /// Queues the work, or makes it a node of the graph if the stream is capturing. It may run several times then.
+  /// Queues the work, or makes it a node of the graph if the stream is capturing. A node may run several times.
   cudaError_t submit(Work work);
-  /// The number of what was queued last.
-  std::uint64_t last_ticket();
-  /// Waits until all up to this number has run.
-  void wait_for(std::uint64_t ticket);
+  /// The sequence number of the work that was queued last.
+  std::uint64_t last_sequence_number();
+  /// Waits until all work up to this sequence number has run.
+  void wait_for(std::uint64_t sequence_number);
   bool is_idle();
-  /// The thread has nothing to do any more once all is done.
+  /// Lets the thread end once all work is done.
   void close();
 
   /// Null if the stream is not capturing.
   std::shared_ptr<Capture> capture();
-  /// The nodes that the next one will depend on.
+  /// The nodes on which the next one will depend.
   std::vector<std::size_t> dependencies();
-  /// What comes next depends on the nodes too; the stream takes part in the capture from now on. An error if it takes
-  /// part in another.
+  /// Makes the next node depend on these nodes, too. The stream takes part in the capture from now on. Returns an error
+  /// if it takes part in another capture.
   cudaError_t join(const std::shared_ptr<Capture>& capture, const std::vector<std::size_t>& nodes);
-  /// What comes next depends on these nodes alone. An error if the stream is not capturing, or if there are no such
-  /// nodes.
+  /// Makes the next node depend on these nodes only. Returns an error if the stream is not capturing or there are no
+  /// such nodes.
   cudaError_t set_dependencies(std::vector<std::size_t> nodes);
 
-  /// For the end of the process: starts no further work, and waits a moment for what is running.
+  /// Called at the end of the process: starts no further work, and waits until the deadline for running work.
   void stop(std::chrono::steady_clock::time_point deadline);
 
  private:
@@ -73,15 +72,15 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::vector<std::size_t> dependencies_;
 };
 
-/// True once the streams have been stopped because the process ends: nothing must be waited for any more.
+/// Whether the streams have been stopped because the process ends. After that, nothing may wait.
 bool is_process_ending();
 
-/// The handle's stream; 0 is the current device's legacy stream.
+/// The stream of the handle. Handle 0 is the current device's legacy stream.
 std::shared_ptr<Stream> stream_of(cudaStream_t handle);
 
 }  // namespace emulated_cuda
 
-/// Deleted by cudaStreamDestroy, so that AddressSanitizer sees who uses it later.
+/// cudaStreamDestroy deletes it, so that AddressSanitizer detects later uses.
 struct CUstream_st {
   std::shared_ptr<emulated_cuda::Stream> stream;
 };

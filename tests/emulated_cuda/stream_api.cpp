@@ -34,7 +34,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (const cudaError_t error = obstacle()) return returned(error);
   const auto stream = stream_of(handle);
   if (const cudaError_t error = refuse_during_capture(*stream)) return returned(error);
-  stream->wait_for(stream->last_ticket());
+  stream->wait_for(stream->last_sequence_number());
   return returned(stream->device().fault());
 }
 

@@ -13,25 +13,27 @@ namespace emulated_cuda {
 
 namespace {
 
-// To ThreadSanitizer, what one thread does in turn is ordered: streams that share none must not share their thread.
+// ThreadSanitizer regards successive work of one thread as ordered, so streams that are not ordered must not share a
+// thread.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool kReuse = false;
 #else
 constexpr bool kReuse = true;
 #endif
 
-/// A thread and what it does next.
+/// A thread and its next work.
 struct Worker {
   std::function<void()> work;
   std::condition_variable has_work;
 };
 
+/// The threads that wait for work. The mutex guards their `work`, too.
 struct IdleWorkers {
   std::mutex mutex;
   std::vector<Worker*> workers;
 };
 
-/// Never destroyed: threads wait here while the process ends.
+/// Never destroyed, because threads wait here while the process ends.
 IdleWorkers& idle_workers() {
   static auto* const idle = new IdleWorkers;
   return *idle;
@@ -49,8 +51,8 @@ void* run_worker(void* argument) {
   }
 }
 
-// Detached from the start: AddressSanitizer does not notice std::thread::detach, keeps every thread that has ended, and
-// takes what a later one with the same id refers to for leaked.
+// Threads are detached when they are made: AddressSanitizer does not notice std::thread::detach, keeps every thread
+// that has ended, and reports memory that a later thread with the same id refers to as leaked.
 void start_worker(std::unique_ptr<Worker> worker) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

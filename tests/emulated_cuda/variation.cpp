@@ -5,7 +5,8 @@
 
 namespace emulated_cuda {
 
-// The output function of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+// The output function of SplitMix64. Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators"
+// (2014).
 std::uint64_t mix(std::uint64_t number) {
   number *= 0x9e3779b97f4a7c15;
   number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;

@@ -4,11 +4,11 @@
 
 namespace emulated_cuda {
 
-/// Random bits for the next thing whose order CUDA leaves open. The sequence begins at EMULATED_CUDA_SEED (default 0);
-/// which thread draws which number is up to the schedule.
+/// Random bits for the next choice of an order that CUDA leaves open. The sequence begins at EMULATED_CUDA_SEED
+/// (default 0). The schedule determines which thread gets which number.
 std::uint64_t next_variation();
 
-/// The same for a sequence of one's own.
+/// Random bits from a number, for a sequence of the caller.
 std::uint64_t mix(std::uint64_t number);
 
 }  // namespace emulated_cuda

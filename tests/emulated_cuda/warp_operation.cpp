@@ -6,7 +6,8 @@ namespace {
 
 constexpr std::uint64_t kUndefined = ~std::uint64_t{0};
 
-/// The lane whose value the shuffle gives `lane`: itself, where the other is beyond the lane's group of `width`.
+/// The lane whose value a shuffle returns to `lane`: the lane itself if the other lane is outside its group of `width`
+/// lanes.
 int source_of(int lane, const Arrival& arrival) {
   const int width = arrival.width;
   const int first = lane & ~(width - 1);
@@ -45,8 +46,8 @@ bool meet(const Arrival& a, const Arrival& b) {
 }
 
 std::uint64_t result_for(int lane, const Arrival* lanes, unsigned present) {
-  const Arrival& own = lanes[lane];
-  switch (own.operation) {
+  const Arrival& arrival = lanes[lane];
+  switch (arrival.operation) {
     case Operation::kSyncwarp:
       return 0;
     case Operation::kBallot:
@@ -56,7 +57,7 @@ std::uint64_t result_for(int lane, const Arrival* lanes, unsigned present) {
     case Operation::kAll:
       return ballot(lanes, present) == present;
     default:
-      const int source = source_of(lane, own);
+      const int source = source_of(lane, arrival);
       return source >= 0 && source < 32 && present >> source & 1 ? lanes[source].value : kUndefined;
   }
 }

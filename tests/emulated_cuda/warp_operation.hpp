@@ -4,7 +4,7 @@
 
 namespace emulated_cuda {
 
-/// What a thread waits at.
+/// The operation at which a thread waits.
 enum class Operation : std::uint8_t {
   kNone,
   kSyncthreads,
@@ -25,26 +25,26 @@ constexpr bool is_block_wide(Operation operation) {
   return operation >= Operation::kSyncthreads && operation <= Operation::kSyncthreadsCount;
 }
 
-/// The function of CUDA by whose name the operation is reported.
+/// The name of the CUDA function, for reports.
 const char* name_of(Operation operation);
 
-/// One thread's part in an operation that it must wait for others in.
+/// The part of one thread in an operation in which threads wait for each other.
 struct Arrival {
   Operation operation = Operation::kNone;
-  /// Those that meet are of one size.
+  /// The size of the value. Threads with different sizes do not meet.
   std::uint8_t value_bytes = 0;
   unsigned mask = 0;
   int operand = 0;
   int width = 32;
-  /// The value that a shuffle hands on, or a predicate.
+  /// The value that a shuffle passes on, or a predicate.
   std::uint64_t value = 0;
 };
 
-/// True if two lanes take part in one operation.
+/// Whether two lanes take part in the same operation.
 bool meet(const Arrival& a, const Arrival& b);
 
-/// What the operation gives the lane; `lanes` are the 32 of the warp, of which `present` take part. A lane that does
-/// not gives bits that are all ones.
+/// The result of the operation for a lane. `lanes` are the 32 lanes of the warp, of which `present` take part. A value
+/// from a lane that does not take part has all bits set.
 std::uint64_t result_for(int lane, const Arrival* lanes, unsigned present);
 
 }  // namespace emulated_cuda

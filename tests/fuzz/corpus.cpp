@@ -1,5 +1,5 @@
-// corpus FOLDER: every target takes what is kept in FOLDER/<target>/. Of that, seed-* must be accepted.
-// corpus --make-seeds FOLDER: writes the seeds, for when what is sent has changed.
+// fuzz_corpus FOLDER: feeds the files in FOLDER/<target>/ to every target, which must accept seed-*.
+// fuzz_corpus --make-seeds FOLDER: writes the seeds again after a change of a format.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -23,7 +23,7 @@ const std::map<std::string, Target> kTargets{
     {"assembly", fuzz::assembly},     {"call", fuzz::call},
     {"collective", fuzz::collective}, {"failure", fuzz::failure},
     {"frame", fuzz::frame},           {"hello", fuzz::hello},
-    {"job_news", fuzz::job_news},     {"membership", fuzz::membership},
+    {"job_status", fuzz::job_status}, {"membership", fuzz::membership},
     {"packet", fuzz::packet},         {"recording", fuzz::recording},
     {"run_frame", fuzz::run_frame},
 };
@@ -55,7 +55,7 @@ bool take(Target target, const fs::path& path) {
     target(input);
   } catch (const Error& error) {
     if (!path.filename().string().starts_with("seed-")) return true;
-    std::printf("  is refused: %s\n  if what is sent has changed, make the seeds again: see CONTRIBUTING.md\n",
+    std::printf("  is refused: %s\n  after a change of the format, make the seeds again: see docs/test_methods.md\n",
                 error.what());
     return false;
   }

@@ -3,12 +3,12 @@
 #include <array>
 
 #include "troupe/actors/calls/call_frames.hpp"
-#include "troupe/actors/run/run_frames.hpp"
+#include "troupe/actors/control/run_frames.hpp"
 #include "troupe/actors/shard/recording.hpp"
-#include "troupe/strategies/training/job_news.hpp"
+#include "troupe/strategies/training/job_status.hpp"
 #include "troupe/tests/fuzz/frames.hpp"
-#include "troupe/transport/cluster/answer.hpp"
 #include "troupe/transport/linked/rank_state.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 namespace troupe::fuzz {
 
@@ -92,6 +92,7 @@ Seeds collective_seeds() {
                          part(all_reduce, 1'040, 512, 0, linked::results)},
           {"gather", byte(2) + part(all_gather, 8, 8, 0, linked::inputs)},
           {"broadcast", byte(3) + part(broadcast, 8, 8, 1, linked::inputs)},
+          {"scatter", byte(5) + part(scatter, 16, 8, 1, linked::inputs)},
           {"receive", byte(4) + message({{FrameType::collective_send}, Tensor(Shape{8}, DType::float32)})},
           {"ready", byte(4) + ready},
           {"abort", byte(0) + message({{FrameType::collective_abort}, failure_payload(some_failure())})}};
@@ -106,15 +107,15 @@ Recording recorded() {
   return recording;
 }
 
-JobNews evaluation() {
-  JobNews news{.kind = JobNews::Kind::evaluated};
-  news.metrics.rows = 10;
-  auto& entries = news.metrics.values.mutable_entries();
+JobStatus evaluation() {
+  JobStatus status{.kind = JobStatus::Kind::evaluated};
+  status.metrics.rows = 10;
+  auto& entries = status.metrics.values.mutable_entries();
   entries.resize(2);
   entries[0].name = "accuracy";
   entries[1].name = "confusion_matrix";
   entries[1].table = {Shape{2, 2}, {1.0, 2.0, 3.0, 4.0}};
-  return news;
+  return status;
 }
 
 }  // namespace
@@ -134,8 +135,8 @@ std::map<std::string, Seeds> all_seeds() {
           {"hello",
            {{"agreement", encode(Hello{"run", 1, 2, {{"seed", "3"}, {"data", "0123"}}, member()})},
             {"empty", encode(Hello{})}}},
-          {"job_news",
-           {{"training", JobNews{.generation = 3, .plan_hash = 5, .data_hash = 7}.encode()},
+          {"job_status",
+           {{"training", JobStatus{.generation = 3, .plan_hash = 5, .data_hash = 7}.encode()},
             {"evaluated", evaluation().encode()}}},
           {"membership", membership_seeds()},
           {"packet", packet_seeds()},

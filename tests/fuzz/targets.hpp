@@ -14,7 +14,7 @@ void collective(Input& input);
 void failure(Input& input);
 void frame(Input& input);
 void hello(Input& input);
-void job_news(Input& input);
+void job_status(Input& input);
 void membership(Input& input);
 void packet(Input& input);
 void recording(Input& input);

@@ -1,5 +1,5 @@
-#include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
 
 namespace troupe::ops_test {

@@ -1,7 +1,7 @@
 #include "troupe/tests/plans/faulty_task.hpp"
 
-#include "troupe/actors/run/spawn_context.hpp"
-#include "troupe/actors/run/task.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
+#include "troupe/actors/task/task.hpp"
 #include "troupe/ops/core/error.hpp"
 
 namespace troupe::testing {

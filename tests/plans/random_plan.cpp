@@ -5,8 +5,8 @@
 
 #include "troupe/actors/plan/check_plan.hpp"
 #include "troupe/actors/plan/dependencies.hpp"
-#include "troupe/actors/run/function_task.hpp"
-#include "troupe/actors/run/port_actor.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
+#include "troupe/actors/task/function_task.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/tests/plans/random_arithmetic.hpp"
 

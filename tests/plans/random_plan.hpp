@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 
 namespace troupe::testing {
 

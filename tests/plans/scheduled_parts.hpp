@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 
 namespace troupe::testing {
 

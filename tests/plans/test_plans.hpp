@@ -6,9 +6,9 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/function_task.hpp"
-#include "troupe/actors/run/runtime.hpp"
-#include "troupe/actors/run/spawn_context.hpp"
+#include "troupe/actors/system/runtime.hpp"
+#include "troupe/actors/task/function_task.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/strategy.hpp"
 

@@ -17,7 +17,7 @@
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/reserved_port.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace {
 

@@ -10,10 +10,10 @@
 #include <map>
 
 #include "troupe/actors/caf/mail.hpp"
-#include "troupe/actors/run/port_actor.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/matmul.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 

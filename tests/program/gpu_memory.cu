@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/cuda/device_state.hpp"
+#include "troupe/ops/cuda/device/device_state.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/training/trainer.hpp"

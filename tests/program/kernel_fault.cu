@@ -5,7 +5,7 @@
 #include <string>
 
 #include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/cuda/cuda_kernel.hpp"
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/strategies/training/trainer.hpp"

@@ -71,6 +71,11 @@ void check_copies(Communicator& group) {
   group.all_gather(numbers(2, group.rank()), all)->wait(kLimit);
   for (int rank = 0; rank < group.size(); ++rank)
     expect(all.data<std::int32_t>()[2 * rank + 1] == 1'000 * rank + 1, "a gathered part is wrong");
+  const auto part = numbers(3, 0);
+  const int root = group.size() - 1;
+  group.scatter(group.rank() == root ? numbers(3 * group.size(), root) : Tensor(), part, root)->wait(kLimit);
+  for (int i = 0; i < 3; ++i)
+    expect(part.data<std::int32_t>()[i] == 1'000 * root + 3 * group.rank() + i, "a scattered part is wrong");
   group.barrier()->wait(kLimit);
 }
 
@@ -90,7 +95,7 @@ void check_messages(Communicator& group) {
 
 void check_many(Communicator& group) {
   std::vector<Tensor> tensors;
-  std::vector<std::unique_ptr<Work>> works;
+  std::vector<std::shared_ptr<Work>> works;
   for (int i = 0; i < 50; ++i) {
     tensors.push_back(numbers(100 * i, group.rank()));
     works.push_back(group.all_reduce(tensors.back()));

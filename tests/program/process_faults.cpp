@@ -19,14 +19,14 @@
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/graph/function_kernel.hpp"
-#include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/nn/layers.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/strategies/multi_worker_mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/reserved_port.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
-#include "troupe/transport/cluster/cluster.hpp"
+#include "troupe/transport/membership/cluster.hpp"
 
 namespace {
 

@@ -64,7 +64,7 @@ std::vector<ActorId> updates_of(const Plan& plan, std::int32_t replica) {
   return updates;
 }
 
-/// The collectives of whose sums an update reads its gradients.
+/// The collectives whose sums are the gradients of an update.
 std::set<std::string> summed_by(const Plan& plan, const PlanActor& update) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < update.inputs.size(); ++i) {
@@ -75,7 +75,7 @@ std::set<std::string> summed_by(const Plan& plan, const PlanActor& update) {
   return names;
 }
 
-/// What the collectives of a replica sum.
+/// The infos of the values that the collectives of a replica sum.
 std::vector<TensorInfo> collectives_of(const Plan& plan, std::int32_t replica) {
   std::vector<TensorInfo> infos;
   for (const auto& actor : plan.actors)

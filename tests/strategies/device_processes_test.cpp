@@ -7,15 +7,15 @@
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
 
-// Where GPUs are emulated, so many.
+// The number of emulated GPUs.
 [[maybe_unused]] const bool kChosen = setenv("EMULATED_CUDA_DEVICES", "4", 0) == 0;
 
 /// Small buckets, so that several are on their way.
@@ -59,7 +59,7 @@ Outcome train_in_processes(const std::vector<Place>& places, AllReduceAlgorithm 
   return outcomes.front();
 }
 
-/// As above, all processes being parts of one.
+/// Trains with all processes as parts of one.
 Outcome train_in_parts(const std::vector<Place>& places, AllReduceAlgorithm algorithm, Grain grain = Grain::fused) {
   Runtime runtime({.workers = 1});
   TrainerOptions options{.seed = 3, .grain = grain};

@@ -9,7 +9,7 @@
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/strategies/gradient_hook.hpp"
+#include "troupe/strategies/step/gradient_hook.hpp"
 #include "troupe/tests/catch.hpp"
 
 namespace troupe::testing {
@@ -25,13 +25,13 @@ inline Tensor random_tensor(const Shape& shape, std::uint64_t seed) {
   return tensor;
 }
 
-/// What a replica sends of one gradient, and what is made of it, step by step.
+/// Sends one gradient through a hook, step by step: encodes and decodes it.
 class Sender {
  public:
   Sender(const GradientHook& hook, const Shape& shape) : gradient_(shape, DType::float32) {
     GraphBuilder builder;
-    const auto gradient = builder.input("gradient", shape), verdict = builder.input("verdict", {});
-    const auto encoded = hook.encode(std::vector{gradient}, {"site", verdict});
+    const auto gradient = builder.input("gradient", shape), flag = builder.input("loss_is_finite", {});
+    const auto encoded = hook.encode(std::vector{gradient}, {"site", flag});
     builder.output("encoded", encoded);
     builder.output("decoded", hook.decode(encoded, std::vector{shape}).front());
     auto graph = std::move(builder).build();
@@ -43,13 +43,13 @@ class Sender {
     }
     program_.emplace(std::move(graph), 1);
     program_->bind("gradient", gradient_);
-    program_->bind("verdict", verdict_);
+    program_->bind("loss_is_finite", loss_is_finite_);
     for (const auto& [name, state] : states_) program_->bind(name, state);
   }
 
-  Tensor send(const Tensor& gradient, float verdict = 0.0F) {
+  Tensor send(const Tensor& gradient, float loss_is_finite = 0.0F) {
     copy_and_wait(gradient, gradient_);
-    verdict_.mutable_data<float>()[0] = verdict;
+    loss_is_finite_.mutable_data<float>()[0] = loss_is_finite;
     program_->run();
     return program_->output("decoded").clone();
   }
@@ -57,7 +57,7 @@ class Sender {
   std::vector<float> state(const std::string& name) const { return elements(states_.at("site/" + name)); }
 
  private:
-  Tensor gradient_, verdict_ = Tensor::scalar(0.0F);
+  Tensor gradient_, loss_is_finite_ = Tensor::scalar(0.0F);
   std::map<std::string, Tensor> states_;
   std::optional<Program> program_;
 };

@@ -51,6 +51,22 @@ TEST_CASE("several local steps come to the same bits whatever the schedule, the 
   }
 }
 
+TEST_CASE("a step without rows is no update of the worker's optimizer state") {
+  auto runtime = scheduled_runtime(0);
+  const auto strategy = local(3, 1, 2);
+  auto trainer = small_trainer(runtime, strategy, {.seed = 3}, Adam{.lr = 0.01});
+  trainer.fit(data_of_50());
+  int states = 0;
+  for (const auto& entry : trainer.parameters().entries())
+    for (int worker = 0; worker < 3; ++worker) {
+      if (entry.name.find("/worker" + std::to_string(worker) + "/") == std::string::npos) continue;
+      ++states;
+      // The last of four batches has two rows, none of them for worker 2.
+      CHECK(trainer.parameters().newest_updates(entry.name) == (worker == 2 ? 3 : 4));
+    }
+  CHECK(states > 0);
+}
+
 TEST_CASE("workers without a local step are refused") {
   CHECK_THROWS_WITH(local(2, 1, 0), Contains("[local_sgd] needs at least one local step, not 0"));
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/strategies/parameter_server.hpp"
 #include "troupe/strategies/training/metrics_log.hpp"
@@ -29,8 +29,9 @@ struct Servers {
         log(rule.workers, spec, data.fields(), false) {
     std::vector<Place> workers{{2, {DeviceType::cpu, 0}}, {3, {DeviceType::cpu, 0}}};
     if (rule.workers == 3) workers.push_back({0, {DeviceType::cpu, 1}});
-    ParameterServer strategy(workers, {{0, {DeviceType::cpu, 0}}, {1, {DeviceType::cpu, 0}}}, rule);
-    if (looks_up) strategy.set_sharding({fixed_shards(3), Placement::round_robin});
+    ServerOptions options;
+    if (looks_up) options.sharding = {fixed_shards(3), Placement::round_robin};
+    const ParameterServer strategy(workers, {{0, {DeviceType::cpu, 0}}, {1, {DeviceType::cpu, 0}}}, rule, options);
     plan = in_grain(strategy.training_plan({spec, data, 0, log.sink_inputs()}), grain);
     for (std::uint64_t part = 0; part < 4; ++part) {
       SpawnContext context;

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/trace.hpp"
+#include "troupe/actors/system/trace.hpp"
 #include "troupe/examples/models.hpp"
 #include "troupe/ops/data/fashion_mnist.hpp"
 #include "troupe/strategies/one_device.hpp"

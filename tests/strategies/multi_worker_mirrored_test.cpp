@@ -4,7 +4,7 @@
 
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -49,7 +49,7 @@ std::vector<WorkerResult> train_on(int processes, int replicas, const std::funct
   return results;
 }
 
-/// Those samples of a data set, in that order.
+/// These samples of a data set, in this order.
 Dataset pick(const Dataset& all, const std::vector<std::int32_t>& samples) {
   Dataset::Arrays arrays;
   for (std::size_t i = 0; i < all.fields().size(); ++i) {
@@ -93,7 +93,7 @@ TEST_CASE("sums round a ring and in a hierarchy are the same on all processes, a
 }
 
 TEST_CASE("processes with files of their own train as one with the samples of each batch one after the other") {
-  // Rows 0-7 of a batch of 16 are the first process's.
+  // Rank 0 has rows 0-7 of a batch of 16.
   const auto all = small_dataset(48).batch(16);
   const auto part = [&](int rank) {
     std::vector<std::int32_t> own;
@@ -190,7 +190,7 @@ TEST_CASE("processes with more replicas than others are told") {
     const MultiWorkerMirrored strategy(*cluster, cpu_devices(rank + 1));
   });
   for (const auto& end : ends)
-    CHECK_THAT(end, Contains("[multi_worker_mirrored]") && Contains("process 0 has 1 and process 1 has 2"));
+    CHECK_THAT(end, Contains("[multi_worker_mirrored]") && Contains("rank 0 has 1 and rank 1 has 2"));
 }
 
 TEST_CASE("processes that do not share go through all samples each") {

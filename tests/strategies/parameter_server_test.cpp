@@ -18,7 +18,7 @@ ParameterServer with_rule(const ConsistencyRule& rule, int servers) {
   return {cpu_places(0, rule.workers), cpu_places(rule.workers, servers), rule};
 }
 
-/// As train() of a trainer, but only the store's first copy is trained.
+/// Trains like train() of a trainer. Only the first copy in the store is trained.
 Outcome train_shards(Runtime& runtime, const Strategy& strategy, const Dataset& data, Grain grain,
                      Optimizer optimizer) {
   auto trainer = small_trainer(runtime, strategy, {.seed = 3, .grain = grain}, std::move(optimizer));
@@ -26,6 +26,26 @@ Outcome train_shards(Runtime& runtime, const Strategy& strategy, const Dataset& 
   trainer.fit(data, {.epochs = 2, .on_step = [&](const StepMetrics& step) { outcome.losses.push_back(step.loss); }});
   outcome.hash = trainer.parameters().hash(0);
   return outcome;
+}
+
+/// Places on the first core of some processes.
+std::vector<Place> on_cores_of(std::initializer_list<int> processes) {
+  std::vector<Place> places;
+  for (const int process : processes) places.push_back({process, {DeviceType::cpu, 0}});
+  return places;
+}
+
+/// The elements that the parameters of the small model take on each of two servers, in processes 1 and 2. The size of a
+/// parameter in a block is a multiple of 16.
+std::vector<std::int64_t> elements_of_servers(Placement placement) {
+  const ParameterServer strategy(on_cores_of({0}), on_cores_of({1, 2}), ConsistencyRule::synchronous(1),
+                                 {.sharding = {unpartitioned(), placement}});
+  const auto plan = strategy.training_plan({small_spec(), data_of_50(), 0, {}});
+  std::vector<std::int64_t> elements(2);
+  for (const auto& actor : plan.actors)
+    if (actor.task.kind == "shard")
+      elements.at(static_cast<std::size_t>(actor.place.process) - 1) += actor.outputs.front().info.shape.elements();
+  return elements;
 }
 
 }  // namespace
@@ -73,4 +93,38 @@ TEST_CASE("workers that do not wait for each other: each batch once, no gradient
     if (updates > 0) CHECK(applied == updates * servers);
     CHECK(result.epochs[1].training.loss < result.epochs[0].training.loss);
   }
+}
+
+TEST_CASE("processes that have workers alone are expendable where a step is of one worker") {
+  const auto workers = on_cores_of({0, 1, 1, 2, 3});
+  ParameterServer strategy(workers, on_cores_of({3}), ConsistencyRule::asynchronous(5));
+  CHECK(strategy.expendable() == std::set{1, 2});
+  CHECK(strategy.forward_places() == on_cores_of({0, 3}));
+  strategy.set_forward_places(on_cores_of({2}));
+  CHECK(strategy.expendable() == std::set{1});
+  CHECK(strategy.forward_places() == on_cores_of({2}));
+  const ParameterServer together(workers, on_cores_of({3}), ConsistencyRule::synchronous(5));
+  CHECK(together.expendable().empty());
+  CHECK(together.forward_places() == workers);
+}
+
+TEST_CASE("evaluation runs on rank 0 where all workers may be lost") {
+  const ParameterServer strategy(on_cores_of({1, 2}), on_cores_of({0}), ConsistencyRule::asynchronous(2));
+  CHECK(strategy.expendable() == std::set{1, 2});
+  CHECK(strategy.forward_places() == on_cores_of({0}));
+}
+
+// The backward pass makes gradients of 16, 2, 96 and 8 elements, in this order.
+TEST_CASE("parameters go to the servers round robin, or each to the server with the fewest elements so far") {
+  CHECK(elements_of_servers(Placement::round_robin) == std::vector<std::int64_t>{16 + 96, 16 + 16});
+  CHECK(elements_of_servers(Placement::fewest_elements) == std::vector<std::int64_t>{16 + 16, 16 + 96});
+}
+
+TEST_CASE("a strategy without servers, or with a rule for other workers, is refused by name") {
+  const auto two = on_cores_of({0, 0});
+  CHECK_THROWS_WITH(ParameterServer(two, {}, ConsistencyRule::synchronous(2)),
+                    "[parameter_server] needs at least one server");
+  CHECK_THROWS_WITH(ParameterServer(two, two, ConsistencyRule::synchronous(3)),
+                    "[parameter_server] the rule is for 3 workers, but there are 2");
+  CHECK_THROWS_WITH(ParameterServer(two, two, ConsistencyRule::bounded(2, -1)), Contains("staleness"));
 }

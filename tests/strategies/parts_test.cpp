@@ -3,8 +3,8 @@
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
 
-#include "troupe/actors/run/spawned_plan.hpp"
-#include "troupe/actors/run/task_registry.hpp"
+#include "troupe/actors/segment/task_registry.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/strategies/mirrored.hpp"

@@ -1,5 +1,7 @@
 // Asynchronous trainings that are recorded and done again.
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -8,7 +10,7 @@
 #include "troupe/strategies/server_places.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "troupe/ops/data/dataset.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/gather.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/slice.hpp"
 #include "troupe/ops/nn/model.hpp"
 #include "troupe/ops/nn/sequence.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/slice.hpp"
 
 namespace troupe::testing {
 
@@ -28,7 +28,7 @@ inline Dataset sentences(std::int64_t batch, std::int64_t count = 40) {
   return Dataset::from_arrays({{"x", words}, {"last", last}, {"y", labels}}).shuffle(count).batch(batch);
 }
 
-/// What a model looks up in: one table once, or one twice and another one by other numbers.
+/// The lookups of a model: one table once, or one table twice and another one by other indices.
 enum class Lookups { one, several };
 
 /// Classifies a sentence by the vectors of its words.

@@ -13,7 +13,7 @@
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/strategies/row_sparse_model.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -30,7 +30,7 @@ struct Result {
   double evaluated = 0.0;
 };
 
-/// What is trained.
+/// A model and its data.
 struct Training {
   Model model = small_spec().model;
   Dataset data = data_of_50();
@@ -56,7 +56,7 @@ MakeStrategy asynchronous() {
   };
 }
 
-/// What every process came to. `on_step` is called with the rank.
+/// Returns the results of all processes. `on_step` is called with the rank.
 std::vector<Result> train_in_roles(const Roles& roles, int workers, int servers, const MakeStrategy& make, Ends& ends,
                                    const std::function<void(int rank, const StepMetrics&)>& on_step = {},
                                    const Training& training = {}) {
@@ -92,7 +92,7 @@ std::vector<Result> train_in_roles(const Roles& roles, int workers, int servers,
     CHECK(result.evaluated == results.front().evaluated);
     CHECK(result.fit.steps == results.front().fit.steps);
     CHECK(result.fit.rows == results.front().fit.rows);
-    // Those that may be lost hold no parameters, and hear no more.
+    // Expendable processes hold no parameters, and get no results.
     if (result.outcome.hash.empty()) continue;
     CHECK(result.outcome.losses == results.front().outcome.losses);
     CHECK(result.fit.staleness == results.front().fit.staleness);
@@ -139,10 +139,10 @@ TEST_CASE("parameters in parts, and rows that are looked up, over processes come
   const std::int64_t shards = GENERATE(1, 3);
   const Training training{sentence_model(Lookups::several, true), sentences(16)};
   const auto make = [shards](const ServerPlaces& places) {
-    auto strategy = std::make_unique<ParameterServer>(
-        places.workers, places.servers, ConsistencyRule::synchronous(static_cast<int>(places.workers.size())));
+    const auto rule = ConsistencyRule::synchronous(static_cast<int>(places.workers.size()));
+    const ServerOptions options{.sharding = {fixed_shards(shards), Placement::round_robin}};
+    auto strategy = std::make_unique<ParameterServer>(places.workers, places.servers, rule, options);
     strategy->set_forward_places(places.evaluators);
-    strategy->set_sharding({fixed_shards(shards), Placement::round_robin});
     return strategy;
   };
   const auto results = train_in_roles(roles, workers, servers, make, training);
@@ -267,7 +267,7 @@ TEST_CASE("a worker with another model is refused, and the others go on without 
     const Sequential other{Flatten{}, Dense{7, relu}, Dense{3}};
     fits[static_cast<std::size_t>(rank)] = job.take_part(rank, rank == 3 ? Model(other) : small_spec().model);
   });
-  CHECK_THAT(ends[3], Contains("[trainer] the plan differs from that of process 0: another model"));
+  CHECK_THAT(ends[3], Contains("[trainer] the plan differs from that of rank 0: another model"));
   for (const int rank : {0, 1, 2, 4}) {
     CHECK(ends[static_cast<std::size_t>(rank)] == "");
     CHECK(fits[static_cast<std::size_t>(rank)].steps == 18);

@@ -16,7 +16,7 @@ namespace {
 
 std::byte* map(int file, std::size_t bytes, int rights) {
   auto* address = mmap(nullptr, bytes, rights, MAP_SHARED | MAP_NORESERVE, file, 0);
-  if (address == MAP_FAILED) throw Error("test device", "its memory cannot be mapped");
+  if (address == MAP_FAILED) throw Error("test device", "the memory cannot be mapped");
   return static_cast<std::byte*>(address);
 }
 
@@ -25,7 +25,7 @@ std::byte* map(int file, std::size_t bytes, int rights) {
 DeviceMemory::DeviceMemory() : free_{{0, kBytes}} {
   const int file = memfd_create("troupe test device", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, static_cast<off_t>(kBytes)) != 0)
-    throw Error("test device", "there is no memory for it");
+    throw Error("test device", "no memory file can be made");
   closed_ = map(file, kBytes, PROT_NONE);
   open_ = map(file, kBytes, PROT_READ | PROT_WRITE);
   close(file);
@@ -55,7 +55,7 @@ void DeviceMemory::release(std::byte* closed, std::size_t bytes) {
   auto offset = static_cast<std::size_t>(closed - closed_);
   std::lock_guard lock(mutex_);
   in_use_ -= size;
-  // Whoever reads it later reads NaN.
+  // A later reader reads NaN.
   std::memset(open_ + offset, 0xFF, size);
   const auto next = free_.lower_bound(offset);
   if (next != free_.begin()) {

@@ -6,8 +6,8 @@
 
 namespace troupe::testing {
 
-/// Memory with two addresses: one without any right, which tensors have, and one through which the devices work.
-/// Thread-safe.
+/// Memory with two addresses: a closed one without access rights, which tensors have, and an open one through which the
+/// devices compute. Thread-safe.
 class DeviceMemory {
  public:
   DeviceMemory();
@@ -15,13 +15,13 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  /// Zeroed memory, by its closed address. Throws Error if out of memory.
+  /// Allocates zeroed memory. Returns its closed address. Throws Error if out of memory.
   std::byte* allocate(std::size_t bytes);
   void release(std::byte* closed, std::size_t bytes);
 
-  /// True if the address is one of those without any right.
+  /// Whether the address is a closed one.
   bool is_closed(const std::byte* address) const { return address >= closed_ && address < closed_ + kBytes; }
-  /// The address through which a device works; that of the host's memory stays as it is.
+  /// The open address of a closed one. Another address, of host memory, is returned unchanged.
   std::byte* open(const std::byte* address) const;
 
   std::size_t bytes_in_use() const;

@@ -154,21 +154,21 @@ void DeviceQueue::delay(int change) {
 }
 
 std::vector<std::shared_ptr<DeviceQueue::Stream>> DeviceQueue::ready() const {
-  std::vector<std::shared_ptr<Stream>> found;
+  std::vector<std::shared_ptr<Stream>> streams;
   for (const auto& stream : streams_)
-    if (!stream->pieces.empty() && stream->pieces.front().after.done()) found.push_back(stream);
-  return found;
+    if (!stream->pieces.empty() && stream->pieces.front().after.done()) streams.push_back(stream);
+  return streams;
 }
 
 void DeviceQueue::run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Stream>& stream) {
-  // It stays in front while it runs: what is recorded meanwhile comes after it.
+  // The piece stays in front while it runs, so that later records come after it.
   auto& piece = stream->pieces.front();
   if (stream->error == nullptr) stream->error = piece.after.error();
   auto error = stream->error;
   auto run = std::move(piece.run);
   const auto reached = piece.reached;
   const auto late = std::chrono::microseconds(delays_ > 0 ? uniform_below(100, seed_, 1, drawn_) : 0);
-  // A late device reveals a reader that does not wait for the event. The device catches up once delays end.
+  // Runs late, so that a reader that does not wait for the event is detected. The device catches up once delays end.
   changed_.wait_for(lock, late, [&] { return delays_ == 0; });
   lock.unlock();
   try {
@@ -177,7 +177,7 @@ void DeviceQueue::run_one(std::unique_lock<std::mutex>& lock, const std::shared_
     error = std::current_exception();
   }
   if (reached != nullptr) reached->complete(error);
-  run = nullptr;  // what it holds may free memory of the devices, for which the queue must not be locked
+  run = nullptr;  // its captures may free memory of the devices, for which the queue must not be locked
   lock.lock();
   stream->error = error;
   stream->pieces.pop_front();

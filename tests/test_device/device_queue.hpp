@@ -34,8 +34,8 @@ class QueueEvent final : public Event::State {
   std::vector<std::function<void()>> callbacks_;
 };
 
-/// Runs the work of all streams of the test devices, one piece after the other, on one thread. Pieces of one stream run
-/// in order; between streams the order is drawn. Thread-safe.
+/// Runs the work of all streams of the test devices, one piece after the other, on one thread. The pieces of one stream
+/// run in order; the order between streams is random. Thread-safe.
 class DeviceQueue {
  public:
   /// The work of one stream.
@@ -47,11 +47,11 @@ class DeviceQueue {
     friend class DeviceQueue;
     struct Piece {
       std::function<void()> run;
-      Event after;                          // the piece begins when it is done
-      std::shared_ptr<QueueEvent> reached;  // completed instead of running anything
+      Event after;                          // the piece begins when it is complete
+      std::shared_ptr<QueueEvent> reached;  // completed instead of running a function
     };
     std::deque<Piece> pieces;
-    std::exception_ptr error;  // of the first piece that failed; those after it are skipped
+    std::exception_ptr error;  // failure of the first piece that failed; later pieces are skipped
     bool closed = false;
   };
 
@@ -61,31 +61,31 @@ class DeviceQueue {
   DeviceQueue& operator=(const DeviceQueue&) = delete;
 
   std::shared_ptr<Stream> open(Device device);
-  /// Nothing more will be launched on it; what is queued runs.
+  /// Allows no further launches on the stream. Queued work runs.
   void close(Stream& stream);
 
   void launch(Stream& stream, std::function<void()> work);
   void wait(Stream& stream, const Event& event);
   Event record(Stream& stream);
-  /// With which the work of the stream failed so far; null if none did.
+  /// The error of the first failed piece of the stream. Null if none has failed.
   std::exception_ptr error(const Stream& stream) const;
-  /// How many of the two there were so far.
+  /// The number of records and of waits so far.
   std::size_t events() const;
-  /// Events after all that is queued now, of every stream of a device that has work; of all devices if none is given.
+  /// Events after all work that is queued now, one for every stream with work of the device, or of all devices if none
+  /// is given.
   std::vector<Event> record_all(const Device* device = nullptr);
 
-  /// Between hold(), which blocks until all that is queued has run, and the last resume() nothing runs. resume() sets
-  /// the seed.
+  /// hold() blocks until all queued work has run. After it, nothing runs until the last resume(), which sets the seed.
   void hold();
   void resume(std::uint64_t seed);
-  /// Waits until so many pieces are queued. False if that takes longer than the limit.
+  /// Waits until `pieces` pieces are queued. Returns false if the limit passes.
   bool wait_until_queued(std::size_t pieces, std::chrono::nanoseconds limit);
-  /// Adds to the number of those who want every piece to begin late.
+  /// Changes the number of requests for a late begin of every piece.
   void delay(int change);
 
  private:
   void work();
-  /// The pieces that may run now: the first of every stream that waits for nothing.
+  /// The pieces that may run now: the first piece of every stream, unless it waits for an event.
   std::vector<std::shared_ptr<Stream>> ready() const;
   void run_one(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Stream>& stream);
   void push(Stream& stream, Stream::Piece piece);

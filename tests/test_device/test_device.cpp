@@ -21,10 +21,10 @@ namespace {
 
 constexpr int kDevices = 16;
 
-/// Never destroyed: tensors may be dropped after main has returned.
+/// Never destroyed, because tensors may be released after main has returned.
 DeviceMemory& memory() {
-  static auto& of_all = *new DeviceMemory;
-  return of_all;
+  static auto& device_memory = *new DeviceMemory;
+  return device_memory;
 }
 
 DeviceQueue& queue() {
@@ -47,8 +47,8 @@ void release_later(std::byte* closed, std::size_t bytes) {
     });
 }
 
-/// Work of a stream, to be queued again: by launch, in any order in which all have been launched that a launch waits
-/// for.
+/// Captured work of a stream, by launch. It is queued again in any order in which a launch comes after the launches
+/// that it waits for.
 class TestCapture final : public CapturedWork {
  public:
   void begin_launch(std::span<const std::size_t> waits_for) {
@@ -58,7 +58,7 @@ class TestCapture final : public CapturedWork {
   }
   void add(std::function<void()> piece) { launches_.back().pieces.push_back(std::move(piece)); }
 
-  /// Calls f with every piece, in an order that the seed draws.
+  /// Calls f with every piece, in an order that depends on the seed.
   void for_each(std::uint64_t seed, const std::function<void(const std::function<void()>&)>& f) const {
     std::vector<bool> is_done(launches_.size());
     std::vector<std::size_t> ready;
@@ -74,6 +74,7 @@ class TestCapture final : public CapturedWork {
   }
 
  private:
+  /// The pieces of a launch, and the earlier launches that must be complete before it begins.
   struct Launch {
     std::vector<std::function<void()>> pieces;
     std::vector<std::size_t> waits_for;
@@ -82,6 +83,7 @@ class TestCapture final : public CapturedWork {
   bool launches_by_call_ = false;
 };
 
+/// A stream whose work runs later, in any order that the queue permits.
 class TestStream final : public Stream {
  public:
   explicit TestStream(Device device) : Stream(device), work_(queue().open(device)) {}
@@ -134,7 +136,7 @@ class TestStream final : public Stream {
   std::shared_ptr<TestCapture> capture_;
 };
 
-/// The CPU's kernel, on the other mapping and later.
+/// Runs the kernel of the CPU, later, on the open addresses.
 class TestKernel final : public Kernel {
  public:
   TestKernel(std::string op, std::unique_ptr<Kernel> kernel) : op_(std::move(op)), kernel_(std::move(kernel)) {}
@@ -153,7 +155,8 @@ class TestKernel final : public Kernel {
   }
 
  private:
-  /// The same elements for the CPU's kernel. They keep no memory: whoever launches does.
+  /// The tensors with open addresses, for the CPU's kernel. They do not own memory; the launch keeps the original
+  /// tensors.
   std::vector<Tensor> opened(std::span<const Tensor> tensors, const Stream& stream) const {
     std::vector<Tensor> result;
     for (const auto& tensor : tensors) {
@@ -167,6 +170,20 @@ class TestKernel final : public Kernel {
 
   std::string op_;
   std::shared_ptr<Kernel> kernel_;
+};
+
+/// Makes kernels from those of the CPU.
+class TestKernels final : public KernelTable {
+ public:
+  void expect(const OpCall& call, Device) const override {
+    if (!find(*call.op)) troupe::expect_kernel(call, Device{});
+  }
+
+  std::unique_ptr<Kernel> make(const OpCall& call, Device device) override {
+    expect_valid(device);
+    if (find(*call.op)) return KernelTable::make(call, device);
+    return std::make_unique<TestKernel>(std::string(call.op->name), troupe::make_kernel(call, Device{}));
+  }
 };
 
 class TestBackend final : public Backend {
@@ -191,15 +208,10 @@ class TestBackend final : public Backend {
     for (const auto& event : queue().record_all(&device)) event.state()->wait_for(std::chrono::hours(1));
   }
 
-  void expect_kernel(const OpCall& call, Device) const override {
-    if (!kernels().find(*call.op)) troupe::expect_kernel(call, Device{});
-  }
+  KernelTable& kernels() override { return kernels_; }
 
-  std::unique_ptr<Kernel> make_kernel(const OpCall& call, Device device) override {
-    expect_valid(device);
-    if (kernels().find(*call.op)) return Backend::make_kernel(call, device);
-    return std::make_unique<TestKernel>(std::string(call.op->name), troupe::make_kernel(call, Device{}));
-  }
+ private:
+  TestKernels kernels_;
 };
 
 }  // namespace

@@ -7,20 +7,20 @@
 
 namespace troupe::testing {
 
-/// A kind of device for tests, `test:0` to `test:15`, that behaves like a GPU and computes with the CPU's bits. Its
-/// memory is never accessible to the host: the addresses of its tensors are mapped without any right, and kernels work
-/// through another mapping. Work is queued when it is launched and runs later on a thread of the devices' own, in the
-/// order of each stream; which stream goes on is drawn from a seed, so that an order that only an event would ensure is
-/// missed sooner or later.
+/// Test devices, `test:0` to `test:15`, behave like GPUs and compute with the CPU's bits. The host can never access
+/// their memory: the addresses of their tensors are mapped without access rights, and kernels use another mapping. Work
+/// is queued when it is launched and runs later on a thread of the devices, in the order of each stream. The order
+/// between streams depends on a seed, so that a missing event is detected sooner or later.
 
-/// Registers the backend; again does nothing. Thread-safe.
+/// Registers the backend. Further calls do nothing. Thread-safe.
 void register_test_devices();
 
-/// `test:index`, registered.
+/// The device `test:index`, registered.
 Device test_device(int index = 0);
 
-/// Work that is launched while it lives stays queued; when it ends, that work runs in an order given by `seed` alone,
-/// as long as nothing is launched meanwhile. Making one blocks until earlier work is complete and its memory released.
+/// Holds work: while it lives, launched work stays queued. The destructor runs the work in an order that depends only
+/// on `seed`, if nothing is launched meanwhile. The constructor blocks until earlier work is complete and its memory
+/// released.
 class HeldTestDevices {
  public:
   explicit HeldTestDevices(std::uint64_t seed);
@@ -28,7 +28,7 @@ class HeldTestDevices {
   HeldTestDevices(const HeldTestDevices&) = delete;
   HeldTestDevices& operator=(const HeldTestDevices&) = delete;
 
-  /// Blocks until so many pieces of work (kernels, copies, waits for events, records of events) are queued. Throws
+  /// Blocks until `pieces` pieces of work (kernels, copies, waits for events, records of events) are queued. Throws
   /// Error if that takes too long.
   void wait_until_queued(std::size_t pieces) const;
 
@@ -36,7 +36,7 @@ class HeldTestDevices {
   std::uint64_t seed_;
 };
 
-/// While it lives, every piece of work begins up to 100 us late, so that hosts run ahead and streams fall apart.
+/// While it lives, every piece of work begins up to 100 us late, so that hosts run ahead and streams drift apart.
 class DelayedTestDevices {
  public:
   DelayedTestDevices();
@@ -45,11 +45,11 @@ class DelayedTestDevices {
   DelayedTestDevices& operator=(const DelayedTestDevices&) = delete;
 };
 
-/// Bytes of tensors on test devices, in blocks of 64. Waits as HeldTestDevices does: a device lets go of the tensors of
-/// its work only after it has told the host that the work is complete.
+/// The bytes of tensors on test devices, in blocks of 64. Waits like HeldTestDevices, because a device releases the
+/// tensors of its work only after it has notified the host that the work is complete.
 std::size_t test_device_bytes_in_use();
 
-/// Events that streams of test devices have recorded and waited for so far.
+/// The number of events that streams of test devices have recorded and waited for so far.
 std::size_t test_device_events();
 
 }  // namespace troupe::testing

@@ -159,6 +159,8 @@ TEST_CASE("wrong ranks and sizes are refused") {
   CHECK_THROWS_WITH(group[0]->broadcast(Tensor::scalar(1.0F), 2), Contains("no rank 2 among 2"));
   const Tensor four(Shape{4}, DType::float32), five(Shape{5}, DType::float32);
   CHECK_THROWS_WITH(group[0]->all_gather(four, five), Contains("is not 2 times"));
+  CHECK_THROWS_WITH(group[0]->scatter(five, four, 0), Contains("is not 2 times"));
+  CHECK_THROWS_WITH(group[0]->scatter({}, four, 2), Contains("no rank 2 among 2"));
 }
 
 TEST_CASE("groups without ranks, and ranks without links, are refused") {

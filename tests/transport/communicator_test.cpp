@@ -80,7 +80,7 @@ TEST_CASE("many collectives may be on their way at once") {
   std::vector<std::vector<float>> results(kRanks);
   on_ranks(kind.make(kRanks), [&](Communicator& communicator) {
     std::vector<Tensor> tensors;
-    std::vector<std::unique_ptr<Work>> works;
+    std::vector<std::shared_ptr<Work>> works;
     for (int i = 0; i < kRounds; ++i) {
       tensors.push_back(Tensor::scalar(static_cast<float>(i * (communicator.rank() + 1))));
       works.push_back(communicator.all_reduce(tensors.back()));
@@ -109,11 +109,11 @@ TEST_CASE("integers are summed, what cannot be summed is refused") {
   CHECK_THROWS_WITH(on_ranks(kind.make(2), bytes), Contains("no sum of uint8"));
 }
 
-TEST_CASE("broadcast, all_gather and reduce_scatter") {
+TEST_CASE("broadcast, all_gather, reduce_scatter and scatter") {
   const auto& kind = GENERATE(from_range(group_kinds()));
   INFO(kind.name);
   constexpr int kRanks = 3;
-  std::vector<std::vector<float>> sent(kRanks), gathered(kRanks), scattered(kRanks);
+  std::vector<std::vector<float>> sent(kRanks), gathered(kRanks), scattered(kRanks), parts(kRanks);
   on_ranks(kind.make(kRanks), [&](Communicator& communicator) {
     const auto rank = communicator.rank();
     const auto copy = numbers(5, rank);
@@ -124,15 +124,38 @@ TEST_CASE("broadcast, all_gather and reduce_scatter") {
     gathered[rank] = copy_of(all);
     communicator.reduce_scatter(numbers(15, rank), part)->wait(patience());
     scattered[rank] = copy_of(part);
+    communicator.scatter(rank == 2 ? numbers(15, 2) : Tensor(), part, 2)->wait(patience());
+    parts[rank] = copy_of(part);
   });
-  const auto sum = sum_in_rank_order(15, kRanks);
+  const auto sum = sum_in_rank_order(15, kRanks), whole = copy_of(numbers(15, 2));
   for (int rank = 0; rank < kRanks; ++rank) {
     CHECK(sent[rank] == copy_of(numbers(5, 1)));
     CHECK(scattered[rank] == std::vector<float>(sum.begin() + 5 * rank, sum.begin() + 5 * rank + 5));
+    CHECK(parts[rank] == std::vector<float>(whole.begin() + 5 * rank, whole.begin() + 5 * rank + 5));
     for (int other = 0; other < kRanks; ++other)
       CHECK(std::vector<float>(gathered[rank].begin() + 5 * other, gathered[rank].begin() + 5 * other + 5) ==
             copy_of(numbers(5, other)));
   }
+}
+
+TEST_CASE("every root scatters parts of any size") {
+  const auto& kind = GENERATE(from_range(group_kinds()));
+  INFO(kind.name);
+  for (int ranks : {1, 2, 4})
+    for (std::int64_t count : {0, 1, 17, 20'000, 1'100'000}) {
+      // Parts of several chunks take long.
+      if (count > 20'000 && (has_sanitizer() || ranks != 2)) continue;
+      on_ranks(kind.make(ranks), [&](Communicator& communicator) {
+        for (int root = 0; root < ranks; ++root) {
+          const bool is_root = communicator.rank() == root;
+          const Tensor part(Shape{count}, DType::float32);
+          communicator.scatter(is_root ? numbers(ranks * count, root) : Tensor(), part, root)->wait(patience());
+          const auto whole = copy_of(numbers(ranks * count, root));
+          const auto first = whole.begin() + communicator.rank() * count;
+          if (copy_of(part) != std::vector<float>(first, first + count)) throw Error("test", "a part is wrong");
+        }
+      });
+    }
 }
 
 TEST_CASE("nobody leaves a barrier before all have come") {
@@ -173,7 +196,7 @@ TEST_CASE("receives that are out at the same time get the tensors in the order i
   const auto group = kind.make(2);
   const auto received = std::vector{Tensor::scalar(0.0F), Tensor::scalar(0.0F), Tensor::scalar(0.0F)};
   std::vector<int> told(3);
-  std::vector<std::unique_ptr<Work>> works;
+  std::vector<std::shared_ptr<Work>> works;
   for (std::size_t i = 0; i < 3; ++i) works.push_back(group[1]->recv(received[i], 0, [&told, i] { ++told[i]; }));
   group[0]->send(Tensor::scalar(1.0F), 1);
   CHECK(told[0] > 0);
@@ -220,7 +243,7 @@ TEST_CASE("works of one rank advance on several threads") {
   const auto group = kind.make(kRanks);
   std::vector<std::vector<float>> results(kRanks * kCollectives);
   // Begun by one thread, as a conductor does, and brought to their end by another for each rank.
-  std::vector<std::vector<std::unique_ptr<Work>>> works(kRanks);
+  std::vector<std::vector<std::shared_ptr<Work>>> works(kRanks);
   std::vector<std::atomic<int>> begun(kRanks);
   std::vector<std::vector<Tensor>> tensors(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {

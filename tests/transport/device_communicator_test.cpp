@@ -1,4 +1,4 @@
-#include "troupe/transport/device_communicator.hpp"
+#include "troupe/transport/device/make_device_group.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -55,7 +55,7 @@ TEST_CASE("devices sum to the bits of the host") {
     }
 }
 
-TEST_CASE("devices broadcast, gather and scatter sums") {
+TEST_CASE("devices broadcast, gather, scatter and scatter sums") {
   const auto& ranks = GENERATE(from_range(placements()));
   INFO(names(ranks));
   const DelayedTestDevices late;
@@ -67,6 +67,9 @@ TEST_CASE("devices broadcast, gather and scatter sums") {
       const auto parts = parts_of(*group, DType::uint8, count);
       wait_for(*group->broadcast(parts, root), ranks.size());
       for (const auto& part : parts) CHECK(bytes_of(part.input) == bytes_of(numbers_of(DType::uint8, count, root)));
+      const auto cut = scatter_parts_of(*group, DType::float32, count, root);
+      wait_for(*group->scatter(cut, root), ranks.size());
+      for (int rank = 0; rank < size; ++rank) CHECK(is_scattered(cut[rank].output, size, rank, root));
     }
     auto gathered = parts_of(*group, DType::float32, count), scattered = parts_of(*group, DType::float32, size * count);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -99,7 +102,7 @@ TEST_CASE("collectives of devices follow what they wait for, and are followed by
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     INFO("seed " << seed);
     const auto group = make_device_group(ranks);
-    std::vector<DevicePart> parts;
+    std::vector<Part> parts;
     std::vector<Tensor> host, results;
     std::vector<std::unique_ptr<Stream>> streams;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -146,6 +149,15 @@ TEST_CASE("tensors of a collective of devices that do not fit are refused with t
           "rank 1 brings float32[4] on test:2, but is on test:1");
   refuses([](auto& parts) { parts[1].input = Tensor(); }, "rank 1 brings no tensor");
   refuses([](auto& parts) { parts.pop_back(); }, "1 ranks of this process come, which has 2");
+  const auto group = make_device_group(devices({0, 1}));
+  auto cut = scatter_parts_of(*group, DType::float32, 4, 1);
+  cut[1].input = Tensor(Shape{7}, DType::float32, test_device(1));
+  CHECK_THROWS_WITH(group->scatter(cut, 1), Contains("float32[7] on test:1 is not 2 times float32[4] on test:1"));
+  const auto other = make_device_group(devices({0, 1}));
+  CHECK_THROWS_WITH(other->scatter(scatter_parts_of(*other, DType::float32, 4, 1), 0), Contains("rank 0 brings no"));
+  CHECK_THROWS_WITH(make_device_group(devices({0}))->barrier(), Contains("has no barrier"));
+  CHECK_THROWS_WITH(make_device_group(devices({0}))->send(Tensor(), 0), Contains("send each other no tensors"));
+  CHECK_THROWS_WITH(make_device_group(devices({0}))->recv(Tensor(), 0), Contains("send each other no tensors"));
   refuses(
       [](auto& parts) {
         for (int i = 0; i < 2; ++i) parts[i].input = Tensor(Shape{4}, DType::uint8, test_device(i));

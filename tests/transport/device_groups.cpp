@@ -4,7 +4,6 @@
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/tests/limits.hpp"
-#include "troupe/transport/communicator.hpp"
 
 namespace troupe::testing {
 
@@ -86,7 +85,7 @@ std::vector<std::byte> bytes_of(const Tensor& tensor) {
 Tensor sum_on_host(const std::vector<Tensor>& tensors) {
   const auto group = make_local_group(static_cast<int>(tensors.size()));
   std::vector<Tensor> sums;
-  std::vector<std::unique_ptr<Work>> works;
+  std::vector<std::shared_ptr<Work>> works;
   for (std::size_t rank = 0; rank < tensors.size(); ++rank) {
     sums.push_back(tensors[rank].clone());
     works.push_back(group[rank]->all_reduce(sums.back()));
@@ -104,8 +103,8 @@ std::vector<std::byte> summed_on_host(DType dtype, std::int64_t count, int ranks
   return bytes_of(sum_on_host(tensors));
 }
 
-std::vector<DevicePart> parts_of(const DeviceCommunicator& group, DType dtype, std::int64_t count) {
-  std::vector<DevicePart> parts;
+std::vector<Part> parts_of(const Communicator& group, DType dtype, std::int64_t count) {
+  std::vector<Part> parts;
   for (const auto& [rank, device] : group.local()) {
     auto& part = parts.emplace_back();
     part.input = count > 0 ? numbers_of(dtype, count, rank).to(device) : Tensor(Shape{0}, dtype, device);
@@ -113,7 +112,25 @@ std::vector<DevicePart> parts_of(const DeviceCommunicator& group, DType dtype, s
   return parts;
 }
 
-void wait_for(DeviceWork& work, std::size_t local_ranks) {
+std::vector<Part> scatter_parts_of(const Communicator& group, DType dtype, std::int64_t count, int root) {
+  std::vector<Part> parts;
+  for (const auto& [rank, device] : group.local()) {
+    auto& part = parts.emplace_back();
+    part.output = Tensor(Shape{count}, dtype, device);
+    if (rank != root) continue;
+    part.input = count > 0 ? numbers_of(dtype, group.size() * count, root).to(device) : Tensor(Shape{0}, dtype, device);
+  }
+  return parts;
+}
+
+bool is_scattered(const Tensor& output, int ranks, int rank, int root) {
+  const auto count = output.elements();
+  const auto whole = bytes_of(numbers_of(output.dtype(), ranks * count, root));
+  const auto bytes = static_cast<std::ptrdiff_t>(output.bytes()), first = rank * bytes;
+  return bytes_of(output) == std::vector<std::byte>(whole.begin() + first, whole.begin() + first + bytes);
+}
+
+void wait_for(Work& work, std::size_t local_ranks) {
   if (!eventually([&] { return work.advance(); })) throw Error("test", "not launched: " + work.waits_for());
   for (std::size_t i = 0; i < local_ranks; ++i)
     if (!work.done(i).wait_for(patience())) throw Error("test", "not done: " + work.waits_for());

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "troupe/transport/device_communicator.hpp"
+#include "troupe/transport/communicator.hpp"
 
 namespace troupe::testing {
 
@@ -36,8 +36,13 @@ Tensor sum_on_host(const std::vector<Tensor>& tensors);
 std::vector<std::byte> summed_on_host(DType dtype, std::int64_t count, int ranks);
 
 /// A tensor on the rank's device for each of a group's ranks in this process, with the numbers of the rank.
-std::vector<DevicePart> parts_of(const DeviceCommunicator& group, DType dtype, std::int64_t count);
+std::vector<Part> parts_of(const Communicator& group, DType dtype, std::int64_t count);
+/// Parts of a scatter of `count` elements for every rank: the input of the root has the numbers of that rank, the
+/// outputs are on the devices of the ranks.
+std::vector<Part> scatter_parts_of(const Communicator& group, DType dtype, std::int64_t count, int root);
+/// Whether the output of a rank of `ranks` is its part of what the root has scattered in scatter_parts_of().
+bool is_scattered(const Tensor& output, int ranks, int rank, int root);
 /// Waits until the collective is launched and done, for at most 20 seconds each.
-void wait_for(DeviceWork& work, std::size_t local_ranks);
+void wait_for(Work& work, std::size_t local_ranks);
 
 }  // namespace troupe::testing

@@ -14,6 +14,7 @@
 #include "troupe/tests/test_device/test_device.hpp"
 #include "troupe/tests/transport/device_groups.hpp"
 #include "troupe/tests/transport/groups.hpp"
+#include "troupe/transport/hierarchy/hierarchical_device_group.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -23,7 +24,7 @@ namespace {
 /// The processes of a group of devices, all in this one. Their ranks are on devices of their own.
 struct Processes {
   std::vector<int> process_of;
-  std::vector<std::shared_ptr<DeviceCommunicator>> groups;
+  std::vector<std::shared_ptr<Communicator>> groups;
   std::vector<std::shared_ptr<Communicator>> across;
 };
 
@@ -50,7 +51,7 @@ Processes make_processes(const std::vector<int>& process_of, bool over_network, 
 }
 
 /// Calls the function for every process, each on a thread of its own. Rethrows what one of them throws.
-void on_processes(const Processes& processes, const std::function<void(DeviceCommunicator&)>& function) {
+void on_processes(const Processes& processes, const std::function<void(Communicator&)>& function) {
   std::vector<std::thread> threads;
   std::vector<std::exception_ptr> errors(processes.groups.size());
   for (std::size_t i = 0; i < processes.groups.size(); ++i)
@@ -91,7 +92,7 @@ TEST_CASE("devices of several processes sum, broadcast, gather and scatter") {
   const DelayedTestDevices late;
   const auto processes = make_processes(layout, over_network);
   const auto size = static_cast<int>(layout.size());
-  on_processes(processes, [&](DeviceCommunicator& group) {
+  on_processes(processes, [&](Communicator& group) {
     const auto here = group.local().size();
     for (const auto dtype : {DType::float32, DType::int64, DType::bfloat16})
       for (const std::int64_t count : {0, 1, 65, 5000}) {
@@ -105,6 +106,10 @@ TEST_CASE("devices of several processes sum, broadcast, gather and scatter") {
       wait_for(*group.broadcast(parts, root), here);
       for (const auto& part : parts)
         expect(bytes_of(part.input) == bytes_of(numbers_of(DType::uint8, 33, root)), "a broadcast is wrong");
+      const auto cut = scatter_parts_of(group, DType::float32, 19, root);
+      wait_for(*group.scatter(cut, root), here);
+      for (std::size_t i = 0; i < here; ++i)
+        expect(is_scattered(cut[i].output, size, group.local()[i].rank, root), "a scattered part is wrong");
     }
     auto gathered = parts_of(group, DType::float32, 19), scattered = parts_of(group, DType::float32, size * 19);
     for (std::size_t i = 0; i < here; ++i) {
@@ -134,24 +139,24 @@ TEST_CASE("devices of several processes: many collectives at once, advanced when
   const bool over_network = GENERATE(false, true);
   const DelayedTestDevices late;
   const auto processes = make_processes(layout, over_network);
-  on_processes(processes, [&](DeviceCommunicator& group) {
+  on_processes(processes, [&](Communicator& group) {
     struct Waiter {
       std::mutex mutex;
       std::condition_variable changed;
       int told = 1;
     };
     const auto waiter = std::make_shared<Waiter>();
-    std::vector<std::vector<DevicePart>> parts;
-    std::vector<std::shared_ptr<DeviceWork>> works;
+    std::vector<std::vector<Part>> parts;
+    std::vector<std::shared_ptr<Work>> works;
     for (int i = 0; i < kCollectives; ++i) {
       parts.push_back(parts_of(group, DType::float32, 100 * i));
-      for (auto& part : parts.back())
-        part.on_progress = [waiter] {
+      works.push_back(group.all_reduce(parts.back()));
+      for (std::size_t local = 0; local < parts.back().size(); ++local)
+        works.back()->listen(local, [waiter] {
           std::lock_guard lock(waiter->mutex);
           ++waiter->told;
           waiter->changed.notify_all();
-        };
-      works.push_back(group.all_reduce(parts.back()));
+        });
     }
     for (bool complete = false; !complete;) {
       {
@@ -174,7 +179,7 @@ TEST_CASE("devices of several processes: many collectives at once, advanced when
 TEST_CASE("an abort in one process ends the devices' collectives of all, with its reason") {
   const auto processes = make_processes({0, 0, 1}, GENERATE(false, true));
   std::atomic<int> aborted{0};
-  on_processes(processes, [&](DeviceCommunicator& group) {
+  on_processes(processes, [&](Communicator& group) {
     if (group.local().size() == 1) {
       group.leave(std::make_shared<Failure>(Failure{.actor = "loss", .step = 3, .what = "[loss] not finite"}));
       return;

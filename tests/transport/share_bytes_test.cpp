@@ -12,7 +12,7 @@
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/reserved_port.hpp"
 #include "troupe/tests/scheduling_probe.hpp"
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -90,6 +90,11 @@ TEST_CASE("ranks that do not come over TCP are named") {
   CHECK_THROWS_WITH(device::share_by_tcp(address, 1, 4, {}, kShort),
                     Contains("rank 1 has not met rank 0 at '" + address + "' within 100 ms"));
   CHECK_THROWS_WITH(device::share_by_tcp("localhost", 1, 4, {}, kShort), Contains("'localhost' is no address"));
+}
+
+TEST_CASE("rank 0 refuses to share more bytes over TCP than the other ranks accept") {
+  CHECK_THROWS_WITH(device::share_by_tcp(new_address(), 0, 4, Bytes(65'537), kShort),
+                    Contains("65537 bytes are too many"));
 }
 
 TEST_CASE("an id of NCCL is read from the file of rank 0, and nothing shorter or longer is") {

@@ -11,8 +11,8 @@ namespace {
 class StagedStep final : public Work {
  public:
   explicit StagedStep(std::shared_ptr<bool> done) : done_(std::move(done)) {}
-  bool advance() override { return *done_; }
-  std::string waits_for() const override { return "the test"; }
+  bool advance(std::size_t) override { return *done_; }
+  std::string waits_for(std::size_t) const override { return "the test"; }
 
  private:
   std::shared_ptr<bool> done_;
@@ -24,12 +24,13 @@ struct Watched {
     Stages stages;
     for (std::size_t stage = 0; stage < kStages; ++stage) {
       done[stage] = std::make_shared<bool>(false);
-      stages[stage] = [this, stage]() -> std::unique_ptr<Work> {
+      stages[stage] = [this, stage]() -> std::shared_ptr<Work> {
         ++begun;
-        return std::make_unique<StagedStep>(done[stage]);
+        return std::make_shared<StagedStep>(done[stage]);
       };
     }
-    collective = queue.add(std::move(stages), [this] { ++told; });
+    collective = queue.add(std::move(stages));
+    collective->listeners->set(0, [this] { ++told; });
   }
   void complete(std::initializer_list<std::size_t> stages) {
     for (const auto stage : stages) *done[stage] = true;
@@ -81,5 +82,5 @@ TEST_CASE("a failure tells the owners of all collectives, also of those that wai
   CHECK(second.told == 1);
   CHECK_FALSE(queue.remove(*first.collective));
   CHECK_THROWS_AS(queue.advance(*second.collective), Aborted);
-  CHECK_THROWS_AS(queue.add({}, {}), Aborted);
+  CHECK_THROWS_AS(queue.add({}), Aborted);
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -34,18 +33,18 @@ class Buffer {
 /// Buffers that are used again: making one may wait for the device. Used by one thread at a time.
 class Buffers {
  public:
-  using Make = std::function<Tensor(const Shape& shape)>;
-
-  explicit Buffers(Make make) : make_(std::move(make)) {}
   /// In memory of a device, or in that of the host, pinned for it.
-  static Buffers on_device(Device device);
-  static Buffers on_host(Device device);
+  static Buffers on_device(Device device) { return {device, false}; }
+  static Buffers on_host(Device device) { return {device, true}; }
 
-  /// One of at least so many bytes that nobody else holds and no work uses.
+  /// A buffer of at least so many bytes that has no other holder and that no work uses.
   std::shared_ptr<Buffer> take(std::size_t bytes);
 
  private:
-  Make make_;
+  Buffers(Device device, bool is_pinned) : device_(device), is_pinned_(is_pinned) {}
+
+  Device device_;
+  bool is_pinned_;
   std::vector<std::shared_ptr<Buffer>> all_;
 };
 

@@ -8,10 +8,6 @@ namespace troupe::device {
 
 namespace {
 
-bool sums(CollectiveKind kind) {
-  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
-}
-
 void expect_on(const Tensor& tensor, const DeviceRank& rank) {
   if (!tensor) throw Error("communicator", "rank " + std::to_string(rank.rank) + " brings no tensor");
   if (tensor.device() != rank.device)
@@ -19,40 +15,30 @@ void expect_on(const Tensor& tensor, const DeviceRank& rank) {
                                     to_string(rank.device));
 }
 
-CallSignature signature_of(CollectiveKind kind, const DevicePart& part, const DeviceRank& rank, int ranks, int root) {
-  expect_on(part.input, rank);
-  if (kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter) {
-    expect_on(part.output, rank);
-    const bool gathers = kind == CollectiveKind::all_gather;
-    expect_multiple(gathers ? "all_gather" : "reduce_scatter", gathers ? part.output : part.input,
-                    gathers ? part.input : part.output, ranks);
-  }
-  return {kind, part.input.dtype(), part.input.elements(), root};
+CallSignature signature_on(CollectiveKind kind, const Part& part, const DeviceRank& rank, int ranks, int root) {
+  if (has_input(kind, rank.rank, root)) expect_on(part.input, rank);
+  if (form_of(kind).output != OutputSize::in_place) expect_on(part.output, rank);
+  return signature_of(kind, part.input, part.output, rank.rank, ranks, root);
 }
 
 }  // namespace
 
-CallSignature check_parts(CollectiveKind kind, DeviceCommunicator::Parts parts, const std::vector<DeviceRank>& local,
+CallSignature check_parts(CollectiveKind kind, Communicator::Parts parts, const std::vector<DeviceRank>& local,
                           int ranks, int root) {
   expect_rank(root, ranks);
+  if (kind == CollectiveKind::barrier) throw Error("communicator", "a group of devices has no barrier");
   if (parts.size() != local.size())
     throw Error("communicator", std::to_string(parts.size()) + " ranks of this process come, which has " +
                                     std::to_string(local.size()));
-  const auto first = signature_of(kind, parts[0], local[0], ranks, root);
-  if (sums(kind) && first.dtype == DType::uint8) throw Error("all_reduce", "there is no sum of uint8");
+  const auto first = signature_on(kind, parts[0], local[0], ranks, root);
+  if (form_of(kind).sums && first.dtype == DType::uint8) throw Error("all_reduce", "there is no sum of uint8");
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const auto other = signature_of(kind, parts[i], local[i], ranks, root);
+    const auto other = signature_on(kind, parts[i], local[i], ranks, root);
     if (!(other == first))
       throw Error("communicator", to_string(first) + " on rank " + std::to_string(local[0].rank) + " but " +
                                       to_string(other) + " on rank " + std::to_string(local[i].rank));
   }
   return first;
-}
-
-std::vector<Event> ready_events(DeviceCommunicator::Parts parts) {
-  std::vector<Event> events;
-  for (const auto& part : parts) events.push_back(part.ready);
-  return events;
 }
 
 }  // namespace troupe::device

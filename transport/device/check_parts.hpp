@@ -3,16 +3,13 @@
 #include <vector>
 
 #include "troupe/transport/collective_call.hpp"
-#include "troupe/transport/device_communicator.hpp"
+#include "troupe/transport/communicator.hpp"
 
 namespace troupe::device {
 
-/// What the ranks of a process are about to do together, in a group of `ranks`. Throws Error that names the rank whose
-/// tensors do not fit: to its device, to the collective, or to those of the first rank of the process.
-CallSignature check_parts(CollectiveKind kind, DeviceCommunicator::Parts parts, const std::vector<DeviceRank>& local,
-                          int ranks, int root = 0);
-
-/// When each of the parts is ready.
-std::vector<Event> ready_events(DeviceCommunicator::Parts parts);
+/// The collective that the ranks of a process are about to do together, in a group of `ranks`. Throws Error that names
+/// the rank whose tensors do not fit: to its device, to the collective, or to those of the first rank of the process.
+CallSignature check_parts(CollectiveKind kind, Communicator::Parts parts, const std::vector<DeviceRank>& local,
+                          int ranks, int root);
 
 }  // namespace troupe::device

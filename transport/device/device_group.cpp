@@ -1,152 +1,217 @@
-#include "troupe/transport/device/device_group.hpp"
-
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/transport/device/check_parts.hpp"
 #include "troupe/transport/device/launched_work.hpp"
-
-namespace troupe::device {
-
-Member::Member(Device device) : device_(device), stream_(backend_of(device).make_stream(device)), sum_(device) {}
-
-void Member::sum(DeviceCommunicator::Parts parts, const Slice& slice, const Tensor& output) {
-  if (slice.count == 0) return;
-  const auto bytes = static_cast<std::size_t>(slice.count) * size_of(output.dtype());
-  const auto place = (bytes + 63) / 64 * 64;
-  const auto wanted = static_cast<std::int64_t>(place * (parts.size() - ranks_.size()));
-  if (wanted > 0 && (!staging_ || staging_.elements() < wanted))
-    staging_ = Tensor(Shape{wanted}, DType::uint8, device_);
-  std::vector<Tensor> inputs;
-  std::size_t staged = 0;
-  for (const auto& part : parts) {
-    inputs.push_back(part_of(part.input, slice));
-    if (part.input.device() == device_) continue;
-    const auto here = staging_.view(Shape{slice.count}, output.dtype(), place * staged++);
-    copy(inputs.back(), here);
-    inputs.back() = here;
-  }
-  sum_.launch(*stream_, inputs, output);
-}
-
-void Member::copy(const Tensor& from, const Tensor& to) {
-  if (from.bytes() > 0 && from.address() != to.address()) stream_->copy(to.address(), from.address(), from.bytes());
-}
-
-void Member::wait(const std::vector<Event>& events) {
-  for (const auto& event : events) stream_->wait(event);
-}
-
-DeviceGroup::DeviceGroup(const std::vector<Device>& devices, const DeviceGroupOptions& options)
-    : watch_(options.limit, {}) {
-  if (devices.empty()) throw Error("communicator", "a group needs at least one rank, not 0");
-  for (const auto& device : devices) {
-    if (device.type != devices[0].type)
-      throw Error("communicator", to_string(devices[0]) + " and " + to_string(device) + " cannot be one group");
-    const auto known = std::ranges::find(members_, device, [](const auto& member) { return member->device(); });
-    member_of_.push_back(static_cast<std::size_t>(known - members_.begin()));
-    if (known == members_.end()) members_.push_back(std::make_unique<Member>(device));
-    members_[member_of_.back()]->ranks().push_back(local_.size());
-    local_.push_back({static_cast<int>(local_.size()), device});
-  }
-}
-
-std::shared_ptr<DeviceWork> DeviceGroup::begin(CollectiveKind kind, Parts parts, int root, const Launch& launch) {
-  std::lock_guard lock(mutex_);
-  watch_.check();
-  try {
-    const auto signature = check_parts(kind, parts, local_, size(), root);
-    auto ready = ready_events(parts);
-    for (const auto& member : members_) member->wait(ready);
-    launch(signature);
-    const auto work =
-        std::make_shared<LaunchedWork>(to_string(signature) + " (collective " + std::to_string(number_++) + ")", local_,
-                                       std::move(ready), all_done(), size());
-    watch_.add(work);
-    return work;
-  } catch (...) {
-    watch_.fail(current_failure({}));
-    throw;
-  }
-}
-
-std::shared_ptr<DeviceWork> DeviceGroup::all_reduce(Parts parts) {
-  return begin(CollectiveKind::all_reduce, parts, 0, [&](const CallSignature& call) {
-    launch_sums(parts, call.elements);
-    launch_copies(parts, call.elements);
-  });
-}
-
-void DeviceGroup::launch_sums(Parts parts, std::int64_t elements) {
-  const auto count = static_cast<int>(members_.size());
-  std::vector<Event> summed;
-  for (int i = 0; i < count; ++i) {
-    auto& member = *members_[i];
-    const auto slice = slice_of(elements, count, i);
-    member.sum(parts, slice, part_of(parts[member.ranks().front()].input, slice));
-    if (count > 1) summed.push_back(member.stream().record());
-  }
-  for (const auto& member : members_) member->wait(summed);
-}
-
-void DeviceGroup::launch_copies(Parts parts, std::int64_t elements) {
-  const auto count = static_cast<int>(members_.size());
-  for (const auto& member : members_) {
-    const auto& first = parts[member->ranks().front()].input;
-    for (int i = 0; i < count; ++i) {
-      const auto slice = slice_of(elements, count, i);
-      member->copy(part_of(parts[members_[i]->ranks().front()].input, slice), part_of(first, slice));
-    }
-    for (const auto rank : member->ranks()) member->copy(first, parts[rank].input);
-  }
-}
-
-std::shared_ptr<DeviceWork> DeviceGroup::broadcast(Parts parts, int root) {
-  return begin(CollectiveKind::broadcast, parts, root, [&](const CallSignature&) {
-    for (std::size_t rank = 0; rank < parts.size(); ++rank) member_of(rank).copy(parts[root].input, parts[rank].input);
-  });
-}
-
-std::shared_ptr<DeviceWork> DeviceGroup::all_gather(Parts parts) {
-  return begin(CollectiveKind::all_gather, parts, 0, [&](const CallSignature& call) {
-    for (std::size_t rank = 0; rank < parts.size(); ++rank)
-      for (std::size_t from = 0; from < parts.size(); ++from)
-        member_of(rank).copy(parts[from].input,
-                             part_of(parts[rank].output, {call.elements * static_cast<int>(from), call.elements}));
-  });
-}
-
-std::shared_ptr<DeviceWork> DeviceGroup::reduce_scatter(Parts parts) {
-  return begin(CollectiveKind::reduce_scatter, parts, 0, [&](const CallSignature& call) {
-    const auto count = call.elements / size();
-    for (std::size_t rank = 0; rank < parts.size(); ++rank)
-      member_of(rank).sum(parts, {count * static_cast<int>(rank), count}, part_of(parts[rank].output, {0, count}));
-  });
-}
-
-std::vector<Event> DeviceGroup::all_done() {
-  const auto record = [&] {
-    std::vector<Event> events;
-    for (const auto& member : members_) events.push_back(member->stream().record());
-    return events;
-  };
-  auto events = record();
-  if (members_.size() > 1) {
-    for (const auto& member : members_) member->wait(events);
-    events = record();
-  }
-  std::vector<Event> by_rank;
-  for (const auto member : member_of_) by_rank.push_back(events[member]);
-  return by_rank;
-}
-
-}  // namespace troupe::device
+#include "troupe/transport/device/make_device_group.hpp"
 
 namespace troupe {
 
-std::shared_ptr<DeviceCommunicator> make_device_group(const std::vector<Device>& devices,
-                                                      const DeviceGroupOptions& options) {
-  return std::make_shared<device::DeviceGroup>(devices, options);
+namespace {
+
+using device::GroupWatch;
+using device::LaunchedWork;
+
+/// A device of a group, its ranks, and the stream for what is done there. Used by one thread at a time.
+class Member {
+ public:
+  explicit Member(Device device) : device_(device), stream_(backend_of(device).make_stream(device)) {}
+
+  Device device() const { return device_; }
+  Stream& stream() { return *stream_; }
+  std::vector<std::size_t>& ranks() { return ranks_; }
+
+  /// Launches the sum over all ranks' inputs of some of their elements. What lies on other devices is copied here
+  /// first. The output may be a part of one of the inputs.
+  void sum(Communicator::Parts parts, const Slice& slice, const Tensor& output) {
+    if (slice.count == 0) return;
+    const auto inputs = inputs_here(parts, slice);
+    if (inputs.size() == 1) return copy(inputs[0], output);
+    auto& kernel = kernel_of({output.dtype(), output.elements(), inputs.size()});
+    kernel.run({*stream_, scratch_ ? scratch_.address() : nullptr}, inputs, std::span(&output, 1));
+  }
+
+  void copy(const Tensor& from, const Tensor& to) {
+    if (from.bytes() > 0 && from.address() != to.address()) stream_->copy(to.address(), from.address(), from.bytes());
+  }
+
+  void wait(const std::vector<Event>& events) {
+    for (const auto& event : events) stream_->wait(event);
+  }
+
+ private:
+  using Size = std::tuple<DType, std::int64_t, std::size_t>;  // elements, number of inputs
+  /// Not all kernels are kept if the sizes change all the time.
+  static constexpr std::size_t kMostKernels = 256;
+
+  std::vector<Tensor> inputs_here(Communicator::Parts parts, const Slice& slice) {
+    const auto dtype = parts[0].input.dtype();
+    const auto place = (static_cast<std::size_t>(slice.count) * size_of(dtype) + 63) / 64 * 64;
+    const auto staging_bytes = static_cast<std::int64_t>(place * (parts.size() - ranks_.size()));
+    if (staging_bytes > 0 && (!staging_ || staging_.elements() < staging_bytes))
+      staging_ = Tensor(Shape{staging_bytes}, DType::uint8, device_);
+    std::vector<Tensor> inputs;
+    std::size_t staged = 0;
+    for (const auto& part : parts) {
+      inputs.push_back(part_of(part.input, slice));
+      if (part.input.device() == device_) continue;
+      const auto here = staging_.view(Shape{slice.count}, dtype, place * staged++);
+      copy(inputs.back(), here);
+      inputs.back() = here;
+    }
+    return inputs;
+  }
+
+  /// Kernels are prepared once for each size.
+  Kernel& kernel_of(const Size& size) {
+    if (kernels_.size() >= kMostKernels && !kernels_.contains(size)) kernels_.clear();
+    auto& kernel = kernels_[size];
+    if (kernel) return *kernel;
+    const auto& [dtype, elements, inputs] = size;
+    const TensorInfo info{Shape{elements}, dtype};
+    kernel = make_kernel({&kAddN, {}, std::vector<TensorInfo>(inputs, info), {info}}, device_);
+    const auto bytes = static_cast<std::int64_t>(kernel->scratch_bytes());
+    if (bytes > 0 && (!scratch_ || scratch_.elements() < bytes)) scratch_ = Tensor(Shape{bytes}, DType::uint8, device_);
+    return *kernel;
+  }
+
+  Device device_;
+  std::unique_ptr<Stream> stream_;
+  std::vector<std::size_t> ranks_;
+  std::map<Size, std::unique_ptr<Kernel>> kernels_;
+  Tensor scratch_, staging_;
+};
+
+/// See make_device_group. What is launched goes round twice: every device sums a slice of all tensors, in the tensor of
+/// its first rank; then it copies the other devices' slices, and all to its other ranks.
+class DeviceGroup final : public Communicator {
+ public:
+  DeviceGroup(const std::vector<Device>& devices, const DeviceGroupOptions& options) : watch_(options.limit, {}) {
+    if (devices.empty()) throw Error("communicator", "a group needs at least one rank, not 0");
+    for (const auto& device : devices) {
+      if (device.type != devices[0].type)
+        throw Error("communicator", to_string(devices[0]) + " and " + to_string(device) + " cannot be one group");
+      const auto member = std::ranges::find(members_, device, [](const auto& other) { return other->device(); });
+      member_of_.push_back(static_cast<std::size_t>(member - members_.begin()));
+      if (member == members_.end()) members_.push_back(std::make_unique<Member>(device));
+      members_[member_of_.back()]->ranks().push_back(local_.size());
+      local_.push_back({static_cast<int>(local_.size()), device});
+    }
+  }
+
+  int size() const override { return static_cast<int>(local_.size()); }
+  const std::vector<DeviceRank>& local() const override { return local_; }
+
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    std::lock_guard lock(mutex_);
+    return watch_.begin([&] {
+      const auto signature = device::check_parts(kind, parts, local_, size(), root);
+      for (const auto& member : members_)
+        for (const auto& part : parts) member->stream().wait(part.ready);
+      launch(signature, parts);
+      auto work = std::make_shared<LaunchedWork>(
+          to_string(signature) + " (collective " + std::to_string(number_++) + ")", parts, local_, all_done(), size());
+      watch_.add(work);
+      return work;
+    });
+  }
+
+  void abort(FailurePtr failure) override { watch_.end(std::move(failure)); }
+  void leave(FailurePtr failure) override { watch_.end(std::move(failure)); }
+  FailurePtr failure() override { return watch_.failure(); }
+  void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
+
+ private:
+  Member& member_of(std::size_t rank) { return *members_[member_of_[rank]]; }
+
+  void launch(const CallSignature& call, Parts parts) {
+    const auto ranks = static_cast<int>(parts.size());
+    const auto count = call.elements / ranks;
+    switch (call.kind) {
+      case CollectiveKind::all_reduce:
+        launch_sums(parts, call.elements);
+        launch_copies(parts, call.elements);
+        break;
+      case CollectiveKind::broadcast:
+        for (int rank = 0; rank < ranks; ++rank) member_of(rank).copy(parts[call.root].input, parts[rank].input);
+        break;
+      case CollectiveKind::all_gather:
+        for (int rank = 0; rank < ranks; ++rank)
+          for (int from = 0; from < ranks; ++from)
+            member_of(rank).copy(parts[from].input, part_of(parts[rank].output, {call.elements * from, call.elements}));
+        break;
+      case CollectiveKind::reduce_scatter:
+        for (int rank = 0; rank < ranks; ++rank)
+          member_of(rank).sum(parts, {count * rank, count}, part_of(parts[rank].output, {0, count}));
+        break;
+      case CollectiveKind::barrier:
+        break;
+      case CollectiveKind::scatter:
+        for (int rank = 0; rank < ranks; ++rank)
+          member_of(rank).copy(part_of(parts[call.root].input, {count * rank, count}), parts[rank].output);
+        break;
+    }
+  }
+
+  void launch_sums(Parts parts, std::int64_t elements) {
+    const auto count = static_cast<int>(members_.size());
+    std::vector<Event> summed;
+    for (int i = 0; i < count; ++i) {
+      auto& member = *members_[i];
+      const auto slice = slice_of(elements, count, i);
+      member.sum(parts, slice, part_of(parts[member.ranks().front()].input, slice));
+      if (count > 1) summed.push_back(member.stream().record());
+    }
+    for (const auto& member : members_) member->wait(summed);
+  }
+
+  void launch_copies(Parts parts, std::int64_t elements) {
+    const auto count = static_cast<int>(members_.size());
+    for (const auto& member : members_) {
+      const auto& first = parts[member->ranks().front()].input;
+      for (int i = 0; i < count; ++i) {
+        const auto slice = slice_of(elements, count, i);
+        member->copy(part_of(parts[members_[i]->ranks().front()].input, slice), part_of(first, slice));
+      }
+      for (const auto rank : member->ranks()) member->copy(first, parts[rank].input);
+    }
+  }
+
+  /// The events after all work of all devices, by rank: no rank reads the tensors any more.
+  std::vector<Event> all_done() {
+    const auto record = [&] {
+      std::vector<Event> events;
+      for (const auto& member : members_) events.push_back(member->stream().record());
+      return events;
+    };
+    auto events = record();
+    if (members_.size() > 1) {
+      for (const auto& member : members_) member->wait(events);
+      events = record();
+    }
+    std::vector<Event> by_rank;
+    for (const auto member : member_of_) by_rank.push_back(events[member]);
+    return by_rank;
+  }
+
+  std::vector<DeviceRank> local_;
+  std::mutex mutex_;  // guards the members below
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::size_t> member_of_;  // by rank
+  std::int64_t number_ = 0;
+  GroupWatch watch_;
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> make_device_group(const std::vector<Device>& devices, const DeviceGroupOptions& options) {
+  return std::make_shared<DeviceGroup>(devices, options);
 }
 
 }  // namespace troupe

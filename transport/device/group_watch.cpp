@@ -5,17 +5,11 @@
 
 namespace troupe::device {
 
-namespace {
-
-/// How often a group is looked at while collectives are pending.
-std::chrono::milliseconds interval_for(std::chrono::milliseconds limit) {
-  return std::clamp(limit / 8, std::chrono::milliseconds(1), std::chrono::milliseconds(1'000));
-}
-
-}  // namespace
-
 GroupWatch::GroupWatch(std::chrono::milliseconds limit, Hooks hooks)
-    : limit_(limit), hooks_(std::move(hooks)), thread_([this] { work(); }) {}
+    : limit_(limit),
+      interval_(std::clamp(limit / 8, std::chrono::milliseconds(1), std::chrono::milliseconds(1'000))),
+      hooks_(std::move(hooks)),
+      thread_([this] { work(); }) {}
 
 GroupWatch::~GroupWatch() {
   {
@@ -28,21 +22,16 @@ GroupWatch::~GroupWatch() {
 
 void GroupWatch::add(std::shared_ptr<const Watched> collective) {
   std::lock_guard lock(mutex_);
-  if (has_ended()) return;
+  if (abort_.is_set()) return;
   drop_done();
   pending_.push_back(std::move(collective));
   if (!std::exchange(watching_, true)) changed_.notify_all();
 }
 
 FailurePtr GroupWatch::failure() {
-  if (!has_ended() && hooks_.look)
-    if (const auto found = hooks_.look()) fail(found);
-  try {
-    abort_.check();
-  } catch (const Aborted& aborted) {
-    return aborted.failure();
-  }
-  return nullptr;
+  if (!abort_.is_set() && hooks_.look)
+    if (const auto failure = hooks_.look()) fail(failure);
+  return abort_.failure();
 }
 
 bool GroupWatch::end(FailurePtr failure) {
@@ -62,7 +51,7 @@ void GroupWatch::fail(FailurePtr failure) {
   changed_.notify_all();
 }
 
-void GroupWatch::on_failed(DeviceCommunicator::OnFailed callback) {
+void GroupWatch::on_failed(Communicator::OnFailed callback) {
   std::lock_guard lock(callback_mutex_);
   callback_ = std::move(callback);
 }
@@ -75,20 +64,15 @@ void GroupWatch::work() {
       continue;
     }
     if (watching_)
-      changed_.wait_for(lock, interval_for(limit_), [&] { return ending_ || to_tell_ != nullptr; });
+      changed_.wait_for(lock, interval_, [&] { return ending_ || to_tell_ != nullptr; });
     else
       changed_.wait(lock, [&] { return ending_ || to_tell_ != nullptr || watching_; });
     if (ending_ || to_tell_ != nullptr) continue;
     auto failure = look_at_first();
     watching_ = !pending_.empty();
-    if (failure == nullptr && hooks_.look) {
-      lock.unlock();
-      failure = hooks_.look();
-      lock.lock();
-    }
-    if (failure == nullptr) continue;
     lock.unlock();
-    fail(failure);
+    if (failure == nullptr && hooks_.look) failure = hooks_.look();
+    if (failure != nullptr) fail(failure);
     lock.lock();
   }
 }
@@ -109,7 +93,7 @@ FailurePtr GroupWatch::look_at_first() {
   return std::make_shared<Failure>(Failure{.kind = FailureKind::stalled,
                                            .what = "[communicator] not complete after " +
                                                    std::to_string(limit_.count()) +
-                                                   " ms: " + pending_.front()->waits_for()});
+                                                   " ms: " + pending_.front()->description()});
 }
 
 void GroupWatch::tell(std::unique_lock<std::mutex>& lock) {

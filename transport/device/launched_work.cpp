@@ -6,19 +6,11 @@ namespace troupe::device {
 
 namespace {
 
-bool has_come(const Event& event) {
-  return event.done();
-}
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
+std::string ranks_named(const std::vector<std::string>& names) {
+  std::string text = names.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < names.size(); ++i)
     text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
   return text;
-}
-
-std::string ranks_named(const std::vector<std::string>& names) {
-  return (names.size() == 1 ? "rank " : "ranks ") + joined(names);
 }
 
 }  // namespace
@@ -36,26 +28,18 @@ std::string names_of_others(const std::vector<DeviceRank>& local, int ranks) {
   return ranks_named(names);
 }
 
-std::string LaunchedWork::waits_for() const {
+std::string LaunchedWork::description() const {
   if (is_done()) return "nothing";
   std::vector<DeviceRank> missing, unfinished;
   for (std::size_t i = 0; i < local_.size(); ++i) {
-    if (!ready_[i].done()) missing.push_back(local_[i]);
+    if (!ready()[i].done()) missing.push_back(local_[i]);
     if (!done_[i].done()) unfinished.push_back(local_[i]);
   }
   if (!missing.empty())
-    return what_ + ": " + names_of(missing) + (missing.size() == 1 ? " has" : " have") + " not come";
-  const auto waiting = what_ + ": " + names_of(unfinished) + " " + (unfinished.size() == 1 ? "waits" : "wait");
+    return what() + ": " + names_of(missing) + (missing.size() == 1 ? " has" : " have") + " not come";
+  const auto waiting = what() + ": " + names_of(unfinished) + " " + (unfinished.size() == 1 ? "waits" : "wait");
   if (static_cast<int>(local_.size()) == ranks_) return waiting + " for the devices";
   return waiting + " for " + names_of_others(local_, ranks_) + " of other processes";
-}
-
-bool LaunchedWork::has_begun() const {
-  return std::ranges::any_of(ready_, has_come);
-}
-
-bool LaunchedWork::is_done() const {
-  return std::ranges::all_of(done_, has_come);
 }
 
 }  // namespace troupe::device

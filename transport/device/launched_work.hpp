@@ -1,41 +1,34 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "troupe/transport/device/group_watch.hpp"
 
 namespace troupe::device {
 
 /// A collective of which all is launched.
-class LaunchedWork final : public DeviceWork, public Watched {
+class LaunchedWork final : public Work, public Watched {
  public:
-  /// `what` and the ranks for people; when each rank of this process is ready, and has done; the number of all ranks.
-  LaunchedWork(std::string what, std::vector<DeviceRank> local, std::vector<Event> ready, std::vector<Event> done,
+  /// The ranks are for texts. `done` has the events after which the ranks of this process have done. `ranks` is the
+  /// number of all ranks.
+  LaunchedWork(std::string what, Communicator::Parts parts, std::vector<DeviceRank> local, std::vector<Event> done,
                int ranks)
-      : what_(std::move(what)),
-        local_(std::move(local)),
-        ready_(std::move(ready)),
-        done_(std::move(done)),
-        ranks_(ranks) {}
+      : Watched(std::move(what), parts), local_(std::move(local)), done_(std::move(done)), ranks_(ranks) {}
 
-  bool advance() override { return true; }
+  bool advance(std::size_t /*local*/) override { return true; }
   const Event& done(std::size_t local) const override { return done_.at(local); }
-  std::string waits_for() const override;
+  std::string waits_for(std::size_t /*local*/) const override { return description(); }
 
-  bool has_begun() const override;
-  bool is_done() const override;
+  bool is_done() const override { return std::ranges::all_of(done_, &Event::done); }
+  std::string description() const override;
 
  private:
-  const std::string what_;
   const std::vector<DeviceRank> local_;
-  const std::vector<Event> ready_, done_;
+  const std::vector<Event> done_;
   const int ranks_;
 };
 
 /// `rank 1 (cuda:1)`, or `ranks 1 (cuda:1) and 2 (cuda:2)`.
 std::string names_of(const std::vector<DeviceRank>& ranks);
-/// Those of 0 to `ranks` that are not in this process: `rank 1`, or `ranks 2 and 3`.
+/// The ranks from 0 to `ranks` that are not in this process: `rank 1`, or `ranks 2 and 3`.
 std::string names_of_others(const std::vector<DeviceRank>& local, int ranks);
 
 }  // namespace troupe::device

@@ -1,10 +1,9 @@
 #include "troupe/transport/hierarchy/hierarchical_communicator.hpp"
 
-#include <algorithm>
-
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/collective_call.hpp"
-#include "troupe/transport/hierarchy/staged_work.hpp"
+#include "troupe/transport/hierarchy/layout.hpp"
+#include "troupe/transport/hierarchy/stage_queue.hpp"
 
 namespace troupe {
 
@@ -14,34 +13,9 @@ using hierarchy::StagedWork;
 using hierarchy::StageQueue;
 using hierarchy::Stages;
 
-/// Who stands where.
-class Layout {
- public:
-  explicit Layout(std::vector<int> machine_of) : machine_of_(std::move(machine_of)) {
-    for (const auto machine : machine_of_)
-      if (std::ranges::find(machines_, machine) == machines_.end()) machines_.push_back(machine);
-  }
-
-  int ranks() const { return static_cast<int>(machine_of_.size()); }
-  int machines() const { return static_cast<int>(machines_.size()); }
-  bool together(int a, int b) const { return machine_of_[a] == machine_of_[b]; }
-  /// Its number among those of its machine, and how many they are.
-  int inner_rank(int rank) const {
-    return static_cast<int>(std::count(machine_of_.begin(), machine_of_.begin() + rank, machine_of_[rank]));
-  }
-  int neighbours(int rank) const { return static_cast<int>(std::ranges::count(machine_of_, machine_of_[rank])); }
-  /// The number of its machine, in the order of their first ranks.
-  int outer_rank(int rank) const {
-    return static_cast<int>(std::ranges::find(machines_, machine_of_[rank]) - machines_.begin());
-  }
-
- private:
-  std::vector<int> machine_of_, machines_;
-};
-
-void expect_end(const std::shared_ptr<Communicator>& communicator, bool wanted, int rank, int size, const char* name) {
+void expect_end(const std::shared_ptr<Communicator>& communicator, bool needed, int rank, int size, const char* name) {
   const bool fits =
-      wanted ? communicator && communicator->rank() == rank && communicator->size() == size : communicator == nullptr;
+      needed ? communicator && communicator->rank() == rank && communicator->size() == size : communicator == nullptr;
   if (!fits) throw Error("communicator", std::string("the hierarchy's part '") + name + "' does not fit its machines");
 }
 
@@ -50,49 +24,29 @@ class HierarchicalCommunicator final : public Communicator {
   explicit HierarchicalCommunicator(Hierarchy parts) : parts_(std::move(parts)), layout_(parts_.machine_of) {
     if (!parts_.all) throw Error("communicator", "a hierarchy needs a communicator of all ranks");
     expect_end(parts_.all, true, rank(), layout_.ranks(), "all");
-    const int neighbours = layout_.neighbours(rank()), inner = layout_.inner_rank(rank());
-    expect_end(parts_.inside, neighbours > 1, inner, neighbours, "inside");
-    expect_end(parts_.spread, neighbours > 1, inner, neighbours, "spread");
-    expect_end(parts_.across, inner == 0, layout_.outer_rank(rank()), layout_.machines(), "across");
+    const int outer = layout_.outer(rank()), inner = layout_.inner(rank());
+    const auto neighbors = static_cast<int>(layout_.ranks_of(outer).size());
+    expect_end(parts_.inside, neighbors > 1, inner, neighbors, "inside");
+    expect_end(parts_.spread, neighbors > 1, inner, neighbors, "spread");
+    expect_end(parts_.across, inner == 0, outer, layout_.outer_count(), "across");
   }
 
-  int rank() const override { return parts_.all->rank(); }
   int size() const override { return parts_.all->size(); }
+  const std::vector<DeviceRank>& local() const override { return parts_.all->local(); }
 
-  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress progress) override {
-    Stages stages;
-    if (parts_.inside && !parts_.once_per_machine)
-      stages[0] = [=, on = parts_.inside] { return on->all_reduce(tensor, progress); };
-    if (parts_.across) stages[1] = [=, on = parts_.across] { return on->all_reduce(tensor, progress); };
-    if (parts_.spread) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0, progress); };
-    return begin(std::move(stages), progress);
-  }
-
-  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress progress) override {
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    const auto& tensor = only_part(parts).input;
     expect_rank(root, size());
-    const bool at_root = layout_.together(root, rank());
-    const int inner = layout_.inner_rank(root), outer = layout_.outer_rank(root);
-    Stages stages;
-    if (parts_.inside && at_root)
-      stages[0] = [=, on = parts_.inside] { return on->broadcast(tensor, inner, progress); };
-    if (parts_.across) stages[1] = [=, on = parts_.across] { return on->broadcast(tensor, outer, progress); };
-    if (parts_.spread && !at_root) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0, progress); };
-    return begin(std::move(stages), progress);
-  }
-
-  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    return parts_.all->all_gather(input, output, std::move(on_progress));
-  }
-  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    if (parts_.once_per_machine)
+    if (kind == CollectiveKind::all_reduce) return begin_stages(sum_stages(tensor));
+    if (kind == CollectiveKind::broadcast) return begin_stages(broadcast_stages(tensor, root));
+    if (parts_.once_per_machine && form_of(kind).sums)
       throw Error("communicator", "a hierarchy whose machines have summed before cannot scatter sums");
-    return parts_.all->reduce_scatter(input, output, std::move(on_progress));
+    return parts_.all->begin(kind, parts, root);
   }
-  std::unique_ptr<Work> barrier(OnProgress on_progress) override { return parts_.all->barrier(std::move(on_progress)); }
-  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress on_progress) override {
+  std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress on_progress) override {
     return parts_.all->send(tensor, to, std::move(on_progress));
   }
-  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+  std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     return parts_.all->recv(tensor, from, std::move(on_progress));
   }
 
@@ -105,15 +59,34 @@ class HierarchicalCommunicator final : public Communicator {
       if (part) part->abort(failure);
   }
 
-  std::unique_ptr<Work> begin(Stages stages, const OnProgress& progress) {
+  Stages sum_stages(const Tensor& tensor) const {
+    Stages stages;
+    if (parts_.inside && !parts_.once_per_machine)
+      stages[0] = [tensor, on = parts_.inside] { return on->all_reduce(tensor); };
+    if (parts_.across) stages[1] = [tensor, on = parts_.across] { return on->all_reduce(tensor); };
+    if (parts_.spread) stages[2] = [tensor, on = parts_.spread] { return on->broadcast(tensor, 0); };
+    return stages;
+  }
+
+  Stages broadcast_stages(const Tensor& tensor, int root) const {
+    const int inner = layout_.inner(root), outer = layout_.outer(root);
+    const bool at_root = outer == layout_.outer(rank());
+    Stages stages;
+    if (parts_.inside && at_root) stages[0] = [=, on = parts_.inside] { return on->broadcast(tensor, inner); };
+    if (parts_.across) stages[1] = [=, on = parts_.across] { return on->broadcast(tensor, outer); };
+    if (parts_.spread && !at_root) stages[2] = [=, on = parts_.spread] { return on->broadcast(tensor, 0); };
+    return stages;
+  }
+
+  std::shared_ptr<Work> begin_stages(Stages stages) {
     const auto give_up = [parts = parts_, queue = queue_](const FailurePtr& failure) {
       abort_all(parts, *queue, failure);
     };
-    return std::make_unique<StagedWork>(queue_, std::move(stages), progress, give_up);
+    return std::make_shared<StagedWork>(queue_, std::move(stages), give_up);
   }
 
   const Hierarchy parts_;
-  const Layout layout_;
+  const hierarchy::Layout layout_;  // machines of the ranks
   std::shared_ptr<StageQueue> queue_ = std::make_shared<StageQueue>();
 };
 

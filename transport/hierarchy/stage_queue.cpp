@@ -5,11 +5,12 @@
 
 namespace troupe::hierarchy {
 
-std::shared_ptr<StagedCollective> StageQueue::add(Stages stages, ProgressListener on_progress) {
+std::shared_ptr<StagedCollective> StageQueue::add(Stages stages, std::size_t ranks) {
   std::lock_guard lock(mutex_);
   abort_.check();
-  auto added =
-      std::make_shared<StagedCollective>(StagedCollective{next_number_++, std::move(on_progress), std::move(stages)});
+  const auto listeners = std::make_shared<ProgressListeners>(ranks);
+  auto added = std::make_shared<StagedCollective>(
+      StagedCollective{next_number_++, std::move(stages), listeners, [listeners] { listeners->notify(); }});
   begin_stage(*added);
   pending_.push_back(added);
   return added;
@@ -17,6 +18,7 @@ std::shared_ptr<StagedCollective> StageQueue::add(Stages stages, ProgressListene
 
 bool StageQueue::advance(const StagedCollective& collective) {
   std::vector<ProgressListener> completed;
+  bool is_complete = false;
   {
     std::lock_guard lock(mutex_);
     abort_.check();
@@ -25,11 +27,12 @@ bool StageQueue::advance(const StagedCollective& collective) {
       if (pending->complete()) completed.push_back(pending->on_progress);
       return pending->complete();
     });
+    is_complete = collective.complete();
   }
-  // Their stages are over and tell no owner any more. The caller may be one of several owners of its collective.
-  for (const auto& listener : completed)
-    if (listener) listener();
-  return collective.complete();
+  // The stages of these collectives are over and notify no rank any more. The caller may be one of several ranks that
+  // wait for its collective.
+  for (const auto& listener : completed) listener();
+  return is_complete;
 }
 
 void StageQueue::fail(const FailurePtr& failure) {
@@ -39,19 +42,21 @@ void StageQueue::fail(const FailurePtr& failure) {
     std::lock_guard lock(mutex_);
     for (const auto& pending : pending_) waiting.push_back(pending->on_progress);
   }
-  for (const auto& listener : waiting)
-    if (listener) listener();
+  for (const auto& listener : waiting) listener();
 }
 
 /// Begins the next stage that has something for this rank, if it is the turn of this collective.
 void StageQueue::begin_stage(StagedCollective& collective) {
-  auto& [number, on_progress, stages, stage, current] = collective;
+  auto& [number, stages, listeners, on_progress, stage, current] = collective;
   while (!current && stage < kStages && turns_[stage] == number) {
     ++turns_[stage];
-    if (stages[stage])
-      current = stages[stage]();
-    else
+    if (!stages[stage]) {
       ++stage;
+      continue;
+    }
+    current = stages[stage]();
+    // The stage is advanced after this: by the caller, or when a rank first advances the collective.
+    current->listen(0, on_progress);
   }
 }
 
@@ -62,7 +67,7 @@ void StageQueue::advance_one(StagedCollective& collective) {
     ++collective.stage;
     begin_stage(collective);
   }
-  // Whoever lent the tensors counts their handles.
+  // The lender of the tensors counts their handles.
   if (collective.complete()) collective.stages = {};
 }
 
@@ -72,11 +77,42 @@ bool StageQueue::remove(const StagedCollective& collective) {
   return collective.complete();
 }
 
+void StageQueue::drop_stage(StagedCollective& collective) {
+  std::lock_guard lock(mutex_);
+  collective.current = nullptr;
+}
+
 std::string StageQueue::waits_for(const StagedCollective& collective) const {
   std::lock_guard lock(mutex_);
   if (collective.complete()) return "nothing";
   if (collective.current) return collective.current->waits_for();
   return "the collective before has not begun stage " + std::to_string(collective.stage + 1);
+}
+
+template <class Function>
+auto StagedWork::or_give_up(Function function) {
+  try {
+    return function();
+  } catch (...) {
+    give_up_(failure_now());
+    throw;
+  }
+}
+
+StagedWork::StagedWork(std::shared_ptr<StageQueue> queue, Stages stages, GiveUp give_up, std::size_t ranks)
+    : queue_(std::move(queue)), give_up_(std::move(give_up)) {
+  or_give_up([&] { collective_ = queue_->add(std::move(stages), ranks); });
+}
+
+StagedWork::~StagedWork() {
+  if (!queue_->remove(*collective_))
+    give_up_(std::make_shared<Failure>(
+        Failure{.kind = FailureKind::aborted, .what = "[communicator] a collective was given up half-way"}));
+  queue_->drop_stage(*collective_);
+}
+
+bool StagedWork::advance(std::size_t /*local*/) {
+  return or_give_up([&] { return queue_->advance(*collective_); });
 }
 
 }  // namespace troupe::hierarchy

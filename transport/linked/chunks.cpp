@@ -1,36 +1,71 @@
 #include "troupe/transport/linked/chunks.hpp"
 
 #include <algorithm>
+#include <cstring>
 
-#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/rank_sum.hpp"
 
 namespace troupe::linked {
 
 namespace {
 
-std::int64_t most_elements(DType dtype) {
+// The pieces of a sum stay in a core's cache together: a chunk is read from another process, or from memory, once.
+constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
+
+std::int64_t elements_per_chunk(DType dtype) {
   return static_cast<std::int64_t>(kChunkBytes / size_of(dtype));
+}
+
+/// Memory for a piece, of the thread that advances a collective.
+std::byte* piece_memory(std::size_t which) {
+  struct alignas(64) Piece {
+    std::byte bytes[kPieceBytes];
+  };
+  thread_local const auto pieces = std::make_unique<Piece[]>(2);
+  return pieces[which].bytes;
+}
+
+/// The payload if it is in memory and aligned as its elements have to be; messages that travelled together may not be.
+const std::byte* aligned_local(const IncomingPayload& payload, DType dtype) {
+  const auto* local = payload.local();
+  return reinterpret_cast<std::uintptr_t>(local) % size_of(dtype) == 0 ? local : nullptr;
 }
 
 }  // namespace
 
 std::size_t chunks_of(std::int64_t elements, DType dtype) {
-  const auto most = most_elements(dtype);
-  return static_cast<std::size_t>(std::max<std::int64_t>(1, (elements + most - 1) / most));
+  const auto per_chunk = elements_per_chunk(dtype);
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, (elements + per_chunk - 1) / per_chunk));
 }
 
 Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number) {
-  const auto most = most_elements(dtype);
-  const auto first = most * static_cast<std::int64_t>(number);
-  return {first, std::min(most, elements - first)};
+  const auto per_chunk = elements_per_chunk(dtype);
+  const auto first = per_chunk * static_cast<std::int64_t>(number);
+  return {first, std::min(per_chunk, elements - first)};
 }
 
-void expect_chunk(const IncomingFrame& frame, int from, std::int64_t count, DType dtype) {
-  const auto wanted = static_cast<std::size_t>(count) * size_of(dtype);
-  if (frame.payload->bytes() != wanted)
-    throw Error("communicator", "rank " + std::to_string(from) + " sent a part of " +
-                                    std::to_string(frame.payload->bytes()) + " bytes where " + std::to_string(wanted) +
-                                    " were expected");
+void sum(const Inputs& inputs, int rank, const Tensor& input, const Tensor& output) {
+  const auto dtype = input.dtype();
+  auto* const sums = piece_memory(0);
+  for (std::size_t offset = 0; offset < input.bytes(); offset += kPieceBytes) {
+    const auto bytes = std::min(kPieceBytes, input.bytes() - offset);
+    const auto count = static_cast<std::int64_t>(bytes / size_of(dtype));
+    for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
+      const auto* local = from == rank ? input.raw() : aligned_local(*inputs[from], dtype);
+      const auto* piece = local != nullptr ? local + offset : piece_memory(1);
+      if (local == nullptr) inputs[from]->read(offset, {piece_memory(from == 0 ? 0 : 1), bytes});
+      if (local != nullptr || from > 0) copy_or_add(dtype, count, piece, sums, from > 0);
+    }
+    std::memcpy(output.mutable_raw() + offset, sums, bytes);
+  }
+}
+
+void read(const IncomingPayload& from, const Tensor& to) {
+  from.read(0, {to.bytes() > 0 ? to.mutable_raw() : nullptr, to.bytes()});
+}
+
+void copy(const Tensor& from, const Tensor& to) {
+  if (from.bytes() > 0) std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
 }
 
 }  // namespace troupe::linked

@@ -1,10 +1,5 @@
-#include <cstring>
-
 #include "troupe/transport/communicator.hpp"
-#include "troupe/transport/linked/chunks.hpp"
-#include "troupe/transport/linked/linked_sum.hpp"
 #include "troupe/transport/linked/linked_work.hpp"
-#include "troupe/transport/linked/ring_work.hpp"
 
 namespace troupe {
 
@@ -12,77 +7,104 @@ namespace {
 
 using linked::Inputs;
 using linked::kSmallBytes;
-using linked::LinkedWork;
 using linked::RankState;
-using linked::RingWork;
 using linked::Steps;
 
-class ReceiveWork final : public Work {
- public:
-  ReceiveWork(std::shared_ptr<RankState> state, Tensor tensor, int from, std::int64_t key)
-      : state_(std::move(state)), tensor_(std::move(tensor)), from_(from), key_(key) {
-    const auto lock = state_->lock();
-    number_ = state_->inbox(from_).post();
-  }
-  ~ReceiveWork() override {
-    state_->forget(key_);
-    const auto lock = state_->lock();
-    state_->inbox(from_).drop(number_);
-  }
-
-  bool advance() override {
-    if (done_) return true;
-    const auto lock = state_->lock();
-    state_->receive();
-    const auto sent = state_->take_sent(from_, number_);
-    if (!sent) return false;
-    expect_alike(*sent, from_, tensor_, state_->rank());
-    linked::copy(*sent, tensor_);
-    return done_ = true;
-  }
-
-  std::string waits_for() const override { return "recv: rank " + std::to_string(from_) + " has not sent"; }
-
- private:
-  std::shared_ptr<RankState> state_;
-  Tensor tensor_;
-  int from_;
-  std::int64_t key_;
-  std::int64_t number_ = 0;
-  bool done_ = false;
-};
-
-/// Every rank gets all of every tensor, and sums.
-Steps sum_everywhere(const Tensor& tensor, int rank) {
-  Steps steps;
-  // The sum may be there before everybody has read this rank's input.
-  steps.input_for = [input = tensor.clone()](int) { return input; };
-  steps.elements_from = [tensor](int) { return tensor.elements(); };
-  steps.combine = [tensor, rank](const Slice& chunk, const Inputs& inputs) {
-    linked::sum(inputs, rank, part_of(tensor, chunk), part_of(tensor, chunk));
+/// Adds the chunks of all ranks, in rank order. `input` holds the elements of this rank.
+auto sum_of(const Tensor& input, const Tensor& output, int rank) {
+  return [input, output, rank](const Slice& chunk, const Inputs& inputs) {
+    linked::sum(inputs, rank, part_of(input, chunk), part_of(output, chunk));
   };
-  return steps;
+}
+
+/// Every rank receives the whole tensor of every rank, and sums.
+Steps sum_everywhere(const Tensor& tensor, int rank) {
+  // The sum may be there before all ranks have read this rank's input.
+  return {.input_for = [input = tensor.clone()](int) { return input; },
+          .elements_from = [elements = tensor.elements()](int) { return elements; },
+          .combine = sum_of(tensor, tensor, rank)};
 }
 
 /// Every rank sums its slice, then sends it to all.
 Steps sum_slices(const Tensor& tensor, int rank, int ranks) {
   const auto slice = [tensor, ranks](int of) { return part_of(tensor, slice_of(tensor.elements(), ranks, of)); };
-  const auto mine = slice(rank);
+  const auto local_slice = slice(rank);
+  return {.input_for = slice,
+          .elements_from = [elements = local_slice.elements()](int) { return elements; },
+          .combine = sum_of(local_slice, local_slice, rank),
+          .result_of = slice};
+}
+
+/// Every rank sends every other the part that this one sums.
+template <class PartFor>
+Steps sum_parts(const PartFor& part_for, const Tensor& output, int rank) {
+  return {.input_for = part_for,
+          .elements_from = [elements = output.elements()](int) { return elements; },
+          .combine = sum_of(part_for(rank), output, rank)};
+}
+
+/// The root sends every rank the part for it.
+template <class PartFor>
+Steps copy_from_root(const PartFor& part_for, const Tensor& place, int rank, const CallSignature& call) {
+  const auto root = call.root;
   Steps steps;
-  steps.input_for = slice;
-  steps.elements_from = [mine](int) { return mine.elements(); };
-  steps.combine = [mine, rank](const Slice& chunk, const Inputs& inputs) {
-    linked::sum(inputs, rank, part_of(mine, chunk), part_of(mine, chunk));
+  steps.input_for = [part_for, is_root = root == rank](int to) {
+    return is_root ? part_for(to) : Frame::empty_payload();
   };
-  steps.result = [slice, rank] { return slice(rank); };
-  steps.place_for = slice;
+  steps.elements_from = [elements = place.elements(), root](int from) { return from == root ? elements : 0; };
+  const bool is_in_place = root == rank && form_of(call.kind).output == OutputSize::in_place;
+  if (!is_in_place)
+    steps.combine = [part_for, place, rank, root](const Slice& chunk, const Inputs& inputs) {
+      if (rank == root)
+        linked::copy(part_of(part_for(rank), chunk), part_of(place, chunk));
+      else if (inputs[root] != nullptr)
+        linked::read(*inputs[root], part_of(place, chunk));
+    };
   return steps;
+}
+
+/// Every rank sends its input to all others, which put it in its place.
+Steps copy_all(const Tensor& input, const Tensor& output, int rank) {
+  const auto place_in_output = [input, output, rank](const Slice& chunk, const Inputs& inputs) {
+    for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
+      const auto place = part_of(output, {from * input.elements() + chunk.first, chunk.count});
+      if (from == rank)
+        linked::copy(part_of(input, chunk), place);
+      else
+        linked::read(*inputs[from], place);
+    }
+  };
+  return {.input_for = [input](int) { return input; },
+          .elements_from = [elements = input.elements()](int) { return elements; },
+          .combine = place_in_output};
+}
+
+Steps steps_of(const CallSignature& call, const Part& part, int rank, int ranks) {
+  const auto whole = [input = part.input](int) { return input; };
+  const auto part_for = [input = part.input, count = call.elements / ranks](int of) {
+    return part_of(input, {count * of, count});
+  };
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      return part.input.bytes() <= kSmallBytes ? sum_everywhere(part.input, rank) : sum_slices(part.input, rank, ranks);
+    case CollectiveKind::broadcast:
+      return copy_from_root(whole, part.input, rank, call);
+    case CollectiveKind::all_gather:
+      return copy_all(part.input, part.output, rank);
+    case CollectiveKind::reduce_scatter:
+      return sum_parts(part_for, part.output, rank);
+    case CollectiveKind::barrier:
+      return {.input_for = [](int) { return Frame::empty_payload(); }, .elements_from = [](int) { return 0; }};
+    case CollectiveKind::scatter:
+      return copy_from_root(part_for, part.output, rank, call);
+  }
+  return {};
 }
 
 class LinkedCommunicator final : public Communicator {
  public:
   LinkedCommunicator(std::shared_ptr<RankState> state, std::vector<std::shared_ptr<Link>> links, bool ring)
-      : state_(std::move(state)), links_(std::move(links)), ring_(ring) {
+      : state_(std::move(state)), links_(std::move(links)), local_{DeviceRank{state_->rank()}}, ring_(ring) {
     for (const auto& link : links_)
       if (link)
         link->on_ready([weak = std::weak_ptr(state_)] {
@@ -97,83 +119,32 @@ class LinkedCommunicator final : public Communicator {
       }
   }
 
-  int rank() const override { return state_->rank(); }
   int size() const override { return state_->ranks(); }
+  const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
-    const CallSignature signature{CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0};
-    const bool small = tensor.bytes() <= kSmallBytes;
-    if (ring_ && !small) return begin_work<RingWork>(std::move(on_progress), signature, tensor);
-    return begin(signature, small ? sum_everywhere(tensor, rank()) : sum_slices(tensor, rank(), size()),
-                 std::move(on_progress));
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    const auto& part = only_part(parts);
+    const auto signature = signature_of(kind, part.input, part.output, rank(), size(), root);
+    state_->check();
+    if (ring_ && kind == CollectiveKind::all_reduce && part.input.bytes() > kSmallBytes)
+      return linked::begin_ring(state_, signature, part.input);
+    return linked::begin_linked(state_, signature, steps_of(signature, part, rank(), size()));
   }
 
-  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
-    expect_rank(root, size());
-    Steps steps;
-    steps.input_for = [tensor, is_root = root == rank()](int) { return is_root ? tensor : Frame::empty_payload(); };
-    steps.elements_from = [elements = tensor.elements(), root](int from) { return from == root ? elements : 0; };
-    if (root != rank())
-      steps.combine = [tensor, root](const Slice& chunk, const Inputs& inputs) {
-        if (inputs[root] != nullptr) linked::read(*inputs[root], part_of(tensor, chunk));
-      };
-    return begin({CollectiveKind::broadcast, tensor.dtype(), tensor.elements(), root}, std::move(steps),
-                 std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("all_gather", output, input, size());
-    Steps steps;
-    steps.input_for = [input](int) { return input; };
-    steps.elements_from = [input](int) { return input.elements(); };
-    steps.combine = [input, output, rank = rank()](const Slice& chunk, const Inputs& inputs) {
-      for (int from = 0; from < static_cast<int>(inputs.size()); ++from) {
-        const auto place = part_of(output, {from * input.elements() + chunk.first, chunk.count});
-        if (from == rank)
-          linked::copy(part_of(input, chunk), place);
-        else
-          linked::read(*inputs[from], place);
-      }
-    };
-    return begin({CollectiveKind::all_gather, input.dtype(), input.elements(), 0}, std::move(steps),
-                 std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("reduce_scatter", input, output, size());
-    const auto count = output.elements();
-    const auto part = [input, count](int of) { return part_of(input, {count * of, count}); };
-    Steps steps;
-    steps.input_for = part;
-    steps.elements_from = [count](int) { return count; };
-    steps.combine = [mine = part(rank()), output, rank = rank()](const Slice& chunk, const Inputs& inputs) {
-      linked::sum(inputs, rank, part_of(mine, chunk), part_of(output, chunk));
-    };
-    return begin({CollectiveKind::reduce_scatter, input.dtype(), input.elements(), 0}, std::move(steps),
-                 std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> barrier(OnProgress on_progress) override {
-    Steps steps;
-    steps.input_for = [](int) { return Frame::empty_payload(); };
-    steps.elements_from = [](int) { return 0; };
-    return begin({}, std::move(steps), std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
+  std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
     expect_rank(to, size());
     const auto lock = state_->lock();
     state_->check();
     // The sender may use its tensor again at once.
     state_->send(to, {{FrameType::collective_send}, tensor.clone()});
-    return std::make_unique<CompletedWork>();
+    return std::make_shared<CompletedWork>();
   }
 
-  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+  std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
-    const auto key = --next_receive_;
-    state_->listen(key, std::move(on_progress));
-    return std::make_unique<ReceiveWork>(state_, tensor, from, key);
+    auto work = std::make_shared<ReceiveWork<RankState>>(state_, tensor, from, rank());
+    work->listen(0, std::move(on_progress));
+    return work;
   }
 
   void abort(FailurePtr failure) override {
@@ -182,21 +153,10 @@ class LinkedCommunicator final : public Communicator {
   }
 
  private:
-  template <class SomeWork, class... Arguments>
-  std::unique_ptr<Work> begin_work(OnProgress on_progress, Arguments&&... arguments) {
-    state_->check();
-    auto work = std::make_unique<SomeWork>(state_, std::forward<Arguments>(arguments)...);
-    work->begin(std::move(on_progress));
-    return work;
-  }
-  std::unique_ptr<Work> begin(const CallSignature& signature, Steps steps, OnProgress on_progress) {
-    return begin_work<LinkedWork>(std::move(on_progress), signature, std::move(steps));
-  }
-
   std::shared_ptr<RankState> state_;
   std::vector<std::shared_ptr<Link>> links_;
+  const std::vector<DeviceRank> local_;
   const bool ring_;
-  std::int64_t next_receive_ = 0;  // listeners of collectives have their numbers as keys, those of receives count down
 };
 
 std::shared_ptr<Communicator> join_ranks(int rank, std::vector<std::shared_ptr<Link>> links, bool ring) {

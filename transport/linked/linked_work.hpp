@@ -1,51 +1,32 @@
 #pragma once
 
-#include "troupe/transport/linked/numbered_work.hpp"
+#include "troupe/transport/linked/chunks.hpp"
+#include "troupe/transport/linked/rank_state.hpp"
+#include "troupe/transport/work.hpp"
 
 namespace troupe::linked {
 
-/// By rank: what it sent of one chunk; null for this rank itself.
-using Inputs = std::vector<const IncomingPayload*>;
-
-/// What one kind of collective sends and does. A part is all that one rank sends to another in a phase; it is cut in
-/// chunks that all ranks know of.
+/// The messages and computations of one kind of collective. A part is all that one rank sends to another in a phase; it
+/// is cut in chunks that all ranks know of.
 struct Steps {
   /// The part for a rank in phase `inputs`, and the elements of the one from a rank.
   std::function<Tensor(int to)> input_for;
   std::function<std::int64_t(int from)> elements_from;
   /// When a chunk has come from every rank that sends it: elements [first, first + count) of their parts.
   std::function<void(const Slice& chunk, const Inputs& inputs)> combine;
-  /// The part for all in phase `results`, of which a chunk is sent as soon as it was combined, and where that of a rank
-  /// goes. None: there is no such phase.
-  std::function<Tensor()> result;
-  std::function<Tensor(int from)> place_for;
+  /// The place of the part that a rank sends to all in phase `results`: a chunk of this rank's own is sent as soon as
+  /// it was combined. None: there is no such phase.
+  std::function<Tensor(int from)> result_of;
 };
 
-/// A collective in which every rank sends to every other.
-class LinkedWork final : public NumberedWork {
- public:
-  LinkedWork(std::shared_ptr<RankState> state, const CallSignature& signature, Steps steps);
-  std::string waits_for() const override;
+/// Begins a collective in which every rank sends to every other. Throws Aborted if the ranks are known not to agree.
+std::shared_ptr<Work> begin_linked(std::shared_ptr<RankState> state, const CallSignature& signature, Steps steps);
 
- private:
-  enum class Waiting { nothing, for_input, for_result, for_reader };
-
-  void begin_steps() override;
-  bool advance_steps() override;
-  void release() override { steps_ = {}; }
-  void send_inputs();
-  bool combine_chunks();
-  void combine(const Slice& chunk, const Inputs& chunk_inputs);
-  bool take_results();
-  bool all_read();
-  void wait_for(int rank, Waiting why);
-
-  Steps steps_;
-  std::vector<bool> input_sent_;      // by rank
-  std::vector<std::size_t> results_;  // chunks that were taken, by rank
-  std::size_t combined_ = 0, chunks_ = 1;
-  Waiting waiting_ = Waiting::nothing;
-  int waiting_for_ = -1;
-};
+/// Begins an all-reduce in which slices go round the ring of ranks: in step s rank r sends slice r - s to rank r + 1,
+/// and takes slice r - s - 1 from rank r - 1, all modulo N. In the first N - 1 steps it adds its own elements to what
+/// it takes, after that it takes the sums. So slice i is ((r_i + r_{i+1}) + r_{i+2}) + ..., indices modulo N, on all
+/// ranks. Throws Aborted if the ranks are known not to agree. Source: P. Patarasuk, X. Yuan, Bandwidth optimal
+/// all-reduce algorithms for clusters of workstations, 2009.
+std::shared_ptr<Work> begin_ring(std::shared_ptr<RankState> state, const CallSignature& signature, Tensor tensor);
 
 }  // namespace troupe::linked

@@ -1,25 +1,54 @@
 #include "troupe/transport/linked/numbered_work.hpp"
 
+#include "troupe/ops/core/error.hpp"
+
 namespace troupe::linked {
 
-NumberedWork::NumberedWork(std::shared_ptr<RankState> state, const CallSignature& signature)
-    : state_(std::move(state)), signature_(signature), outgoing_(state_, signature) {}
+namespace {
 
-void NumberedWork::begin(Communicator::OnProgress on_progress) {
+/// Held by the frames of one work. When the last of them is gone and the work waits for that, it may be complete.
+std::shared_ptr<const PayloadGuard> held_by_frames(std::shared_ptr<PayloadGuard> guard,
+                                                   std::shared_ptr<std::atomic<bool>> awaited,
+                                                   std::weak_ptr<RankState> state) {
+  const auto* address = guard.get();
+  return {address, [guard = std::move(guard), awaited = std::move(awaited), state = std::move(state)](const auto*) {
+            // Its end and the look at it in all_read() must not miss each other.
+            std::atomic_thread_fence(std::memory_order_seq_cst);
+            if (!awaited->load()) return;
+            if (const auto alive = state.lock()) alive->notify();
+          }};
+}
+
+}  // namespace
+
+NumberedWork::~NumberedWork() {
+  state_->forget(number_);
+  guard_->withdraw();
+}
+
+void NumberedWork::begin() {
   const auto lock = state_->lock();
   number_ = state_->next_number();
-  outgoing_.begin(number_);
-  state_->listen(number_, std::move(on_progress));
   begin_steps();
   state_->receive();
   state_->expect_agreement(number_, signature_);
 }
 
-bool NumberedWork::advance() {
+void NumberedWork::listen(std::size_t /*local*/, ProgressListener listener) {
+  state_->listen(number_, std::move(listener));
+}
+
+bool NumberedWork::advance(std::size_t /*local*/) {
   if (done_) return true;
   const auto lock = state_->lock();
   try {
-    return receive_and_advance();
+    state_->receive();
+    state_->expect_agreement(number_, signature_);
+    if (!advance_steps()) return false;
+    done_ = true;
+    state_->complete(number_);
+    release();
+    return true;
   } catch (const Aborted&) {
     throw;
   } catch (const PayloadWithdrawn&) {
@@ -32,14 +61,54 @@ bool NumberedWork::advance() {
   }
 }
 
-bool NumberedWork::receive_and_advance() {
-  state_->receive();
-  state_->expect_agreement(number_, signature_);
-  if (!advance_steps()) return false;
-  done_ = true;
-  state_->complete(number_);
-  release();
-  return true;
+const IncomingPayload& NumberedWork::expect_chunk(const IncomingFrame& frame, int from, std::int64_t count) const {
+  const auto expected = static_cast<std::size_t>(count) * size_of(signature_.dtype);
+  if (frame.payload->bytes() != expected)
+    throw Error("communicator", "rank " + std::to_string(from) + " sent a part of " +
+                                    std::to_string(frame.payload->bytes()) + " bytes where " +
+                                    std::to_string(expected) + " were expected");
+  return *frame.payload;
+}
+
+void NumberedWork::send_ready(int to) {
+  state_->send(to, {header_of(FrameType::collective_ready, signature_, number_, inputs)});
+}
+
+void NumberedWork::send(int to, Phase phase, const Tensor& payload) {
+  auto held = unread_.lock();
+  if (!held) unread_ = held = held_by_frames(guard_, awaited_, state_);
+  state_->send(to, frame_of(phase, payload, std::move(held)));
+}
+
+void NumberedWork::send_unawaited(int to, Phase phase, const Tensor& payload) {
+  state_->send(to, frame_of(phase, payload, guard_));
+}
+
+void NumberedWork::send_to_all(Phase phase, const Tensor& payload) {
+  if (payload.bytes() > kStagedBytes) {
+    for (const int to : state_->others()) send(to, phase, payload);
+    return;
+  }
+  // The copy is valid as long as a frame holds it, whatever becomes of the collective.
+  const auto frame = frame_of(phase, payload.clone(), std::make_shared<PayloadGuard>());
+  for (const int to : state_->others()) state_->send(to, frame);
+}
+
+Frame NumberedWork::frame_of(Phase phase, const Tensor& payload, std::shared_ptr<const PayloadGuard> guard) const {
+  return {header_of(FrameType::collective_part, signature_, number_, phase), payload, number_, std::move(guard)};
+}
+
+bool NumberedWork::all_read() {
+  awaited_->store(true);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (unread_.expired()) {
+    // The last holder of a frame has read it before the tensors are written again. expired() alone orders nothing.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return true;
+  }
+  for (int rank = 0; rank < state_->ranks(); ++rank)
+    if (rank != state_->rank()) state_->expect_alive(rank);
+  return false;
 }
 
 }  // namespace troupe::linked

@@ -8,12 +8,12 @@ namespace {
 constexpr std::int64_t kMostAhead = 4'096;
 
 bool is_good(const FrameHeader& header) {
-  return header.part >= 0 && header.part <= static_cast<std::int32_t>(CollectiveKind::barrier) && header.run >= 0 &&
+  return header.part >= 0 && header.part < static_cast<std::int32_t>(kCollectiveForms.size()) && header.run >= 0 &&
          header.run <= static_cast<std::int64_t>(DType::bfloat16) && header.slot >= 0 && header.slot < kPhases;
 }
 
-FailurePtr bad_peer(int rank, const std::string& what) {
-  return std::make_shared<Failure>(Failure{.what = "[communicator] rank " + std::to_string(rank) + " sent " + what});
+FailurePtr bad_peer(int rank, const std::string& problem) {
+  return std::make_shared<Failure>(Failure{.what = "[communicator] rank " + std::to_string(rank) + " sent " + problem});
 }
 
 }  // namespace
@@ -78,10 +78,23 @@ void RankState::complete(std::int64_t number) {
   forget(number);
 }
 
-std::optional<Tensor> RankState::take_sent(int from, std::int64_t number) {
-  auto tensor = inboxes_[from].take(number);
-  if (!tensor && from != rank_) expect_alive(from);
+Receive RankState::post(int from, int to) {
+  const auto held = lock();
+  return {from, to, inboxes_[from].post()};
+}
+
+std::optional<Tensor> RankState::take(const Receive& request) {
+  const auto held = lock();
+  receive();
+  auto tensor = inboxes_[request.from].take(request.number);
+  if (!tensor && request.from != rank_) expect_alive(request.from);
   return tensor;
+}
+
+void RankState::drop(const Receive& request) {
+  forget(key_of(request));
+  const auto held = lock();
+  inboxes_[request.from].drop(request.number);
 }
 
 void RankState::send(int to, const Frame& frame) {
@@ -136,13 +149,13 @@ void RankState::take_part(int from, IncomingFrame frame) {
   check_number(from, frame.header);
   const auto phase = static_cast<std::size_t>(frame.header.slot);
   const auto number = frame.header.step;
-  auto& known = arrived(number);
+  auto& messages = arrived(number);
   if (number >= next_number_ && frame.payload->bytes() > kEagerBytes)
     give_up(
         bad_peer(from, "a large part of collective " + std::to_string(number) + ", for which this rank was not ready"));
-  if (++known.parts_taken_in[phase][from] > known.most_parts)
+  if (++messages.parts_taken_in[phase][from] > messages.most_parts)
     give_up(bad_peer(from, "more parts of a collective than there are"));
-  known.parts[phase][from].push_back(std::move(frame));
+  messages.parts[phase][from].push_back(std::move(frame));
 }
 
 void RankState::take_ready(int from, const FrameHeader& header) {
@@ -151,11 +164,11 @@ void RankState::take_ready(int from, const FrameHeader& header) {
 }
 
 void RankState::expect_agreement(std::int64_t number, const CallSignature& signature) {
-  const auto& known = arrived(number);
+  const auto& messages = arrived(number);
   for (int from = 0; from < ranks(); ++from) {
-    const auto& parts = known.parts[inputs][from];
-    if (parts.empty() && !known.ready[from]) continue;
-    const auto theirs = signature_of(parts.empty() ? *known.ready[from] : parts.front().header);
+    const auto& parts = messages.parts[inputs][from];
+    if (parts.empty() && !messages.ready[from]) continue;
+    const auto theirs = signature_of(parts.empty() ? *messages.ready[from] : parts.front().header);
     if (theirs == signature) continue;
     if (from < rank_)
       give_up(disagreement(number, theirs, from, signature, rank_));

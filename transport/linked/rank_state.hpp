@@ -14,7 +14,7 @@
 
 namespace troupe::linked {
 
-/// What a rank sends to the others in a collective: its inputs, and in some a second time results.
+/// The phases of a collective: a rank sends its inputs to the others, and in some collectives results after them.
 enum Phase : std::int32_t { inputs, results, kPhases };
 
 /// A part up to here is sent at once; a larger one when the receiver has begun the collective and has room for it.
@@ -25,7 +25,7 @@ inline constexpr std::size_t kEagerBytes = std::size_t{64} << 10;
 FrameHeader header_of(FrameType type, const CallSignature& signature, std::int64_t number, Phase phase);
 CallSignature signature_of(const FrameHeader& header);
 
-/// What has come for one collective and was not used yet.
+/// The messages that have come for one collective and were not used yet.
 struct Arrived {
   explicit Arrived(int ranks);
 
@@ -52,7 +52,8 @@ class RankState {
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// Listeners, by a key of the caller's choice; called on any thread when there may be more to do. Any thread.
+  /// Names the listener of a collective, by its number; it is called on any thread when there may be more to do. Any
+  /// thread.
   void listen(std::int64_t key, ProgressListener listener);
   void forget(std::int64_t key);
   void notify();
@@ -69,16 +70,18 @@ class RankState {
   void expect_agreement(std::int64_t number, const CallSignature& signature);
   /// Throws Aborted if nothing will come from a rank any more.
   void expect_alive(int from);
-  /// What a rank has sent to this one outside of collectives.
-  Inbox& inbox(int from) { return inboxes_[from]; }
-  /// The tensor of that receive, once it is there. Throws Aborted if it never will be.
-  std::optional<Tensor> take_sent(int from, std::int64_t number);
-
   void send(int to, const Frame& frame);
+
+  // The tensors that ranks send to this one outside of collectives: see ReceiveWork. Any thread.
+  Receive post(int from, int to);
+  /// Throws Aborted if the tensor will never be there.
+  std::optional<Tensor> take(const Receive& request);
+  void listen(const Receive& request, ProgressListener listener) { listen(key_of(request), std::move(listener)); }
+  void drop(const Receive& request);
 
   /// Gives the group up on all ranks. Any thread.
   void abort(const FailurePtr& failure);
-  /// As above, and throws Aborted.
+  /// Gives the group up, and throws Aborted. Any thread.
   [[noreturn]] void give_up(const FailurePtr& failure);
 
  private:
@@ -86,6 +89,8 @@ class RankState {
   void take_part(int from, IncomingFrame frame);
   void take_ready(int from, const FrameHeader& header);
   void check_number(int from, const FrameHeader& header);
+  /// The key of the listener of a receive; collectives have their numbers as keys.
+  std::int64_t key_of(const Receive& request) const { return -1 - (request.number * ranks() + request.from); }
 
   const int rank_;
   const std::vector<std::shared_ptr<Link>> links_;  // by rank; none to itself

@@ -4,26 +4,45 @@
 
 namespace troupe::local {
 
-/// The collective with that number; a new one has no rank yet.
+void PendingCollective::pass(int rank, Phase phase) {
+  phases_passed_[rank].store(phase + 1, std::memory_order_relaxed);
+  const auto before = passed_[phase].fetch_add(1, std::memory_order_acq_rel);
+  if (before + 1 == static_cast<int>(inputs.size())) listeners.notify(static_cast<std::size_t>(rank));
+}
+
+int PendingCollective::missing(Phase phase) const {
+  for (std::size_t rank = 0; rank < phases_passed_.size(); ++rank)
+    if (phases_passed_[rank].load(std::memory_order_relaxed) <= phase) return static_cast<int>(rank);
+  return -1;
+}
+
+void PendingCollective::reset() {
+  std::ranges::fill(inputs, Tensor());
+  listeners.clear();
+  for (auto& passed : passed_) passed.store(0, std::memory_order_relaxed);
+  for (auto& passed : phases_passed_) passed.store(0, std::memory_order_relaxed);
+  completed = false;
+}
+
+/// Returns the collective of this number. A new collective has no rank yet.
 std::shared_ptr<PendingCollective> Group::find_or_make(std::int64_t number) {
-  const auto found = std::ranges::find(pending_, number, [](const auto& pending) { return pending->number; });
-  if (found != pending_.end()) return *found;
+  const auto entry = std::ranges::find(pending_, number, [](const auto& pending) { return pending->number; });
+  if (entry != pending_.end()) return *entry;
   if (spare_.empty()) spare_.push_back(std::make_shared<PendingCollective>(ranks_));
   pending_.push_back(std::move(spare_.back()));
   spare_.pop_back();
   pending_.back()->number = number;
-  pending_.back()->first_rank = kNobody;
+  pending_.back()->first_rank = kNoRank;
   return pending_.back();
 }
 
-std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& signature, const Tensor& input,
-                                                ProgressListener listener) {
+std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& signature, const Tensor& input) {
   std::unique_lock lock(mutex_);
   const auto number = next_call_[rank];
   check(number);
   ++next_call_[rank];
   auto pending = find_or_make(number);
-  if (pending->first_rank == kNobody) {
+  if (pending->first_rank == kNoRank) {
     pending->signature = signature;
     pending->first_rank = rank;
   } else if (!(pending->signature == signature)) {
@@ -33,7 +52,6 @@ std::shared_ptr<PendingCollective> Group::enter(int rank, const CallSignature& s
     throw Aborted(failure);
   }
   pending->inputs[rank] = input;
-  pending->listen(rank, std::move(listener));
   ++pending->works;
   return pending;
 }
@@ -46,7 +64,7 @@ void Group::check(std::int64_t number) const {
 void Group::complete(PendingCollective& pending) {
   std::lock_guard lock(mutex_);
   pending.completed = true;
-  std::erase_if(pending_, [&](const auto& known) { return known.get() == &pending; });
+  std::erase_if(pending_, [&](const auto& other) { return other.get() == &pending; });
 }
 
 void Group::release(std::shared_ptr<PendingCollective> pending) {
@@ -63,16 +81,19 @@ void Group::send(int from, int to, const Tensor& tensor) {
   {
     std::lock_guard lock(mutex_);
     const auto number = inboxes_[{from, to}].arrive(std::move(copy));
-    if (const auto found = receivers_.find({from, to, number}); found != receivers_.end()) receiver = found->second;
+    if (const auto entry = receivers_.find({from, to, number}); entry != receivers_.end()) receiver = entry->second;
   }
   if (receiver) receiver();
 }
 
-Receive Group::post(int from, int to, ProgressListener listener) {
+Receive Group::post(int from, int to) {
   std::lock_guard lock(mutex_);
-  const Receive receive{from, to, inboxes_[{from, to}].post()};
+  return {from, to, inboxes_[{from, to}].post()};
+}
+
+void Group::listen(const Receive& receive, ProgressListener listener) {
+  std::lock_guard lock(mutex_);
   receivers_[receive] = std::move(listener);
-  return receive;
 }
 
 std::optional<Tensor> Group::take(const Receive& receive) {
@@ -92,7 +113,7 @@ void Group::drop(const Receive& receive) {
 void Group::abort(int except, FailurePtr failure) {
   abort_.set(std::move(failure));
   std::lock_guard lock(mutex_);
-  for (const auto& pending : pending_) pending->notify(except);
+  for (const auto& pending : pending_) pending->listeners.notify(static_cast<std::size_t>(except));
   for (const auto& [receive, receiver] : receivers_)
     if (receiver && receive.to != except) receiver();
 }
@@ -104,7 +125,7 @@ void Group::leave(int rank, FailurePtr failure) {
   const auto first = std::min(left_at_.load(), next_call_[rank]);
   left_at_.store(first, std::memory_order_release);
   for (const auto& pending : pending_)
-    if (pending->number >= first) pending->notify(kNobody);
+    if (pending->number >= first) pending->listeners.notify();
   for (const auto& [receive, receiver] : receivers_)
     if (receiver && receive.from == rank) receiver();
 }

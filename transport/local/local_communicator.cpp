@@ -1,129 +1,190 @@
+#include <array>
 #include <cstring>
+#include <mutex>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/communicator.hpp"
-#include "troupe/transport/local/collective_work.hpp"
 #include "troupe/transport/local/group.hpp"
+#include "troupe/transport/local/reused_memory.hpp"
 #include "troupe/transport/rank_sum.hpp"
 
 namespace troupe {
 
 namespace {
 
-using local::CollectiveWork;
 using local::Group;
 using local::PendingCollective;
-using local::RankCall;
 
-class LocalReceive final : public Work {
+/// The part of one rank in a collective.
+struct RankCall {
+  int rank = 0, ranks = 1, root = 0;
+  Tensor input, output;
+};
+
+std::byte* address_of(const Tensor& tensor, std::int64_t element) {
+  return tensor.mutable_raw() + static_cast<std::size_t>(element) * size_of(tensor.dtype());
+}
+
+void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+void sum_slice(const RankCall& call, PendingCollective& pending) {
+  const auto mine = slice_of(call.output.elements(), call.ranks, call.rank);
+  rank_sum(pending.inputs, mine.first, mine.count, address_of(call.output, mine.first));
+}
+
+void copy_slices(const RankCall& call, PendingCollective& pending) {
+  for (int other = 0; other < call.ranks; ++other) {
+    const auto slice = slice_of(call.output.elements(), call.ranks, other);
+    if (other != call.rank)
+      copy_bytes(address_of(pending.inputs[other], slice.first), address_of(call.output, slice.first),
+                 static_cast<std::size_t>(slice.count) * size_of(call.output.dtype()));
+  }
+}
+
+void sum_part(const RankCall& call, PendingCollective& pending) {
+  const auto count = call.output.elements();
+  rank_sum(pending.inputs, count * call.rank, count, call.output.mutable_raw());
+}
+
+void copy_root(const RankCall& call, PendingCollective& pending) {
+  if (call.rank != call.root)
+    copy_bytes(pending.inputs[call.root].raw(), call.output.mutable_raw(), call.output.bytes());
+}
+
+void copy_all(const RankCall& call, PendingCollective& pending) {
+  const auto bytes = call.input.bytes();
+  for (std::size_t other = 0; other < pending.inputs.size(); ++other)
+    copy_bytes(pending.inputs[other].raw(), call.output.mutable_raw() + other * bytes, bytes);
+}
+
+void copy_part(const RankCall& call, PendingCollective& pending) {
+  const auto bytes = call.output.bytes();
+  copy_bytes(pending.inputs[call.root].raw() + bytes * static_cast<std::size_t>(call.rank), call.output.mutable_raw(),
+             bytes);
+}
+
+/// The work of one rank after all have arrived, and after all have reduced. Null: nothing to do.
+using Piece = void (*)(const RankCall& call, PendingCollective& pending);
+using Pieces = std::array<Piece, 2>;
+
+Pieces pieces_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return {sum_slice, copy_slices};
+    case CollectiveKind::broadcast:
+      return {nullptr, copy_root};
+    case CollectiveKind::all_gather:
+      return {nullptr, copy_all};
+    case CollectiveKind::reduce_scatter:
+      return {sum_part, nullptr};
+    case CollectiveKind::barrier:
+      return {};
+    case CollectiveKind::scatter:
+      return {nullptr, copy_part};
+  }
+  return {};
+}
+
+/// The way of one rank through the phases of a collective.
+class CollectiveWork final : public HostWork {
  public:
-  LocalReceive(std::shared_ptr<Group> group, Tensor tensor, const local::Receive& receive)
-      : group_(std::move(group)), tensor_(std::move(tensor)), receive_(receive) {}
-  ~LocalReceive() override { group_->drop(receive_); }
-
-  bool advance() override {
-    if (done_) return true;
-    const auto sent = group_->take(receive_);
-    if (!sent) return false;
-    expect_alike(*sent, receive_.from, tensor_, receive_.to);
-    std::memcpy(tensor_.mutable_raw(), sent->raw(), sent->bytes());
-    return done_ = true;
+  CollectiveWork(std::shared_ptr<Group> group, std::shared_ptr<PendingCollective> pending, RankCall call,
+                 const Pieces& pieces)
+      : group_(std::move(group)), pending_(std::move(pending)), call_(std::move(call)), pieces_(pieces) {
+    pending_->pass(call_.rank, PendingCollective::arrived);
+  }
+  ~CollectiveWork() override {
+    // Otherwise the tensor was dropped when the collective completed, or others still need it.
+    if (group_->failed(pending_->number)) {
+      const std::unique_lock no_reader(pending_->reading);
+      pending_->inputs[call_.rank] = Tensor();
+    }
+    group_->release(std::move(pending_));
   }
 
-  std::string waits_for() const override { return "recv: rank " + std::to_string(receive_.from) + " has not sent"; }
+  bool advance(std::size_t /*local*/) override {
+    const std::shared_lock reads(pending_->reading);
+    group_->check(pending_->number);
+    try {
+      return advance_phases();
+    } catch (...) {
+      group_->abort(call_.rank, failure_now());
+      throw;
+    }
+  }
+
+  void listen(std::size_t /*local*/, ProgressListener listener) override {
+    pending_->listeners.set(static_cast<std::size_t>(call_.rank), std::move(listener));
+  }
+
+  std::string waits_for(std::size_t /*local*/) const override {
+    if (waiting_for_ == PendingCollective::kPhases) return "nothing";
+    const char* const missing[] = {" has not come", " has not summed its slice", " has not copied the result"};
+    const auto rank = pending_->missing(static_cast<PendingCollective::Phase>(waiting_for_));
+    return to_string(pending_->signature) + ": rank " + std::to_string(rank) + missing[waiting_for_];
+  }
 
  private:
+  bool advance_phases() {
+    for (; waiting_for_ < PendingCollective::kPhases; ++waiting_for_) {
+      if (!pending_->complete(static_cast<PendingCollective::Phase>(waiting_for_))) return false;
+      if (waiting_for_ == PendingCollective::copied) continue;
+      if (const auto piece = pieces_[waiting_for_]) piece(call_, *pending_);
+      pending_->pass(call_.rank, static_cast<PendingCollective::Phase>(waiting_for_ + 1));
+    }
+    // No rank reads it any more, and the lender of the tensor counts its handles.
+    pending_->inputs[call_.rank] = Tensor();
+    call_.input = call_.output = Tensor();
+    group_->complete(*pending_);
+    return true;
+  }
+
   std::shared_ptr<Group> group_;
-  Tensor tensor_;
-  local::Receive receive_;
-  bool done_ = false;
+  std::shared_ptr<PendingCollective> pending_;
+  RankCall call_;
+  Pieces pieces_;
+  int waiting_for_ = PendingCollective::arrived;
 };
 
 class LocalCommunicator final : public Communicator {
  public:
-  LocalCommunicator(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
+  LocalCommunicator(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), local_{DeviceRank{rank}} {}
 
-  int rank() const override { return rank_; }
   int size() const override { return group_->ranks(); }
+  const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
-    const auto reduce = [](const RankCall& call, PendingCollective& pending) {
-      const auto mine = slice_of(call.output.elements(), call.ranks, call.rank);
-      rank_sum(pending.inputs, mine.first, mine.count, address_of(call.output, mine.first));
-    };
-    const auto copy = [](const RankCall& call, PendingCollective& pending) {
-      for (int other = 0; other < call.ranks; ++other) {
-        const auto slice = slice_of(call.output.elements(), call.ranks, other);
-        if (other == call.rank || slice.count == 0) continue;
-        std::memcpy(address_of(call.output, slice.first), address_of(pending.inputs[other], slice.first),
-                    static_cast<std::size_t>(slice.count) * size_of(call.output.dtype()));
-      }
-    };
-    return begin(CollectiveKind::all_reduce, call_of(tensor, tensor), reduce, copy, std::move(on_progress));
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    const auto& [input, output, ready] = only_part(parts);
+    const auto signature = signature_of(kind, input, output, rank(), size(), root);
+    const bool in_place = form_of(kind).output == OutputSize::in_place;
+    auto pending = group_->enter(rank(), signature, input);
+    return std::allocate_shared<CollectiveWork>(
+        local::ReusedMemory<CollectiveWork>(), group_, std::move(pending),
+        RankCall{rank(), size(), signature.root, input, in_place ? input : output}, pieces_of(kind));
   }
 
-  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
-    expect_rank(root, size());
-    const auto copy = [](const RankCall& call, PendingCollective& pending) {
-      if (call.rank != call.root && call.output.bytes() > 0)
-        std::memcpy(call.output.mutable_raw(), pending.inputs[call.root].raw(), call.output.bytes());
-    };
-    return begin(CollectiveKind::broadcast, call_of(tensor, tensor, root), nullptr, copy, std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("all_gather", output, input, size());
-    const auto copy = [](const RankCall& call, PendingCollective& pending) {
-      for (std::size_t other = 0; other < pending.inputs.size() && call.input.bytes() > 0; ++other)
-        std::memcpy(call.output.mutable_raw() + other * call.input.bytes(), pending.inputs[other].raw(),
-                    call.input.bytes());
-    };
-    return begin(CollectiveKind::all_gather, call_of(input, output), nullptr, copy, std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("reduce_scatter", input, output, size());
-    const auto reduce = [](const RankCall& call, PendingCollective& pending) {
-      const auto count = call.output.elements();
-      rank_sum(pending.inputs, count * call.rank, count, call.output.mutable_raw());
-    };
-    return begin(CollectiveKind::reduce_scatter, call_of(input, output), reduce, nullptr, std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> barrier(OnProgress on_progress) override {
-    const Tensor nothing(Shape{0}, DType::uint8);
-    return begin(CollectiveKind::barrier, call_of(nothing, nothing), nullptr, nullptr, std::move(on_progress));
-  }
-
-  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
+  std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
     expect_rank(to, size());
-    group_->send(rank_, to, tensor);
-    return std::make_unique<CompletedWork>();
+    group_->send(rank(), to, tensor);
+    return std::make_shared<CompletedWork>();
   }
 
-  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+  std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size());
-    const auto receive = group_->post(from, rank_, std::move(on_progress));
-    return std::make_unique<LocalReceive>(group_, tensor, receive);
+    auto work = std::make_shared<ReceiveWork<Group>>(group_, tensor, from, rank());
+    work->listen(0, std::move(on_progress));
+    return work;
   }
 
-  void abort(FailurePtr failure) override { group_->abort(Group::kNobody, std::move(failure)); }
+  void abort(FailurePtr failure) override { group_->abort(Group::kNoRank, std::move(failure)); }
 
-  void leave(FailurePtr failure) override { group_->leave(rank_, std::move(failure)); }
+  void leave(FailurePtr failure) override { group_->leave(rank(), std::move(failure)); }
 
  private:
-  RankCall call_of(const Tensor& input, const Tensor& output, int root = 0) const {
-    return {rank_, size(), root, input, output};
-  }
-  std::unique_ptr<Work> begin(CollectiveKind kind, const RankCall& call, CollectiveWork::Piece reduce,
-                              CollectiveWork::Piece copy, OnProgress on_progress) {
-    const CallSignature signature{kind, call.input.dtype(), call.input.elements(), call.root};
-    auto pending = group_->enter(rank_, signature, call.input, std::move(on_progress));
-    return std::make_unique<CollectiveWork>(group_, std::move(pending), call, reduce, copy);
-  }
-
   std::shared_ptr<Group> group_;
-  int rank_;
+  const std::vector<DeviceRank> local_;
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <array>
-#include <cstring>
 #include <deque>
 #include <mutex>
 
@@ -16,103 +15,114 @@ struct Packet {
   Tensor payload;
 };
 
-FailurePtr gone(const std::string& what) {
-  return std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] " + what});
-}
+/// The state that the two ends share; the arrays are by end.
+struct Wire {
+  Wire(LinkFaults link_faults, std::size_t max_bytes) : faults(link_faults), max_payload_bytes(max_bytes) {}
 
-/// What the two ends share.
-class Wire {
+  const LinkFaults faults;
+  const std::size_t max_payload_bytes;
+  std::mutex mutex;  // guards the members below
+  std::array<std::deque<Packet>, 2> arrived;
+  std::int64_t frames = 0;
+  bool closed = false;
+  int closed_by = -1;
+  FailurePtr failure;
+  std::array<Link::OnReady, 2> on_ready;
+};
+
+class MemoryLink final : public Link {
  public:
-  Wire(LinkFaults faults, std::size_t max_payload_bytes) : faults_(faults), max_payload_bytes_(max_payload_bytes) {}
+  MemoryLink(std::shared_ptr<Wire> wire, int end_index) : wire_(std::move(wire)), end_(end_index) {}
+  ~MemoryLink() override {
+    on_ready({});
+    close();
+  }
 
-  bool send(int from, const Frame& frame) {
+  bool send(const Frame& frame) override {
     Packet packet{encode_header(frame), frame.payload.clone()};
+    bool closed = false;
     {
-      std::lock_guard lock(mutex_);
-      if (closed_) return false;
-      const auto number = frames_++;
-      if (number == faults_.break_at)
+      std::lock_guard lock(wire_->mutex);
+      if (wire_->closed) return false;
+      const auto number = wire_->frames++;
+      if (number == wire_->faults.break_at)
         end("the connection broke");
-      else if (number == faults_.flip_bit_at)
+      else if (number == wire_->faults.flip_bit_at)
         flip_bit(packet);
-      if (!closed_) arrived_[1 - from].push_back(std::move(packet));
+      closed = wire_->closed;
+      if (!closed) wire_->arrived[1 - end_].push_back(std::move(packet));
     }
-    wake(1 - from);
-    if (is_closed()) wake(from);
+    wake(1 - end_);
+    if (closed) wake(end_);
     return true;
   }
 
-  std::optional<IncomingFrame> receive(int end_index) {
+  std::optional<IncomingFrame> receive() override {
     Packet packet;
     {
-      std::lock_guard lock(mutex_);
-      auto& queue = arrived_[end_index];
+      std::lock_guard lock(wire_->mutex);
+      auto& queue = wire_->arrived[end_];
       if (queue.empty()) return std::nullopt;
       packet = std::move(queue.front());
       queue.pop_front();
     }
     try {
-      const auto decoded = decode_header(packet.header, max_payload_bytes_);
+      const auto decoded = decode_header(packet.header, wire_->max_payload_bytes);
       check_payload(decoded, {packet.payload.raw(), packet.payload.bytes()});
       return IncomingFrame{decoded.header, std::make_unique<TensorPayload>(
                                                packet.payload.view(decoded.payload.shape, decoded.payload.dtype, 0))};
     } catch (const Error& error) {
-      break_off(end_index, std::string("a damaged frame arrived: ") + error.what());
+      break_off(std::string("a damaged frame arrived: ") + error.what());
       return std::nullopt;
     }
   }
 
-  void on_ready(int end_index, Link::OnReady callback) {
+  void on_ready(OnReady callback) override {
     bool ready = false;
     {
-      std::lock_guard lock(mutex_);
-      on_ready_[end_index] = std::move(callback);
-      ready = closed_ || !arrived_[end_index].empty();
+      std::lock_guard lock(wire_->mutex);
+      wire_->on_ready[end_] = std::move(callback);
+      ready = wire_->closed || !wire_->arrived[end_].empty();
     }
-    if (ready) wake(end_index);
+    if (ready) wake(end_);
   }
 
-  void close(int end_index) {
+  void close() override {
     {
-      std::lock_guard lock(mutex_);
-      if (closed_) return;
+      std::lock_guard lock(wire_->mutex);
+      if (wire_->closed) return;
       end("the other end has closed it");
-      closed_by_ = end_index;
+      wire_->closed_by = end_;
     }
-    wake(1 - end_index);
+    wake(1 - end_);
   }
 
-  FailurePtr failure(int end_index) const {
-    std::lock_guard lock(mutex_);
-    const bool all_received = arrived_[end_index].empty();
-    return closed_ && all_received && closed_by_ != end_index ? failure_ : nullptr;
+  FailurePtr failure() const override {
+    std::lock_guard lock(wire_->mutex);
+    const bool all_received = wire_->arrived[end_].empty();
+    return wire_->closed && all_received && wire_->closed_by != end_ ? wire_->failure : nullptr;
   }
 
  private:
-  bool is_closed() const {
-    std::lock_guard lock(mutex_);
-    return closed_;
-  }
-
   void end(const std::string& why) {
-    closed_ = true;
-    failure_ = gone(why);
+    wire_->closed = true;
+    wire_->failure = std::make_shared<Failure>(Failure{.kind = FailureKind::part_died, .what = "[link] " + why});
   }
 
-  /// What follows a damaged frame is not worth receiving.
-  void break_off(int end_index, const std::string& why) {
+  /// The frames behind a damaged one are not worth receiving.
+  void break_off(const std::string& why) {
     {
-      std::lock_guard lock(mutex_);
-      arrived_[end_index].clear();
+      std::lock_guard lock(wire_->mutex);
+      wire_->arrived[end_].clear();
       end(why);
-      closed_by_ = -1;
+      wire_->closed_by = -1;
     }
-    wake(1 - end_index);
+    wake(1 - end_);
   }
 
   void flip_bit(Packet& packet) const {
     const auto bits = 8 * (packet.header.size() + packet.payload.bytes());
-    const auto bit = uniform_below(bits, faults_.seed, 0, 0);
+    const auto bit = uniform_below(bits, wire_->faults.seed, 0, 0);
     const auto byte = bit / 8;
     auto& target =
         byte < packet.header.size() ? packet.header[byte] : packet.payload.mutable_raw()[byte - packet.header.size()];
@@ -120,40 +130,14 @@ class Wire {
   }
 
   void wake(int end_index) {
-    Link::OnReady callback;
+    OnReady callback;
     {
-      std::lock_guard lock(mutex_);
-      callback = on_ready_[end_index];
+      std::lock_guard lock(wire_->mutex);
+      callback = wire_->on_ready[end_index];
     }
     if (callback) callback();
   }
 
-  const LinkFaults faults_;
-  const std::size_t max_payload_bytes_;
-  mutable std::mutex mutex_;
-  std::array<std::deque<Packet>, 2> arrived_;
-  std::int64_t frames_ = 0;
-  bool closed_ = false;
-  int closed_by_ = -1;
-  FailurePtr failure_;
-  std::array<Link::OnReady, 2> on_ready_;
-};
-
-class MemoryLink final : public Link {
- public:
-  MemoryLink(std::shared_ptr<Wire> wire, int end_index) : wire_(std::move(wire)), end_(end_index) {}
-  ~MemoryLink() override {
-    wire_->on_ready(end_, {});
-    wire_->close(end_);
-  }
-
-  bool send(const Frame& frame) override { return wire_->send(end_, frame); }
-  std::optional<IncomingFrame> receive() override { return wire_->receive(end_); }
-  void on_ready(OnReady callback) override { wire_->on_ready(end_, std::move(callback)); }
-  void close() override { wire_->close(end_); }
-  FailurePtr failure() const override { return wire_->failure(end_); }
-
- private:
   std::shared_ptr<Wire> wire_;
   int end_;
 };

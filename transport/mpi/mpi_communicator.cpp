@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/collective_call.hpp"
@@ -17,7 +18,7 @@ using mpi::expect_success;
 using mpi::MpiThread;
 using mpi::Operation;
 
-/// How MPI sees elements that are summed: 16-bit numbers as integers, which an operation of ours adds.
+/// MPI's type of elements that are summed. 16-bit numbers are integers for MPI; an operation defined here adds them.
 MPI_Datatype type_for_sums(DType dtype) {
   switch (dtype) {
     case DType::float16:
@@ -45,7 +46,7 @@ MPI_Op operation_of(MPI_User_function* add) {
   return operation;
 }
 
-/// On MPI's thread.
+/// Called on MPI's thread.
 MPI_Op sum_of(DType dtype) {
   static const MPI_Op float16 = operation_of(&add_halves<DType::float16>);
   static const MPI_Op bfloat16 = operation_of(&add_halves<DType::bfloat16>);
@@ -64,46 +65,59 @@ int bytes_of(const Tensor& tensor) {
 }
 
 void* memory_of(const Tensor& tensor) {
-  return tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
+  return tensor && tensor.bytes() > 0 ? tensor.mutable_raw() : nullptr;
 }
 
-/// What the works of a communicator share.
+/// Begins an operation on MPI's thread, from and to memory that stays until MPI has finished. Returns MPI's code.
+using Call = std::function<int(const Tensor& from, const Tensor& to, MPI_Request* request)>;
+
+/// The state that the works of a communicator share.
 struct MpiGroup {
   Abort abort;
   std::mutex mutex;
   std::vector<std::weak_ptr<Operation>> operations;
 
-  void post(const std::shared_ptr<Operation>& operation) {
+  /// `name` begins the text of an error of MPI.
+  std::shared_ptr<Operation> post(const Tensor& from, const Tensor& to, std::string name, Call call) {
+    auto operation = std::make_shared<Operation>();
+    operation->from = from;
+    operation->to = to;
+    operation->begin = [call = std::move(call), raw = operation.get(), name = std::move(name)] {
+      MPI_Request request = MPI_REQUEST_NULL;
+      expect_success(call(raw->from, raw->to, &request), name.c_str());
+      return request;
+    };
     {
       std::lock_guard lock(mutex);
-      std::erase_if(operations, [](const auto& known) { return known.expired(); });
+      std::erase_if(operations, [](const auto& other) { return other.expired(); });
       operations.push_back(operation);
     }
     MpiThread::instance().post(operation);
+    return operation;
   }
 
   void give_up(const FailurePtr& failure) {
     if (!abort.set(failure)) return;
     MpiThread::instance().abandon();
     std::lock_guard lock(mutex);
-    for (const auto& known : operations)
-      if (const auto operation = known.lock(); operation && operation->on_progress) operation->on_progress();
+    for (const auto& posted : operations)
+      if (const auto operation = posted.lock()) operation->listeners.notify();
   }
 };
 
-/// MPI reads and writes memory of its own, since it cannot be told to stop: a work that has failed must not touch its
-/// tensors any more.
-class MpiWork final : public Work {
+/// The work of a collective over MPI. MPI reads and writes separate memory, because it cannot be stopped: a work that
+/// has failed must not touch its tensors any more.
+class MpiWork final : public HostWork {
  public:
-  MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string what, Tensor tensor,
-          std::size_t expected_bytes = kAnyBytes)
+  MpiWork(std::shared_ptr<MpiGroup> group, std::shared_ptr<Operation> operation, std::string name, Tensor tensor,
+          std::optional<std::size_t> expected_bytes = {})
       : group_(std::move(group)),
         operation_(std::move(operation)),
-        what_(std::move(what)),
+        name_(std::move(name)),
         tensor_(std::move(tensor)),
         expected_bytes_(expected_bytes) {}
 
-  bool advance() override {
+  bool advance(std::size_t /*local*/) override {
     if (done_) return true;
     group_->abort.check();
     if (!operation_->done) return false;
@@ -116,16 +130,20 @@ class MpiWork final : public Work {
     return done_ = true;
   }
 
-  std::string waits_for() const override { return done_ ? "nothing" : what_ + ": another rank has not come"; }
+  void listen(std::size_t /*local*/, ProgressListener listener) override {
+    if (operation_) operation_->listeners.set(0, std::move(listener));
+  }
 
-  static constexpr auto kAnyBytes = std::numeric_limits<std::size_t>::max();
+  std::string waits_for(std::size_t /*local*/) const override {
+    return done_ ? "nothing" : name_ + ": another rank has not come";
+  }
 
  private:
   void take() {
     if (!operation_->error.empty()) throw Error("mpi", operation_->error);
-    if (expected_bytes_ != kAnyBytes && operation_->received_bytes != expected_bytes_)
-      throw Error("communicator", what_ + " got " + std::to_string(operation_->received_bytes) + " bytes where " +
-                                      std::to_string(expected_bytes_) + " were expected");
+    if (expected_bytes_ && operation_->received_bytes != *expected_bytes_)
+      throw Error("communicator", name_ + " got " + std::to_string(operation_->received_bytes) + " bytes where " +
+                                      std::to_string(*expected_bytes_) + " were expected");
     if (operation_->to && tensor_.bytes() > 0)
       std::memcpy(tensor_.mutable_raw(), operation_->to.raw(), tensor_.bytes());
     tensor_ = {};
@@ -134,126 +152,96 @@ class MpiWork final : public Work {
 
   std::shared_ptr<MpiGroup> group_;
   std::shared_ptr<Operation> operation_;
-  std::string what_;
+  std::string name_;
   Tensor tensor_;
-  std::size_t expected_bytes_;
+  std::optional<std::size_t> expected_bytes_;
   bool done_ = false;
 };
+
+Call call_of(const CallSignature& signature, const Part& part, MPI_Comm on) {
+  const auto kind = signature.kind;
+  if (kind == CollectiveKind::barrier)
+    return [on](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); };
+  const bool sums = form_of(kind).sums;
+  // MPI counts the elements that one rank gives or takes.
+  const auto& counted = form_of(kind).output == OutputSize::scattered ? part.output : part.input;
+  const auto type = sums ? type_for_sums(counted.dtype()) : MPI_BYTE;
+  const auto count = sums ? count_of(counted.elements()) : bytes_of(counted);
+  return [=, root = signature.root](const Tensor& from, const Tensor& to, MPI_Request* request) {
+    switch (kind) {
+      case CollectiveKind::all_reduce:
+        return MPI_Iallreduce(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on, request);
+      case CollectiveKind::broadcast:
+        return MPI_Ibcast(memory_of(to ? to : from), count, type, root, on, request);
+      case CollectiveKind::all_gather:
+        return MPI_Iallgather(memory_of(from), count, type, memory_of(to), count, type, on, request);
+      case CollectiveKind::reduce_scatter:
+        return MPI_Ireduce_scatter_block(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on,
+                                         request);
+      case CollectiveKind::scatter:
+        return MPI_Iscatter(memory_of(from), count, type, memory_of(to), count, type, root, on, request);
+      case CollectiveKind::barrier:
+        break;
+    }
+    return MPI_ERR_ARG;
+  };
+}
 
 class MpiCommunicator final : public Communicator {
  public:
   explicit MpiCommunicator(MPI_Comm communicator, int rank, int size)
-      : communicator_(communicator), rank_(rank), size_(size) {}
+      : communicator_(communicator), local_{DeviceRank{rank}}, size_(size) {}
   // The MPI communicator stays: freeing it is collective, and the others may have died.
 
-  int rank() const override { return rank_; }
   int size() const override { return size_; }
+  const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
-    const auto type = type_for_sums(tensor.dtype());
-    const auto count = count_of(tensor.elements());
-    return begin(
-        {CollectiveKind::all_reduce, tensor.dtype(), tensor.elements(), 0}, tensor, tensor, std::move(on_progress),
-        [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-          return MPI_Iallreduce(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()), on, request);
-        });
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    const auto& part = only_part(parts);
+    const auto signature = signature_of(kind, part.input, part.output, rank(), size_, root);
+    const bool is_sender = kind == CollectiveKind::broadcast && root == rank();
+    const auto result = is_sender ? Tensor() : form_of(kind).output == OutputSize::in_place ? part.input : part.output;
+    auto call = call_of(signature, part, communicator_);
+    group_->abort.check();
+    const auto from = part.input ? part.input.clone() : Tensor();
+    return std::make_shared<MpiWork>(group_,
+                                     group_->post(from, memory_for(result), to_string(signature), std::move(call)),
+                                     to_string(signature), result);
   }
 
-  std::unique_ptr<Work> broadcast(const Tensor& tensor, int root, OnProgress on_progress) override {
-    expect_rank(root, size_);
-    const auto bytes = bytes_of(tensor);
-    const bool is_root = root == rank_;
-    return begin({CollectiveKind::broadcast, tensor.dtype(), tensor.elements(), root}, tensor,
-                 is_root ? Tensor() : tensor, std::move(on_progress),
-                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-                   return MPI_Ibcast(memory_of(is_root ? from : to), bytes, MPI_BYTE, root, on, request);
-                 });
-  }
-
-  std::unique_ptr<Work> all_gather(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("all_gather", output, input, size_);
-    const auto bytes = bytes_of(input);
-    return begin({CollectiveKind::all_gather, input.dtype(), input.elements(), 0}, input, output,
-                 std::move(on_progress),
-                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-                   return MPI_Iallgather(memory_of(from), bytes, MPI_BYTE, memory_of(to), bytes, MPI_BYTE, on, request);
-                 });
-  }
-
-  std::unique_ptr<Work> reduce_scatter(const Tensor& input, const Tensor& output, OnProgress on_progress) override {
-    expect_multiple("reduce_scatter", input, output, size_);
-    const auto type = type_for_sums(input.dtype());
-    const auto count = count_of(output.elements());
-    return begin({CollectiveKind::reduce_scatter, input.dtype(), input.elements(), 0}, input, output,
-                 std::move(on_progress),
-                 [=, on = communicator_](const Tensor& from, const Tensor& to, MPI_Request* request) {
-                   return MPI_Ireduce_scatter_block(memory_of(from), memory_of(to), count, type, sum_of(from.dtype()),
-                                                    on, request);
-                 });
-  }
-
-  std::unique_ptr<Work> barrier(OnProgress on_progress) override {
-    return begin(
-        {}, Tensor(), Tensor(), std::move(on_progress),
-        [on = communicator_](const Tensor&, const Tensor&, MPI_Request* request) { return MPI_Ibarrier(on, request); });
-  }
-
-  std::unique_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
+  std::shared_ptr<Work> send(const Tensor& tensor, int to, OnProgress) override {
     expect_rank(to, size_);
     group_->abort.check();
-    auto operation = std::make_shared<Operation>();
-    operation->from = tensor.clone();
-    operation->begin = [bytes = bytes_of(tensor), to, on = communicator_, from = operation->from] {
-      MPI_Request request = MPI_REQUEST_NULL;
-      expect_success(MPI_Isend(memory_of(from), bytes, MPI_BYTE, to, 0, on, &request), "MPI_Isend");
-      return request;
-    };
-    group_->post(operation);
-    return std::make_unique<CompletedWork>();
+    group_->post(
+        tensor.clone(), {}, "MPI_Isend",
+        [bytes = bytes_of(tensor), to, on = communicator_](const Tensor& from, const Tensor&, MPI_Request* request) {
+          return MPI_Isend(memory_of(from), bytes, MPI_BYTE, to, 0, on, request);
+        });
+    return std::make_shared<CompletedWork>();
   }
 
-  std::unique_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
+  std::shared_ptr<Work> recv(const Tensor& tensor, int from, OnProgress on_progress) override {
     expect_rank(from, size_);
     group_->abort.check();
-    auto operation = operation_to(tensor, std::move(on_progress));
-    operation->begin = [bytes = bytes_of(tensor), from, on = communicator_, to = operation->to] {
-      MPI_Request request = MPI_REQUEST_NULL;
-      expect_success(MPI_Irecv(memory_of(to), bytes, MPI_BYTE, from, 0, on, &request), "MPI_Irecv");
-      return request;
-    };
-    group_->post(operation);
-    return std::make_unique<MpiWork>(group_, operation, "recv from rank " + std::to_string(from), tensor,
-                                     tensor.bytes());
+    const auto operation = group_->post(
+        {}, memory_for(tensor), "MPI_Irecv",
+        [bytes = bytes_of(tensor), from, on = communicator_](const Tensor&, const Tensor& to, MPI_Request* request) {
+          return MPI_Irecv(memory_of(to), bytes, MPI_BYTE, from, 0, on, request);
+        });
+    auto work =
+        std::make_shared<MpiWork>(group_, operation, "recv from rank " + std::to_string(from), tensor, tensor.bytes());
+    work->listen(0, std::move(on_progress));
+    return work;
   }
 
   void abort(FailurePtr failure) override { group_->give_up(failure); }
 
  private:
-  static std::shared_ptr<Operation> operation_to(const Tensor& tensor, OnProgress on_progress) {
-    auto operation = std::make_shared<Operation>();
-    if (tensor) operation->to = Tensor(tensor.shape(), tensor.dtype());
-    operation->on_progress = std::move(on_progress);
-    return operation;
-  }
-
-  /// `call` begins it, from and to memory that stays until MPI has finished.
-  template <class Call>
-  std::unique_ptr<Work> begin(const CallSignature& signature, const Tensor& from, const Tensor& to,
-                              OnProgress on_progress, Call call) {
-    group_->abort.check();
-    auto operation = operation_to(to, std::move(on_progress));
-    if (from) operation->from = from.clone();
-    operation->begin = [call, raw = operation.get(), what = to_string(signature)] {
-      MPI_Request request = MPI_REQUEST_NULL;
-      expect_success(call(raw->from, raw->to, &request), what.c_str());
-      return request;
-    };
-    group_->post(operation);
-    return std::make_unique<MpiWork>(group_, operation, to_string(signature), to);
-  }
+  static Tensor memory_for(const Tensor& tensor) { return tensor ? Tensor(tensor.shape(), tensor.dtype()) : Tensor(); }
 
   const MPI_Comm communicator_;
-  const int rank_, size_;
+  const std::vector<DeviceRank> local_;
+  const int size_;
   std::shared_ptr<MpiGroup> group_ = std::make_shared<MpiGroup>();
 };
 
@@ -270,9 +258,9 @@ std::shared_ptr<Communicator> make_mpi_communicator(const std::string& name, con
     throw Error("mpi", "this process is rank " + std::to_string(process) + " of " + std::to_string(world_size) +
                            ", but in the MPI job rank " + std::to_string(thread.rank()) + " of " +
                            std::to_string(thread.size()) + ": start it with mpirun or the like");
-  const auto own = std::ranges::find(processes, process);
-  if (own == processes.end()) throw Error("mpi", "this process is not in '" + name + "'");
-  return std::make_shared<MpiCommunicator>(thread.join(name, processes), static_cast<int>(own - processes.begin()),
+  const auto entry = std::ranges::find(processes, process);
+  if (entry == processes.end()) throw Error("mpi", "this process is not in '" + name + "'");
+  return std::make_shared<MpiCommunicator>(thread.join(name, processes), static_cast<int>(entry - processes.begin()),
                                            static_cast<int>(processes.size()));
 }
 

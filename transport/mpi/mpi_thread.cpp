@@ -14,8 +14,8 @@ namespace troupe::mpi {
 namespace {
 
 constexpr std::chrono::seconds kJoinLimit{60}, kShutLimit{10};
-// MPI has no way to wait for either an operation or a call from outside: so it is asked, soon after something has
-// happened often, then seldom.
+// MPI has no way to wait for either an operation or a call from outside. So it is polled: often at first after an
+// operation has begun or ended, then seldom.
 constexpr int kEagerRounds = 1'000;
 constexpr std::chrono::microseconds kPause{100};
 
@@ -30,26 +30,26 @@ void expect_success(int code, const char* call) {
 }
 
 MpiThread& MpiThread::instance() {
-  // Never destroyed: a call of MPI may outlast all others.
+  // The thread is never destroyed: a call of MPI may outlast all other threads.
   static auto* const thread = [] {
-    auto* made = new MpiThread;
+    auto* created = new MpiThread;
     std::atexit([] { instance().shut(); });
-    return made;
+    return created;
   }();
   return *thread;
 }
 
 MpiThread::MpiThread() {
-  std::promise<void> initialised;
-  auto ready = initialised.get_future();
-  thread_ = std::thread([this, &initialised] {
+  std::promise<void> initialized;
+  auto ready = initialized.get_future();
+  thread_ = std::thread([this, &initialized] {
     try {
-      initialise();
+      initialize();
     } catch (...) {
-      initialised.set_exception(std::current_exception());
+      initialized.set_exception(std::current_exception());
       return;
     }
-    initialised.set_value();
+    initialized.set_value();
     run();
   });
   try {
@@ -69,7 +69,7 @@ void MpiThread::shut() {
   ended ? thread_.join() : thread_.detach();
 }
 
-void MpiThread::initialise() {
+void MpiThread::initialize() {
   int provided = 0;
   expect_success(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -88,7 +88,7 @@ void MpiThread::run() {
     idle_rounds_ = test_running() ? 0 : idle_rounds_ + 1;
     wait_for_work();
   }
-  // The launcher cleans up after those that do not finalise.
+  // The launcher cleans up after processes that do not finalize MPI.
   if (running_.empty() && !abandoned_) MPI_Finalize();
   std::lock_guard lock(mutex_);
   ended_ = true;
@@ -109,7 +109,7 @@ void MpiThread::begin_posted() {
     } catch (const std::exception& error) {
       operation->error = error.what();
       operation->done = true;
-      if (operation->on_progress) operation->on_progress();
+      operation->listeners.notify();
     }
   }
 }
@@ -131,7 +131,7 @@ bool MpiThread::test_running() {
       operation.error = error.what();
     }
     operation.done = true;
-    if (operation.on_progress) operation.on_progress();
+    operation.listeners.notify();
     return true;
   };
   return std::erase_if(running_, ended) > 0;

@@ -17,36 +17,35 @@
 
 namespace troupe::mpi {
 
-/// Something that MPI does in the background.
+/// An operation that MPI does in the background.
 struct Operation {
-  /// Begins it, on MPI's thread; returns what MPI calls it.
+  /// Begins the operation, on MPI's thread. Returns the request of MPI.
   std::function<MPI_Request()> begin;
-  /// What MPI reads and writes, and nobody else: it holds them until it has finished, whatever becomes of the
-  /// collective.
+  /// Memory that only MPI reads and writes. MPI holds it until it has finished, whatever becomes of the collective.
   Tensor from, to;
-  ProgressListener on_progress;
+  ProgressListeners listeners{1};
   std::size_t received_bytes = 0;
-  std::string error;               // if it failed; valid when done
-  std::atomic<bool> done = false;  // the last to be written
+  std::string error;               // text of the failure, or empty; valid when done
+  std::atomic<bool> done = false;  // written last
 };
 
 /// Throws Error that quotes MPI's text if a call has failed.
 void expect_success(int code, const char* call);
 
-/// The one thread of this process that calls MPI. MPI begins with its first use, and ends with the process, which does
-/// not wait for ever for calls of MPI that do.
+/// The one thread of this process that calls MPI. MPI begins with its first use and ends with the process. The end of
+/// the process does not wait for calls of MPI that never return.
 class MpiThread {
  public:
-  /// Throws Error if MPI cannot be initialised.
+  /// Throws Error if MPI cannot be initialized.
   static MpiThread& instance();
   MpiThread(const MpiThread&) = delete;
   MpiThread& operator=(const MpiThread&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// Any thread. Operations are begun in the order in which they were posted.
+  /// Queues an operation. Operations are begun in the order in which they were posted. Any thread.
   void post(std::shared_ptr<Operation> operation);
-  /// A rank may never come again: MPI is not finalised, which would wait for it. Any thread.
+  /// Notes that a rank may never come again: MPI is not finalized, because that would wait for the rank. Any thread.
   void abandon() { abandoned_ = true; }
   /// The MPI communicator of some ranks, all of which call this with the same name. Throws Error if one does not come.
   MPI_Comm join(const std::string& name, const std::vector<int>& ranks);
@@ -57,7 +56,7 @@ class MpiThread {
     MPI_Request request;
   };
   MpiThread();
-  void initialise();
+  void initialize();
   void shut();
   void run();
   void begin_posted();
@@ -70,8 +69,8 @@ class MpiThread {
   std::deque<std::shared_ptr<Operation>> queue_;
   bool stopping_ = false, ended_ = false;
   std::atomic<bool> abandoned_ = false;
-  std::vector<Running> running_;  // of the thread
-  int idle_rounds_ = 0;           // of the thread: tests since something happened
+  std::vector<Running> running_;  // used by the thread alone
+  int idle_rounds_ = 0;           // tests since an operation began or ended; used by the thread alone
   std::thread thread_;
 };
 

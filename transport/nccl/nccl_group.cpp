@@ -1,4 +1,4 @@
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,8 @@
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/cuda/cuda_stream.hpp"
+#include "troupe/ops/cuda/device/cuda_stream.hpp"
+#include "troupe/transport/device/buffers.hpp"
 #include "troupe/transport/device/check_parts.hpp"
 #include "troupe/transport/device/launched_work.hpp"
 #include "troupe/transport/nccl/nccl_ranks.hpp"
@@ -15,6 +16,8 @@ namespace troupe {
 
 namespace {
 
+using device::Buffer;
+using device::Buffers;
 using device::GroupWatch;
 using nccl::nccl_library;
 using nccl::NcclRanks;
@@ -53,17 +56,41 @@ const NcclGroupOptions& checked(const NcclGroupOptions& options) {
   return options;
 }
 
-class NcclGroup final : public DeviceCommunicator {
+std::size_t count_of(const Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.elements());
+}
+
+ncclResult_t launch_part(const CallSignature& call, const Part& part, ncclComm_t comm, cudaStream_t stream) {
+  const auto& library = nccl_library();
+  const auto type = type_of(call.dtype);
+  auto* const input = part.input.address();
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      return library.all_reduce(input, input, count_of(part.input), type, ncclSum, comm, stream);
+    case CollectiveKind::broadcast:
+      return library.broadcast(input, input, count_of(part.input), type, call.root, comm, stream);
+    case CollectiveKind::all_gather:
+      return library.all_gather(input, part.output.address(), count_of(part.input), type, comm, stream);
+    case CollectiveKind::reduce_scatter:
+      return library.reduce_scatter(input, part.output.address(), count_of(part.output), type, ncclSum, comm, stream);
+    case CollectiveKind::barrier:
+    case CollectiveKind::scatter:
+      break;
+  }
+  return ncclInvalidArgument;
+}
+
+class NcclGroup final : public Communicator {
  public:
   explicit NcclGroup(const NcclGroupOptions& options)
       : size_(options.size),
         local_(options.local),
-        streams_(make_streams(checked(options))),
+        lanes_(make_lanes(checked(options))),
         ranks_(options),
         watch_(options.limit, {[this] { return look(); }, [this](const FailurePtr&) { release(); }}) {}
 
   ~NcclGroup() override {
-    // Nobody comes any more to what is not done within the limit.
+    // No rank comes any more to what is not done within the limit.
     const auto is_over = [this](const Event& event) {
       return event.state() == nullptr || event.state()->wait_for(watch_.limit());
     };
@@ -73,37 +100,19 @@ class NcclGroup final : public DeviceCommunicator {
   int size() const override { return size_; }
   const std::vector<DeviceRank>& local() const override { return local_; }
 
-  std::shared_ptr<DeviceWork> all_reduce(Parts parts) override {
-    return begin(CollectiveKind::all_reduce, parts, 0,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().all_reduce(part.input.address(), part.input.address(), count_of(call),
-                                                    type_of(call.dtype), ncclSum, comm, stream);
-                 });
-  }
-
-  std::shared_ptr<DeviceWork> broadcast(Parts parts, int root) override {
-    return begin(CollectiveKind::broadcast, parts, root,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().broadcast(part.input.address(), part.input.address(), count_of(call),
-                                                   type_of(call.dtype), call.root, comm, stream);
-                 });
-  }
-
-  std::shared_ptr<DeviceWork> all_gather(Parts parts) override {
-    return begin(CollectiveKind::all_gather, parts, 0,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().all_gather(part.input.address(), part.output.address(), count_of(call),
-                                                    type_of(call.dtype), comm, stream);
-                 });
-  }
-
-  std::shared_ptr<DeviceWork> reduce_scatter(Parts parts) override {
-    return begin(CollectiveKind::reduce_scatter, parts, 0,
-                 [](const CallSignature& call, const DevicePart& part, ncclComm_t comm, cudaStream_t stream) {
-                   return nccl_library().reduce_scatter(part.input.address(), part.output.address(),
-                                                        static_cast<std::size_t>(part.output.elements()),
-                                                        type_of(call.dtype), ncclSum, comm, stream);
-                 });
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    std::lock_guard lock(mutex_);
+    return watch_.begin([&] {
+      const auto signature = device::check_parts(kind, parts, local_, size_, root);
+      for (std::size_t i = 0; i < parts.size(); ++i) lanes_[i].stream->wait(parts[i].ready);
+      if (signature.elements > 0) launch(signature, parts);
+      last_.clear();
+      for (const auto& lane : lanes_) last_.push_back(lane.stream->record());
+      auto work = std::make_shared<device::LaunchedWork>(
+          to_string(signature) + " (collective " + std::to_string(number_++) + ")", parts, local_, last_, size_);
+      watch_.add(work);
+      return work;
+    });
   }
 
   void abort(FailurePtr failure) override {
@@ -114,44 +123,44 @@ class NcclGroup final : public DeviceCommunicator {
   void on_failed(OnFailed callback) override { watch_.on_failed(std::move(callback)); }
 
  private:
-  using Call = ncclResult_t (*)(const CallSignature&, const DevicePart&, ncclComm_t, cudaStream_t);
-  using Streams = std::vector<std::unique_ptr<Stream>>;
+  /// The stream and the scratch memory of a local rank.
+  struct Lane {
+    std::unique_ptr<Stream> stream;
+    Buffers scratch;
+  };
 
-  static Streams make_streams(const NcclGroupOptions& options) {
-    Streams streams;
-    for (const auto& [rank, device] : options.local) streams.push_back(backend_of(device).make_stream(device));
-    return streams;
+  static std::vector<Lane> make_lanes(const NcclGroupOptions& options) {
+    std::vector<Lane> lanes;
+    for (const auto& [rank, device] : options.local)
+      lanes.push_back({backend_of(device).make_stream(device), Buffers::on_device(device)});
+    return lanes;
   }
 
-  static std::size_t count_of(const CallSignature& call) { return static_cast<std::size_t>(call.elements); }
-
-  std::shared_ptr<DeviceWork> begin(CollectiveKind kind, Parts parts, int root, Call call) {
-    std::lock_guard lock(mutex_);
-    watch_.check();
-    try {
-      const auto signature = device::check_parts(kind, parts, local_, size_, root);
-      for (std::size_t i = 0; i < parts.size(); ++i) streams_[i]->wait(parts[i].ready);
-      if (signature.elements > 0) launch(signature, parts, call);
-      last_.clear();
-      for (const auto& stream : streams_) last_.push_back(stream->record());
-      const auto work = std::make_shared<device::LaunchedWork>(
-          to_string(signature) + " (collective " + std::to_string(number_++) + ")", local_, device::ready_events(parts),
-          last_, size_);
-      watch_.add(work);
-      return work;
-    } catch (const Aborted&) {
-      throw;
-    } catch (...) {
-      watch_.fail(current_failure({}));
-      throw;
-    }
-  }
-
-  void launch(const CallSignature& signature, Parts parts, Call call) {
+  void launch(const CallSignature& call, Parts parts) {
+    if (call.kind == CollectiveKind::scatter) return launch_scatter(call, parts);
     const auto launch_rank = [&](std::size_t i, ncclComm_t comm) {
-      return call(signature, parts[i], comm, static_cast<cuda::CudaStream&>(*streams_[i]).handle());
+      return launch_part(call, parts[i], comm, static_cast<cuda::CudaStream&>(*lanes_[i].stream).handle());
     };
     ranks_.launch(launch_rank, [this] { watch_.check(); });
+  }
+
+  /// NCCL has no scatter: the root's input is broadcast into scratch memory, of which every rank takes its part.
+  void launch_scatter(const CallSignature& call, Parts parts) {
+    std::vector<std::shared_ptr<Buffer>> buffers;
+    std::vector<Part> whole;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto bytes = static_cast<std::size_t>(call.elements) * size_of(call.dtype);
+      const bool is_root = local_[i].rank == call.root;
+      buffers.push_back(is_root ? nullptr : lanes_[i].scratch.take(bytes));
+      whole.push_back({is_root ? parts[i].input : buffers[i]->tensor(call.elements, call.dtype)});
+    }
+    launch({CollectiveKind::broadcast, call.dtype, call.elements, call.root}, whole);
+    const auto count = call.elements / size_;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      auto& stream = *lanes_[i].stream;
+      copy(stream, part_of(whole[i].input, {count * local_[i].rank, count}), parts[i].output);
+      if (buffers[i]) buffers[i]->use_until(stream.record());
+    }
   }
 
   FailurePtr look() {
@@ -159,7 +168,7 @@ class NcclGroup final : public DeviceCommunicator {
     return lock ? ranks_.async_failure() : nullptr;
   }
 
-  /// Whoever is inside NCCL leaves it soon, because the group has ended.
+  /// A thread inside NCCL leaves it soon, because the group has ended.
   void release() {
     std::lock_guard lock(mutex_);
     ranks_.abort();
@@ -167,8 +176,8 @@ class NcclGroup final : public DeviceCommunicator {
 
   const int size_;
   const std::vector<DeviceRank> local_;
-  std::mutex mutex_;  // nobody else is inside NCCL; guards what follows
-  Streams streams_;
+  std::mutex mutex_;         // held inside NCCL; guards the members below
+  std::vector<Lane> lanes_;  // by local rank
   NcclRanks ranks_;
   std::vector<Event> last_;
   std::int64_t number_ = 0;
@@ -195,7 +204,7 @@ NcclId make_nccl_id() {
   return id;
 }
 
-std::shared_ptr<DeviceCommunicator> make_nccl_group(const NcclGroupOptions& options) {
+std::shared_ptr<Communicator> make_nccl_group(const NcclGroupOptions& options) {
   return std::make_shared<NcclGroup>(options);
 }
 

@@ -4,30 +4,33 @@
 
 #include <string>
 
+#include "troupe/ops/cuda/device/shared_library.hpp"
+
 namespace troupe::nccl {
 
 /// The functions of NCCL. The library is loaded when it is first needed.
 struct NcclLibrary {
-  decltype(&ncclGetErrorString) error_text = nullptr;
-  decltype(&ncclGetLastError) last_error = nullptr;
-  decltype(&ncclGetUniqueId) unique_id = nullptr;
-  decltype(&ncclCommInitRankConfig) init_rank = nullptr;
-  decltype(&ncclCommGetAsyncError) async_error = nullptr;
-  decltype(&ncclCommFinalize) finalize = nullptr;
-  decltype(&ncclCommDestroy) destroy = nullptr;
-  decltype(&ncclCommAbort) abort = nullptr;
-  decltype(&ncclGroupStart) group_start = nullptr;
-  decltype(&ncclGroupEnd) group_end = nullptr;
-  decltype(&ncclAllReduce) all_reduce = nullptr;
-  decltype(&ncclBroadcast) broadcast = nullptr;
-  decltype(&ncclAllGather) all_gather = nullptr;
-  decltype(&ncclReduceScatter) reduce_scatter = nullptr;
+  cuda::SharedLibrary library{"NCCL", {"libnccl.so.2"}};
+  TROUPE_CUDA_FUNCTION(error_text, ncclGetErrorString);
+  TROUPE_CUDA_FUNCTION(last_error, ncclGetLastError);
+  TROUPE_CUDA_FUNCTION(unique_id, ncclGetUniqueId);
+  TROUPE_CUDA_FUNCTION(init_rank, ncclCommInitRankConfig);
+  TROUPE_CUDA_FUNCTION(async_error, ncclCommGetAsyncError);
+  TROUPE_CUDA_FUNCTION(finalize, ncclCommFinalize);
+  TROUPE_CUDA_FUNCTION(destroy, ncclCommDestroy);
+  TROUPE_CUDA_FUNCTION(abort, ncclCommAbort);
+  TROUPE_CUDA_FUNCTION(group_start, ncclGroupStart);
+  TROUPE_CUDA_FUNCTION(group_end, ncclGroupEnd);
+  TROUPE_CUDA_FUNCTION(all_reduce, ncclAllReduce);
+  TROUPE_CUDA_FUNCTION(broadcast, ncclBroadcast);
+  TROUPE_CUDA_FUNCTION(all_gather, ncclAllGather);
+  TROUPE_CUDA_FUNCTION(reduce_scatter, ncclReduceScatter);
 };
 
 /// The library. Throws Error that says why if it cannot be loaded. Thread-safe.
 const NcclLibrary& nccl_library();
 
-/// What NCCL says of a failure; `comm` may be null.
+/// NCCL's text for a failure. `comm` may be null.
 std::string text_of(ncclResult_t result, ncclComm_t comm);
 
 }  // namespace troupe::nccl

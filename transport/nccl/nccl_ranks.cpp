@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/cuda/check.hpp"
+#include "troupe/ops/cuda/device/check.hpp"
 #include "troupe/transport/device/launched_work.hpp"
 
 namespace troupe::nccl {
 
 namespace {
 
-// What is nearly complete is worth looking at often.
+// Operations that are nearly complete are polled often.
 constexpr int kEagerLooks = 1'000;
 constexpr std::chrono::microseconds kPause{50};
 
@@ -24,8 +24,17 @@ bool is_fine(ncclResult_t result) {
 
 NcclRanks::NcclRanks(const NcclGroupOptions& options)
     : size_(options.size), local_(options.local), limit_(options.limit), comms_(options.local.size(), nullptr) {
+  ncclUniqueId id;
+  static_assert(sizeof id == sizeof options.id);
+  std::memcpy(&id, options.id.data(), sizeof id);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const auto connect = [&](std::size_t i, ncclComm_t) {
+    const cuda::CurrentDevice current(local_[i].device.index);
+    return nccl_library().init_rank(&comms_[i], options.size, id, local_[i].rank, &config);
+  };
   try {
-    begin_to_connect(options);
+    call_for_all("connecting", connect);
     settle(
         "meeting the other ranks", options.check ? options.check : [] {});
   } catch (...) {
@@ -34,23 +43,16 @@ NcclRanks::NcclRanks(const NcclGroupOptions& options)
   }
 }
 
-void NcclRanks::begin_to_connect(const NcclGroupOptions& options) {
+void NcclRanks::call_for_all(const char* activity, const Call& call) const {
   const auto& library = nccl_library();
-  ncclUniqueId id;
-  static_assert(sizeof id == sizeof options.id);
-  std::memcpy(&id, options.id.data(), sizeof id);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
   library.group_start();
   std::size_t at = 0;
   auto result = ncclSuccess;
-  for (; at < local_.size() && is_fine(result); ++at) {
-    const cuda::CurrentDevice current(local_[at].device.index);
-    result = library.init_rank(&comms_[at], options.size, id, local_[at].rank, &config);
-  }
+  for (; at < comms_.size() && is_fine(result); ++at) result = call(at, comms_[at]);
+  // The group is ended also after an error: the thread would stay in it.
   const auto ended = library.group_end();
-  if (!is_fine(result)) refuse("connecting", at - 1, result);
-  if (!is_fine(ended)) refuse("connecting", 0, ended);
+  if (!is_fine(result)) refuse(activity, at - 1, result);
+  if (!is_fine(ended)) refuse(activity, 0, ended);
 }
 
 NcclRanks::~NcclRanks() {
@@ -75,14 +77,14 @@ ncclResult_t NcclRanks::state_of(std::size_t local) const {
   return result == ncclSuccess ? state : result;
 }
 
-void NcclRanks::settle(const char* what, const Check& check) const {
+void NcclRanks::settle(const char* activity, const Check& check) const {
   const auto deadline = Clock::now() + limit_;
   for (std::size_t i = 0; i < comms_.size(); ++i) {
     auto state = state_of(i);
     for (int looks = 0; state == ncclInProgress; ++looks) {
       check();
       if (Clock::now() > deadline)
-        throw Error("nccl", device::names_of({local_[i]}) + ": " + what + " takes longer than " +
+        throw Error("nccl", device::names_of({local_[i]}) + ": " + activity + " takes longer than " +
                                 std::to_string(limit_.count()) + " ms");
       if (looks < kEagerLooks)
         std::this_thread::yield();
@@ -90,12 +92,12 @@ void NcclRanks::settle(const char* what, const Check& check) const {
         std::this_thread::sleep_for(kPause);
       state = state_of(i);
     }
-    if (state != ncclSuccess) refuse(what, i, state);
+    if (state != ncclSuccess) refuse(activity, i, state);
   }
 }
 
-void NcclRanks::refuse(const char* what, std::size_t local, ncclResult_t result) const {
-  throw Error("nccl", device::names_of({local_[local]}) + ": " + what + ": " + text_of(local, result));
+void NcclRanks::refuse(const char* activity, std::size_t local, ncclResult_t result) const {
+  throw Error("nccl", device::names_of({local_[local]}) + ": " + activity + ": " + text_of(local, result));
 }
 
 /// NCCL does not tell which process it has lost.
@@ -108,15 +110,7 @@ std::string NcclRanks::text_of(std::size_t local, ncclResult_t result) const {
 }
 
 void NcclRanks::launch(const Call& call, const Check& check) {
-  const auto& library = nccl_library();
-  library.group_start();
-  std::size_t at = 0;
-  auto result = ncclSuccess;
-  for (; at < comms_.size() && is_fine(result); ++at) result = call(at, comms_[at]);
-  // Also after an error: the thread would stay in the group.
-  const auto ended = library.group_end();
-  if (!is_fine(result)) refuse("launching", at - 1, result);
-  if (!is_fine(ended)) refuse("launching", 0, ended);
+  call_for_all("launching", call);
   settle("launching", check);
 }
 

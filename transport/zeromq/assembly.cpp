@@ -9,11 +9,7 @@ namespace troupe::zeromq {
 
 namespace {
 
-std::span<const std::byte> bytes_of(const zmq::message_t& message) {
-  return {static_cast<const std::byte*>(message.data()), message.size()};
-}
-
-/// A payload as ZeroMQ has received it.
+/// A payload in a message of ZeroMQ.
 class MessagePayload final : public IncomingPayload {
  public:
   MessagePayload(TensorInfo info, zmq::message_t message)
@@ -29,7 +25,7 @@ class MessagePayload final : public IncomingPayload {
   zmq::message_t message_;
 };
 
-/// A payload that stays in its sender's memory.
+/// A payload in its sender's memory. The destructor tells the sender that it may reuse the memory.
 class RemotePayload final : public IncomingPayload {
  public:
   RemotePayload(TensorInfo info, std::shared_ptr<Connection> connection, const PacketHeader& header)
@@ -52,13 +48,14 @@ class RemotePayload final : public IncomingPayload {
 
 std::optional<IncomingFrame> Assembly::add(const PacketStart& start, zmq::message_t bytes) {
   check_bytes(start.header, bytes_of(bytes));
-  return start.frame ? begin(start, std::move(bytes)) : go_on(start.header, bytes);
+  return start.frame ? begin(start, std::move(bytes)) : continue_frame(start.header, bytes);
 }
 
 std::optional<IncomingFrame> Assembly::begin(const PacketStart& start, zmq::message_t bytes) {
   const auto& header = start.header;
   const auto decoded = decode_header(*start.frame, max_payload_bytes_);
-  if (header.first != header.sequence || header.offset != 0) throw Error("link", "a frame begins with its first byte");
+  if (header.first != header.sequence || header.offset != 0)
+    throw Error("link", "a frame does not begin with its first byte");
   if (header.address != 0)
     return IncomingFrame{decoded.header, std::make_unique<RemotePayload>(decoded.payload, connection_, header)};
   if (header.bytes == decoded.payload_bytes())
@@ -71,23 +68,23 @@ std::optional<IncomingFrame> Assembly::begin(const PacketStart& start, zmq::mess
   bytes_ += decoded.payload_bytes();
   Partial partial{decoded.header, header.channel, Tensor(decoded.payload.shape, decoded.payload.dtype)};
   partial_.emplace(header.sequence, std::move(partial));
-  return go_on(header, bytes);
+  return continue_frame(header, bytes);
 }
 
-std::optional<IncomingFrame> Assembly::go_on(const PacketHeader& header, const zmq::message_t& bytes) {
-  const auto found = partial_.find(header.first);
-  if (found == partial_.end()) throw Error("link", "a packet belongs to no frame that has begun");
-  auto& partial = found->second;
-  const auto whole = partial.payload.bytes();
+std::optional<IncomingFrame> Assembly::continue_frame(const PacketHeader& header, const zmq::message_t& bytes) {
+  const auto entry = partial_.find(header.first);
+  if (entry == partial_.end()) throw Error("link", "a packet belongs to no frame that has begun");
+  auto& partial = entry->second;
+  const auto total = partial.payload.bytes();
   if (header.channel != partial.channel || header.offset != partial.received || header.bytes == 0 ||
-      header.bytes > whole - partial.received)
+      header.bytes > total - partial.received)
     throw Error("link", "a packet does not continue its frame");
   std::memcpy(partial.payload.mutable_raw() + partial.received, bytes.data(), bytes.size());
   partial.received += bytes.size();
-  if (partial.received < whole) return std::nullopt;
+  if (partial.received < total) return std::nullopt;
   IncomingFrame frame{partial.header, std::make_unique<TensorPayload>(std::move(partial.payload))};
-  bytes_ -= whole;
-  partial_.erase(found);
+  bytes_ -= total;
+  partial_.erase(entry);
   return frame;
 }
 

@@ -11,18 +11,20 @@
 
 namespace troupe::zeromq {
 
-/// Makes frames of the packets of one peer. Several frames may be on their way at once: an urgent one overtakes the
-/// rest of a large one. One thread.
+/// Puts the frames of one peer together from packets. Several frames may be incomplete at once, because an urgent frame
+/// overtakes the rest of a large one. Used by one thread.
 class Assembly {
  public:
-  /// Frames whose payloads together are above `max_bytes` are refused.
+  /// Refuses payloads above `max_payload_bytes`, and frames whose incomplete payloads together exceed `max_bytes`.
   Assembly(std::shared_ptr<Connection> connection, std::size_t max_payload_bytes, std::size_t max_bytes)
       : connection_(std::move(connection)), max_payload_bytes_(max_payload_bytes), max_bytes_(max_bytes) {}
 
-  /// Takes a packet with bytes of a frame. The frame, if it is whole now. Throws Error if it does not fit.
+  /// Adds a packet with bytes of a frame. Returns the frame if it is complete now. Throws Error if the packet does not
+  /// continue its frame.
   std::optional<IncomingFrame> add(const PacketStart& start, zmq::message_t bytes);
 
  private:
+  /// A frame of which some packets are still missing.
   struct Partial {
     FrameHeader header;
     std::uint64_t channel = 0;
@@ -30,13 +32,13 @@ class Assembly {
     std::size_t received = 0;
   };
   std::optional<IncomingFrame> begin(const PacketStart& start, zmq::message_t bytes);
-  std::optional<IncomingFrame> go_on(const PacketHeader& header, const zmq::message_t& bytes);
+  std::optional<IncomingFrame> continue_frame(const PacketHeader& header, const zmq::message_t& bytes);
 
   std::shared_ptr<Connection> connection_;
   std::size_t max_payload_bytes_;
   std::size_t max_bytes_;
   std::size_t bytes_ = 0;
-  std::map<std::uint64_t, Partial> partial_;  // by the sequence of the first packet
+  std::map<std::uint64_t, Partial> partial_;  // by the sequence number of the first packet
 };
 
 }  // namespace troupe::zeromq

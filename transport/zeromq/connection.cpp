@@ -11,25 +11,21 @@ namespace troupe::zeromq {
 
 namespace {
 
-// Up to here a copy is cheaper than a handle that ZeroMQ gives back.
+// Messages up to this size are copied, which is cheaper than a message that refers to the payload and reports its
+// release.
 constexpr std::size_t kCopiedBytes = 4'096;
 // ZeroMQ makes an attempt every 100 to 200 ms. A live peer refuses a few while its queue of connections is full.
-constexpr int kMostRefusals = 40;
+constexpr int kMaxRefusals = 40;
 
-/// What ZeroMQ sends from, without a copy.
-struct Sending {
-  Tensor payload;
-  std::shared_ptr<const PayloadGuard> guard;
-};
-
+/// A message with `bytes` bytes of the payload from `offset` on.
 zmq::message_t message_of(const Frame& frame, std::size_t offset, std::size_t bytes) {
   if (bytes == 0) return {};
   auto* const from = frame.payload.mutable_raw() + offset;
   if (bytes <= kCopiedBytes) return zmq::message_t(from, bytes);
-  auto sending = std::make_unique<Sending>(Sending{frame.payload, frame.guard});
-  const auto release = [](void*, void* hint) { delete static_cast<Sending*>(hint); };
-  zmq::message_t message(from, bytes, release, sending.get());
-  (void)sending.release();
+  auto shared = std::make_unique<SharedPayload>(SharedPayload{frame.payload, frame.guard});
+  const auto release = [](void*, void* hint) { delete static_cast<SharedPayload*>(hint); };
+  zmq::message_t message(from, bytes, release, shared.get());
+  (void)shared.release();
   return message;
 }
 
@@ -45,9 +41,9 @@ Connection::Connection(zmq::context_t& context, const std::string& own_identity,
       pid_(address.pid),
       socket_(make_sender(context, own_identity)),
       monitor_(watch(context, socket_, "peer-" + address.identity)) {
-  Outgoing introduction{PacketType::introduction};
-  introduction.first = same_host && can_read_memory(address) ? 1 : 0;
-  queue_.emplace(std::pair{Frame::kUrgent - 1, order_++}, std::move(introduction));
+  const bool can_read = same_host && can_read_memory(address);
+  queue_.emplace(std::pair{Frame::kUrgent - 1, order_++},
+                 Outgoing{{.type = PacketType::introduction, .can_read_memory = can_read}});
   socket_.connect(same_host && !address.ipc.empty() ? address.ipc : address.tcp);
 }
 
@@ -64,19 +60,9 @@ void Connection::shut() {
   socket_.close();
 }
 
-bool Connection::send(std::uint64_t channel, const Frame& frame) {
-  return enqueue(frame.priority, {PacketType::frame, channel, frame});
-}
-
 bool Connection::close_channel(std::uint64_t channel) {
-  // Behind everything that was sent before.
-  return enqueue(std::numeric_limits<std::int64_t>::max(), {PacketType::channel_closed, channel});
-}
-
-void Connection::payload_read(std::uint64_t first) {
-  Outgoing outgoing{PacketType::payload_read};
-  outgoing.first = first;
-  enqueue(Frame::kUrgent, std::move(outgoing));
+  // The lowest priority: the peer receives every frame that was sent before.
+  return enqueue(std::numeric_limits<std::int64_t>::max(), {{.type = PacketType::channel_closed, .channel = channel}});
 }
 
 bool Connection::enqueue(std::int64_t priority, Outgoing outgoing) {
@@ -86,8 +72,8 @@ bool Connection::enqueue(std::int64_t priority, Outgoing outgoing) {
     queue_.emplace(std::pair{priority, order_++}, std::move(outgoing));
     pump();
   }
-  // The thread of ZeroMQ that writes may have been woken on this core. Were this one to compute on, the kernel would
-  // let it wait for a slice of milliseconds, and with it the peer.
+  // The I/O thread of ZeroMQ may have been woken on this core. If this thread computed on, the kernel could let the I/O
+  // thread wait for a time slice of milliseconds, and the peer with it.
   std::this_thread::yield();
   return true;
 }
@@ -96,62 +82,46 @@ void Connection::pump() {
   while (connected_ && !queue_.empty() && sent_ - acknowledged_ < kWindow) {
     auto next = queue_.begin();
     const auto& guard = next->second.frame.guard;
-    // Whoever withdraws a payload has told the peer that it need not wait.
-    if (guard && !guard->valid() && next->second.offset == 0) {
+    // The sender that withdraws a guard tells the peer by other means that the payload does not come.
+    if (guard && !guard->valid() && next->second.header.offset == 0) {
       queue_.erase(next);
       continue;
     }
     if (!send_next(next->second)) return;
-    if (is_finished(next->second)) queue_.erase(next);
+    const auto& [header, frame] = next->second;
+    if (header.type != PacketType::frame || header.offset >= frame.payload.bytes() || offers_.contains(header.first))
+      queue_.erase(next);
   }
 }
 
-bool Connection::is_finished(const Outgoing& outgoing) const {
-  return outgoing.type != PacketType::frame || outgoing.offset >= outgoing.frame.payload.bytes() ||
-         offers_.contains(outgoing.first);
-}
-
-bool Connection::reads_in_place(const Frame& frame) const {
-  return peer_reads_memory_ && frame.guard && frame.payload.bytes() >= kReadInPlaceBytes;
-}
-
-/// One packet of it. False if ZeroMQ does not take it now.
 bool Connection::send_next(Outgoing& outgoing) {
-  PacketStart start{{.type = outgoing.type, .channel = outgoing.channel, .sequence = sent_ + 1}};
-  auto& header = start.header;
-  if (outgoing.type == PacketType::introduction) {
-    header.can_read_memory = outgoing.first == 1;
-    return send_packet(start, {});
-  }
-  if (outgoing.type != PacketType::frame) {
-    header.first = outgoing.first;
-    return send_packet(start, {});
-  }
   const auto& frame = outgoing.frame;
-  if (outgoing.offset == 0) {
-    outgoing.first = header.sequence;
+  PacketStart start{outgoing.header};
+  auto& header = start.header;
+  header.sequence = sent_ + 1;
+  if (header.type != PacketType::frame) return send_packet(start, {});
+  if (header.offset == 0) {
+    header.first = outgoing.header.first = header.sequence;
     start.frame = encode_header(frame, PayloadChecksum::none);
   } else {
     header.type = PacketType::chunk;
   }
-  header.first = outgoing.first;
-  if (reads_in_place(frame) && outgoing.offset == 0) {
+  if (header.offset == 0 && peer_reads_memory_ && frame.guard && frame.payload.bytes() >= kReadInPlaceBytes) {
     header.address = reinterpret_cast<std::uintptr_t>(frame.payload.raw());
     header.guard_address = reinterpret_cast<std::uintptr_t>(frame.guard->address());
     header.checksum = frame.guard->valid_word();
     if (!send_packet(start, {})) return false;
-    offers_[outgoing.first] = {frame.payload, frame.guard};
+    offers_[header.first] = {frame.payload, frame.guard};
     return true;
   }
-  header.offset = outgoing.offset;
-  header.bytes = std::min(kPacketBytes, frame.payload.bytes() - outgoing.offset);
-  if (header.bytes > 0) header.checksum = checksum_of({frame.payload.raw() + outgoing.offset, header.bytes});
-  if (!send_packet(start, message_of(frame, outgoing.offset, header.bytes))) return false;
-  outgoing.offset += header.bytes;
+  header.bytes = std::min(kPacketBytes, frame.payload.bytes() - header.offset);
+  if (header.bytes > 0) header.checksum = checksum_of({frame.payload.raw() + header.offset, header.bytes});
+  if (!send_packet(start, message_of(frame, header.offset, header.bytes))) return false;
+  outgoing.header.offset += header.bytes;
   return true;
 }
 
-bool Connection::send_packet(PacketStart& start, zmq::message_t bytes) {
+bool Connection::send_packet(PacketStart start, zmq::message_t bytes) {
   start.header.acknowledged = received_;
   const auto encoded = encode(start);
   zmq::message_t first(encoded.data(), encoded.size());
@@ -164,8 +134,7 @@ bool Connection::send_packet(PacketStart& start, zmq::message_t bytes) {
 
 void Connection::acknowledge() {
   if (received_ == received_acknowledged_ || !connected_) return;
-  PacketStart start;
-  send_packet(start, {});
+  send_packet({}, {});
 }
 
 void Connection::note_received(const PacketHeader& header) {
@@ -184,24 +153,23 @@ void Connection::note_received(const PacketHeader& header) {
   if (header.type == PacketType::introduction) peer_reads_memory_ = header.can_read_memory;
   if (header.type == PacketType::payload_read) offers_.erase(header.first);
   pump();
-  // A peer with half a window of its own on the way may soon have to wait.
+  // Acknowledges before the peer's window is used up: half of it is unacknowledged now.
   if (received_ - received_acknowledged_ >= kWindow / 2) acknowledge();
 }
 
 void Connection::poll(bool idle) {
-  SocketEvent event;
-  while (next_event(monitor_, event)) {
-    if (event.event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+  while (const auto event = next_event(monitor_)) {
+    if (*event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
       std::lock_guard lock(mutex_);
       connected_ = true;
-      say_last_word();
-    } else if (event.event == ZMQ_EVENT_DISCONNECTED) {
+      send_given_up();
+    } else if (*event == ZMQ_EVENT_DISCONNECTED) {
       std::unique_lock lock(mutex_);
-      // Before the connection was made, ZeroMQ tries again.
+      // Without a connection, a disconnect ends an attempt only, and ZeroMQ makes another.
       if (!connected_) continue;
       lock.unlock();
       return fail(connection_failure("the connection to process " + std::to_string(peer_) + " has ended"));
-    } else if (event.event == ZMQ_EVENT_CONNECT_RETRIED && note_refusal()) {
+    } else if (*event == ZMQ_EVENT_CONNECT_RETRIED && note_refusal()) {
       return fail(connection_failure("process " + std::to_string(peer_) +
                                      ", which has sent packets, refuses every connection"));
     }
@@ -214,28 +182,28 @@ void Connection::poll(bool idle) {
 
 bool Connection::note_refusal() {
   std::lock_guard lock(mutex_);
-  return !connected_ && received_ > 0 && ++refusals_ > kMostRefusals;
+  return !connected_ && received_ > 0 && ++refusals_ > kMaxRefusals;
 }
 
 void Connection::give_up(const FailurePtr& cause) {
   {
     std::lock_guard lock(mutex_);
-    owes_last_word_ = !failure_;
-    say_last_word();
+    owes_given_up_ = !failure_;
+    send_given_up();
   }
   fail(cause);
 }
 
-void Connection::say_last_word() {
-  if (!owes_last_word_ || !connected_) return;
-  owes_last_word_ = false;
-  PacketStart last{{.type = PacketType::given_up}};
-  send_packet(last, {});
+void Connection::send_given_up() {
+  if (!owes_given_up_ || !connected_) return;
+  owes_given_up_ = false;
+  send_packet({{.type = PacketType::given_up}}, {});
 }
 
 void Connection::fail(const FailurePtr& cause) {
-  // What was offered is let go without the lock: its owners may send.
-  std::map<std::uint64_t, Offer> offers;
+  // Declared before the lock, so that the offers are released after it: their owners may send on this connection when a
+  // payload is free.
+  std::map<std::uint64_t, SharedPayload> offers;
   std::map<std::pair<std::int64_t, std::uint64_t>, Outgoing> queue;
   std::lock_guard lock(mutex_);
   if (failure_) return;

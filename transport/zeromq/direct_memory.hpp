@@ -9,24 +9,26 @@
 
 namespace troupe::zeromq {
 
-/// What processes have in common that may read each other's memory and use local sockets: the kernel since its start,
-/// and its spaces of networks and of process numbers.
+/// An identity that is equal for processes that can use each other's abstract local sockets and process numbers: the
+/// kernel's boot, its network namespace and its process number namespace.
 std::string host_identity();
 
-/// Fills in what lets other processes find out whether they can read this one's memory, and lets them where the kernel
-/// asks for consent (Yama's ptrace scope).
+/// Fills in the pid and the probe of this process, by which others find out whether they can read its memory. Where the
+/// kernel requires consent (Yama's ptrace scope), it lifts that restriction for this process.
 void offer_memory(EndpointAddress& address);
 
-/// Whether this process can read the memory of that one.
+/// Whether this process can read the memory of the process at the address: it reads the probe there and compares the
+/// value.
 bool can_read_memory(const EndpointAddress& address);
 
-/// The guard of a payload in another process: where its word lies, and what it holds while the payload is valid.
+/// The guard of a payload in another process: the address of its word, and the value of the word while the payload is
+/// valid.
 struct RemoteGuard {
   std::uint64_t address, valid_word;
 };
 
-/// Copies bytes from the memory of a process without its help, then looks at the word of their guard. Throws
-/// PayloadWithdrawn if the process is gone or the guard is not valid.
+/// Copies bytes from the memory of a process without its cooperation, then checks the word of their guard. Throws
+/// PayloadWithdrawn if the process is gone or the guard is no longer valid.
 void read_memory(std::int64_t pid, std::uint64_t from, std::span<std::byte> to, const RemoteGuard& guard);
 
 }  // namespace troupe::zeromq

@@ -1,5 +1,8 @@
 #include "troupe/transport/endpoint.hpp"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <random>
@@ -7,9 +10,7 @@
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/transport/zeromq/direct_memory.hpp"
-#include "troupe/transport/zeromq/message_memory.hpp"
 #include "troupe/transport/zeromq/peers.hpp"
-#include "troupe/transport/zeromq/wake_up.hpp"
 
 namespace troupe {
 
@@ -17,7 +18,10 @@ namespace {
 
 using namespace zeromq;
 
+/// The I/O thread acknowledges packets and looks for ended connections after this time without traffic.
 constexpr std::chrono::milliseconds kIdle{50};
+
+/// 32 random hexadecimal digits.
 std::string random_identity() {
   constexpr char kDigits[] = "0123456789abcdef";
   std::random_device random;
@@ -26,6 +30,28 @@ std::string random_identity() {
   return text;
 }
 
+/// A file descriptor that wakes a polling thread. Thread-safe.
+class WakeUp {
+ public:
+  WakeUp() : descriptor_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    if (descriptor_ < 0) throw Error("endpoint", "no further file descriptor can be opened");
+  }
+  ~WakeUp() { ::close(descriptor_); }
+  WakeUp(const WakeUp&) = delete;
+  WakeUp& operator=(const WakeUp&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  void signal() const { (void)!eventfd_write(descriptor_, 1); }
+  void clear() const {
+    eventfd_t count = 0;
+    (void)!eventfd_read(descriptor_, &count);
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// Receives the packets of all peers on one socket and one I/O thread; a Connection for each peer sends.
 class ZeroMqEndpoint final : public Endpoint {
  public:
   explicit ZeroMqEndpoint(EndpointOptions options)
@@ -38,13 +64,13 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.host = host_identity();
     if (options_.same_host) offer_memory(address_);
     bind();
-    courier_ = std::thread([this] { deliver_packets(); });
+    io_thread_ = std::thread([this] { run_io(); });
   }
 
   ~ZeroMqEndpoint() override {
     stopping_ = true;
     wake_up_.signal();
-    courier_.join();
+    io_thread_.join();
     peers_.end(connection_failure("this process has closed its endpoint"));
     zmq_socket_monitor(receiver_.handle(), nullptr, 0);
   }
@@ -72,7 +98,7 @@ class ZeroMqEndpoint final : public Endpoint {
       receiver_.bind(options_.bind);
       address_.tcp = receiver_.get(zmq::sockopt::last_endpoint);
       if (options_.same_host) {
-        // Without a file: nothing is left behind, whatever becomes of the process.
+        // An abstract socket, which leaves no file behind however the process ends.
         address_.ipc = "ipc://@troupe-" + address_.identity;
         receiver_.bind(address_.ipc);
       }
@@ -84,14 +110,9 @@ class ZeroMqEndpoint final : public Endpoint {
     address_.tcp = "tcp://" + options_.advertised_host + port;
   }
 
-  void give_up(Peer& peer, const FailurePtr& cause) {
-    peer.connection->give_up(cause);
-    peers_.fail(peer, cause);
-  }
+  // ---- I/O thread
 
-  // ---- the courier's thread
-
-  void deliver_packets() {
+  void run_io() {
     std::vector<zmq::pollitem_t> items;
     while (!stopping_) {
       if (changed_.exchange(false) || items.empty()) items = poll_items();
@@ -113,9 +134,8 @@ class ZeroMqEndpoint final : public Endpoint {
 
   void look_after_connections(const std::vector<zmq::pollitem_t>& items, bool idle) {
     constexpr std::size_t kOwnItems = 3;
-    SocketEvent event;
-    while (next_event(monitor_, event))
-      if (event.event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && event.event != ZMQ_EVENT_DISCONNECTED)
+    while (const auto event = next_event(monitor_))
+      if (*event != ZMQ_EVENT_HANDSHAKE_SUCCEEDED && *event != ZMQ_EVENT_DISCONNECTED)
         report_stranger("does not speak ZeroMQ");
     for (std::size_t i = 0; i < polled_.size(); ++i) {
       if (!idle && (items[kOwnItems + i].revents & ZMQ_POLLIN) == 0) continue;
@@ -127,19 +147,11 @@ class ZeroMqEndpoint final : public Endpoint {
   }
 
   void receive_packets() {
-    // What takes long must not keep the connections waiting.
+    // At most two windows of packets at a time: the connections must not wait for longer.
     for (int i = 0; i < 2 * kWindow; ++i) {
       zmq::message_t identity;
       if (!receiver_.recv(identity, zmq::recv_flags::dontwait)) return;
-      std::vector<zmq::message_t> parts;
-      bool more = identity.more();
-      while (more) {
-        zmq::message_t part;
-        (void)receiver_.recv(part);
-        more = part.more();
-        if (parts.size() < 3) parts.push_back(std::move(part));
-      }
-      take(identity.to_string(), std::move(parts));
+      take(identity.to_string(), receive_rest(receiver_, identity.more()));
     }
   }
 
@@ -151,34 +163,28 @@ class ZeroMqEndpoint final : public Endpoint {
       if (parts.size() != 2) throw Error("link", std::to_string(parts.size()) + " parts came instead of two");
       take_packet(*peer, std::move(parts));
     } catch (const std::exception& error) {
-      give_up(*peer,
-              connection_failure("what process " + std::to_string(peer->number) + " sent is damaged: " + error.what()));
+      const auto cause =
+          connection_failure("what process " + std::to_string(peer->number) + " sent is damaged: " + error.what());
+      peer->connection->give_up(cause);
+      peers_.fail(*peer, cause);
     }
   }
 
   void take_packet(Peer& peer, std::vector<zmq::message_t> parts) {
-    const auto start = decode_packet({static_cast<const std::byte*>(parts[0].data()), parts[0].size()});
-    if (start.header.type == PacketType::given_up)
+    const auto start = decode_packet(bytes_of(parts[0]));
+    const auto type = start.header.type;
+    if (type == PacketType::given_up)
       return peers_.fail(
           peer, connection_failure("process " + std::to_string(peer.number) + " takes nothing more from this one"));
     peer.connection->note_received(start.header);
-    switch (start.header.type) {
-      case PacketType::frame:
-      case PacketType::chunk: {
-        auto frame = peer.assembly->add(start, std::move(parts[1]));
-        if (!frame) return;
-        peers_.channel(peer, start.header.channel)->deliver(std::move(*frame));
-        return;
-      }
-      case PacketType::channel_closed:
-        return peers_.closed_there(peer, start.header.channel);
-      default:
-        return;
-    }
+    if (type == PacketType::channel_closed) return peers_.closed_there(peer, start.header.channel);
+    if (type != PacketType::frame && type != PacketType::chunk) return;
+    if (auto frame = peer.assembly->add(start, std::move(parts[1])))
+      peers_.channel(peer, start.header.channel)->deliver(std::move(*frame));
   }
 
-  void report_stranger(const std::string& what) {
-    if (options_.on_stranger) options_.on_stranger("[endpoint] somebody who " + what + " has connected; ignored");
+  void report_stranger(const std::string& reason) {
+    if (options_.on_stranger) options_.on_stranger("[endpoint] a process that " + reason + " has connected; ignored");
   }
 
   const EndpointOptions options_;
@@ -193,10 +199,10 @@ class ZeroMqEndpoint final : public Endpoint {
                }};
   std::mutex drain_mutex_;
   std::condition_variable drained_;
-  std::vector<Peer*> polled_;  // of the courier
+  std::vector<Peer*> polled_;  // peers whose monitors are in the items of the I/O thread's poll
   std::atomic<bool> changed_{true};
   std::atomic<bool> stopping_{false};
-  std::thread courier_;
+  std::thread io_thread_;
 };
 
 }  // namespace

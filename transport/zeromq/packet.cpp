@@ -16,8 +16,8 @@ constexpr std::uint32_t kMagic = 0x4B505254;  // "TRPK"
 constexpr std::uint16_t kVersion = 1;
 constexpr auto kLastType = PacketType::acknowledgement;
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error("packet", what);
+[[noreturn]] void refuse(const std::string& problem) {
+  throw Error("packet", problem);
 }
 
 PacketHeader read_fields(ByteReader& reader) {
@@ -37,11 +37,11 @@ PacketHeader read_fields(ByteReader& reader) {
 void check_fields(const PacketHeader& header) {
   const bool has_bytes = header.type == PacketType::frame || header.type == PacketType::chunk;
   if (header.bytes > kPacketBytes) refuse(std::to_string(header.bytes) + " bytes are above the limit");
-  if (!has_bytes && header.bytes != 0) refuse("its type has no bytes, but some are announced");
+  if (!has_bytes && header.bytes != 0) refuse("a packet of this type has no bytes, but its header announces some");
   const bool counts = header.type != PacketType::acknowledgement && header.type != PacketType::given_up;
-  if (counts != (header.sequence > 0)) refuse("sequence " + std::to_string(header.sequence) + " does not fit its type");
+  if (counts != (header.sequence > 0)) refuse("sequence " + std::to_string(header.sequence) + " does not fit the type");
   if (header.type != PacketType::frame && (header.address != 0 || header.guard_address != 0))
-    refuse("its type has no address, but one is given");
+    refuse("a packet of this type has no address, but its header has one");
   if ((header.address != 0) != (header.guard_address != 0) || (header.address != 0 && header.bytes != 0))
     refuse("a payload in memory has two addresses and no bytes");
 }
@@ -83,7 +83,8 @@ PacketStart decode_packet(std::span<const std::byte> bytes) {
   PacketStart start{read_fields(reader)};
   check_fields(start.header);
   const bool has_frame = bytes.size() > kPacketHeaderBytes;
-  if (has_frame != (start.header.type == PacketType::frame)) refuse("a frame's header does not fit its type");
+  if (has_frame != (start.header.type == PacketType::frame))
+    refuse("a frame's header must follow in a packet of type frame, and in no other");
   if (has_frame) std::ranges::copy(bytes.subspan(kPacketHeaderBytes), start.frame.emplace().begin());
   return start;
 }

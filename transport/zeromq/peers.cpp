@@ -9,19 +9,101 @@ namespace troupe::zeromq {
 
 namespace {
 
-/// The number under which a link travels.
-std::uint64_t channel_of(const std::string& name) {
-  Hash hash;
-  hash.add(name);
-  return hash.digest();
-}
+/// A link over a connection that it shares with the other links to the same peer. The destructor closes it.
+class ChannelLink final : public Link {
+ public:
+  ChannelLink(std::shared_ptr<Connection> connection, std::shared_ptr<Channel> channel, std::uint64_t id)
+      : connection_(std::move(connection)), channel_(std::move(channel)), id_(id) {}
+  ~ChannelLink() override {
+    channel_->on_ready({});
+    close();
+  }
 
-FailurePtr closed_by(const Peer& peer) {
-  return std::make_shared<Failure>(Failure{.kind = FailureKind::aborted,
-                                           .what = "[link] process " + std::to_string(peer.number) + " has closed it"});
-}
+  bool send(const Frame& frame) override { return !channel_->is_closed() && connection_->send(id_, frame); }
+  std::optional<IncomingFrame> receive() override { return channel_->receive(); }
+  void on_ready(OnReady callback) override { channel_->on_ready(std::move(callback)); }
+  void close() override {
+    if (channel_->is_closed()) return;
+    const bool open = channel_->failure() == nullptr;
+    channel_->close();
+    if (open) connection_->close_channel(id_);
+  }
+  FailurePtr failure() const override { return channel_->failure(); }
+
+ private:
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<Channel> channel_;
+  std::uint64_t id_;
+};
 
 }  // namespace
+
+void Channel::deliver(IncomingFrame frame) {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_ || failure_) return;
+    const auto bytes = frame.payload->local() != nullptr ? frame.payload->bytes() : 0;
+    if (bytes_ + bytes > max_bytes_)
+      throw Error("link", "more than " + std::to_string(max_bytes_) + " bytes have arrived and were not received");
+    bytes_ += bytes;
+    frames_.push_back(std::move(frame));
+  }
+  wake();
+}
+
+std::optional<IncomingFrame> Channel::receive() {
+  std::lock_guard lock(mutex_);
+  if (frames_.empty()) return std::nullopt;
+  auto frame = std::move(frames_.front());
+  frames_.pop_front();
+  if (frame.payload->local() != nullptr) bytes_ -= frame.payload->bytes();
+  return frame;
+}
+
+void Channel::on_ready(Link::OnReady callback) {
+  bool ready = false;
+  {
+    std::lock_guard lock(mutex_);
+    on_ready_ = std::move(callback);
+    ready = failure_ || !frames_.empty();
+  }
+  if (ready) wake();
+}
+
+void Channel::fail(const FailurePtr& cause) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_ || closed_) return;
+    failure_ = cause;
+  }
+  wake();
+}
+
+void Channel::close() {
+  std::deque<IncomingFrame> frames;
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  frames.swap(frames_);
+}
+
+bool Channel::is_closed() const {
+  std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+FailurePtr Channel::failure() const {
+  std::lock_guard lock(mutex_);
+  return frames_.empty() ? failure_ : nullptr;
+}
+
+void Channel::wake() {
+  Link::OnReady callback;
+  {
+    std::lock_guard lock(mutex_);
+    callback = on_ready_;
+  }
+  if (callback) callback();
+}
 
 void Peers::add(int number, const EndpointAddress& address) {
   std::lock_guard lock(mutex_);
@@ -36,58 +118,58 @@ void Peers::add(int number, const EndpointAddress& address) {
 void Peers::replace(int number, const EndpointAddress& address) {
   {
     std::lock_guard lock(mutex_);
-    const auto found = peers_.find(number);
-    if (found == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
-    replaced_.push_back(std::move(found->second));
-    peers_.erase(found);
-    std::erase_if(linked_, [&](const auto& link) { return link.first == number; });
+    const auto entry = peers_.find(number);
+    if (entry == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
+    replaced_.push_back(std::move(entry->second));
+    peers_.erase(entry);
   }
   add(number, address);
 }
 
 std::shared_ptr<Link> Peers::link(int number, const std::string& name) {
   std::lock_guard lock(mutex_);
-  const auto found = peers_.find(number);
-  if (found == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
-  auto& peer = *found->second;
+  const auto entry = peers_.find(number);
+  if (entry == peers_.end()) throw Error("endpoint", "there is no peer " + std::to_string(number));
+  auto& peer = *entry->second;
   connect(peer);
-  const auto id = channel_of(name);
-  if (!linked_.emplace(number, id).second)
+  Hash hash_of_name;
+  hash_of_name.add(name);
+  const auto id = hash_of_name.digest();
+  if (!peer.linked.insert(id).second)
     throw Error("endpoint", "peer " + std::to_string(number) + " has a link '" + name + "' already");
-  return std::make_shared<ChannelLink>(peer.connection, find_or_make(peer, id), id);
+  return std::make_shared<ChannelLink>(peer.connection, find_or_make_channel(peer, id), id);
 }
 
 Peer* Peers::find(int number) {
   std::lock_guard lock(mutex_);
-  const auto found = peers_.find(number);
-  return found != peers_.end() ? found->second.get() : nullptr;
+  const auto entry = peers_.find(number);
+  return entry != peers_.end() ? entry->second.get() : nullptr;
 }
 
 Peer* Peers::sender(const std::string& identity) {
   std::lock_guard lock(mutex_);
-  const auto found = by_identity_.find(identity);
-  if (found == by_identity_.end()) return nullptr;
-  connect(*found->second);
-  return found->second;
+  const auto entry = by_identity_.find(identity);
+  if (entry == by_identity_.end()) return nullptr;
+  connect(*entry->second);
+  return entry->second;
 }
 
 std::shared_ptr<Channel> Peers::channel(Peer& peer, std::uint64_t id) {
   std::lock_guard lock(mutex_);
-  return find_or_make(peer, id);
+  return find_or_make_channel(peer, id);
 }
 
-std::shared_ptr<Channel>& Peers::find_or_make(Peer& peer, std::uint64_t id) {
+std::shared_ptr<Channel>& Peers::find_or_make_channel(Peer& peer, std::uint64_t id) {
   auto& channel = peer.channels[id];
   if (!channel) channel = std::make_shared<Channel>(options_.max_unreceived_bytes);
-  if (peer.closed_there.contains(id)) channel->fail(closed_by(peer));
   if (peer.connection->failure()) channel->fail(peer.connection->failure());
   return channel;
 }
 
 void Peers::connect(Peer& peer) {
   if (peer.connection) return;
-  const bool same_host = options_.same_host && peer.address.host == own_.host;
-  peer.connection = std::make_shared<Connection>(context_, own_.identity, peer.number, peer.address, same_host);
+  const bool same_host = options_.same_host && peer.address.host == address_.host;
+  peer.connection = std::make_shared<Connection>(context_, address_.identity, peer.number, peer.address, same_host);
   peer.assembly =
       std::make_unique<Assembly>(peer.connection, options_.max_payload_bytes, options_.max_unreceived_bytes);
   on_connection_();
@@ -108,12 +190,8 @@ bool Peers::drained() {
 }
 
 void Peers::closed_there(Peer& peer, std::uint64_t id) {
-  const auto closed = channel(peer, id);
-  {
-    std::lock_guard lock(mutex_);
-    peer.closed_there.insert(id);
-  }
-  closed->fail(closed_by(peer));
+  channel(peer, id)->fail(std::make_shared<Failure>(Failure{
+      .kind = FailureKind::aborted, .what = "[link] process " + std::to_string(peer.number) + " has closed it"}));
 }
 
 void Peers::fail(Peer& peer, const FailurePtr& cause) {

@@ -1,7 +1,13 @@
 #include "troupe/transport/zeromq/socket.hpp"
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "troupe/transport/zeromq/packet.hpp"
 
@@ -9,24 +15,44 @@ namespace troupe::zeromq {
 
 namespace {
 
-/// Sent and not yet handed to the kernel when a socket is closed.
+/// Time after the close of a socket in which messages that were sent are still handed to the kernel.
 constexpr int kLingerMs = 2'000;
 constexpr int kHandshakeMs = 10'000;
-constexpr int kMostSockets = 16'384;
+constexpr int kMaxSockets = 16'384;
 
 void set_common(zmq::socket_t& socket) {
   socket.set(zmq::sockopt::linger, kLingerMs);
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
-  // Its heartbeats end a process whose receiver is full; see Liveness for ours.
+  // ZeroMQ's heartbeats would end a connection to a process whose receiver is full. Membership sends heartbeats
+  // instead.
   socket.set(zmq::sockopt::heartbeat_ivl, 0);
   socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kPacketBytes));
 }
 
+#ifdef __GLIBC__
+bool environment_sets_malloc() {
+  const char* const tunables = std::getenv("GLIBC_TUNABLES");
+  if (tunables != nullptr && std::string_view(tunables).find("glibc.malloc.") != std::string_view::npos) return true;
+  for (const char* const name : {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"})
+    if (std::getenv(name) != nullptr) return true;
+  return false;
+}
+#endif
+
 }  // namespace
+
+void keep_message_memory() {
+#ifdef __GLIBC__
+  constexpr int kMapThreshold = 32 << 20;
+  [[maybe_unused]] static const bool done = !environment_sets_malloc() &&
+                                            mallopt(M_MMAP_THRESHOLD, kMapThreshold) == 1 &&
+                                            mallopt(M_TRIM_THRESHOLD, 2 * kMapThreshold) == 1;
+#endif
+}
 
 zmq::context_t make_context() {
   zmq::context_t context(1);
-  context.set(zmq::ctxopt::max_sockets, kMostSockets);
+  context.set(zmq::ctxopt::max_sockets, kMaxSockets);
   return context;
 }
 
@@ -34,7 +60,7 @@ zmq::socket_t make_receiver(zmq::context_t& context) {
   zmq::socket_t socket(context, zmq::socket_type::router);
   set_common(socket);
   socket.set(zmq::sockopt::rcvhwm, 2 * kWindow);
-  // Sending to somebody who has gone is an error and not a silent loss; only a lobby sends on it.
+  // A message to a sender that has disconnected is an error instead of being dropped silently. Only acceptors send.
   socket.set(zmq::sockopt::router_mandatory, true);
   return socket;
 }
@@ -42,14 +68,14 @@ zmq::socket_t make_receiver(zmq::context_t& context) {
 zmq::socket_t make_sender(zmq::context_t& context, const std::string& identity) {
   zmq::socket_t socket(context, zmq::socket_type::dealer);
   set_common(socket);
-  // What is sent before the connection is there waits with us, not with ZeroMQ; and it is we who bound it.
+  // Packets wait in Connection until ZeroMQ is connected, and Connection bounds those that are sent.
   socket.set(zmq::sockopt::immediate, true);
   socket.set(zmq::sockopt::sndhwm, 0);
   socket.set(zmq::sockopt::routing_id, identity);
   return socket;
 }
 
-zmq::socket_t make_visitor(zmq::context_t& context) {
+zmq::socket_t make_client(zmq::context_t& context) {
   zmq::socket_t socket(context, zmq::socket_type::dealer);
   set_common(socket);
   return socket;
@@ -67,14 +93,29 @@ zmq::socket_t watch(zmq::context_t& context, zmq::socket_t& socket, const std::s
   return monitor;
 }
 
-bool next_event(zmq::socket_t& monitor, SocketEvent& event) {
+std::optional<int> next_event(zmq::socket_t& monitor) {
   zmq::message_t number, address;
-  if (!monitor.recv(number, zmq::recv_flags::dontwait)) return false;
+  if (!monitor.recv(number, zmq::recv_flags::dontwait)) return std::nullopt;
   (void)monitor.recv(address);
   std::uint16_t id = 0;
   std::memcpy(&id, number.data(), sizeof id);
-  event = {id, address.to_string()};
-  return true;
+  return id;
+}
+
+std::span<const std::byte> bytes_of(const zmq::message_t& message) {
+  return {static_cast<const std::byte*>(message.data()), message.size()};
+}
+
+std::vector<zmq::message_t> receive_rest(zmq::socket_t& socket, bool more) {
+  constexpr std::size_t kMaxParts = 3;
+  std::vector<zmq::message_t> parts;
+  while (more) {
+    zmq::message_t part;
+    (void)socket.recv(part);
+    more = part.more();
+    if (parts.size() < kMaxParts) parts.push_back(std::move(part));
+  }
+  return parts;
 }
 
 }  // namespace troupe::zeromq

@@ -1,7 +1,9 @@
 #include "troupe/actors/caf/mail.hpp"
 
 #include <algorithm>
+#include <caf/actor_system.hpp>
 #include <caf/blocking_actor.hpp>
+#include <caf/error.hpp>
 #include <memory>
 #include <vector>
 
@@ -9,14 +11,14 @@ namespace troupe {
 
 namespace {
 
-/// The handler of CAF for all down messages of an actor: finds the watch that a message belongs to. Copies share the
+/// The handler of all down messages of an actor. It finds the watch that a message belongs to. Copies share the
 /// watches.
 class Watches {
  public:
   void add(const caf::actor& peer, OnActorEnd on_end) { watches_->push_back({peer.address(), std::move(on_end)}); }
 
   void operator()(caf::scheduled_actor* self, caf::down_msg& down) const {
-    // CAF has taken the handler out of the actor for this call, in which another watch may begin.
+    // CAF has moved the handler out of the actor for this call, and another watch may begin during the call.
     self->set_down_handler(*this);
     const auto ended = std::ranges::find(*watches_, down.source, &Watch::peer);
     if (ended == watches_->end()) return;
@@ -34,13 +36,17 @@ class Watches {
   std::shared_ptr<std::vector<Watch>> watches_ = std::make_shared<std::vector<Watch>>();
 };
 
-/// Gives access to the handler that an actor has now, for which CAF has no function.
+/// Gives access to an actor's current handler of down messages. CAF has no function for it.
 class DownHandler : public caf::scheduled_actor {
  public:
   static down_handler& of(caf::scheduled_actor& self) { return self.*(&DownHandler::down_handler_); }
 };
 
 }  // namespace
+
+std::string error_text(const caf::actor_system& system, const caf::error& error) {
+  return system.render(error);
+}
 
 void watch(caf::event_based_actor& self, const caf::actor& peer, OnActorEnd on_end) {
   auto& handler = DownHandler::of(self);

@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// A policy for CAF's scheduler (caf::scheduler::coordinator): work sharing on JobQueues. Reads the numbers of workers
-/// and of microseconds to poll from the configuration, `scheduler.max-threads` and kPollOption.
+/// A policy for CAF's scheduler (caf::scheduler::coordinator): work sharing on JobQueues. The number of workers and the
+/// time of polling, in microseconds, are read from the configuration: `scheduler.max-threads` and kPollOption.
 class WorkSharing : public caf::policy::unprofiled {
  public:
   static constexpr const char* kPollOption = "troupe.busy-poll";
@@ -27,7 +27,7 @@ class WorkSharing : public caf::policy::unprofiled {
     explicit worker_data(caf::scheduler::abstract_coordinator*) {}
   };
 
-  // What caf::scheduler::worker and coordinator ask of a policy.
+  // The functions that caf::scheduler::worker and coordinator require of a policy.
 
   template <class Coordinator>
   void central_enqueue(Coordinator* self, caf::resumable* job) {
@@ -45,8 +45,8 @@ class WorkSharing : public caf::policy::unprofiled {
   void resume_job_later(Worker* self, caf::resumable* job) {
     d(self->parent()).push(job, self->id());
   }
-  /// Runs actors itself; what else the worker may run, it returns. To learn an actor's id for CAF's log, the worker
-  /// would cast each job dynamically, which costs an eighth of a message.
+  /// Runs actors itself and returns jobs of other kinds to the worker. The worker would cast each job dynamically to
+  /// learn the actor's id for CAF's log, which costs an eighth of a message.
   template <class Worker>
   caf::resumable* dequeue(Worker* self) {
     while (true) {

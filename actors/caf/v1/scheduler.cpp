@@ -15,7 +15,7 @@ namespace troupe {
 
 namespace {
 
-/// Has no threads: run_one() runs the actors.
+/// A scheduler without threads: run_one() runs the actors.
 class OneByOne final : public caf::scheduler {
  public:
   void schedule(caf::resumable* job) override {
@@ -52,7 +52,8 @@ class OneByOne final : public caf::scheduler {
   std::deque<caf::resumable*> jobs_;
 };
 
-/// CAF calls set_up() while it makes the actor system, before it would make a scheduler of its own.
+/// An actor system with a scheduler of Troupe. CAF calls set_up() while it constructs the actor system, before it would
+/// make its default scheduler.
 class System final : public caf::actor_system {
  public:
   System(caf::actor_system_config& config, const SchedulerOptions& options)

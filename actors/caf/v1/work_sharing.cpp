@@ -12,7 +12,7 @@ namespace troupe {
 
 namespace {
 
-/// Ends the worker that runs it.
+/// A job that ends the worker that runs it.
 class Shutdown final : public caf::resumable {
  public:
   resume_result resume(caf::scheduler*, std::size_t) override { return shutdown_execution_unit; }
@@ -22,8 +22,8 @@ class Shutdown final : public caf::resumable {
 
 }  // namespace
 
-/// One thread. The actors that it runs know it as their scheduler: an actor that they wake goes to its home worker, or
-/// else to this one.
+/// One thread, which is the scheduler of the actors that it runs: an actor that they wake goes to its home worker, or
+/// to this worker if it has none.
 class WorkSharing::Worker final : public caf::scheduler {
  public:
   Worker(WorkSharing& all, std::size_t number) : all_(all), number_(number) {}

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
-# Point 6: what a user can get wrong, and what can go wrong.
+# Point 6: mistakes of users, and faults.
 
 check_no_such_device() {
   local status=0
@@ -17,14 +17,14 @@ check_out_of_memory() {
   verdict 6 "then one that fits" "trains" "$(said out_of_memory 'for later use')" test "$status" == 0
 }
 
-# check_by_program NAME WHAT WANTED PATTERN: a test program of the build, which ends with 3 where it finds no GPU.
+# check_by_program NAME WHAT REQUIRED PATTERN: runs a test program of the build, which ends with 77 if it finds no GPU.
 check_by_program() {
-  local name=$1 what=$2 wanted=$3 pattern=$4 status=0
+  local name=$1 what=$2 required=$3 pattern=$4 status=0
   ours run "$name" 60 "$build/tests/$name" || status=$?
   if ((status == 77 || status == 125 || status == 127)); then
-    row 6 "$what" "$wanted" "$(reason "$name" "$status")" SKIPPED
+    row 6 "$what" "$required" "$(reason "$name" "$status")" SKIPPED
   else
-    verdict 6 "$what" "$wanted" "$(said "$name" "$pattern")" test "$status" == 0
+    verdict 6 "$what" "$required" "$(said "$name" "$pattern")" test "$status" == 0
   fi
 }
 

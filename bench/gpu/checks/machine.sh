@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
-# What machine this is, and point 1: programs where there is no GPU.
+# The description of the machine, and point 1: programs where there is no GPU.
 
 describe_machine() {
   date -u
@@ -15,15 +15,15 @@ describe_machine() {
 
 gpu_name() { nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -1 || true; }
 
-# has_torch: whether Python has PyTorch, and that a GPU.
+# has_torch: whether Python has a PyTorch that finds a GPU.
 has_torch() { timeout 120 python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' >"$log/torch.txt" 2>&1; }
 
-# Succeeds, and says why, if there is no GPU for the programs. A GPU that they do not find is a failure.
+# Succeeds, and prints why, if there is no GPU for the programs. A GPU that they do not find is a failure.
 why_no_gpu() {
-  local found=0 program=$build/bench/gpu_bench
+  local gpus=0 program=$build/bench/gpu_bench
   if [[ -x $program ]]; then
-    found=$(ours timeout 60 "$program" devices 2>"$log/devices.txt") || found=0
-    ((found > 0)) && return 1
+    gpus=$(ours timeout 60 "$program" devices 2>"$log/devices.txt") || gpus=0
+    ((gpus > 0)) && return 1
   fi
   if [[ -n $(gpu_name) ]]; then
     local why="no GPU is found, but nvidia-smi lists one"

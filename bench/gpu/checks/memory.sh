@@ -9,17 +9,17 @@ sanitizer() {
   done
 }
 
-# first NAME ROWS ROW_BYTES HEADER FOLDER: the first samples of a file of the data set, in a file of their own.
+# first NAME ROWS ROW_BYTES HEADER FOLDER: copies the first samples of a file of the data set into a file in FOLDER.
 first() {
   { printf '%b' "$4" && zcat "$data/$1" 2>/dev/null | tail -c "+$((${#4} / 4 + 1))" | head -c $(($2 * $3)); } |
     gzip >"$5/$1"
 }
 
-# little_data: a folder with 1200 images to train with and 100 to evaluate with. Under a tool every image takes long.
+# little_data: prints a folder with 1,200 images for training and 100 for evaluation. Images take long under a tool.
 little_data() {
   local folder=$log/little_data file name rows digits
   mkdir -p "$folder"
-  # The headers are big-endian: what the file holds, the rows, and the size of an image.
+  # The headers are big-endian: the kind of the file, the number of rows, and the size of an image.
   for file in "train 1200 \x04\xb0" "t10k 100 \x00\x64"; do
     read -r name rows digits <<<"$file"
     first "$name-images-idx3-ubyte.gz" "$rows" 784 "\x00\x00\x08\x03\x00\x00$digits\x00\x00\x00\x1c\x00\x00\x00\x1c" "$folder"
@@ -28,7 +28,8 @@ little_data() {
   echo "$folder"
 }
 
-# check_tool TOOL MODEL [ours]: a few steps under a tool of compute-sanitizer, which looks at our kernels alone if asked to.
+# check_tool TOOL MODEL [ours]: runs a few steps under a tool of compute-sanitizer. With `ours`, the tool checks
+# Troupe's kernels only.
 check_tool() {
   local tool=$1 model=$2 name="$1_$2${3:+_$3}" what="$1, $2${3:+, our kernels}" status=0 program options=()
   program=$(sanitizer) || true
@@ -36,7 +37,8 @@ check_tool() {
     row 3 "$what" "0 errors" "there is no compute-sanitizer" SKIPPED
     return
   fi
-  # What is measured under a tool must not be what others choose by. CUDA's own libraries ask for what may be refused.
+  # Measurements under a tool must not become choices of other runs. CUDA's own libraries make calls that may be
+  # refused.
   [[ $tool == memcheck ]] && options=(--report-api-errors no)
   [[ -n ${3:-} ]] && options+=(--kernel-name kns=troupe)
   TROUPE_CUDA_CHOICES=first ours run "$name" 75 "$program" --tool "$tool" "${options[@]}" --error-exitcode 9 \
@@ -45,7 +47,7 @@ check_tool() {
   if grep -q 'Device not supported' "$log/$name.txt"; then
     row 3 "$what" "0 errors" "the tool does not support this device" SKIPPED
   elif ((status == 124 || status == 137 || status == 125)) || grep -q '\[watchdog\]' "$log/$name.txt"; then
-    # Under the tool a step may take longer than a run waits for one.
+    # Under the tool a step may take longer than the limit of a run.
     row 3 "$what" "0 errors" "$(reason "$name" "$status")" SKIPPED
   else
     verdict 3 "$what" "0 errors" "$(said "$name" 'ERROR SUMMARY|RACECHECK SUMMARY')" test "$status" == 0
@@ -71,7 +73,7 @@ check_point_3() {
   check_tool memcheck cnn
   check_tool racecheck mlp ours
   check_tool racecheck cnn ours
-  # Libraries, whose hazards are not ours to mend, are looked at too; that may take longer than there is time.
+  # Checks libraries, too, whose hazards Troupe cannot fix. That may take longer than the time that is left.
   check_tool racecheck mlp
   check_tool racecheck cnn
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
-# Where the programs and what they need are, and how they are run.
+# The folders of the programs and of their libraries and data, and functions that run the programs.
 
-# In a folder made by bench/gpu/collect: unpacks the programs, once.
+# Unpacks the programs, once, in a folder that bench/gpu/collect has made.
 unpack() {
   [[ -f $root/programs.tar.xz && ! -d $root/build ]] || return 0
   local into=$root/unpacking part
@@ -9,7 +9,7 @@ unpack() {
   mkdir "$into"
   tar -C "$into" -xJf "$root/programs.tar.xz" 2>/dev/null ||
     python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$root/programs.tar.xz" "$into"
-  # The programs last: with them everything is there.
+  # The programs come last: if they are there, everything is.
   for part in libraries data build; do
     rm -rf "${root:?}/$part"
     mv "$into/$part" "$root/$part"
@@ -21,7 +21,7 @@ data_folder() {
   if [[ -d $root/data ]]; then echo "$root/data"; else echo /usr/share/datasets/fashion-mnist; fi
 }
 
-# The folders of libraries that came with the programs, and of CUDA's where the system does not know them itself.
+# The folders of the libraries that came with the programs, and of CUDA's libraries if the system does not find them.
 library_path() {
   local path=$root/libraries folder
   for folder in /usr/local/cuda*/lib64 /usr/local/cuda*/targets/x86_64-linux/lib \
@@ -39,11 +39,11 @@ for base in site.getsitepackages() + [site.getusersitepackages()] + sys.path:
         print(folder)' 2>/dev/null | sort -u || true
 }
 
-# seconds_left: until this script should have ended.
+# seconds_left: prints the seconds until the limit of this script.
 seconds_left() { echo $((limit - SECONDS)); }
 
-# run NAME LIMIT COMMAND...: what it prints goes to a file of that name in the log. Status 124: it took too long, 125:
-# there was no time left to start it, 127: there is no such program.
+# run NAME LIMIT COMMAND...: runs a command whose output goes to a file of that name in the log. Status 124: it exceeded
+# the limit, 125: there was no time left to start it, 127: there is no such program.
 run() {
   local name=$1 most=$2 left status=0
   shift 2
@@ -58,13 +58,13 @@ run() {
   return "$status"
 }
 
-# ours COMMAND...: with the libraries that our programs need. Those of others bring their own.
+# ours COMMAND...: runs a command with the libraries of Troupe's programs. Other programs bring their own.
 ours() { LD_LIBRARY_PATH=$libraries "$@"; }
 
-# printed NAME: what a program has printed.
+# printed NAME: prints the output of a program.
 printed() { sed -e '1d' -e '/^status [0-9]*$/d' -e '/^ *$/d' "$log/$1.txt"; }
 
-# said NAME PATTERN: the last line that a program has printed and that has the pattern; if there is none, the last.
+# said NAME PATTERN: prints the last line of a program's output that matches the pattern, or else the last line.
 said() {
   local line
   line=$(printed "$1" | grep -E "$2" | tail -1) || true
@@ -72,7 +72,7 @@ said() {
   echo "${line:0:150}"
 }
 
-# reason NAME STATUS: what went wrong, in a few words.
+# reason NAME STATUS: prints in a few words why a program failed.
 reason() {
   case $2 in
     124 | 137) echo "took too long" ;;
@@ -82,8 +82,8 @@ reason() {
   esac
 }
 
-# missing POINT CHECK NAME STATUS: a row for a measurement that came to nothing. What is not there, or would have needed
-# more time than the script has, is skipped.
+# missing POINT CHECK NAME STATUS: adds a row for a measurement without a result. It is SKIPPED if a program is missing
+# or there was not enough time, else FAIL.
 missing() {
   local status=FAIL
   if [[ $4 == 125 || $4 == 127 ]] || (($(seconds_left) < 5)) || grep -q "is not available" "$log/$3.txt"; then status=SKIPPED; fi

@@ -1,12 +1,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # run_all sets what the parts share
-# The GPU queue: what has changed since the last run on this card is checked for correctness, then entries run by their
-# value as long as there is time.
+# The GPU queue: checks the correctness of everything that has changed since the last run on this card, then runs
+# entries by their value while there is time.
 
 queue_entries=() queue_order=()
-# By entry: PENDING, RAN, or the verdict of one that did not run; why; seconds; hash of what it depends on.
+# By entry: PENDING, RAN, or the verdict of an entry that did not run; the reason; seconds; the hash of its
+# dependencies.
 declare -A entry_state=() entry_note=() entry_seconds=() entry_hash=()
 
-# end_entry ENTRY VERDICT NOTE
+# end_entry ENTRY VERDICT NOTE: records and prints how an entry has ended.
 end_entry() {
   entry_state[$1]=$2 entry_note[$1]=$3
   printf '%-9s %s: %s\n' "$2" "$1" "$3" >&2
@@ -30,7 +31,7 @@ read_entries() {
   done
 }
 
-# leave_out: entries that need not run, or cannot.
+# leave_out: ends the entries that need not run, or cannot.
 leave_out() {
   local entry need hash verdict where
   for entry in "${queue_entries[@]}"; do
@@ -47,10 +48,10 @@ leave_out() {
   done
 }
 
-# is_final KIND VERDICT: whether it need not be found again. Something wrong may be mended by what no hash shows.
+# is_final KIND VERDICT: whether the entry need not run again. An ERROR may disappear by a change that no hash shows.
 is_final() { [[ $2 == PASS || ($1 == speed && $2 != ERROR) ]]; }
 
-# in_order: entries, correctness before speed, then the most valuable first.
+# in_order: prints the entries, correctness before speed, then by descending value.
 in_order() {
   local entry
   for entry in "${queue_entries[@]}"; do
@@ -58,7 +59,7 @@ in_order() {
   done | sort -t $'\t' -k1,1 -k2,2nr -k3,3 | cut -f3
 }
 
-# run_entry ENTRY: its figures go to the log.
+# run_entry ENTRY: runs an entry. Its figures go to the log.
 run_entry() {
   local entry=$1 status=0 begin=$SECONDS most=${header[$1.limit]}
   if ((most > $(seconds_left))); then
@@ -68,12 +69,12 @@ run_entry() {
   QUEUE_LOG=$log/$entry QUEUE_LIMIT=$most QUEUE_BUILD=$build QUEUE_DATA=$data QUEUE_LIBRARIES=$libraries \
     run "$entry" "$most" bash "$here/checks/entry.sh" "$entries/$entry.sh" || status=$?
   entry_seconds[$entry]=$((SECONDS - begin))
-  # A figure is a name, a value and a unit, no more.
+  # A figure consists of a name, a value and a unit.
   printed "$entry" | grep -E '^figure [a-zA-Z_][a-zA-Z_0-9]* [^ ]+ [^ ]+$' | cut -d ' ' -f 2- >"$log/$entry.figures" || true
   judge_end "$entry" "$status"
 }
 
-# judge_end ENTRY STATUS
+# judge_end ENTRY STATUS: ends an entry by its status and its figures.
 judge_end() {
   local entry=$1 lacking='' figure
   for figure in ${header[$entry.figures]}; do
@@ -90,7 +91,7 @@ judge_end() {
   fi
 }
 
-# skip_queue REASON
+# skip_queue REASON: ends all pending entries as SKIPPED.
 skip_queue() {
   local entry
   for entry in "${queue_entries[@]}"; do
@@ -104,7 +105,7 @@ name_of_card() {
   echo "${name:-emulated}"
 }
 
-# name_of_table: of this moment, or the next for which there is none.
+# name_of_table: prints the name of this moment, or of the next moment that has no table.
 name_of_table() {
   local moment name
   moment=$(date +%s)
@@ -112,13 +113,13 @@ name_of_table() {
   echo "$name"
 }
 
-# run_queue: fails if an entry for correctness does, or one of any kind goes wrong.
+# run_queue: fails if an entry for correctness fails, or any entry ends with an ERROR.
 run_queue() {
   local why='' entry
   commit=$(commit_of_sources)
   if [[ -z $card ]]; then why=$(why_no_gpu) || card=$(name_of_card); fi
   if [[ -z $results ]]; then
-    # Only what a real card has measured is to be committed.
+    # Only measurements of a real card are to be committed.
     results=$log/results
     [[ -n $why || -z $(gpu_name) ]] || results=$root/bench/gpu/results
   fi

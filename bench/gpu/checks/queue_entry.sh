@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
-# Entries of the GPU queue: a script each, whose first comment lines are a header `# KEY: VALUE`. A key may come on
+# The entries of the GPU queue: one script each, whose first comment lines are a header `# KEY: VALUE`. A key may have
 # several lines.
 
 entry_keys=(question kind prediction rule limit value depends)
 # By entry and key: `header[gpt2.rule]`, `header[gpt2.of.gpt2_ms]`.
 declare -A header=()
 
-# read_header ENTRY FILE: sets header[ENTRY.KEY]. Prints what is wrong, and fails, if an entry cannot be read.
+# read_header ENTRY FILE: sets header[ENTRY.KEY]. Fails and prints the reason if the header is invalid.
 read_header() {
   local entry=$1 file=$2 key
   for key in "${entry_keys[@]}" needs card; do
@@ -22,7 +22,7 @@ read_header() {
   read_predictions "$entry"
 }
 
-# read_predictions ENTRY: sets header[ENTRY.of.FIGURE] to LOW..HIGH for each, and header[ENTRY.figures].
+# read_predictions ENTRY: sets header[ENTRY.of.FIGURE] to LOW..HIGH for each figure, and header[ENTRY.figures].
 read_predictions() {
   local items item pattern='^ *([a-zA-Z_][a-zA-Z_0-9]*) (-?[0-9.]+\.\.-?[0-9.]+) *$'
   IFS=, read -r -a items <<<"${header[$1.prediction]}"
@@ -34,8 +34,8 @@ read_predictions() {
   done
 }
 
-# hash_of ENTRY FILE: of the entry, of the sources that it depends on, and of PyTorch if it needs that. Fails if the
-# sources have no such files.
+# hash_of ENTRY FILE: prints a hash of the entry, of the sources that it depends on, and of PyTorch if it needs that.
+# Fails if a source is missing.
 hash_of() {
   local entry=$1 file=$2 path all=''
   for path in ${header[$entry.depends]}; do
@@ -45,13 +45,13 @@ hash_of() {
   { echo "$all" && cat "$file"; } | sha256sum | cut -c1-12
 }
 
-# path_pattern PATH: matches the file, or the folder's files; * stands for any characters.
+# path_pattern PATH: prints a pattern for the file, or for the files of the folder. * stands for any characters.
 path_pattern() { sed 's/[].[^$+?(){}|\\]/\\&/g; s/\*/.*/g; s/$/(\/|$)/' <<<"${1%/}"; }
 
 torch_version() { python3 -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null || echo none; }
 
-# missing_need ENTRY: the first thing that it needs and that is not there: a program of the build, or torch. Nothing if
-# all is there.
+# missing_need ENTRY: prints the first missing thing that the entry needs: a program of the build, or torch. Prints
+# nothing if all are there.
 missing_need() {
   local need
   for need in ${header[$1.needs]}; do

@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
-# The table of the GPU queue: a row for each figure of each entry, or one that says why there is none.
+# The table of the GPU queue: a row for each figure of each entry, or one row that says why there is none.
 
 queue_columns=(entry kind commit hash card figure value unit prediction predicted rule verdict seconds note)
 
-# tables_of_card: of earlier runs, the oldest first.
+# tables_of_card: prints the tables of earlier runs on this card, the oldest first.
 tables_of_card() { find "$results" -maxdepth 1 -name "*-$card.tsv" ! -path "$results/$table" 2>/dev/null | sort; }
 
-# last_result ENTRY: `HASH VERDICT TABLE` of the last time that it ran on this card. Fails if it did not.
+# last_result ENTRY: prints `HASH VERDICT TABLE` of the entry's last run on this card. Fails if there is none.
 last_result() {
   local tables
   mapfile -t tables < <(tables_of_card)
@@ -16,7 +16,7 @@ last_result() {
     END { print last; exit last == "" }' "${tables[@]}"
 }
 
-# figure_value FIGURE: of this run, else the last one on this card. Fails if there is none.
+# figure_value FIGURE: prints the figure of this run, or of the last run on this card. Fails if there is none.
 figure_value() {
   local value tables
   value=$(cat "$log"/*.figures 2>/dev/null | awk -v figure="$1" '$1 == figure { value = $2 } END { print value }')
@@ -28,13 +28,13 @@ figure_value() {
   [[ -n $value ]] && echo "$value"
 }
 
-# decide RULE: prints PASS, FAIL, INFO (the rule is -), UNDECIDED (it names a figure that is not known) or ERROR, and
-# why. In a rule, an expression of awk, stand names of figures of this entry or of others.
+# decide RULE: prints PASS, FAIL, INFO (the rule is -), UNDECIDED (a figure of the rule has no value) or ERROR, and the
+# reason. A rule is an expression of awk with names of figures of this entry or of others.
 decide() {
   local rule=$1 name value status=0
   [[ $rule != - ]] || { echo "INFO" && return; }
   while read -r name; do
-    value=$(figure_value "$name") || { echo "UNDECIDED $name is not known" && return; }
+    value=$(figure_value "$name") || { echo "UNDECIDED $name has no value" && return; }
     [[ $value =~ ^-?[0-9.]+(e[-+]?[0-9]+)?$ ]] || { echo "ERROR $name is $value" && return; }
     rule=$(sed -E "s/\\b$name\\b/($value)/g" <<<"$rule")
   done < <(grep -oP '(?<![\w.])[a-zA-Z_]\w*' <<<"$1" | sort -u)
@@ -46,14 +46,14 @@ decide() {
   esac
 }
 
-# place VALUE LOW..HIGH: where a value lies.
+# place VALUE LOW..HIGH: prints whether a value is below, in or above the range.
 place() {
   [[ -n $2 ]] || { echo - && return; }
   awk -v value="$1" -v low="${2%..*}" -v high="${2#*..}" \
     'BEGIN { print (value + 0 < low + 0 ? "below" : (value + 0 > high + 0 ? "above" : "inside")) }'
 }
 
-# queue_row ENTRY FIGURE VALUE UNIT VERDICT NOTE
+# queue_row ENTRY FIGURE VALUE UNIT VERDICT NOTE: prints a row of the table.
 queue_row() {
   local entry=$1 range=${header[$1.of.$2]:-}
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$entry" "${header[$entry.kind]:--}" "$commit" \
@@ -61,7 +61,7 @@ queue_row() {
     "$5" "${entry_seconds[$entry]:--}" "${6:--}"
 }
 
-# rows_of ENTRY: as it stands.
+# rows_of ENTRY: prints the rows of an entry in its current state.
 rows_of() {
   local entry=$1 verdict=${entry_state[$1]} note=${entry_note[$1]:-} figure value unit
   if [[ $verdict == RAN ]]; then read -r verdict note < <(decide "${header[$entry.rule]}"); fi
@@ -74,8 +74,8 @@ rows_of() {
   done <"$log/$entry.figures"
 }
 
-# write_table: all entries that something is known of, in the order in which they were looked at. Whoever ends this
-# script before its time has the table so far.
+# write_table: writes the entries that have a state, in the order in which they were considered. It is written after
+# each entry, so that the table exists even if the script is killed.
 write_table() {
   local entry
   {

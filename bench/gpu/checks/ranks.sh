@@ -3,7 +3,7 @@
 
 declare -A rank_pids=()
 
-# start_rank NAME RANK COMMAND...: in the background. NCCL takes each process for one on a machine of its own.
+# start_rank NAME RANK COMMAND...: starts a rank in the background. NCCL regards each process as one on its own machine.
 start_rank() {
   local name=$1 rank=$2
   shift 2
@@ -13,14 +13,15 @@ start_rank() {
   rank_pids[$rank]=$!
 }
 
-# moment_in SECONDS: as SECONDS has it, no later than this script should end.
+# moment_in SECONDS: prints the moment in that many seconds, in units of the variable SECONDS, but at most this script's
+# limit.
 moment_in() {
   local left
   left=$(seconds_left)
   echo $((SECONDS + ($1 < left ? $1 : left)))
 }
 
-# end_rank RANK MOMENT: its status once it has ended; 124 if it had not by then, and had to be killed.
+# end_rank RANK MOMENT: waits for a rank and returns its status, or kills it at that moment and returns 124.
 end_rank() {
   local pid=${rank_pids[$1]} until=$2 status=0
   while kill -0 "$pid" 2>/dev/null && ((SECONDS < until)); do sleep 0.1; done
@@ -42,7 +43,7 @@ free_port() {
   echo "$port"
 }
 
-# last_line NAME RANK
+# last_line NAME RANK: prints the last line of a rank's output.
 last_line() { sed -e '1d' -e '/^ *$/d' "$log/$1.$2.txt" | tail -1 | cut -c1-120; }
 
 check_collectives() {
@@ -62,7 +63,7 @@ check_collectives() {
     "$(if [[ $worst == 0 ]]; then last_line "$name" 0; else last_line "$name" "${worst%:*}"; fi)" test "$worst" == 0
 }
 
-# start_training NAME FLAGS...: fashion_mnist as two ranks on one GPU.
+# start_training NAME FLAGS...: starts fashion_mnist as two ranks on one GPU.
 start_training() {
   local name=$1 rank port program=$build/examples/fashion_mnist over=()
   shift
@@ -74,11 +75,11 @@ start_training() {
   done
 }
 
-# check_over_nccl NAME WHAT: whether the ranks of a training have used NCCL.
+# check_over_nccl NAME WHAT: checks whether the ranks of a training have used NCCL.
 check_over_nccl() {
-  local told="NCCL was not used"
-  grep -qs 'Init COMPLETE' "$log/$1.0.nccl.txt" && told="NCCL has made its communicator"
-  verdict 4 "$2: over NCCL" "used" "$told" test "$told" != "NCCL was not used"
+  local message="NCCL was not used"
+  grep -qs 'Init COMPLETE' "$log/$1.0.nccl.txt" && message="NCCL has made its communicator"
+  verdict 4 "$2: over NCCL" "used" "$message" test "$message" != "NCCL was not used"
 }
 
 check_training() {
@@ -100,7 +101,8 @@ check_training() {
   check_over_nccl nccl_training "Mirrored over 2 ranks"
 }
 
-# kill_rank_1 NAME PATTERN: once rank 0 has printed the pattern. Sets `begun`, and `status` and `ms` of rank 0's end.
+# kill_rank_1 NAME PATTERN: kills rank 1 once rank 0 has printed the pattern. Sets `begun`, and `status` and `ms` of
+# rank 0's end.
 kill_rank_1() {
   local name=$1 until killed
   until=$(moment_in 60)
@@ -125,7 +127,7 @@ check_lost_rank() {
     test "$begun $status $(grep -cE 'fashion_mnist: .*(process|rank) 1\b' "$log/nccl_lost.0.txt")" == "true 1 1"
 }
 
-# A group without a run around it knows only that its limit has passed.
+# Without a run around it, a group only detects that its limit has passed.
 check_limit() {
   local begun status ms rank port program=$build/bench/nccl_ranks
   [[ -x $program ]] || return 0

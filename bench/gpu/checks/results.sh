@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
-# Point 2: what GPUs compute.
+# Point 2: results of GPUs.
 
-# check_suite NAME LIMIT: the cases of a test program that need a GPU.
+# check_suite NAME LIMIT: runs the cases of a test program that need a GPU.
 check_suite() {
   local status=0 what="$1 \"[gpu]\"" summary skipped
   ours run "$1" "$2" "$build/tests/$1" "[gpu]" || status=$?
@@ -18,8 +18,8 @@ check_suite() {
   fi
 }
 
-# The trainings on the cores of the host that those on the GPU are compared with. They run beside the checks of the GPU, on
-# half of the cores.
+# The trainings on the cores of the host, which those on the GPU are compared with. They run beside the checks of the
+# GPU, on half of the cores.
 declare -A accuracy_epochs=([mlp]=5 [cnn]=2)
 
 start_trainings_on_cores() {
@@ -31,13 +31,13 @@ start_trainings_on_cores() {
   trainings_on_cores=$!
 }
 
-# on_upper_cores FUNCTION ARGUMENTS..: the lower ones are for what drives the GPU.
+# on_upper_cores FUNCTION ARGUMENTS..: runs a function on the upper half of the cores. The lower half drives the GPU.
 on_upper_cores() (
   taskset -pc "$(($(nproc) / 2))-$(($(nproc) - 1))" "$BASHPID" >/dev/null
   "$@"
 )
 
-# train_for_accuracy NAME SECONDS DEVICES MODEL
+# train_for_accuracy NAME SECONDS DEVICES MODEL: trains a model until its accuracy can be compared.
 train_for_accuracy() { train "$1" "$2" "$3" --model "$4" --epochs "${accuracy_epochs[$4]}" --seed 5; }
 
 check_accuracy() {
@@ -50,20 +50,20 @@ check_accuracy() {
     holds "${gpu:-9} - ${cpu:-0} <= 0.005 && ${cpu:-9} - ${gpu:-0} <= 0.005"
 }
 
-# As a list of devices: each replica has a core for itself.
+# The upper half of the cores as a list of devices, so that each replica has its own core.
 half_of_the_cores() {
   local cores=$(($(nproc) / 2)) core devices=cpu:0
   for ((core = 1; core < cores && core < 8; ++core)); do devices+=,cpu:$core; done
   echo "$devices"
 }
 
-# In 200 steps an epoch is over: no step has fewer rows.
+# 200 steps of 300 images are one epoch without a step of fewer rows.
 curve_flags=(--epochs 1 --batch-size 300 --optimizer sgd --schedule constant --seed 3)
-# Learning rates at which small differences stay small: with 0.05, one replica on the cores and two, whose sums only differ
-# in their order, bring the cnn to losses that differ by a tenth.
+# Learning rates at which small differences stay small. With 0.05, one replica of the cnn on the cores and two replicas,
+# whose sums differ only in their order, reach losses that differ by a tenth.
 declare -A curve_rates=([mlp]=0.05 [cnn]=0.01)
 
-# train_curve NAME SECONDS DEVICES MODEL FLAGS...
+# train_curve NAME SECONDS DEVICES MODEL FLAGS...: trains a model for the losses of its first steps.
 train_curve() {
   local name=$1 most=$2 devices=$3 model=$4
   shift 4
@@ -81,14 +81,14 @@ check_losses() {
   check_captured "losses_${model}_gpu" "$model"
 }
 
-# check_captured NAME WHAT: whether all of a training's work that is to be captured was.
+# check_captured NAME WHAT: checks whether everything in a training that should be captured was captured.
 check_captured() {
-  local told
-  told=$(grep -m1 -o 'cannot be captured.*' "$log/$1.txt") || told="nothing was refused"
-  verdict 2 "$2: captured" "nothing was refused" "${told:0:120}" test "$told" == "nothing was refused"
+  local message
+  message=$(grep -m1 -o 'cannot be captured.*' "$log/$1.txt") || message="nothing was refused"
+  verdict 2 "$2: captured" "nothing was refused" "${message:0:120}" test "$message" == "nothing was refused"
 }
 
-# same_bits MODEL HOW CAPTURE FLAGS...: the training again gives the hash of the first.
+# same_bits MODEL HOW CAPTURE FLAGS...: checks that the training gives the hash of the first one again.
 same_bits() {
   local model=$1 how=$2 name="bits_$1_$2" capture=$3 status=0 first hash
   shift 3
@@ -106,9 +106,9 @@ check_bits() {
   same_bits "$1" per-op-uncaptured 0 --grain per-op
 }
 
-# check_suites: the cases of all test programs that need a GPU, the longest program beside the others.
+# check_suites: runs the cases of all test programs that need a GPU, the longest program beside the others.
 check_suites() {
-  # To measure all the shapes of all cases would take longer than the cases: trainings measure theirs.
+  # Measuring all shapes of all cases would take longer than the cases. The trainings measure their own.
   TROUPE_CUDA_CHOICES=first check_suite ops_tests 240 &
   local ops_tests=$!
   check_suite transport_tests 60

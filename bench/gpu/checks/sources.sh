@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154  # run_all and collect set what the parts share
-# The state of the sources, in a clone or in a folder that bench/gpu/collect has made of one.
+# The state of the sources, in a clone or in a folder that bench/gpu/collect has made from one.
 
-# commit_of_sources: the short hash of the commit, with a + behind it if files differ from it.
+# commit_of_sources: prints the short hash of the commit, followed by + if files differ from it.
 commit_of_sources() {
   local commit
   if [[ -f $root/commit.txt ]]; then
@@ -14,7 +14,7 @@ commit_of_sources() {
   fi
 }
 
-# hashes_of_sources: a line `SHA256  PATH` for each file of the clone, without those that builds and runs leave there.
+# hashes_of_sources: prints `SHA256  PATH` for each file of the clone, without files that builds and runs leave there.
 hashes_of_sources() {
   if [[ -f $root/sources.txt ]]; then
     cat "$root/sources.txt"

@@ -1,12 +1,13 @@
 # shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
-# Point 5: speed, beside PyTorch where it is there.
+# Point 5: speed, beside PyTorch if it is installed.
 
-# The figures hold for an H200; on another GPU they are only shown.
+# Adds a row with a verdict on an H200, for which the figures hold. On another GPU the row only shows the value.
 judged() {
   if [[ $(gpu_name) == *H200* ]]; then verdict "$@"; else row "$1" "$2" "$3 (H200)" "$4" INFO; fi
 }
 
-# check_step MODEL BATCH PRECISION MOST OURS EAGER COMPILED GRAPH: microseconds; MOST of ours, or -.
+# check_step MODEL BATCH PRECISION MOST OURS EAGER COMPILED GRAPH: checks microseconds. MOST is the limit for OURS, or
+# -.
 check_step() {
   local what="$1, batch $2, $3" ours=$5 best
   if ! holds "$ours > 0"; then
@@ -28,7 +29,7 @@ check_step() {
     "$(awk "BEGIN { printf \"%.2f\", $ours / $best }") (eager $6, compiled $7, CUDA graph $8 us)" holds "$ours < $best"
 }
 
-# model:batch:precision and the most microseconds of a step; PyTorch is compiled for those that have such a figure.
+# model:batch:precision and the limit of a step in microseconds. PyTorch is compiled for the cases that have a limit.
 step_cases=(mlp:128:tf32=40 mlp:4096:tf32=100 cnn:512:bfloat16=450 cnn:4096:bfloat16=2000
   cnn:512:tf32=- cnn:4096:tf32=- mlp:128:float32=- mlp:4096:float32=-)
 
@@ -40,14 +41,14 @@ compare_steps() {
     flags+=("${case%=*}")
   done
   has_torch || { row 5 "PyTorch beside ours" "" "$(tail -1 "$log/torch.txt" | cut -c1-80)" SKIPPED && flags+=(--only-ours); }
-  # The programs after it take what is left.
+  # Leaves time for the programs that follow.
   seconds=$(($(seconds_left) - 110))
   run steps "$((seconds > 60 ? seconds : 60))" python3 "$root/bench/peers/torch_step_cuda.py" --ours "$build/bench/gpu_bench" \
     --library-path "$libraries" --data "$data" --table "$log/steps.tsv" "${flags[@]}" || status=$?
   for case in "${step_cases[@]}"; do
     IFS=$'\t' read -r -a figures < <(grep "^${case%=*}"$'\t' "$log/steps.tsv") || true
     if ((${#figures[@]} < 5)); then
-      # Those without a requirement come last.
+      # The cases without a limit come last.
       if [[ $case == *=- && $status == 124 ]]; then row 5 "${case%=*}" "" "no time left" SKIPPED && continue; fi
       missing 5 "${case%=*}" steps "$status"
       continue
@@ -92,7 +93,7 @@ check_busy() {
   verdict 5 "$1, batch 4096, loader: device busy" ">= 90 %" "$share %" holds "$share >= 90"
 }
 
-# The time without the gain from independent captured work that runs concurrently.
+# Shows the time without the gain of independent captured work that runs concurrently.
 show_chain() {
   local name="chain_$1_$2" status=0
   TROUPE_CAPTURE=chain ours run "$name" 60 "$build/bench/gpu_bench" step --data "$data" --model "$1" --batch "$2" \

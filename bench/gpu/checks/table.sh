@@ -1,20 +1,21 @@
 # shellcheck shell=bash disable=SC2154  # run_all sets what the parts share
 # The table of results.
 
-# row POINT CHECK REQUIRED MEASURED STATUS: PASS, FAIL, SKIPPED, or INFO where nothing is required.
+# row POINT CHECK REQUIRED MEASURED STATUS: adds a row. STATUS is PASS, FAIL, SKIPPED, or INFO if nothing is required.
 row() {
   printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "${3:--}" "$(tr '\t' ' ' <<<"${4:--}")" "$5" >>"$rows"
   printf '%s  %-7s %s: %s\n' "$1" "$5" "$2" "${4:--}" >&2
 }
 
-# verdict POINT CHECK REQUIRED MEASURED COMMAND...: a row that passes if the command succeeds.
+# verdict POINT CHECK REQUIRED MEASURED COMMAND...: adds a row that passes if the command succeeds.
 verdict() {
   local status=FAIL
   "${@:5}" && status=PASS
   row "$1" "$2" "$3" "$4" "$status"
 }
 
-# holds EXPRESSION: of numbers, as awk has it. What is no number is wrong, also what is called so.
+# holds EXPRESSION: whether an expression of numbers holds, by awk. Fails for `nan`, `inf` and anything that is not a
+# number.
 holds() { [[ ! $1 =~ (^|[^a-z])(nan|inf)([^a-z]|$) ]] && awk "BEGIN { exit !($1) }" 2>/dev/null; }
 
 print_table() {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/messages/messages.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"

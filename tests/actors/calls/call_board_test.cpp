@@ -17,13 +17,13 @@ using Handed = std::vector<std::pair<int, std::int64_t>>;
 TEST_CASE("calls go in their order to whoever has the fewest, as far as there is room") {
   CallBoard board(2);
   for (int i = 0; i < 6; ++i) CHECK(board.schedule() == i);
-  CHECK(board.hand_out().empty());
+  CHECK(board.assign().empty());
   board.add_worker(7);
-  CHECK(board.hand_out() == Handed{{7, 0}, {7, 1}});
+  CHECK(board.assign() == Handed{{7, 0}, {7, 1}});
   board.add_worker(8);
-  CHECK(board.hand_out() == Handed{{8, 2}, {8, 3}});
+  CHECK(board.assign() == Handed{{8, 2}, {8, 3}});
   CHECK(board.complete(1));
-  CHECK(board.hand_out() == Handed{{7, 4}});
+  CHECK(board.assign() == Handed{{7, 4}});
   CHECK(board.open() == 5);
 }
 
@@ -31,15 +31,15 @@ TEST_CASE("what a lost worker had goes to others first, and ends once") {
   CallBoard board(2);
   for (int i = 0; i < 4; ++i) board.schedule();
   board.add_worker(0);
-  board.hand_out();
+  board.assign();
   board.lose_worker(0);
   CHECK(board.workers() == 0);
   board.add_worker(1);
-  CHECK(board.hand_out() == Handed{{1, 0}, {1, 1}});
+  CHECK(board.assign() == Handed{{1, 0}, {1, 1}});
   // The one that was thought to be lost has sent this before.
   CHECK(board.complete(0));
   CHECK_FALSE(board.complete(0));
-  CHECK(board.hand_out() == Handed{{1, 2}});
+  CHECK(board.assign() == Handed{{1, 2}});
 }
 
 TEST_CASE("the first call that fails cancels the others, which then count no more") {
@@ -47,14 +47,14 @@ TEST_CASE("the first call that fails cancels the others, which then count no mor
   for (int i = 0; i < 4; ++i) board.schedule();
   board.add_worker(0);
   board.add_worker(1);
-  board.hand_out();
+  board.assign();
   CHECK(board.complete(0));
   CHECK(board.fail(1) == std::vector<std::int64_t>{1, 2, 3});
   CHECK(board.fail(2).empty());
   CHECK_FALSE(board.complete(3));
   CHECK(board.open() == 0);
   board.schedule();
-  CHECK(board.hand_out() == Handed{{0, 4}});
+  CHECK(board.assign() == Handed{{0, 4}});
 }
 
 TEST_CASE("a worker without room for a call is refused") {
@@ -91,7 +91,7 @@ TEST_CASE("whoever is lost and comes, every call ends once, and no worker has to
         if (board.complete(worker->second.front())) ++ended[worker->second.front()];
         worker->second.erase(worker->second.begin());
       }
-      for (const auto& [worker, call] : board.hand_out()) at.at(worker).push_back(call);
+      for (const auto& [worker, call] : board.assign()) at.at(worker).push_back(call);
     }
     CHECK(ended.size() == 40);
     for (const auto& [call, times] : ended) CHECK(times == 1);

@@ -9,7 +9,7 @@
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
-#include "troupe/tests/transport/cluster/threads_as_processes.hpp"
+#include "troupe/tests/transport/membership/threads_as_processes.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -77,7 +77,7 @@ TEST_CASE("the first error cancels what is not at its end, is thrown once, and t
     CHECK_NOTHROW(coordinator.join());
     CHECK_THROWS_WITH(coordinator.fetch(failed), "[coordinator] 'fail' failed: [fail] as it should");
     CHECK_THROWS_WITH(coordinator.fetch(others.back()),
-                      "[coordinator] cancelled, because 'fail' failed: [fail] as it should");
+                      "[coordinator] canceled, because 'fail' failed: [fail] as it should");
     coordinator.schedule("fail");
     while (!coordinator.done()) runtime.run_one();
     CHECK_THROWS_WITH(coordinator.schedule("double", {number(1.0F)}), Contains("'fail' failed"));
@@ -179,7 +179,7 @@ TEST_CASE("workers in other processes, one of which goes and one of which comes 
   const auto ends = on_processes(3, [&](int rank) {
     const Runtime runtime({.workers = 1});
     if (rank == 2) {
-      // It dies with calls in its hands.
+      // The worker ends while it has calls.
       {
         const auto cluster = join_cluster(options_of(rank, 3, address));
         serve_calls(runtime, cluster, known, {.stop_requested = [&] { return executed > kCalls / 4; }});

@@ -2,8 +2,8 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 

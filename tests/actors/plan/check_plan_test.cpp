@@ -10,7 +10,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What check_plan says to a chain of three actors, source, op and sink, that was changed after it was grouped.
+/// The error of check_plan for a chain of three actors, source, op and sink, that was changed after it was grouped.
 std::string refusal(const std::function<void(Plan&)>& change) {
   std::vector<float> record;
   auto plan = split(chain_plan(1, 5, record));
@@ -35,6 +35,12 @@ TEST_CASE("a plan is checked before anything is spawned, and what is wrong is na
   CHECK_THAT(refusal([](Plan& plan) { plan.actors[1].place.process = -1; }), Contains("cannot be in process -1"));
   CHECK_THAT(refusal([](Plan& plan) { plan.actors[1].outputs[0].alias_of = 1; }),
              Contains("works in place on input 1, which it does not have"));
+  CHECK_THAT(refusal([](Plan& plan) {
+               plan.actors[0].role = ActorRole::conductor;
+               plan.actors[1].role = ActorRole::collective;
+               plan.actors[1].place.process = 1;
+             }),
+             Contains("is in another process than its conductor 'source'"));
   CHECK_THAT(refusal([](Plan& plan) {
                plan.actors[1].make_task = nullptr;
                plan.actors[1].task.kind = "op";

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
@@ -15,7 +15,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What the sinks of a rank wrote down: the sums of its two collectives.
+/// The record of the sinks of a rank: the sums of its two collectives.
 using Sums = std::array<std::vector<float>, 2>;
 
 /// Every rank has two tensors a step, step + 10 rank + index, which are reduced; sinks write down the sums.
@@ -36,7 +36,7 @@ Plan two_collectives(int ranks, std::vector<Sums>& record) {
       bucket.place = places[rank];
       const auto made = plan.add(bucket);
       plan.connect(source, 0, made);
-      const auto reduced = conductor.add_all_reduce(index, rank, {Shape{2}, DType::float32});
+      const auto reduced = conductor.add(CollectiveKind::all_reduce, index, rank, {Shape{2}, DType::float32});
       plan.connect(made, 0, reduced);
       auto sink = recording_sink("sink", record[rank][index]);
       sink.place = places[rank];
@@ -53,9 +53,9 @@ class NotingCommunicator final : public ForwardingCommunicator {
   NotingCommunicator(std::shared_ptr<Communicator> real, std::vector<float>& order)
       : ForwardingCommunicator(std::move(real)), order_(order) {}
 
-  std::unique_ptr<Work> all_reduce(const Tensor& tensor, OnProgress on_progress) override {
-    order_.push_back(tensor.data<float>()[0]);
-    return ForwardingCommunicator::all_reduce(tensor, std::move(on_progress));
+  std::shared_ptr<Work> begin(CollectiveKind kind, Parts parts, int root) override {
+    order_.push_back(parts[0].input.data<float>()[0]);
+    return ForwardingCommunicator::begin(kind, parts, root);
   }
 
  private:
@@ -72,6 +72,21 @@ SpawnContext noting_context(int ranks, std::vector<std::vector<float>>& order) {
 }
 
 constexpr int kConductedSteps = 4;
+
+/// Adds the actor `second`, which is alone in its segment, to the segment of `first`.
+void join_segments(Plan& plan, const std::string& first, const std::string& second) {
+  const auto segment_of = [&](const std::string& name) {
+    return std::ranges::find_if(
+        plan.segments, [&](const PlanSegment& segment) { return plan.actor(segment.actors.front()).name == name; });
+  };
+  const auto joined = segment_of(second);
+  const auto actor = joined->actors.front();
+  plan.segments.erase(joined);
+  segment_of(first)->actors.push_back(actor);
+  // Memory was shared for the segments before.
+  for (auto& edge : plan.edges) edge.shared_buffer = kNone;
+  plan.shared_buffers.clear();
+}
 
 }  // namespace
 
@@ -100,6 +115,20 @@ TEST_CASE("all ranks get the sums, in the order of the plan, whatever the order 
   }
 }
 
+TEST_CASE("a conductor and the collective that it begins may share a segment") {
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
+    std::vector<Sums> record;
+    auto plan = split(two_collectives(1, record));
+    join_segments(plan, "conductor0", "all_reduce0@0");
+    auto runtime = scheduled_runtime(seed);
+    SpawnedPlan spawned(runtime, plan);
+    spawned.start({0, kConductedSteps, 0});
+    spawned.wait();
+    CHECK(record[0][0] == std::vector<float>{0.0F, 1.0F, 2.0F, 3.0F});
+    CHECK(record[0][1] == std::vector<float>{1.0F, 2.0F, 3.0F, 4.0F});
+  }
+}
+
 TEST_CASE("a rank that fails fails all, and the run drains") {
   for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     std::vector<Sums> record;
@@ -120,6 +149,6 @@ TEST_CASE("a rank that fails fails all, and the run drains") {
 TEST_CASE("a collective that not all ranks know is refused") {
   Plan plan;
   Conductor conductor(plan, "sums", {{}, {}});
-  conductor.add_all_reduce(0, 0, {Shape{2}, DType::float32});
+  conductor.add(CollectiveKind::all_reduce, 0, 0, {Shape{2}, DType::float32});
   CHECK_THROWS_AS(conductor.finish(), Error);
 }

@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
-#include "troupe/ops/reshape.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 

@@ -23,7 +23,9 @@ namespace {
 
 std::optional<Plan> accepted(const Plan& plan, Grain grain) {
   try {
-    return in_grain(plan, grain);
+    auto grouped = in_grain(plan, grain);
+    check_liveness(grouped);
+    return grouped;
   } catch (const Error&) {
     return std::nullopt;
   }

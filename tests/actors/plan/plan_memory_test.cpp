@@ -1,6 +1,6 @@
 #include "troupe/actors/plan/plan_memory.hpp"
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/tests/catch.hpp"

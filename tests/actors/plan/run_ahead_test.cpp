@@ -2,7 +2,7 @@
 
 #include "troupe/actors/plan/conductor.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 #include "troupe/tests/test_device/test_device.hpp"
@@ -56,7 +56,7 @@ TEST_CASE("edges to collectives stay: gradients need no second buffer") {
     const auto source = plan.add(counting_source("source" + std::to_string(rank), 5));
     const auto ops = lower(plan, std::move(builder).build(),
                            {.place = places[rank], .replica = rank, .inputs = {{"x", {source, 0}}}});
-    plan.connect(ops.at("y"), conductor.add_all_reduce(0, rank, {Shape{2}, DType::float32}));
+    plan.connect(ops.at("y"), conductor.add(CollectiveKind::all_reduce, 0, rank, {Shape{2}, DType::float32}));
   }
   conductor.finish();
   widen_for_run_ahead(plan);

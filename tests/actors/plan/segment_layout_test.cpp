@@ -45,7 +45,7 @@ TEST_CASE("gradients are computed in their place of the bucket") {
       }
     }
   }
-  CHECK(parts == 10);  // of two replicas: a verdict on the loss and four gradients
+  CHECK(parts == 10);  // of two replicas: a number that says whether the loss is finite, and four gradients
 }
 
 TEST_CASE("kernels on a device use up to four areas of scratch memory in turn, on the host one") {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/segment_layout.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
@@ -56,7 +56,7 @@ std::size_t buffers_used(const Plan& plan) {
 TEST_CASE("edges share memory only where a step cannot overtake the one before") {
   std::vector<float> record;
   const auto open = split(large_chain(false, record));
-  // Without the token two steps may be on their way at once, and neighbours are always full together.
+  // Two steps may be in flight at once without the token, and neighbors are always full together.
   CHECK(buffers_used(open) == 5);
   const auto closed = split(large_chain(true, record));
   CHECK(buffers_used(closed) == 2);

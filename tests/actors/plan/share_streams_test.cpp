@@ -5,7 +5,7 @@
 
 #include "troupe/actors/plan/grain.hpp"
 #include "troupe/actors/plan/lower.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/random.hpp"
-#include "troupe/ops/data/batch_info.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
@@ -15,13 +16,13 @@ using namespace troupe::testing;
 
 namespace {
 
-/// What a worker got.
+/// A batch that a worker got.
 struct Taken {
   BatchInfo batch;
   std::vector<std::int32_t> samples;
 };
 
-/// Takes batches, and refuses all from some number of its own on, as one that was lost in between.
+/// Takes batches, and refuses all after the first `most`, like a worker that is lost.
 class Taker final : public PortActor {
  public:
   Taker(caf::actor_config& config, std::vector<Taken>* taken, std::size_t most)
@@ -49,7 +50,7 @@ class Taker final : public PortActor {
 
 constexpr int kWorkers = 3;
 
-/// What each worker got in the epochs of a run each; `most` limits the last worker.
+/// Runs some epochs and returns the batches of each worker. `most` limits the last worker.
 std::vector<std::vector<Taken>> dispatch_epochs(const Dataset& data, Dispatch dispatch, std::uint64_t seed, int epochs,
                                                 std::size_t most) {
   std::vector<std::vector<Taken>> taken(kWorkers);
@@ -67,7 +68,8 @@ std::vector<std::vector<Taken>> dispatch_epochs(const Dataset& data, Dispatch di
     plan.connect(dispatcher, 2 * worker + 1, id);
   }
   SpawnedPlan spawned(runtime, split(plan), context_for(data));
-  const auto steps = data.batch(BatchDispatcher::batch_rows(data, kWorkers, dispatch)).batches();
+  const auto part = part_of_batch(data.batch_rows(), kWorkers, 0).rows;
+  const auto steps = data.batch(dispatch == Dispatch::parts ? data.batch_rows() : part).batches();
   for (int epoch = 0; epoch < epochs; ++epoch) {
     spawned.start({.first_step = epoch * steps, .epoch = epoch});
     spawned.wait();
@@ -97,8 +99,8 @@ TEST_CASE("in parts, every worker gets its part of every batch, in order") {
   }
 }
 
-TEST_CASE("to whoever is free, every sample goes once an epoch") {
-  const auto dispatch = GENERATE(Dispatch::who_is_free, Dispatch::until_used);
+TEST_CASE("to the first free worker, every sample goes once an epoch") {
+  const auto dispatch = GENERATE(Dispatch::first_free, Dispatch::until_used);
   const auto data = small_dataset(50).shuffle(50).batch(12);
   for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
     // One worker takes a few batches and refuses the rest, which go to the others.

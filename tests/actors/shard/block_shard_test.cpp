@@ -1,10 +1,10 @@
 #include "troupe/actors/shard/block_shard.hpp"
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
@@ -136,7 +136,7 @@ TEST_CASE("a push of a wrong shape or dtype, or without a pull, is refused by na
       {Fault::none, ""},
       {Fault::shape, "[worker@1] sent float32[5] on cpu:0 where the plan says float32["},
       {Fault::dtype, "[worker@1] sent int32["},
-      {Fault::twice, "[shard] worker 1 sent a gradient that nobody has asked for"}};
+      {Fault::twice, "[shard] worker 1 sent a gradient that was not requested"}};
   for (const auto& [fault, text] : cases)
     for (std::uint64_t seed = 0; seed < schedules(20); ++seed) {
       CAPTURE(text, seed);

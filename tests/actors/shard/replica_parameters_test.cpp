@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/run/parameter_store.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
@@ -30,7 +30,7 @@ std::int64_t global_rows_of(std::int64_t step) {
   return rows_of(0, step) + rows_of(1, step);
 }
 
-/// Sends each replica what its part of every batch is, and throws at one step.
+/// Sends each replica the infos of its part of every batch, and throws at one step.
 class Infos final : public PortActor {
  public:
   Infos(caf::actor_config& config, std::int64_t failing_step) : PortActor(config), failing_step_(failing_step) {}

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kWidth = 3;
 
-/// What a worker's lookups have made, and what its sum is multiplied by.
+/// The gradients of a worker's lookups, and the factor of their sum.
 struct Worker {
   std::vector<std::vector<std::int64_t>> rows;  // by lookup
   std::vector<std::vector<float>> gradients;
@@ -36,8 +36,8 @@ std::vector<Worker> random_workers(std::uint64_t seed, std::int64_t table) {
   return workers;
 }
 
-/// As replicas with the whole table would: each scatters the gradients of every lookup into zeros, the last lookup
-/// first; then the sums of the replicas are added up.
+/// The sum of replicas with the whole table: each scatters the gradients of every lookup into zeros, the last lookup
+/// first; then the sums of the replicas are added.
 std::vector<float> dense_sum(const std::vector<Worker>& workers, std::int64_t table) {
   std::vector<float> sum(static_cast<std::size_t>(table * kWidth));
   for (std::size_t w = 0; w < workers.size(); ++w) {

@@ -10,7 +10,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Runs it with many seeds: it must come to its end, apply or drop each gradient once, and keep to the bound.
+/// Simulates with many seeds: every simulation must end, apply or drop each gradient once, and keep to the bound.
 void check(const ConsistencyRule& rule, int shards, bool led, int losses = 0) {
   CAPTURE(rule.workers, rule.quorum, rule.staleness, shards, led, losses);
   int missing = 0, twice = 0, stale = 0, stuck = 0, unlike = 0;
@@ -24,7 +24,7 @@ void check(const ConsistencyRule& rule, int shards, bool led, int losses = 0) {
         stale += staleness > rule.staleness;
       }
       for (const auto& [step, times] : counted.times) twice += times > 1;
-      // Where gradients are dropped those of a lost worker may be, too.
+      // With dropped gradients, those of a lost worker may be missing.
       missing += led && losses > 0 ? all > kSteps : all != kSteps;
     }
     for (int shard = 1; led && shard < shards; ++shard) unlike += simulation.events(shard) != simulation.events(0);
@@ -70,7 +70,7 @@ TEST_CASE("the bound is reached, but only by those that are slow") {
   CHECK(applied[0] > 0);
 }
 
-TEST_CASE("pulls are answered in the order of their tickets only where fewer gradients than workers can be in flight") {
+TEST_CASE("requests are answered in sequence only where fewer gradients than workers can be in flight") {
   const int workers = 3;
   const auto always = [](int) { return true; };
   for (const int staleness : {0, 1, 2, 3}) {
@@ -78,11 +78,11 @@ TEST_CASE("pulls are answered in the order of their tickets only where fewer gra
     const bool all_in_flight = staleness >= workers - 1;
     ShardProtocol protocol(ConsistencyRule::bounded(workers, staleness));
     protocol.begin(0, 0);
-    protocol.pulled(1, 1);
+    protocol.requested(1, 1);
     const auto early = protocol.next(always);
     CHECK(early.has_value() == all_in_flight);
     if (early) CHECK(early->workers == std::vector<int>{1});
-    protocol.pulled(0, 0);
+    protocol.requested(0, 0);
     const auto first = protocol.next(always);
     REQUIRE(first);
     CHECK(first->workers == std::vector<int>{0});
@@ -101,10 +101,10 @@ TEST_CASE("rules out of range are refused by name") {
   CHECK_THROWS_WITH(ConsistencyRule::compensated(2, -0.5).check(), Contains("compensation must not be negative"));
 }
 
-TEST_CASE("a gradient that nobody asked for, and a ticket for two, are refused") {
+TEST_CASE("a gradient that was not requested, and a sequence number of two workers, are refused") {
   ShardProtocol protocol(ConsistencyRule::asynchronous(2));
   protocol.begin(0, 0);
-  CHECK_THROWS_WITH(protocol.pushed(1), Contains("worker 1 sent a gradient that nobody has asked for"));
-  protocol.pulled(0, 5);
-  CHECK_THROWS_WITH(protocol.pulled(1, 5), Contains("ticket 5 was given to two workers"));
+  CHECK_THROWS_WITH(protocol.pushed(1), Contains("worker 1 sent a gradient that was not requested"));
+  protocol.requested(0, 5);
+  CHECK_THROWS_WITH(protocol.requested(1, 5), Contains("sequence number 5 was given to two workers"));
 }

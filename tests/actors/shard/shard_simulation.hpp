@@ -15,27 +15,25 @@ namespace troupe::testing {
 
 inline constexpr int kSteps = 120;
 
-/// A training by some workers and shards.
+/// The workers and shards of a training.
 struct ShardSetting {
   ConsistencyRule rule;
   int shards = 1;
-  /// All shards but the first do what that one does.
+  /// All shards but the first follow the first.
   bool led = false;
   std::uint64_t seed = 0;
-  /// So many of the workers are lost at some moment.
+  /// Number of workers that are lost at some moment.
   int losses = 0;
 };
 
-/// What a shard has done: how often gradients were applied with which staleness, how many were dropped; and how often
-/// the gradient of a step was applied.
+/// What a shard has done: applied gradients by staleness, dropped gradients, and applied gradients by step.
 struct Counted {
   std::map<std::int64_t, int> applied;
   int dropped = 0;
   std::map<int, int> times;
 };
 
-/// Shards, workers and a dispatcher that exchange messages which arrive in any order, except for two from the same
-/// sender.
+/// Shards, workers and a dispatcher whose messages arrive in any order, except for two from the same sender.
 class ShardSimulation {
  public:
   explicit ShardSimulation(const ShardSetting& setting)
@@ -53,7 +51,7 @@ class ShardSimulation {
     counted_.resize(shards_.size());
   }
 
-  /// True if it has come to its end: every shard is through with every ticket.
+  /// Returns true if the simulation has ended: every shard has finished every request.
   bool run() {
     while (true) {
       possible_.clear();
@@ -69,17 +67,17 @@ class ShardSimulation {
   std::vector<ShardEvent> events(int shard) const { return shards_[static_cast<std::size_t>(shard)].events; }
 
  private:
-  struct Ticket {
-    int number;
+  struct Request {
+    int number;  // sequence number
     int step;
   };
-  /// What a shard has of a worker.
+  /// State of a worker in a shard.
   struct OfWorker {
-    std::deque<Ticket> coming;  // from the dispatcher
-    int gradients = 0;          // on their way from the worker
+    std::deque<Request> coming;  // from the dispatcher
+    int gradients = 0;           // on their way from the worker
     bool loss_coming = false, lost = false;
-    std::deque<Ticket> turns;
-    bool answered = false, arrived = false;  // the oldest turn
+    std::deque<Request> requests;
+    bool answered = false, arrived = false;  // the oldest request
   };
   struct Shard {
     ShardProtocol protocol;
@@ -87,14 +85,14 @@ class ShardSimulation {
     std::deque<ShardEvent> from_leader = {};
     std::vector<ShardEvent> events = {};
     std::set<int> finished = {};
-    bool told_end = false;
+    bool ended = false;
   };
   struct Worker {
-    std::deque<int> tickets;
-    std::map<int, int> answers;  // by ticket
+    std::deque<int> requests;    // sequence numbers
+    std::map<int, int> answers;  // by sequence number
     bool lost = false;
   };
-  /// A ticket that some shards are not through with.
+  /// A request that some shards have not finished.
   struct Open {
     int step;
     int shards;
@@ -111,33 +109,33 @@ class ShardSimulation {
   void add_moves_of_worker(std::size_t w) {
     auto& worker = workers_[w];
     if (worker.lost) return;
-    // One that it computes and one ahead.
-    if ((next_ < kSteps || !again_.empty()) && worker.tickets.size() < 2)
-      possible_.push_back({&ShardSimulation::give_ticket, 0, w});
+    // A worker has the current request and the next.
+    if ((next_ < kSteps || !again_.empty()) && worker.requests.size() < 2)
+      possible_.push_back({&ShardSimulation::give_request, 0, w});
     if (losses_left_ > 0 && random_() % 20 == 0) possible_.push_back({&ShardSimulation::lose, 0, w});
-    if (worker.tickets.empty() || worker.answers[worker.tickets.front()] < setting_.shards) return;
+    if (worker.requests.empty() || worker.answers[worker.requests.front()] < setting_.shards) return;
     // The last worker is slow.
     const int likely = w + 1 == workers_.size() ? 1 : 4;
     for (int i = 0; i < likely; ++i) possible_.push_back({&ShardSimulation::compute, 0, w});
   }
 
-  void give_ticket(Shard&, std::size_t w) {
+  void give_request(Shard&, std::size_t w) {
     const auto step = again_.empty() ? next_++ : *again_.begin();
     again_.erase(step);
-    const auto ticket = tickets_++;
-    workers_[w].tickets.push_back(ticket);
-    open_[ticket] = {step, setting_.shards};
-    for (auto& shard : shards_) shard.of[w].coming.push_back({ticket, step});
+    const auto number = requests_++;
+    workers_[w].requests.push_back(number);
+    open_[number] = {step, setting_.shards};
+    for (auto& shard : shards_) shard.of[w].coming.push_back({number, step});
   }
 
   void compute(Shard&, std::size_t w) {
     auto& worker = workers_[w];
-    worker.answers.erase(worker.tickets.front());
-    worker.tickets.pop_front();
+    worker.answers.erase(worker.requests.front());
+    worker.requests.pop_front();
     for (auto& shard : shards_) ++shard.of[w].gradients;
   }
 
-  /// What is on its way to each of the shards may arrive or not.
+  /// A gradient on its way to a shard may arrive or not.
   void lose(Shard&, std::size_t w) {
     --losses_left_;
     workers_[w].lost = true;
@@ -150,18 +148,18 @@ class ShardSimulation {
 
   void add_moves_of_shard(std::size_t number) {
     auto& shard = shards_[number];
-    // That the last ticket was given is known at once where updates need several workers, else when all are done.
+    // The end of the requests is known at once where updates need several workers, otherwise when all are finished.
     bool none_to_come =
         next_ == kSteps && again_.empty() && (setting_.led || setting_.rule.quorum > 1 || open_.empty());
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       const auto& of = shard.of[w];
       none_to_come = none_to_come && of.coming.empty();
-      if (!of.coming.empty()) possible_.push_back({&ShardSimulation::take_ticket, number, w});
+      if (!of.coming.empty()) possible_.push_back({&ShardSimulation::take_request, number, w});
       if (of.gradients > 0 && !of.arrived) possible_.push_back({&ShardSimulation::take_gradient, number, w});
       if (of.gradients == 0 && of.loss_coming) possible_.push_back({&ShardSimulation::take_loss, number, w});
     }
     if (!shard.from_leader.empty()) possible_.push_back({&ShardSimulation::follow_leader, number, 0});
-    if (none_to_come && !shard.told_end) possible_.push_back({&ShardSimulation::end_tickets, number, 0});
+    if (none_to_come && !shard.ended) possible_.push_back({&ShardSimulation::end_requests, number, 0});
   }
 
   void follow_leader(Shard& shard, std::size_t) {
@@ -170,20 +168,20 @@ class ShardSimulation {
     advance(shard);
   }
 
-  void end_tickets(Shard& shard, std::size_t) {
-    shard.told_end = true;
-    shard.protocol.tickets_ended();
+  void end_requests(Shard& shard, std::size_t) {
+    shard.ended = true;
+    shard.protocol.requests_ended();
     advance(shard);
   }
 
-  void take_ticket(Shard& shard, std::size_t w) {
+  void take_request(Shard& shard, std::size_t w) {
     auto& of = shard.of[w];
-    const auto ticket = of.coming.front();
+    const auto request = of.coming.front();
     of.coming.pop_front();
-    of.turns.push_back(ticket);
-    if (!shard.protocol.pulled(static_cast<int>(w), ticket.number, !shard.finished.contains(ticket.step))) {
-      of.turns.pop_back();
-      finish(ticket, true);
+    of.requests.push_back(request);
+    if (!shard.protocol.requested(static_cast<int>(w), request.number, !shard.finished.contains(request.step))) {
+      of.requests.pop_back();
+      finish(request, true);
     }
     advance(shard);
   }
@@ -200,20 +198,20 @@ class ShardSimulation {
     of.loss_coming = false;
     of.lost = true;
     shard.protocol.lost(static_cast<int>(w));
-    while (of.turns.size() > (of.answered ? 1u : 0u)) {
-      finish(of.turns.back(), true);
-      of.turns.pop_back();
+    while (of.requests.size() > (of.answered ? 1u : 0u)) {
+      finish(of.requests.back(), true);
+      of.requests.pop_back();
     }
     advance(shard);
   }
 
-  /// A shard is through with a ticket.
-  void finish(const Ticket& ticket, bool refused) {
-    auto& open = open_.at(ticket.number);
+  /// A shard has finished a request.
+  void finish(const Request& request, bool refused) {
+    auto& open = open_.at(request.number);
     open.refused = open.refused || refused;
     if (--open.shards > 0) return;
     if (open.refused && !(setting_.led && next_ == kSteps)) again_.insert(open.step);
-    open_.erase(ticket.number);
+    open_.erase(request.number);
   }
 
   void advance(Shard& shard) {
@@ -232,19 +230,19 @@ class ShardSimulation {
 
   void carry_out(Shard& shard, ShardEvent::Kind kind, std::size_t w) {
     auto& of = shard.of[w];
-    if (of.turns.empty()) return;
-    const auto ticket = of.turns.front();
+    if (of.requests.empty()) return;
+    const auto request = of.requests.front();
     if (kind == ShardEvent::Kind::answer) {
       of.answered = true;
-      ++workers_[w].answers[ticket.number];
+      ++workers_[w].answers[request.number];
       return;
     }
     if (!std::exchange(of.answered, false)) return;
-    of.turns.pop_front();
-    if (of.arrived) shard.finished.insert(ticket.step);
+    of.requests.pop_front();
+    if (of.arrived) shard.finished.insert(request.step);
     if (of.arrived && kind == ShardEvent::Kind::update)
-      ++counted_[static_cast<std::size_t>(&shard - shards_.data())].times[ticket.step];
-    finish(ticket, !std::exchange(of.arrived, false));
+      ++counted_[static_cast<std::size_t>(&shard - shards_.data())].times[request.step];
+    finish(request, !std::exchange(of.arrived, false));
   }
 
   const ShardSetting setting_;
@@ -255,7 +253,7 @@ class ShardSimulation {
   std::vector<Move> possible_;
   std::map<int, Open> open_;
   std::set<int> again_;
-  int next_ = 0, tickets_ = 0;
+  int next_ = 0, requests_ = 0;
   int losses_left_;
 };
 

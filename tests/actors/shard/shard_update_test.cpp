@@ -1,8 +1,8 @@
 #include "troupe/actors/shard/shard_update.hpp"
 
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/strategies/training/split_training.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/strategies/step/split_training.hpp"
 #include "troupe/tests/catch.hpp"
 
 using namespace troupe;
@@ -29,13 +29,13 @@ std::vector<float> elements(const Tensor& tensor) {
   return {data.begin(), data.end()};
 }
 
-/// A block of gradients with this verdict: those of a are 2, 4, 6, those of b 8, 10, 12, 14.
-Tensor gradients(const ShardUpdate& update, float verdict = 0.0F) {
+/// A block of gradients: 2, 4, 6 of a, and 8, 10, 12, 14 of b.
+Tensor gradients(const ShardUpdate& update, float loss_is_finite = 0.0F) {
   const auto offsets = pack_offsets(
       std::vector<TensorInfo>{{Shape{}, DType::float32}, {Shape{3}, DType::float32}, {Shape{2, 2}, DType::float32}});
   Tensor block(update.gradient_block().shape, DType::float32);
   std::ranges::fill(block.mutable_data<float>(), 0.0F);
-  block.mutable_data<float>()[0] = verdict;
+  block.mutable_data<float>()[0] = loss_is_finite;
   for (std::size_t i = 0; i < 3; ++i) block.mutable_data<float>()[offsets[1] + i] = 2.0F * static_cast<float>(i + 1);
   for (std::size_t i = 0; i < 4; ++i) block.mutable_data<float>()[offsets[2] + i] = 2.0F * static_cast<float>(i + 4);
   return block;
@@ -56,7 +56,7 @@ TEST_CASE("an update of a block where it lies, and of a copy, do the same; one t
   CHECK(elements(refused.a) == std::vector<float>{1, 2, 3});
 }
 
-TEST_CASE("a block that was applied where it lies is held by nobody afterwards") {
+TEST_CASE("a block that was applied where it lies is not held afterwards") {
   Bound bound;
   const auto block = gradients(bound.update);
   bound.update.apply(block, 0);

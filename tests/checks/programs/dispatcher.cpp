@@ -5,8 +5,8 @@
 #include <map>
 
 #include "troupe/actors/plan/grain.hpp"
-#include "troupe/actors/run/port_actor.hpp"
-#include "troupe/actors/run/spawned_plan.hpp"
+#include "troupe/actors/ports/port_actor.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
 
 using namespace troupe;
 

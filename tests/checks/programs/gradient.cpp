@@ -1,11 +1,11 @@
 #include <iostream>
 #include <vector>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 
 namespace {
 

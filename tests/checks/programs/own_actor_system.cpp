@@ -6,7 +6,7 @@
 
 #include "troupe/actors/caf/mail.hpp"
 #include "troupe/actors/caf/register_messages.hpp"
-#include "troupe/actors/run/messages.hpp"
+#include "troupe/actors/messages/messages.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "troupe/ops/graph/function_kernel.hpp"
-#include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/nn/layers.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 

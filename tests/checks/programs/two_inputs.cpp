@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
 #include "troupe/strategies/mirrored.hpp"
-#include "troupe/strategies/training/batch_source.hpp"
+#include "troupe/strategies/step/batch_source.hpp"
 #include "troupe/strategies/training/trainer.hpp"
 
 using namespace troupe;

@@ -10,7 +10,7 @@ typedef struct emulated_cublasLtMatmulDesc* cublasLtMatmulDesc_t;
 typedef struct emulated_cublasLtMatrixLayout* cublasLtMatrixLayout_t;
 typedef struct emulated_cublasLtMatmulPreference* cublasLtMatmulPreference_t;
 
-/// Plain data, may be copied and stored.
+/// Plain data, which may be copied and stored.
 typedef struct {
   uint64_t data[8];
 } cublasLtMatmulAlgo_t;
@@ -125,7 +125,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
                                                     size_t bytes);
 
-/// At most three algorithms, of which the second needs a workspace.
+/// Returns at most three algorithms, the second of which needs a workspace.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,

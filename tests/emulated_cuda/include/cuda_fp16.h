@@ -8,7 +8,7 @@ struct __half_raw {
   unsigned short x;
 };
 
-/// Arithmetic is done in float and rounded once, which gives the device's results.
+/// Arithmetic uses float and rounds once, which gives the device's results.
 struct __half {
   unsigned short __x;
 

@@ -56,7 +56,7 @@ typedef enum {
   ncclNumTypes = 12
 } ncclDataType_t;
 
-/// Begin with NCCL_CONFIG_INITIALIZER. All but `blocking` has no effect.
+/// Must begin with NCCL_CONFIG_INITIALIZER. Only `blocking` has an effect.
 typedef struct ncclConfig {
   size_t size;
   unsigned int magic;

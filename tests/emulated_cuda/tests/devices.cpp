@@ -3,7 +3,7 @@
 
 #include "troupe/tests/emulated_cuda/tests/program.hpp"
 
-// Read by the emulation's first function that is called.
+// The first call of a function of the emulation reads the environment.
 [[maybe_unused]] static const int environment_is_set =
     setenv("EMULATED_CUDA_DEVICES", std::to_string(kDevices).c_str(), 1) + setenv("EMULATED_CUDA_MEMORY", "1000000", 1);
 

@@ -1,4 +1,4 @@
-#include "troupe/ops/cuda/divide.cuh"
+#include "troupe/ops/cuda/device/divide.cuh"
 
 #include <cstdint>
 

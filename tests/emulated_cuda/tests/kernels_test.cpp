@@ -92,7 +92,7 @@ TEST_CASE("the order of threads shows a missing barrier", "[kernel]") {
   TestStream stream;
   int right = 0;
   for (int i = 0; i < 20; ++i) {
-    // Other numbers every time, as shared memory keeps those of the last block.
+    // Different numbers every time, because shared memory keeps those of the last block.
     std::vector<int> in(64);
     std::iota(in.begin(), in.end(), 100 * i);
     const std::vector<int> reversed(in.rbegin(), in.rend());

@@ -17,7 +17,7 @@ std::vector<float> numbers(int count, unsigned seed) {
   return values;
 }
 
-/// D (m x n) = A^T (A is k x m) times B (k x n), by columns, with an epilogue.
+/// D (m x n) = A^T (A is k x m) times B (k x n), column by column, with an epilogue.
 struct Product {
   TestStream stream;
   std::vector<float> a = numbers(kK * kM, 1), b = numbers(kK * kN, 2), c = numbers(kM * kN, 3), bias = numbers(kM, 4);
@@ -85,8 +85,8 @@ struct Product {
 void require_equal(const std::vector<float>& got, const std::function<double(int, int)>& expected) {
   for (int column = 0; column < kN; ++column) {
     for (int row = 0; row < kM; ++row) {
-      const double wanted = expected(row, column);
-      REQUIRE(std::abs(got[Product::index(row, column, kM)] - wanted) < 1e-4 * (1 + std::abs(wanted)));
+      const double value = expected(row, column);
+      REQUIRE(std::abs(got[Product::index(row, column, kM)] - value) < 1e-4 * (1 + std::abs(value)));
     }
   }
 }

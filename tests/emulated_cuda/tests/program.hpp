@@ -6,10 +6,10 @@
 #include "cuda_runtime.h"
 #include "troupe/tests/catch.hpp"
 
-/// The tests run with six emulated devices, of which the last two are there to be broken.
+/// The number of emulated devices in the tests. Tests of faults break the last two.
 constexpr int kDevices = 6;
 
-/// A stream of the device, which is made the current one.
+/// A stream of a device, which becomes the current one.
 class TestStream {
  public:
   explicit TestStream(int device = 0) {
@@ -50,7 +50,7 @@ class DeviceArray {
   DeviceArray& operator=(const DeviceArray&) = delete;
 
   operator T*() const { return data_; }
-  /// Waits for the stream first.
+  /// Waits for the stream and returns the values.
   std::vector<T> values(cudaStream_t stream) const {
     std::vector<T> result(count_);
     const std::size_t bytes = count_ * sizeof(T);

@@ -18,7 +18,7 @@ __global__ void sum_of_two(const int* a, const int* b, int* out) {
   *out = *a + *b;
 }
 
-/// A stream waits for the host here.
+/// A point at which a stream waits for the host.
 class Gate {
  public:
   static void pass(void* gate) { static_cast<Gate*>(gate)->is_open_.wait(false); }

@@ -1,4 +1,4 @@
-#include "troupe/transport/cluster/agreement.hpp"
+#include "troupe/transport/membership/agreement.hpp"
 
 #include "troupe/ops/core/error.hpp"
 #include "troupe/tests/fuzz/frames.hpp"

@@ -1,6 +1,5 @@
-#include "troupe/transport/cluster/answer.hpp"
-
 #include "troupe/tests/fuzz/targets.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 namespace troupe::fuzz {
 

@@ -7,9 +7,9 @@ namespace troupe::fuzz {
 
 namespace {
 
-std::unique_ptr<Work> begin(Communicator& group, int kind) {
+std::shared_ptr<Work> begin(Communicator& group, int kind) {
   const auto input = Tensor(Shape{8}, DType::float32);
-  switch (kind % 5) {
+  switch (kind % 6) {
     case 0:
       return group.all_reduce(input);
     case 1:
@@ -18,8 +18,10 @@ std::unique_ptr<Work> begin(Communicator& group, int kind) {
       return group.all_gather(input, Tensor(Shape{16}, DType::float32));
     case 3:
       return group.broadcast(input, 1);
-    default:
+    case 4:
       return group.recv(input, 1);
+    default:
+      return group.scatter({}, input, 1);
   }
 }
 

@@ -1,5 +1,5 @@
 #include "troupe/tests/fuzz/targets.hpp"
-#include "troupe/transport/cluster/rendezvous.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
 
 namespace troupe::fuzz {
 

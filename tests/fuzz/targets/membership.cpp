@@ -1,4 +1,4 @@
-#include "troupe/transport/cluster/membership.hpp"
+#include "troupe/transport/membership/membership.hpp"
 
 #include "troupe/tests/fuzz/frames.hpp"
 #include "troupe/tests/fuzz/targets.hpp"

@@ -1,4 +1,4 @@
-#include "troupe/actors/run/run_frames.hpp"
+#include "troupe/actors/control/run_frames.hpp"
 #include "troupe/tests/fuzz/frames.hpp"
 #include "troupe/tests/fuzz/targets.hpp"
 

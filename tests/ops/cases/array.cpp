@@ -55,7 +55,7 @@ Array to_array(const Tensor& tensor) {
       copy_from<std::uint8_t>(tensor, array.data);
       break;
     default:
-      throw Error("to_array", "no array of " + to_string(tensor));
+      throw Error("to_array", to_string(tensor) + " has 16-bit floats: cast it to float32");
   }
   return array;
 }
@@ -71,20 +71,20 @@ Tensor to_tensor(const Array& array, DType dtype) {
     case DType::uint8:
       return tensor_of<std::uint8_t>(array);
     default:
-      throw Error("to_tensor", "no tensor of " + std::string(name_of(dtype)));
+      throw Error("to_tensor", "cannot make a tensor of " + std::string(name_of(dtype)) + ": make float32 and cast it");
   }
 }
 
-double distance(const Array& got, const Array& want) {
-  constexpr auto kFar = std::numeric_limits<double>::infinity();
-  if (got.sizes != want.sizes) return kFar;
-  double largest = 1.0, worst = 0.0;
-  for (std::size_t i = 0; i < want.data.size(); ++i) {
-    if (!std::isfinite(got.data[i]) || !std::isfinite(want.data[i])) return kFar;
-    largest = std::max(largest, std::abs(want.data[i]));
-    worst = std::max(worst, std::abs(got.data[i] - want.data[i]));
+double distance(const Array& actual, const Array& expected) {
+  constexpr auto kInfinity = std::numeric_limits<double>::infinity();
+  if (actual.sizes != expected.sizes) return kInfinity;
+  double magnitude = 1.0, difference = 0.0;
+  for (std::size_t i = 0; i < expected.data.size(); ++i) {
+    if (!std::isfinite(actual.data[i]) || !std::isfinite(expected.data[i])) return kInfinity;
+    magnitude = std::max(magnitude, std::abs(expected.data[i]));
+    difference = std::max(difference, std::abs(actual.data[i] - expected.data[i]));
   }
-  return worst / largest;
+  return difference / magnitude;
 }
 
 }  // namespace troupe::ops_test

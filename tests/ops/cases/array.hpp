@@ -11,20 +11,20 @@ namespace troupe::ops_test {
 
 using Sizes = std::vector<std::int64_t>;
 
+/// The number of elements of an array.
 std::int64_t product(const Sizes& sizes);
 
-/// The number of the element at a place on every axis, in row-major order. Inline, since references spend most of their
-/// time here.
+/// The number of an element in row-major order, given its index on every axis. It is inline, because references spend
+/// most of their time here.
 inline std::int64_t flat_of(const Sizes& sizes, std::span<const std::int64_t> index) {
   std::int64_t flat = 0;
   for (std::size_t axis = 0; axis < index.size(); ++axis) flat = flat * sizes[axis] + index[axis];
   return flat;
 }
-/// The place of element number `flat` on every axis.
+/// The index on every axis of element number `flat`.
 Sizes index_of(const Sizes& sizes, std::int64_t flat);
 
-/// The numbers of a reference computation: row-major and in double precision, whatever the dtype of the tensor they
-/// stand for.
+/// The row-major elements of a reference computation, in double precision for every dtype of the tensor.
 struct Array {
   Sizes sizes;
   std::vector<double> data;
@@ -45,13 +45,13 @@ struct Array {
 
 using Arrays = std::vector<Array>;
 
-/// The elements of a tensor of any dtype that tests use.
+/// The elements of a tensor in host memory. Throws Error for 16-bit floats.
 Array to_array(const Tensor& tensor);
-/// A new tensor with the elements of an array.
+/// A new tensor with the elements of an array. Throws Error for 16-bit floats.
 Tensor to_tensor(const Array& array, DType dtype);
 
-/// The largest difference of two arrays divided by the largest number of `want` (at least 1); infinity if a number is
-/// not finite or the sizes differ.
-double distance(const Array& got, const Array& want);
+/// The largest difference of two arrays divided by the largest magnitude in `expected`, at least 1; infinity if a
+/// number is not finite or the sizes differ.
+double distance(const Array& actual, const Array& expected);
 
 }  // namespace troupe::ops_test

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <random>
 
-#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/half.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 
 namespace troupe::ops_test {
 
@@ -19,6 +19,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
+/// A uniform number in [0, 1).
 double unit(Random& random) {
   return static_cast<double>(random() >> 40) * 0x1.0p-24;
 }
@@ -67,7 +68,7 @@ Array draw(const CaseInput& input, std::int64_t rows, Random& random) {
   return array;
 }
 
-/// Rounds numbers to those of a 16-bit float, if it is one.
+/// Rounds all elements to a 16-bit float; other dtypes change nothing.
 void round_to(DType dtype, Array& array) {
   for (auto& x : array.data) {
     const auto number = static_cast<float>(x);
@@ -76,7 +77,7 @@ void round_to(DType dtype, Array& array) {
   }
 }
 
-/// Overwrites a tensor on any device.
+/// Copies elements to a tensor on any device.
 void overwrite(const Tensor& tensor, const Tensor& elements) {
   const auto stream = backend_of(tensor.device()).make_stream(tensor.device());
   copy(*stream, elements, tensor);
@@ -152,8 +153,8 @@ Graph case_gradient_graph(const OpCase& op_case, DType compute) {
   Values wrt;
   for (std::size_t i = 0; i < sources.size(); ++i)
     if (op_case.inputs[i].differentiable) wrt.push_back(builder.value(sources[i]));
-  const auto found = gradients(loss, wrt);
-  for (std::size_t i = 0; i < found.size(); ++i) builder.output("dx" + std::to_string(i), found[i]);
+  const auto dxs = gradients(loss, wrt);
+  for (std::size_t i = 0; i < dxs.size(); ++i) builder.output("dx" + std::to_string(i), dxs[i]);
   return std::move(builder).build();
 }
 
@@ -176,7 +177,7 @@ CaseResult run_case(const Graph& graph, const std::string& prefix, const Arrays&
   program.run();
   CaseResult result{results(graph, program, prefix)};
   poison(program);
-  // Updates overwrite what they were given.
+  // Updates have overwritten their inputs.
   for (const auto& [bound, saved] : bound_and_saved) overwrite(bound, saved);
   program.run();
   const auto second = results(graph, program, prefix);

@@ -8,32 +8,32 @@ namespace troupe::ops_test {
 
 namespace {
 
-// What lies in between was rounded to float32 several times.
+// The values between the result and its gradients are rounded several times.
 constexpr double kGradientTolerance = 1e-5;
 constexpr double kGradientRoundings = 8.0;
 
-/// The tolerance of float32, or that of so many roundings to 16 bits.
-double tolerance_of(DType compute, double of_float32, double roundings) {
-  if (!is_16_bit(compute)) return of_float32;
-  return std::max(of_float32, roundings * (compute == DType::bfloat16 ? 0x1p-9 : 0x1p-12));
+/// The tolerance of a case: `float32_tolerance` or, in 16 bits, at least the error of `roundings` roundings.
+double tolerance_of(DType compute, double float32_tolerance, double roundings) {
+  if (!is_16_bit(compute)) return float32_tolerance;
+  return std::max(float32_tolerance, roundings * (compute == DType::bfloat16 ? 0x1p-9 : 0x1p-12));
 }
 
-void check_close(const Arrays& got, const Arrays& want, double tolerance) {
-  REQUIRE(got.size() == want.size());
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    INFO("result " << i << " of sizes " << to_string(Shape(got[i].sizes)));
-    CHECK(got[i].sizes == want[i].sizes);
-    CHECK(distance(got[i], want[i]) <= tolerance);
+void check_close(const Arrays& actual, const Arrays& expected, double tolerance) {
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO("result " << i << " of sizes " << to_string(Shape(actual[i].sizes)));
+    CHECK(actual[i].sizes == expected[i].sizes);
+    CHECK(distance(actual[i], expected[i]) <= tolerance);
   }
 }
 
-/// The gradients of the inputs that get one.
-Arrays wanted_gradients(const OpCase& op_case, const Arrays& inputs, const Array& dy) {
+/// The gradients of the differentiable inputs, from the reference.
+Arrays expected_gradients(const OpCase& op_case, const Arrays& inputs, const Array& dy) {
   const auto all = op_case.reference.backward(inputs, dy);
-  Arrays wanted;
+  Arrays expected;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (op_case.inputs[i].differentiable) wanted.push_back(all[i]);
-  return wanted;
+    if (op_case.inputs[i].differentiable) expected.push_back(all[i]);
+  return expected;
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ void check_gradient(const OpCase& op_case, std::int64_t rows, Device device, DTy
   const auto inputs = draw_inputs(op_case, rows, compute);
   const auto dy = draw_weights(op_case.reference.forward(inputs)[0].sizes, compute);
   const auto result = run_case(case_gradient_graph(op_case, compute), "dx", inputs, dy, rows, device);
-  check_close(result.outputs(), wanted_gradients(op_case, inputs, dy),
+  check_close(result.outputs(), expected_gradients(op_case, inputs, dy),
               tolerance_of(compute, kGradientTolerance, op_case.roundings + kGradientRoundings));
   CHECK(result.repeats);
 }

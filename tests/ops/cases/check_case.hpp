@@ -8,10 +8,10 @@ inline bool has_gradient(const OpCase& op_case) {
   return op_case.reference.backward != nullptr;
 }
 
-/// Checks that a case on a device computes what its reference does, writes every element of its results, and does so to
-/// the same bits again. With a 16-bit `compute` dtype the op gets its float32 inputs rounded to that.
+/// Checks that the results of a case on a device agree with its reference, that every element is written, and that a
+/// second run gives the same bits. Float32 inputs are rounded to a 16-bit `compute` dtype.
 void check_forward(const OpCase& op_case, std::int64_t rows, Device device = {}, DType compute = DType::float32);
-/// The same for the gradients of the inputs that get one.
+/// Checks the gradients of all differentiable inputs in the same way as check_forward the results.
 void check_gradient(const OpCase& op_case, std::int64_t rows, Device device = {}, DType compute = DType::float32);
 
 }  // namespace troupe::ops_test

@@ -6,11 +6,11 @@
 #include <set>
 #include <vector>
 
-#include "troupe/ops/compare.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/half.hpp"
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/cast.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/check_case.hpp"
@@ -78,32 +78,34 @@ const Names kOps{"add",
 /// The ops of a graph that read or write 16-bit floats.
 Names ops_in_16_bits(const Graph& graph) {
   const auto is_narrow = [&](ValueId value) { return is_16_bit(graph.info(value).dtype); };
-  Names found;
+  Names ops;
   for (const auto& node : graph.nodes())
     if (std::ranges::any_of(node.inputs, is_narrow) || std::ranges::any_of(node.outputs, is_narrow))
-      found.insert(node.op->name);
-  return found;
+      ops.insert(node.op->name);
+  return ops;
 }
 
-/// Those of a graph, if all of them are among kOps and one is not only a cast; of a graph that cannot be made, nothing.
+/// The ops in 16 bits of the graph that `make` returns. Nothing if the graph cannot be made, has an op in 16 bits that
+/// is not in kOps, or has casts alone in 16 bits.
 template <class Make>
 std::optional<Names> computed_ops(Make make) {
   try {
-    const auto found = ops_in_16_bits(make());
-    const bool all = std::ranges::includes(kOps, found);
-    return all && found.size() > 1 ? std::optional(found) : std::nullopt;
+    const auto ops = ops_in_16_bits(make());
+    const bool all_compute = std::ranges::includes(kOps, ops);
+    return all_compute && ops.size() > 1 ? std::optional(ops) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
-/// The numbers of rows in float32 are tried with more.
+/// The last one or two numbers of rows, which suffice here: float32 cases try all of them.
 std::vector<std::int64_t> last_ones(std::vector<std::int64_t> rows) {
-  const std::ptrdiff_t most = testing::has_sanitizer() ? 1 : 2;
-  if (std::ssize(rows) > most) rows.erase(rows.begin(), rows.end() - most);
+  const std::ptrdiff_t count = testing::has_sanitizer() ? 1 : 2;
+  if (std::ssize(rows) > count) rows.erase(rows.begin(), rows.end() - count);
   return rows;
 }
 
+/// Checks cases in one 16-bit dtype, and notes the ops that are covered.
 class CasesIn16Bits {
  public:
   CasesIn16Bits(Device device, DType dtype) : device_(device), dtype_(dtype) {}
@@ -148,8 +150,8 @@ std::vector<To> cast_on(Device device, const std::vector<From>& numbers) {
   return {elements.begin(), elements.end()};
 }
 
-/// Compares casts of all bit patterns to float32, and casts of their values, their neighbors and the middles between
-/// two of them back, with those of the host.
+/// Compares casts on a device with conversions on the host: casts of all 16-bit patterns to float32, and casts of their
+/// values, the neighbors of these and the middles between two of them to 16 bits.
 template <class Half>
 void check_conversions(Device device) {
   std::vector<Half> halves;
@@ -169,18 +171,18 @@ void check_conversions(Device device) {
   }
   const auto narrow = cast_on<Half>(device, numbers);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto want = Half(numbers[i]);
+    const auto expected = Half(numbers[i]);
     CAPTURE(numbers[i]);
     if (std::isnan(numbers[i]))
       REQUIRE(std::isnan(static_cast<float>(narrow[i])));
     else
-      REQUIRE(std::bit_cast<std::uint16_t>(narrow[i]) == std::bit_cast<std::uint16_t>(want));
+      REQUIRE(std::bit_cast<std::uint16_t>(narrow[i]) == std::bit_cast<std::uint16_t>(expected));
   }
 }
 
 const TensorInfo kNumbers{Shape{4}, DType::bfloat16};
 
-/// Empty if the kernel is made.
+/// The text of the Error of make_kernel; empty if the kernel is made.
 std::string error_of_kernel(const OpDef& op, std::vector<TensorInfo> inputs, Device device) {
   try {
     (void)make_kernel({&op, {}, std::move(inputs), {kNumbers}}, device);
@@ -196,7 +198,7 @@ TEST_CASE("ops compute in 16-bit floats on a GPU what their references do", "[.g
   const auto device = testing::gpu();
   if (!device) return;
   CasesIn16Bits in_bfloat16(*device, DType::bfloat16), in_float16(*device, DType::float16);
-  // With a sanitizer each case in one of the two.
+  // With a sanitizer, each case runs in one of the two dtypes.
   const bool in_both = !testing::has_sanitizer();
   bool is_even = true;
   for (const auto& op_case : op_cases()) {

@@ -23,10 +23,11 @@ inline TensorInfo i64(const Shape& shape) {
   return {shape, DType::int64};
 }
 
-/// At least one for every op of the library.
+/// At least one misuse of every op of the library.
 std::vector<Misuse> misuses();
-/// Parts of the above: of updates and what they need, and of ops that do what several others do.
+/// The misuses of updates and the ops that prepare them. They are part of misuses().
 std::vector<Misuse> update_misuses();
+/// The misuses of fused ops. They are part of misuses().
 std::vector<Misuse> fused_misuses();
 
 }  // namespace troupe::ops_test

@@ -12,16 +12,16 @@ std::vector<std::int64_t> OpCase::rows() const {
 }
 
 std::vector<std::int64_t> OpCase::gradient_rows() const {
-  constexpr std::int64_t kMostRows = 7;
-  auto all = rows();
-  if (reference.backward == nullptr) all.clear();
-  if (by_differences) std::erase_if(all, [](std::int64_t number) { return number > kMostRows; });
-  return all;
+  constexpr std::int64_t kMaxRows = 7;
+  auto numbers = rows();
+  if (reference.backward == nullptr) numbers.clear();
+  if (by_differences) std::erase_if(numbers, [](std::int64_t number) { return number > kMaxRows; });
+  return numbers;
 }
 
 namespace {
 
-/// The gradient of the sum of y * dy by one input.
+/// The gradient of the sum of y * dy with respect to input i, by central differences.
 Array difference(const std::function<Arrays(const Arrays&)>& forward, Arrays inputs, std::size_t i, const Array& dy) {
   constexpr double kStep = 1e-4;
   const auto loss_at = [&](std::size_t at, double shift) {
@@ -48,9 +48,9 @@ OpCase forward_case(std::string name, std::vector<CaseInput> inputs, std::functi
       if (inputs[i].differentiable) gradients[i] = difference(forward, in, i, dy);
     return gradients;
   };
-  OpCase made{std::move(name), std::move(inputs), std::move(build), {std::move(forward), backward}};
-  made.by_differences = true;
-  return made;
+  OpCase result{std::move(name), std::move(inputs), std::move(build), {std::move(forward), backward}};
+  result.by_differences = true;
+  return result;
 }
 
 OpCase exact_case(std::string name, std::vector<CaseInput> inputs, std::function<Values(const Values&)> build,

@@ -9,11 +9,11 @@
 
 namespace troupe::ops_test {
 
-/// How the elements of an input are chosen.
+/// The random numbers in an input.
 enum class Draw {
   uniform,         ///< in [-1, 1)
   away_from_zero,  ///< 0.1 <= |x| < 1, away from the kink of relu
-  distinct,        ///< multiples of 1/64, no two alike
+  distinct,        ///< multiples of 1/64, all different
   eighths,         ///< multiples of 1/8 in [-1, 1]: sums of their products are exact in float32
   off_grid,        ///< odd multiples of 1/128: they never cancel a sum of products of eighths
   large,           ///< within 3 of +10,000 or -10,000
@@ -23,15 +23,16 @@ enum class Draw {
   labels,          ///< int32 below `number`
   wide_labels,     ///< int64 below `number`
   mask,            ///< uint8, 0 or 1
-  batch_info,      ///< int64[4] with step `number`
+  batch_info,      ///< int64[4]: the rows, 2 rows + 3 as global rows, 1 as first row, `number` as step
 };
 
+/// An input of a case.
 struct CaseInput {
   Shape shape;
   Draw draw = Draw::uniform;
   bool differentiable = true;
   std::int64_t number = 0;
-  /// An update may write to it.
+  /// True: an update may write to the input.
   bool is_parameter = false;
 
   DType dtype() const {
@@ -43,35 +44,35 @@ struct CaseInput {
 
 using Values = std::vector<Value>;
 
-/// One op on inputs of one kind of shape. Every backend runs the same cases.
+/// An op with inputs and a reference. Every backend runs the same cases.
 struct OpCase {
   std::string name;
   std::vector<CaseInput> inputs;
-  /// Applies the op; the first result is the one that is differentiated.
+  /// Applies the op. The first result is differentiated.
   std::function<Values(const Values& inputs)> build;
   Reference reference;
-  /// Largest distance (array.hpp) from the reference; 0: the same bits.
+  /// The largest distance (array.hpp) from the reference. 0: the same bits.
   double tolerance = 1e-5;
-  /// Changes the graph before gradients are taken, if set.
+  /// A pass that changes the graph before gradients are taken; null: none.
   Graph (*pass)(const Graph&) = nullptr;
   /// False where finite differences would step over a kink.
   bool smooth = true;
-  /// The gradient of the reference is by differences, which take long for many rows.
+  /// True: the gradient of the reference comes from finite differences, which take long for many rows.
   bool by_differences = false;
-  /// The tolerance in 16-bit floats, in halves of the last place of 1: every op inside the case rounds its result.
+  /// The tolerance in 16-bit floats, in halves of the last place of 1, the error of one rounding.
   double roundings = 2.0;
 
-  /// Rows of the batch to try: one number if the shapes do not name the batch.
+  /// The numbers of rows to try; a single one if no input has the batch.
   std::vector<std::int64_t> rows() const;
-  /// Those to try gradients with; none if it has none.
+  /// The numbers of rows to try gradients with; empty for a case without a gradient.
   std::vector<std::int64_t> gradient_rows() const;
 };
 
-/// A case whose reference is `forward`, computed in double precision; its gradient by central differences of that, with
-/// respect to the inputs that are differentiable.
+/// A case whose reference is `forward`, computed in double precision. The gradient of the reference with respect to the
+/// differentiable inputs comes from central differences of `forward`.
 OpCase forward_case(std::string name, std::vector<CaseInput> inputs, std::function<Values(const Values&)> build,
                     std::function<Arrays(const Arrays&)> forward);
-/// As above, for an op without a gradient, to the bit.
+/// A case of an op without a gradient, whose results equal `forward` to the bit.
 OpCase exact_case(std::string name, std::vector<CaseInput> inputs, std::function<Values(const Values&)> build,
                   std::function<Arrays(const Arrays&)> forward);
 
@@ -98,7 +99,7 @@ std::vector<OpCase> update_cases();
 std::vector<OpCase> merged_update_cases();
 std::vector<OpCase> fused_cases();
 
-// Inputs that only say what the others need.
+// Inputs without a gradient that several parts use.
 inline CaseInput batch_info(std::int64_t step = 6) {
   return {Shape{4}, Draw::batch_info, false, step};
 }

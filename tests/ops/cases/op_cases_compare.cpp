@@ -1,6 +1,8 @@
 #include <cmath>
 
-#include "troupe/ops/compare.hpp"
+#include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -22,7 +24,7 @@ const Comparison kComparisons[] = {
     {"greater_equal", greater_equal, [](double a, double b) { return a >= b; }},
 };
 
-/// The element of an operand that stretches to [rows, 5].
+/// The element at a row and column of an operand that is stretched to [rows, 5].
 double stretched(const Array& x, std::int64_t row, std::int64_t column) {
   if (x.sizes.empty()) return x.data[0];
   const auto last = x.sizes.back() == 1 ? 0 : column;
@@ -30,7 +32,7 @@ double stretched(const Array& x, std::int64_t row, std::int64_t column) {
   return x.data[static_cast<std::size_t>((one_row ? 0 : row) * x.sizes.back() + last)];
 }
 
-/// A function of operands that stretch to [rows, 5].
+/// The reference that applies f element by element to operands stretched to [rows, 5].
 std::function<Arrays(const Arrays&)> table(std::function<double(const std::vector<double>&)> f) {
   return [f = std::move(f)](const Arrays& in) {
     std::int64_t rows = 1;

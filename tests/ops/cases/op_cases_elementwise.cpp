@@ -1,6 +1,5 @@
-#include "troupe/ops/add_n.hpp"
-#include "troupe/ops/compare.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -16,6 +15,7 @@ struct Binary {
 constexpr Binary kBinaries[] = {
     {"add", add, reference::add}, {"sub", sub, reference::sub}, {"mul", mul, reference::mul}};
 
+/// The shapes of two operands.
 struct Pair {
   Shape a, b;
 };
@@ -29,7 +29,7 @@ std::vector<Pair> pairs() {
       {{kBatch, 1}, {kBatch, 5}},
       {{kBatch, 5}, {}},  // a scalar
       {{}, {kBatch, 5}},
-      {{kBatch, 1}, {7}},  // both stretch
+      {{kBatch, 1}, {7}},  // both are stretched
       {{1, 3}, {kBatch, 3}},
       {{kBatch, 2, 3}, {1, 2, 1}},
       {{kBatch, 1, 1}, {1, 1, 1}},
@@ -50,7 +50,7 @@ Arrays sum(const Arrays& in) {
   return {y};
 }
 
-/// A sum of `count` inputs of another dtype than float32: small numbers, so that it is exact in all.
+/// A sum of `count` inputs of a dtype other than float32. The numbers are small, so that sums are exact in every dtype.
 OpCase exact_sum_case(std::size_t count, Draw draw, DType dtype) {
   const std::vector<CaseInput> inputs(count, {{kBatch, 5}, draw, false, 9});
   const auto build = [dtype](const Values& x) {
@@ -66,7 +66,7 @@ void add_sum_cases(std::vector<OpCase>& cases) {
     cases.push_back(forward_case(
         "add_n of " + std::to_string(count) + " float32", std::vector<CaseInput>(count, {{kBatch, 3}}),
         [](const Values& x) { return Values{add_n(x)}; }, sum));
-  // Every addition rounds.
+  // The tolerance grows with the number of additions, each of which rounds.
   for (auto& sums : cases) sums.roundings = 2.0 + 0.25 * static_cast<double>(sums.inputs.size());
   cases.push_back(exact_sum_case(3, Draw::labels, DType::int32));
   cases.push_back(exact_sum_case(3, Draw::wide_labels, DType::int64));
@@ -106,7 +106,7 @@ std::vector<OpCase> elementwise_cases() {
                      0.0});
   }
   add_sum_cases(cases);
-  // Eighths include zeros, where the gradient is 0.
+  // Eighths include zeros, at which the gradient is 0.
   cases.push_back({"relu with zeros",
                    {{{kBatch, 40}, Draw::eighths}},
                    [](const Values& x) { return Values{relu(x[0])}; },

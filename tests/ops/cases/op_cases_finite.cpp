@@ -1,4 +1,4 @@
-#include "troupe/ops/finite.hpp"
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "troupe/ops/fused_elementwise.hpp"
+#include "troupe/ops/fused/fused_elementwise.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
-// Ops that do what several others do on elements.
+// Cases of the fused ops on elements: relu_grad_bias and fused_elementwise.
 
 namespace troupe::ops_test {
 
@@ -25,7 +25,7 @@ OpCase relu_grad_bias_case(const Shape& shape) {
       });
 }
 
-/// What a step makes of positive numbers a and b.
+/// A step of a formula, and its function of positive numbers a and b.
 struct StepCase {
   FormulaOp op;
   double (*f)(double a, double b);
@@ -71,7 +71,7 @@ const std::vector<StepCase> kSteps{
     {FormulaOp::softplus, [](double a, double) { return std::log1p(std::exp(a)); }},
 };
 
-/// The step, the result subtracted from an input that repeats along it, and that times the first input.
+/// The formula (repeated - f(a, b)) * a, where f is the step and `repeated` is an input that repeats along the result.
 OpCase step_case(const StepCase& step, const Shape& a, const Shape& b, const Shape& repeated) {
   const Formula formula{{{step.op, {0, 1}, step.numbers}, {FormulaOp::sub, {2, 3}}, {FormulaOp::mul, {4, 0}}}};
   const auto element = [](const Array& array, std::size_t i) { return array.data[i % array.data.size()]; };

@@ -1,12 +1,12 @@
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
-// Products with a gelu in one op, by the approximation with tanh.
+// Cases of products fused with gelu_tanh and its gradient.
 
 namespace troupe::ops_test {
 
 namespace {
 
-/// All rows of a times one matrix.
+/// The product of all rows of a with one matrix.
 Array rows_times(const Array& a, const Array& matrix, bool transposed) {
   const auto terms = a.sizes.back(), columns = matrix.sizes[transposed ? 0 : 1];
   auto sizes = a.sizes;
@@ -22,8 +22,8 @@ Array rows_times(const Array& a, const Array& matrix, bool transposed) {
   return y;
 }
 
-/// Of x, weights, perhaps a bias, and dz and the next layer's weights: the gelu, what it got, the gradient of that and
-/// the sums of its columns.
+/// The reference. Inputs: x, weights, optionally a bias, the gradient dz of the next layer, and the weights of that
+/// layer. Results: the gelu, its input, the gradient of its input and the sums of the columns of that gradient.
 Arrays layer_and_gradients(const Arrays& in) {
   auto x = rows_times(in[0], in[1], false);
   auto dx = rows_times(in[in.size() - 2], in.back(), true);
@@ -39,7 +39,7 @@ Arrays layer_and_gradients(const Arrays& in) {
   return {y, x, dx, sums};
 }
 
-/// What a case shall use of the ops.
+/// The variant of the ops in a case.
 struct GeluOptions {
   bool bias = true, keeps_product = true, sums_rows = true;
 };
@@ -57,14 +57,14 @@ Values apply_both(const Values& in, const GeluOptions& options) {
   return results;
 }
 
-/// Layers of `units` and then `next`.
+/// Two layers of `units` and `next` units.
 OpCase gelu_case(const Shape& x, std::int64_t units, std::int64_t next, const GeluOptions& options) {
   auto dz = x.list();
   dz.back() = next;
   std::vector<CaseInput> inputs{{x}, {{x.back(0), units}}};
   if (options.bias) inputs.push_back({{units}});
   inputs.insert(inputs.end(), {{Shape(dz)}, {{units, next}}});
-  auto made = exact_case(
+  auto result = exact_case(
       "gelu between products " + to_string(x) + " to " + std::to_string(units) + " to " + std::to_string(next) +
           (options.bias ? "" : ", no bias") + (options.keeps_product ? "" : ", forward") +
           (options.sums_rows ? "" : ", no sums"),
@@ -74,9 +74,9 @@ OpCase gelu_case(const Shape& x, std::int64_t units, std::int64_t next, const Ge
         all.resize(!options.keeps_product ? 1 : (options.sums_rows ? 4 : 3));
         return all;
       });
-  made.tolerance = 1e-5;
-  made.roundings = 4.0;
-  return made;
+  result.tolerance = 1e-5;
+  result.roundings = 4.0;
+  return result;
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include <array>
 
-#include "troupe/ops/average_pool.hpp"
-#include "troupe/ops/conv2d.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/passes.hpp"
-#include "troupe/ops/max_pool.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/conv2d.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/pool.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -50,7 +49,7 @@ OpCase conv_relu_case(const ConvShape& s, bool bias) {
           bias};
 }
 
-/// A view may begin anywhere; libraries of convolutions want their operands aligned.
+/// The operands are views without alignment, while libraries of convolutions need aligned operands.
 OpCase conv_of_views_case() {
   const auto forward = [](const Arrays& in) {
     const auto x = reference::view_at(1, {3, 5, 4, 8}).forward({in[0]})[0];
@@ -76,7 +75,7 @@ OpCase group_case(std::int64_t groups, const ConvShape& s, bool bias) {
           reference::conv2d(s.stride, s.padding, false, groups)};
 }
 
-// The mean of the elements of every window that lie in the image [B, H, W, C].
+/// The reference of average_pool: the mean over the elements of each window that lie in the image [B, H, W, C].
 struct AverageReference {
   AveragePoolOptions options;
 
@@ -87,7 +86,7 @@ struct AverageReference {
     return Array({x[0], size(x[1]), size(x[2]), x[3]});
   }
 
-  /// The elements of images of sizes `x` that belong to the window of element `i` of a result of sizes `y`.
+  /// The numbers of the elements of images of sizes `x` in the window of element i of a result of sizes `y`.
   std::vector<std::size_t> window(const Sizes& x, const Sizes& y, std::int64_t i) const {
     const auto at = index_of(y, i);
     std::vector<std::size_t> elements;

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "troupe/ops/gather.hpp"
-#include "troupe/ops/load_rows.hpp"
-#include "troupe/ops/top_k.hpp"
+#include "troupe/ops/fused/load_rows.hpp"
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/top_k.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -31,7 +31,7 @@ OpCase gather_case(const Shape& table, const Shape& indices, Draw draw) {
 
 using Scaling = std::optional<std::pair<float, float>>;
 
-/// Rows of data by their numbers; scaled to the bit, as float32 rounds.
+/// Rows of data by their numbers, optionally scaled. The reference rounds as float32 does, so the bits are the same.
 OpCase load_rows_case(const Shape& data, Draw draw, const Scaling& scaling) {
   const auto forward = [=](const Arrays& in) {
     auto sizes = in[0].sizes;
@@ -41,7 +41,7 @@ OpCase load_rows_case(const Shape& data, Draw draw, const Scaling& scaling) {
     for (std::int64_t i = 0; i < y.elements(); ++i) {
       const auto row = static_cast<std::int64_t>(in[1].data[static_cast<std::size_t>(i / width)]);
       auto x = in[0].data[static_cast<std::size_t>(row * width + i % width)];
-      // The product of two float32 is exact in double.
+      // The product of two float32 numbers is exact in double.
       if (scaling) x = static_cast<float>(x * scaling->first) + scaling->second;
       y.data[static_cast<std::size_t>(i)] = static_cast<float>(x);
     }
@@ -90,7 +90,7 @@ OpCase one_hot_case(const Shape& indices, Draw draw, std::int64_t classes) {
       });
 }
 
-/// Calls f with the elements along one axis, one line after the other, as places in the array.
+/// Calls f for every line of elements along an axis, with the numbers of the elements in the array.
 void for_each_line(const Sizes& sizes, std::size_t axis,
                    const std::function<void(const std::vector<std::size_t>&)>& f) {
   for (std::int64_t i = 0; i < product(sizes); ++i) {
@@ -142,8 +142,8 @@ OpCase top_k_case(const Shape& shape, std::int64_t k) {
   return forward_case(
       "top_k " + to_string(shape) + " of " + std::to_string(k), {{shape, Draw::distinct}},
       [k](const Values& x) {
-        const auto found = top_k(x[0], k);
-        return Values{found.values, found.indices};
+        const auto [values, indices] = top_k(x[0], k);
+        return Values{values, indices};
       },
       forward);
 }

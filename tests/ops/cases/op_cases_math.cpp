@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "troupe/ops/activation.hpp"
-#include "troupe/ops/math.hpp"
+#include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/math.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -50,7 +50,7 @@ std::vector<OpCase> math_cases() {
   std::vector<OpCase> cases;
   for (const auto& unary : kUnaries)
     for (const auto& shape : {Shape{kBatch, 7}, Shape{kBatch}, Shape{3, 1, 5}, Shape{}})
-      // The activations over a wider range, too.
+      // Functions of all numbers are tried over a wider range, too.
       for (const double factor : {1.0, 5.0}) {
         if (factor > 1.0 && unary.draw != Draw::uniform) continue;
         cases.push_back(forward_case(

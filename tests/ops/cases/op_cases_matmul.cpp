@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/passes.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/orthonormalize.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -27,7 +26,7 @@ OpCase linear_case(std::int64_t inputs, std::int64_t units) {
           reference::matmul(false, false, false)};
 }
 
-/// Products of the last two axes, one for each place on the leading axes of a.
+/// The products over the last two axes, one for each position on the leading axes of a.
 Array products(const Array& a, const Array& b, bool ta, bool tb) {
   const auto rows = a.sizes.size();
   const auto m = a.sizes[rows - (ta ? 1 : 2)], k = a.sizes[rows - (ta ? 2 : 1)];
@@ -82,7 +81,7 @@ OpCase linear_over_leading_axes() {
       });
 }
 
-/// By the Cholesky factor of x' x: another way than the kernel's.
+/// The orthonormal columns by the Cholesky factor of x' x, another algorithm than that of the kernel.
 Array orthonormal(const Array& x) {
   const auto m = static_cast<std::size_t>(x.sizes[0]), n = static_cast<std::size_t>(x.sizes[1]);
   std::vector<double> factor(n * n);
@@ -104,15 +103,17 @@ Array orthonormal(const Array& x) {
 }
 
 OpCase orthonormal_case(std::int64_t m, std::int64_t n) {
-  auto made = exact_case(
+  auto result = exact_case(
       "orthonormalize " + std::to_string(m) + " x " + std::to_string(n), {{{m, n}}},
       [](const Values& x) { return Values{orthonormalize(x[0])}; },
       [](const Arrays& in) { return Arrays{orthonormal(in[0])}; });
-  made.tolerance = 1e-4;
-  return made;
+  result.tolerance = 1e-4;
+  return result;
 }
 
-/// What a layer of `units` gives through a relu, and from dy * b' the gradient of the layer's result.
+/// The reference of two products around a relu. Inputs: x, weights, optionally a bias, the gradient dy of the next
+/// layer, and the weights b of that layer. Results: relu(x weights + bias), and the gradient of the input of the relu
+/// from dy b'.
 Arrays relu_layer_and_gradient(const Arrays& in) {
   auto y = products(in[0], in[1], false, false);
   const auto dy_first = in.size() - 2;
@@ -125,9 +126,9 @@ Arrays relu_layer_and_gradient(const Arrays& in) {
   return {y, dx};
 }
 
-/// The forward and the backward product around a relu, of layers of `units` and then `next`. All sums are exact, and
-/// what the relu gets is not zero: eighths have a bias off their grid, and an odd number of products of odd factors is
-/// odd.
+/// The forward and the backward product around a relu, of two layers of `units` and `next` units. All sums are exact,
+/// and the input of the relu is never zero: with a bias the products are eighths and the bias is off their grid;
+/// without one an odd number of odd products has an odd sum.
 OpCase relu_products_case(const Shape& x, std::int64_t units, std::int64_t next, bool has_bias) {
   auto dy = x.list();
   dy.back() = next;
@@ -151,7 +152,8 @@ OpCase relu_products_case(const Shape& x, std::int64_t units, std::int64_t next,
       relu_layer_and_gradient);
 }
 
-// Eighths and a bias off their grid keep the sums exact and away from zero, so that relu decides alike everywhere.
+// Eighths and a bias off their grid keep the sums exact and away from zero, so that the relu cuts the same elements on
+// every device.
 OpCase relu_case(const std::string& name, std::vector<CaseInput> inputs, std::function<Values(const Values&)> build) {
   const bool smooth = inputs.size() == 3;
   return {
@@ -159,7 +161,7 @@ OpCase relu_case(const std::string& name, std::vector<CaseInput> inputs, std::fu
       smooth};
 }
 
-/// A view may begin anywhere; libraries of products want their operands aligned.
+/// The operands are views without alignment, while libraries of products need aligned operands.
 OpCase relu_of_views_case() {
   const auto forward = [](const Arrays& in) {
     const auto weights = reference::view_at(1, {20, 40}).forward({in[1]})[0];
@@ -176,7 +178,7 @@ OpCase relu_of_views_case() {
           fuse_bias_and_activation};
 }
 
-/// The same for a kernel of ours that reads several numbers at once where it can.
+/// A factor is a view without alignment, for the kernels of the library that read several numbers at once.
 OpCase product_of_view_case(bool transpose) {
   const Shape weights = transpose ? Shape{36, 100} : Shape{100, 36};
   const auto forward = [=](const Arrays& in) {
@@ -232,7 +234,7 @@ std::vector<OpCase> matmul_cases() {
   cases.push_back(relu_products_case({kBatch, 3, 40}, 70, 40, true));
   for (const std::int64_t units : {65, 260}) cases.push_back(relu_products_case({3000, 40}, units, 10, true));
   for (const std::int64_t next : {100, 300}) cases.push_back(relu_products_case({32, 40}, 36, next, true));
-  // A narrow product's mask for a wide one.
+  // The forward product is narrow and masks a wide backward product.
   cases.push_back(relu_products_case({kBatch, 20}, 64, 40, true));
   cases.push_back(relu_products_case({kBatch, 0}, 9, 5, false));
   cases.push_back(relu_products_case({kBatch, 41}, 70, 40, false));

@@ -4,22 +4,22 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// An update of one parameter: its states are among these, as is what stands behind the gradient.
+/// An update of one parameter: the draws of its states, the inputs after its gradient, and its reference.
 struct SingleUpdate {
   std::vector<Draw> states;
   std::vector<CaseInput> shared;
   Reference reference;
 };
 
-/// Applies the reference of the update of one parameter to each of several.
+/// Applies the reference of the update of one parameter to each of `parameters` parameters.
 Arrays update_each(const Arrays& in, const Reference& single, std::size_t parameters, std::size_t stored) {
   Arrays results;
   for (std::size_t i = 0; i < parameters; ++i) {
-    const auto own = in.begin() + static_cast<std::ptrdiff_t>(i * stored);
-    Arrays of_one(own, own + static_cast<std::ptrdiff_t>(stored));
-    of_one.push_back(in[parameters * stored + i]);
-    of_one.insert(of_one.end(), in.begin() + static_cast<std::ptrdiff_t>(parameters * (stored + 1)), in.end());
-    for (auto& result : single.forward(of_one)) results.push_back(std::move(result));
+    const auto first = in.begin() + static_cast<std::ptrdiff_t>(i * stored);
+    Arrays inputs(first, first + static_cast<std::ptrdiff_t>(stored));
+    inputs.push_back(in[parameters * stored + i]);
+    inputs.insert(inputs.end(), in.begin() + static_cast<std::ptrdiff_t>(parameters * (stored + 1)), in.end());
+    for (auto& result : single.forward(inputs)) results.push_back(std::move(result));
   }
   return results;
 }
@@ -42,7 +42,7 @@ OpCase updates_case(const OpDef& op, const std::string& name, const SingleUpdate
           1e-5};
 }
 
-/// Shapes of several sizes, one of them empty, and one of more elements than a block takes at a time.
+/// Shapes of several sizes: one is empty, and one has more elements than a block of threads takes at a time.
 const std::vector<Shape> kSome{{7, 5}, {0, 3}, {}, {37, 131}, {1024}, {3}};
 const std::vector<Shape> kMany(150, Shape{11});
 
@@ -90,7 +90,7 @@ void add_squares_cases(std::vector<OpCase>& cases) {
   cases.push_back(updates_case(kSquaresUpdates, "of some", squares, kSome, attributes));
 }
 
-/// With a flag that is 0 nothing changes.
+/// An update with a flag of 0, which changes nothing.
 OpCase withheld_case() {
   const Attributes attributes{{"momentum", 0.9}, {"nesterov", false}, {"weight_decay", 0.0}, {"clipped", false}};
   const Reference unchanged{[](Arrays in) {

@@ -1,14 +1,14 @@
 #include <algorithm>
 
-#include "troupe/ops/slice.hpp"
-#include "troupe/ops/transpose.hpp"
+#include "troupe/ops/library/slice.hpp"
+#include "troupe/ops/library/transpose.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
 
 namespace {
 
-/// An array whose element at each place is that of the input where `from` says.
+/// The array whose element at an index is the element of x at the index that `from` returns.
 Array picked(const Array& x, const Sizes& sizes, const std::function<Sizes(const Sizes&)>& from) {
   Array y(sizes);
   for (std::int64_t i = 0; i < y.elements(); ++i)
@@ -98,7 +98,7 @@ OpCase transpose_case(const Shape& shape, const Sizes& order, Draw draw = Draw::
                                : exact_case(name, {input}, build, forward);
 }
 
-/// Rows begin .. begin + size of the batch, of which the part has those from row 1 on (see Draw::batch_info).
+/// Rows begin .. begin + size of the batch, where the part of the replica begins with row 1 (see Draw::batch_info).
 OpCase slice_rows_case(std::int64_t begin, std::int64_t size) {
   const auto forward = [=](const Arrays& in) {
     Array y({size, 3});

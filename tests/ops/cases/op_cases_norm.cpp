@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "troupe/ops/batch_norm.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/passes.hpp"
-#include "troupe/ops/norm.hpp"
+#include "troupe/ops/library/batch_norm.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/norm.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kEpsilon = 1e-5;
 
-/// Layer norm with a shift as third input, or else RMS norm.
+/// The reference of layer_norm or, without a shift as third input, of rms_norm.
 Arrays norm_reference(const Arrays& in) {
   auto y = in[0];
   const auto width = static_cast<std::size_t>(y.sizes.back());
@@ -46,26 +46,27 @@ struct Moments {
   std::vector<double> mean, variance;
 };
 
-/// Of the rows of x, among `rows` of the whole batch: those of other replicas are not there, and count as the centre.
-Moments moments_of(const Array& x, const Array& centre, double rows) {
+/// The moments of a batch of `rows` rows, of which x has some. The rows of other replicas count as rows equal to
+/// `center`.
+Moments moments_of(const Array& x, const Array& center, double rows) {
   const auto channels = static_cast<std::size_t>(x.sizes.back());
   const auto count =
       rows * static_cast<double>(product(x.sizes)) / static_cast<double>(x.sizes[0]) / static_cast<double>(channels);
   std::vector<double> sums(channels), squares(channels);
   for (std::size_t i = 0; i < x.data.size(); ++i) {
-    const auto distance = x.data[i] - centre.data[i % channels];
+    const auto distance = x.data[i] - center.data[i % channels];
     sums[i % channels] += distance;
     squares[i % channels] += distance * distance;
   }
   Moments moments;
   for (std::size_t c = 0; c < channels; ++c) {
-    moments.mean.push_back(centre.data[c] + sums[c] / count);
+    moments.mean.push_back(center.data[c] + sums[c] / count);
     moments.variance.push_back(squares[c] / count - sums[c] / count * (sums[c] / count));
   }
   return moments;
 }
 
-// Inputs: x, scale, shift, batch info, centre, and perhaps a residual.
+// Inputs: x, scale, shift, batch info, center, and optionally a residual.
 Arrays batch_norm_reference(const Arrays& in, bool relu) {
   auto y = in[0];
   if (y.data.empty()) return {y};
@@ -97,7 +98,7 @@ OpCase batch_norm_case(const Shape& shape) {
       [](const Arrays& in) { return batch_norm_reference(in, false); });
 }
 
-// Shifts far from zero decide where relu cuts.
+// Shifts far from zero decide which elements the relu cuts, so that rounding does not.
 OpCase fused_case(const Shape& shape, bool residual, bool with_relu) {
   auto inputs = batch_norm_inputs(shape);
   inputs[2].draw = Draw::large;
@@ -115,7 +116,7 @@ OpCase fused_case(const Shape& shape, bool residual, bool with_relu) {
   return result;
 }
 
-/// With moments that are given, which get no gradient.
+/// Batch norm with given moments, which get no gradient.
 OpCase given_moments_case(const Shape& shape) {
   const Shape channels{shape.back(0)};
   return forward_case(

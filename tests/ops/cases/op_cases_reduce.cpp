@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -10,7 +10,7 @@ namespace {
 
 using Axes = std::vector<std::int64_t>;
 
-/// Every set of axes of that rank, the empty one included.
+/// All sets of axes of a shape of the rank, including the empty one.
 std::vector<Axes> subsets(std::int64_t rank) {
   std::vector<Axes> all;
   for (int bits = 0; bits < (1 << rank); ++bits) {
@@ -40,6 +40,7 @@ OpCase mean_case(const Shape& shape, const Axes& axes) {
           reference::reduce_mean(axes)};
 }
 
+/// A reduction that refuses the axis of the batch.
 struct WithinRows {
   const char* name;
   Value (*op)(Value, std::span<const std::int64_t>);

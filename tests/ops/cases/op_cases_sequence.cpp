@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "troupe/ops/attention.hpp"
 #include "troupe/ops/core/random.hpp"
-#include "troupe/ops/dropout.hpp"
-#include "troupe/ops/lstm.hpp"
+#include "troupe/ops/library/attention.hpp"
+#include "troupe/ops/library/dropout.hpp"
+#include "troupe/ops/library/lstm.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -13,7 +13,7 @@ namespace {
 struct AttentionCase {
   std::int64_t queries, keys, heads, key_size, value_size;
   bool causal = false;
-  /// Axes of the mask; 0: none.
+  /// Number of axes of the mask; 0: no mask.
   int mask = 0;
 };
 
@@ -65,7 +65,7 @@ OpCase attention_case(const AttentionCase& c) {
       [c](const Arrays& in) { return attention_reference(c, in); });
 }
 
-/// The gradients of queries, keys and values of one head of one row of a causal attention.
+/// Adds the gradients of queries, keys and values of one head of one row of a causal attention.
 void add_causal_gradients(const AttentionCase& c, const Arrays& in, const Array& dy, std::int64_t row,
                           std::int64_t head, Arrays& gradients) {
   const auto factor = 1.0 / std::sqrt(static_cast<double>(c.key_size));
@@ -98,7 +98,8 @@ void add_causal_gradients(const AttentionCase& c, const Arrays& in, const Array&
   }
 }
 
-/// More queries than are worked on at a time: too many for a gradient by differences.
+/// Causal attention with more queries than a kernel takes at a time. The gradient is computed, because differences of
+/// so many inputs take too long.
 OpCase long_attention_case(std::int64_t places, std::int64_t heads) {
   const AttentionCase c{places, places, heads, 3, 2, true};
   auto result = attention_case(c);
@@ -112,7 +113,7 @@ OpCase long_attention_case(std::int64_t places, std::int64_t heads) {
   return result;
 }
 
-/// The hidden states of all times, the last one and the last cell.
+/// The reference of lstm: the hidden states of all times, the last hidden state and the last cell.
 Arrays lstm_reference(const Arrays& in) {
   const auto rows = in[0].sizes[0], times = in[0].sizes[1], size = in[1].sizes[0];
   Array hidden({rows, times, size}), h = in[2], c = in[3];
@@ -134,7 +135,7 @@ Arrays lstm_reference(const Arrays& in) {
   return {hidden, h, c};
 }
 
-/// One of the results of an LSTM is differentiated, the others follow.
+/// An LSTM whose result number `differentiated` comes first and is differentiated.
 OpCase lstm_case(std::int64_t times, std::int64_t size, std::size_t differentiated) {
   const auto rotated = [differentiated](auto results) {
     std::rotate(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(differentiated), results.end());

@@ -1,4 +1,5 @@
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/library/logsumexp.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -13,12 +14,16 @@ Values softmax_of(const Values& x) {
   return {softmax(x[0])};
 }
 
+Values logsumexp_of(const Values& x) {
+  return {logsumexp(x[0])};
+}
+
 Values cross_entropy_of(const Values& x) {
   const auto [loss, log_probabilities] = softmax_cross_entropy(x[0], x[1]);
   return {loss, log_probabilities};
 }
 
-/// Minus the sum of target times log probability, of every row of logits [..., C].
+/// The loss of every row of logits [..., C]: minus the sum over the classes of target times log probability.
 Array row_losses(const Array& logits, const std::function<double(std::size_t row, std::size_t c)>& target) {
   const auto log_probabilities = reference::log_softmax().forward({logits})[0];
   const auto width = static_cast<std::size_t>(logits.sizes.back());
@@ -45,7 +50,7 @@ OpCase options_case(const Shape& logits, const CrossEntropyOptions& options) {
       [options](const Values& x) { return Values{softmax_cross_entropy(x[0], x[1], options).loss}; }, forward);
 }
 
-/// The gradient for logits, of rows whose losses have any weight.
+/// The gradient of a cross-entropy with respect to the logits, with a weight for the loss of each row.
 OpCase logits_grad_case(const Shape& logits, double smoothing, std::int64_t ignored) {
   const auto classes = logits.back(0);
   const Shape of_rows(logits.sizes().first(logits.rank() - 1));
@@ -86,7 +91,7 @@ OpCase log_softmax_case(const Shape& shape) {
       reference::log_softmax().forward);
 }
 
-/// The log probabilities that the cross-entropy gives beside the loss.
+/// The second result of the cross-entropy.
 OpCase log_probabilities_case() {
   return forward_case(
       "the log probabilities of softmax_cross_entropy", {{{kBatch, 5}}, labels(5)},
@@ -114,9 +119,12 @@ OpCase count_ignored_case() {
 std::vector<OpCase> softmax_cases() {
   std::vector<OpCase> cases;
   for (const auto draw : {Draw::uniform, Draw::large}) {
-    for (const auto& shape : {Shape{kBatch, 10}, Shape{kBatch, 1}, Shape{4, 3, 17}, Shape{5}, Shape{kBatch, 2, 33}})
+    for (const auto& shape : {Shape{kBatch, 10}, Shape{kBatch, 1}, Shape{4, 3, 17}, Shape{5}, Shape{kBatch, 2, 33}}) {
       cases.push_back(
           {"softmax " + to_string(shape) + draw_name(draw), {{shape, draw}}, softmax_of, reference::softmax()});
+      cases.push_back(
+          {"logsumexp " + to_string(shape) + draw_name(draw), {{shape, draw}}, logsumexp_of, reference::logsumexp()});
+    }
     for (const std::int64_t classes : {1, 2, 10, 37})
       cases.push_back({"softmax_cross_entropy of " + std::to_string(classes) + " classes" + draw_name(draw),
                        {{{kBatch, classes}, draw}, labels(classes)},
@@ -124,7 +132,7 @@ std::vector<OpCase> softmax_cases() {
                        reference::softmax_cross_entropy()});
   }
   for (const std::int64_t classes : {1, 2, 10, 37})
-    // Eighths have equals among them: the first one counts.
+    // Eighths contain equal elements, of which the first counts.
     cases.push_back({"count_correct of " + std::to_string(classes) + " classes",
                      {{{kBatch, classes}, Draw::eighths, false}, labels(classes)},
                      [](const Values& x) { return Values{count_correct(x[0], x[1])}; },

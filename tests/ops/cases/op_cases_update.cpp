@@ -35,7 +35,7 @@ OpCase sgd_case(const std::string& name, const reference::SgdOptions& options, b
           reference::sgd_update(options), 1e-6};
 }
 
-// A large v makes the correction of its bias matter.
+// A large v makes the correction of its bias visible.
 OpCase adam_case(const std::string& name, const reference::AdamOptions& options, std::int64_t step, bool clipped) {
   std::vector<CaseInput> inputs{
       stored(), stored(), stored(Draw::positive), fixed(kParameter), fixed({}, Draw::positive), batch_info(step)};
@@ -147,14 +147,14 @@ OpCase step_number_case() {
   });
 }
 
-/// The same update with a flag: without effect if it is 0.
+/// An update with a flag, which has no effect if the flag is 0.
 OpCase with_flag(OpCase update, std::int64_t flag) {
   update.name += " with flag " + std::to_string(flag);
   update.inputs.push_back({Shape{}, Draw::constant, false, flag});
-  update.reference.forward = [whole = update.reference.forward](Arrays in) {
+  update.reference.forward = [unguarded = update.reference.forward](Arrays in) {
     const bool applied = in.back().data[0] > 0.0;
     in.pop_back();
-    auto out = whole(in);
+    auto out = unguarded(in);
     if (applied) return out;
     in.resize(out.size());
     return in;

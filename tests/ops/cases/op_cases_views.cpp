@@ -1,5 +1,5 @@
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/tests/ops/cases/op_cases.hpp"
 
 namespace troupe::ops_test {
@@ -14,7 +14,7 @@ OpCase reshape_case(const Shape& from, const Shape& to) {
           0.0};
 }
 
-/// The parts of a block, cut out again.
+/// Packs parts into a block and returns views of them in the block.
 Values unpack(const Values& parts) {
   std::vector<TensorInfo> infos;
   for (const auto& part : parts) infos.push_back(part.info());
@@ -29,14 +29,14 @@ Values pack_inputs(const Values& x) {
   return unpack(x);
 }
 
-/// Computed parts, which may lie in the block from the start.
+/// A pack of computed parts, which can be computed in their places in the block.
 Values pack_results(const Values& x) {
   Values parts;
   for (const auto& value : x) parts.push_back(scale(value, 1.0));
   return unpack(parts);
 }
 
-/// One computed part between two inputs, and the computed one again.
+/// A pack of an input, a computed part, an input and the same computed part again.
 Values pack_twice(const Values& x) {
   const auto computed = scale(x[1], 1.0);
   return unpack({x[0], computed, x[2], computed});
@@ -47,7 +47,7 @@ Values pack_of_pack(const Values& x) {
   return unpack({inner[0], inner[1], scale(x[2], 1.0)});
 }
 
-/// Parts of one computed value, which is read elsewhere too.
+/// A pack of views of one computed value, which another op reads, too.
 Values pack_slices(const Values& x) {
   const auto whole = scale(x[0], 1.0);
   const auto parts = unpack({view_at(whole, 1, {3}), view_at(whole, 0, {20}), scale(x[1], 1.0)});

@@ -10,7 +10,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// One node of a graph of the cases, without the graph.
+/// One node of the graph of a case, without the graph.
 struct Call {
   const OpDef* op;
   std::vector<TensorInfo> inputs;
@@ -30,18 +30,18 @@ std::vector<Call> calls_of_all_cases() {
   return calls;
 }
 
-/// The number of an input; all of an op's inputs from the third on have one, since an op with many treats them alike.
+/// The op and number of an input. All inputs from the third on count as one, because an op with many treats them alike.
 using InputOf = std::pair<std::string_view, std::size_t>;
 
 InputOf input_of(const Call& call, std::size_t input) {
   return {call.op->name, std::min<std::size_t>(input, 2)};
 }
 
-/// Inputs of which an op reads the shape, or nothing.
+/// Inputs of which an op reads only the shape, or nothing.
 const std::set<InputOf> kNotRead{{"broadcast_to", 1}, {"control_dependency", 1}, {"rows_of_part", 1}};
 
-/// Whether the op takes the inputs and computes with numbers of this dtype. An op that moves numbers has it in its
-/// results.
+/// True if the op accepts the inputs and computes with numbers of the dtype. An op that only moves numbers has the
+/// dtype in its results.
 bool computes_with(DType dtype, const Call& call, const std::vector<TensorInfo>& inputs) {
   GraphBuilder builder;
   std::vector<Value> values, results;
@@ -51,8 +51,7 @@ bool computes_with(DType dtype, const Call& call, const std::vector<TensorInfo>&
   return std::ranges::none_of(results, [&](const Value& result) { return result.dtype() == dtype; });
 }
 
-/// The inputs of a call with `dtype` in the place of what input number `changed` has; with `all`, also in the place of
-/// the inputs that have the same dtype.
+/// The inputs of a call with another dtype for input `changed` and, with `all`, for all inputs of the same dtype.
 std::vector<TensorInfo> with_dtype(const Call& call, std::size_t changed, DType dtype, bool all) {
   auto inputs = call.inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i)

@@ -1,12 +1,12 @@
 #include <limits>
 #include <set>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/misuses.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("functions refuse arguments that no op can take", "[ops][errors]") {
 
 namespace {
 
-/// The error of running one op on one float32 input.
+/// The text of the Error of running an op on one float32 input; empty if there is none.
 std::string error_of_running(Value (*op)(Value), const std::vector<float>& elements) {
   GraphBuilder builder;
   builder.output("y", op(builder.input("x", {kBatch})));
@@ -76,8 +76,8 @@ std::string error_of_label(std::int32_t label) {
 TEST_CASE("check_finite ends a run at the first non-finite number", "[ops][errors]") {
   const auto infinity = std::numeric_limits<float>::infinity();
   const auto nan = std::numeric_limits<float>::quiet_NaN();
-  for (const auto bad : {infinity, -infinity, nan})
-    CHECK(error_of_running(check_finite, {1.0F, bad, 2.0F}).starts_with("[check_finite] "));
+  for (const auto not_finite : {infinity, -infinity, nan})
+    CHECK(error_of_running(check_finite, {1.0F, not_finite, 2.0F}).starts_with("[check_finite] "));
   CHECK(error_of_running(check_finite, {std::numeric_limits<float>::max(), 0.0F}).empty());
 }
 
@@ -98,9 +98,9 @@ TEST_CASE("all_finite is 1 unless an element is non-finite, and the run continue
     return program.output("flag").item<float>();
   };
   CHECK(flag_of(std::numeric_limits<float>::lowest(), 0.0F) == 1.0F);
-  for (const auto bad : {infinity, -infinity, nan}) {
-    CHECK(flag_of(bad, 0.0F) == 0.0F);
-    CHECK(flag_of(0.0F, bad) == 0.0F);
+  for (const auto not_finite : {infinity, -infinity, nan}) {
+    CHECK(flag_of(not_finite, 0.0F) == 0.0F);
+    CHECK(flag_of(0.0F, not_finite) == 0.0F);
   }
   CHECK(error_of([] { all_finite(std::span<const Value>{}); }).starts_with("[all_finite] "));
 }

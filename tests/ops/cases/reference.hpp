@@ -6,10 +6,11 @@
 
 namespace troupe::ops_test {
 
-/// What an op computes, written down as plainly as can be and in double precision. It shares nothing with the kernels.
+/// A plain computation of an op in double precision. It shares no code with the kernels.
 struct Reference {
   std::function<Arrays(const Arrays& inputs)> forward;
-  /// The gradient of every input, given that of output 0; empty for an input that has none. Null: the op has none.
+  /// The gradient of every input, given the gradient dy of output 0; an empty array for an input without one. Null: the
+  /// op has no gradient.
   std::function<Arrays(const Arrays& inputs, const Array& dy)> backward;
 };
 
@@ -24,16 +25,17 @@ Reference scale(double factor);
 Reference relu();
 /// 1 / (1 + exp(-x)).
 double sigmoid(double x);
-/// The approximation of a gelu with tanh, and its slope.
+/// The tanh approximation of gelu.
 double gelu_tanh(double x);
+/// The derivative of gelu_tanh.
 double gelu_tanh_slope(double x);
-/// The inputs as they are, one output each.
+/// Returns the inputs unchanged.
 Reference identity();
 /// The scalar 1.
 Reference one();
 /// 1 where the input is not below the threshold, else 0.
 Reference at_least(double threshold);
-/// The leading size of a target may be kBatch: then it is that of the input.
+/// A target with the leading size kBatch gets the leading size of the input.
 Reference reshape(Sizes target);
 Reference view_at(std::int64_t offset, Sizes target);
 
@@ -47,8 +49,9 @@ Reference max_pool(std::int64_t kernel_size, std::int64_t stride, std::int64_t p
 
 Reference softmax();
 Reference softmax_cross_entropy();
-/// Without a gradient.
+/// It has no gradient.
 Reference log_softmax();
+Reference logsumexp();
 Reference count_correct();
 
 struct SgdOptions {
@@ -63,7 +66,7 @@ struct AdamOptions {
 };
 Reference adam_update(AdamOptions options);
 Reference lamb_update(AdamOptions options);
-/// The sum of squares times `keep` plus the new square times `add`, under the root.
+/// The update divides by the root of a state of squares: the old state times `keep` plus the new square times `add`.
 Reference squares_update(double keep, double add, double epsilon, double weight_decay);
 Reference global_norm_factor(double limit);
 Reference learning_rate(std::function<double(double step)> rate);

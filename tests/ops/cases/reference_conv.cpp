@@ -7,7 +7,7 @@ namespace troupe::ops_test::reference {
 
 namespace {
 
-// Images are [B, H, W, C], weights [KH, KW, C / groups, O], the bias [O].
+/// A convolution of images [B, H, W, C] with weights [KH, KW, C / groups, O] and a bias [O].
 struct Convolution {
   std::int64_t stride, padding;
   bool with_relu;
@@ -19,7 +19,8 @@ struct Convolution {
     return Array({x[0], (x[1] + 2 * padding - w[0]) / stride + 1, (x[2] + 2 * padding - w[1]) / stride + 1, w[3]});
   }
 
-  /// Calls visit(number of the element of the result, of x, of the weights) for every product of two elements.
+  /// Calls visit(i, x, w) for every product of two elements, with the numbers of the elements of the result, of the
+  /// images and of the weights.
   template <class Visit>
   void walk(const Arrays& in, const Sizes& y, Visit visit) const {
     std::vector<Sizes> places;
@@ -67,18 +68,21 @@ struct Convolution {
   }
 };
 
+/// Max pooling of images [B, H, W, C].
 struct Pooling {
   std::int64_t kernel_size, stride, padding;
 
-  static bool replaces(double here, double best) { return here > best || (std::isnan(here) && !std::isnan(best)); }
+  static bool replaces(double element, double best) {
+    return element > best || (std::isnan(element) && !std::isnan(best));
+  }
 
   Array zero_result(const Array& x) const {
     const auto size = [this](std::int64_t length) { return (length + 2 * padding - kernel_size) / stride + 1; };
     return Array({x.sizes[0], size(x.sizes[1]), size(x.sizes[2]), x.sizes[3]});
   }
 
-  /// The number of the first largest element of the window at `at`, or of the first NaN; what lies outside the image
-  /// does not count.
+  /// The number of the first largest element in the window of the result's element at index `at`, or of the first NaN.
+  /// Elements outside the image do not count.
   std::size_t place(const Array& x, const Sizes& at) const {
     std::int64_t best = -1;
     for (auto i = at[1] * stride - padding; i < at[1] * stride - padding + kernel_size; ++i) {

@@ -28,7 +28,7 @@ std::size_t stretched(const Sizes& sizes, const Sizes& index) {
 
 using Scalar = double (*)(double a, double b);
 
-/// An elementwise op of two operands, and its derivatives by each.
+/// An element-wise op of two operands with numpy's broadcasting, and its derivatives with respect to each.
 Reference binary(Scalar f, Scalar by_a, Scalar by_b) {
   const auto walk = [](const Arrays& in, auto visit) {
     const auto sizes = broadcast_sizes(in[0].sizes, in[1].sizes);
@@ -53,7 +53,7 @@ Reference binary(Scalar f, Scalar by_a, Scalar by_b) {
   return {forward, backward};
 }
 
-/// An elementwise op of one operand, and its derivative.
+/// An element-wise op of one operand, and its derivative.
 Reference unary(std::function<double(double)> f, std::function<double(double)> derivative) {
   const auto forward = [=](const Arrays& in) {
     Array y(in[0].sizes);

@@ -4,6 +4,7 @@ namespace troupe::ops_test::reference {
 
 namespace {
 
+/// A product of two matrices, plus an optional bias and relu.
 struct Product {
   bool ta, tb, with_relu;
 
@@ -11,7 +12,7 @@ struct Product {
   std::int64_t k(const Arrays& in) const { return in[0].sizes[ta ? 0 : 1]; }
   std::int64_t n(const Arrays& in) const { return in[1].sizes[tb ? 0 : 1]; }
 
-  /// Calls visit(row, column, number of the element of a, of b) for every product of two elements.
+  /// Calls visit(row, column, a, b) for every product of two elements, with the numbers of the elements of the factors.
   template <class Visit>
   void walk(const Arrays& in, Visit visit) const {
     for (std::int64_t row = 0; row < m(in); ++row)

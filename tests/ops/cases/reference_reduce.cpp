@@ -8,12 +8,12 @@ namespace {
 
 using Axes = std::vector<std::int64_t>;
 
-/// What is left of sizes or of an index when the axes vanish.
+/// Sizes, or an index, without the entries of the axes.
 Sizes without(const Sizes& sizes, const Axes& axes) {
-  Sizes left;
+  Sizes kept;
   for (std::size_t axis = 0; axis < sizes.size(); ++axis)
-    if (std::count(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) == 0) left.push_back(sizes[axis]);
-  return left;
+    if (std::count(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) == 0) kept.push_back(sizes[axis]);
+  return kept;
 }
 
 double count_of(const Sizes& sizes, const Axes& axes) {
@@ -53,7 +53,7 @@ Reference reduce_mean(Axes axes) {
   return reduce(axes, true);
 }
 
-// The second number of the batch info counts the rows of the whole batch.
+// Element 1 of the batch info is the number of rows of the whole batch.
 Reference batch_mean() {
   const auto forward = [](const Arrays& in) {
     Array y(Sizes{});

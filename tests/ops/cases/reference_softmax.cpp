@@ -7,17 +7,26 @@ namespace troupe::ops_test::reference {
 
 namespace {
 
-/// x minus the logarithm of the sum of exp(x), along the last axis.
-Array log_softmax(const Array& x) {
-  Array y(x.sizes);
+/// The logarithm of the sum of exp(x) along the last axis.
+Array logsumexp(const Array& x) {
+  Array y(Sizes(x.sizes.begin(), x.sizes.end() - 1));
   const auto width = static_cast<std::size_t>(x.sizes.back());
-  for (std::size_t row = 0; row < x.data.size(); row += width) {
-    const auto* from = x.data.data() + row;
+  for (std::size_t row = 0; row < y.data.size(); ++row) {
+    const auto* from = x.data.data() + row * width;
     const auto largest = *std::max_element(from, from + width);
     double sum = 0.0;
     for (std::size_t i = 0; i < width; ++i) sum += std::exp(from[i] - largest);
-    for (std::size_t i = 0; i < width; ++i) y.data[row + i] = from[i] - largest - std::log(sum);
+    y.data[row] = largest + std::log(sum);
   }
+  return y;
+}
+
+/// x minus the logarithm of the sum of exp(x), along the last axis.
+Array log_softmax(const Array& x) {
+  const auto logarithms = logsumexp(x);
+  const auto width = static_cast<std::size_t>(x.sizes.back());
+  Array y(x.sizes);
+  for (std::size_t i = 0; i < x.data.size(); ++i) y.data[i] = x.data[i] - logarithms.data[i / width];
   return y;
 }
 
@@ -51,6 +60,17 @@ Reference softmax() {
 
 Reference log_softmax() {
   return {[](const Arrays& in) { return Arrays{log_softmax(in[0])}; }, nullptr};
+}
+
+Reference logsumexp() {
+  const auto forward = [](const Arrays& in) { return Arrays{logsumexp(in[0])}; };
+  const auto backward = [](const Arrays& in, const Array& dy) {
+    auto dx = probabilities(in[0]);
+    const auto width = static_cast<std::size_t>(dx.sizes.back());
+    for (std::size_t i = 0; i < dx.data.size(); ++i) dx.data[i] *= dy.data[i / width];
+    return Arrays{dx};
+  };
+  return {forward, backward};
 }
 
 Reference softmax_cross_entropy() {

@@ -6,7 +6,7 @@ namespace troupe::ops_test::reference {
 
 namespace {
 
-/// Scales the gradient by the factor if there is one, and adds the decay of the weights.
+/// The gradient times the clipping factor, if there is one, plus the weight decay.
 Array effective_gradient(const Array& parameter, Array gradient, const Array* factor, double weight_decay) {
   for (std::size_t i = 0; i < gradient.data.size(); ++i)
     gradient.data[i] = gradient.data[i] * (factor ? factor->data[0] : 1.0) + weight_decay * parameter.data[i];
@@ -15,7 +15,7 @@ Array effective_gradient(const Array& parameter, Array gradient, const Array* fa
 
 }  // namespace
 
-// Inputs: parameter, velocity if there is a momentum, gradient, rate, factor by choice.
+// Inputs: parameter, velocity if there is a momentum, gradient, rate, optionally a factor.
 Reference sgd_update(SgdOptions options) {
   const auto forward = [options](const Arrays& in) {
     const std::size_t at = options.momentum != 0.0 ? 2 : 1;
@@ -36,7 +36,7 @@ Reference sgd_update(SgdOptions options) {
   return {forward, nullptr};
 }
 
-// Inputs: parameter, m, v, gradient, rate, batch info, factor by choice.
+// Inputs: parameter, m, v, gradient, rate, batch info, optionally a factor.
 Reference adam_update(AdamOptions options) {
   const auto forward = [options](const Arrays& in) {
     const auto g = effective_gradient(in[0], in[3], in.size() > 6 ? &in[6] : nullptr,
@@ -58,31 +58,32 @@ Reference adam_update(AdamOptions options) {
   return {forward, nullptr};
 }
 
-// Inputs: parameter, m, v, gradient, rate, batch info, factor by choice.
+// Inputs: parameter, m, v, gradient, rate, batch info, optionally a factor.
 Reference lamb_update(AdamOptions options) {
   const auto forward = [options](const Arrays& in) {
     const auto g = effective_gradient(in[0], in[3], in.size() > 6 ? &in[6] : nullptr, 0.0);
     const auto t = in[5].data[3] + 1.0;
     Arrays out(in.begin(), in.begin() + 3);
     std::vector<double> step(g.data.size());
-    double of_parameter = 0.0, of_step = 0.0;
+    double parameter_squares = 0.0, step_squares = 0.0;
     for (std::size_t i = 0; i < g.data.size(); ++i) {
       out[1].data[i] = options.beta1 * in[1].data[i] + (1.0 - options.beta1) * g.data[i];
       out[2].data[i] = options.beta2 * in[2].data[i] + (1.0 - options.beta2) * g.data[i] * g.data[i];
       const auto m_hat = out[1].data[i] / (1.0 - std::pow(options.beta1, t));
       const auto v_hat = out[2].data[i] / (1.0 - std::pow(options.beta2, t));
       step[i] = m_hat / (std::sqrt(v_hat) + options.epsilon) + options.weight_decay * in[0].data[i];
-      of_parameter += in[0].data[i] * in[0].data[i];
-      of_step += step[i] * step[i];
+      parameter_squares += in[0].data[i] * in[0].data[i];
+      step_squares += step[i] * step[i];
     }
-    const auto trust = of_parameter > 0.0 && of_step > 0.0 ? std::sqrt(of_parameter / of_step) : 1.0;
+    const bool has_norms = parameter_squares > 0.0 && step_squares > 0.0;
+    const auto trust = has_norms ? std::sqrt(parameter_squares / step_squares) : 1.0;
     for (std::size_t i = 0; i < g.data.size(); ++i) out[0].data[i] = in[0].data[i] - in[4].data[0] * trust * step[i];
     return out;
   };
   return {forward, nullptr};
 }
 
-// Inputs: parameter, squares, gradient, rate, factor by choice.
+// Inputs: parameter, squares, gradient, rate, optionally a factor.
 Reference squares_update(double keep, double add, double epsilon, double weight_decay) {
   const auto forward = [=](const Arrays& in) {
     const auto g = effective_gradient(in[0], in[2], in.size() > 4 ? &in[4] : nullptr, weight_decay);

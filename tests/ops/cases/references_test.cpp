@@ -15,7 +15,7 @@ double loss_of(const OpCase& op_case, const Arrays& inputs, const Array& dy) {
   return loss;
 }
 
-/// Compares the reference's gradient of some elements of input i with central differences of the reference itself.
+/// Compares the gradient of the reference at some elements of input i with central differences of the reference.
 void check_differences(const OpCase& op_case, Arrays inputs, std::size_t i) {
   constexpr double kStep = 1e-4;
   constexpr std::size_t kProbes = 12;

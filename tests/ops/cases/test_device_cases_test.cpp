@@ -6,7 +6,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// Runs a graph on the CPU and on a test device.
+/// Checks that a graph gives the same bits on the CPU and on a test device.
 void check_same_bits(const Graph& graph, const std::string& prefix, const Arrays& inputs, const Array& dy,
                      std::int64_t rows) {
   const auto on_cpu = run_case(graph, prefix, inputs, dy, rows);

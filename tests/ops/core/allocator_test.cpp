@@ -26,7 +26,7 @@ TEST_CASE("blocks are aligned, zeroed and reused", "[allocator]") {
   allocator.release(again, 128);
 }
 
-TEST_CASE("a block of which all will be written is left as it was", "[allocator]") {
+TEST_CASE("a block with any contents is not zeroed", "[allocator]") {
   constexpr std::size_t kBytes = 192;
   Allocator allocator;
   auto* const block = allocator.allocate(kBytes);

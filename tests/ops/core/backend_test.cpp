@@ -13,6 +13,7 @@ namespace {
 
 const Device kCpu{};
 
+/// The numbers 0 .. n-1.
 Tensor counting(std::int64_t n) {
   Tensor tensor(Shape{n}, DType::int32);
   std::int32_t number = 0;
@@ -50,7 +51,7 @@ TEST_CASE("tensors of different sizes or dtypes are not copied", "[backend]") {
         contains(error_of([&] { copy(*stream, from, to); }), "int32[4] on cpu:0 cannot be copied to " + to_string(to)));
 }
 
-TEST_CASE("a device that there is not is an error that names it", "[backend]") {
+TEST_CASE("a device that does not exist is an error that names it", "[backend]") {
   const auto text = error_of([] {
     (void)backend_of(Device{DeviceType::cuda, 99}).make_stream({DeviceType::cuda, 99});
   });
@@ -60,14 +61,14 @@ TEST_CASE("a device that there is not is an error that names it", "[backend]") {
   CHECK(contains(error_of([] { Tensor({1}, DType::float32, {DeviceType::cpu, -1}); }), "there is no cpu:-1"));
 }
 
-TEST_CASE("a stream that cannot capture says so", "[backend]") {
+TEST_CASE("a stream that cannot capture refuses to begin", "[backend]") {
   const auto stream = backend_of(kCpu).make_stream(kCpu);
   CHECK_FALSE(stream->can_capture());
   CHECK(contains(error_of([&] { stream->begin_capture(); }), "[stream] work on cpu:0 cannot be captured"));
   CHECK(contains(error_of([&] { stream->end_capture(); }), "cannot be captured"));
 }
 
-TEST_CASE("a kind of device has one backend", "[backend]") {
+TEST_CASE("a device type has one backend", "[backend]") {
   CHECK(contains(error_of([] { register_backend(DeviceType::cpu, nullptr); }), "no backend was given for cpu"));
   class Second final : public Backend {
     bool host_accessible() const override { return true; }
@@ -76,6 +77,7 @@ TEST_CASE("a kind of device has one backend", "[backend]") {
     std::shared_ptr<std::byte> allocate_pinned(std::size_t) override { return nullptr; }
     std::unique_ptr<Stream> make_stream(Device) override { return nullptr; }
     void synchronize(Device) override {}
+    KernelTable& kernels() override { return backend_of(kCpu).kernels(); }
   };
   CHECK(contains(error_of([] { register_backend(DeviceType::cpu, std::make_unique<Second>()); }), "cpu has a backend"));
   CHECK(backend_of(kCpu).allocate(kCpu, 4) != nullptr);

@@ -23,7 +23,7 @@ TEST_CASE("devices in a list may be named several times", "[device]") {
   CHECK(parse_devices("cuda:0*2,cpu:1*1") == std::vector{gpu0, gpu0, cpu1});
 }
 
-TEST_CASE("what is not a list of devices is quoted", "[device]") {
+TEST_CASE("a text that is not a list of devices is quoted", "[device]") {
   for (const auto* text :
        {"", "cpu:0,", ",cpu:0", "cpu:0*", "cpu:0*0", "cpu:0*x", "cpu:0*-1", "cpu:0*99999", "2*cpu:0"})
     CHECK(contains(error_of([&] { parse_devices(text); }), "[device"));

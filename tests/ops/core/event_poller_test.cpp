@@ -10,7 +10,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// An event that announces nothing.
+/// An event without callbacks, which must be polled.
 class SilentEvent final : public Event::State {
  public:
   bool done() const override { return done_; }
@@ -26,7 +26,7 @@ class SilentEvent final : public Event::State {
 
 }  // namespace
 
-TEST_CASE("a poller calls back once for every event, in whatever order they are done", "[event poller]") {
+TEST_CASE("a poller calls back once for every event, in any order of completion", "[event poller]") {
   constexpr int kEvents = 50;
   std::atomic<int> calls{0};
   std::promise<void> all_called;
@@ -43,7 +43,7 @@ TEST_CASE("a poller calls back once for every event, in whatever order they are 
   CHECK(calls == kEvents);
 }
 
-TEST_CASE("an event has as many callbacks as wait for it, in their order", "[event poller]") {
+TEST_CASE("all callbacks of an event are called, in the order in which they were added", "[event poller]") {
   const auto event = std::make_shared<SilentEvent>();
   std::vector<int> order;
   std::promise<void> last_called;
@@ -83,7 +83,7 @@ TEST_CASE("a poller ends while events are not done, and drops their callbacks", 
   CHECK(held.use_count() == 1);
 }
 
-TEST_CASE("a poller that has ended calls nobody back", "[event poller]") {
+TEST_CASE("a poller that has ended makes no callback", "[event poller]") {
   const auto held = std::make_shared<int>(0);
   const auto event = std::make_shared<SilentEvent>();
   bool called = false;

@@ -4,11 +4,11 @@
 #include <numeric>
 
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/ops/support.hpp"
 
 namespace troupe::ops_test {
@@ -49,7 +49,7 @@ TEST_CASE("tensors travel to a GPU and back, and new ones are zero", "[.gpu]") {
   for (int i = 0; i < 3; ++i) {
     const Tensor fresh({kNumbers}, DType::float32, *device);
     CHECK(is_zero(fresh));
-    copy_and_wait(there, fresh);  // what is given back now is not zero any more
+    copy_and_wait(there, fresh);  // the memory that is released now is not zero
   }
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("a stream of a GPU waits for the event of another", "[.gpu]") {
   }
 }
 
-TEST_CASE("work of a GPU is captured, and launched again on what is there then", "[.gpu]") {
+TEST_CASE("captured work of a GPU runs on the elements that its memory has at the launch", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
   const auto stream = stream_of(*device);
@@ -108,7 +108,7 @@ TEST_CASE("work of a GPU is captured, and launched again on what is there then",
   }
 }
 
-TEST_CASE("captured launches of a GPU wait for those that they name", "[.gpu]") {
+TEST_CASE("captured launches of a GPU wait for the launches that they name", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
   const auto stream = stream_of(*device);
@@ -149,7 +149,7 @@ TEST_CASE("a product may be the first of captured launches, and may wait for sev
   const KernelContext context{*stream, scratch.address()};
   const auto ones = Tensor::from<float>(matrix.shape, std::vector<float>(kSize * kSize, 1.0F));
   copy_and_wait(ones, x);
-  // What is loaded or prepared at the first run is not for a capture.
+  // The first run of a kernel may load or prepare something, which cannot be captured.
   product->run(context, std::vector{x, x}, std::vector{zeros});
   sum->run(context, std::vector{x, x}, std::vector{zeros});
   stream->record().wait();
@@ -171,7 +171,7 @@ TEST_CASE("a product may be the first of captured launches, and may wait for sev
   }
 }
 
-TEST_CASE("whether an event of a GPU is done may be asked while its thread captures", "[.gpu]") {
+TEST_CASE("an event of a GPU may be queried while its thread captures", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
   const auto stream = stream_of(*device), other = stream_of(*device);
@@ -186,7 +186,7 @@ TEST_CASE("whether an event of a GPU is done may be asked while its thread captu
   CHECK_NOTHROW(stream->end_capture());
 }
 
-TEST_CASE("events of a GPU that were recorded with their time tell what lies between them", "[.gpu]") {
+TEST_CASE("events of a GPU that were recorded with their time give the time between them", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
   const auto stream = stream_of(*device);
@@ -200,23 +200,23 @@ TEST_CASE("events of a GPU that were recorded with their time tell what lies bet
   CHECK(time->count() >= 0);
 }
 
-TEST_CASE("an invalid value on a GPU is the error that it is on the CPU", "[.gpu]") {
+TEST_CASE("an invalid value is the same error on a GPU and on the CPU", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
-  const auto error_on = [](Device where) {
+  const auto error_on = [](Device on) {
     GraphBuilder builder;
     const auto logits = builder.input("x", {kBatch, 10});
     builder.output("loss", softmax_cross_entropy(logits, builder.input("labels", {kBatch}, DType::int32)).loss);
-    Program program(std::move(builder).build(), 3, where);
-    program.bind("x", Tensor({3, 10}, DType::float32).to(where));
-    program.bind("labels", Tensor::from<std::int32_t>({3}, std::vector<std::int32_t>{1, 12, 2}).to(where));
+    Program program(std::move(builder).build(), 3, on);
+    program.bind("x", Tensor({3, 10}, DType::float32).to(on));
+    program.bind("labels", Tensor::from<std::int32_t>({3}, std::vector<std::int32_t>{1, 12, 2}).to(on));
     return error_of([&] { program.run(); });
   };
   CHECK(contains(error_on(*device), "label 12 of row 1 is not one of the 10 classes"));
   CHECK(error_on(*device) == error_on(Device{}));
 }
 
-TEST_CASE("what a stream of a GPU found invalid is not told by those that come after it", "[.gpu]") {
+TEST_CASE("an invalid value on one stream of a GPU is not reported by later streams", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
   const auto error_of_label = [&](std::int32_t label) {
@@ -244,13 +244,13 @@ TEST_CASE("a stream of a GPU ends, and memory is released after it, without wait
   for (int i = 0; i < 50; ++i) copy(*busy, from, to);
   const auto done = busy->record();
   ending.reset();
-  // Streams that have ended are forgotten when memory is released.
+  // The pool drops streams that have ended when memory is released.
   released = Tensor();
   CHECK_FALSE(done.done());
   done.wait();
 }
 
-TEST_CASE("tensors of another device, and devices that are not there, are refused by name", "[.gpu]") {
+TEST_CASE("tensors of another device, and devices that do not exist, are refused by name", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
   const auto stream = stream_of(*device);
@@ -269,7 +269,7 @@ TEST_CASE("tensors of another device, and devices that are not there, are refuse
   CHECK(contains(error_of([] { Program(doubled(), 1, {DeviceType::cuda, 99}); }), "there is no cuda:99"));
 }
 
-TEST_CASE("a GPU that is out of memory says how much was wanted, and goes on", "[.gpu]") {
+TEST_CASE("a GPU that is out of memory reports the bytes requested, and goes on", "[.gpu]") {
   const auto device = testing::gpu();
   if (!device) return;
   const auto error = error_of([&] { Tensor({std::int64_t{1} << 45}, DType::float32, *device); });

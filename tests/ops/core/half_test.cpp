@@ -20,16 +20,17 @@ std::uint16_t bits_of(T number) {
   return std::bit_cast<std::uint16_t>(number);
 }
 
-/// What the bits say: a sign, an exponent and a fraction.
+/// The number with a sign, an exponent and a fraction in `bits`.
 double value_of(std::uint16_t bits, int fraction_bits, int bias) {
   const int exponent = (bits & 0x7fff) >> fraction_bits;
-  const int most = 0x7fff >> fraction_bits;
+  const int largest_exponent = 0x7fff >> fraction_bits;
   const double fraction = std::ldexp(bits & ((1 << fraction_bits) - 1), -fraction_bits);
   double value = exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1.0 + fraction, exponent - bias);
-  if (exponent == most) value = fraction == 0.0 ? std::numeric_limits<double>::infinity() : std::nan("");
+  if (exponent == largest_exponent) value = fraction == 0.0 ? std::numeric_limits<double>::infinity() : std::nan("");
   return (bits & 0x8000) != 0 ? -value : value;
 }
 
+/// Checks that all bit patterns have their value in float32, and are converted back.
 template <class T>
 void check_all(int fraction_bits, int bias) {
   for (int i = 0; i < 0x10000; ++i) {
@@ -46,7 +47,7 @@ void check_all(int fraction_bits, int bias) {
   }
 }
 
-/// The nearest of two neighbours; of two that are equally near the one whose last bit is 0.
+/// Checks rounding between all pairs of neighbors: to the nearest, and from the middle to the one whose last bit is 0.
 template <class T>
 void check_rounding(int fraction_bits, int bias, int largest) {
   for (int i = 0; i < largest; ++i) {
@@ -72,7 +73,7 @@ TEST_CASE("float32 is rounded to the nearest 16-bit float, ties to even") {
   check_rounding<BFloat16>(7, 127, 0x7f7f);
 }
 
-TEST_CASE("what is too large becomes infinite") {
+TEST_CASE("numbers beyond the range of a 16-bit float become infinite") {
   constexpr auto kInfinity = std::numeric_limits<float>::infinity();
   CHECK(static_cast<float>(Float16(65'519.0F)) == 65'504.0F);
   CHECK(static_cast<float>(Float16(65'520.0F)) == kInfinity);

@@ -12,7 +12,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// A file that does not exist yet and is gone at the end.
+/// The path of a file that does not exist yet. The file is deleted with the object.
 struct ChoicesFile {
   TemporaryDirectory folder;
   std::filesystem::path path = folder / "deeper" / "choices";
@@ -53,10 +53,10 @@ TEST_CASE("candidates that cannot be used are passed over; if there is no other,
   const auto only_last = [](std::size_t i) { return i == 2 ? std::optional(9.0) : std::nullopt; };
   CHECK(choices.choose("key", kThree, only_last) == 2);
   const auto none = [](std::size_t) { return std::optional<double>(); };
-  CHECK(contains(error_of([&] { choices.choose("k=1", kThree, none); }), "none of 3 ways can be used for k=1"));
+  CHECK(contains(error_of([&] { choices.choose("k=1", kThree, none); }), "none of 3 candidates can be used for k=1"));
 }
 
-TEST_CASE("where nothing can be measured it is the first candidate, for this process alone", "[choices]") {
+TEST_CASE("the first candidate is chosen, for this process alone, if nothing can be measured", "[choices]") {
   const ChoicesFile file;
   MeasuredChoices choices(file.path);
   const auto no_memory = [](std::size_t) -> std::optional<double> { throw CannotMeasure("no memory"); };
@@ -86,11 +86,11 @@ TEST_CASE("processes that write one file keep each other's choices", "[choices]"
   CHECK(first.choose("two", kThree, never) == 1);
 }
 
-TEST_CASE("without measuring it is the first candidate, or what the file says", "[choices]") {
+TEST_CASE("the rule `first` takes the choice in the file, else the first candidate", "[choices]") {
   const ChoicesFile file;
-  MeasuredChoices(file.path).choose("known", kThree, middle_is_fastest);
+  MeasuredChoices(file.path).choose("old", kThree, middle_is_fastest);
   MeasuredChoices choices(file.path, ChoiceRule::first);
-  CHECK(choices.choose("known", kThree, never) == 1);
+  CHECK(choices.choose("old", kThree, never) == 1);
   CHECK(choices.choose("new", kThree, never) == 0);
   CHECK(choices.measured() == 0);
 }
@@ -99,19 +99,19 @@ TEST_CASE("a process waits while another one measures, and takes its choice", "[
   const ChoicesFile file;
   MeasuredChoices first(file.path), second(file.path);
   std::atomic<bool> measuring{false}, asking{false};
-  const auto say = [](std::atomic<bool>& what) {
-    what = true;
-    what.notify_all();
+  const auto set = [](std::atomic<bool>& flag) {
+    flag = true;
+    flag.notify_all();
   };
   std::thread other([&] {
     first.choose("key", kThree, [&](std::size_t i) {
-      say(measuring);
+      set(measuring);
       asking.wait(false);
       return middle_is_fastest(i);
     });
   });
   measuring.wait(false);
-  say(asking);
+  set(asking);
   CHECK(second.choose("key", kThree, never) == 1);
   other.join();
 }
@@ -125,7 +125,7 @@ TEST_CASE("lines that cannot be read are skipped", "[choices]") {
   CHECK(choices.choose("key", kThree, middle_is_fastest) == 1);
 }
 
-TEST_CASE("a file that cannot be written costs nothing but the measuring", "[choices]") {
+TEST_CASE("choices are kept in memory if the file cannot be written", "[choices]") {
   MeasuredChoices choices("/proc/troupe/choices");
   CHECK(choices.choose("key", kThree, middle_is_fastest) == 1);
   CHECK(choices.choose("key", kThree, never) == 1);

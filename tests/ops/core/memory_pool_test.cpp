@@ -12,7 +12,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// Memory of a device that has room for so many bytes, and the work that is queued there.
+/// A device with `room` bytes of memory, and its queued work.
 class Source {
  public:
   explicit Source(std::size_t room) : room_(room) {}
@@ -29,7 +29,7 @@ class Source {
             },
             [this] { return work_; }};
   }
-  /// Work that uses everything released from now on, until it is completed.
+  /// Queues work that uses all memory released from now on, until the event is completed.
   std::shared_ptr<testing::QueueEvent> begin_work() {
     auto state = std::make_shared<testing::QueueEvent>();
     work_ = {Event(state)};
@@ -47,7 +47,7 @@ class Source {
 
 }  // namespace
 
-TEST_CASE("a released block is given out again once the work before its release is done", "[memory pool]") {
+TEST_CASE("a released block is reused once the work before its release is done", "[memory pool]") {
   Source source(1 << 20);
   MemoryPool pool(source.functions());
   auto* first = pool.allocate(1000);
@@ -62,7 +62,7 @@ TEST_CASE("a released block is given out again once the work before its release 
   CHECK(pool.bytes_held() == pool.bytes_in_use());
 }
 
-TEST_CASE("work that failed lets go of its memory too", "[memory pool]") {
+TEST_CASE("memory is reused after work that has failed", "[memory pool]") {
   Source source(1 << 20);
   MemoryPool pool(source.functions());
   auto* block = pool.allocate(256);
@@ -72,7 +72,7 @@ TEST_CASE("work that failed lets go of its memory too", "[memory pool]") {
   CHECK(pool.allocate(256) == block);
 }
 
-TEST_CASE("what is cached is given back to a device that is out of memory", "[memory pool]") {
+TEST_CASE("cached blocks are given back to a device that is out of memory", "[memory pool]") {
   Source source(1024);
   MemoryPool pool(source.functions());
   pool.release(pool.allocate(768), 768);
@@ -83,7 +83,7 @@ TEST_CASE("what is cached is given back to a device that is out of memory", "[me
   CHECK(pool.bytes_in_use() == 1024);
 }
 
-TEST_CASE("a pool that ends, or is trimmed, gives back everything that work has let go of", "[memory pool]") {
+TEST_CASE("a pool that ends, or is trimmed, gives back all released memory", "[memory pool]") {
   Source source(1 << 20);
   {
     MemoryPool pool(source.functions());

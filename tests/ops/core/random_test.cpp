@@ -14,7 +14,7 @@ using Words = std::array<std::uint32_t, 4>;
 
 }  // namespace
 
-// The known answers that the paper's authors publish with their implementation.
+// The authors of the paper publish these answers with their implementation.
 TEST_CASE("Philox gives its known answers", "[random]") {
   CHECK(philox(0, {0, 0, 0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   const std::uint32_t ones = 0xffffffff;
@@ -33,7 +33,7 @@ TEST_CASE("uniform numbers fill [0, 1) evenly", "[random]") {
     sum += static_cast<double>(x);
     ++tenths[static_cast<std::size_t>(x * 10.0F)];
   }
-  // Five standard deviations.
+  // The margins are five standard deviations.
   CHECK(sum / kNumbers == Approx(0.5).margin(5 * 0.2887 / 316.2));
   for (auto count : tenths) CHECK(count == Approx(10000).margin(5 * 95));
 }

@@ -10,6 +10,7 @@ namespace troupe::ops_test {
 
 namespace {
 
+/// The numbers 0, 1, 2, ... in a shape.
 Tensor counting(const Shape& shape) {
   std::vector<float> elements(static_cast<std::size_t>(shape.elements()));
   for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<float>(i);
@@ -66,7 +67,7 @@ TEST_CASE("a view that reaches past the end is refused", "[tensor]") {
   CHECK_FALSE(error_of([&] { (void)tensor.view({4}, 8).view({3}); }).empty());
   CHECK_FALSE(error_of([&] { (void)tensor.view({0}, 17); }).empty());
   CHECK(error_of([&] { (void)tensor.view({0}, 16); }).empty());
-  // As many bytes as fit into 64 bits only by wrapping round.
+  // The number of bytes wraps around in 64 bits.
   CHECK_FALSE(error_of([&] { (void)tensor.view({std::int64_t{1} << 62}); }).empty());
 }
 

@@ -9,10 +9,10 @@
 
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/tensor.hpp"
-#include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/hash.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/ops/support.hpp"
@@ -38,7 +38,7 @@ float first_of(const Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("a tensor in memory that the host may not touch refuses host access", "[test device]") {
+TEST_CASE("a tensor in device memory refuses access by the host", "[test device]") {
   const Tensor tensor({3}, DType::float32, test_device());
   const std::string expected = "[tensor] float32[3] on test:0 is not in host memory; copy it with copy_to_host()";
   CHECK(error_of([&] { (void)tensor.raw(); }) == expected);
@@ -51,7 +51,7 @@ TEST_CASE("a tensor in memory that the host may not touch refuses host access", 
   CHECK(tensor.bytes() == 12);
 }
 
-TEST_CASE("the address of such a tensor kills a host that follows it", "[test device]") {
+TEST_CASE("the host cannot read the address of a tensor in device memory", "[test device]") {
   const Tensor tensor({3}, DType::float32, test_device());
   const auto ends_of_child = [&](const std::byte* address) {
     const auto child = fork();
@@ -80,7 +80,7 @@ TEST_CASE("tensors move to a device and back", "[test device]") {
   CHECK(contains(error_of([&] { host.to({DeviceType::test, 99}); }), "there is no test:99"));
 }
 
-TEST_CASE("work runs after it was launched, and events tell when", "[test device]") {
+TEST_CASE("work runs after it was launched, and events report when it is done", "[test device]") {
   const auto stream = new_stream();
   const auto host = numbers(1.0F);
   const Tensor tensor({3}, DType::float32, test_device());
@@ -104,7 +104,7 @@ TEST_CASE("work runs after it was launched, and events tell when", "[test device
 
 namespace {
 
-/// What a second stream reads of what the first one writes.
+/// The number that a second stream reads after the first one was launched to write 7.
 float read_by_second_stream(std::uint64_t seed, bool waits) {
   const auto first = new_stream(), second = new_stream();
   const auto host = numbers(7.0F);

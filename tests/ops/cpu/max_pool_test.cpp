@@ -1,11 +1,11 @@
-#include "troupe/ops/max_pool.hpp"
+#include "troupe/ops/library/pool.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"
 
@@ -25,7 +25,7 @@ OpCase pooling(const Shape& image, const MaxPoolOptions& options, bool with_relu
   return pooling;
 }
 
-/// Many equal elements, some NaNs and infinities.
+/// Images with many equal elements, some NaNs and infinities.
 Array draw_image(const OpCase& op_case, std::int64_t rows) {
   auto x = draw_inputs(op_case, rows)[0];
   for (std::size_t i = 3; i < x.data.size(); i += 11) x.data[i] = kNaN;
@@ -62,7 +62,7 @@ void check_pooling(const Shape& image, const MaxPoolOptions& options, bool with_
 
 }  // namespace
 
-TEST_CASE("NaNs, infinities and ties are pooled as the reference does, whatever sizes and channels", "[max_pool]") {
+TEST_CASE("NaNs, infinities and ties are pooled like the reference for all sizes and channels", "[max_pool]") {
   for (const std::int64_t channels : {1, 2, 15, 16, 17, 31, 32, 50})
     for (const auto& options :
          {MaxPoolOptions{2, 2, 0}, MaxPoolOptions{2, 2, 1}, MaxPoolOptions{3, 1, 1}, MaxPoolOptions{3, 2, 0},

@@ -59,7 +59,7 @@ TEST_CASE("a table may have no header, another separator, and be gzipped", "[csv
   CHECK(std::ranges::equal(data.array("second").data<float>(), std::vector<float>{2, 4}));
 }
 
-TEST_CASE("what cannot be read names file, record and column", "[csv][errors]") {
+TEST_CASE("an error of reading names file, record and column", "[csv][errors]") {
   CHECK(contains(error_of([] { read_csv("/nowhere/t.csv", {}); }), "[csv] '/nowhere/t.csv' does not exist"));
   CHECK(contains(refusal(""), "has no records"));
   CHECK(contains(refusal("a,b\n1,2\n3\n"), "record 3 has 1 columns, not 2"));

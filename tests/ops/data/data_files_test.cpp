@@ -6,7 +6,7 @@ using namespace troupe;
 
 namespace {
 
-/// A sample for each letter of the names of the files.
+/// A data set with a sample for each letter of the names of the files.
 Dataset letters(const std::vector<std::filesystem::path>& files) {
   std::vector<std::int32_t> codes;
   for (const auto& file : files)

@@ -61,7 +61,7 @@ TEST_CASE("shards have orders of their own, the first that of the whole") {
   CHECK(whole.in_layout({{50, 50}, 1}).order(7, 3) != whole.order(7, 3));
 }
 
-TEST_CASE("the content of data tells them apart: rows, order, scale, and every byte that is visited") {
+TEST_CASE("the content of data depends on rows, order, scale, and every byte that is visited") {
   const auto data = numbers(9).batch(4);
   CHECK(data.content() == numbers(9).batch(4).content());
   CHECK(data.content() == numbers(12, -3).skip(3).batch(4).content());

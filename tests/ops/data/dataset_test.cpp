@@ -12,7 +12,7 @@ namespace {
 
 using Order = std::vector<std::int32_t>;
 
-/// Samples 0 .. rows - 1, two features each: 10 i and 10 i + 1; label i modulo 10.
+/// Samples 0 .. rows - 1. Sample i has the features 10 i and 10 i + 1, and the label i modulo 10.
 Dataset range(std::int64_t rows, float scale = 1.0F, float shift = 0.0F) {
   std::vector<float> features;
   Order labels;
@@ -52,7 +52,7 @@ Order iota(std::int64_t rows) {
 
 }  // namespace
 
-TEST_CASE("a field is stored as its rows and what they are scaled by, unless a function writes it", "[dataset]") {
+TEST_CASE("a field is stored as its rows and their scaling, unless a function writes it", "[dataset]") {
   const auto data = range(6, 0.5F, 2.0F).skip(2).take(3);
   const auto stored = data.stored(0).value();
   CHECK(stored.rows.shape() == Shape{3, 2});
@@ -244,7 +244,8 @@ TEST_CASE("options out of range are refused by name", "[dataset]") {
   CHECK(contains(error_of([] { (void)range(3).shuffle(0); }), "the shuffle buffer"));
   CHECK(contains(error_of([] { (void)range(3).prefetch(-1); }), "prefetch"));
   CHECK(contains(error_of([] { (void)range(3).take(-1); }), "to take"));
-  CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{1} << 31); }) == "[dataset] at most 2^31 - 1 rows");
+  CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{1} << 31); }) ==
+        "[dataset] a data set has at most 2^31 - 1 rows");
   CHECK(error_of([] { (void)Dataset::of_rows(std::int64_t{0x7fffffff}); }).empty());
 }
 

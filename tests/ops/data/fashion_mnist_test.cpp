@@ -11,7 +11,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// Writes the two test files: `images` images of which number i has all pixels i, and these labels.
+/// Writes the two test files: `images` images, where all pixels of image i are i, and the labels.
 void write_files(const TemporaryDirectory& directory, std::uint32_t images, const Bytes& labels,
                  std::uint32_t side = 28) {
   Bytes pixels;
@@ -26,7 +26,7 @@ std::string error_of_files(std::uint32_t images, const Bytes& labels, std::uint3
   return error_of([&] { fashion_mnist(Split::test, directory.path()); });
 }
 
-/// How often each label occurs, and the mean of all pixels.
+/// The counts of the labels, and the mean and range of all pixels.
 struct Summary {
   std::vector<int> labels = std::vector<int>(10);
   double mean = 0.0;
@@ -85,7 +85,7 @@ TEST_CASE("files that do not fit together are refused", "[fashion_mnist]") {
   CHECK(contains(error_of_files(2, {1, 2}, 27), "holds [2, 27, 27] where at least one image of 28 x 28 is needed"));
 }
 
-TEST_CASE("the real data set is what its authors describe", "[fashion_mnist]") {
+TEST_CASE("the real data set agrees with the description of its authors", "[fashion_mnist]") {
   const auto train = summary_of(fashion_mnist(Split::train));
   CHECK(train.labels == std::vector<int>(10, 6000));
   CHECK(train.mean == Approx(0.2860).epsilon(1e-3));

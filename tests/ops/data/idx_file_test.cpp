@@ -21,7 +21,7 @@ std::string error_of_reading(const std::filesystem::path& file, std::size_t rank
   return error_of([&] { read_idx(file, rank); });
 }
 
-/// The error of a gzipped file with these bytes.
+/// The error of reading a gzipped file with these bytes.
 std::string error_of_bytes(const Bytes& bytes, std::size_t rank = 1) {
   const TemporaryDirectory directory;
   write_gzip(directory / "file.gz", bytes);
@@ -59,7 +59,7 @@ TEST_CASE("a file may hold nothing", "[idx]") {
   CHECK(read_idx(directory / "file.gz", 3).shape() == Shape{0, 28, 28});
 }
 
-TEST_CASE("a file that is not there is named", "[idx]") {
+TEST_CASE("a file that does not exist is named", "[idx]") {
   const TemporaryDirectory directory;
   const auto path = directory / "missing.gz";
   CHECK(error_of_reading(path) == "[idx] '" + path.string() + "' does not exist or is no file");
@@ -90,7 +90,7 @@ TEST_CASE("a file that holds more than it says is refused", "[idx]") {
   CHECK(contains(error_of_bytes(idx_bytes({99}, counting(100))), "is longer than its header [99] says"));
 }
 
-TEST_CASE("damaged data is told from truncated data", "[idx]") {
+TEST_CASE("damaged data is distinguished from truncated data", "[idx]") {
   const TemporaryDirectory directory;
   write_gzip(directory / "file.gz", idx_bytes({1000}, counting(1000)));
   auto bytes = read_all(directory / "file.gz");
@@ -99,7 +99,7 @@ TEST_CASE("damaged data is told from truncated data", "[idx]") {
   CHECK(contains(error_of_reading(directory / "file.gz"), "is damaged"));
 }
 
-TEST_CASE("what is no IDX file has the wrong magic number", "[idx]") {
+TEST_CASE("a file that is no IDX file has the wrong magic number", "[idx]") {
   CHECK(contains(error_of_bytes(counting(1000)), "wrong magic number"));
   const TemporaryDirectory directory;
   write_plain(directory / "garbage.gz", counting(1000));

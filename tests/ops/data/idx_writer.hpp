@@ -9,7 +9,7 @@ namespace troupe::ops_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A directory that lives as long as the object.
+/// A directory that is deleted with the object.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

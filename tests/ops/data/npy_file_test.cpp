@@ -11,7 +11,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// The bytes of a file as numpy.save writes it, version 1.
+/// The bytes of a file that numpy.save writes, in version 1 of the format.
 Bytes npy_bytes(const std::string& header, const void* elements, std::size_t bytes) {
   const std::string start("\x93NUMPY\x01\x00", 8);
   const std::string size{static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};

@@ -16,7 +16,8 @@ TEST_CASE("the characters of a text are numbered and spelled again", "[text]") {
   const auto numbers = characters.encode(text);
   CHECK(std::ranges::equal(numbers.data<std::int32_t>(), std::vector<std::int32_t>{2, 1, 3, 1, 3, 1, 0}));
   CHECK(characters.decode(numbers.data<std::int32_t>()) == text);
-  CHECK(contains(error_of([&] { characters.encode("bad"); }), "[characters] the character with code 100 at place 2"));
+  CHECK(
+      contains(error_of([&] { characters.encode("bad"); }), "[characters] the character with code 100 at position 2"));
   CHECK(contains(error_of([&] { characters.decode(std::vector<std::int32_t>{4}); }), "no character number 4"));
 }
 
@@ -30,7 +31,7 @@ TEST_CASE("a text file is read whole, gzipped or plain", "[text]") {
   CHECK(contains(error_of([] { read_text("/nowhere.txt"); }), "[text] '/nowhere.txt' does not exist"));
 }
 
-TEST_CASE("a sequence is cut into windows, each with the one behind it", "[text]") {
+TEST_CASE("a sequence is cut into windows, each with the next one", "[text]") {
   const auto sequence = Tensor::from<std::int32_t>({8}, std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
   const auto data = windows_of(sequence, 3);
   REQUIRE(data.rows() == 2);

@@ -7,8 +7,11 @@ namespace troupe::ops_test {
 
 namespace {
 
-const Attributes kAttributes{
-    {"stride", std::int64_t{2}}, {"factor", 0.5}, {"relu", true}, {"axes", std::vector<std::int64_t>{1, 0}}};
+const Attributes kAttributes{{"stride", std::int64_t{2}},
+                             {"factor", 0.5},
+                             {"relu", true},
+                             {"axes", std::vector<std::int64_t>{1, 0}},
+                             {"kind", std::string("sum")}};
 
 }  // namespace
 
@@ -17,6 +20,7 @@ TEST_CASE("attributes are found by name and type", "[attributes]") {
   CHECK(kAttributes.number("factor") == 0.5);
   CHECK(kAttributes.flag("relu"));
   CHECK(kAttributes.list("axes") == std::vector<std::int64_t>{1, 0});
+  CHECK(kAttributes.text("kind") == "sum");
   CHECK(kAttributes.has("axes"));
   CHECK_FALSE(kAttributes.has("axis"));
 }
@@ -37,7 +41,7 @@ TEST_CASE("a changed copy leaves the old attributes alone", "[attributes]") {
 }
 
 TEST_CASE("attributes print in the order they were set", "[attributes]") {
-  CHECK(to_string(kAttributes) == "stride=2 factor=0.5 relu=true axes=[1, 0]");
+  CHECK(to_string(kAttributes) == "stride=2 factor=0.5 relu=true axes=[1, 0] kind=sum");
   CHECK(to_string(Attributes{}).empty());
 }
 

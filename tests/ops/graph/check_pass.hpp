@@ -20,7 +20,8 @@ inline Graph graph_of(Build build) {
   return std::move(builder).build();
 }
 
-/// Checks that a pass leaves these ops, and the bits of all results, for several numbers of rows.
+/// Checks that the graph after a pass has the expected ops, and that all results keep their bits for several numbers of
+/// rows.
 inline void check_pass(Graph (*pass)(const Graph&), Build build, const Ops& expected, Device device = {}) {
   const auto before = graph_of(build);
   const auto after = pass(before);

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "troupe/ops/graph/gradient.hpp"
-#include "troupe/ops/graph/passes.hpp"
 #include "troupe/ops/graph/print.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/passes/gradient.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"
@@ -17,13 +17,15 @@ namespace troupe::ops_test {
 
 namespace {
 
-// TROUPE_FUZZ_GRAPHS graphs from seed TROUPE_FUZZ_SEED on.
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+/// A number from an environment variable, or a default. The tests run TROUPE_FUZZ_GRAPHS graphs, from the seed
+/// TROUPE_FUZZ_SEED on.
+std::uint64_t from_environment(const char* name, std::uint64_t default_number) {
   const auto* text = std::getenv(name);
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : default_number;
 }
 
-/// The graph with the gradients of its loss by all float sources that it still has, as outputs `d` and their names.
+/// The graph with the gradients of its loss with respect to all float sources in it. The gradient of `x0` is the output
+/// `dx0`.
 Graph with_gradients(const RandomGraph& random, const Graph& graph) {
   GraphBuilder builder(graph);
   std::vector<Value> wrt;
@@ -33,17 +35,18 @@ Graph with_gradients(const RandomGraph& random, const Graph& graph) {
     if (random.differentiable(static_cast<std::size_t>(std::stoi(node.name.substr(1)))))
       wrt.push_back(builder.value(node.outputs[0]));
   }
-  const auto found = gradients(builder.value(graph.output("loss")), wrt);
-  for (std::size_t i = 0; i < wrt.size(); ++i) builder.output("d" + graph.producer(wrt[i].id()).name, found[i]);
+  const auto dxs = gradients(builder.value(graph.output("loss")), wrt);
+  for (std::size_t i = 0; i < wrt.size(); ++i) builder.output("d" + graph.producer(wrt[i].id()).name, dxs[i]);
   return std::move(builder).build();
 }
 
-/// Results by name, computed twice with NaN in all inner memory in between.
+/// The results of a graph from two runs. Between the runs all inner memory is filled with NaN (see
+/// CaseResult::repeats).
 CaseResult run(const RandomGraph& random, const Graph& graph, Device device) {
   return run_case(graph, "", random.sources(), {}, random.rows(), device);
 }
 
-/// The derivative of the loss by one element, or NaN at a kink.
+/// The derivative of the loss with respect to one element, or NaN at a kink.
 double difference(const RandomGraph& random, Arrays sources, std::size_t i, std::size_t element) {
   constexpr double kStep = 1e-5;
   const auto loss_at = [&](double shift) {
@@ -60,15 +63,16 @@ double difference(const RandomGraph& random, Arrays sources, std::size_t i, std:
   return kink ? std::nan("") : (above - below) / (2.0 * kStep);
 }
 
-void check_gradient(const RandomGraph& random, std::size_t i, const Array& got) {
+/// Compares some elements of the gradient of source i with finite differences.
+void check_gradient(const RandomGraph& random, std::size_t i, const Array& gradient) {
   constexpr std::size_t kProbes = 3;
   double largest = 1.0;
-  for (auto element : got.data) largest = std::max(largest, std::abs(element));
-  const auto stride = std::max<std::size_t>(1, got.data.size() / kProbes);
-  for (std::size_t element = 0; element < got.data.size(); element += stride) {
+  for (auto element : gradient.data) largest = std::max(largest, std::abs(element));
+  const auto stride = std::max<std::size_t>(1, gradient.data.size() / kProbes);
+  for (std::size_t element = 0; element < gradient.data.size(); element += stride) {
     const auto expected = difference(random, random.sources(), i, element);
     INFO("gradient of x" << i << ", element " << element);
-    if (!std::isnan(expected)) CHECK(std::abs(got.data[element] - expected) <= 2e-3 * largest);
+    if (!std::isnan(expected)) CHECK(std::abs(gradient.data[element] - expected) <= 2e-3 * largest);
   }
 }
 
@@ -93,8 +97,9 @@ void check_graph(std::uint64_t seed) {
   CHECK(std::ranges::equal(optimized.tensors, result.tensors, same_bits));
 }
 
-/// The results of a graph on a GPU in 16 bits against those in float32. Where a pool chooses another element, a
-/// gradient goes elsewhere: gradients are only finite. Returns whether some values are 16-bit.
+/// Compares the results of a graph on a GPU in 16 bits with those in float32. Gradients are only checked to be finite,
+/// because a pool may choose another element, whose gradient then goes elsewhere. Returns true if some values are
+/// 16-bit.
 bool check_in_16_bits(std::uint64_t seed, Device device, DType dtype) {
   const RandomGraph random(seed);
   const auto plain = random.graph();
@@ -103,14 +108,14 @@ bool check_in_16_bits(std::uint64_t seed, Device device, DType dtype) {
   INFO(to_text(narrow));
   const auto result = run(random, narrow, device);
   CHECK(result.repeats);
-  const auto want = run(random, graph, device).outputs(), got = result.outputs();
-  REQUIRE(got.size() == want.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
+  const auto expected = run(random, graph, device).outputs(), actual = result.outputs();
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
     INFO("output " << graph.outputs()[i].name << " in " << name_of(dtype));
     if (i < plain.outputs().size())
-      CHECK(distance(got[i], want[i]) <= (dtype == DType::bfloat16 ? 0x1p-5 : 0x1p-8));
+      CHECK(distance(actual[i], expected[i]) <= (dtype == DType::bfloat16 ? 0x1p-5 : 0x1p-8));
     else
-      CHECK(std::isfinite(distance(got[i], want[i])));
+      CHECK(std::isfinite(distance(actual[i], expected[i])));
   }
   return std::ranges::any_of(narrow.values(), [](const ValueDef& value) { return is_16_bit(value.info.dtype); });
 }
@@ -130,7 +135,7 @@ TEST_CASE("random graphs run in 16 bits on a GPU, near float32", "[.gpu]") {
   if (count > 1) CHECK(narrowed >= count / 8);
 }
 
-TEST_CASE("random graphs compute what a plain interpreter does, and its finite differences", "[fuzz]") {
+TEST_CASE("random graphs agree with a plain interpreter and its finite differences", "[fuzz]") {
   const auto first = from_environment("TROUPE_FUZZ_SEED", 1);
   const auto count = from_environment("TROUPE_FUZZ_GRAPHS", 150);
   for (auto seed = first; seed < first + count; ++seed) {

@@ -1,7 +1,7 @@
 #include "troupe/ops/graph/graph.hpp"
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/reshape.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 

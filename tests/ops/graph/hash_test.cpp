@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
 
 namespace troupe::ops_test {
@@ -18,7 +18,7 @@ OpCall call() {
           {{{kBatch, 4}, DType::float32}}};
 }
 
-/// The call with one thing changed, for every thing that there is to change.
+/// Copies of the call, each with one part changed.
 std::vector<OpCall> changed_calls() {
   std::vector<OpCall> calls(12, call());
   calls[0].op = &kConv2d;

@@ -3,11 +3,11 @@
 #include <thread>
 
 #include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/graph/gradient.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/gradient.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 
@@ -82,7 +82,7 @@ TEST_CASE("kernels may be registered and made by several threads", "[kernel]") {
   CHECK(refused == 3 * 64);
 }
 
-TEST_CASE("the multiply-adds of a call are those of the loops that define the op", "[kernel]") {
+TEST_CASE("multiply-adds are counted as in the loops that define the op", "[kernel]") {
   const auto count = [](const OpDef& op, const std::vector<Shape>& inputs, const Shape& output) {
     OpCall call{&op, {}, {}, {{output}}};
     for (const auto& shape : inputs) call.inputs.push_back({shape});

@@ -15,8 +15,8 @@ struct Sequence {
   std::vector<MemoryBlock> blocks;
 };
 
-/// The steps in which a block must be there, worked out step by step: from the first that names it to the last; to the
-/// end if it is kept.
+/// For every step and the end: true if a block is needed. A block is needed from the first step that names it to the
+/// last, or to the end if it is kept.
 std::vector<bool> needed(const Sequence& sequence, int block) {
   const auto names = [&](const MemoryStep& step) {
     return std::ranges::count(step.inputs, block) + std::ranges::count(step.outputs, block) > 0;
@@ -24,9 +24,9 @@ std::vector<bool> needed(const Sequence& sequence, int block) {
   const auto& steps = sequence.steps;
   std::vector<bool> result(steps.size() + 1, false);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const bool begun = std::any_of(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i) + 1, names);
-    const bool goes_on = std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(i), steps.end(), names);
-    result[i] = begun && (goes_on || sequence.blocks[block].kept);
+    const bool named_before = std::any_of(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(i) + 1, names);
+    const bool named_after = std::any_of(steps.begin() + static_cast<std::ptrdiff_t>(i), steps.end(), names);
+    result[i] = named_before && (named_after || sequence.blocks[block].kept);
   }
   result.back() = sequence.blocks[block].kept;
   return result;
@@ -60,7 +60,7 @@ bool overlap(const MemoryPlan& plan, const Sequence& sequence, int a, int b) {
          address(plan, b) < address(plan, a) + sequence.blocks[a].bytes;
 }
 
-/// Checks that no two blocks share memory while both are needed, unless one is part of the other.
+/// Checks that no two blocks share memory while both are needed, unless one lies in the other.
 void check_apart(const Sequence& sequence, const MemoryPlan& plan) {
   const auto count = static_cast<int>(sequence.blocks.size());
   std::vector<std::vector<bool>> lives;
@@ -77,15 +77,15 @@ void check_apart(const Sequence& sequence, const MemoryPlan& plan) {
   }
 }
 
-/// Whether a block is read after step `number`.
+/// True if a block is read after step `number`.
 bool read_after(const Sequence& sequence, int block, std::size_t number) {
   if (sequence.blocks[block].kept) return true;
   return std::any_of(sequence.steps.begin() + static_cast<std::ptrdiff_t>(number) + 1, sequence.steps.end(),
                      [&](const MemoryStep& step) { return std::ranges::count(step.inputs, block) > 0; });
 }
 
-/// Checks that each part of a pack lies at its place in it, or is copied because it lies in another, comes twice, or is
-/// read after the pack was handed on.
+/// Checks that each part of a pack lies at its offset in the pack. Exceptions are parts that lie in another pack, come
+/// twice, or are read after the pack is written: these are copied.
 void check_packs(const Sequence& sequence, const MemoryPlan& plan) {
   for (std::size_t number = 0; number < sequence.steps.size(); ++number) {
     const auto& step = sequence.steps[number];
@@ -104,7 +104,7 @@ void check_packs(const Sequence& sequence, const MemoryPlan& plan) {
   }
 }
 
-/// The sizes of all blocks of the arena together.
+/// The sum of the sizes of all blocks in the arena.
 std::size_t sum_of(const Sequence& sequence, const MemoryPlan& plan) {
   std::size_t sum = 0;
   for (std::size_t i = 0; i < sequence.blocks.size(); ++i)
@@ -154,7 +154,7 @@ class RandomSequence {
   Sequence sequence_;
 };
 
-/// A chain of `length` steps, each reading the block that the one before wrote.
+/// A chain of `length` steps. Each step reads the block that the step before it writes.
 Sequence chain(int length) {
   Sequence sequence;
   for (int i = 0; i < length; ++i) {
@@ -170,7 +170,7 @@ TEST_CASE("blocks that are needed together never overlap", "[memory_plan]") {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     INFO("seed " << seed);
     auto sequence = RandomSequence(seed).make();
-    // A pack that is not planned is memory from outside, to which addresses in the arena mean nothing.
+    // A pack that is not planned has memory of its own, so the addresses of its parts are not addresses in the arena.
     for (auto& step : sequence.steps)
       if (!step.pack_offsets.empty()) sequence.blocks[step.outputs[0]].planned = true;
     const auto plan = plan_memory(sequence.steps, sequence.blocks);
@@ -203,7 +203,7 @@ TEST_CASE("blocks that take little memory together share none", "[memory_plan]")
   CHECK(plan_memory(sequence.steps, sequence.blocks, 10 * 1024 - 1).arena_bytes == 2 * 1024);
 }
 
-TEST_CASE("a kept block is nobody else's after its last reader", "[memory_plan]") {
+TEST_CASE("the memory of a kept block is not reused after its last reader", "[memory_plan]") {
   auto sequence = chain(10);
   sequence.blocks[0].kept = true;
   const auto plan = plan_memory(sequence.steps, sequence.blocks);

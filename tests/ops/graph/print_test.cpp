@@ -1,8 +1,8 @@
 #include "troupe/ops/graph/print.hpp"
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/max_pool.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/pool.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 

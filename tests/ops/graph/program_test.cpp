@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 

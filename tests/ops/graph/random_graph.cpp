@@ -3,21 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
-#include "troupe/ops/conv2d.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/max_pool.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/fused/finite.hpp"
+#include "troupe/ops/library/conv2d.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/pool.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/softmax.hpp"
 
 namespace troupe::ops_test {
 
 namespace {
 
-constexpr double kLargest = 6.0;
-constexpr std::int64_t kMostElements = 400;
+// Limits of the numbers in a step and of its elements.
+constexpr double kMaxNumber = 6.0;
+constexpr std::int64_t kMaxElements = 400;
 
 std::vector<std::int64_t> all_axes(const Shape& shape) {
   std::vector<std::int64_t> axes;
@@ -59,14 +60,14 @@ int RandomGraph::add_source(const Shape& shape, bool is_parameter, std::int64_t 
 }
 
 bool RandomGraph::add_step(Item item, const Shape& shape) {
-  if (shape.with_rows(std::max<std::int64_t>(rows_, 1)).elements() > kMostElements) return false;
+  if (shape.with_rows(std::max<std::int64_t>(rows_, 1)).elements() > kMaxElements) return false;
   Arrays inputs;
   for (auto input : item.inputs) {
-    item.has_gradient = item.has_gradient && items_[static_cast<std::size_t>(input)].has_gradient;
+    item.has_gradient = item.has_gradient && differentiable_item(input);
     inputs.push_back(values_[static_cast<std::size_t>(input)]);
   }
   auto value = item.compute(inputs);
-  if (std::ranges::any_of(value.data, [](double x) { return !(std::abs(x) <= kLargest); })) return false;
+  if (std::ranges::any_of(value.data, [](double x) { return !(std::abs(x) <= kMaxNumber); })) return false;
   item.shape = shape;
   items_.push_back(std::move(item));
   values_.push_back(std::move(value));
@@ -85,26 +86,26 @@ void RandomGraph::add_random_step() {
 
 void RandomGraph::add_binary() {
   const auto a = any_item();
-  const auto& shape = items_[static_cast<std::size_t>(a)].shape;
-  // A value of the same shape if there is one, or a bias.
+  const auto& shape = shape_of(a);
+  // The second operand is a bias or a value of the same shape.
   std::vector<int> alike;
   for (std::size_t i = 0; i < items_.size(); ++i)
     if (items_[i].shape == shape && items_[i].has_gradient) alike.push_back(static_cast<int>(i));
-  if (!items_[static_cast<std::size_t>(a)].has_gradient) return;
+  if (!differentiable_item(a)) return;
   const bool bias = shape.rank() >= 2 && below(3) == 0;
   const auto b = bias ? add_source({shape.back(0)}, true) : alike[below(alike.size())];
   const auto kind = below(3);
   const auto op = kind == 0 ? add : kind == 1 ? sub : mul;
   const auto reference = kind == 0 ? reference::add() : kind == 1 ? reference::sub() : reference::mul();
-  const auto result = items_[static_cast<std::size_t>(a)].shape;
+  const auto result = shape_of(a);
   add_step({.inputs = {a, b}, .build = [op](const auto& x) { return op(x[0], x[1]); }, .compute = first_of(reference)},
            result);
 }
 
 void RandomGraph::add_unary() {
   const auto x = any_item();
-  const auto shape = items_[static_cast<std::size_t>(x)].shape;
-  if (!items_[static_cast<std::size_t>(x)].has_gradient) return;
+  const auto shape = shape_of(x);
+  if (!differentiable_item(x)) return;
   const auto kind = below(4);
   if (kind == 0)
     add_step({.inputs = {x},
@@ -128,8 +129,8 @@ void RandomGraph::add_unary() {
 
 void RandomGraph::add_reduction() {
   const auto x = any_item();
-  const auto shape = items_[static_cast<std::size_t>(x)].shape;
-  if (shape.rank() < 2 || !items_[static_cast<std::size_t>(x)].has_gradient) return;
+  const auto shape = shape_of(x);
+  if (shape.rank() < 2 || !differentiable_item(x)) return;
   const bool mean = below(2) == 0;
   const auto axis = static_cast<std::int64_t>(mean ? 1 + below(shape.rank() - 1) : below(shape.rank()));
   if (mean && shape[static_cast<std::size_t>(axis)] == 0) return;
@@ -144,8 +145,8 @@ void RandomGraph::add_reduction() {
 
 void RandomGraph::add_product() {
   const auto x = any_item();
-  const auto shape = items_[static_cast<std::size_t>(x)].shape;
-  if (shape.rank() != 2 || !items_[static_cast<std::size_t>(x)].has_gradient) return;
+  const auto shape = shape_of(x);
+  if (shape.rank() != 2 || !differentiable_item(x)) return;
   const auto units = 1 + static_cast<std::int64_t>(below(5));
   const bool transposed = below(3) == 0;
   const auto weights = add_source(transposed ? Shape{units, shape[1]} : Shape{shape[1], units}, true);
@@ -168,7 +169,7 @@ void RandomGraph::add_product() {
 
 void RandomGraph::add_image_op() {
   const auto x = any_item();
-  const auto shape = items_[static_cast<std::size_t>(x)].shape;
+  const auto shape = shape_of(x);
   if (shape.rank() != 4 || shape[1] < 3 || shape[2] < 3) return;
   const auto stride = 1 + static_cast<std::int64_t>(below(2));
   const auto padding = static_cast<std::int64_t>(below(2));
@@ -193,8 +194,8 @@ void RandomGraph::add_image_op() {
 
 void RandomGraph::add_loss_op() {
   const auto x = any_item();
-  const auto shape = items_[static_cast<std::size_t>(x)].shape;
-  if (shape.rank() != 2 || !shape.has_batch() || !items_[static_cast<std::size_t>(x)].has_gradient) return;
+  const auto shape = shape_of(x);
+  if (shape.rank() != 2 || !shape.has_batch() || !differentiable_item(x)) return;
   const auto labels = add_source({kBatch}, false, shape[1]);
   add_step({.inputs = {x, labels},
             .build = [](const auto& v) { return softmax_cross_entropy(v[0], v[1]).loss; },
@@ -205,8 +206,8 @@ void RandomGraph::add_loss_op() {
 
 void RandomGraph::add_views() {
   const auto x = any_item();
-  const auto shape = items_[static_cast<std::size_t>(x)].shape;
-  if (!items_[static_cast<std::size_t>(x)].has_gradient) return;
+  const auto shape = shape_of(x);
+  if (!differentiable_item(x)) return;
   if (shape.rank() >= 2 && often()) {
     const Shape flat{shape[0], shape.row_elements()};
     add_step({.inputs = {x},
@@ -214,7 +215,7 @@ void RandomGraph::add_views() {
               .compute = first_of(reference::reshape(flat.list()))},
              flat);
   } else if (!shape.has_batch() && shape.rank() >= 1 && shape.elements() >= 2) {
-    // A slice of a pack of the value with itself.
+    // The step is a view of a pack of x and 2 x, which begins at element 1 of 2 x.
     const auto count = shape.elements();
     const auto build = [=](const std::vector<Value>& v) {
       const std::vector parts{v[0], v[0] * 2.0};
@@ -250,8 +251,7 @@ Graph RandomGraph::graph() const {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const auto y = values[static_cast<std::size_t>(outputs_[i])];
     builder.output("y" + std::to_string(i), y);
-    if (items_[static_cast<std::size_t>(outputs_[i])].has_gradient)
-      loss = loss + reduce_sum(y * y, all_axes(y.shape()));
+    if (differentiable_item(outputs_[i])) loss = loss + reduce_sum(y * y, all_axes(y.shape()));
   }
   builder.output("loss", loss);
   return std::move(builder).build();
@@ -272,7 +272,7 @@ Arrays RandomGraph::compute(const Arrays& sources) const {
   Array loss(Sizes{});
   for (auto output : outputs_) {
     results.push_back(values[static_cast<std::size_t>(output)]);
-    if (!items_[static_cast<std::size_t>(output)].has_gradient) continue;
+    if (!differentiable_item(output)) continue;
     for (auto element : results.back().data) loss.data[0] += element * element;
   }
   results.push_back(loss);

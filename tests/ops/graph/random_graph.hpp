@@ -11,8 +11,8 @@
 
 namespace troupe::ops_test {
 
-/// A random program, kept twice: as functions that build a graph, and as functions that compute in double precision.
-/// The second form shares no memory, fuses nothing and knows no gradient.
+/// A random program in two forms: functions that build a graph, and a plain interpreter in double precision, which
+/// shares no memory, fuses nothing and has no gradients.
 class RandomGraph {
  public:
   /// The same seed gives the same program.
@@ -20,18 +20,19 @@ class RandomGraph {
 
   std::int64_t rows() const { return rows_; }
 
-  /// Inputs and parameters `x0`, `x1`, ..., outputs `y0`, `y1`, ... and `loss`.
+  /// The graph with inputs and parameters `x0`, `x1`, ..., and outputs `y0`, `y1`, ... and `loss`.
   Graph graph() const;
-  /// The elements of all sources, in order.
+  /// The elements of all inputs and parameters, in order.
   const Arrays& sources() const { return sources_; }
-  /// True if the loss is differentiated by source i.
+  /// True if source i is a float, so that the loss has a gradient with respect to it.
   bool differentiable(std::size_t i) const { return is_float_[i]; }
-  /// All outputs given those of the sources, the loss last.
+  /// The interpreter: all outputs, the loss last, given the elements of all sources.
   Arrays compute(const Arrays& sources) const;
 
  private:
+  /// A source, or a step that computes a value from other items.
   struct Item {
-    int source = -1;  // or the step below
+    int source = -1;  // the number of the source; -1 for a step
     std::vector<int> inputs;
     std::function<Value(const std::vector<Value>&)> build;
     std::function<Array(const Arrays&)> compute;
@@ -42,8 +43,9 @@ class RandomGraph {
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
   bool often() { return below(3) > 0; }
   int any_item() { return static_cast<int>(below(items_.size())); }
+  /// Adds a source of floats, or of labels below `classes` if that is not 0.
   int add_source(const Shape& shape, bool is_parameter, std::int64_t classes = 0);
-  /// Adds a step unless its numbers are large or it has too many elements.
+  /// Adds a step. Returns false, and adds nothing, if its numbers are large or it has too many elements.
   bool add_step(Item item, const Shape& shape);
   void add_random_step();
 
@@ -59,8 +61,8 @@ class RandomGraph {
   void add_norm();
   void add_selection();
   void add_attention();
-  bool differentiable_item(int item) const { return items_[static_cast<std::size_t>(item)].has_gradient; }
-  const Shape& shape_of(int item) const { return items_[static_cast<std::size_t>(item)].shape; }
+  bool differentiable_item(int item) const { return items_[item].has_gradient; }
+  const Shape& shape_of(int item) const { return items_[item].shape; }
 
   std::mt19937_64 random_;
   std::int64_t rows_ = 0;
@@ -68,7 +70,7 @@ class RandomGraph {
   Arrays sources_;
   std::vector<bool> is_float_;
   std::vector<bool> is_parameter_;
-  Arrays values_;  // of items, for the sources as drawn
+  Arrays values_;  // by item, computed from sources_
   std::vector<int> outputs_;
 };
 

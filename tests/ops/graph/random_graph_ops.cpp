@@ -1,20 +1,21 @@
-// The steps of random programs that compute functions, move elements, normalise, select and attend.
+// The steps of random programs that compute functions, move elements, normalize, select and attend.
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "troupe/ops/activation.hpp"
-#include "troupe/ops/attention.hpp"
-#include "troupe/ops/compare.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/gather.hpp"
-#include "troupe/ops/math.hpp"
-#include "troupe/ops/norm.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/slice.hpp"
-#include "troupe/ops/top_k.hpp"
-#include "troupe/ops/transpose.hpp"
+#include "troupe/ops/library/activation.hpp"
+#include "troupe/ops/library/attention.hpp"
+#include "troupe/ops/library/compare.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/gather.hpp"
+#include "troupe/ops/library/logsumexp.hpp"
+#include "troupe/ops/library/math.hpp"
+#include "troupe/ops/library/norm.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/slice.hpp"
+#include "troupe/ops/library/top_k.hpp"
+#include "troupe/ops/library/transpose.hpp"
 #include "troupe/tests/ops/cases/reference.hpp"
 #include "troupe/tests/ops/graph/random_graph.hpp"
 
@@ -22,21 +23,18 @@ namespace troupe::ops_test {
 
 namespace {
 
+/// A function of one number, as an op and in double precision.
 struct Function {
   Value (*op)(Value);
   double (*compute)(double);
 };
 
-double sigmoid_of(double x) {
-  return 1.0 / (1.0 + std::exp(-x));
-}
-
 const Function kFunctions[] = {
     {tanh, std::tanh},
-    {sigmoid, sigmoid_of},
+    {sigmoid, reference::sigmoid},
     {gelu, [](double x) { return 0.5 * x * (1.0 + std::erf(x / std::sqrt(2.0))); }},
     {gelu_tanh, reference::gelu_tanh},
-    {silu, [](double x) { return x * sigmoid_of(x); }},
+    {silu, [](double x) { return x * reference::sigmoid(x); }},
     {softplus, [](double x) { return std::log1p(std::exp(x)); }},
     {exp, std::exp},
     {abs, [](double x) { return std::abs(x); }},
@@ -53,6 +51,27 @@ const Function kFunctions[] = {
 void for_each_row(const Array& x, const std::function<void(std::size_t begin, std::size_t width)>& f) {
   const auto width = static_cast<std::size_t>(x.sizes.back());
   for (std::size_t begin = 0; begin < x.data.size(); begin += width) f(begin, width);
+}
+
+/// A number for every row, without the last axis.
+Array reduced_rows(const Array& x, double (*reduce)(const double* row, std::size_t width)) {
+  Array y(Sizes(x.sizes.begin(), x.sizes.end() - 1));
+  std::size_t row = 0;
+  for_each_row(x, [&](auto begin, auto width) { y.data[row++] = reduce(x.data.data() + begin, width); });
+  return y;
+}
+
+double variance_of(const double* row, std::size_t width) {
+  double mean = 0.0, squares = 0.0;
+  for (std::size_t i = 0; i < width; ++i) mean += row[i] / static_cast<double>(width);
+  for (std::size_t i = 0; i < width; ++i) squares += (row[i] - mean) * (row[i] - mean);
+  return squares / static_cast<double>(width);
+}
+
+double logsumexp_of(const double* row, std::size_t width) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < width; ++i) sum += std::exp(row[i]);
+  return std::log(sum);
 }
 
 }  // namespace
@@ -79,7 +98,7 @@ void RandomGraph::add_moving() {
   const auto width = shape.back(0), last = static_cast<std::int64_t>(shape.rank()) - 1;
   auto sizes = shape.list();
   const auto kind = below(4);
-  // Each as the place in the row of x that a place in the row of the result comes from; negative: 0.
+  // `from` maps an index in the row of the result to the index in the row of x that it comes from, or to -1 for a 0.
   std::function<std::int64_t(std::int64_t)> from;
   std::function<Value(const std::vector<Value>&)> build;
   if (kind == 0) {
@@ -138,7 +157,7 @@ void RandomGraph::add_norm() {
   const auto shape = shape_of(x);
   if (!differentiable_item(x) || shape.rank() < 2 || shape.back(0) < 2) return;
   const auto factor = add_source({shape.back(0)}, true);
-  // A large epsilon, so that rows of equal numbers are not a division by almost nothing.
+  // With a large epsilon rows of small numbers are not divided by almost zero.
   constexpr double kEpsilon = 0.25;
   add_step({.inputs = {x, factor},
             .build = [](const auto& v) { return rms_norm(v[0], v[1], kEpsilon); },
@@ -160,27 +179,17 @@ void RandomGraph::add_selection() {
   const auto x = any_item();
   const auto shape = shape_of(x);
   if (!differentiable_item(x) || shape.rank() < 2 || shape.back(0) < 2) return;
-  if (below(2) == 0) {
+  const auto kind = below(3);
+  if (kind < 2) {
     auto sizes = shape.list();
     sizes.pop_back();
     const std::vector<std::int64_t> axes{static_cast<std::int64_t>(shape.rank()) - 1};
-    add_step({.inputs = {x},
-              .build = [axes](const auto& v) { return reduce_variance(v[0], axes); },
-              .compute =
-                  [](const Arrays& in) {
-                    Array y(Sizes(in[0].sizes.begin(), in[0].sizes.end() - 1));
-                    std::size_t row = 0;
-                    for_each_row(in[0], [&](auto begin, auto width) {
-                      double mean = 0.0, squares = 0.0;
-                      for (std::size_t i = 0; i < width; ++i)
-                        mean += in[0].data[begin + i] / static_cast<double>(width);
-                      for (std::size_t i = 0; i < width; ++i)
-                        squares += (in[0].data[begin + i] - mean) * (in[0].data[begin + i] - mean);
-                      y.data[row++] = squares / static_cast<double>(width);
-                    });
-                    return y;
-                  }},
-             Shape(sizes));
+    const auto build = [=](const std::vector<Value>& v) {
+      return kind == 0 ? reduce_variance(v[0], axes) : logsumexp(v[0]);
+    };
+    const auto reduce = kind == 0 ? variance_of : logsumexp_of;
+    const auto compute = [=](const Arrays& in) { return reduced_rows(in[0], reduce); };
+    add_step({.inputs = {x}, .build = build, .compute = compute}, Shape(sizes));
     return;
   }
   const auto build = [](const std::vector<Value>& v) {
@@ -205,7 +214,7 @@ void RandomGraph::add_selection() {
            shape);
 }
 
-/// A table looked up by random numbers, and attention of the result to itself.
+/// Adds the lookup of rows of a table by random indices, and self-attention of the rows.
 void RandomGraph::add_attention() {
   constexpr std::int64_t kRows = 4, kTimes = 3, kWidth = 2;
   const auto table = add_source({kRows, kWidth}, true);

@@ -6,7 +6,7 @@
 
 namespace troupe::ops_test {
 
-TEST_CASE("what was not used for longest makes way, and the others stay where they are", "[rows_cache]") {
+TEST_CASE("a full cache drops the least recently used entry, and the others stay in place", "[rows_cache]") {
   RowsCache<std::string> cache(3);
   for (const std::int64_t rows : {1, 2, 3}) cache.add(rows, std::to_string(rows));
   const auto* first = cache.find(1);

@@ -9,6 +9,7 @@ namespace troupe::ops_test {
 
 namespace {
 
+/// The elements of a source before the first run.
 Tensor first_numbers(const std::string& name, const TensorInfo& info, std::int64_t rows) {
   Tensor tensor(info.shape.with_rows(rows), info.dtype);
   if (info.dtype != DType::float32) return tensor;
@@ -36,10 +37,10 @@ std::vector<Tensor> run_graph(const Graph& graph, std::int64_t rows, Device devi
     }
     program.run();
   }
-  std::vector<Tensor> found;
-  for (const auto& [name, tensor] : bound) found.push_back(tensor.to(Device{}));
-  for (const auto& named : graph.outputs()) found.push_back(program.output(named.name).to(Device{}));
-  return found;
+  std::vector<Tensor> results;
+  for (const auto& [name, tensor] : bound) results.push_back(tensor.to(Device{}));
+  for (const auto& named : graph.outputs()) results.push_back(program.output(named.name).to(Device{}));
+  return results;
 }
 
 }  // namespace troupe::ops_test

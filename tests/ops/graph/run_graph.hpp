@@ -17,8 +17,8 @@ inline Ops ops_of(const Graph& graph) {
   return ops;
 }
 
-/// What the sources and outputs hold after a few runs on a device, in the order of the graph. The sources begin with
-/// numbers of both signs that follow from their names; the batch info says which run it is.
+/// The elements of the sources, by name, and of the outputs after a few runs on a device. The names of the sources give
+/// their first elements, numbers of both signs. The batch info has the number of the run.
 std::vector<Tensor> run_graph(const Graph& graph, std::int64_t rows, Device device = {});
 
 }  // namespace troupe::ops_test

@@ -3,20 +3,20 @@
 #include <cmath>
 #include <map>
 
-#include "troupe/ops/conv2d.hpp"
 #include "troupe/ops/core/backend.hpp"
 #include "troupe/ops/core/random.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/finite.hpp"
-#include "troupe/ops/graph/gradient.hpp"
-#include "troupe/ops/graph/passes.hpp"
+#include "troupe/ops/fused/finite.hpp"
 #include "troupe/ops/graph/program.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/max_pool.hpp"
+#include "troupe/ops/library/conv2d.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/pool.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/softmax.hpp"
 #include "troupe/ops/nn/optimizer.hpp"
-#include "troupe/ops/reduce.hpp"
-#include "troupe/ops/reshape.hpp"
-#include "troupe/ops/softmax.hpp"
+#include "troupe/ops/passes/gradient.hpp"
+#include "troupe/ops/passes/passes.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/gpu.hpp"
 #include "troupe/tests/ops/cases/case_runner.hpp"
@@ -46,7 +46,7 @@ Value cnn(Value images) {
   return dense(flatten(max_pool(relu(conv2d(images, weights)))), "dense", 3);
 }
 
-/// A training step whose updates happen only if the loss is finite.
+/// A training step whose updates are applied only if the loss is finite.
 Graph training_graph(Model model, const Optimizer& optimizer) {
   GraphBuilder forward;
   const auto labels = forward.input("labels", {kBatch}, DType::int32);
@@ -63,7 +63,7 @@ Graph training_graph(Model model, const Optimizer& optimizer) {
   return eliminate_dead_code(std::move(builder).build());
 }
 
-/// A graph with its parameters and states on a device.
+/// A training graph, with its parameters and states on a device.
 class Training {
  public:
   Training(const Graph& graph, Device device) : program_(graph, kRows, device), device_(device) {
@@ -75,7 +75,7 @@ class Training {
     }
   }
 
-  /// One step on images drawn for its number, the loss divided by `global_rows`; returns the flag.
+  /// Runs one step on images that depend on its number. The loss is divided by `global_rows`. Returns the flag.
   float step(std::int64_t number, std::int64_t global_rows) {
     Tensor images(kImages.with_rows(kRows), DType::float32), labels({kRows}, DType::int32);
     std::uint64_t i = 0;
@@ -114,11 +114,11 @@ TEST_CASE("training on a device of memory apart keeps the CPU's bits, also over 
       const auto graph = training_graph(model, optimizer);
       Training on_cpu(graph, Device{}), on_device(graph, testing::test_device());
       for (std::int64_t step = 0; step < 8; ++step) {
-        const bool bad = step == 4;
+        const bool finite = step != 4;
         const auto before = on_cpu.stored();
-        CHECK(on_cpu.step(step, bad ? 0 : kRows) == (bad ? 0.0F : 1.0F));
-        CHECK(on_device.step(step, bad ? 0 : kRows) == (bad ? 0.0F : 1.0F));
-        CHECK(std::ranges::equal(before, on_cpu.stored(), same_bits) == bad);
+        CHECK(on_cpu.step(step, finite ? kRows : 0) == (finite ? 1.0F : 0.0F));
+        CHECK(on_device.step(step, finite ? kRows : 0) == (finite ? 1.0F : 0.0F));
+        CHECK(std::ranges::equal(before, on_cpu.stored(), same_bits) != finite);
         CHECK(std::ranges::equal(on_device.stored(), on_cpu.stored(), same_bits));
       }
     }
@@ -126,7 +126,7 @@ TEST_CASE("training on a device of memory apart keeps the CPU's bits, also over 
 
 namespace {
 
-/// Losses of steps on one batch, from which a model can learn it by heart.
+/// The losses of steps on one batch, which the model learns by heart.
 std::vector<float> losses_of(Training& training) {
   constexpr int kSteps = 40;
   std::vector<float> losses;
@@ -137,7 +137,7 @@ std::vector<float> losses_of(Training& training) {
   return losses;
 }
 
-/// Whether some numbers have more bits than a 16-bit float has.
+/// True if every tensor has numbers with more bits than a 16-bit float.
 bool use_all_bits(const std::vector<Tensor>& tensors) {
   return std::ranges::all_of(tensors, [](const Tensor& tensor) {
     return tensor.dtype() == DType::float32 && std::ranges::any_of(tensor.data<float>(), [](float number) {
@@ -154,14 +154,14 @@ TEST_CASE("training in 16 bits on a GPU keeps near the losses of float32, and it
   for (const Model model : {mlp, cnn}) {
     const auto graph = training_graph(model, Sgd{.lr = 0.1, .momentum = 0.9});
     Training in_float32(optimize_for_device(graph), *device);
-    const auto want = losses_of(in_float32);
-    CHECK(want.back() < 0.1F * want.front());
+    const auto expected = losses_of(in_float32);
+    CHECK(expected.back() < 0.1F * expected.front());
     for (const auto& [dtype, tolerance] : {std::pair{DType::bfloat16, 0.02F}, {DType::float16, 0.004F}}) {
       Training training(optimize_for_device(graph, dtype), *device);
-      const auto got = losses_of(training);
+      const auto losses = losses_of(training);
       INFO(name_of(dtype));
-      CHECK(got != want);
-      for (std::size_t i = 0; i < want.size(); ++i) CHECK(std::abs(got[i] - want[i]) < tolerance);
+      CHECK(losses != expected);
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(std::abs(losses[i] - expected[i]) < tolerance);
       CHECK(use_all_bits(training.stored()));
     }
   }

@@ -23,10 +23,10 @@ struct Parameter {
 };
 
 std::vector<Parameter> parameters_of(const Graph& graph) {
-  std::vector<Parameter> found;
+  std::vector<Parameter> parameters;
   for (auto id : graph.sources(kParameter))
-    found.push_back({graph.producer(id).name, graph.info(id).shape, graph.producer(id).initializer});
-  return found;
+    parameters.push_back({graph.producer(id).name, graph.info(id).shape, graph.producer(id).initializer});
+  return parameters;
 }
 
 Graph graph_of(const std::function<Value(Value)>& model, const Shape& features) {
@@ -94,7 +94,7 @@ TEST_CASE("options reach the convolution and the pooling", "[layers]") {
   CHECK(shape_of(Flatten{}) == Shape{kBatch, 189});
 }
 
-TEST_CASE("an average pool has the means of its windows, a global one those of whole images", "[layers]") {
+TEST_CASE("an average pool gives the means of its windows, a global one the means of images", "[layers]") {
   Array image({1, 2, 4, 1});
   image.data = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 12.0};
   const auto means_of = [&](const std::function<Value(Value)>& layer) {
@@ -117,7 +117,7 @@ TEST_CASE("a user-defined layer works in a model like any other", "[layers]") {
   CHECK(named("doubled2.scale"));
 }
 
-TEST_CASE("layers refuse what they cannot take", "[layers]") {
+TEST_CASE("layers refuse inputs that they cannot take", "[layers]") {
   CHECK(contains(error_of([] { graph_of(Dense{0}, {kBatch, 3}); }), "[dense] needs at least one unit, not 0"));
   CHECK(contains(error_of([] { graph_of(Dense{2}, {kBatch}); }), "[dense] needs [..., N], not float32[B]"));
   CHECK(contains(error_of([] { graph_of(Conv2d{2, 0}, {kBatch, 3, 3, 1}); }), "[conv2d] needs at least one filter"));

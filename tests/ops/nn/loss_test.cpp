@@ -12,13 +12,13 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// A batch of two rows: an output "y" and fields.
+/// A batch of two rows: the output "y" of a model, and fields.
 struct Batch {
   Tensor y;
   std::vector<std::pair<std::string, Tensor>> fields;
 };
 
-/// What a function of outputs and fields gives on a batch.
+/// The result of a function of outputs and fields for a batch.
 Tensor value_of(const Batch& batch, const std::function<Value(const Outputs&, const Inputs&)>& function) {
   GraphBuilder builder;
   const auto info_of = [](const Tensor& tensor) {
@@ -56,7 +56,7 @@ Tensor ints(const Shape& shape, const std::vector<std::int32_t>& elements) {
 const Batch kRegression{floats({2, 2}, {1.0F, 2.0F, -1.0F, 4.0F}),
                         {{"weight", floats({2}, {2.0F, 0.5F})}, {"t", floats({2, 2}, {0.5F, 2.0F, -1.0F, 1.0F})}}};
 
-// Equal logits: every class has probability 1/4.
+// The logits are equal, so every class has the probability 1/4.
 const Batch kSequences{floats({2, 3, 4}, Floats(24, 1.0F)), {{"labels", ints({2, 3}, {0, 3, 1, 2, -7, -7})}}};
 
 }  // namespace
@@ -64,7 +64,7 @@ const Batch kSequences{floats({2, 3, 4}, Floats(24, 1.0F)), {{"labels", ints({2,
 TEST_CASE("losses of float targets are means over the elements of a row", "[loss]") {
   check_values(value_of(kRegression, MeanSquaredError{}), {0.125F, 4.5F});
   check_values(value_of(kRegression, MeanAbsoluteError{}), {0.25F, 1.5F});
-  // 0.5 and 0 are near; 3 is far: 1 * (3 - 0.5).
+  // The differences 0.5 and 0 are near; 3 is far and gives 1 * (3 - 0.5).
   check_values(value_of(kRegression, Huber{}), {0.0625F, 1.25F});
   check_values(value_of(kRegression, Huber{.delta = 4.0}), {0.0625F, 2.25F});
 }
@@ -74,7 +74,7 @@ TEST_CASE("binary cross-entropy is right for large logits, too", "[loss]") {
   check_values(value_of(batch, BinaryCrossEntropy{}), {std::log(2.0F), 200.0F});
 }
 
-TEST_CASE("the cross-entropy of sequences is the mean over the labels that count", "[loss]") {
+TEST_CASE("the cross-entropy of sequences is the mean over the labels that are not ignored", "[loss]") {
   const auto one = std::log(4.0F);
   check_values(value_of(kSequences, SoftmaxCrossEntropy{.ignored = -7}), {one, one});
   const Batch none{kSequences.y, {{"labels", ints({2, 3}, {-7, -7, -7, 1, 1, 1})}}};
@@ -126,7 +126,7 @@ TEST_CASE("metrics count what they should", "[metric]") {
   CHECK(sum_of(accuracy({}, {}, -7), kSequences).item<std::int64_t>() == 1);
 }
 
-TEST_CASE("losses refuse what they cannot read, by name", "[loss][errors]") {
+TEST_CASE("losses refuse outputs and fields that they cannot read, by name", "[loss][errors]") {
   const auto refusal = [](const Batch& batch, const std::function<Value(const Outputs&, const Inputs&)>& function) {
     return error_of([&] { value_of(batch, function); });
   };

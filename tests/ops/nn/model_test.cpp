@@ -1,8 +1,8 @@
 #include "troupe/ops/nn/model.hpp"
 
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/ops/elementwise.hpp"
+#include "troupe/ops/core/batch_info.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/ops/nn/loss.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
@@ -49,7 +49,7 @@ TEST_CASE("outputs have names", "[model]") {
   const Outputs one = x, two{{"x", x}, {"y", y}};
   CHECK(one[""].id() == x.id());
   CHECK(two["y"].id() == y.id());
-  CHECK(contains(error_of([&] { (void)two[""]; }), "several outputs, 'x', 'y'"));
+  CHECK(contains(error_of([&] { (void)two[""]; }), "several outputs: name one of 'x', 'y'"));
   CHECK(contains(error_of([&] { (void)two["z"]; }), "no output 'z' among 'x', 'y'"));
   CHECK(contains(error_of([&] { Outputs({{"x", x}, {"x", y}}); }), "two outputs named 'x'"));
   CHECK(contains(error_of([&] { Outputs({{"x", Value()}}); }), "output 'x' is no value"));

@@ -10,7 +10,7 @@ namespace troupe::ops_test {
 
 namespace {
 
-/// The parameters after some steps with gradients that differ from step to step.
+/// The parameters after `steps` steps, each with other gradients.
 std::vector<Array> trained(const Optimizer& optimizer, int steps) {
   Trained run(optimizer);
   for (int step = 0; step < steps; ++step)
@@ -45,7 +45,7 @@ TEST_CASE("a user-defined rule is an optimizer", "[optimizer]") {
   CHECK(trained.a().data == std::vector<double>{0.0, 0.0});
 }
 
-TEST_CASE("with a flag that is not above 0 an update leaves every bit as it was", "[optimizer]") {
+TEST_CASE("an update with a flag that is not above 0 changes no bit", "[optimizer]") {
   const std::vector<Optimizer> optimizers{Sgd{.lr = 0.1}, Sgd{.lr = 0.1, .momentum = 0.9, .clip_norm = 1.0}, Adam{}};
   for (const auto& optimizer : optimizers) {
     Trained flagged(optimizer, true), plain(optimizer);
@@ -117,7 +117,7 @@ TEST_CASE("a step that is not applied adds nothing to an accumulated gradient", 
   parts.step(1, {1.0F, 1.0F}, 1.0F);
   const auto first = parts.a().data;
   CHECK(first[0] == Approx(0.9));
-  // The first step of the next update is bad: what the update before left must not count again.
+  // The first step of the next update is not applied. The gradients of the previous update must not count again.
   parts.set_flag(0.0F);
   parts.step(2, {100.0F, 100.0F}, 1.0F);
   parts.set_flag(1.0F);
@@ -130,7 +130,7 @@ TEST_CASE("an average of the parameters follows them", "[optimizer]") {
   run.step(0, {1.0F, 0.0F}, 0.0F);
   run.step(1, {1.0F, 0.0F}, 0.0F);
   run.step(2, {1.0F, 0.0F}, 0.0F);
-  // The steps began with 1, 0, -1.
+  // The parameter was 1, 0 and -1 before the steps.
   const auto memory = run.memory();
   const auto average =
       std::ranges::find_if(memory.begin() + 2, memory.end(), [](const Tensor& state) { return state.elements() == 2; });
@@ -152,7 +152,7 @@ TEST_CASE("options of optimizers out of range are refused", "[optimizer][errors]
   CHECK(error_of([&] { rule.averaging(1.0); }) == "[optimizer] the decay of the average must be in [0, 1)");
   CHECK_FALSE(error_of([&] { rule.averaging(-0.1); }).empty());
   CHECK_NOTHROW(rule.averaging(0.0));
-  CHECK(contains(error_of([&] { rule.with_group(is_b, rule.accumulating(2)); }), "not of a group"));
+  CHECK(contains(error_of([&] { rule.with_group(is_b, rule.accumulating(2)); }), "not to a group"));
   CHECK(contains(error_of([] { Trained(Sgd{.clip_norm = 0.0}); }), "[optimizer] the norm"));
   CHECK(contains(error_of([] { Trained(Sgd{.clip_value = 0.0}); }), "[optimizer] the value to clip at"));
 }

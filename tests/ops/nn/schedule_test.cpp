@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "troupe/ops/elementwise.hpp"
 #include "troupe/ops/graph/program.hpp"
+#include "troupe/ops/library/elementwise.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/ops/support.hpp"
 
@@ -53,7 +53,7 @@ TEST_CASE("a cosine goes from the rate to the floor and stays there", "[schedule
   CHECK(Schedule::cosine(0.5, 10).at(10) == Approx(0.0).margin(1e-15));
 }
 
-TEST_CASE("a warm-up rises linearly to what the schedule says", "[schedule]") {
+TEST_CASE("a warm-up rises linearly to the rate of the schedule", "[schedule]") {
   const auto constant = Schedule(0.8).with_warm_up(4);
   CHECK(constant.at(0) == Approx(0.2));
   CHECK(constant.at(1) == Approx(0.4));
@@ -64,7 +64,7 @@ TEST_CASE("a warm-up rises linearly to what the schedule says", "[schedule]") {
   CHECK(cosine.at(4) == Approx(0.5));
 }
 
-TEST_CASE("the op says what the schedule does", "[schedule]") {
+TEST_CASE("the op gives the rates of the schedule", "[schedule]") {
   for (const auto& schedule : {Schedule(0.3), Schedule::step_decay(1.0, 3, 0.1), Schedule::cosine(0.7, 9, 0.2),
                                Schedule::cosine(0.7, 9, 0.2).with_warm_up(5)})
     for (const std::int64_t step : {0, 2, 3, 8, 9, 50})
@@ -84,7 +84,7 @@ TEST_CASE("fields out of range are refused", "[schedule]") {
   CHECK(error_of_applying(Schedule::cosine(0.1, 1)).empty());
 }
 
-TEST_CASE("a schedule is a table or a function of one's own", "[schedule]") {
+TEST_CASE("a schedule is a user's table or function", "[schedule]") {
   const auto table = Schedule::from_table({0.5F, 0.25F, 0.125F});
   for (const std::int64_t step : {0, 1, 2, 3, 900})
     CHECK(rate_of_op(table, step) == static_cast<float>(table.at(step)));

@@ -11,7 +11,7 @@
 
 namespace troupe::ops_test {
 
-/// Two parameters `a` and `b` under an optimizer, their gradients given from outside.
+/// A program that updates two parameters `a` and `b` by an optimizer, with given gradients.
 class Trained {
  public:
   explicit Trained(const Optimizer& optimizer, bool with_flag = false) : program_(graph_of(optimizer, with_flag), 0) {
@@ -28,14 +28,14 @@ class Trained {
   }
 
   void set_flag(float flag) { flag_.mutable_data<float>()[0] = flag; }
-  /// Copies of parameters and states.
+  /// Copies of the parameters and then of the states.
   std::vector<Tensor> memory() const {
     std::vector<Tensor> copies{a_.clone(), b_.clone()};
     for (const auto& state : states_) copies.push_back(state.clone());
     return copies;
   }
 
-  /// One step with the given gradients.
+  /// Runs the step with a number and gradients.
   void step(std::int64_t number, const std::vector<float>& da, float db) {
     std::ranges::copy(da, da_.mutable_data<float>().begin());
     db_.mutable_data<float>()[0] = db;

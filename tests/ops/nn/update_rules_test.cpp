@@ -38,7 +38,7 @@ TEST_CASE("a velocity carries over from step to step", "[optimizer]") {
     plain.step(step, {1.0F, 0.0F}, 0.0F);
     nesterov.step(step, {1.0F, 0.0F}, 0.0F);
   }
-  // Velocities 1 and 1.5; with Nesterov steps of 1.5 and 1.75.
+  // The velocities are 1 and 1.5, the steps with Nesterov's momentum 1.5 and 1.75.
   CHECK(plain.a().data == std::vector<double>{-1.5, -2.0});
   CHECK(nesterov.a().data == std::vector<double>{-2.25, -2.0});
 }
@@ -59,16 +59,16 @@ TEST_CASE("Adam agrees with its reference over many steps", "[optimizer]") {
   }
 }
 
-TEST_CASE("the first step of Adam is as long as the rate, whatever the gradient", "[optimizer]") {
+TEST_CASE("the first step of Adam is as long as the rate for every gradient", "[optimizer]") {
   Trained trained(Adam{.lr = 0.125});
   trained.step(0, {1e-3F, -1e4F}, 7.0F);
   CHECK(trained.a().data[0] == Approx(0.875).epsilon(1e-5));
   CHECK(trained.a().data[1] == Approx(-1.875).epsilon(1e-6));
   CHECK(trained.b().data[0] == Approx(0.375).epsilon(1e-6));
-  // All of the parameter is taken away, so that what is left over is the error alone.
-  Trained whole(Adam{.lr = 1.0});
-  whole.step(0, {1.0F, 0.0F}, 0.0F);
-  CHECK(std::abs(whole.a().data[0]) < 1e-6);
+  // A step as long as the parameter leaves only the error.
+  Trained to_zero(Adam{.lr = 1.0});
+  to_zero.step(0, {1.0F, 0.0F}, 0.0F);
+  CHECK(std::abs(to_zero.a().data[0]) < 1e-6);
 }
 
 TEST_CASE("every rule lowers a quadratic loss", "[optimizer]") {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "troupe/ops/core/random.hpp"
-#include "troupe/ops/matmul.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kRowsOfFields = 61;
 
-/// y = 2 a0 - a1 + 3 b + 0.5, from two inputs; "name" is read by nobody.
+/// y = 2 a0 - a1 + 3 b + 0.5, from two inputs; "name" has no reader.
 Dataset regression_data() {
   Tensor a({kRowsOfFields, 2}, DType::float32), b({kRowsOfFields, 1}, DType::float32),
       y({kRowsOfFields, 1}, DType::float32), name({kRowsOfFields, 3}, DType::uint8);
@@ -53,7 +53,7 @@ TEST_CASE("a regression with two inputs and float targets, on uneven and empty p
       Trainer trainer(runtime, strategy, linear_model, Sgd{.lr = 0.3}, kLoss,
                       {.grain = grain, .metrics = {{mean_squared_error("prediction", "y")}}});
       std::vector<double> losses;
-      // Of the last batch, one row, all replicas but the first have none.
+      // The last batch has one row, which replica 0 gets.
       trainer.fit(data, {.epochs = 40, .on_step = [&](const StepMetrics& step) {
                            CHECK(step.values["mean_squared_error"] == Approx(step.loss).margin(1e-6));
                            losses.push_back(step.loss);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/actors/run/trace.hpp"
+#include "troupe/actors/system/trace.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/ops/nn/layers.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -77,7 +77,7 @@ void check_close(const GpuOutcome& got, const GpuOutcome& want) {
   CHECK(got.accuracy == Approx(want.accuracy).margin(0.03));
 }
 
-/// What TROUPE_CAPTURE says to segments that are made while it lives.
+/// Sets TROUPE_CAPTURE for the segments that are made while it lives.
 class WithCapture {
  public:
   explicit WithCapture(const char* choice) { setenv("TROUPE_CAPTURE", choice, 1); }

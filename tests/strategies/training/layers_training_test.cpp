@@ -1,9 +1,9 @@
 // Layers whose steps depend on the whole batch, on the step or on the batch before, on any number of replicas.
 
 #include "troupe/ops/core/random.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/ops/nn/normalization.hpp"
 #include "troupe/ops/nn/sequence.hpp"
-#include "troupe/ops/reduce.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"
 
 using namespace troupe;

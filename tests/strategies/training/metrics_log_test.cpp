@@ -1,10 +1,10 @@
 #include "troupe/strategies/training/metrics_log.hpp"
 
 #include "troupe/actors/plan/plan.hpp"
-#include "troupe/actors/run/spawn_context.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
 #include "troupe/ops/core/backend.hpp"
-#include "troupe/ops/data/batch_info.hpp"
-#include "troupe/ops/reduce.hpp"
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/library/reduce.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/plans/test_plans.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/elementwise.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/matmul.hpp"
 #include "troupe/strategies/mirrored.hpp"
 #include "troupe/strategies/one_device.hpp"
 #include "troupe/tests/catch.hpp"

@@ -1,8 +1,8 @@
-// What a trainer leaves behind when something goes wrong, and how it goes on.
+// Trainers after a failure: the state of the parameters, and how training goes on.
 
 #include <atomic>
 
-#include "troupe/actors/run/op_task.hpp"
+#include "troupe/actors/task/op_task.hpp"
 #include "troupe/ops/core/error.hpp"
 #include "troupe/ops/core/random.hpp"
 #include "troupe/strategies/mirrored.hpp"
@@ -19,7 +19,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Mirrored over two devices, in whose plan one actor fails at a step.
+/// Mirrored over two devices. One actor of its plan fails at a step.
 class FaultyMirrored final : public Strategy {
  public:
   FaultyMirrored(std::string prefix, int replica, std::int64_t step, MirroredOptions options = {})

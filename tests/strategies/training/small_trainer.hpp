@@ -28,7 +28,7 @@ inline const Dataset& data_of_50() {
   return data;
 }
 
-/// What a fit came to: the loss of every step, and the hash of the parameters.
+/// The result of a fit: the loss of every step, and the hash of the parameters.
 struct Outcome {
   std::vector<double> losses;
   std::string hash;

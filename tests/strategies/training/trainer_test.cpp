@@ -7,7 +7,7 @@
 #include "troupe/actors/plan/plan_memory.hpp"
 #include "troupe/ops/core/allocator.hpp"
 #include "troupe/ops/core/error.hpp"
-#include "troupe/ops/matmul.hpp"
+#include "troupe/ops/library/matmul.hpp"
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/extent.hpp"
 #include "troupe/tests/strategies/training/small_trainer.hpp"

@@ -79,7 +79,7 @@ TEST_CASE("a fit between the epochs of a fit: every step is counted once, and th
     CHECK(epochs == std::vector<std::int64_t>{0, 1, 2, 3, 4});
     CHECK(trainer.steps() == 20);
     CHECK(trainer.parameters().hash() == expected.hash);
-    // What the inner fit did stays, whatever the callback throws after it.
+    // The steps of the inner fit stay, even if the callback throws after it.
     CHECK_THROWS_WITH(trainer.fit(data_of_50(), {.epochs = 3,
                                                  .on_epoch =
                                                      [&](const EpochMetrics&) {

@@ -11,7 +11,8 @@
 #include "troupe/tests/limits.hpp"
 #include "troupe/tests/transport/device_groups.hpp"
 #include "troupe/tests/transport/groups.hpp"
-#include "troupe/transport/nccl_group.hpp"
+#include "troupe/transport/hierarchy/hierarchical_device_group.hpp"
+#include "troupe/transport/nccl/nccl_group.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -84,9 +85,9 @@ void on_threads(std::size_t count, const std::function<void(std::size_t)>& funct
 }
 
 /// A group of one rank a process, all in this one.
-std::vector<std::shared_ptr<DeviceCommunicator>> one_rank_each(const std::vector<Device>& devices,
-                                                               std::chrono::milliseconds limit) {
-  std::vector<std::shared_ptr<DeviceCommunicator>> groups(devices.size());
+std::vector<std::shared_ptr<Communicator>> one_rank_each(const std::vector<Device>& devices,
+                                                         std::chrono::milliseconds limit) {
+  std::vector<std::shared_ptr<Communicator>> groups(devices.size());
   const auto id = make_nccl_id();
   on_threads(devices.size(), [&](std::size_t i) {
     groups[i] = make_nccl_group({.size = static_cast<int>(devices.size()),
@@ -116,7 +117,7 @@ TEST_CASE("GPUs sum over NCCL, to the same bits on all ranks", "[gpu]") {
   }
 }
 
-TEST_CASE("GPUs broadcast, gather and scatter sums over NCCL", "[gpu]") {
+TEST_CASE("GPUs broadcast, gather, scatter and scatter sums over NCCL", "[gpu]") {
   const auto devices = gpus(1);
   if (devices.empty()) return;
   const auto group = make_nccl_group(devices);
@@ -125,6 +126,10 @@ TEST_CASE("GPUs broadcast, gather and scatter sums over NCCL", "[gpu]") {
     const auto parts = parts_of(*group, DType::uint8, 33);
     wait_for(*group->broadcast(parts, root), devices.size());
     for (const auto& part : parts) CHECK(bytes_of(part.input) == bytes_of(numbers_of(DType::uint8, 33, root)));
+    const auto cut = scatter_parts_of(*group, DType::float32, 19, root);
+    wait_for(*group->scatter(cut, root), devices.size());
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      CHECK(is_scattered(cut[i].output, size, static_cast<int>(i), root));
   }
   auto gathered = parts_of(*group, DType::float32, 19), scattered = parts_of(*group, DType::int32, size * 19);
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -152,7 +157,7 @@ TEST_CASE("collectives over NCCL follow what they wait for", "[gpu]") {
   const auto devices = gpus(1);
   if (devices.empty()) return;
   const auto group = make_nccl_group(devices);
-  std::vector<DevicePart> parts;
+  std::vector<Part> parts;
   std::vector<Tensor> host, results;
   std::vector<std::unique_ptr<Stream>> streams;
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -187,15 +192,15 @@ TEST_CASE("GPUs of several processes meet over NCCL", "[gpu]") {
   std::vector<std::vector<DeviceRank>> local{{}, {{last, devices[last]}}};
   for (int rank = 0; rank < last; ++rank) local[0].push_back({rank, devices[rank]});
   const auto across = make_local_group(2);
-  std::vector<std::shared_ptr<DeviceCommunicator>> groups(2);
+  std::vector<std::shared_ptr<Communicator>> groups(2);
   on_threads(2, [&](std::size_t process) {
     const auto id = share_nccl_id(*across[process], patience());
     groups[process] = make_nccl_group({.size = last + 1, .local = local[process], .id = id});
   });
   // Freeing memory waits for collectives: here also for those of the other process, which is this one.
-  std::vector<std::vector<DevicePart>> parts;
+  std::vector<std::vector<Part>> parts;
   for (int i = 0; i < 10; ++i) parts.push_back(parts_of(*groups[i % 2], DType::int64, 1000));
-  std::vector<std::shared_ptr<DeviceWork>> works;
+  std::vector<std::shared_ptr<Work>> works;
   for (int i = 0; i < 10; ++i) works.push_back(groups[i % 2]->all_reduce(parts[i]));
   for (int i = 0; i < 10; ++i) wait_for(*works[i], groups[i % 2]->local().size());
   for (const auto& of_process : parts)
@@ -241,7 +246,7 @@ TEST_CASE("ranks that disagree end their groups, or the limit does", "[gpu]") {
   const auto of_first = parts_of(*groups[0], DType::float32, 1000), of_second = parts_of(*groups[1], DType::float32, 7);
   std::promise<FailurePtr> told;
   groups[0]->on_failed([&](const FailurePtr& failure) { told.set_value(failure); });
-  const auto begin = [](DeviceCommunicator& group, const std::vector<DevicePart>& parts) {
+  const auto begin = [](Communicator& group, const std::vector<Part>& parts) {
     try {
       group.all_reduce(parts);
     } catch (const Error& error) {

@@ -27,8 +27,8 @@ struct DeviceRadixSort {
   template <typename Key, typename Value>
   static cudaError_t sort(void* storage, size_t& storage_bytes, emulated_cuda::SortArrays<Key, Value> arrays,
                           size_t count, emulated_cuda::SortRule rule, cudaStream_t stream) {
-    const size_t wanted = count * (sizeof(Key) + sizeof(Value)) + 1023;
-    return emulated_cuda::with_storage(storage, storage_bytes, wanted, stream,
+    const size_t required = count * (sizeof(Key) + sizeof(Value)) + 1023;
+    return emulated_cuda::with_storage(storage, storage_bytes, required, stream,
                                        [=] { emulated_cuda::stable_sort(arrays, 0, count, rule); });
   }
 };

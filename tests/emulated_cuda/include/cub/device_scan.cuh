@@ -24,8 +24,8 @@ struct DeviceScan {
   template <bool kInclusive, typename In, typename Out, typename Count>
   static cudaError_t scan(void* storage, size_t& storage_bytes, In in, Out out, Count count, cudaStream_t stream) {
     using Value = typename std::iterator_traits<In>::value_type;
-    const size_t wanted = static_cast<size_t>(count) / 128 * sizeof(Value) + 511;
-    return emulated_cuda::with_storage(storage, storage_bytes, wanted, stream, [=] {
+    const size_t required = static_cast<size_t>(count) / 128 * sizeof(Value) + 511;
+    return emulated_cuda::with_storage(storage, storage_bytes, required, stream, [=] {
       Value sum{};
       for (Count i = 0; i < count; ++i) {
         const Value before = sum;

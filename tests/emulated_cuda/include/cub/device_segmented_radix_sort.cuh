@@ -5,8 +5,7 @@
 
 namespace cub {
 
-/// Sorts the items from begin_offsets[i] to end_offsets[i], for every segment i. What lies in no segment is not
-/// written.
+/// Sorts the items from begin_offsets[i] to end_offsets[i], for every segment i. Items in no segment are not written.
 struct DeviceSegmentedRadixSort {
   template <typename Key, typename Value, typename Begin, typename End>
   static cudaError_t SortPairs(void* storage, size_t& storage_bytes, const Key* keys_in, Key* keys_out,
@@ -31,8 +30,8 @@ struct DeviceSegmentedRadixSort {
   static cudaError_t sort(void* storage, size_t& storage_bytes, emulated_cuda::SortArrays<Key, Value> arrays, int count,
                           int segments, Begin begin_offsets, End end_offsets, emulated_cuda::SortRule rule,
                           cudaStream_t stream) {
-    const size_t wanted = static_cast<size_t>(count) * (sizeof(Key) + sizeof(Value)) + 767;
-    return emulated_cuda::with_storage(storage, storage_bytes, wanted, stream, [=] {
+    const size_t required = static_cast<size_t>(count) * (sizeof(Key) + sizeof(Value)) + 767;
+    return emulated_cuda::with_storage(storage, storage_bytes, required, stream, [=] {
       for (int i = 0; i < segments; ++i) {
         const size_t begin = static_cast<size_t>(begin_offsets[i]), end = static_cast<size_t>(end_offsets[i]);
         if (begin < end) emulated_cuda::stable_sort(arrays, begin, end, rule);

@@ -17,7 +17,7 @@ template <typename Key>
 inline constexpr bool kFloatKey =
     std::is_floating_point_v<Key> || std::is_same_v<Key, __half> || std::is_same_v<Key, __nv_bfloat16>;
 
-/// The key as an unsigned number of the same order, of which a radix sort looks at the bits from begin to end. Both
+/// An unsigned integer that orders like the key, with only the bits from begin to end, as a radix sort sees them. Both
 /// zeros of floats are equal.
 template <typename Key>
 std::uint64_t radix_of(Key key, int begin_bit, int end_bit) {
@@ -37,6 +37,7 @@ std::uint64_t radix_of(Key key, int begin_bit, int end_bit) {
   return width >= 64 ? bits : bits & ((std::uint64_t{1} << width) - 1);
 }
 
+/// The arrays of a sort of keys that each have a value.
 template <typename Key, typename Value>
 struct SortArrays {
   const Key* keys_in;
@@ -45,13 +46,14 @@ struct SortArrays {
   Value* values_out;
 };
 
+/// The direction of a sort, and the bits of the keys that it compares.
 struct SortRule {
   bool descending;
   int begin_bit;
   int end_bit;
 };
 
-/// Sorts what lies from begin to end, stably.
+/// Sorts the items from begin to end, stably.
 template <typename Key, typename Value>
 void stable_sort(const SortArrays<Key, Value>& arrays, std::size_t begin, std::size_t end, SortRule rule) {
   std::vector<std::uint64_t> radix(end - begin);

@@ -8,19 +8,19 @@
 
 namespace emulated_cuda {
 
-/// The two phases of every function of CUB: without storage it tells how much it wants; with it, it queues the work,
-/// which spoils the storage, so that what is too small or used elsewhere shows.
+/// The two phases of every function of CUB. Without storage, returns the required size. With storage, queues the work,
+/// and overwrites the storage before and after it, so that storage that is too small or used elsewhere is detected.
 template <typename Work>
-cudaError_t with_storage(void* storage, size_t& storage_bytes, size_t wanted, cudaStream_t stream, Work work) {
+cudaError_t with_storage(void* storage, size_t& storage_bytes, size_t required, cudaStream_t stream, Work work) {
   if (storage == nullptr) {
-    storage_bytes = wanted;
+    storage_bytes = required;
     return cudaSuccess;
   }
-  if (storage_bytes < wanted) return cudaErrorInvalidValue;
-  return launch_work(stream, [storage, wanted, work = std::move(work)] {
-    std::memset(storage, 0xA5, wanted);
+  if (storage_bytes < required) return cudaErrorInvalidValue;
+  return launch_work(stream, [storage, required, work = std::move(work)] {
+    std::memset(storage, 0xA5, required);
     work();
-    std::memset(storage, 0x5A, wanted);
+    std::memset(storage, 0x5A, required);
   });
 }
 

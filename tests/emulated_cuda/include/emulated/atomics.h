@@ -11,7 +11,7 @@ concept Counted = std::same_as<T, int> || std::same_as<T, unsigned> || std::same
 template <typename T>
 concept Compared = Counted<T> || std::same_as<T, long long>;
 
-/// Replaces *address by update(*address) in one step and returns the old value.
+/// Replaces *address by update(*address) atomically. Returns the old value.
 template <typename T, typename Update>
 T fetch_and(T* address, Update update) {
   T old;

@@ -90,8 +90,8 @@ T __ldg(const T* address) {
   return *address;
 }
 
-/// As CUDA's overloads: of two integers the usual common type, which is unsigned where one is; of floats the other
-/// operand if one is NaN.
+/// Like CUDA's overloads: two integers give their common type, which is unsigned if one of them is; two floats give the
+/// other operand if one is NaN.
 template <typename A, typename B>
 requires std::is_arithmetic_v<A> && std::is_arithmetic_v<B>
 constexpr auto max(A a, B b) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Every error the emulation can return, with its number and text.
+// Every error that the emulation can return, with its number and text.
 #define EMULATED_CUDA_ERRORS(X)                                                                             \
   X(cudaSuccess, 0, "no error")                                                                             \
   X(cudaErrorInvalidValue, 1, "invalid argument")                                                           \

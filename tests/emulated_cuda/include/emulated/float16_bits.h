@@ -5,7 +5,7 @@
 
 namespace emulated_cuda {
 
-/// To the nearest IEEE half, ties to even; a NaN becomes 0x7fff, as on the device.
+/// The nearest IEEE half, with ties to even. A NaN becomes 0x7fff, as on the device.
 constexpr std::uint16_t half_bits(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -30,7 +30,7 @@ constexpr float half_value(std::uint16_t half) {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(subnormal));
 }
 
-/// To the nearest bfloat16, ties to even; a NaN becomes 0x7fff, as on the device.
+/// The nearest bfloat16, with ties to even. A NaN becomes 0x7fff, as on the device.
 constexpr std::uint16_t bfloat16_bits(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;

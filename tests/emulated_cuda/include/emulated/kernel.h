@@ -9,19 +9,20 @@ extern constinit thread_local dim3 blockDim;
 extern constinit thread_local dim3 gridDim;
 inline constexpr int warpSize = 32;
 
-/// All threads of the block must come, none may have returned.
+/// All threads of the block must call it, and none may have returned.
 void __syncthreads();
 int __syncthreads_or(int predicate);
 int __syncthreads_and(int predicate);
 int __syncthreads_count(int predicate);
 
-/// Fails the launch with cudaErrorLaunchFailure; the device is lost.
+/// Fails the launch with cudaErrorLaunchFailure. The device is lost.
 [[noreturn]] void __trap();
 
 inline void __threadfence_block() {
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
-/// Under ThreadSanitizer, which knows no fences, what orders the threads of a grid is that they run one by one.
+/// A memory fence. ThreadSanitizer knows no fences; for it, the threads of a grid are ordered because they run one by
+/// one.
 void __threadfence();
 inline void __threadfence_system() {
   __threadfence();

@@ -8,15 +8,15 @@
 
 namespace emulated_cuda {
 
-/// Queues a kernel, or makes it a node if the stream is capturing; `thread` is called once for every thread.
+/// Queues a kernel, or makes it a node if the stream is capturing. `thread` is called once for every thread.
 cudaError_t launch_kernel(const cudaLaunchConfig_t& config, std::function<void()> thread);
 
-/// Queues work of a library on the stream, or makes it a node. The work may run several times.
+/// Queues work of a library on the stream, or makes it a node. A node may run several times.
 cudaError_t launch_work(cudaStream_t stream, std::function<void()> work);
 
 }  // namespace emulated_cuda
 
-/// The arguments are copied now; every thread gets copies of these.
+/// Copies the arguments when it is called. Every thread gets copies of these copies.
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What CUDA C++ adds to declarations. A block's shared memory belongs to the OS thread that runs the block.
+// The qualifiers of CUDA C++. A block's shared memory belongs to the OS thread that runs the block.
 #define __global__
 #define __device__
 #define __host__

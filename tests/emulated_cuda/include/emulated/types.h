@@ -21,7 +21,7 @@
 #define cudaHostAllocMapped 0x02u
 #define cudaHostAllocWriteCombined 0x04u
 
-/// The emulation's own objects, so that a handle of a wrong kind does not compile.
+/// The types of the emulation's objects, so that a handle of a wrong kind does not compile.
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 typedef struct CUgraph_st* cudaGraph_t;

@@ -9,7 +9,7 @@ namespace emulated_cuda {
 enum class ShuffleKind { kIndex, kUp, kDown, kXor };
 enum class VoteKind { kBallot, kAny, kAll };
 
-/// The value of another lane, as bits; lanes whose values differ in size do not meet.
+/// The value of another lane, as bits. Lanes whose values differ in size do not meet.
 unsigned long long shuffle(ShuffleKind kind, unsigned mask, unsigned long long bits, int operand, int width,
                            int value_bytes);
 unsigned vote(VoteKind kind, unsigned mask, bool predicate);

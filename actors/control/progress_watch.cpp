@@ -1,0 +1,36 @@
+#include "troupe/actors/control/progress_watch.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+void ProgressWatch::begin(const std::vector<const ExecutorStatus*>& statuses) {
+  executors_.clear();
+  for (const auto* status : statuses) executors_.push_back({status});
+}
+
+std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limit, Clock::time_point now) {
+  // While an actor waits for an event outside the plan, all others may wait for that actor.
+  const bool waits_outside = std::ranges::any_of(executors_, [](const Progress& executor) {
+    return executor.status->waits_outside.load(std::memory_order_relaxed);
+  });
+  const ExecutorStatus* stalled = nullptr;
+  bool any_moved = false;
+  for (auto& [status, firings, finished, since] : executors_) {
+    const auto fired = status->firings.load(std::memory_order_relaxed);
+    const bool has_finished = status->finished.load(std::memory_order_relaxed);
+    if (!since || waits_outside || fired != firings || has_finished != finished) {
+      firings = fired;
+      finished = has_finished;
+      since = now;
+    }
+    const bool moved = now - *since <= limit;
+    any_moved = any_moved || moved;
+    if (stalled == nullptr && status->watched.load(std::memory_order_relaxed) && !finished && !moved) stalled = status;
+  }
+  // The run has stalled before it began if no executor is watched and none moves.
+  if (stalled == nullptr && !any_moved && !executors_.empty()) stalled = executors_.front().status;
+  return stalled == nullptr ? std::nullopt : std::optional(stalled->name);
+}
+
+}  // namespace troupe

@@ -1,0 +1,75 @@
+#include "troupe/actors/control/run_control.hpp"
+
+#include <utility>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+void RunOutcome::begin() {
+  std::lock_guard lock(mutex_);
+  if (end_.phase == RunPhase::running) throw Error("plan", "a run is in progress already");
+  if (const auto cause = end_.failure ? end_.failure : forbidden_)
+    throw Error("plan", "cannot run again after a failure: " + to_string(*cause));
+  end_ = {RunPhase::running, nullptr};
+}
+
+void RunOutcome::note(const FailurePtr& failure) {
+  std::lock_guard lock(mutex_);
+  if (end_.phase == RunPhase::running && !end_.failure) end_.failure = failure;
+}
+
+bool RunOutcome::end(const RunEnd& end) {
+  std::lock_guard lock(mutex_);
+  if (end_.phase != RunPhase::running && end.failure && !forbidden_) forbidden_ = end.failure;
+  if (closed_ || end_.phase != RunPhase::running) return false;
+  end_ = end;
+  changed_.notify_all();
+  return true;
+}
+
+void RunOutcome::forbid_runs(const FailurePtr& failure) {
+  std::lock_guard lock(mutex_);
+  if (!forbidden_) forbidden_ = failure;
+}
+
+bool RunOutcome::close() {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return false;
+  }
+  on_over({});
+  return true;
+}
+
+void RunOutcome::on_over(std::function<void()> callback) {
+  std::lock_guard lock(callback_mutex_);
+  on_over_ = std::move(callback);
+}
+
+void RunOutcome::call_back() {
+  std::lock_guard lock(callback_mutex_);
+  const auto callback = on_over_;  // it may replace itself
+  try {
+    if (callback) callback();
+  } catch (...) {
+    // An exception of the callback is the program's own error and not the run's.
+  }
+}
+
+RunEnd RunOutcome::last() const {
+  std::lock_guard lock(mutex_);
+  return end_;
+}
+
+bool RunOutcome::settled() const {
+  std::lock_guard lock(mutex_);
+  return closed_ || end_.phase == RunPhase::failed;
+}
+
+bool RunOutcome::wait_for(std::chrono::milliseconds limit) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, limit, [this] { return end_.phase != RunPhase::running; });
+}
+
+}  // namespace troupe

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "troupe/actors/control/run_coordinator.hpp"
+#include "troupe/actors/control/run_frames.hpp"
+#include "troupe/actors/threads/one_at_a_time.hpp"
+#include "troupe/transport/link.hpp"
+
+// The two ends of the link over which rank 0 controls the part of a plan in another process.
+
+namespace troupe {
+
+/// The run control of every process but rank 0: passes the reports of its part to the coordinator over the link, and
+/// the coordinator's orders to its part.
+class RunFollower final : public RunControl, public std::enable_shared_from_this<RunFollower> {
+ public:
+  explicit RunFollower(std::shared_ptr<Link> link) : link_(std::move(link)) {}
+  /// Begins to receive. To be called once this is held by a shared_ptr.
+  void listen();
+
+  int join(Post post, bool has_sources) override;
+  void leave(int part) override;
+
+  void start(const RunInfo& run) override;
+  void stop() override;
+  void give_up(const FailurePtr& failure) override;
+  void close() override;
+
+  void wired(int) override { link_->send(frame_of(RunWord::wired)); }
+  void prepared(int, std::int64_t end_step) override { link_->send(frame_of(RunWord::prepared, end_step)); }
+  void paused(int, std::uint64_t run, std::int64_t next_step) override {
+    link_->send(frame_of(RunWord::paused, next_step, run));
+  }
+  void finished(int) override { link_->send(frame_of(RunWord::finished)); }
+  void failed(const FailurePtr& failure) override { link_->send(frame_of(RunWord::failed, failure)); }
+
+ private:
+  void receive();
+  void post(const RunOrder& order);
+  void end(const RunEnd& end);
+
+  const std::shared_ptr<Link> link_;
+  OneAtATime receiving_;  // a callback at the end of a run may start the next run
+  std::mutex mutex_;
+  Post post_;
+};
+
+/// The coordinator's side of a part in another process: passes orders on to the part, and its reports to the
+/// coordinator. Runs go on without an expendable part that is gone.
+class RemotePart {
+ public:
+  RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources,
+             RunCoordinator::Attendance attendance = RunCoordinator::Attendance::needed);
+  ~RemotePart();
+  RemotePart(const RemotePart&) = delete;
+  RemotePart& operator=(const RemotePart&) = delete;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace troupe

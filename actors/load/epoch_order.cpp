@@ -1,0 +1,32 @@
+#include "troupe/actors/load/epoch_order.hpp"
+
+#include <system_error>
+
+#include "troupe/actors/threads/thread_pinning.hpp"
+
+namespace troupe {
+
+std::span<const std::int32_t> EpochOrder::of(std::int64_t epoch) {
+  const bool is_drawn = epoch_ && (epoch == *epoch_ || !data_.is_shuffled());
+  if (is_drawn) return order_;
+  order_ = epoch_ && epoch == *epoch_ + 1 && next_.valid() ? next_.get() : data_.order(seed_, epoch);
+  epoch_ = epoch;
+  draw_ahead(epoch + 1);
+  return order_;
+}
+
+void EpochOrder::draw_ahead(std::int64_t epoch) {
+  if (!data_.is_shuffled() || data_.rows() > kMostDrawnAhead) return;
+  try {
+    next_ = std::async(std::launch::async, [this, epoch] {
+      // The core of the calling thread has other work.
+      unpin_this_thread();
+      return data_.order(seed_, epoch);
+    });
+  } catch (const std::system_error&) {
+    // Without a thread, the order is drawn when it is needed.
+    next_ = {};
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// The state of one executor, for polling. It can be read on any thread, even if the executor's own thread is stuck.
+struct ExecutorStatus {
+  std::string name;
+  std::atomic<std::uint64_t> firings{0};  ///< completed firings of its tasks
+  /// The run is over for this executor: no firing is due.
+  std::atomic<bool> finished{true};
+  /// The executor has stalled if it completes no firing for long. False for external actors and links, which may have
+  /// nothing to do.
+  std::atomic<bool> watched{false};
+  /// The executor waits for something outside the plan, such as live data. Such a wait is no stall.
+  std::atomic<bool> waits_outside{false};
+  /// The step that the executor is in, or was in last.
+  std::atomic<std::int64_t> step{0};
+  /// The name of the task that runs now; null between tasks. The name belongs to the plan, which outlives the status.
+  std::atomic<const std::string*> running{nullptr};
+
+  /// Called by the executor only: the counter has a single writer.
+  void count_firing() { firings.store(firings.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+};
+
+/// The lines that the actors of a stalled run write about themselves. Thread-safe.
+class StallReport {
+ public:
+  /// Adds all lines of an executor at once: a reader that sees one of them sees all.
+  void add(const std::string& executor, const std::vector<std::string>& lines);
+  /// Waits until all of these executors have added lines, for at most `limit`. Then adds a line for each executor that
+  /// has added none.
+  void complete(const std::vector<const ExecutorStatus*>& statuses, std::chrono::milliseconds limit);
+  std::string text() const;
+
+ private:
+  bool has(const std::string& executor) const;  // mutex_ is locked
+
+  struct Line {
+    std::string executor, text;
+  };
+  mutable std::mutex mutex_;  // guards lines_
+  std::condition_variable added_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "troupe/actors/plan/plan_fwd.hpp"
+
+namespace troupe {
+
+/// The boxes of a picture of a plan.
+enum class DotLevel {
+  actors,    ///< one for every actor
+  segments,  ///< one for every segment
+};
+
+/// The frames around the boxes.
+enum class DotLanes {
+  none,
+  by_replica,  ///< one for every replica; conductors and external actors that serve several replicas lie outside
+};
+
+struct DotOptions {
+  DotLevel level = DotLevel::actors;
+  DotLanes lanes = DotLanes::by_replica;
+  /// Numbers the arrows in the order of the boxes, which for segments is the order in which a step sends the messages.
+  bool numbered = false;
+};
+
+/// A picture of a plan for Graphviz. Sources lie on the left, updates on the right. The color of a box shows the role
+/// of its actors. An arrow is an edge, or all edges from one segment to another; its label has a dot for every initial
+/// token, the bytes for Plan::max_rows rows, and the slots if there are several. A dashed arrow carries no data. Throws
+/// Error if segments are asked for and the plan has none; see grain.hpp.
+std::string to_dot(const Plan& plan, const DotOptions& options = {});
+
+}  // namespace troupe

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/stream.hpp"
+#include "troupe/ops/core/tensor.hpp"
+#include "troupe/transport/failure.hpp"
+
+namespace troupe {
+
+struct CollectiveStart;
+
+/// A tensor that has arrived at an input and waits to be used.
+struct Arrival {
+  std::uint32_t slot = 0;
+  std::uint64_t run = 0;
+  std::int64_t step = 0;
+  Tensor tensor;
+  FailurePtr failure;
+  /// The stream of a device must wait for this event before it reads the tensor. On the host the event is done.
+  Event ready = {};
+  /// The collective that a conductor has begun.
+  std::shared_ptr<CollectiveStart> start = {};
+};
+
+/// The full slots of one input, oldest first. Their number never exceeds the capacity of the edge.
+class InputQueue {
+ public:
+  explicit InputQueue(std::uint32_t capacity) : ring_(capacity) {}
+
+  bool empty() const { return count_ == 0; }
+  std::uint32_t size() const { return count_; }
+  const Arrival& front() const { return ring_[head_]; }
+  /// Throws Error if the producer sent more than the edge has slots.
+  void push(Arrival&& arrival) {
+    if (count_ == ring_.size())
+      throw Error("credit", "more tensors were sent than the " + std::to_string(ring_.size()) + " slots of the edge");
+    ring_[at(count_++)] = std::move(arrival);
+  }
+  Arrival pop() {
+    auto arrival = std::move(ring_[head_]);
+    head_ = at(1);
+    --count_;
+    return arrival;
+  }
+
+ private:
+  std::uint32_t at(std::uint32_t i) const {
+    const auto index = head_ + i, capacity = static_cast<std::uint32_t>(ring_.size());
+    return index >= capacity ? index - capacity : index;
+  }
+
+  std::vector<Arrival> ring_;
+  std::uint32_t head_ = 0;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,277 @@
+#include "troupe/actors/ports/port_actor.hpp"
+
+#include <algorithm>
+#include <caf/message_handler.hpp>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+// ---- functions for subclasses
+
+void PortActor::fire(std::int64_t, std::span<const Tensor>, std::span<Tensor>) {
+  throw Error(name_in_plan(), "overrides neither fire() nor advance()");
+}
+
+Tensor PortActor::initial_token(std::uint32_t output) {
+  throw Error(name_in_plan(), "output " + std::to_string(output) +
+                                  " has initial tokens, but the actor does not say what they carry: override "
+                                  "initial_token()");
+}
+
+Arrival PortActor::take(std::uint32_t input) {
+  if (!ports_.has(input)) throw Error(name_in_plan(), "input " + std::to_string(input) + " holds no tensor");
+  auto arrival = ports_.take(input);
+  held_.add(input, arrival);
+  return arrival;
+}
+
+void PortActor::give_back(std::uint32_t input, Arrival& arrival) {
+  drop_held(input, arrival);
+  ports_.give_back(input, arrival);
+}
+
+void PortActor::refuse(std::uint32_t input, Arrival& arrival) {
+  drop_held(input, arrival);
+  ports_.refuse(input, arrival);
+}
+
+void PortActor::drop_held(std::uint32_t input, const Arrival& arrival) {
+  if (!held_.remove(input, arrival)) throw Error(name_in_plan(), "returned a tensor that it did not hold");
+}
+
+std::uint32_t PortActor::send_output(std::uint32_t output, Tensor tensor, std::int64_t step) {
+  ports_.expect_planned(output, tensor, name_in_plan());
+  return send_by_rule(output, tensor, nullptr, step);
+}
+
+std::uint32_t PortActor::send_failure(std::uint32_t output, const FailurePtr& failure, std::int64_t step) {
+  return send_by_rule(output, {}, failure, step);
+}
+
+std::uint32_t PortActor::send_by_rule(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure,
+                                      std::int64_t step) {
+  if (!ports_.has_free(output)) throw Error(name_in_plan(), "output " + std::to_string(output) + " has no free slot");
+  held_.note_sent(tensor);
+  const auto slot = send_slot(output, tensor, failure, step);
+  // The step of an actor with its own rule is the highest one that it has sent.
+  next_step_ = std::max(next_step_, step + 1);
+  note_step(next_step_ - 1);
+  if (!failure) status_->count_firing();
+  return slot;
+}
+
+std::uint32_t PortActor::send_slot(std::uint32_t output, const Tensor& tensor, const FailurePtr& failure,
+                                   std::int64_t step) {
+  const auto slot = ports_.take_slot(output);
+  ports_.send(output, slot, step, {tensor}, failure);
+  keep_token(output, slot, tensor);
+  return slot;
+}
+
+/// Keeps the tensor of an output with initial tokens: a token carries the last tensor sent into the next run.
+void PortActor::keep_token(std::uint32_t output, std::uint32_t slot, const Tensor& tensor) {
+  if (ports_.output_wire(output).initial_tokens > 0) sent_tokens_[{output, slot}] = tensor;
+}
+
+SentTensor PortActor::token(std::uint32_t output, std::uint32_t slot) {
+  const auto sent = sent_tokens_.find({output, slot});
+  if (sent != sent_tokens_.end() && sent->second) return {sent->second};
+  const auto initial = initial_token(output);
+  ports_.expect_planned(output, initial, name_in_plan());
+  keep_token(output, slot, initial);
+  return {initial};
+}
+
+void PortActor::end() {
+  if (std::exchange(ended_, true)) return;
+  status_->waits_outside.store(false, std::memory_order_relaxed);
+  return_all(held_.take_unsent());
+  ports_.end(ports_.all());
+  report_if_finished();
+}
+
+void PortActor::expect_run() const {
+  if (finished_) throw Error(name_in_plan(), "has its parameters only while a run is in progress");
+}
+
+const Tensor& PortActor::parameter(std::size_t i) const {
+  expect_run();
+  return parameters_.tensor(i);
+}
+
+void PortActor::update_parameter(std::size_t i, const std::function<void(const Tensor& parameter)>& write) {
+  expect_run();
+  parameters_.update(i, write);
+}
+
+void PortActor::update_parameters(const std::function<void()>& write) {
+  expect_run();
+  parameters_.update_all(write);
+}
+
+void PortActor::amend_parameters(const std::function<void()>& write) {
+  expect_run();
+  parameters_.amend_all(write);
+}
+
+std::int64_t PortActor::updates_of(std::size_t i) const {
+  expect_run();
+  return parameters_.updates_of(i);
+}
+
+// ---- orders of the supervisor
+
+std::int64_t PortActor::on_prepare(const PrepareRun& order) {
+  step_ = next_step_ = order.info.first_step;
+  end_step_ = end_of(order.info);
+  open_ = ended_ = finished_ = false;
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+    if (ports_.output_wire(output).initial_tokens > 0)
+      ports_.send_tokens(output, step_, [&](std::uint32_t slot) { return token(output, slot); });
+  on_run(order.info);
+  return is_source() ? step_after(step_, steps_left().value_or(kLastStep)) : kLastStep;
+}
+
+std::int64_t PortActor::on_pause() {
+  open_ = false;
+  return next_step_;
+}
+
+void PortActor::on_run_until(std::int64_t end_step) {
+  end_step_ = std::min(end_step_, end_step);
+  open_ = true;
+}
+
+// ---- notifications of the ports
+
+void PortActor::on_arrival(std::uint32_t input) {
+  if (ended_) ports_.drain(input);
+}
+
+void PortActor::on_free(std::uint32_t output, std::uint32_t slot) {
+  if (ended_) return report_if_finished();
+  try {
+    on_slot_free(output, slot);
+  } catch (...) {
+    fail();
+  }
+}
+
+// ---- firing
+
+bool PortActor::is_source() const {
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
+    if (ports_.input_wire(input).initial_tokens == 0) return false;
+  return true;
+}
+
+void PortActor::work() {
+  if (ended_ || !is_wired() || std::exchange(working_, true)) return;
+  try {
+    advance();
+  } catch (...) {
+    fail();
+  }
+  working_ = false;
+  if (!ended_) end_with_inputs();
+}
+
+FailurePtr PortActor::failure_now() const {
+  return current_failure({.rank = rank(), .actor = name_in_plan(), .step = next_step_});
+}
+
+void PortActor::fail() {
+  report_failure(failure_now());
+  end();
+}
+
+void PortActor::return_all(const std::vector<HeldArrivals::Origin>& held) {
+  for (const auto& origin : held) {
+    Arrival arrival{.slot = origin.slot};
+    ports_.give_back(origin.input, arrival);
+  }
+}
+
+void PortActor::end_with_inputs() {
+  // The run ends with the inputs that have no initial tokens, or with all inputs if all of them have tokens.
+  const bool only_tokens = is_source();
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
+    if ((only_tokens || ports_.input_wire(input).initial_tokens == 0) && !ports_.drained(input)) return;
+  if (ports_.inputs() > 0 && held_.empty()) end();
+}
+
+void PortActor::advance() {
+  while (!ended_) {
+    if (ports_.drained(ports_.all())) return end();
+    if (is_source() && !may_fire_now()) return;
+    if (ended_ || ports_.blockers(ports_.all()) > 0) return;
+    fire_once();
+  }
+}
+
+bool PortActor::may_fire_now() {
+  if (!open_) return false;
+  const auto next_step = step_ >= end_step_ ? Next::end : next(step_);
+  status_->waits_outside.store(next_step == Next::wait, std::memory_order_relaxed);
+  if (next_step == Next::end) end();
+  return next_step == Next::fire;
+}
+
+void PortActor::fire_once() {
+  std::vector<Arrival> arrivals;
+  std::vector<Tensor> tensors, results(ports_.outputs());
+  FailurePtr failure;
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input) {
+    arrivals.push_back(ports_.take(input));
+    tensors.push_back(arrivals.back().tensor);
+    if (arrivals.back().failure && !failure) failure = arrivals.back().failure;
+  }
+  if (!failure) failure = fire_guarded(tensors, results);
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+    send_slot(output, failure ? Tensor() : results[output], failure, step_);
+  tensors.clear();
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input) ports_.give_back(input, arrivals[input]);
+  next_step_ = ++step_;
+  note_step(step_ - 1);
+  status_->count_firing();
+}
+
+FailurePtr PortActor::fire_guarded(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  try {
+    try {
+      fire(step_, inputs, outputs);
+    } catch (const EndRun& end) {
+      report_end(end);
+    }
+    for (std::uint32_t i = 0; i < outputs.size(); ++i)
+      if (!ports_.output_wire(i).consumers.empty()) ports_.expect_planned(i, outputs[i], name_in_plan());
+    return nullptr;
+  } catch (...) {
+    auto failure = failure_now();
+    report_failure(failure);
+    return failure;
+  }
+}
+
+void PortActor::report_if_finished() {
+  if (finished_ || !ports_.at_rest(ports_.all())) return;
+  return_all(held_.take_all());
+  finished_ = true;
+  report_finished();
+}
+
+std::string PortActor::waits_for() const {
+  for (std::uint32_t output = 0; output < ports_.outputs(); ++output)
+    if (ended_ ? !ports_.at_rest(output) : !ports_.has_free(output)) return ports_.awaited_credit(output);
+  if (ended_) return "has ended";
+  for (std::uint32_t input = 0; input < ports_.inputs(); ++input)
+    if (!ports_.has(input)) return ports_.awaited_tensor(input);
+  return is_source() && !open_ ? "is paused" : "is about to fire";
+}
+
+void PortActor::describe(StallReport& report) {
+  report.add(name_in_plan(), {"'" + name_in_plan() + "' (step " + std::to_string(step_) + ") " + waits_for()});
+}
+
+}  // namespace troupe

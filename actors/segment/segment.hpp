@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/plan/checked_plan.hpp"
+#include "troupe/actors/plan/segment_layout.hpp"
+#include "troupe/actors/segment/segment_memory.hpp"
+#include "troupe/actors/segment/segment_streams.hpp"
+#include "troupe/actors/segment/segment_tasks.hpp"
+#include "troupe/ops/graph/rows_cache.hpp"
+
+namespace troupe {
+
+class SegmentCapture;
+
+/// The arguments of all tasks of a segment for one number of rows, as views of the segment's memory. A firing sets the
+/// arguments that lie at ports, and those in slots if the slot is another than before. Used on one thread at a time.
+class SegmentBinding {
+ public:
+  /// Plan, layout and memory outlive this.
+  SegmentBinding(std::int64_t rows, const Plan& plan, const SegmentLayout& layout, SegmentMemory& memory);
+
+  std::int64_t rows() const { return rows_; }
+  /// The inputs and outputs of all tasks, task by task.
+  std::span<const Tensor> arguments() const { return arguments_; }
+
+  /// Binds a tensor of this memory that has arrived at a port.
+  void set_input(std::uint32_t port, const Tensor& tensor);
+  /// Binds the slot of an output that this firing fills.
+  void set_output(std::uint32_t output, std::uint32_t slot);
+  /// The slot of an output that is bound.
+  std::uint32_t slot_of(std::uint32_t output) const { return bound_slots_[output]; }
+  /// The tensor to send for a slot of an output. An output in place of a port becomes a view of `port_tensor`.
+  const Tensor& output_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor);
+  const Tensor& output_tensor(std::uint32_t output, std::uint32_t slot) const { return sent_[output][slot]; }
+  /// Drops the tensors that have arrived.
+  void release_inputs();
+  /// Appends the addresses of the inputs and the slots of the outputs, which tell apart on which memory a firing works.
+  void append_to(std::vector<std::uintptr_t>& key) const;
+
+ private:
+  struct SlotArgument {
+    std::size_t argument;
+    std::vector<Tensor> by_slot;
+  };
+  struct PortArgument {
+    std::size_t argument;
+    const ArgumentPlace* place;
+    bool whole;  // not a view of the tensor
+  };
+  static constexpr auto kUnbound = std::numeric_limits<std::uint32_t>::max();
+
+  Tensor next_argument(const ArgumentPlace& place, SegmentMemory& memory);
+  const TensorInfo& info_of(EdgeId edge) const { return plan_.edges[edge].info; }
+
+  std::int64_t rows_;
+  const Plan& plan_;
+  const SegmentLayout& layout_;
+  std::vector<Tensor> arguments_;
+  std::vector<std::vector<PortArgument>> of_port_;
+  std::vector<std::vector<SlotArgument>> of_output_;
+  std::vector<std::vector<Tensor>> sent_;   // by output and slot
+  std::vector<std::uint32_t> bound_slots_;  // by output
+};
+
+/// The program of one segment of a plan: its tasks in order, the memory in which they work, and the arguments on which
+/// a firing lets them work, bound once for every number of rows. On a device, runs of tasks are captured as subgraphs
+/// and launched at once. A program knows no messages. Used on one thread at a time.
+class Segment {
+ public:
+  /// Makes the tasks, allocates all memory that a firing with the plan's maximum number of rows needs, and binds the
+  /// arguments for these rows. `number` counts the segments of the plan. The shared buffers outlive this.
+  Segment(const CheckedPlan& plan, std::int32_t number, std::span<const Tensor> shared_buffers, SegmentStreams& streams,
+          SpawnContext& context);
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  const Plan& plan() const { return plan_; }
+  const std::string& name() const { return segment_.name; }
+  const SegmentLayout& layout() const { return layout_; }
+  const SegmentTasks& tasks() const { return tasks_; }
+  SegmentMemory& memory() { return *memory_; }
+  const SegmentBinding& binding() const { return *binding_; }
+  const std::byte* scratch() const { return scratch_; }
+  /// The port whose tensors determine the number of rows of a firing, or kNone.
+  std::int32_t batch_port() const { return batch_port_; }
+
+  /// Begins a firing. Allocates the first time a number of rows is seen. Throws Error if the plan has no room for the
+  /// rows.
+  void start(std::int64_t rows, std::int64_t step);
+  /// Sets the collective of this firing, which a conductor has begun and which has arrived at a port.
+  void set_start(std::uint32_t port, const std::shared_ptr<CollectiveStart>& start) {
+    tasks_.set_start(layout_.ports[port], start);
+  }
+  /// Binds the tensor that has arrived at a port. Throws Error if an external actor sent a tensor that contradicts the
+  /// plan.
+  void set_input(std::uint32_t port, const Tensor& arrived);
+  /// Binds the slot of an output that this firing fills.
+  void set_output(std::uint32_t output, std::uint32_t slot) { binding_->set_output(output, slot); }
+  Firing firing_of(std::size_t task) const;
+  /// Fires or continues task i. False: it waits for something.
+  bool run_task(std::size_t i, bool continued);
+  /// Launches the subgraph that begins with task i, which was captured before or is captured now. Returns the number of
+  /// the task after it; i if task i has to run by itself.
+  std::size_t run_captured(std::size_t i);
+  /// Tells task i that the step failed before it.
+  void skip_task(std::size_t i, const FailurePtr& failure);
+  /// The message for a slot of an output that this firing has computed. An output in place is a view of `port_tensor`.
+  SentTensor sent_tensor(std::uint32_t output, std::uint32_t slot, const Tensor& port_tensor);
+  /// Ends a firing: drops the tensors and collectives that have arrived.
+  void finish();
+  /// Handles to the tensor of a slot besides the segment's own: 0 once every consumer has surrendered it.
+  long handles_outside(std::uint32_t output, std::uint32_t slot) const;
+
+ private:
+  void make_memory(const SegmentMemorySetup& setup, const SegmentStreams& streams);
+  SegmentBinding& binding_for(std::int64_t rows);
+
+  /// Numbers of rows whose bindings are kept.
+  static constexpr std::size_t kMostBindings = 8;
+
+  CheckedPlan checked_;
+  const Plan& plan_;
+  const PlanSegment& segment_;
+  const SegmentLayout& layout_;
+  std::unique_ptr<SegmentMemory> memory_;
+  Stream* stream_ = nullptr;
+  SegmentTasks tasks_;
+  std::byte* scratch_ = nullptr;
+  std::vector<TensorInfo> port_infos_;
+  std::int32_t batch_port_ = kNone;
+  RowsCache<SegmentBinding> bindings_{kMostBindings};
+  SegmentBinding* binding_ = nullptr;
+  std::int64_t step_ = 0;
+  std::unique_ptr<SegmentCapture> capture_;  // null where work is not captured
+};
+
+}  // namespace troupe

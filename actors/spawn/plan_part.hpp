@@ -1,0 +1,82 @@
+#pragma once
+
+#include <caf/actor.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/control/run_control.hpp"
+#include "troupe/actors/plan/checked_plan.hpp"
+#include "troupe/actors/store/lease.hpp"
+#include "troupe/actors/store/parameter_store.hpp"
+#include "troupe/actors/system/runtime.hpp"
+#include "troupe/actors/system/trace.hpp"
+#include "troupe/actors/task/spawn_context.hpp"
+#include "troupe/transport/link.hpp"
+
+namespace troupe {
+
+/// The parts of one spawning of a plan share this.
+struct SpawnedTogether {
+  CheckedPlan plan;
+  std::shared_ptr<RunControl> control;
+  std::uint64_t generation = 0;
+  std::shared_ptr<Trace> trace;
+};
+
+/// The actors of one process of a plan: the executors of its segments, the proxies for other processes, and their
+/// supervisor.
+class PlanPart {
+ public:
+  /// `links` holds, by process, this part's end of the link to every other part with which it shares edges.
+  PlanPart(const Runtime& runtime, SpawnedTogether together, int process, SpawnContext context,
+           std::map<int, std::shared_ptr<Link>> links);
+  PlanPart(const PlanPart&) = delete;
+  PlanPart& operator=(const PlanPart&) = delete;
+  /// Ends the actors if order_stop() has not been called.
+  ~PlanPart();
+
+  /// Borrows the parameters that the part reads and writes from its store. Throws Error like ParameterStore::borrow, or
+  /// if a parameter was replaced since the part was spawned.
+  Lease borrow() const;
+
+  const Runtime& runtime() const { return runtime_; }
+  const std::vector<std::shared_ptr<ExecutorStatus>>& statuses() const { return statuses_; }
+  const std::vector<caf::actor>& actors() const { return actors_; }
+  const caf::actor& supervisor() const { return supervisor_; }
+
+  /// Gives the proxy of a process that has come back its new link.
+  void replace_link(int process, std::shared_ptr<Link> link) const;
+
+  /// Orders all actors to stop. They go when their handlers have returned.
+  void order_stop();
+  /// Waits for the end of all actors. Returns the names of those that have not ended within the limit, and of the tasks
+  /// that keep them busy; they are left behind.
+  std::vector<std::string> wait_until_gone(std::chrono::milliseconds limit);
+
+ private:
+  void borrowed_tensors();
+  void spawn();
+  caf::actor spawn_executor(const std::vector<std::int32_t>& segments, const std::shared_ptr<ExecutorStatus>& status,
+                            const std::vector<Tensor>& shared_buffers);
+  std::vector<Tensor> allocate_shared_buffers() const;
+  std::vector<HeldTensor> held_by(const std::vector<std::int32_t>& segments) const;
+  bool has_source(const std::vector<std::int32_t>& segments) const;
+  /// Names the function that is told when a communicator ends by itself.
+  void tell_when_failed(const Communicator::OnFailed& callback) const;
+
+  Runtime runtime_;
+  SpawnedTogether together_;
+  int process_;
+  std::shared_ptr<SpawnContext> context_;
+  std::map<int, std::shared_ptr<Link>> links_;
+  std::vector<std::pair<ParameterRef, Tensor>> read_, written_;
+  std::vector<ParameterRef> held_;  // parameters that external actors write
+  std::vector<caf::actor> actors_;
+  std::map<int, caf::actor> proxies_;  // by process
+  std::vector<std::shared_ptr<ExecutorStatus>> statuses_;
+  caf::actor supervisor_;
+};
+
+}  // namespace troupe

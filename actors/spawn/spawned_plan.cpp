@@ -1,0 +1,269 @@
+#include "troupe/actors/spawn/spawned_plan.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <caf/actor.hpp>
+#include <map>
+#include <set>
+
+#include "troupe/actors/caf/mail.hpp"
+#include "troupe/actors/control/progress_watch.hpp"
+#include "troupe/actors/control/run_coordinator.hpp"
+#include "troupe/actors/spawn/connections.hpp"
+#include "troupe/actors/spawn/plan_part.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::chrono::seconds kDescribeLimit{1};
+constexpr std::chrono::seconds kStopLimit{10};
+
+std::uint64_t next_generation() {
+  static std::atomic<std::uint64_t> generations{0};
+  return ++generations;
+}
+
+}  // namespace
+
+struct SpawnedPlan::State : SpawnedTogether {
+  /// The same object as `control` if all parts are in this process, else null.
+  std::shared_ptr<RunCoordinator> coordinator;
+  std::set<int> lost;
+  /// The connection to the other processes; null if there are none.
+  std::unique_ptr<ClusterRun> cluster;
+  std::vector<std::unique_ptr<PlanPart>> parts;
+  std::vector<Lease> leases;
+  ProgressWatch watch;
+
+  bool under_test() const { return parts.front()->runtime().options().test_seed.has_value(); }
+
+  std::vector<const ExecutorStatus*> statuses() const {
+    std::vector<const ExecutorStatus*> statuses;
+    for (const auto& part : parts)
+      for (const auto& status : part->statuses()) statuses.push_back(status.get());
+    return statuses;
+  }
+};
+
+SpawnedPlan::SpawnedPlan(const Runtime& runtime, CheckedPlan plan, SpawnContext context, std::shared_ptr<Trace> trace)
+    : SpawnedPlan(std::vector(1, PartSetup{runtime, std::move(context)}), std::move(plan), std::move(trace)) {}
+
+SpawnedPlan::SpawnedPlan(std::vector<PartSetup> parts, CheckedPlan plan, std::shared_ptr<Trace> trace)
+    : state_(new State{{std::move(plan), nullptr, 0, std::move(trace)}}) {
+  const auto processes = state_->plan->processes();
+  if (processes > static_cast<int>(parts.size()))
+    throw Error("plan", "has parts for " + std::to_string(processes) + " processes, but only " +
+                            std::to_string(parts.size()) + " are given");
+  state_->control = state_->coordinator = std::make_shared<RunCoordinator>();
+  state_->generation = next_generation();
+  make_communicators(*state_->plan, parts);
+  auto links = make_links(static_cast<int>(parts.size()));
+  for (int process = 0; process < static_cast<int>(parts.size()); ++process) {
+    auto& [runtime, context] = parts[process];
+    state_->parts.push_back(std::make_unique<PlanPart>(runtime, *state_, process, std::move(context),
+                                                       std::move(links[static_cast<std::size_t>(process)])));
+  }
+}
+
+SpawnedPlan::SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Cluster> cluster,
+                         std::shared_ptr<Trace> trace, std::optional<std::uint64_t> generation)
+    : state_(new State{{std::move(plan), nullptr, 0, std::move(trace)}}) {
+  state_->cluster = std::make_unique<ClusterRun>(std::move(cluster), state_->plan, generation);
+  state_->control = state_->cluster->control();
+  state_->generation = state_->cluster->generation();
+  state_->cluster->add_communicators(part.context);
+  state_->parts.push_back(std::make_unique<PlanPart>(part.runtime, *state_, state_->cluster->process(),
+                                                     std::move(part.context), state_->cluster->links()));
+  state_->cluster->replace_links_with([part = state_->parts.front().get()](int process, std::shared_ptr<Link> link) {
+    part->replace_link(process, std::move(link));
+  });
+}
+
+SpawnedPlan::~SpawnedPlan() {
+  if (state_->cluster) state_->cluster->stop_replacing_links();
+  state_->control->close();
+  for (const auto& part : state_->parts) part->order_stop();
+  std::vector<std::string> stuck;
+  if (state_->under_test()) {
+    run_all();
+  } else if (on_own_thread() && !state_->leases.empty()) {
+    // Waiting here would keep the actors from going.
+    stuck.push_back("its own thread");
+  } else if (!on_own_thread()) {
+    for (const auto& part : state_->parts) {
+      for (const auto& name : part->wait_until_gone(kStopLimit)) {
+        part->runtime().leave_behind(name);
+        stuck.push_back(name);
+      }
+    }
+  }
+  if (stuck.empty()) end_dirty();
+  for (auto& lease : state_->leases) lease.abandon("a run was given up while " + stuck.front() + " was busy");
+}
+
+bool SpawnedPlan::on_own_thread() const {
+  return std::ranges::any_of(state_->parts, [](const auto& part) { return part->runtime().on_own_thread(); });
+}
+
+/// Returns the leases of a run that has not ended cleanly. A replica that has parameters in several parts is broken if
+/// the parts have made different numbers of updates.
+void SpawnedPlan::end_dirty() {
+  std::map<int, std::set<std::int64_t>> updates;
+  for (const auto& lease : state_->leases)
+    for (const auto& [replica, counts] : lease.updates()) updates[replica].insert(counts.begin(), counts.end());
+  std::set<int> torn;
+  for (const auto& [replica, counts] : updates)
+    if (counts.size() > 1) torn.insert(replica);
+  const auto failure = state_->control->failure();
+  for (auto& lease : state_->leases) lease.end_dirty(failure ? to_string(*failure) : "a run was given up", torn);
+  state_->leases.clear();
+}
+
+const Plan& SpawnedPlan::plan() const {
+  return *state_->plan;
+}
+
+void SpawnedPlan::start(const RunInfo& run) {
+  settle();
+  const auto phase = state_->control->phase();
+  std::vector<Lease> leases;
+  if (phase == RunControl::Phase::idle || phase == RunControl::Phase::done)
+    for (std::size_t i = 0; i < state_->parts.size(); ++i)
+      if (!state_->lost.contains(static_cast<int>(i))) leases.push_back(state_->parts[i]->borrow());
+  state_->watch.begin(state_->statuses());
+  state_->control->start(run);
+  state_->leases = std::move(leases);
+}
+
+bool SpawnedPlan::done() {
+  settle();
+  return state_->control->phase() != RunControl::Phase::running;
+}
+
+bool SpawnedPlan::drained() const {
+  return state_->control->drained();
+}
+
+bool SpawnedPlan::stopped() const {
+  return state_->control->stopped();
+}
+
+bool SpawnedPlan::is_shared() const {
+  return state_->cluster != nullptr;
+}
+
+std::uint64_t SpawnedPlan::generation() const {
+  return state_->generation;
+}
+
+std::vector<int> SpawnedPlan::absent() const {
+  return state_->control->absent();
+}
+
+FailurePtr SpawnedPlan::failure() const {
+  return state_->control->failure();
+}
+
+/// Returns the leases of a run once it has ended and no actor can write any more.
+void SpawnedPlan::settle() {
+  if (state_->leases.empty() || !state_->control->drained()) return;
+  if (state_->control->failure()) return end_dirty();
+  for (auto& lease : state_->leases) lease.end_clean();
+  state_->leases.clear();
+}
+
+void SpawnedPlan::stop() {
+  state_->control->stop();
+}
+
+void SpawnedPlan::on_over(std::function<void()> callback) {
+  state_->control->on_over(std::move(callback));
+}
+
+void SpawnedPlan::check_progress(std::chrono::milliseconds limit) {
+  const auto stalled = state_->watch.stalled(limit);
+  if (stalled && !done())
+    give_up("[watchdog] no progress of '" + *stalled + "' for " + std::to_string(limit.count()) + " ms:" + describe());
+}
+
+/// Lets one actor of one part, drawn from the seed of the first part, handle its mail. False if no actor has mail.
+bool SpawnedPlan::run_one() {
+  auto& parts = state_->parts;
+  const auto first = parts.front()->runtime().draw(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[(first + i) % parts.size()]->runtime().run_one()) return true;
+  return false;
+}
+
+void SpawnedPlan::run_all() {
+  while (run_one()) {
+  }
+}
+
+void SpawnedPlan::drive() {
+  while (!done() && run_one()) {
+  }
+  if (!done()) give_up("[watchdog] no actor has anything to do:" + describe());
+}
+
+void SpawnedPlan::wait_for_end(const WaitOptions& options) {
+  if (state_->under_test()) drive();
+  while (!state_->control->wait_for(options.interval)) {
+    if (options.on_interval) options.on_interval();
+    check_progress(options.stall_limit);
+  }
+  settle();
+}
+
+void SpawnedPlan::wait(const WaitOptions& options) {
+  if (on_own_thread()) throw Error("run", "a thread of the runtime's actors cannot wait for them; use on_over() there");
+  try {
+    wait_for_end(options);
+    if (options.on_interval) options.on_interval();
+  } catch (...) {
+    // The replicas end at the same step before the exception of the callback is passed on.
+    stop();
+    wait_for_end({.stall_limit = options.stall_limit, .interval = options.interval, .on_interval = {}});
+    throw;
+  }
+  if (const auto cause = failure()) throw Error("run", to_string(*cause));
+}
+
+std::string SpawnedPlan::describe() {
+  const auto report = std::make_shared<StallReport>();
+  for (const auto& part : state_->parts)
+    for (const auto& actor : part->actors()) post<caf::message_priority::high>(actor, Describe{report});
+  if (state_->under_test()) run_all();
+  report->complete(state_->statuses(), kDescribeLimit);
+  return report->text();
+}
+
+void SpawnedPlan::lose(int part) {
+  const auto& expendable = state_->plan->expendable;
+  if (!state_->coordinator || std::ranges::find(expendable, part) == expendable.end())
+    throw Error("plan", "part " + std::to_string(part) + " cannot be lost: it is not expendable, or not here");
+  state_->lost.insert(part);
+  state_->parts.at(static_cast<std::size_t>(part))->order_stop();
+  state_->coordinator->lose(part);
+}
+
+void SpawnedPlan::give_up(const std::string& reason) {
+  state_->control->give_up(
+      std::make_shared<Failure>(Failure{.actor = "watchdog", .kind = FailureKind::stalled, .what = reason}));
+}
+
+const std::vector<caf::actor>& SpawnedPlan::actors(int part) const {
+  return state_->parts.at(static_cast<std::size_t>(part))->actors();
+}
+
+const std::string& SpawnedPlan::actor_name(int part, std::size_t number) const {
+  return state_->parts.at(static_cast<std::size_t>(part))->statuses().at(number)->name;
+}
+
+const caf::actor& SpawnedPlan::supervisor(int part) const {
+  return state_->parts.at(static_cast<std::size_t>(part))->supervisor();
+}
+
+}  // namespace troupe

@@ -1,0 +1,129 @@
+#include "troupe/actors/store/lease.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "troupe/actors/store/parameter_store_state.hpp"
+
+namespace troupe {
+
+Lease ParameterStore::borrow(std::vector<ParameterRef> read, std::vector<ParameterRef> written,
+                             const std::string& borrower, const std::vector<ParameterRef>& alone) {
+  std::unique_lock lock(state_->mutex);
+  state_->wait_for_accesses(lock, written);
+  for (const auto* refs : {&read, &written})
+    for (const auto& ref : *refs) state_->check_free(ref, refs == &written);
+  for (const auto* refs : {&read, &written})
+    for (const auto& ref : *refs) state_->check_whole(ref);
+  for (const auto* refs : {&read, &written})
+    for (const auto& ref : *refs) state_->refresh(ref);
+  if (!written.empty()) ++state_->changes;
+  Lease lease;
+  lease.store_ = this;
+  lease.read_ = std::move(read);
+  for (auto& ref : lease.read_) ++state_->find(ref).readers;
+  for (auto& ref : written) {
+    auto& copy = state_->find(ref);
+    copy.writer = borrower;
+    copy.begin_apart();
+    const bool is_alone = std::ranges::find(alone, ref) != alone.end();
+    lease.written_.push_back({std::move(ref), copy.counter->updates(), is_alone});
+  }
+  return lease;
+}
+
+void Lease::give_back() {
+  auto& state = *std::exchange(store_, nullptr)->state_;
+  for (const auto& ref : read_) --state.find(ref).readers;
+  for (const auto& written : written_) {
+    auto& copy = state.find(written.ref);
+    copy.writer.clear();
+    copy.end_apart();
+  }
+}
+
+void Lease::end_broken(const std::string& reason, bool abandoned, const std::set<int>& torn) {
+  if (store_ == nullptr) return;
+  auto& state = *store_->state_;
+  std::lock_guard lock(state.mutex);
+  ++state.changes;
+  auto broken = torn;
+  for (const auto& [replica, updates] : updates_locked())
+    if (updates.size() > 1) broken.insert(replica);
+  for (const auto& [ref, before, alone] : written_) {
+    auto& copy = state.find(ref);
+    copy.abandoned = abandoned || copy.may_still_be_written();
+    if (!copy.is_being_updated() && !copy.abandoned) continue;
+    copy.broken = reason;
+    if (!alone) broken.insert(ref.replica);
+  }
+  for (const auto& [ref, before, alone] : written_)
+    if (!alone && broken.contains(ref.replica)) state.find(ref).broken = reason;
+  give_back();
+}
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this == &other) return *this;
+  end_dirty("the run was given up");
+  store_ = std::exchange(other.store_, nullptr);
+  read_ = std::move(other.read_);
+  written_ = std::move(other.written_);
+  return *this;
+}
+
+void Lease::end_clean() {
+  if (store_ == nullptr) return;
+  auto& state = *store_->state_;
+  std::lock_guard lock(state.mutex);
+  if (!written_.empty()) ++state.changes;
+  for (const auto& written : written_)
+    if (auto& copy = state.find(written.ref); copy.is_being_updated()) copy.broken = "an update of it has failed";
+  give_back();
+}
+
+std::map<int, std::set<std::int64_t>> Lease::updates_locked() const {
+  const auto& state = *store_->state_;
+  std::map<int, std::set<std::int64_t>> updates;
+  for (const auto& [ref, before, alone] : written_)
+    if (!alone) updates[ref.replica].insert(state.find(ref).counter->updates() - before);
+  return updates;
+}
+
+std::map<int, std::set<std::int64_t>> Lease::updates() const {
+  if (store_ == nullptr) return {};
+  std::lock_guard lock(store_->state_->mutex);
+  return updates_locked();
+}
+
+ParameterReader::ParameterReader(std::shared_ptr<ParameterStore> store, std::vector<ParameterRef> refs)
+    : store_(std::move(store)), refs_(std::move(refs)), tensors_(refs_.size()) {
+  std::lock_guard lock(store_->state_->mutex);
+  for (const auto& ref : refs_) copies_.push_back(&store_->state_->find(ref));
+}
+
+ParameterReader::Access ParameterReader::access() {
+  std::lock_guard lock(store_->state_->mutex);
+  // The begin of a write is a change, so without a change there is no writer.
+  if (seen_changes_ != store_->state_->changes) {
+    for (const auto& ref : refs_) {
+      store_->state_->check_free(ref, false);
+      store_->state_->check_whole(ref);
+    }
+    for (const auto& ref : refs_) store_->state_->refresh(ref);
+    for (std::size_t i = 0; i < copies_.size(); ++i) tensors_[i] = copies_[i]->tensor;
+    seen_changes_ = store_->state_->changes;
+    ++version_;
+  }
+  for (auto* copy : copies_) ++copy->accesses;
+  return {this, [](ParameterReader* reader) { reader->leave(); }};
+}
+
+void ParameterReader::leave() {
+  {
+    std::lock_guard lock(store_->state_->mutex);
+    for (auto* copy : copies_) --copy->accesses;
+  }
+  store_->state_->access_over.notify_all();
+}
+
+}  // namespace troupe

@@ -1,0 +1,259 @@
+#include "troupe/actors/store/parameter_store.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "troupe/actors/store/parameter_store_state.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
+
+namespace troupe {
+
+ParameterStore::ParameterStore(std::uint64_t seed) : state_(std::make_unique<State>(seed)) {}
+ParameterStore::~ParameterStore() = default;
+
+std::uint64_t ParameterStore::seed() const {
+  return state_->seed;
+}
+
+void ParameterStore::note_order(const std::vector<PlanParameter>& parameters) {
+  std::lock_guard lock(state_->mutex);
+  for (const auto& parameter : parameters)
+    if (parameter.trainable) state_->note_trained(parameter.ref.name);
+}
+
+void ParameterStore::add(const PlanParameter& planned) {
+  std::lock_guard lock(state_->mutex);
+  state_->drop_misfit_state(planned);
+  const auto& [name, replica] = planned.ref;
+  const auto entry = state_->parameters.find(name);
+  Parameter fresh{planned.info, planned.trainable, {}};
+  if (planned.per_replica) fresh.per_replica = planned.initializer;
+  const auto& parameter = entry != state_->parameters.end() ? entry->second : fresh;
+  if (!(parameter.info == planned.info))
+    throw Error("store",
+                "parameter '" + name + "' is " + to_string(parameter.info) + ", not " + to_string(planned.info));
+  if (parameter.copies.contains(replica)) return;
+  for (const auto& [other, copy] : parameter.copies) state_->check_free({name, other}, false);
+  const auto newest = state_->newest(parameter);
+  if (entry != state_->parameters.end() && !newest) throw Error("store", state_->describe_broken());
+  if (planned.trainable) state_->note_trained(name);
+  Copy copy;
+  copy.tensor = state_->first_value(planned, parameter);
+  if (newest) copy.counter->reset(newest->updates);
+  if (const auto start = state_->start_value(name)) copy.counter->reset(start->updates);
+  state_->start_values.erase(name);
+  state_->parameters.try_emplace(name, std::move(fresh)).first->second.copies.emplace(replica, std::move(copy));
+}
+
+std::vector<ParameterStore::Entry> ParameterStore::entries() const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<Entry> entries;
+  const auto add = [&](const std::string& name, const Parameter& parameter) {
+    entries.push_back({name, parameter.info, parameter.trainable, static_cast<int>(parameter.copies.size())});
+  };
+  for (const auto& name : state_->trained)
+    if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end()) add(name, entry->second);
+  for (const auto& [name, parameter] : state_->parameters)
+    if (!parameter.trainable && !parameter.per_replica) add(name, parameter);
+  return entries;
+}
+
+Tensor ParameterStore::get(const std::string& name, int replica) const {
+  std::lock_guard lock(state_->mutex);
+  const auto entry = state_->parameters.find(name);
+  const bool first = replica == kFirst && entry != state_->parameters.end() && !entry->second.copies.empty();
+  const ParameterRef ref{name, first ? entry->second.copies.begin()->first : std::max(replica, 0)};
+  state_->check_free(ref, false);
+  state_->check_whole(ref);
+  return host_clone(state_->find(ref).tensor);
+}
+
+void ParameterStore::set(const std::string& name, const Tensor& value) {
+  std::unique_lock lock(state_->mutex);
+  if (!value) throw Error("store", "parameter '" + name + "' cannot be set to no tensor");
+  std::int64_t updates = 0;
+  if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end()) {
+    const auto& [info, trainable, copies, per_replica] = entry->second;
+    if (!(value.shape() == info.shape) || value.dtype() != info.dtype)
+      throw Error("store", "parameter '" + name + "' is " + to_string(info) + ", not " + to_string(value));
+    for (const auto& [replica, copy] : copies) updates = std::max(updates, copy.counter->updates());
+    ++updates;
+  }
+  state_->adopt(lock, name, {updates, value});
+}
+
+std::optional<ParameterStore::Version> ParameterStore::newest(const std::string& name) const {
+  std::lock_guard lock(state_->mutex);
+  const auto entry = state_->parameters.find(name);
+  if (entry == state_->parameters.end()) return state_->start_value(name);
+  for (const auto& [replica, copy] : entry->second.copies) state_->check_free({name, replica}, false);
+  auto version = state_->newest(entry->second);
+  if (version) version->value = host_clone(version->value);
+  return version;
+}
+
+std::optional<std::int64_t> ParameterStore::newest_updates(const std::string& name) const {
+  std::lock_guard lock(state_->mutex);
+  const auto entry = state_->parameters.find(name);
+  const auto version = entry == state_->parameters.end() ? state_->start_value(name) : state_->newest(entry->second);
+  return version ? std::optional(version->updates) : std::nullopt;
+}
+
+void ParameterStore::adopt(const std::string& name, const Version& version) {
+  std::unique_lock lock(state_->mutex);
+  state_->adopt(lock, name, version);
+}
+
+std::vector<std::string> ParameterStore::names() const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : state_->parameters)
+    if (!parameter.per_replica) names.push_back(name);
+  for (const auto& [name, version] : state_->start_values) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> ParameterStore::unclaimed() const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, version] : state_->start_values) names.push_back(name);
+  return names;
+}
+
+void ParameterStore::forget(const std::string& name) {
+  std::lock_guard lock(state_->mutex);
+  state_->start_values.erase(name);
+}
+
+TrainingPosition ParameterStore::position() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->position;
+}
+
+void ParameterStore::set_position(const TrainingPosition& position) {
+  std::lock_guard lock(state_->mutex);
+  state_->position = position;
+}
+
+std::string ParameterStore::hash(int replica) const {
+  std::vector<std::string> names;
+  {
+    std::lock_guard lock(state_->mutex);
+    names = state_->trained;
+  }
+  const auto start_value = [&](const std::string& name) {
+    std::lock_guard lock(state_->mutex);
+    return state_->start_value(name);
+  };
+  Hash hash;
+  for (const auto& name : names) {
+    const auto start = replica == kFirst ? start_value(name) : std::nullopt;
+    const auto value = start ? start->value : get(name, replica);
+    hash.add_bytes(value.raw(), value.bytes());
+  }
+  return hash.hex();
+}
+
+std::int64_t ParameterStore::trained_elements() const {
+  std::lock_guard lock(state_->mutex);
+  std::int64_t sum = 0;
+  for (const auto& name : state_->trained)
+    if (const auto entry = state_->parameters.find(name); entry != state_->parameters.end())
+      sum += entry->second.info.shape.elements();
+  return sum;
+}
+
+const Tensor& ParameterStore::borrowed(const ParameterRef& ref) const {
+  std::lock_guard lock(state_->mutex);
+  return state_->find(ref).tensor;
+}
+
+Tensor ParameterStore::borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const {
+  const auto& all = borrowed(ref);
+  return rows ? all.rows(rows->first, rows->count) : all;
+}
+
+std::shared_ptr<UpdateCounter> ParameterStore::counter(const ParameterRef& ref,
+                                                       const std::optional<RowRange>& rows) const {
+  std::lock_guard lock(state_->mutex);
+  if (!rows) return state_->find(ref).counter;
+  auto& of_rows = state_->find(ref).of_rows[*rows];
+  if (!of_rows) of_rows = std::make_shared<UpdateCounter>();
+  return of_rows;
+}
+
+std::string ParameterStore::broken() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->describe_broken();
+}
+
+void ParameterStore::recover() {
+  std::unique_lock lock(state_->mutex);
+  for (const auto& [name, parameter] : state_->parameters) {
+    if (!parameter.per_replica && state_->newest_whole(parameter) == nullptr)
+      throw Error("store", state_->describe_broken());
+    for (const auto& [replica, copy] : parameter.copies)
+      if (!copy.broken.empty()) state_->check_free({name, replica}, true);
+  }
+  ++state_->changes;
+  for (auto& [name, parameter] : state_->parameters) {
+    const auto version = state_->version_to_recover(name, parameter);
+    for (auto& [replica, copy] : parameter.copies) {
+      if (copy.broken.empty()) continue;
+      // The failed run may still write to the old tensor.
+      copy.abandoned = true;
+      state_->restore(copy, parameter.info, version);
+    }
+  }
+}
+
+namespace {
+
+std::set<std::string> names_of(const Stores& stores) {
+  std::set<std::string> names;
+  for (const auto& store : stores) {
+    const auto more = store->names();
+    names.insert(more.begin(), more.end());
+  }
+  return names;
+}
+
+/// The store with the newest value, or nullptr.
+const ParameterStore* newest_of(const Stores& stores, const std::string& name) {
+  const ParameterStore* newest = nullptr;
+  for (const auto& store : stores) {
+    const auto updates = store->newest_updates(name);
+    if (updates && (newest == nullptr || *updates > *newest->newest_updates(name))) newest = store.get();
+  }
+  return newest;
+}
+
+}  // namespace
+
+void synchronize(const Stores& stores) {
+  if (stores.size() < 2) return;
+  for (const auto& store : stores)
+    if (!store->broken().empty()) return;
+  for (const auto& name : names_of(stores)) {
+    const auto* source = newest_of(stores, name);
+    if (source == nullptr) continue;
+    const auto updates = source->newest_updates(name);
+    for (const auto& store : stores)
+      if (store->newest_updates(name) != updates) store->adopt(name, *source->newest(name));
+  }
+}
+
+void recover(const Stores& stores) {
+  for (const auto& store : stores) {
+    if (store->broken().empty()) continue;
+    for (const auto& name : names_of(stores)) {
+      const auto* source = newest_of(stores, name);
+      if (source != nullptr && source != store.get() && !store->newest_updates(name))
+        store->adopt(name, *source->newest(name));
+    }
+    store->recover();
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,201 @@
+#include "troupe/actors/store/parameter_store_state.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "troupe/ops/core/backend.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Limit of the wait for a reader that is in the middle of a prediction when a run begins.
+constexpr std::chrono::seconds kAccessLimit{10};
+
+std::string describe(const ParameterRef& ref) {
+  return "'" + ref.name + "' of replica " + std::to_string(ref.replica);
+}
+
+Tensor memory_for(const PlanParameter& planned) {
+  try {
+    return Tensor(planned.info.shape, planned.info.dtype, planned.device);
+  } catch (const Error& error) {
+    throw Error("store", "parameter '" + planned.ref.name + "': " + error.what());
+  }
+}
+
+}  // namespace
+
+Tensor host_clone(const Tensor& tensor) {
+  return tensor.host_accessible() ? tensor.clone() : tensor.copy_to_host();
+}
+
+bool ParameterStore::Copy::is_being_updated() const {
+  return counter->writing() || std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->writing(); });
+}
+
+bool ParameterStore::Copy::may_still_be_written() const {
+  return counter->abandoned() ||
+         std::ranges::any_of(of_rows, [](const auto& rows) { return rows.second->abandoned(); });
+}
+
+void ParameterStore::Copy::begin_apart() const {
+  for (const auto& [rows, updates] : of_rows) updates->reset(counter->updates());
+}
+
+void ParameterStore::Copy::end_apart() const {
+  auto largest = counter->updates();
+  for (const auto& [rows, updates] : of_rows) largest = std::max(largest, updates->updates());
+  if (!of_rows.empty()) counter->reset(largest);
+}
+
+const ParameterStore::Copy& ParameterStore::State::find(const ParameterRef& ref) const {
+  const auto parameter = parameters.find(ref.name);
+  if (parameter != parameters.end()) {
+    const auto copy = parameter->second.copies.find(ref.replica);
+    if (copy != parameter->second.copies.end()) return copy->second;
+  }
+  std::string names;
+  for (const auto& [name, other] : parameters) names += (names.empty() ? "; there are '" : ", '") + name + "'";
+  throw Error("store", "there is no parameter " + describe(ref) +
+                           (names.empty() ? "; a plan makes them when it is spawned" : names));
+}
+
+ParameterStore::Copy& ParameterStore::State::find(const ParameterRef& ref) {
+  return const_cast<Copy&>(std::as_const(*this).find(ref));
+}
+
+const ParameterStore::Copy* ParameterStore::State::newest_whole(const Parameter& parameter) const {
+  const Copy* newest = nullptr;
+  for (const auto& [replica, copy] : parameter.copies)
+    if (copy.broken.empty() && (newest == nullptr || copy.counter->updates() > newest->counter->updates()))
+      newest = &copy;
+  return newest;
+}
+
+std::optional<ParameterStore::Version> ParameterStore::State::newest(const Parameter& parameter) const {
+  const auto* copy = newest_whole(parameter);
+  return copy == nullptr ? std::nullopt : std::optional(Version{copy->counter->updates(), copy->tensor});
+}
+
+std::optional<ParameterStore::Version> ParameterStore::State::start_value(const std::string& name) const {
+  const auto start = start_values.find(name);
+  return start == start_values.end() ? std::nullopt : std::optional(start->second);
+}
+
+void ParameterStore::State::drop_misfit_state(const PlanParameter& planned) {
+  const auto entry = parameters.find(planned.ref.name);
+  if (entry == parameters.end() || !planned.per_replica || !entry->second.per_replica ||
+      entry->second.info == planned.info)
+    return;
+  for (const auto& [replica, copy] : entry->second.copies) check_free({planned.ref.name, replica}, true);
+  parameters.erase(entry);
+}
+
+Tensor ParameterStore::State::first_value(const PlanParameter& planned, const Parameter& parameter) {
+  auto tensor = memory_for(planned);
+  if (const auto newest = this->newest(parameter)) {
+    copy_and_wait(newest->value, tensor);
+  } else if (const auto start = start_value(planned.ref.name)) {
+    const auto& value = start->value;
+    if (!(value.shape() == planned.info.shape) || value.dtype() != planned.info.dtype)
+      throw Error("store", "parameter '" + planned.ref.name + "' is " + to_string(planned.info) + ", but was set to " +
+                               to_string(value));
+    copy_and_wait(value, tensor);
+  } else {
+    const auto value = tensor.host_accessible() ? tensor : Tensor(planned.info.shape, planned.info.dtype);
+    fill(value, planned.ref.name, planned.initializer);
+    if (!value.same_as(tensor)) copy_and_wait(value, tensor);
+  }
+  return tensor;
+}
+
+ParameterStore::Version ParameterStore::State::version_to_recover(const std::string& name,
+                                                                  const Parameter& parameter) const {
+  if (!parameter.per_replica) return *newest(parameter);
+  Version initial{0, Tensor(parameter.info.shape, parameter.info.dtype)};
+  fill(initial.value, name, *parameter.per_replica);
+  return initial;
+}
+
+void ParameterStore::State::fill(const Tensor& value, const std::string& name, const Initializer& initializer) const {
+  const auto stream = std::find(trained.begin(), trained.end(), name) - trained.begin();
+  initializer.fill(value, seed, static_cast<std::uint64_t>(stream));
+}
+
+void ParameterStore::State::check_free(const ParameterRef& ref, bool to_write) const {
+  const auto& copy = find(ref);
+  if (!copy.writer.empty())
+    throw Error("store",
+                "parameter " + describe(ref) + " is being written by " + copy.writer + "; wait for the end of its run");
+  if (to_write && copy.readers + copy.accesses > 0)
+    throw Error("store", "parameter " + describe(ref) + " is being read by a run");
+}
+
+void ParameterStore::State::check_whole(const ParameterRef& ref) const {
+  if (!find(ref).broken.empty()) throw Error("store", describe_broken());
+}
+
+void ParameterStore::State::wait_for_accesses(std::unique_lock<std::mutex>& lock,
+                                              const std::vector<ParameterRef>& refs) const {
+  access_over.wait_for(lock, kAccessLimit, [&] {
+    return std::ranges::all_of(refs, [&](const ParameterRef& ref) { return find(ref).accesses == 0; });
+  });
+}
+
+void ParameterStore::State::adopt(std::unique_lock<std::mutex>& lock, const std::string& name, const Version& version) {
+  const auto entry = parameters.find(name);
+  if (entry == parameters.end()) {
+    start_values[name] = {version.updates, host_clone(version.value)};
+    return;
+  }
+  auto& parameter = entry->second;
+  std::vector<ParameterRef> refs;
+  for (const auto& [replica, copy] : parameter.copies) refs.push_back({name, replica});
+  wait_for_accesses(lock, refs);
+  for (const auto& ref : refs) check_free(ref, true);
+  ++changes;
+  for (auto& [replica, copy] : parameter.copies) restore(copy, parameter.info, version);
+}
+
+void ParameterStore::State::restore(Copy& copy, const TensorInfo& info, const Version& version) {
+  if (copy.abandoned) {
+    copy.tensor = Tensor(info.shape, info.dtype, copy.tensor.device());
+    copy.counter = std::make_shared<UpdateCounter>();
+    copy.of_rows.clear();
+    copy.abandoned = false;
+  }
+  copy_and_wait(version.value, copy.tensor);
+  copy.counter->reset(version.updates);
+  copy.broken.clear();
+}
+
+void ParameterStore::State::refresh(const ParameterRef& ref) {
+  auto& copy = find(ref);
+  const auto* newest = newest_whole(parameters.at(ref.name));
+  if (newest == nullptr || newest->counter->updates() == copy.counter->updates()) return;
+  // A run that writes the newest copy is at a step boundary only when it ends.
+  if (!newest->writer.empty()) return;
+  copy_and_wait(newest->tensor, copy.tensor);
+  copy.counter->reset(newest->counter->updates());
+}
+
+std::string ParameterStore::State::describe_broken() const {
+  std::map<int, std::string> reasons;
+  bool recoverable = true;
+  for (const auto& [name, parameter] : parameters) {
+    for (const auto& [replica, copy] : parameter.copies)
+      if (!copy.broken.empty()) reasons[replica] = copy.broken;
+    recoverable = recoverable && (parameter.per_replica || newest_whole(parameter) != nullptr);
+  }
+  std::string text;
+  for (const auto& [replica, reason] : reasons)
+    text += (text.empty() ? "" : "; ") + std::string("the parameters of replica ") + std::to_string(replica) +
+            " may be half-written: " + reason;
+  if (text.empty()) return text;
+  return text + (recoverable ? "; recover() goes on from the newest whole replica, or set them from a checkpoint"
+                             : "; no replica is whole, so set them from a checkpoint");
+}
+
+}  // namespace troupe

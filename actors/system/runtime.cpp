@@ -1,0 +1,135 @@
+#include "troupe/actors/system/runtime.hpp"
+
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <cstdio>
+#include <future>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "troupe/actors/caf/register_messages.hpp"
+#include "troupe/actors/caf/scheduler.hpp"
+#include "troupe/actors/messages/messages.hpp"
+#include "troupe/actors/system/default_devices.hpp"
+#include "troupe/actors/threads/thread_pinning.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/random.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// The runtime whose actors this thread runs.
+thread_local const void* runtime_of_thread = nullptr;
+
+/// Throws Error if `count` more threads cannot be made.
+void try_threads(int count) {
+  std::promise<void> end;
+  const auto may_end = end.get_future().share();
+  std::vector<std::thread> threads;
+  std::string problem;
+  try {
+    for (int i = 0; i < count; ++i) threads.emplace_back([may_end] { may_end.wait(); });
+  } catch (const std::system_error& error) {
+    problem = error.what();
+  }
+  end.set_value();
+  for (auto& thread : threads) thread.join();
+  if (!problem.empty()) throw Error("runtime", "no further thread can be made: " + problem);
+}
+
+}  // namespace
+
+struct Runtime::State {
+  explicit State(const RuntimeOptions& given) : options(given), looks_for_gpus(given.cpu_devices == 0) {
+    if (options.cpu_devices < 0) throw Error("runtime", "the number of devices must not be negative");
+    if (options.cpu_devices == 0) options.cpu_devices = usable_cores();
+    if (options.test_seed) options.own_threads = false;
+  }
+  ~State() {
+    if (left_behind.empty()) return;
+    std::fprintf(stderr, "[runtime] %s never returned; its thread is left behind\n", left_behind.c_str());
+    // The destructor of the actor system would wait for that thread forever.
+    (void)system.release();
+    (void)config.release();
+  }
+
+  RuntimeOptions options;
+  bool looks_for_gpus;
+  std::unique_ptr<caf::actor_system_config> config;
+  std::unique_ptr<caf::actor_system> system;
+  caf::actor_system* used = nullptr;
+  std::once_flag devices_found;
+  std::vector<Device> devices;
+  std::uint64_t picks = 0;
+  std::mutex mutex;
+  std::string left_behind;
+};
+
+Runtime::Runtime(RuntimeOptions options) {
+  if (options.workers < 0) throw Error("runtime", "the number of workers must not be negative");
+  if (options.workers == 0) options.workers = usable_cores();
+  state_ = std::make_shared<State>(options);
+  // CAF does not survive a failure to make a thread.
+  if (!options.test_seed) try_threads(options.workers + kThreadsOfCaf);
+  state_->config = std::make_unique<caf::actor_system_config>();
+  register_messages<caf::id_block::troupe>(*state_->config);
+  state_->system =
+      make_actor_system(*state_->config, {.workers = static_cast<std::size_t>(options.workers),
+                                          .busy_poll = options.busy_poll,
+                                          .one_by_one = options.test_seed.has_value(),
+                                          .on_thread_start = [state = state_.get()] { runtime_of_thread = state; }});
+  state_->used = state_->system.get();
+}
+
+Runtime::Runtime(caf::actor_system& system, RuntimeOptions options) : state_(std::make_shared<State>(options)) {
+  state_->used = &system;
+}
+
+caf::actor_system& Runtime::system() const {
+  return *state_->used;
+}
+
+const std::vector<Device>& Runtime::devices() const {
+  std::call_once(state_->devices_found, [&state = *state_] {
+    const auto cores = state.options.cpu_devices;
+    if (state.looks_for_gpus)
+      state.devices = default_devices(cores);
+    else
+      for (int i = 0; i < cores; ++i) state.devices.push_back({DeviceType::cpu, i});
+  });
+  return state_->devices;
+}
+
+const RuntimeOptions& Runtime::options() const {
+  return state_->options;
+}
+
+bool Runtime::run_one() const {
+  return troupe::run_one(system(), [this](std::size_t count) { return draw(count); });
+}
+
+std::size_t Runtime::draw(std::size_t count) const {
+  return static_cast<std::size_t>(uniform_below(count, state_->options.test_seed.value_or(0), 0, state_->picks++));
+}
+
+bool Runtime::on_own_thread() const {
+  return runtime_of_thread == state_.get();
+}
+
+void Runtime::prefer_worker(const caf::actor& actor, int worker) const {
+  troupe::prefer_worker(system(), actor, static_cast<std::size_t>(worker));
+}
+
+void Runtime::check_thread() const {
+  try_threads(1);
+}
+
+void Runtime::leave_behind(const std::string& actor) const {
+  std::lock_guard lock(state_->mutex);
+  state_->left_behind += (state_->left_behind.empty() ? "" : ", ") + actor;
+}
+
+}  // namespace troupe

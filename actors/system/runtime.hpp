@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/caf/fwd.hpp"
+#include "troupe/ops/core/device.hpp"
+
+namespace troupe {
+
+struct RuntimeOptions {
+  /// Threads of the actor system, besides the dedicated threads of segments. 0: usable_cores() (thread_pinning.hpp).
+  int workers = 0;
+  /// Number of logical CPU devices that devices() lists. 0: all GPUs of the machine, or usable_cores() CPU devices if
+  /// it has none. A strategy may name other devices, such as cpu:7 on two cores: a logical device is a thread.
+  int cpu_devices = 0;
+  /// Segments run on dedicated threads, each bound to a core. If false, everything runs on the workers.
+  bool own_threads = true;
+  /// If set, there are no threads: a caller that waits for a run drives CAF's test scheduler, which picks the next
+  /// actor at random by this seed.
+  std::optional<std::uint64_t> test_seed = {};
+  /// Time for which a thread polls for messages before it sleeps: threads of segments, and workers if the process has a
+  /// core for each of its threads. The default is as long as a short step of a GPU, whose next launch would wait for a
+  /// sleeping thread to wake. Segments on cores, which other threads may need, poll for kPollOnCores at most.
+  std::chrono::microseconds busy_poll{200};
+  static constexpr std::chrono::microseconds kPollOnCores{50};
+};
+
+/// The actor system and this machine's devices. A handle: copies share the actor system, which lives until the last
+/// copy and the last plan spawned on it are destroyed. Thread-safe, except run_one().
+class Runtime {
+ public:
+  /// Makes an actor system. Throws Error if an option is out of range or the threads cannot be made.
+  explicit Runtime(RuntimeOptions options = {});
+  /// Uses an existing actor system, which must outlive this runtime and all plans. Its configuration needs
+  /// `register_messages<caf::id_block::troupe>(config)` (actors/caf/register_messages.hpp,
+  /// actors/messages/messages.hpp); the program's own messages have type ids from caf::first_custom_type_id on.
+  /// `workers` has no effect. Do not wait for a run on a thread of the actor system: use TrainingRun::on_progress.
+  explicit Runtime(caf::actor_system& system, RuntimeOptions options = {});
+
+  caf::actor_system& system() const;
+  /// The devices to train on: see RuntimeOptions::cpu_devices and default_devices().
+  const std::vector<Device>& devices() const;
+  const RuntimeOptions& options() const;
+
+  /// Lets one actor handle one message on the test scheduler. Returns false if there is no message.
+  bool run_one() const;
+  /// A number below `count`, drawn from the test seed.
+  std::size_t draw(std::size_t count) const;
+  /// True on a thread of the actor system that this runtime made. Such a thread must not wait for the system's actors.
+  /// Always false on an existing actor system.
+  bool on_own_thread() const;
+  /// Sets the worker that runs an actor unless other workers are idle; the number is taken modulo the number of
+  /// workers. Does nothing on an existing actor system.
+  void prefer_worker(const caf::actor& actor, int worker) const;
+  /// Throws Error if no further thread can be made.
+  void check_thread() const;
+  /// Records that an actor is stuck in code that does not return. The actor system is then not destroyed: its threads
+  /// are left behind, so that the process can end, and a line on stderr names the actor.
+  void leave_behind(const std::string& actor) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace troupe

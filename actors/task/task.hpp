@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "troupe/ops/graph/kernel.hpp"
+#include "troupe/transport/failure.hpp"
+
+namespace troupe {
+
+struct CollectiveStart;
+
+/// No limit, as a number of steps or as the step at which a run ends.
+inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max();
+
+/// The steps of one run.
+struct RunInfo {
+  std::int64_t first_step = 0;
+  /// The maximum number of steps that sources emit. By default the run ends when they have no more data.
+  std::int64_t max_steps = kLastStep;
+  std::int64_t epoch = 0;
+  /// The batch of the epoch that the first step reads.
+  std::int64_t first_batch = 0;
+
+  bool operator==(const RunInfo&) const = default;
+};
+
+/// The step after the `count` steps that begin with `first`; at most kLastStep.
+inline std::int64_t step_after(std::int64_t first, std::int64_t count) {
+  return count > kLastStep - first ? kLastStep : first + count;
+}
+
+/// The step before which a run ends at the latest.
+inline std::int64_t end_of(const RunInfo& run) {
+  return step_after(run.first_step, run.max_steps);
+}
+
+/// The tensors and the stream of one firing of a task. Tensors have the rows of this firing.
+struct Firing {
+  std::span<const Tensor> inputs;
+  std::span<const Tensor> outputs;
+  std::int64_t step = 0;
+  std::int64_t rows = 0;
+  KernelContext context;
+  /// The collective on the edge from a conductor to the ranks of its process: the conductor's task sets it, the tasks
+  /// of the ranks read it. `*start` is null if the conductor could not begin; `start` is null for other tasks.
+  std::shared_ptr<CollectiveStart>* start = nullptr;
+};
+
+/// The body of a plan actor, run in each of its firings. It belongs to one actor and is used on one thread at a time.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  /// True if the task only launches work on the stream of its firing, on tensors of the stream's device. Any other task
+  /// reads and writes host memory, so its actor has its place on a CPU device; see host_side().
+  virtual bool runs_on_device() const { return false; }
+
+  /// True if inputs may lie on other devices than the task's place. They are not copied to the place.
+  virtual bool reads_any_device() const { return false; }
+
+  /// True if fire() only launches kernels, copies and zeroing on its stream, the same ones for the same number of rows
+  /// and the same memory, so that they can be captured and launched again without fire(). They access inputs, outputs
+  /// and scratch only; other memory of the device is read only if it is never written. Captured work that shares no
+  /// inputs, outputs or scratch runs concurrently.
+  virtual bool capturable() const { return false; }
+  /// The objects that the work of the last fire() needs for as long as it may be launched again; null if none.
+  virtual std::shared_ptr<const void> resources() const { return nullptr; }
+
+  /// Prepares kernels. Called before the first firing with this number of rows.
+  virtual void prepare(std::int64_t /*rows*/) {}
+  /// Scratch memory for the firings prepared so far, in bytes.
+  virtual std::size_t scratch_bytes() const { return 0; }
+  /// Begins a new run. `wake` requests a call of advance(); it may be called on any thread until the task is destroyed.
+  virtual void begin(const RunInfo& /*run*/, std::function<void()> /*wake*/) {}
+
+  /// True for sources, which have no inputs from other actors.
+  virtual bool is_source() const { return false; }
+  /// For sources: the number of rows of the next firing; none after the last firing.
+  virtual std::optional<std::int64_t> next_rows() { return std::nullopt; }
+  /// For sources: the number of steps that the run that has just begun can have, if it is known. Several sources of a
+  /// plan then end at the same step. A source whose end is unknown until it is reached may leave the other sources a
+  /// few steps ahead.
+  virtual std::optional<std::int64_t> steps_left() const { return std::nullopt; }
+
+  /// Fires. Returns false if the firing is not complete; advance() follows. Throws if the work of the firing fails, and
+  /// EndRun if the work is done but the run should end.
+  virtual bool fire(const Firing& firing) = 0;
+  /// Continues a firing that is not complete. Returns whether it is complete now.
+  virtual bool advance(const Firing& /*firing*/) { return true; }
+  /// Called instead of fire(), once a step, in a step that has failed before this task. The tensors of the firing may
+  /// be missing.
+  virtual void skip(const Firing& /*firing*/, const FailurePtr& /*failure*/) {}
+  /// A text that names the work for which an incomplete firing waits.
+  virtual std::string waits_for() const { return {}; }
+};
+
+}  // namespace troupe

@@ -1,0 +1,81 @@
+#include "troupe/actors/threads/cpu_quota.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+namespace troupe {
+
+namespace {
+
+using Path = std::filesystem::path;
+using Quota = std::optional<double>;
+
+/// Quota and period are in microseconds. A quota of -1 means that there is none.
+Quota cores_of(std::int64_t quota, std::int64_t period) {
+  if (quota <= 0 || period <= 0) return std::nullopt;
+  return static_cast<double>(quota) / static_cast<double>(period);
+}
+
+/// cgroup v2 has one file, `cpu.max`, with the quota, or `max`, and the period.
+Quota quota_of_unified(const Path& group) {
+  std::ifstream file(group / "cpu.max");
+  std::int64_t quota = 0, period = 0;
+  if (!(file >> quota >> period)) return std::nullopt;
+  return cores_of(quota, period);
+}
+
+/// cgroup v1 has a file for the quota and a file for the period.
+Quota quota_of_controller(const Path& group) {
+  std::ifstream quota_file(group / "cpu.cfs_quota_us"), period_file(group / "cpu.cfs_period_us");
+  std::int64_t quota = 0, period = 0;
+  if (!(quota_file >> quota) || !(period_file >> period)) return std::nullopt;
+  return cores_of(quota, period);
+}
+
+Quota smaller(Quota a, Quota b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+/// The smallest quota from the mounted group down to `group`. In a container whose mount begins at its own group, the
+/// groups below may be missing.
+Quota smallest(const Path& mount, const Path& group, Quota (*quota_of)(const Path&)) {
+  auto quota = quota_of(mount);
+  auto at = mount;
+  for (const auto& name : group.relative_path()) {
+    // The group lies outside the mount.
+    if (name == "..") break;
+    at /= name;
+    quota = smaller(quota, quota_of(at));
+  }
+  return quota;
+}
+
+bool has_cpu(const std::string& controllers) {
+  return ("," + controllers + ",").find(",cpu,") != std::string::npos;
+}
+
+}  // namespace
+
+std::optional<double> cpu_quota(const std::filesystem::path& root) {
+  const auto groups = root / "sys/fs/cgroup";
+  Quota quota;
+  std::ifstream file(root / "proc/self/cgroup");
+  // A line is "hierarchy:controllers:group". The line of cgroup v2 has no controllers.
+  std::string hierarchy, controllers, group;
+  while (std::getline(file, hierarchy, ':') && std::getline(file, controllers, ':') && std::getline(file, group)) {
+    if (controllers.empty())
+      quota = smaller(quota, smallest(groups, group, quota_of_unified));
+    else if (has_cpu(controllers))
+      for (const auto& mount : {groups / "cpu", groups / controllers})
+        quota = smaller(quota, smallest(mount, group, quota_of_controller));
+  }
+  return quota;
+}
+
+int cores_within(int cores, std::optional<double> quota) {
+  return quota && *quota < cores ? std::max(1, static_cast<int>(*quota)) : cores;
+}
+
+}  // namespace troupe

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "troupe/ops/graph/kernel.hpp"
+
+namespace troupe::cuda {
+
+/// The sizes of a convolution of images x [rows, height, width, channels] with weights [kernel height, kernel width,
+/// channels of a group, filters], which gives y [rows, y height, y width, filters].
+struct Convolution {
+  std::int64_t rows, height, width, channels;
+  std::int64_t y_height, y_width, filters;
+  std::int64_t kernel_height, kernel_width;
+  std::int64_t stride, padding, groups;
+
+  Convolution(const Attributes& attributes, const Shape& x, const Shape& weights, const Shape& y)
+      : rows(x[0]),
+        height(x[1]),
+        width(x[2]),
+        channels(x[3]),
+        y_height(y[1]),
+        y_width(y[2]),
+        filters(y[3]),
+        kernel_height(weights[0]),
+        kernel_width(weights[1]),
+        stride(attributes.integer("stride")),
+        padding(attributes.integer("padding")),
+        groups(attributes.integer("groups")) {}
+
+  std::int64_t pixels_of_row() const { return y_height * y_width; }
+  /// The number of elements of x that an element of y depends on.
+  std::int64_t window() const { return kernel_height * kernel_width * (channels / groups); }
+  /// Whether each pixel of y depends only on the same pixel of x.
+  bool is_pointwise() const { return kernel_height == 1 && kernel_width == 1 && stride == 1 && padding == 0; }
+};
+
+/// A task for a convolution library: y from x and weights, or the gradient of x or of the weights.
+struct ConvolutionTask {
+  enum class Kind { forward, grad_data, grad_weights };
+
+  Kind kind;
+  Convolution shape;
+  DType dtype = DType::float32;     ///< type of all tensors but gradients of weights; sums are float32
+  DType gradient = DType::float32;  ///< type of gradients of weights: equal to dtype, or float32
+  bool tf32 = false;                ///< whether float32 factors may be rounded to TF32
+  bool bias = false, relu = false;  ///< forward: the epilogue of y
+
+  /// The task as one word, which differs if another algorithm may be the fastest.
+  std::string key() const;
+};
+
+/// The tensors of a task or their gradients; one of them is written. Images are [rows, height, width, channels] as in
+/// all kernels, but weights are [filters, kernel height, kernel width, channels of a group].
+struct ConvolutionTensors {
+  const void *x, *weights, *bias, *y;
+};
+
+/// A task that a library has prepared. It is always computed in the same order. Used by one thread at a time.
+class LibraryConvolution {
+ public:
+  virtual ~LibraryConvolution() = default;
+
+  virtual std::size_t workspace_bytes() const = 0;
+  /// Whether run() includes the epilogue of the task.
+  virtual bool has_epilogue() const = 0;
+  /// Launches the task. Throws Error if the library refuses. Tensors that do not begin at multiples of 16 bytes, such
+  /// as some views, are copied; the first such call must not be captured.
+  virtual void run(cudaStream_t stream, const ConvolutionTensors& tensors, void* workspace) = 0;
+};
+
+/// The fastest algorithm of a library for a task on the calling thread's current device. Null if there is no library or
+/// it has no algorithm.
+std::unique_ptr<LibraryConvolution> find_library_convolution(const ConvolutionTask& task);
+/// The faster one of two tasks, by measuring both. `task` becomes that one. The tasks differ only in the tensor that
+/// they write; the first writes at least as many bytes.
+std::unique_ptr<LibraryConvolution> faster_library_convolution(ConvolutionTask& task, ConvolutionTask other);
+
+}  // namespace troupe::cuda

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cudnn_graph.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "troupe/ops/cuda/device/shared_library.hpp"
+
+namespace troupe::cuda {
+
+/// The functions of cuDNN's graph interface. The library is loaded on first use, like cuBLASLt.
+struct CudnnLibrary {
+  SharedLibrary library{"cuDNN", {"libcudnn.so.9", "libcudnn.so"}};
+  TROUPE_CUDA_FUNCTION(create, cudnnCreate);
+  TROUPE_CUDA_FUNCTION(set_stream, cudnnSetStream);
+  TROUPE_CUDA_FUNCTION(status_text, cudnnGetErrorString);
+  TROUPE_CUDA_FUNCTION(descriptor_create, cudnnBackendCreateDescriptor);
+  TROUPE_CUDA_FUNCTION(descriptor_destroy, cudnnBackendDestroyDescriptor);
+  TROUPE_CUDA_FUNCTION(descriptor_set, cudnnBackendSetAttribute);
+  TROUPE_CUDA_FUNCTION(descriptor_get, cudnnBackendGetAttribute);
+  TROUPE_CUDA_FUNCTION(descriptor_finalize, cudnnBackendFinalize);
+  TROUPE_CUDA_FUNCTION(execute, cudnnBackendExecute);
+};
+
+/// The library. Throws Error with the reason if it cannot be loaded. Thread-safe.
+const CudnnLibrary& cudnn_library();
+
+/// Throws Error("cudnn", ...) unless the status is success.
+void check_cudnn(cudnnStatus_t status, std::string_view what);
+
+/// The handle of a device. Its mutex guards its use.
+struct CudnnHandle {
+  std::mutex mutex;
+  cudnnHandle_t handle = nullptr;
+};
+/// The handle of the calling thread's current device; never destroyed. Throws Error if cuDNN cannot make one.
+/// Thread-safe.
+CudnnHandle& cudnn_handle();
+
+/// A descriptor of cuDNN. Its attributes are set, then it is finalized.
+class CudnnDescriptor {
+ public:
+  explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
+
+  cudnnBackendDescriptor_t get() const { return descriptor_.get(); }
+  /// The functions below throw Error if cuDNN refuses.
+  template <class T>
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
+    set_all(name, type, 1, &value);
+  }
+  void set_integers(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values) {
+    set_all(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
+  }
+  void set_descriptors(cudnnBackendAttributeName_t name, const std::vector<cudnnBackendDescriptor_t>& values) {
+    set_all(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(values.size()), values.data());
+  }
+  void set_descriptor(cudnnBackendAttributeName_t name, const CudnnDescriptor& value) {
+    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value.get());
+  }
+  void set_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
+               const void* values);
+  void finalize();
+
+  /// The number of values of an attribute.
+  std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
+  /// Gets at most values.size() values. If the values are descriptors, their types select the kind of the result.
+  template <class T>
+  void get_all(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::vector<T>& values) const {
+    values.resize(get_some(name, type, values.size(), values.data()));
+  }
+  std::int64_t integer(cudnnBackendAttributeName_t name) const;
+
+ private:
+  struct Destroy {
+    void operator()(cudnnBackendDescriptor_t descriptor) const { cudnn_library().descriptor_destroy(descriptor); }
+  };
+
+  std::size_t get_some(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::size_t limit,
+                       void* values) const;
+
+  std::unique_ptr<std::remove_pointer_t<cudnnBackendDescriptor_t>, Destroy> descriptor_;
+};
+
+}  // namespace troupe::cuda

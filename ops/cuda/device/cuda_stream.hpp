@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "troupe/ops/core/stream.hpp"
+#include "troupe/ops/cuda/device/captured_launches.hpp"
+#include "troupe/ops/cuda/device/device_state.hpp"
+
+namespace troupe::cuda {
+
+/// A CUDA stream that does not wait for the legacy default stream. Used by one thread at a time. Events, copies and
+/// zeroing never throw: once the device, or work that the stream waits for, has failed, the stream's events report it.
+class CudaStream final : public Stream {
+ public:
+  /// Throws Error if there is no such device.
+  explicit CudaStream(Device device);
+  /// Does not end work that was launched.
+  ~CudaStream() override;
+
+  Event record() override;
+  Event record_with_time() override;
+  void wait(const Event& event) override;
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  void zero(std::byte* memory, std::size_t bytes) override;
+
+  bool can_capture() const override { return true; }
+  void begin_capture() override;
+  void begin_launch(std::span<const std::size_t> waits_for) override;
+  std::shared_ptr<CapturedWork> end_capture() override;
+  void launch(const CapturedWork& work) override;
+  std::exception_ptr fault() override { return last_launched().error(); }
+
+  /// The handle to launch work on. Call it for every launch, because record() relies on it.
+  cudaStream_t handle() {
+    recorded_.reset();
+    return handle_;
+  }
+  /// The note to which kernels report invalid values. Every event of the stream reports the first one.
+  InvalidValue* invalid_values() const { return note_->on_device(); }
+  /// Announces kernels of an op: makes the device current, and records the op's name for the error of a fault.
+  void note_launch(const char* op);
+
+  /// An event after all work launched so far, without work that is being captured. Thread-safe.
+  Event last_launched();
+
+ private:
+  Event record_in(EventPool& pool) noexcept;
+  void use_device() const;
+  std::exception_ptr failure_now() const noexcept;
+  std::exception_ptr failure() const;
+  /// Throws the failure of an earlier call, if there is one.
+  void expect_no_failure() const;
+  template <class Call>
+  void attempt(Call call) noexcept;
+
+  DeviceState& state_;
+  std::shared_ptr<const InvalidValueNote> note_;
+  cudaStream_t handle_ = nullptr;
+  std::optional<Event> recorded_;  // after all work; none once more is launched
+  CapturedLaunches captured_;
+  mutable std::mutex failure_mutex_;
+  std::exception_ptr failure_;  // failure of the stream or of work that it waits for; nothing is launched after it
+  std::mutex capture_mutex_;    // guards the members below
+  bool capturing_ = false;
+  Event before_capture_;
+};
+
+}  // namespace troupe::cuda

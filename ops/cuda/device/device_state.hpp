@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "troupe/ops/core/memory_pool.hpp"
+#include "troupe/ops/cuda/device/event.hpp"
+
+namespace troupe::cuda {
+
+class CudaStream;
+
+/// The state that the streams and tensors of one GPU share. Never destroyed. Thread-safe.
+class DeviceState {
+ public:
+  explicit DeviceState(int index);
+
+  RecentOps& recent_ops() { return recent_ops_; }
+  EventPool& events() { return events_; }
+  EventPool& timed_events() { return timed_events_; }
+  MemoryPool& memory() { return memory_; }
+  /// An event after all work launched so far for each existing stream of the device.
+  std::vector<Event> work_so_far();
+
+  void add(CudaStream& stream);
+  /// Removes a stream that is being destroyed. Its work may continue.
+  void remove(CudaStream& stream) noexcept;
+
+ private:
+  RecentOps recent_ops_;
+  EventPool events_, timed_events_;
+  std::mutex mutex_;
+  std::set<CudaStream*> streams_;
+  std::vector<Event> ended_;  // the last work of destroyed streams
+  MemoryPool memory_;
+};
+
+/// The state of a GPU. Throws Error("device", "there is no cuda:N") if there is no such device.
+DeviceState& device_state(Device device);
+/// The number of GPUs that this process can use. 0 without a driver.
+int device_count();
+
+}  // namespace troupe::cuda

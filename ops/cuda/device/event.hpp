@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "troupe/ops/core/stream.hpp"
+#include "troupe/ops/cuda/device/check.hpp"
+#include "troupe/ops/cuda/device/invalid_value.hpp"
+
+namespace troupe::cuda {
+
+/// The ops that were last launched or captured on a GPU, for the error of a kernel's fault: a GPU does not report which
+/// kernel failed, and after a fault earlier work seems to have failed, too. Thread-safe.
+class RecentOps {
+ public:
+  /// Adds the op that is launched or captured now. `op` must live until the process ends.
+  void add(const char* op);
+  /// The names of the recent ops, each once, in order: `matmul, relu`.
+  std::string names() const;
+
+ private:
+  static constexpr std::uint64_t kKept = 1024;
+
+  mutable std::mutex mutex_;
+  std::array<const char*, kKept> ops_{};
+  std::uint64_t count_ = 0;
+};
+
+/// The CUDA events of one device, with or without times. Events are reused. Thread-safe.
+class EventPool {
+ public:
+  enum class Times { with, without };
+
+  /// `ops` are the recent ops of the device.
+  EventPool(int device, Times times, const RecentOps& ops) : device_(device), times_(times), ops_(ops) {}
+
+  int device() const { return device_; }
+  const RecentOps& recent_ops() const { return ops_; }
+  /// Throws Error if CUDA cannot make an event.
+  cudaEvent_t take();
+  void give_back(cudaEvent_t event) noexcept;
+
+ private:
+  int device_;
+  Times times_;
+  const RecentOps& ops_;
+  std::mutex mutex_;
+  std::vector<cudaEvent_t> spare_;
+};
+
+/// A CUDA event that has been recorded.
+class CudaEvent final : public Event::State, public std::enable_shared_from_this<CudaEvent> {
+ public:
+  /// Records an event on a stream. `note` is the stream's. Throws Error if CUDA refuses.
+  CudaEvent(EventPool& pool, cudaStream_t stream, std::shared_ptr<const InvalidValueNote> note);
+  ~CudaEvent() override;
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  bool done() const override;
+  std::exception_ptr error() const override;
+  bool wait_for(std::chrono::nanoseconds limit) override;
+  void notify(std::function<void()> callback) override;
+  std::optional<std::chrono::nanoseconds> time_since(const State& earlier) const override;
+
+  cudaEvent_t handle() const { return event_; }
+  /// The note of the stream, which identifies the stream.
+  const std::shared_ptr<const InvalidValueNote>& note() const { return note_; }
+
+ private:
+  cudaError_t query() const;
+
+  EventPool& pool_;
+  std::shared_ptr<const InvalidValueNote> note_;
+  cudaEvent_t event_;
+};
+
+}  // namespace troupe::cuda

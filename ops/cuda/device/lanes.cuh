@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "troupe/ops/cuda/device/elements.cuh"
+
+namespace troupe::cuda {
+
+/// kCount neighboring elements that one thread reads or writes at once.
+template <class T, int kCount>
+struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Lanes {
+  T elements[kCount];
+
+  /// Element k, as a number for arithmetic.
+  __device__ auto at(int k) const { return load(elements, k); }
+  template <class Number>
+  __device__ void set(int k, Number number) {
+    store(elements, k, number);
+  }
+};
+
+/// The number of elements in the widest memory access, 16 bytes.
+template <class T>
+inline constexpr int kWidestLanes = static_cast<int>(16 / sizeof(T));
+
+template <class T, int kCount>
+__host__ __device__ const Lanes<T, kCount>* lanes_of(const T* elements) {
+  return reinterpret_cast<const Lanes<T, kCount>*>(elements);
+}
+template <class T, int kCount>
+__host__ __device__ Lanes<T, kCount>* lanes_of(T* elements) {
+  return reinterpret_cast<Lanes<T, kCount>*>(elements);
+}
+
+/// Whether kCount elements at once may be read from an array that begins there. A view may begin at any element.
+template <int kCount, class T>
+bool begins_with_lanes(const T* elements) {
+  return reinterpret_cast<std::uintptr_t>(elements) % alignof(Lanes<T, kCount>) == 0;
+}
+
+}  // namespace troupe::cuda

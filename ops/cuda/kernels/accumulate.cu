@@ -1,0 +1,103 @@
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/kernels/update.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// Copies an element of x to the state, if the step goes ahead.
+struct Assign {
+  const float* flag;
+  const float* x;
+  float* state;
+  __device__ void operator()(std::int64_t i) const {
+    if (goes_ahead(flag)) state[i] = x[i];
+  }
+};
+
+/// Writes the batch info whose step counts updates of `steps` steps each. `last` becomes 1 if this step ends an update
+/// and goes ahead, else 0.
+struct CountSteps {
+  std::int64_t steps;
+  const float* flag;
+  const BatchInfo* info;
+  BatchInfo* info_of_update;
+  float* last;
+  __device__ void operator()(std::int64_t) const {
+    auto batch = *info;
+    *last = batch.step % steps == steps - 1 && goes_ahead(flag) ? 1.0F : 0.0F;
+    batch.step /= steps;
+    *info_of_update = batch;
+  }
+};
+
+// The first step of an update starts the sum from zero, even if its own gradient is not used.
+struct Accumulate {
+  std::int64_t steps;
+  const float* flag;
+  const BatchInfo* info;
+  const float* gradient;
+  float* sum;
+  float part;
+  __device__ void operator()(std::int64_t i) const {
+    const float before = info->step % steps == 0 ? 0.0F : sum[i];
+    sum[i] = goes_ahead(flag) ? before + part * gradient[i] : before;
+  }
+};
+
+/// Updates an element of an exponential moving average. The first step of the average copies x.
+struct Average {
+  const float* flag;
+  const float* begun;
+  const float* x;
+  float* average;
+  float keep, add;
+  __device__ void operator()(std::int64_t i) const {
+    if (goes_ahead(flag)) average[i] = *begun == 0.0F ? x[i] : keep * average[i] + add * x[i];
+  }
+};
+/// Records that the average has begun. Runs after all elements of Average.
+struct Begin {
+  const float* flag;
+  float* begun;
+  __device__ void operator()(std::int64_t) const {
+    if (goes_ahead(flag)) *begun = 1.0F;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_assign(const OpCall& call) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(), Assign{optional_data_of(in, 2), floats(in[1]), mutable_floats(out[0])});
+  });
+}
+
+std::unique_ptr<Kernel> make_accumulation(const OpCall& call) {
+  return cuda_kernel(call, [steps = call.attributes.integer("steps")](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, 1,
+             CountSteps{steps, optional_data_of(in, 1), batch_info_of(in[0]), mutable_data_of<BatchInfo>(out[0]),
+                        mutable_floats(out[1])});
+  });
+}
+
+std::unique_ptr<Kernel> make_accumulate(const OpCall& call) {
+  return cuda_kernel(call, [steps = call.attributes.integer("steps")](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(),
+             Accumulate{steps, optional_data_of(in, 3), batch_info_of(in[2]), floats(in[1]), mutable_floats(out[0]),
+                        1.0F / static_cast<float>(steps)});
+  });
+}
+
+std::unique_ptr<Kernel> make_average(const OpCall& call) {
+  const auto decay = call.attributes.number("decay");
+  const auto keep = static_cast<float>(decay), add = static_cast<float>(1.0 - decay);
+  return cuda_kernel(call, [keep, add](const Launch& where, Inputs in, Outputs out) {
+    const auto* flag = optional_data_of(in, 3);
+    auto* begun = mutable_floats(out[1]);
+    for_each(where, out[0].elements(), Average{flag, begun, floats(in[2]), mutable_floats(out[0]), keep, add});
+    for_each(where, 1, Begin{flag, begun});
+  });
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,168 @@
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/kernels/update.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// The correction of the bias of the moments m and v.
+struct BiasCorrection {
+  double beta1, beta2;
+
+  /// The divisor of m in the update of a step.
+  __device__ double of_m(const BatchInfo* info) const { return 1.0 - power(beta1, info); }
+  /// The factor of the root of v.
+  __device__ double of_root(const BatchInfo* info) const { return 1.0 / sqrt(1.0 - power(beta2, info)); }
+
+ private:
+  __device__ static double power(double beta, const BatchInfo* info) {
+    return pow(beta, static_cast<double>(info->step + 1));
+  }
+};
+
+/// The constants of Adam, AdamW and Lamb. 1 - beta is computed in double, because subtracting in float32 loses digits.
+struct AdamOptions {
+  BiasCorrection bias;
+  float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, weight_decay;
+
+  explicit AdamOptions(const OpCall& call)
+      : bias{call.attributes.number("beta1"), call.attributes.number("beta2")},
+        beta1(static_cast<float>(bias.beta1)),
+        one_minus_beta1(static_cast<float>(1.0 - bias.beta1)),
+        beta2(static_cast<float>(bias.beta2)),
+        one_minus_beta2(static_cast<float>(1.0 - bias.beta2)),
+        epsilon(option(call, "epsilon")),
+        weight_decay(option(call, "weight_decay")) {}
+};
+
+/// Updates the parameter and its moments m and v.
+struct AdamRule : SharedInputs {
+  struct Step {
+    float rate, root, factor, shrink;
+  };
+  static constexpr int kStored = 3;
+  AdamOptions options;
+  /// The decrease of the parameter before the step, as a fraction of the parameter per learning rate.
+  float decoupled_decay;
+
+  __device__ Step step() const {
+    return {static_cast<float>(static_cast<double>(*rate) / options.bias.of_m(info)),
+            static_cast<float>(options.bias.of_root(info)), factor_or_one(), *rate * decoupled_decay};
+  }
+  __device__ void update(const Step& s, float g, float (&stored)[3]) const {
+    auto& [p, m, v] = stored;
+    if (decoupled_decay != 0.0F) p -= s.shrink * p;
+    const float gradient = s.factor * g + options.weight_decay * p;
+    m = options.beta1 * m + options.one_minus_beta1 * gradient;
+    v = options.beta2 * v + options.one_minus_beta2 * gradient * gradient;
+    p -= s.rate * m / (sqrtf(v) * s.root + options.epsilon);
+  }
+};
+
+std::unique_ptr<Kernel> make_adam(const OpCall& call) {
+  AdamOptions options(call);
+  float decoupled_decay = 0.0F;
+  if (call.attributes.has("decoupled") && call.attributes.flag("decoupled"))
+    std::swap(decoupled_decay, options.weight_decay);
+  return cuda_kernel(call, [=, updates = UpdateLaunch(call, true)](const Launch& where, Inputs in, Outputs out) {
+    updates.run(where, in, out, AdamRule{updates.shared(in), options, decoupled_decay});
+  });
+}
+
+/// The sums of squares of the parameter and of its step before scaling, of one block or of all.
+struct LambSizes {
+  float parameter, step;
+};
+
+/// A parameter with its moments, and the other inputs of its update.
+struct Lamb : SharedInputs {
+  std::int64_t n;
+  float* p;
+  float* m;
+  float* v;
+  const float* g;
+  AdamOptions options;
+  /// One element for each block.
+  LambSizes* sizes;
+
+  /// The factors of the bias correction. One thread computes them for its block.
+  struct Factors {
+    float of_m, of_root;
+  };
+  __device__ Factors factors() const {
+    __shared__ Factors shared;
+    const auto& bias = options.bias;
+    if (threadIdx.x == 0) shared = {static_cast<float>(1.0 / bias.of_m(info)), static_cast<float>(bias.of_root(info))};
+    __syncthreads();
+    return shared;
+  }
+  __device__ float step(const Factors& f, float before, float mean, float square) const {
+    return f.of_m * mean / (sqrtf(square) * f.of_root + options.epsilon) + options.weight_decay * before;
+  }
+};
+
+__global__ void __launch_bounds__(kBlock) lamb_moments_kernel(Lamb lamb) {
+  if (!goes_ahead(lamb.flag)) return;
+  const auto& options = lamb.options;
+  const auto factors = lamb.factors();
+  const float factor = lamb.factor_or_one();
+  LambSizes sizes{0.0F, 0.0F};
+  for (auto i = first_element(); i < lamb.n; i += element_stride()) {
+    const float gradient = factor * lamb.g[i];
+    const float mean = options.beta1 * lamb.m[i] + options.one_minus_beta1 * gradient;
+    const float square = options.beta2 * lamb.v[i] + options.one_minus_beta2 * gradient * gradient;
+    lamb.m[i] = mean;
+    lamb.v[i] = square;
+    const float step = lamb.step(factors, lamb.p[i], mean, square);
+    sizes.parameter += lamb.p[i] * lamb.p[i];
+    sizes.step += step * step;
+  }
+  sizes = {block_sum(sizes.parameter), block_sum(sizes.step)};
+  if (threadIdx.x == 0) lamb.sizes[blockIdx.x] = sizes;
+}
+
+/// Applies the step. Every block adds up the sizes of all blocks; there are as many as blocks of this kernel.
+__global__ void __launch_bounds__(kBlock) lamb_step_kernel(Lamb lamb) {
+  if (!goes_ahead(lamb.flag)) return;
+  const auto factors = lamb.factors();
+  LambSizes sizes{0.0F, 0.0F};
+  for (auto block = threadIdx.x; block < gridDim.x; block += kBlock) {
+    sizes.parameter += lamb.sizes[block].parameter;
+    sizes.step += lamb.sizes[block].step;
+  }
+  sizes = {block_sum(sizes.parameter), block_sum(sizes.step)};
+  const bool zero = sizes.parameter == 0.0F || sizes.step == 0.0F;
+  const float scale = *lamb.rate * (zero ? 1.0F : sqrtf(sizes.parameter / sizes.step));
+  for (auto i = first_element(); i < lamb.n; i += element_stride())
+    lamb.p[i] -= scale * lamb.step(factors, lamb.p[i], lamb.m[i], lamb.v[i]);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_adam_update(const OpCall& call) {
+  return make_adam(call);
+}
+std::unique_ptr<Kernel> make_adam_updates(const OpCall& call) {
+  return make_adam(call);
+}
+
+std::unique_ptr<Kernel> make_lamb_update(const OpCall& call) {
+  const auto blocks = std::min(blocks_for(call.inputs[0].shape.elements()), 1024U);
+  return cuda_kernel(
+      call,
+      [=, options = AdamOptions(call), update = UpdateCall(call, true)](const Launch& where, Inputs in, Outputs out) {
+        const Lamb lamb{update.shared(in),
+                        out[0].elements(),
+                        mutable_floats(out[0]),
+                        mutable_floats(out[1]),
+                        mutable_floats(out[2]),
+                        update.gradient(in),
+                        options,
+                        reinterpret_cast<LambSizes*>(where.scratch)};
+        launch(where, blocks, kBlock, lamb_moments_kernel, lamb);
+        launch(where, blocks, kBlock, lamb_step_kernel, lamb);
+      },
+      blocks * sizeof(LambSizes));
+}
+
+}  // namespace troupe::cuda

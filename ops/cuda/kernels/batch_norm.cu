@@ -1,0 +1,199 @@
+#include <numeric>
+
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/kernels/column_sums.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// Calls the function for the elements of a thread. The number of threads is a multiple of `channels`, so that all
+/// elements of a thread are of one channel.
+template <class Function>
+__global__ void __launch_bounds__(kBlock) channels_kernel(std::int64_t n, std::int64_t channels, Function function) {
+  auto i = first_element();
+  if (i >= n) return;
+  const auto of_channel = function.channel(i % channels);
+  for (; i < n; i += element_stride()) function.element(of_channel, i);
+}
+
+/// Calls function.element(function.channel(c), i) on the device for every i below n, in any order, where c is the
+/// channel of element i of an array [..., channels].
+template <class Function>
+void for_each_by_channel(const Launch& where, std::int64_t n, std::int64_t channels, const Function& function) {
+  const auto unit = channels / std::gcd(channels, std::int64_t{kBlock});
+  const auto blocks = divided_up(blocks_for(n), unit) * unit;
+  launch(where, static_cast<unsigned>(blocks), kBlock, channels_kernel<Function>, n, channels, function);
+}
+
+__device__ float inverse_deviation(float variance, float epsilon) {
+  return 1.0F / sqrtf(variance + epsilon);
+}
+
+/// The distances from the center, and their squares.
+struct SquareTerms {
+  std::int64_t channels;
+  const float* x;
+  const float* center;
+  __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
+    const float distance = x[row * channels + c] - center[c];
+    numbers[0] = distance;
+    numbers[1] = distance * distance;
+  }
+};
+
+/// dy, and its product with the distance from the mean.
+struct ProductTerms {
+  std::int64_t channels;
+  const float* dy;
+  const float* x;
+  const float* mean;
+  __device__ void operator()(std::int64_t row, std::int64_t c, float (&numbers)[2]) const {
+    const float d = dy[row * channels + c];
+    numbers[0] = d;
+    numbers[1] = d * (x[row * channels + c] - mean[c]);
+  }
+};
+/// Stores the sums of dy and of its product with the normalized x, for a channel.
+struct StoreProducts {
+  std::int64_t channels;
+  float epsilon;
+  const float* variance;
+  float* sums;
+  __device__ void operator()(std::int64_t c, const float (&combined)[2]) const {
+    sums[c] = combined[0];
+    sums[channels + c] = combined[1] * inverse_deviation(variance[c], epsilon);
+  }
+};
+
+/// The mean and variance of a channel over the global batch, and the number of its elements.
+struct Moments {
+  std::int64_t channels, elements;
+  const BatchInfo* info;
+  const float* sums;
+  const float* center;
+  float* mean;
+  float* variance;
+  float* counted;
+  __device__ void operator()(std::int64_t c) const {
+    const auto rows = info->global_rows * elements;
+    const auto count = static_cast<double>(rows > 1 ? rows : 1);
+    const double distance = sums[c] / count;
+    const double square = sums[channels + c] / count - distance * distance;
+    mean[c] = static_cast<float>(center[c] + distance);
+    variance[c] = static_cast<float>(square < 0.0 ? 0.0 : square);
+    if (c == 0) *counted = static_cast<float>(count);
+  }
+};
+
+/// y = x factor + shift, plus `residual` unless it is null.
+struct Normalize {
+  float epsilon;
+  bool relu;
+  const float* x;
+  const float* mean;
+  const float* variance;
+  const float* scale;
+  const float* bias;
+  const float* residual;
+  float* y;
+
+  struct Channel {
+    float factor, shift;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    const float factor = inverse_deviation(variance[c], epsilon) * scale[c];
+    return {factor, bias[c] - mean[c] * factor};
+  }
+  __device__ void element(const Channel& of, std::int64_t i) const {
+    float result = x[i] * of.factor + of.shift;
+    if (residual != nullptr) result += residual[i];
+    y[i] = relu && result < 0.0F ? 0.0F : result;
+  }
+};
+
+// dx = scale / deviation (dy - mean(dy) - z mean(dy z)), where z is the normalized x. If `sums` is null, the means are
+// 0.
+struct NormalizeGrad {
+  std::int64_t channels;
+  float epsilon;
+  const float* dy;
+  const float* x;
+  const float* mean;
+  const float* variance;
+  const float* scale;
+  const float* count;
+  const float* sums;
+  float* dx;
+
+  struct Channel {
+    float mean, factor, along, shift;
+  };
+  __device__ Channel channel(std::int64_t c) const {
+    const float deviation = inverse_deviation(variance[c], epsilon), factor = scale[c] * deviation;
+    if (sums == nullptr) return {mean[c], factor, 0.0F, 0.0F};
+    return {mean[c], factor, factor * deviation * sums[channels + c] / *count, factor * sums[c] / *count};
+  }
+  __device__ void element(const Channel& of, std::int64_t i) const {
+    dx[i] = dy[i] * of.factor - (x[i] - of.mean) * of.along - of.shift;
+  }
+};
+
+ColumnSums<2> sums_of(const Shape& shape) {
+  return {shape.elements() / shape.back(0), shape.back(0)};
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_batch_sums(const OpCall& call) {
+  const auto sums = sums_of(call.inputs[0].shape);
+  return cuda_kernel(
+      call,
+      [sums, channels = call.inputs[0].shape.back(0)](const Launch& where, Inputs in, Outputs out) {
+        sums.run(where, where.scratch, SquareTerms{channels, floats(in[0]), floats(in[1])},
+                 StoreColumn<2>{mutable_floats(out[0]), channels});
+      },
+      sums.scratch_bytes());
+}
+
+std::unique_ptr<Kernel> make_batch_moments(const OpCall& call) {
+  return cuda_kernel(call, [channels = call.inputs[1].shape[0], elements = call.attributes.integer("elements")](
+                               const Launch& where, Inputs in, Outputs out) {
+    for_each(where, channels,
+             Moments{channels, elements, batch_info_of(in[2]), floats(in[0]), floats(in[1]), mutable_floats(out[0]),
+                     mutable_floats(out[1]), mutable_floats(out[2])});
+  });
+}
+
+std::unique_ptr<Kernel> make_batch_norm(const OpCall& call) {
+  return cuda_kernel(call, [channels = call.inputs[0].shape.back(0), epsilon = option(call, "epsilon"),
+                            relu = call.attributes.flag("relu")](const Launch& where, Inputs in, Outputs out) {
+    for_each_by_channel(where, in[0].elements(), channels,
+                        Normalize{epsilon, relu, floats(in[0]), floats(in[1]), floats(in[2]), floats(in[3]),
+                                  floats(in[4]), optional_data_of(in, 6), mutable_floats(out[0])});
+  });
+}
+
+std::unique_ptr<Kernel> make_batch_norm_grad_sums(const OpCall& call) {
+  const auto sums = sums_of(call.inputs[1].shape);
+  return cuda_kernel(
+      call,
+      [sums, channels = call.inputs[1].shape.back(0), epsilon = option(call, "epsilon")](const Launch& where, Inputs in,
+                                                                                         Outputs out) {
+        sums.run(where, where.scratch, ProductTerms{channels, floats(in[0]), floats(in[1]), floats(in[2])},
+                 StoreProducts{channels, epsilon, floats(in[3]), mutable_floats(out[0])});
+      },
+      sums.scratch_bytes());
+}
+
+std::unique_ptr<Kernel> make_batch_norm_grad(const OpCall& call) {
+  return cuda_kernel(call, [channels = call.inputs[1].shape.back(0), epsilon = option(call, "epsilon")](
+                               const Launch& where, Inputs in, Outputs out) {
+    for_each_by_channel(where, in[0].elements(), channels,
+                        NormalizeGrad{channels, epsilon, floats(in[0]), floats(in[1]), floats(in[2]), floats(in[3]),
+                                      floats(in[4]), floats(in[5]), optional_data_of(in, 6), mutable_floats(out[0])});
+  });
+}
+
+}  // namespace troupe::cuda

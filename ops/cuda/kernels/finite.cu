@@ -1,0 +1,75 @@
+#include "troupe/ops/cuda/device/functions.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/kernels/map.cuh"
+#include "troupe/ops/cuda/kernels/tensor_list.cuh"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// Checks a part of tensor number blockIdx.y, and sets the result to 0 if an element is not finite.
+__global__ void __launch_bounds__(kBlock) find_not_finite_kernel(TensorList list, float* finite) {
+  const auto* x = list.data[blockIdx.y];
+  const auto n = list.elements[blockIdx.y];
+  int not_finite = 0;
+  for (auto i = first_element(); i < n; i += element_stride()) not_finite |= is_finite(x[i]) ? 0 : 1;
+  if (__syncthreads_or(not_finite) != 0 && threadIdx.x == 0) atomicExch(finite, 0.0F);
+}
+
+/// Checks all tensors by one block: the result is 1, or 0 if an element is not finite.
+__global__ void __launch_bounds__(kBlock) are_finite_kernel(TensorList list, unsigned tensors, float* finite) {
+  int not_finite = 0;
+  for (unsigned tensor = 0; tensor < tensors; ++tensor)
+    for (auto i = first_element(); i < list.elements[tensor]; i += kBlock)
+      not_finite |= is_finite(list.data[tensor][i]) ? 0 : 1;
+  not_finite = __syncthreads_or(not_finite);
+  if (threadIdx.x == 0) *finite = not_finite != 0 ? 0.0F : 1.0F;
+}
+
+/// Whether one block checks the tensors fast enough.
+bool are_few(std::span<const TensorInfo> tensors) {
+  constexpr std::int64_t kFewElements = 4 * kBlock;
+  std::int64_t elements = 0;
+  for (const auto& tensor : tensors) elements += tensor.shape.elements();
+  return tensors.size() <= TensorList::kLimit && elements <= kFewElements;
+}
+
+/// Passes a number on, and reports it if it is not finite.
+struct CheckFinite {
+  InvalidReport invalid;
+  __device__ float operator()(float x) const {
+    if (!is_finite(x)) invalid(InvalidValue::Kind::not_finite, 0, 0, 0, x);
+    return x;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_all_finite(const OpCall& call) {
+  return cuda_kernel(call, [blocks = blocks_for_each(call.inputs), few = are_few(call.inputs)](const Launch& where,
+                                                                                               Inputs in, Outputs out) {
+    auto* finite = mutable_floats(out[0]);
+    if (!few) for_each(where, 1, Fill<float>{1.0F, finite});
+    for_each_list(in, [&](const TensorList& list, unsigned tensors, unsigned) {
+      if (few)
+        launch(where, 1, kBlock, are_finite_kernel, list, tensors, finite);
+      else
+        launch(where, dim3(blocks, tensors), kBlock, find_not_finite_kernel, list, finite);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_check_finite(const OpCall& call) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    for_each(where, out[0].elements(), MapOne<CheckFinite>{{where.invalid}, floats(in[0]), mutable_floats(out[0])});
+  });
+}
+
+std::unique_ptr<Kernel> make_control_dependency(const OpCall& call) {
+  return cuda_kernel(call, [](const Launch& where, Inputs in, Outputs out) {
+    check(cudaMemcpyAsync(out[0].address(), in[0].address(), in[0].bytes(), cudaMemcpyDeviceToDevice, where.stream),
+          "control_dependency");
+  });
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,265 @@
+#include <algorithm>
+#include <string>
+
+#include "troupe/ops/cuda/device/functions.cuh"
+#include "troupe/ops/cuda/kernels/column_sums.cuh"
+#include "troupe/ops/cuda/kernels/kernels.hpp"
+#include "troupe/ops/cuda/kernels/map.cuh"
+#include "troupe/ops/cuda/product/narrow_product.hpp"
+#include "troupe/ops/cuda/product/product_timing.hpp"
+#include "troupe/ops/fused/matmul_then_gelu.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+
+namespace troupe::cuda {
+
+namespace {
+
+/// Describes the last two axes of each input as matrices, with all leading axes as one batch axis.
+void describe_batch(const OpCall& call, ProductShape& shape) {
+  const auto& a = call.inputs[0].shape;
+  const auto& b = call.inputs[1].shape;
+  const auto& y = call.outputs[0].shape;
+  shape.m = y.back(1);
+  shape.k = shape.transpose_b ? b.back(0) : b.back(1);
+  shape.stride_a = a.back(0) * a.back(1);
+  shape.stride_b = b.back(0) * b.back(1);
+  shape.stride_y = y.back(0) * y.back(1);
+  shape.batch = y.elements() / shape.stride_y;
+}
+
+/// The product of a matmul, or of an op whose first inputs, attributes and result equal those of a matmul.
+ProductShape shape_of_matmul(const OpCall& call) {
+  ProductShape shape;
+  shape.transpose_a = call.attributes.flag("transpose_a");
+  shape.transpose_b = call.attributes.flag("transpose_b");
+  shape.dtype = call.inputs[0].dtype;
+  shape.result = call.outputs[0].dtype;
+  shape.n = call.outputs[0].shape.back(0);
+  const bool has_bias = call.inputs.size() == 3, relu = call.attributes.flag("relu");
+  if (has_bias) shape.epilogue = relu ? Epilogue::relu_bias : Epilogue::bias;
+  if (!has_bias && relu) shape.epilogue = Epilogue::relu;
+  if (call.inputs[1].shape.rank() > 2) {
+    describe_batch(call, shape);
+    return shape;
+  }
+  // All leading axes are the rows of one matrix.
+  shape.m = call.outputs[0].shape.elements() / shape.n;
+  shape.k = call.inputs[0].shape.elements() / shape.m;
+  return shape;
+}
+
+/// The first two inputs and the results of a call as a matmul.
+OpCall matmul_of(const OpCall& call) {
+  return {&kMatmul, call.attributes, {call.inputs.begin(), call.inputs.begin() + 2}, {call.outputs[0]}};
+}
+
+/// A kernel of a matmul, outer_sum or matmul_relu_grad by NarrowProduct or SmallProduct. The third input is the bias or
+/// the relu's result.
+template <class OwnProduct>
+std::unique_ptr<Kernel> kernel_of(const OpCall& call, const OwnProduct& product) {
+  const bool is_gradient = call.op == &kMatmulReluGrad;
+  return cuda_kernel(
+      call,
+      [product, is_gradient](const Launch& where, Inputs in, Outputs out) {
+        const void* const third = in.size() == 3 ? in[2].address() : nullptr;
+        product.run(where, in[0].address(), in[1].address(), is_gradient ? nullptr : third, out[0].address(),
+                    is_gradient ? third : nullptr);
+      },
+      product.scratch_bytes());
+}
+
+/// Null unless OwnProduct, which supports the shape, is faster than cuBLASLt, by measuring both.
+template <class OwnProduct>
+std::unique_ptr<Kernel> kernel_if_faster(const OpCall& call, const ProductShape& shape) {
+  const Product library(shape);
+  const OwnProduct own(shape);
+  if (own.scratch_bytes() > Product::kMaxWorkspace) return nullptr;
+  ProductTiming timing(shape, std::max(own.scratch_bytes(), library.workspace_bytes()));
+  const auto measure = [&](std::size_t candidate) {
+    return timing.measure([&](const ProductMemory& memory) {
+      if (candidate == 0)
+        library.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace);
+      else
+        own.run({memory.stream, memory.workspace, {nullptr, "matmul"}}, memory.a, memory.b,
+                library.has_bias() ? memory.bias : nullptr, memory.y);
+    });
+  };
+  const std::string candidates[] = {"cublas", OwnProduct::kName};
+  return choose_on_device("way:" + shape.key(), candidates, measure) == 1 ? kernel_of(call, own) : nullptr;
+}
+
+/// A kernel without cuBLASLt for the product of a matmul, outer_sum or matmul_relu_grad, which writes the op's result.
+/// Null if there is none or cuBLASLt is faster.
+std::unique_ptr<Kernel> own_product_kernel(const OpCall& call, const ProductShape& shape) {
+  if (NarrowProduct::is_surely_faster(shape)) return kernel_of(call, NarrowProduct(shape));
+  if (SmallProduct::is_surely_faster(shape)) return kernel_of(call, SmallProduct(shape));
+  if (NarrowProduct::suits(shape)) return kernel_if_faster<NarrowProduct>(call, shape);
+  return SmallProduct::suits(shape) ? kernel_if_faster<SmallProduct>(call, shape) : nullptr;
+}
+
+/// A product of cuBLASLt as the kernel of an op, whose third input is the bias.
+struct LibraryProduct {
+  Product product;
+
+  std::size_t scratch_bytes() const { return product.workspace_bytes(); }
+  void run(const Launch& where, Inputs in, Outputs out) const {
+    product.run(where.stream, in[0].address(), in[1].address(), in.size() == 3 ? in[2].address() : nullptr,
+                out[0].address(), where.scratch);
+  }
+};
+
+std::unique_ptr<Kernel> product_kernel(const OpCall& call, const ProductShape& shape) {
+  if (auto kernel = own_product_kernel(call, shape)) return kernel;
+  return object_kernel(call, LibraryProduct{Product(shape)});
+}
+
+/// The gradient of a ReLU whose dy is a matrix product: the product first, then the gradient in place.
+class MatmulThenReluGrad final : public Kernel {
+ public:
+  explicit MatmulThenReluGrad(const OpCall& call)
+      : product_(make_matmul(matmul_of(call))),
+        gradient_(make_relu_grad({&kReluGrad, {}, {call.outputs[0], call.inputs[2]}, call.outputs})) {}
+
+  std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
+  void run(const KernelContext& context, Inputs in, Outputs out) override {
+    product_->run(context, in.first(2), out);
+    // In place, because every element is read by the thread that then writes it.
+    const Tensor dy_and_y[] = {out[0], in[2]};
+    gradient_->run(context, dy_and_y, out);
+  }
+
+ private:
+  std::unique_ptr<Kernel> product_, gradient_;
+};
+
+/// Launches the gelu of a product by a separate kernel, to be timed. `from` is the product.
+template <class T>
+void launch_gelu(const Launch& where, const ProductShape& shape, const std::byte* from, std::byte* y) {
+  for_each(where, shape.m * shape.n,
+           MapOne<GeluTanh, T>{{}, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(y)});
+}
+
+/// Launches the gelu's gradient by a separate kernel, in place, and the sums of its columns unless `sums` is null.
+template <class T>
+void launch_gelu_grad(const Launch& where, const ProductShape& shape, std::byte* dx, const std::byte* x,
+                      std::byte* sums) {
+  auto* const gradient = reinterpret_cast<T*>(dx);
+  for_each(where, shape.m * shape.n, MapTwo<GeluTanhGrad, T>{{}, gradient, reinterpret_cast<const T*>(x), gradient});
+  if (sums != nullptr)
+    ColumnSums<>(shape.m, shape.n)
+        .run(where, where.scratch, ElementTerms<T>{gradient, shape.n},
+             StoreColumn<>{reinterpret_cast<float*>(sums), shape.n});
+}
+
+bool is_gradient(Epilogue epilogue) {
+  return epilogue == Epilogue::gelu_grad || epilogue == Epilogue::gelu_grad_bias;
+}
+
+Epilogue without_gelu(Epilogue epilogue) {
+  return epilogue == Epilogue::gelu_bias || epilogue == Epilogue::gelu_bias_kept ? Epilogue::bias : Epilogue::none;
+}
+
+void launch_separately(const ProductShape& shape, const Product& plain, const ProductMemory& memory) {
+  const bool keeps = shape.aux_bytes() > 0 && !is_gradient(shape.epilogue);
+  auto* const product = keeps ? memory.aux : memory.y;
+  plain.run(memory.stream, memory.a, memory.b, memory.bias, product, memory.workspace);
+  const Launch where{memory.stream, memory.workspace, {nullptr, "matmul_gelu_tanh"}};
+  auto* const sums = shape.epilogue == Epilogue::gelu_grad_bias ? memory.bias : nullptr;
+  with_float_type(shape.result, [&](auto element) {
+    using T = decltype(element);
+    if (is_gradient(shape.epilogue))
+      launch_gelu_grad<T>(where, shape, memory.y, memory.aux, sums);
+    else
+      launch_gelu<T>(where, shape, product, memory.y);
+  });
+}
+
+/// Whether the product with a gelu in its epilogue is faster than separate kernels, by measuring both.
+bool epilogue_is_faster(const ProductShape& shape, const Product& fused) {
+  auto without = shape;
+  without.epilogue = without_gelu(shape.epilogue);
+  const Product plain(without);
+  ProductTiming timing(shape, Product::kMaxWorkspace);
+  const auto measure = [&](std::size_t candidate) {
+    return timing.measure([&](const ProductMemory& memory) {
+      if (candidate == 0)
+        fused.run(memory.stream, memory.a, memory.b, memory.bias, memory.y, memory.workspace, memory.aux);
+      else
+        launch_separately(shape, plain, memory);
+    });
+  };
+  const std::string candidates[] = {"epilogue", "kernels"};
+  return choose_on_device("way:" + shape.key(), candidates, measure) == 0;
+}
+
+/// The product with a gelu in its epilogue, or null. cuBLASLt does not document the accuracy of that gelu, so it is
+/// used only if the product is rounded anyway.
+std::shared_ptr<const Product> fused_product(ProductShape shape, Epilogue epilogue) {
+  if (!shape.tf32 && !is_16_bit(shape.dtype)) return nullptr;
+  if (NarrowProduct::is_surely_faster(shape)) return nullptr;
+  shape.epilogue = epilogue;
+  // cuBLASLt requires rows of whole groups of 8 elements.
+  if (shape.aux_bytes() > 0 && shape.n % 8 != 0) return nullptr;
+  std::shared_ptr<const Product> fused = Product::if_supported(shape);
+  return fused != nullptr && epilogue_is_faster(shape, *fused) ? fused : nullptr;
+}
+
+Epilogue forward_epilogue(bool has_bias, bool keeps_product) {
+  if (has_bias) return keeps_product ? Epilogue::gelu_bias_kept : Epilogue::gelu_bias;
+  return keeps_product ? Epilogue::gelu_kept : Epilogue::gelu;
+}
+
+GeluKernels gelu_kernels() {
+  return {make_matmul, make_gelu_tanh, make_gelu_tanh_grad, make_reduce_sum};
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_matmul(const OpCall& call) {
+  return product_kernel(call, shape_of_matmul(call));
+}
+
+std::unique_ptr<Kernel> make_outer_sum(const OpCall& call) {
+  ProductShape shape;
+  shape.transpose_a = true;
+  shape.dtype = call.inputs[0].dtype;
+  shape.result = call.outputs[0].dtype;
+  shape.m = call.inputs[0].shape.back(0);
+  shape.n = call.inputs[1].shape.back(0);
+  shape.k = call.inputs[0].shape.elements() / shape.m;
+  return product_kernel(call, shape);
+}
+
+std::unique_ptr<Kernel> make_matmul_relu_grad(const OpCall& call) {
+  if (auto kernel = own_product_kernel(call, shape_of_matmul(matmul_of(call)))) return kernel;
+  return std::make_unique<MatmulThenReluGrad>(call);
+}
+
+std::unique_ptr<Kernel> make_matmul_gelu_tanh(const OpCall& call) {
+  const bool has_bias = call.inputs.size() == 3, keeps_product = call.outputs.size() == 2;
+  const auto product = fused_product(shape_of_matmul(call), forward_epilogue(has_bias, keeps_product));
+  if (product == nullptr) return make_matmul_then_gelu_tanh(call, gelu_kernels());
+  return cuda_kernel(
+      call,
+      [product, has_bias, keeps_product](const Launch& where, Inputs in, Outputs out) {
+        product->run(where.stream, in[0].address(), in[1].address(), has_bias ? in[2].address() : nullptr,
+                     out[0].address(), where.scratch, keeps_product ? out[1].address() : nullptr);
+      },
+      product->workspace_bytes());
+}
+
+std::unique_ptr<Kernel> make_matmul_gelu_tanh_grad(const OpCall& call) {
+  const bool sums_rows = call.outputs.size() == 2;
+  const auto shape = shape_of_matmul(matmul_of(call));
+  const auto product = fused_product(shape, sums_rows ? Epilogue::gelu_grad_bias : Epilogue::gelu_grad);
+  if (product == nullptr) return make_matmul_then_gelu_tanh_grad(call, gelu_kernels());
+  return cuda_kernel(
+      call,
+      [product, sums_rows](const Launch& where, Inputs in, Outputs out) {
+        product->run(where.stream, in[0].address(), in[1].address(), sums_rows ? out[1].address() : nullptr,
+                     out[0].address(), where.scratch, in[2].address());
+      },
+      product->workspace_bytes());
+}
+
+}  // namespace troupe::cuda

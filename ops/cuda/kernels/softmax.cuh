@@ -1,0 +1,54 @@
+#pragma once
+
+#include "troupe/ops/cuda/device/functions.cuh"
+#include "troupe/ops/cuda/kernels/rows.cuh"
+
+namespace troupe::cuda {
+
+/// The largest number of a row and the sum of the exponentials: softmax is exp(x - largest) / sum.
+struct SoftmaxScale {
+  float largest, sum;
+};
+
+/// The scale of a row of n numbers. All of its threads call it and get the result.
+template <class Threads>
+__device__ SoftmaxScale softmax_scale(Threads threads, std::int64_t n, const float* x) {
+  const Largest larger{};
+  float largest = Largest::kNone;
+  for (std::int64_t i = threads.lane(); i < n; i += Threads::kCount) largest = larger(largest, x[i]);
+  largest = threads.reduce(largest, larger);
+  float sum = 0.0F;
+  for (std::int64_t i = threads.lane(); i < n; i += Threads::kCount) sum += expf(x[i] - largest);
+  return {largest, threads.sum(sum)};
+}
+
+/// Computes y = x - log(sum(exp(x))) of one row. y may be x.
+template <class Threads>
+__device__ void log_softmax_row(Threads threads, std::int64_t n, const float* x, float* y) {
+  const auto [largest, sum] = softmax_scale(threads, n, x);
+  // Subtracts in this order: largest + log(sum) would round the logarithm away if x is large.
+  const float log_sum = logf(sum);
+  for (std::int64_t i = threads.lane(); i < n; i += Threads::kCount) y[i] = (x[i] - largest) - log_sum;
+}
+
+/// The sum of f(i) over all i below n. All threads of a row call it and get the result.
+template <class Threads, class F>
+__device__ float row_sum(Threads threads, std::int64_t n, F f) {
+  float sum = 0.0F;
+  for (std::int64_t i = threads.lane(); i < n; i += Threads::kCount) sum += f(i);
+  return threads.sum(sum);
+}
+
+/// Functions for row_sum over n numbers: the elements of a row, and the products of two rows.
+struct RowElements {
+  const float* x;
+  __device__ float operator()(std::int64_t i) const { return x[i]; }
+};
+/// The products of two rows, element by element.
+struct RowProducts {
+  const float* x;
+  const float* y;
+  __device__ float operator()(std::int64_t i) const { return x[i] * y[i]; }
+};
+
+}  // namespace troupe::cuda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "troupe/ops/cuda/device/launch.cuh"
+
+namespace troupe::cuda {
+
+/// Sorts pairs of a key and a place on the device. Scratch memory holds the pairs.
+class PairSort {
+ public:
+  /// For `count` pairs, fewer than 2^31, whose keys have `key_bits` bits.
+  PairSort(std::int64_t count, int key_bits);
+
+  std::size_t scratch_bytes() const { return 4 * column_bytes_ + temporary_bytes_; }
+  /// The memory for the unsorted pairs, in scratch memory of scratch_bytes() bytes.
+  std::uint32_t* keys(std::byte* scratch) const { return column<std::uint32_t>(scratch, 0); }
+  std::int32_t* places(std::byte* scratch) const { return column<std::int32_t>(scratch, 1); }
+  /// The memory of the sorted pairs.
+  const std::uint32_t* sorted_keys(std::byte* scratch) const { return column<std::uint32_t>(scratch, 2); }
+  const std::int32_t* sorted_places(std::byte* scratch) const { return column<std::int32_t>(scratch, 3); }
+
+  /// Launches the sort by ascending key. Pairs with equal keys stay in order.
+  void run(const Launch& where, std::byte* scratch) const;
+
+ private:
+  template <class T>
+  T* column(std::byte* scratch, std::size_t number) const {
+    return reinterpret_cast<T*>(scratch + number * column_bytes_);
+  }
+
+  std::int64_t count_;
+  int key_bits_;
+  std::size_t column_bytes_, temporary_bytes_ = 0;
+};
+
+}  // namespace troupe::cuda

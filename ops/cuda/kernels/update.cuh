@@ -1,0 +1,198 @@
+#pragma once
+
+#include <algorithm>
+
+#include "troupe/ops/cuda/device/cuda_kernel.hpp"
+#include "troupe/ops/cuda/kernels/rows.cuh"
+#include "troupe/ops/fused/merged_updates.hpp"
+#include "troupe/ops/graph/graph.hpp"
+
+namespace troupe::cuda {
+
+/// Whether an update is applied: it has no flag (null), or the flag is above 0. A NaN is not above 0.
+__device__ inline bool goes_ahead(const float* flag) {
+  return flag == nullptr || *flag > 0.0F;
+}
+
+/// The tensors that an update overwrites, which are a parameter and its states, and the gradient.
+template <int kStored>
+struct UpdatedTensor {
+  float* stored[kStored];
+  const float* gradient;
+
+  /// The tensors of the outputs from `first` on.
+  static UpdatedTensor of(Outputs out, std::size_t first, const Tensor& gradient_tensor) {
+    UpdatedTensor tensor{};
+    for (int k = 0; k < kStored; ++k) tensor.stored[k] = mutable_floats(out[first + static_cast<std::size_t>(k)]);
+    tensor.gradient = floats(gradient_tensor);
+    return tensor;
+  }
+};
+
+/// The inputs that the parameters of an update share.
+struct SharedInputs {
+  const float* rate;
+  const BatchInfo* info;  // or null if the update does not depend on it
+  const float* factor;    // factor of the gradients, or null
+  const float* flag;      // or null
+
+  __device__ float factor_or_one() const { return factor != nullptr ? *factor : 1.0F; }
+};
+
+/// The positions of the inputs of an update of one or several parameters; see ops/nn/update_rules.cpp and
+/// merged_updates.hpp.
+class UpdateCall {
+ public:
+  /// An update of one parameter.
+  UpdateCall(const OpCall& call, bool numbered) : UpdateCall(call, numbered, call.outputs.size()) {}
+  /// An update whose last gradient is input number `gradient`.
+  UpdateCall(const OpCall& call, bool numbered, std::size_t gradient)
+      : gradient_(gradient), numbered_(numbered), clipped_(call.attributes.flag("clipped")) {
+    has_flag_ = call.inputs.size() > gradient_ + 2 + (numbered ? 1 : 0) + (clipped_ ? 1 : 0);
+  }
+
+  const float* gradient(Inputs in) const { return floats(in[gradient_]); }
+  SharedInputs shared(Inputs in) const {
+    return {floats(in[gradient_ + 1]), numbered_ ? batch_info_of(in[gradient_ + 2]) : nullptr,
+            clipped_ ? floats(in[gradient_ + (numbered_ ? 3 : 2)]) : nullptr, has_flag_ ? floats(in.back()) : nullptr};
+  }
+
+ private:
+  std::size_t gradient_;
+  bool numbered_, clipped_, has_flag_ = false;
+};
+
+// A rule is a class for one kind of update, derived from SharedInputs. kStored is how many numbers an update overwrites
+// for each element; step() computes the values that all elements of a step share; update(step, gradient, stored)
+// changes the numbers of an element.
+
+/// Updates the rows whose gradient is not zero.
+template <int kThreads, class Rule>
+__global__ void __launch_bounds__(kBlock)
+    update_rows_kernel(std::int64_t rows, std::int64_t width, UpdatedTensor<Rule::kStored> tensor, Rule rule) {
+  __shared__ typename Rule::Step shared;
+  if (!goes_ahead(rule.flag)) return;
+  if (threadIdx.x == 0) shared = rule.step();
+  __syncthreads();
+  const auto step = shared;
+  const RowThreads<kThreads> threads{};
+  const auto stride = static_cast<std::int64_t>(gridDim.x) * (kBlock / kThreads);
+  for (auto row = first_element() / kThreads; row < rows; row += stride) {
+    int has_gradient = 0;
+    for (std::int64_t i = threads.lane(); i < width; i += kThreads)
+      if (tensor.gradient[row * width + i] != 0.0F) has_gradient = 1;
+    if (threads.reduce(has_gradient, Largest(), 0) == 0) continue;
+    for (std::int64_t i = row * width + threads.lane(); i < (row + 1) * width; i += kThreads) {
+      float stored[Rule::kStored];
+      for (int k = 0; k < Rule::kStored; ++k) stored[k] = tensor.stored[k][i];
+      rule.update(step, tensor.gradient[i], stored);
+      for (int k = 0; k < Rule::kStored; ++k) tensor.stored[k][i] = stored[k];
+    }
+  }
+}
+
+/// The elements of a tensor that one block updates at a time: kElementsOfThread for each thread, whose loads overlap.
+inline constexpr int kElementsOfThread = 4;
+inline constexpr std::int64_t kChunk = kElementsOfThread * kBlock;
+
+/// Up to kLimit tensors as an argument of a kernel.
+template <int kStored, std::size_t kLimit>
+struct UpdatedTensors {
+  UpdatedTensor<kStored> tensors[kLimit];
+  std::int64_t elements[kLimit];
+  /// The number of chunks of the tensors before each tensor. The last entry is the number of all chunks.
+  std::int64_t first_chunk[kLimit + 1];
+};
+
+/// Updates one chunk. `i` is the first element of the calling thread, and n the end of the chunk.
+template <class Rule>
+__device__ inline void update_chunk(const UpdatedTensor<Rule::kStored>& tensor, std::int64_t i, std::int64_t n,
+                                    const typename Rule::Step& step, const Rule& rule) {
+  float gradients[kElementsOfThread], stored[kElementsOfThread][Rule::kStored];
+  for (int j = 0; j < kElementsOfThread; ++j) {
+    const auto at = i + j * kBlock;
+    if (at >= n) continue;
+    gradients[j] = tensor.gradient[at];
+    for (int k = 0; k < Rule::kStored; ++k) stored[j][k] = tensor.stored[k][at];
+  }
+  for (int j = 0; j < kElementsOfThread; ++j) {
+    const auto at = i + j * kBlock;
+    if (at >= n) continue;
+    rule.update(step, gradients[j], stored[j]);
+    for (int k = 0; k < Rule::kStored; ++k) tensor.stored[k][at] = stored[j][k];
+  }
+}
+
+/// Updates all elements of `count` tensors. The chunks of all tensors are distributed over the blocks.
+template <std::size_t kLimit, class Rule>
+__global__ void __launch_bounds__(kBlock)
+    update_kernel(UpdatedTensors<Rule::kStored, kLimit> list, int count, Rule rule) {
+  __shared__ typename Rule::Step shared;
+  if (!goes_ahead(rule.flag)) return;
+  if (threadIdx.x == 0) shared = rule.step();
+  __syncthreads();
+  const auto step = shared;
+  // With one tensor the index into the list is a constant, so that the list need not be copied to memory.
+  const auto chunks = list.first_chunk[kLimit > 1 ? count : 1];
+  int number = 0;
+  for (std::int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+    if constexpr (kLimit > 1)
+      while (chunk >= list.first_chunk[number + 1]) ++number;
+    const auto first = (chunk - list.first_chunk[number]) * kChunk + threadIdx.x;
+    update_chunk(list.tensors[number], first, list.elements[number], step, rule);
+  }
+}
+
+/// Launches the updates of one or several parameters: of all elements, for kLimit parameters at a time, or, for a
+/// row-sparse parameter, of the rows whose gradient is not zero.
+class UpdateLaunch {
+ public:
+  UpdateLaunch(const OpCall& call, bool numbered)
+      : update_(merged_op_of(*call.op) != nullptr ? MergedUpdate{1, call.outputs.size()}
+                                                  : merged_update(*call.op, call.attributes, call.inputs.size())),
+        shared_(call, numbered, update_.first_shared() - 1),
+        row_sparse_(call.attributes.has(kRowSparse)) {}
+
+  SharedInputs shared(Inputs in) const { return shared_.shared(in); }
+
+  template <class Rule>
+  void run(const Launch& where, Inputs in, Outputs out, const Rule& rule) const {
+    if (row_sparse_) return update_rows(where, in, out, rule);
+    if (update_.parameters == 1) return update_some<1>(where, in, out, rule, 0);
+    for (std::size_t first = 0; first < update_.parameters; first += kLimit)
+      update_some<kLimit>(where, in, out, rule, first);
+  }
+
+ private:
+  static constexpr std::size_t kLimit = 64;
+
+  template <std::size_t kTensors, class Rule>
+  void update_some(const Launch& where, Inputs in, Outputs out, const Rule& rule, std::size_t first) const {
+    UpdatedTensors<Rule::kStored, kTensors> list{};
+    const auto count = std::min(kTensors, update_.parameters - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto stored = update_.first_stored(first + i);
+      list.tensors[i] = UpdatedTensor<Rule::kStored>::of(out, stored, in[update_.gradient(first + i)]);
+      list.elements[i] = out[stored].elements();
+      list.first_chunk[i + 1] = list.first_chunk[i] + divided_up(list.elements[i], kChunk);
+    }
+    launch(where, blocks_for(list.first_chunk[count], 1), kBlock, update_kernel<kTensors, Rule>, list,
+           static_cast<int>(count), rule);
+  }
+
+  template <class Rule>
+  void update_rows(const Launch& where, Inputs in, Outputs out, const Rule& rule) const {
+    constexpr std::int64_t kWide = 1024;
+    const auto rows = in[0].shape()[0], width = in[0].shape().row_elements();
+    const auto tensor = UpdatedTensor<Rule::kStored>::of(out, 0, in[update_.gradient(0)]);
+    const int threads = width < kWide ? kWarp : kBlock;
+    auto* const kernel = width < kWide ? update_rows_kernel<kWarp, Rule> : update_rows_kernel<kBlock, Rule>;
+    launch(where, blocks_for(rows * threads), kBlock, kernel, rows, width, tensor, rule);
+  }
+
+  MergedUpdate update_;
+  UpdateCall shared_;
+  bool row_sparse_;
+};
+
+}  // namespace troupe::cuda

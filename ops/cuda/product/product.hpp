@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/ops/core/dtype.hpp"
+#include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/ops/cuda/product/lt_library.hpp"
+
+namespace troupe::cuda {
+
+/// The operations on the result of a product before it is written. A gelu is the approximation with tanh. With `kept`,
+/// it also writes its input to the auxiliary tensor. `gelu_grad` multiplies by the gelu's gradient at the auxiliary
+/// tensor; with `bias` it also writes the sums of the columns as the bias.
+enum class Epilogue {
+  none,
+  bias,
+  relu,
+  relu_bias,
+  gelu,
+  gelu_bias,
+  gelu_kept,
+  gelu_bias_kept,
+  gelu_grad,
+  gelu_grad_bias
+};
+
+/// y = a b for row-major matrices, or for a batch of matrices at equal distances.
+struct ProductShape {
+  std::int64_t m = 0, n = 0, k = 0;  ///< y is [m, n]
+  bool transpose_a = false;          ///< a is [k, m] in memory, else [m, k]
+  bool transpose_b = false;          ///< b is [n, k] in memory, else [k, n]
+  std::int64_t batch = 1;
+  std::int64_t stride_a = 0, stride_b = 0, stride_y = 0;  ///< in elements, from one matrix of the batch to the next
+  std::int64_t ld_a = 0, ld_b = 0, ld_y = 0;              ///< elements from row to row; 0: the length of a row
+  DType dtype = DType::float32;                           ///< type of a and b; sums are float32
+  DType result = DType::float32;                          ///< type of y and the bias: equal to dtype, or float32
+  Epilogue epilogue = Epilogue::none;
+  bool tf32 = may_use_tf32();  ///< whether float32 factors are rounded to TF32
+  bool adds = false;           ///< whether the product is added to y
+  float factor = 1.0F;         ///< factor of the product
+
+  /// The product as one word, which differs if another algorithm may be the fastest.
+  std::string key() const;
+  /// Whether the epilogue is a relu, with or without a bias.
+  bool has_relu() const { return epilogue == Epilogue::relu || epilogue == Epilogue::relu_bias; }
+  /// Whether y is one product of matrices without gaps, and nothing more but the epilogue.
+  bool is_plain() const { return batch == 1 && !adds && factor == 1.0F && ld_a == 0 && ld_b == 0 && ld_y == 0; }
+  /// The number of multiplications of the whole batch.
+  double multiplications() const {
+    return static_cast<double>(m * batch) * static_cast<double>(n) * static_cast<double>(k);
+  }
+  /// The bytes of the auxiliary tensor of the epilogue.
+  std::size_t aux_bytes() const;
+};
+
+/// A product that is prepared for one shape. Its algorithm is the fastest that cuBLASLt proposes, measured once for
+/// each shape and kind of GPU. Matrices that do not begin at multiples of kAlignment bytes, such as some views, use
+/// another algorithm, whose results may differ in their last bits.
+class Product {
+ public:
+  /// Prepares the product for the calling thread's current device. Throws Error if cuBLASLt has no algorithm.
+  explicit Product(const ProductShape& shape);
+
+  /// Prepares the product. Returns null if cuBLASLt has no algorithm with its epilogue.
+  static std::unique_ptr<const Product> if_supported(const ProductShape& shape);
+
+  bool has_bias() const;
+  /// The scratch memory that run() needs.
+  std::size_t workspace_bytes() const;
+  /// Launches the product. `bias` has n elements; `aux`, the auxiliary tensor, has the shape of y and begins at a
+  /// multiple of kAlignment bytes. The epilogue reads or writes them. y must not be a, b or the workspace.
+  void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
+           const void* aux = nullptr) const;
+
+  /// The most scratch memory of a product's algorithm.
+  static constexpr std::size_t kMaxWorkspace = std::size_t{32} << 20;
+  static constexpr std::uint32_t kAlignment = 16;
+
+ private:
+  /// An algorithm of cuBLASLt and the workspace that it needs.
+  struct Algorithm {
+    cublasLtMatmulAlgo_t id{};
+    std::size_t workspace_bytes = 0;
+  };
+
+  void describe();
+  void choose_algorithm();
+  void choose_unaligned_algorithm();
+  /// At most `count` algorithms that cuBLASLt proposes for matrices with these alignments in bytes, ordered by its own
+  /// estimate of their speed.
+  std::vector<cublasLtMatmulHeuristicResult_t> proposals(std::size_t factor_alignment, std::size_t result_alignment,
+                                                         int count) const;
+  /// The scratch memory of the algorithms, and after it room for a bias.
+  std::size_t algorithm_bytes() const;
+  std::size_t bias_bytes() const;
+  void copy_bias(cudaStream_t stream, const void* to, const void* from) const;
+
+  ProductShape shape_;
+  cublasLtHandle_t handle_;
+  LtHandle<cublasLtMatmulDesc_t> desc_;
+  LtHandle<cublasLtMatrixLayout_t> a_, b_, y_;
+  Algorithm aligned_;
+  std::optional<Algorithm> unaligned_;
+};
+
+}  // namespace troupe::cuda

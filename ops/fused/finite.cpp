@@ -1,0 +1,41 @@
+#include "troupe/ops/fused/finite.hpp"
+
+namespace troupe {
+
+namespace {
+
+std::vector<TensorInfo> infer_all_finite(const OpInputs& inputs) {
+  if (inputs.size() == 0) inputs.refuse("needs at least one value");
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs.expect_dtype(i, DType::float32);
+  return {{Shape{}, DType::float32}};
+}
+
+std::vector<Value> grad_check_finite(const OpGradient& g) {
+  return {control_dependency(g.dys[0], g.outputs[0])};
+}
+
+}  // namespace
+
+const OpDef kAllFinite{.name = "all_finite", .infer = infer_all_finite, .accepts_empty = true};
+const OpDef kAtLeast{.name = "at_least", .infer = infer_like_input};
+const OpDef kCheckFinite{.name = "check_finite", .infer = infer_like_input, .gradient = grad_check_finite};
+const OpDef kControlDependency{.name = "control_dependency", .infer = infer_like<2, 0>};
+
+Value all_finite(std::span<const Value> values) {
+  if (values.empty()) throw Error("all_finite", "needs at least one value");
+  return values[0].builder().apply(kAllFinite, values).at(0);
+}
+Value all_finite(Value x) {
+  return all_finite(std::span(&x, 1));
+}
+Value at_least(Value x, double threshold) {
+  return x.builder().apply_one(kAtLeast, {x}, {{"threshold", threshold}});
+}
+Value check_finite(Value x) {
+  return x.builder().apply_one(kCheckFinite, {x});
+}
+Value control_dependency(Value x, Value first) {
+  return x.builder().apply_one(kControlDependency, {x, first});
+}
+
+}  // namespace troupe

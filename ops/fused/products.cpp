@@ -1,0 +1,80 @@
+// Products of rows by one matrix fused with an activation or its gradient, for devices whose products compute it while
+// they write the result, and the gradient of a relu fused with that of the bias before it. Passes (fuse_relu_products,
+// fuse_gelu_products, fuse_backward_epilogues) make these ops, not users.
+
+#include "troupe/ops/graph/kernel.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// The result of a matmul of the first `count` inputs, in which one matrix multiplies all rows of the first input.
+/// Refuses inputs and attributes that describe another product.
+TensorInfo infer_row_product(const OpInputs& inputs, std::size_t count) {
+  if (inputs.attributes.flag("relu")) inputs.refuse("the product has a relu already");
+  const auto product = kMatmul.infer({inputs.op, inputs.infos.first(count), inputs.attributes}).at(0);
+  if (inputs.shape(1).rank() != 2 || inputs.attributes.flag("transpose_a"))
+    inputs.refuse("needs rows that are not transposed, times a matrix");
+  return product;
+}
+
+std::int64_t multiply_adds_of_row_product(const OpCall& call) {
+  return kMatmul.multiply_adds(call);
+}
+
+// Inputs: the two factors of a product that is the gradient of the result of a relu, and that result. Attributes: the
+// attributes of a matmul. Output: the gradient of the input of the relu.
+std::vector<TensorInfo> infer_matmul_relu_grad(const OpInputs& inputs) {
+  inputs.expect_count(3, 3);
+  const auto dx = infer_row_product(inputs, 2);
+  if (dx.dtype != DType::float32) inputs.refuse("needs float32");
+  inputs.expect_info(2, dx, "the relu's result");
+  return {dx};
+}
+
+// Inputs: the inputs of a matmul. Attributes: the attributes of a matmul, and keeps_product. Outputs: gelu_tanh of the
+// product and, with keeps_product, the product.
+std::vector<TensorInfo> infer_matmul_gelu_tanh(const OpInputs& inputs) {
+  const auto y = infer_row_product(inputs, inputs.size());
+  if (inputs.attributes.flag("keeps_product")) return {y, y};
+  return {y};
+}
+
+// Inputs: the two factors of a product that is the gradient of the result of a gelu_tanh, and the input of that
+// gelu_tanh. Attributes: the attributes of a matmul, and sums_rows. Outputs: the gradient of the input of the gelu_tanh
+// and, with sums_rows, its sum over all axes but the last, which is the gradient of a bias.
+std::vector<TensorInfo> infer_matmul_gelu_tanh_grad(const OpInputs& inputs) {
+  inputs.expect_count(3, 3);
+  const auto dx = infer_row_product(inputs, 2);
+  inputs.expect_info(2, dx, "the input of the gelu");
+  if (!inputs.attributes.flag("sums_rows")) return {dx};
+  if (dx.dtype != DType::float32) inputs.refuse("sums_rows needs float32");
+  return {dx, {Shape{dx.shape.back(0)}, DType::float32}};
+}
+
+// Inputs: dy, and the result y of the relu. Outputs: the gradient of the input of the relu, and its sum over all axes
+// but the last, in float32.
+std::vector<TensorInfo> infer_relu_grad_bias(const OpInputs& inputs) {
+  auto outputs = infer_like_both_inputs(inputs);
+  if (inputs.shape(0).rank() < 2) inputs.refuse("needs values [..., C] of at least 2 axes");
+  outputs.push_back({Shape{inputs.shape(0).back(0)}, DType::float32});
+  return outputs;
+}
+
+}  // namespace
+
+const OpDef kMatmulReluGrad{
+    .name = "matmul_relu_grad", .infer = infer_matmul_relu_grad, .multiply_adds = multiply_adds_of_row_product};
+const OpDef kMatmulGeluTanh{.name = "matmul_gelu_tanh",
+                            .infer = infer_matmul_gelu_tanh,
+                            .multiply_adds = multiply_adds_of_row_product,
+                            .half = HalfKernels::gpu};
+const OpDef kMatmulGeluTanhGrad{.name = "matmul_gelu_tanh_grad",
+                                .infer = infer_matmul_gelu_tanh_grad,
+                                .multiply_adds = multiply_adds_of_row_product,
+                                .half = HalfKernels::gpu};
+const OpDef kReluGradBias{
+    .name = "relu_grad_bias", .infer = infer_relu_grad_bias, .role = HalfRole::activation_gradient};
+
+}  // namespace troupe

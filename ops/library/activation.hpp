@@ -1,0 +1,23 @@
+#pragma once
+
+#include "troupe/ops/graph/graph.hpp"
+
+namespace troupe {
+
+// Activations of floats, element by element. relu is in elementwise.hpp.
+
+Value tanh(Value x);
+/// 1 / (1 + exp(-x)).
+Value sigmoid(Value x);
+/// x times the standard normal distribution function of x, computed with the error function: Hendrycks and Gimpel,
+/// "Gaussian error linear units" (2016).
+Value gelu(Value x);
+/// The tanh approximation of gelu by Hendrycks and Gimpel, as in GPT-2: within 5e-4 of gelu. On GPUs it may be fused
+/// into the product before it: see docs/gpu_steps.md.
+Value gelu_tanh(Value x);
+/// x sigmoid(x), also called swish.
+Value silu(Value x);
+/// log(1 + exp(x)).
+Value softplus(Value x);
+
+}  // namespace troupe

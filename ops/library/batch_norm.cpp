@@ -1,0 +1,106 @@
+#include "troupe/ops/library/batch_norm.hpp"
+
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reshape.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// The number of channels of input x [B, ..., C]. Refuses inputs of another form.
+std::int64_t expect_channels(const OpInputs& inputs, std::size_t x) {
+  inputs.expect_dtype(x, DType::float32);
+  const auto& shape = inputs.shape(x);
+  if (shape.rank() < 2 || !shape.has_batch() || shape.back(0) < 1 || shape.row_elements() == 0)
+    inputs.refuse("needs a value [B, ..., C]");
+  return shape.back(0);
+}
+
+std::vector<TensorInfo> infer_batch_sums(const OpInputs& inputs) {
+  inputs.expect_count(2, 2);
+  const auto channels = expect_channels(inputs, 0);
+  inputs.expect_info(1, {Shape{channels}, DType::float32}, "the center");
+  return {{Shape{2, channels}, DType::float32}};
+}
+
+// Inputs: sums, center, batch info. Attribute: elements, those of a channel in one row. Outputs: mean, variance, count.
+std::vector<TensorInfo> infer_batch_moments(const OpInputs& inputs) {
+  inputs.expect_count(3, 3);
+  inputs.expect_rank(1, 1);
+  inputs.expect_dtype(1, DType::float32);
+  inputs.expect_info(0, {Shape{2, inputs.shape(1)[0]}, DType::float32}, "the sums");
+  inputs.expect_batch_info(2);
+  return {inputs[1], inputs[1], {Shape{}, DType::float32}};
+}
+
+// Inputs: x, mean, variance, scale, shift, count, and optionally a residual, which is added to the result. Attributes:
+// epsilon, of_batch, all_reduced, relu (applied last).
+std::vector<TensorInfo> infer_batch_norm(const OpInputs& inputs) {
+  inputs.expect_count(6, 7);
+  const TensorInfo per_channel{Shape{expect_channels(inputs, 0)}, DType::float32};
+  for (std::size_t i = 1; i < 5; ++i) inputs.expect_info(i, per_channel, "mean, variance, scale and shift");
+  inputs.expect_info(5, {Shape{}, DType::float32}, "the count");
+  if (!(inputs.attributes.number("epsilon") >= 0.0)) inputs.refuse("epsilon must not be negative");
+  if (inputs.size() == 7) inputs.expect_info(6, inputs[0], "the residual");
+  return {inputs[0]};
+}
+
+// Inputs: dy, x, mean, variance. Attribute: epsilon. Output: [2, C], the sums of dy and of dy times the normalized x.
+std::vector<TensorInfo> infer_batch_norm_grad_sums(const OpInputs& inputs) {
+  inputs.expect_count(4, 4);
+  return {{Shape{2, expect_channels(inputs, 1)}, DType::float32}};
+}
+
+// Inputs: dy, x, mean, variance, scale, count and, with the attribute of_batch, the sums of kBatchNormGradSums over all
+// replicas. Output: dx.
+std::vector<TensorInfo> infer_batch_norm_grad(const OpInputs& inputs) {
+  inputs.expect_count(6, 7);
+  return {inputs[1]};
+}
+
+std::vector<Value> grad_batch_norm(const OpGradient& g) {
+  auto dy = g.dys[0];
+  if (g.attributes.flag("relu")) dy = g.builder.apply_one(kReluGrad, {dy, g.outputs[0]});
+  const auto channels = g.inputs[1].shape();
+  const auto sums = g.builder.apply_one(kBatchNormGradSums, {dy, g.inputs[0], g.inputs[1], g.inputs[2]}, g.attributes);
+  std::vector<Value> inputs{dy, g.inputs[0], g.inputs[1], g.inputs[2], g.inputs[3], g.inputs[5]};
+  // all_reduce overwrites its input, and the sums of this replica are the gradients of scale and shift.
+  if (g.attributes.flag("of_batch"))
+    inputs.push_back(g.attributes.flag("all_reduced") ? all_reduce(troupe::scale(sums, 1.0)) : sums);
+  const auto dx = g.builder.apply(kBatchNormGrad, inputs, g.attributes)[0];
+  std::vector<Value> gradients{
+      dx, Value(), Value(), view_at(sums, channels[0], channels), view_at(sums, 0, channels), Value()};
+  if (g.inputs.size() == 7) gradients.push_back(dy);
+  return gradients;
+}
+
+}  // namespace
+
+const OpDef kBatchSums{.name = "batch_sums", .infer = infer_batch_sums};
+const OpDef kBatchMoments{.name = "batch_moments", .infer = infer_batch_moments};
+const OpDef kBatchNorm{.name = "batch_norm", .infer = infer_batch_norm, .gradient = grad_batch_norm};
+const OpDef kBatchNormGradSums{.name = "batch_norm_grad_sums", .infer = infer_batch_norm_grad_sums};
+const OpDef kBatchNormGrad{.name = "batch_norm_grad", .infer = infer_batch_norm_grad};
+
+Value batch_sums(Value x, Value center) {
+  return x.builder().apply_one(kBatchSums, {x, center});
+}
+
+BatchMoments batch_moments(Value sums, Value center, Value like, Value batch_info) {
+  const auto channels = center.shape().elements();
+  if (channels < 1 || like.shape().rank() < 2 || like.shape().back(0) != channels)
+    throw Error("batch_moments", to_string(like.info()) + " does not have the channels of " + to_string(center.info()));
+  const auto moments = sums.builder().apply(kBatchMoments, {sums, center, batch_info},
+                                            {{"elements", like.shape().row_elements() / channels}});
+  return {moments[0], moments[1], moments[2]};
+}
+
+Value batch_norm(Value x, BatchMoments moments, Value scale, Value shift, BatchNormOptions options) {
+  return x.builder().apply_one(kBatchNorm, {x, moments.mean, moments.variance, scale, shift, moments.count},
+                               {{"epsilon", options.epsilon},
+                                {"of_batch", options.of_batch},
+                                {"all_reduced", options.all_reduced},
+                                {"relu", false}});
+}
+
+}  // namespace troupe

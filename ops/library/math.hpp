@@ -1,0 +1,28 @@
+#pragma once
+
+#include "troupe/ops/graph/graph.hpp"
+
+namespace troupe {
+
+// Functions of floats, element by element. Outside the domain of a function the result is that of the C++
+// standard library: a NaN or an infinity.
+
+Value exp(Value x);
+/// The natural logarithm.
+Value log(Value x);
+Value sqrt(Value x);
+/// 1 / sqrt(x).
+Value rsqrt(Value x);
+/// |x|. The gradient at 0 is 0.
+Value abs(Value x);
+/// -x.
+inline Value neg(Value x) {
+  return x.builder().apply_one(kScale, {x}, {{"factor", -1.0}});
+}
+/// x to a constant power.
+Value pow(Value x, double exponent);
+/// The number in [least, most] that is nearest to x. The gradient is passed on where x lies in [least, most], and is 0
+/// elsewhere. Throws Error if least > most.
+Value clip(Value x, double least, double most);
+
+}  // namespace troupe

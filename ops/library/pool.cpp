@@ -1,0 +1,88 @@
+#include "troupe/ops/library/pool.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+// Max pooling stores the position of the largest element in its window as one byte: 225 positions and kNoPlace.
+constexpr std::int64_t kMaxKernelSize = 15;
+static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
+
+/// The shape of the pooled images. Refuses attributes that are out of range and windows larger than the padded image.
+Shape pooled_shape(const OpInputs& inputs) {
+  inputs.expect_floats(1);
+  inputs.expect_rank(0, 4);
+  const auto kernel_size = inputs.attributes.integer("kernel_size");
+  const auto stride = inputs.attributes.integer("stride");
+  const auto padding = inputs.attributes.integer("padding");
+  if (kernel_size < 1 || stride < 1) inputs.refuse("kernel size and stride must be at least 1");
+  if (padding < 0 || padding >= kernel_size) inputs.refuse("the padding must be less than the kernel size");
+  const auto& x = inputs.shape(0);
+  const auto pooled_size = [&](std::int64_t size) {
+    if (size + 2 * padding < kernel_size) inputs.refuse("the kernel does not fit in the image");
+    return (size + 2 * padding - kernel_size) / stride + 1;
+  };
+  return {x[0], pooled_size(x[1]), pooled_size(x[2]), x[3]};
+}
+
+// Outputs: the pooled images, and the position of the largest element in each window.
+std::vector<TensorInfo> infer_max_pool(const OpInputs& inputs) {
+  const auto y = pooled_shape(inputs);
+  if (inputs.attributes.integer("kernel_size") > kMaxKernelSize)
+    inputs.refuse("the kernel size must be 1 to " + std::to_string(kMaxKernelSize));
+  return {{y, inputs[0].dtype}, {y, DType::uint8}};
+}
+
+std::vector<TensorInfo> infer_average_pool(const OpInputs& inputs) {
+  const auto y = pooled_shape(inputs);
+  const auto& x = inputs.shape(0);
+  if (inputs.attributes.integer("padding") > std::max(x[1], x[2]))
+    inputs.refuse("the padding is larger than the image");
+  return {{y, inputs[0].dtype}};
+}
+
+// Inputs: dy and, for max pooling, the positions of the largest elements. The attribute `shape` is the shape of the
+// images.
+template <std::size_t count>
+std::vector<TensorInfo> infer_pool_grad(const OpInputs& inputs) {
+  inputs.expect_count(count, count);
+  inputs.expect_float(0);
+  return {{Shape(inputs.attributes.list("shape")), inputs[0].dtype}};
+}
+
+Attributes with_shape_of_input(const OpGradient& g) {
+  return g.attributes.with("shape", g.inputs[0].shape().list());
+}
+
+std::vector<Value> grad_max_pool(const OpGradient& g) {
+  return {g.builder.apply_one(kMaxPoolGrad, {g.dys[0], g.outputs[1]}, with_shape_of_input(g))};
+}
+
+std::vector<Value> grad_average_pool(const OpGradient& g) {
+  return {g.builder.apply_one(kAveragePoolGrad, {g.dys[0]}, with_shape_of_input(g))};
+}
+
+template <class Options>
+Attributes pool_attributes(Options options) {
+  return {{"kernel_size", options.kernel_size}, {"stride", options.stride}, {"padding", options.padding}};
+}
+
+}  // namespace
+
+const OpDef kMaxPool{.name = "max_pool", .infer = infer_max_pool, .gradient = grad_max_pool, .role = HalfRole::follows};
+const OpDef kMaxPoolGrad{.name = "max_pool_grad", .infer = infer_pool_grad<2>, .role = HalfRole::follows};
+const OpDef kAveragePool{
+    .name = "average_pool", .infer = infer_average_pool, .gradient = grad_average_pool, .role = HalfRole::follows};
+const OpDef kAveragePoolGrad{.name = "average_pool_grad", .infer = infer_pool_grad<1>, .role = HalfRole::follows};
+
+Value max_pool(Value x, MaxPoolOptions options) {
+  return x.builder().apply_one(kMaxPool, {x}, pool_attributes(options).with("relu", false));
+}
+
+Value average_pool(Value x, AveragePoolOptions options) {
+  return x.builder().apply_one(kAveragePool, {x}, pool_attributes(options));
+}
+
+}  // namespace troupe

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "troupe/ops/graph/graph.hpp"
+
+namespace troupe {
+
+// Max and average pooling of images [B, H, W, C] of any float dtype to
+// [B, (H + 2 padding - kernel_size) / stride + 1, (W + 2 padding - kernel_size) / stride + 1, C].
+
+struct MaxPoolOptions {
+  /// Rows and columns of a window: 1 to 15.
+  std::int64_t kernel_size = 2;
+  std::int64_t stride = 2;
+  /// Rows and columns added on every side, less than the kernel size. They are never the largest element.
+  std::int64_t padding = 0;
+};
+
+/// The largest element of every window. The gradient goes to the first largest element of the window. A window that
+/// holds a NaN gives NaN, and its gradient goes to the first NaN.
+Value max_pool(Value x, MaxPoolOptions options = {});
+
+/// The position that the kernels of max_pool store for a window that passes no gradient on: its largest element is cut
+/// off by the fused relu (attribute `relu`).
+inline constexpr std::int32_t kNoPlace = 255;
+
+struct AveragePoolOptions {
+  /// Rows and columns of a window.
+  std::int64_t kernel_size = 2;
+  std::int64_t stride = 2;
+  /// Rows and columns added on every side, less than the kernel size. They do not count in a mean.
+  std::int64_t padding = 0;
+};
+
+/// The mean of every window. reduce_mean gives the mean of a whole image.
+Value average_pool(Value x, AveragePoolOptions options = {});
+
+}  // namespace troupe

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <map>
+#include <span>
+
+#include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/matmul.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
+#include "troupe/ops/passes/uses.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// The pass compute_in. A value is narrow if the old graph has it in float32 and the new graph in the 16-bit dtype.
+class Narrowing {
+ public:
+  Narrowing(const Graph& graph, DType dtype)
+      : graph_(graph), dtype_(dtype), uses_(graph), rewrite_(graph), casts_(graph.values().size()) {}
+
+  Graph run() {
+    for (const auto& node : graph_.nodes()) visit(node);
+    for (const auto& named : graph_.outputs()) rewrite_.map(named.value, in(named.value, old_dtype(named.value)));
+    return std::move(rewrite_).finish();
+  }
+
+ private:
+  DType old_dtype(ValueId value) const { return graph_.info(value).dtype; }
+  bool is_float32(ValueId value) const { return old_dtype(value) == DType::float32; }
+  bool has_batch(ValueId value) const { return graph_.info(value).shape.has_batch(); }
+  bool is_narrow(ValueId value) const { return is_float32(value) && rewrite_.mapped(value).dtype() == dtype_; }
+
+  void visit(const Node& node) {
+    if (node.op->kind == OpKind::source) return rewrite_.copy(node);
+    if (node.is(kCast)) return visit_cast(node);
+    const auto role = node.op->role;
+    const bool follows = role == HalfRole::follows || role == HalfRole::activation_gradient;
+    const bool narrow = role == HalfRole::product ? reads_batch(node) : follows && inputs_are_narrow(node);
+    if (role == HalfRole::reads)
+      copy(node, [&](ValueId input) { return rewrite_.mapped(input).dtype(); });
+    else if (narrow)
+      copy_narrow(node);
+    else
+      copy(node, [&](ValueId input) { return old_dtype(input); });
+    if (node.op->kind == OpKind::update) forget_casts(node);
+  }
+
+  /// True if all inputs of a product are float32 and one derives from the batch. Products of gradients or parameters
+  /// alone are not narrowed.
+  bool reads_batch(const Node& product) const {
+    return std::ranges::all_of(product.inputs, [&](ValueId input) { return is_float32(input); }) &&
+           std::ranges::any_of(product.inputs, [&](ValueId input) { return has_batch(input); });
+  }
+
+  /// True if all float32 inputs that derive from the batch are narrow, and there is one. The dy of the gradient of an
+  /// activation does not count.
+  bool inputs_are_narrow(const Node& node) const {
+    bool any_narrow = false;
+    for (const auto input : std::span(node.inputs).subspan(node.op->role == HalfRole::activation_gradient ? 1 : 0)) {
+      if (!is_float32(input) || !has_batch(input)) continue;
+      if (!is_narrow(input)) return false;
+      any_narrow = true;
+    }
+    return any_narrow;
+  }
+
+  void copy_narrow(Node node) {
+    const bool wide_result = node.is(kMatmul) && result_is_float32(node);
+    if (wide_result) node.attributes = node.attributes.with(kFloat32Result, true);
+    copy(node, [&](ValueId input) {
+      const bool is_bias = node.is(kMatmul) && node.inputs.size() == 3 && input == node.inputs[2];
+      return is_float32(input) && !(is_bias && wide_result) ? dtype_ : old_dtype(input);
+    });
+  }
+
+  /// True if the result of a product is a sum over the batch, or all of its readers read float32.
+  bool result_is_float32(const Node& product) const {
+    const auto result = product.outputs[0];
+    return !has_batch(result) || std::ranges::all_of(uses_.readers_of(result), [&](int reader) {
+      return reads_float32(graph_.nodes()[reader], result);
+    });
+  }
+
+  /// True if a node reads a value in float32 even if the value is narrow: its role asks for it, or an input computed
+  /// before the value is float32.
+  bool reads_float32(const Node& reader, ValueId value) const {
+    const auto role = reader.op->role;
+    if (role == HalfRole::product || role == HalfRole::activation_gradient) return false;
+    if (role != HalfRole::follows) return true;
+    return std::ranges::any_of(reader.inputs, [&](ValueId other) {
+      const bool computed_before = graph_.values()[other].node < graph_.values()[value].node;
+      return computed_before && is_float32(other) && has_batch(other) && !is_narrow(other);
+    });
+  }
+
+  template <class DTypeOf>
+  void copy(const Node& node, DTypeOf dtype_of_input) {
+    std::vector<Value> inputs;
+    for (const auto input : node.inputs) inputs.push_back(in(input, dtype_of_input(input)));
+    rewrite_.copy(node, inputs);
+  }
+
+  // A cast of a narrow value to the 16-bit dtype is the value itself.
+  void visit_cast(const Node& node) {
+    if (is_narrow(node.inputs[0]))
+      rewrite_.map(node.outputs[0], in(node.inputs[0], old_dtype(node.outputs[0])));
+    else
+      rewrite_.copy(node);
+  }
+
+  /// The new value for an old one, in a dtype. All readers of that dtype share one cast.
+  Value in(ValueId value, DType dtype) {
+    const auto computed = rewrite_.mapped(value);
+    if (computed.dtype() == dtype) return computed;
+    auto& cast_value = casts_[value][dtype];
+    if (!cast_value.valid()) cast_value = cast(computed, dtype);
+    return cast_value;
+  }
+
+  /// Drops the casts of updated parameters, because later readers read the new values.
+  void forget_casts(const Node& update) {
+    for (std::size_t i = 0; i < update.outputs.size(); ++i) {
+      const auto root = graph_.root_of(update.inputs[i]);
+      for (std::size_t value = 0; value < casts_.size(); ++value)
+        if (!casts_[value].empty() && graph_.root_of(static_cast<ValueId>(value)) == root) casts_[value].clear();
+    }
+  }
+
+  const Graph& graph_;
+  DType dtype_;
+  Uses uses_;
+  Rewrite rewrite_;
+  std::vector<std::map<DType, Value>> casts_;  // by old value
+};
+
+}  // namespace
+
+Graph compute_in(const Graph& graph, DType dtype) {
+  return Narrowing(graph, dtype).run();
+}
+
+}  // namespace troupe

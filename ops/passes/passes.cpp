@@ -1,0 +1,53 @@
+#include "troupe/ops/passes/passes.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
+
+namespace troupe {
+
+Graph eliminate_dead_code(const Graph& graph) {
+  NodeChanges changes(graph);
+  std::vector<bool> live(graph.values().size(), false);
+  for (const auto& named : graph.outputs()) live[named.value] = true;
+  for (auto i = static_cast<int>(graph.nodes().size()); i-- > 0;) {
+    const auto& node = graph.nodes()[i];
+    const bool keep = node.op->kind == OpKind::update || node.is(kInput) ||
+                      std::ranges::any_of(node.outputs, [&](ValueId output) { return live[output]; });
+    if (keep)
+      for (auto input : node.inputs) live[input] = true;
+    else
+      changes.drop(i);
+  }
+  return changes.finish();
+}
+
+Graph without_outputs(const Graph& graph) {
+  Rewrite rewrite(graph);
+  for (const auto& node : graph.nodes()) rewrite.copy(node);
+  return std::move(rewrite.builder()).build();
+}
+
+Graph without_all_reduce(const Graph& graph) {
+  NodeChanges changes(graph);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
+    if (const auto& node = graph.nodes()[i]; node.is(kAllReduce)) changes.drop(i, node.inputs[0]);
+  return changes.finish();
+}
+
+Graph optimize_forward(const Graph& graph) {
+  return fuse_batch_norm(fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph))));
+}
+
+// fuse_relu_products comes before fuse_backward_epilogues, so that the sums of the gradients in its ops stay ops of
+// their own.
+Graph optimize_for_device(const Graph& graph, DType compute) {
+  const bool narrow = is_16_bit(compute);
+  auto fused = fuse_backward_epilogues(fuse_relu_products(narrow ? compute_in(graph, compute) : graph));
+  // Products in full float32 have no kernel that computes a gelu, so there fuse_elementwise takes the gelu.
+  if (narrow || may_use_tf32()) fused = fuse_gelu_products(fused);
+  return merge_updates(fuse_elementwise(cross_entropy_of_logits(fused)));
+}
+
+}  // namespace troupe

@@ -1,0 +1,57 @@
+#include "troupe/strategies/step/replica.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "troupe/actors/plan/lower.hpp"
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/ops/core/matmul_precision.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/strategies/step/replica_input.hpp"
+
+namespace troupe {
+
+Plan empty_plan(const PlanRequest& request, int replicas) {
+  Plan plan;
+  const auto& data = request.data;
+  if (request.batches == nullptr && !data.layout().whole()) {
+    const int shards = data.layout().shards();
+    plan.max_rows = part_of_batch(part_of_batch(data.batch_rows(), shards, 0).rows, replicas / shards, 0).rows;
+    return plan;
+  }
+  const auto rows = request.batches != nullptr ? data.batch_rows() : std::max<std::int64_t>(1, data.rows());
+  plan.max_rows = part_of_batch(std::min(data.batch_rows(), rows), replicas, 0).rows;
+  return plan;
+}
+
+void add_replica(Plan& plan, const PlanRequest& request, const Graph& graph, const Replica& replica,
+                 const MakeCollective& make_collective) {
+  const auto input = add_input(plan, request, fields_read(graph), replica);
+  auto options = lower_options(graph, input, replica);
+  options.make_collective = make_collective;
+  const auto& device = replica.place.device;
+  const auto optimized =
+      is_host(device) ? std::nullopt : std::optional(optimize_for_device(graph, dtype_of(matmul_precision())));
+  // The caller knows the nodes of the graph that it gave.
+  if (optimized && make_collective)
+    options.make_collective = [&](Plan& to, const Node& node) {
+      return make_collective(to, *std::ranges::find(graph.nodes(), node.name, &Node::name));
+    };
+  const auto outputs = lower(plan, optimized ? *optimized : graph, options);
+  add_sink(plan, request, outputs, input.batch_info, replica);
+}
+
+void add_sink(Plan& plan, const PlanRequest& request, const std::map<std::string, OutputRef>& outputs,
+              const OutputRef& batch_info, const Replica& replica) {
+  PlanActor sink;
+  sink.name = "sink@" + std::to_string(replica.number);
+  sink.role = ActorRole::sink;
+  sink.place = host_side(replica.place);
+  sink.replica = replica.number;
+  sink.task.kind = request.sink;
+  const auto id = plan.add(std::move(sink));
+  for (const auto& name : request.sink_inputs) plan.connect(outputs.at(name), id);
+  plan.connect(batch_info, id);
+}
+
+}  // namespace troupe

@@ -1,0 +1,123 @@
+#include "troupe/strategies/step/shards.hpp"
+
+#include <algorithm>
+
+#include "troupe/actors/shard/block_shard.hpp"
+#include "troupe/actors/shard/row_shard.hpp"
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// The options of shard `number` of all shards of a step, groups of parameters first, and the number of shards that
+/// follow it. If the rule drops late gradients, shard 0 leads: all others follow, so that all drop the same ones.
+std::pair<ShardOptions, int> with_followers(const SplitTraining& step, ShardOptions options, std::size_t number) {
+  const bool has_leader = options.rule.late == LateGradients::dropped;
+  options.follows = has_leader && number > 0;
+  return {options, has_leader && number == 0 ? static_cast<int>(step.shards()) - 1 : 0};
+}
+
+}  // namespace
+
+std::vector<Place> host_places(const std::string& strategy, const std::vector<Place>& servers) {
+  if (servers.empty()) throw Error(strategy, "needs at least one server");
+  std::vector<Place> places(servers.size());
+  std::ranges::transform(servers, places.begin(), host_side);
+  return places;
+}
+
+void add_state(Plan& plan, const Graph& update, std::span<const TrainedParameter> parameters, Device device) {
+  for (auto& [parameter, rows] : stored_values(update, parameters)) {
+    if (parameter.trainable) continue;
+    parameter.device = device;
+    plan.add_parameter(std::move(parameter));
+  }
+}
+
+/// The parameters of the model come first, in its order: start values and hashes follow from the order.
+void add_parameters(Plan& plan, const SplitTraining& step) {
+  for (const auto& [name, info, initializer, part_of, row_sparse] : step.parameters)
+    plan.add_parameter({{name, 0}, info, Device{}, initializer, true});
+  for (const auto& group : step.groups) add_state(plan, group.update, group.parameters, Device{});
+  for (const auto& rows : step.looked_up) add_state(plan, rows.update, std::span(&rows.chunk, 1), Device{});
+}
+
+std::vector<ActorId> add_shards(Plan& plan, const SplitTraining& step, const std::vector<Place>& servers,
+                                const ShardOptions& common, bool local_steps) {
+  std::vector<ActorId> shards;
+  for (const auto& group : step.groups) {
+    BlockUpdate block{group.update, {}, {}, group.decode, local_steps};
+    for (const auto& parameter : group.parameters) block.parameters.push_back(parameter.name);
+    for (const auto& stored : stored_values(group.update, group.parameters))
+      block.held.push_back({stored.parameter.ref, true, stored.rows});
+    const auto [options, followers] = with_followers(step, common, shards.size());
+    shards.push_back(add_block_shard(plan, "shard@" + std::to_string(shards.size()), servers[group.server], options,
+                                     block, followers));
+  }
+  return shards;
+}
+
+RowShards::RowShards(Plan& plan, const SplitTraining& step, const std::vector<Place>& servers,
+                     const ShardOptions& common)
+    : plan_(plan) {
+  for (const auto& rows : step.looked_up) {
+    auto& table = tables_.emplace_back();
+    table.rows = &rows;
+    for (const auto& [range, server] : rows.parts) {
+      RowUpdate update{rows.lookup, rows.update, rows.chunk.name, {}};
+      for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
+        update.held.push_back({stored.parameter.ref, true, range});
+      const auto name = "shard@" + rows.parameter.name + "." + std::to_string(range.first);
+      const auto [options, followers] = with_followers(step, common, step.groups.size() + all_.size());
+      table.shards.push_back(add_row_shard(plan, name, servers[server], options, update, followers));
+      all_.push_back(table.shards.back());
+    }
+  }
+}
+
+std::vector<OutputRef> RowShards::add_worker(int worker, const Place& place) {
+  std::vector<OutputRef> rows;
+  for (auto& table : tables_) {
+    if (table.shards.size() == 1) {
+      rows.push_back({table.shards.front(), worker});
+      continue;
+    }
+    const auto name = "rows@" + std::to_string(worker) + "." + table.rows->parameter.name;
+    std::vector<RowRange> ranges;
+    for (const auto& part : table.rows->parts) ranges.push_back(part.rows);
+    table.exchanges.push_back(add_row_exchange(plan_, name, host_side(place), worker, table.rows->lookup, ranges));
+    rows.push_back({table.exchanges.back(), 0});
+  }
+  return rows;
+}
+
+void RowShards::connect(ActorId batches, const std::vector<WorkerOutputs>& workers) {
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    const auto& table = tables_[t];
+    for (std::size_t w = 0; w < table.exchanges.size(); ++w) {
+      plan_.connect(workers[w].indices[t], table.exchanges[w]);
+      plan_.connect(workers[w].row_gradients[t], table.exchanges[w]);
+      for (const auto shard : table.shards) plan_.connect(shard, static_cast<std::int32_t>(w), table.exchanges[w]);
+    }
+    for (std::size_t s = 0; s < table.shards.size(); ++s) {
+      const auto shard = table.shards[s];
+      for (std::size_t w = 0; w < workers.size(); ++w)
+        plan_.connect(batches, 2 * static_cast<std::int32_t>(w) + 1, shard);
+      for (std::size_t w = 0; w < workers.size(); ++w) {
+        const auto& gradients = workers[w].row_gradients[t];
+        const auto output = 1 + static_cast<std::int32_t>(s);
+        plan_.connect(table.exchanges.empty() ? gradients : OutputRef{table.exchanges[w], output}, shard);
+      }
+      for (const auto& worker : workers) plan_.connect(worker.indices[t], shard);
+    }
+  }
+}
+
+void connect_followers(Plan& plan, const std::vector<ActorId>& shards, int workers) {
+  const auto outputs = static_cast<std::int32_t>(plan.actor(shards.front()).outputs.size());
+  for (auto output = workers; output < outputs; ++output)
+    plan.connect(shards.front(), output, shards[static_cast<std::size_t>(output - workers) + 1]);
+}
+
+}  // namespace troupe

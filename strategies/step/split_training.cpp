@@ -1,0 +1,244 @@
+#include "troupe/strategies/step/split_training.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "troupe/actors/shard/row_shard.hpp"
+#include "troupe/actors/shard/shard_update.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/cast.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/library/reshape.hpp"
+#include "troupe/ops/library/slice.hpp"
+#include "troupe/ops/passes/passes.hpp"
+#include "troupe/ops/passes/rewrite.hpp"
+
+namespace troupe {
+
+namespace {
+
+TrainedParameter described(const Graph& graph, ValueId id) {
+  const auto& node = graph.producer(id);
+  return {node.name, graph.info(id), node.initializer, {}, GraphBuilder::is_row_sparse(node)};
+}
+
+/// Throws Error unless every row of the parameter is placed once.
+void expect_whole(const TrainedParameter& parameter, std::vector<RowRange> ranges, std::size_t times_whole) {
+  std::ranges::sort(ranges);
+  std::int64_t next = 0;
+  for (const auto& rows : ranges) {
+    if (rows.first != next || rows.count < 1)
+      throw Error("strategy", "row " + std::to_string(std::min(rows.first, next)) + " of '" + parameter.name +
+                                  "' lies nowhere, or in two places");
+    next = rows.end();
+  }
+  const bool whole = ranges.empty() ? times_whole == 1 : times_whole == 0 && next == parameter.info.shape[0];
+  if (!whole) throw Error("strategy", "every row of '" + parameter.name + "' must lie in exactly one place");
+}
+
+void expect_each_once(const std::vector<PlacedParameter>& placed, std::span<const TrainedParameter> parameters) {
+  std::vector<std::vector<RowRange>> ranges(parameters.size());
+  std::vector<std::size_t> whole(parameters.size());
+  for (const auto& [parameter, rows, server] : placed) {
+    if (rows)
+      ranges.at(parameter).push_back(*rows);
+    else
+      ++whole.at(parameter);
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) expect_whole(parameters[i], ranges[i], whole[i]);
+}
+
+/// Splits one training step.
+class Splitter {
+ public:
+  Splitter(const TrainingSpec& spec, const std::vector<Field>& fields, const SplitOptions& options)
+      : spec_(spec), hook_(options.hook), forward_(forward_graph(spec, fields, Purpose::training)) {
+    expect_no_buffers();
+    if (options.sparse == SparseRows::looked_up) looked_up_ = find_lookups(forward_, spec.optimizer);
+    for (const auto id : trained_parameters(forward_, spec.optimizer))
+      split_.parameters.push_back(described(forward_, id));
+    split_.indices = index_graph(forward_, looked_up_);
+  }
+
+  SplitTraining run(const PlaceParameters& place) {
+    GraphBuilder builder(with_rows_as_inputs(forward_, looked_up_));
+    std::vector<Value> rows;
+    for (const auto id : builder.graph().sources(kInput))
+      for (const auto& parameter : looked_up_)
+        if (builder.graph().producer(id).name == names::rows_of(parameter.name)) rows.push_back(builder.value(id));
+    const auto replica = add_gradients(builder, spec_.optimizer, rows);
+    auto parameters = parameters_of(replica);
+    placed_ = place(parameters);
+    expect_each_once(placed_, parameters);
+    add_groups(builder, replica, parameters);
+    for (std::size_t i = 0; i < looked_up_.size(); ++i) {
+      builder.output(names::row_gradients_of(looked_up_[i].name), row_gradients(replica, i));
+      add_looked_up(parameters, i);
+    }
+    expect_separable();
+    split_.worker = without_all_reduce(with_parts(eliminate_dead_code(std::move(builder).build())));
+    return std::move(split_);
+  }
+
+ private:
+  void expect_no_buffers() const {
+    for (const auto id : forward_.sources(kParameter))
+      if (const auto& name = forward_.producer(id).name; forward_.has_output(GraphBuilder::name_of_next(name)))
+        throw Error("strategy", "the model updates '" + name + "' itself, which servers do not support");
+  }
+
+  /// The parameters in the order of their gradients, then those of which rows are looked up.
+  std::vector<TrainedParameter> parameters_of(const ReplicaGradients& replica) const {
+    std::vector<TrainedParameter> parameters;
+    for (const auto& parameter : replica.parameters)
+      parameters.push_back(described(parameter.builder().graph(), parameter.id()));
+    for (const auto& [value, name, initializer, lookup] : looked_up_)
+      parameters.push_back({name, lookup.parameter, initializer, {}, true});
+    return parameters;
+  }
+
+  void add_groups(GraphBuilder& builder, const ReplicaGradients& replica,
+                  const std::vector<TrainedParameter>& parameters) {
+    std::map<std::size_t, std::vector<PlacedParameter>> by_server;
+    for (const auto& placed : placed_)
+      if (placed.parameter < replica.parameters.size()) by_server[placed.server].push_back(placed);
+    for (const auto& [server, members] : by_server) {
+      std::vector<Value> block{replica.loss_is_finite};
+      auto& group = split_.groups.emplace_back();
+      group.server = server;
+      for (const auto& [i, rows, of_server] : members) {
+        const auto& whole = parameters[i];
+        group.parameters.push_back(rows ? part_of(whole, *rows) : whole);
+        block.push_back(rows ? view_at(replica.gradients[i], rows->first * whole.info.shape.row_elements(),
+                                       group.parameters.back().info.shape)
+                             : replica.gradients[i]);
+      }
+      builder.output(names::gradients_of(split_.groups.size() - 1), hook_ != nullptr ? encoded(block) : pack(block));
+      group.update = update_graph(spec_.optimizer, spec_.seed, group.parameters);
+    }
+  }
+
+  /// The hook's encoding of a block, behind loss_is_finite. Sets the group's graph that decodes it.
+  Value encoded(const std::vector<Value>& block) {
+    auto& group = split_.groups.back();
+    const auto name = "hook/" + std::to_string(split_.groups.size() - 1);
+    GraphBuilder::Scope scope(block[0].builder(), name);
+    const auto of_gradients = hook_->encode(std::span(block).subspan(1), {name, block[0]});
+    const auto loss_is_finite = cast(reshape(block[0], Shape{1}), of_gradients.dtype());
+    const auto sent = concat(std::vector{loss_is_finite, of_gradients}, 0);
+    GraphBuilder decoder;
+    const auto received = decoder.input(ShardUpdate::kSent, sent.shape(), sent.dtype());
+    std::vector<Shape> shapes;
+    for (std::size_t i = 1; i < block.size(); ++i) shapes.push_back(block[i].shape());
+    std::vector<Value> values{reshape(cast(view_at(received, 0, Shape{1}), DType::float32), Shape{})};
+    const auto decoded = hook_->decode(view_at(received, 1, of_gradients.shape()), shapes);
+    values.insert(values.end(), decoded.begin(), decoded.end());
+    decoder.output(ShardUpdate::kBlock, pack(values));
+    group.decode = eliminate_dead_code(std::move(decoder).build());
+    return sent;
+  }
+
+  /// See RowLookup::gradients().
+  Value row_gradients(const ReplicaGradients& replica, std::size_t i) const {
+    const auto& lookup = looked_up_[i].lookup;
+    const auto gradients = reshape(replica.further[i], {kBatch, lookup.indices_per_row() * lookup.width()});
+    const auto loss_is_finite = broadcast_to(reshape(replica.loss_is_finite, {1, 1}), slice(gradients, 1, 0, 1));
+    return concat(std::vector{gradients, loss_is_finite}, 1);
+  }
+
+  void add_looked_up(const std::vector<TrainedParameter>& parameters, std::size_t i) {
+    const auto number = parameters.size() - looked_up_.size() + i;
+    auto& rows = split_.looked_up.emplace_back();
+    rows.parameter = parameters[number];
+    rows.lookup = looked_up_[i].lookup;
+    for (const auto& placed : placed_)
+      if (placed.parameter == number)
+        rows.parts.push_back({placed.rows.value_or(RowRange{0, rows.parameter.info.shape[0]}), placed.server});
+    std::ranges::sort(rows.parts, {}, &ParameterRows::Part::rows);
+    rows.chunk = part_of(rows.parameter, {0, chunk_rows(rows.parameter.info)});
+    rows.update = update_graph(spec_.optimizer, spec_.seed, {rows.chunk});
+  }
+
+  /// Some options of optimizers need all gradients together, or all rows in every step.
+  void expect_separable() const {
+    for (const auto& rows : split_.looked_up) {
+      for (const auto& node : rows.update.nodes())
+        if (node.is(kAccumulate) || node.is(kAverage))
+          throw Error("optimizer", "accumulates or averages in every step, but of '" + rows.parameter.name +
+                                       "' a shard gets the rows that are looked up");
+      for (const auto& stored : stored_values(rows.update, std::span(&rows.chunk, 1)))
+        if (!stored.rows)
+          throw Error("optimizer", "has the state '" + stored.parameter.ref.name + "', which is not one of rows");
+    }
+    for (const auto& group : split_.groups) expect_own_norm(group.update, split_.shards());
+    for (const auto& rows : split_.looked_up) expect_own_norm(rows.update, split_.shards() + 1);
+  }
+
+  static void expect_own_norm(const Graph& update, std::size_t shards) {
+    for (const auto& node : update.nodes())
+      if (node.is(kGlobalNormFactor) && shards > 1)
+        throw Error("optimizer",
+                    "clips at the norm of all gradients, which do not come together in one place; clip "
+                    "values, or use one server and no row-sparse parameters");
+  }
+
+  /// The worker's graph with the parts in place of each parameter that is split.
+  Graph with_parts(const Graph& worker) const {
+    std::map<std::string, std::vector<TrainedParameter>> parts;
+    for (const auto& group : split_.groups)
+      for (const auto& parameter : group.parameters)
+        if (parameter.part_of) parts[parameter.part_of->parameter].push_back(parameter);
+    Rewrite rewrite(worker);
+    for (const auto& node : worker.nodes()) {
+      const auto split = node.is(kParameter) ? parts.find(node.name) : parts.end();
+      if (split == parts.end()) {
+        rewrite.copy(node);
+        continue;
+      }
+      std::ranges::sort(split->second, {}, [](const auto& part) { return part.part_of->rows; });
+      std::vector<Value> values;
+      for (const auto& part : split->second) {
+        auto source = node;
+        source.name = part.name;
+        values.push_back(rewrite.builder().copy_source(source, part.info));
+      }
+      rewrite.map(node.outputs[0], concat(values, 0));
+    }
+    return std::move(rewrite).finish();
+  }
+
+  const TrainingSpec& spec_;
+  const GradientHook* hook_;
+  Graph forward_;
+  std::vector<LookedUpParameter> looked_up_;
+  std::vector<PlacedParameter> placed_;
+  SplitTraining split_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> ParameterGroup::parameter_offsets() const {
+  std::vector<TensorInfo> infos;
+  for (const auto& parameter : parameters) infos.push_back(parameter.info);
+  return pack_offsets(infos);
+}
+
+std::size_t SplitTraining::shards() const {
+  auto shards = groups.size();
+  for (const auto& rows : looked_up) shards += rows.parts.size();
+  return shards;
+}
+
+std::vector<PlacedParameter> all_together(std::span<const TrainedParameter> parameters) {
+  std::vector<PlacedParameter> placed;
+  for (std::size_t i = 0; i < parameters.size(); ++i) placed.push_back({i});
+  return placed;
+}
+
+SplitTraining split_training(const TrainingSpec& spec, const std::vector<Field>& fields, const PlaceParameters& place,
+                             const SplitOptions& options) {
+  return Splitter(spec, fields, options).run(place);
+}
+
+}  // namespace troupe

@@ -1,0 +1,146 @@
+#include "troupe/strategies/step/training_graph.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "troupe/ops/core/batch_info.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/fused/finite.hpp"
+#include "troupe/ops/graph/op_declarations.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/ops/library/reduce.hpp"
+#include "troupe/ops/passes/gradient.hpp"
+#include "troupe/ops/passes/passes.hpp"
+
+namespace troupe {
+
+namespace {
+
+Outputs apply_model(const TrainingSpec& spec, const Inputs& inputs) {
+  auto outputs = spec.model(inputs);
+  for (const auto& [name, value] : outputs.entries()) inputs.builder().output(names::model_output(name), value);
+  return outputs;
+}
+
+Value loss_of_rows(const TrainingSpec& spec, const Outputs& outputs, const Inputs& inputs) {
+  const auto loss = spec.loss(outputs, inputs);
+  if (!(loss.info() == TensorInfo{Shape{kBatch}, DType::float32}))
+    throw Error("loss", "it must be float32[B], one number per row, not " + to_string(loss.info()));
+  return loss;
+}
+
+void add_metric(GraphBuilder& builder, const Metric& metric, const Outputs& outputs, const Inputs& inputs) {
+  const auto sums = metric.sums(outputs, inputs);
+  for (const auto& value : {sums.sum, sums.count}) {
+    if (!value.valid()) continue;
+    const bool right_shape = value.id() == sums.sum.id() ? !value.shape().has_batch() : value.shape().rank() == 0;
+    if (!right_shape || (value.dtype() != DType::float32 && value.dtype() != DType::int64))
+      throw Error("metric", "'" + metric.name +
+                                "' must be a float32 or int64 sum over the batch and a scalar count, not " +
+                                to_string(value.info()));
+  }
+  builder.output(names::metric_sum(metric.name), sums.sum);
+  if (sums.count.valid()) builder.output(names::metric_count(metric.name), sums.count);
+}
+
+/// Indices of the gradients in the order in which the backward pass makes them.
+std::vector<std::size_t> order_made(std::span<const Value> gradient_of) {
+  std::vector<std::size_t> order(gradient_of.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](auto i) { return gradient_of[i].id(); });
+  return order;
+}
+
+Value loss_flag(Value loss) {
+  GraphBuilder::Scope scope(loss.builder(), "loss_is_finite");
+  return all_finite(loss) - 1.0;
+}
+
+void assign_next_values(GraphBuilder& builder, Value apply_if) {
+  std::vector<std::pair<Value, Value>> assigned;
+  for (auto id : builder.graph().sources(kParameter)) {
+    const auto next = GraphBuilder::name_of_next(builder.graph().producer(id).name);
+    if (builder.graph().has_output(next))
+      assigned.emplace_back(builder.value(id), builder.value(builder.graph().output(next)));
+  }
+  GraphBuilder::Scope scope(builder, "buffers");
+  for (const auto& [buffer, next] : assigned) builder.apply_one(kAssign, {buffer, next, apply_if});
+}
+
+}  // namespace
+
+Graph forward_graph(const TrainingSpec& spec, const std::vector<Field>& fields, Purpose purpose) {
+  GraphBuilder builder({.training = purpose == Purpose::training, .seed = spec.seed});
+  const Inputs inputs(builder, fields);
+  const auto outputs = apply_model(spec, inputs);
+  GraphBuilder::Scope scope(builder, "loss");
+  const auto loss = loss_of_rows(spec, outputs, inputs);
+  builder.output(names::kLoss, batch_mean(loss, builder.batch_info()));
+  for (const auto& metric : spec.used_metrics()) add_metric(builder, metric, outputs, inputs);
+  return optimize_forward(std::move(builder).build());
+}
+
+Graph prediction_graph(const TrainingSpec& spec, const std::vector<Field>& fields) {
+  GraphBuilder builder;
+  apply_model(spec, Inputs(builder, fields));
+  return optimize_forward(std::move(builder).build());
+}
+
+std::vector<Value> unreduced(std::span<const Value> values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<std::string> fields_read(const Graph& graph) {
+  std::vector<std::string> fields;
+  for (auto id : graph.sources(kInput))
+    if (graph.producer(id).name != names::kBatchInfo) fields.push_back(graph.producer(id).name);
+  return fields;
+}
+
+std::vector<ValueId> trained_parameters(const Graph& graph, const Optimizer& optimizer) {
+  auto trained = graph.sources(kParameter);
+  std::erase_if(trained, [&](ValueId id) {
+    const auto& node = graph.producer(id);
+    return !node.trainable || !optimizer.trains(node.name);
+  });
+  return trained;
+}
+
+ReplicaGradients add_gradients(GraphBuilder& forward, const Optimizer& optimizer, std::span<const Value> further) {
+  std::vector<Value> parameters;
+  for (const auto id : trained_parameters(forward.graph(), optimizer)) parameters.push_back(forward.value(id));
+  if (parameters.empty() && further.empty()) throw Error("trainer", "the model has no parameters to train");
+  const auto loss = forward.value(forward.graph().output(names::kLoss));
+  ReplicaGradients replica{loss_flag(loss)};
+  auto all = parameters;
+  all.insert(all.end(), further.begin(), further.end());
+  const auto gradient_of = gradients(loss, all);
+  for (auto i : order_made(std::span(gradient_of).first(parameters.size()))) {
+    replica.parameters.push_back(parameters[i]);
+    replica.gradients.push_back(gradient_of[i]);
+  }
+  replica.further.assign(gradient_of.begin() + static_cast<std::ptrdiff_t>(parameters.size()), gradient_of.end());
+  return replica;
+}
+
+Value every_loss_is_finite(Value sum) {
+  GraphBuilder::Scope scope(sum.builder(), "loss_is_finite");
+  return at_least(sum, 0.0);
+}
+
+Graph training_graph(const TrainingSpec& spec, const std::vector<Field>& fields, const ReduceGradients& reduce) {
+  GraphBuilder builder(forward_graph(spec, fields, Purpose::training));
+  const auto replica = add_gradients(builder, spec.optimizer);
+  std::vector<Value> of_replica{replica.loss_is_finite};
+  of_replica.insert(of_replica.end(), replica.gradients.begin(), replica.gradients.end());
+  const auto reduced = reduce(of_replica);
+  if (reduced.size() != of_replica.size())
+    throw Error("strategy", "reduces " + std::to_string(of_replica.size()) + " values to " +
+                                std::to_string(reduced.size()) + ", not to as many");
+  const auto apply_if = every_loss_is_finite(reduced[0]);
+  spec.optimizer.apply(replica.parameters, std::span(reduced).subspan(1), builder.batch_info(), apply_if);
+  assign_next_values(builder, apply_if);
+  return eliminate_dead_code(std::move(builder).build());
+}
+
+}  // namespace troupe

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "troupe/strategies/training/metrics.hpp"
+
+namespace troupe {
+
+/// A status message of rank 0 to the expendable processes of its job: a plan was spawned, or a result.
+struct JobStatus {
+  enum class Kind : std::uint8_t {
+    training,   ///< a plan that trains was spawned
+    trained,    ///< a fit is over
+    evaluated,  ///< an evaluation is over
+  };
+  Kind kind = Kind::training;
+  std::uint64_t generation = 0;      ///< training: of the plan
+  std::uint64_t plan_hash = 0;       ///< training
+  std::uint64_t data_hash = 0;       ///< training: of the samples
+  std::int64_t steps = 0, rows = 0;  ///< trained
+  double seconds = 0.0;              ///< trained
+  bool stopped = false;              ///< trained
+  Metrics metrics = {};              ///< evaluated
+
+  std::vector<std::byte> encode() const;
+  /// Throws Error if the bytes are no status message.
+  static JobStatus decode(std::span<const std::byte> bytes);
+};
+
+}  // namespace troupe

@@ -1,0 +1,165 @@
+#include "troupe/strategies/training/shared_values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/core/hash.hpp"
+#include "troupe/strategies/between_processes.hpp"
+#include "troupe/transport/bytes.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::size_t kNameLimit = 4'096;
+
+/// Parameters and optimizer state by name.
+using Versions = std::map<std::string, ParameterStore::Version>;
+
+Versions versions_in(const ParameterStore& store) {
+  Versions versions;
+  for (const auto& name : store.names())
+    if (auto version = store.newest(name)) versions.emplace(name, std::move(*version));
+  return versions;
+}
+
+std::array<std::int64_t*, 6> numbers_of(TrainingPosition& position) {
+  return {&position.step, &position.epoch, &position.batch, &position.rows, &position.batch_rows, &position.layout};
+}
+
+std::int64_t hash_of(const Versions& versions, TrainingPosition position) {
+  Hash hash;
+  for (const auto& [name, version] : versions) {
+    hash.add(name);
+    hash.add(version.updates);
+    hash.add(to_string(version.value));
+    hash.add_bytes(version.value.raw(), version.value.bytes());
+  }
+  for (const auto* number : numbers_of(position)) hash.add(*number);
+  return static_cast<std::int64_t>(hash.digest());
+}
+
+/// The position, and the names, dtypes and shapes of the values that follow.
+std::vector<std::byte> list_of(const Versions& versions, TrainingPosition position) {
+  ByteWriter writer;
+  for (const auto* number : numbers_of(position)) writer.put(*number);
+  writer.put(static_cast<std::uint64_t>(versions.size()));
+  for (const auto& [name, version] : versions) {
+    writer.put_text(name, kNameLimit);
+    writer.put(version.updates);
+    writer.put(static_cast<std::uint8_t>(version.value.dtype()));
+    writer.put(static_cast<std::uint8_t>(version.value.shape().rank()));
+    for (const auto size : version.value.shape().sizes()) writer.put(size);
+  }
+  return std::move(writer).take();
+}
+
+Versions read_list(const Tensor& list, TrainingPosition& position) {
+  ByteReader reader({list.raw(), list.bytes()}, "chief's values");
+  for (auto* number : numbers_of(position)) *number = reader.get<std::int64_t>();
+  Versions versions;
+  for (auto left = reader.get<std::uint64_t>(); left > 0; --left) {
+    auto& version = versions[reader.get_text(kNameLimit)];
+    version.updates = reader.get<std::int64_t>();
+    const auto dtype = static_cast<DType>(reader.get<std::uint8_t>());
+    std::vector<std::int64_t> sizes(reader.get<std::uint8_t>());
+    for (auto& size : sizes) size = reader.get<std::int64_t>();
+    version.value = Tensor(Shape(std::span<const std::int64_t>(sizes)), dtype);
+  }
+  return versions;
+}
+
+/// The rows of a parameter that a process has. Nothing: all.
+struct HeldPart {
+  int process;
+  std::optional<RowRange> rows;
+};
+
+/// The processes of the external actors that update each parameter of the first replica.
+std::map<std::string, std::vector<HeldPart>> holders_in(const Plan& plan) {
+  std::map<std::string, std::vector<HeldPart>> holders;
+  for (const auto& actor : plan.actors)
+    for (const auto& [ref, written, rows] : actor.parameters)
+      if (written && ref.replica == 0) holders[ref.name].push_back({actor.place.process, rows});
+  return holders;
+}
+
+int rank_of(int process, std::span<const int> processes, const std::string& name) {
+  const auto rank = std::ranges::find(processes, process);
+  if (rank == processes.end())
+    throw Error("trainer", "'" + name + "' is held by process " + std::to_string(process) + ", which may be lost");
+  return static_cast<int>(rank - processes.begin());
+}
+
+/// Copies the rows of `root` to all ranks.
+void spread_part(Communicator& group, int root, const std::optional<RowRange>& rows, ParameterStore::Version& version,
+                 std::chrono::milliseconds limit) {
+  const auto updates = Tensor::from<std::int64_t>({1}, std::vector{version.updates});
+  group.broadcast(updates, root)->wait(limit);
+  version.updates = std::max(version.updates, updates.item<std::int64_t>());
+  group.broadcast(rows ? version.value.rows(rows->first, rows->count) : version.value, root)->wait(limit);
+}
+
+}  // namespace
+
+void adopt_rank_zero_values(Communicator& group, ParameterStore& store, std::chrono::milliseconds limit) {
+  const bool whole = store.broken().empty();
+  auto position = store.position();
+  auto versions = whole ? versions_in(store) : Versions{};
+  const auto hashes = gathered_numbers(group, {whole ? hash_of(versions, position) : 0}, limit);
+  if (std::ranges::all_of(hashes, [&](auto hash) { return hash == hashes[0]; })) return;
+  const bool is_rank_zero = group.rank() == 0;
+  const auto list = is_rank_zero ? list_of(versions, position) : std::vector<std::byte>{};
+  const auto listed = broadcast_bytes(group, list, 0, limit);
+  if (!is_rank_zero) versions = read_list(listed, position);
+  for (const auto& [name, version] : versions) {
+    group.broadcast(version.value, 0)->wait(limit);
+    if (!is_rank_zero && whole) store.adopt(name, version);
+  }
+  if (!is_rank_zero && whole) store.set_position(position);
+}
+
+void spread_held_values(Communicator& group, std::span<const int> processes, const Plan& plan, ParameterStore& store,
+                        std::chrono::milliseconds limit) {
+  if (group.size() == 1) return;
+  for (const auto& [name, parts] : holders_in(plan)) {
+    const ParameterRef ref{name, 0};
+    const auto parameter = std::ranges::find_if(plan.parameters, [&](const auto& p) { return p.ref == ref; });
+    const auto& info = parameter->info;
+    auto version = store.newest(name).value_or(ParameterStore::Version{0, Tensor(info.shape, info.dtype)});
+    bool has_all = true;
+    for (const auto& [process, rows] : parts) {
+      const auto root = rank_of(process, processes, name);
+      has_all = has_all && group.rank() == root;
+      if (group.rank() == root && !store.newest_updates(name))
+        throw Error("trainer", "'" + name + "' should be here, but is not, or not whole");
+      spread_part(group, root, rows, version, limit);
+    }
+    if (!has_all) store.adopt(name, version);
+  }
+}
+
+void join_held_rows(const Stores& stores, const Plan& plan) {
+  if (std::ranges::any_of(stores, [](const auto& store) { return !store->broken().empty(); })) return;
+  for (const auto& [name, parts] : holders_in(plan)) {
+    const auto first = parts.front().process;
+    if (std::ranges::all_of(parts, [first](const HeldPart& part) { return part.process == first; })) continue;
+    const auto store_of = [&](const HeldPart& part) { return stores.at(static_cast<std::size_t>(part.process)); };
+    auto version = *store_of(parts.front())->newest(name);
+    for (const auto& part : parts) {
+      const auto held = *store_of(part)->newest(name);
+      version.updates = std::max(version.updates, held.updates);
+      copy_and_wait(held.value.rows(part.rows->first, part.rows->count),
+                    version.value.rows(part.rows->first, part.rows->count));
+    }
+    for (const auto& store : stores) store->adopt(name, version);
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,61 @@
+#include "troupe/actors/control/progress_watch.hpp"
+
+#include "troupe/tests/catch.hpp"
+
+using namespace troupe;
+
+namespace {
+
+constexpr std::chrono::milliseconds kLimit{100};
+
+struct Watched {
+  Watched() {
+    for (auto* status : {&live, &dead}) {
+      status->watched = true;
+      status->finished = false;
+    }
+    live.name = "live";
+    dead.name = "dead";
+    watch.begin({&live, &dead});
+  }
+  std::optional<std::string> look(int milliseconds) {
+    return watch.stalled(kLimit, start + std::chrono::milliseconds(milliseconds));
+  }
+  ExecutorStatus live, dead;
+  ProgressWatch watch;
+  ProgressWatch::Clock::time_point start = ProgressWatch::Clock::now();
+};
+
+}  // namespace
+
+TEST_CASE("a live actor does not hide a dead one") {
+  Watched watched;
+  for (int time = 0; time <= 100; time += 10) {
+    watched.live.count_firing();
+    CHECK_FALSE(watched.look(time));
+  }
+  watched.live.count_firing();
+  CHECK(watched.look(110) == "dead");
+}
+
+TEST_CASE("an actor whose run is over need not fire, nor one while another waits for the world outside") {
+  Watched watched;
+  CHECK_FALSE(watched.look(0));
+  watched.dead.finished = true;
+  watched.live.count_firing();
+  CHECK_FALSE(watched.look(150));
+  watched.dead.finished = false;
+  CHECK_FALSE(watched.look(200));
+  watched.live.waits_outside = true;
+  CHECK_FALSE(watched.look(400));
+  watched.live.waits_outside = false;
+  CHECK(watched.look(501).has_value());
+}
+
+TEST_CASE("a run in which nobody is watched and nobody moves has stalled") {
+  Watched watched;
+  watched.live.watched = watched.dead.watched = false;
+  CHECK_FALSE(watched.look(0));
+  CHECK_FALSE(watched.look(100));
+  CHECK(watched.look(101) == "live");
+}

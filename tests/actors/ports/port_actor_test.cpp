@@ -1,0 +1,202 @@
+#include "troupe/actors/ports/port_actor.hpp"
+
+#include "troupe/actors/plan/lower.hpp"
+#include "troupe/actors/spawn/spawned_plan.hpp"
+#include "troupe/ops/library/elementwise.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/extent.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+class Source : public PortActor {
+ public:
+  Source(caf::actor_config& config, std::int64_t steps) : PortActor(config), steps_(steps) {}
+
+ private:
+  bool has_step(std::int64_t step) override { return step < steps_; }
+  void fire(std::int64_t step, std::span<const Tensor>, std::span<Tensor> outputs) override {
+    outputs[0] = Tensor::from<float>(Shape{2}, std::vector<float>{static_cast<float>(step), 0.0F});
+  }
+  std::int64_t steps_;
+};
+
+/// Doubles; misbehaves at one step.
+class Doubler : public PortActor {
+ public:
+  enum class Fault { none, throws, sets_nothing, wrong_shape };
+  Doubler(caf::actor_config& config, Fault fault) : PortActor(config), fault_(fault) {}
+
+ private:
+  void fire(std::int64_t step, std::span<const Tensor> inputs, std::span<Tensor> outputs) override {
+    const bool bad = step == 3;
+    if (bad && fault_ == Fault::throws) throw std::runtime_error("[doubler] no more");
+    if (bad && fault_ == Fault::sets_nothing) return;
+    outputs[0] = Tensor(bad && fault_ == Fault::wrong_shape ? Shape{3} : Shape{2}, DType::float32);
+    for (int i = 0; i < 2; ++i) outputs[0].mutable_data<float>()[i] = 2.0F * inputs[0].data<float>()[i];
+  }
+  Fault fault_;
+};
+
+class Sink : public PortActor {
+ public:
+  Sink(caf::actor_config& config, std::vector<float>* record) : PortActor(config), record_(record) {}
+
+ private:
+  void fire(std::int64_t, std::span<const Tensor> inputs, std::span<Tensor>) override {
+    record_->push_back(inputs[0].data<float>()[0]);
+  }
+  std::vector<float>* record_;
+};
+
+Plan pipeline(std::int64_t steps, Doubler::Fault fault, std::vector<float>& record) {
+  GraphBuilder builder;
+  builder.output("y", scale(builder.input("x", {2}), 10.0));
+  Plan plan;
+  const auto source = plan.add(external<Source>("source", {.outputs = {kPair}}, steps));
+  const auto doubler = plan.add(external<Doubler>("doubler", {.inputs = {kPair}, .outputs = {kPair}}, fault));
+  plan.connect(source, 0, doubler, 2);
+  const auto ops = lower(plan, std::move(builder).build(), {.inputs = {{"x", {doubler, 0}}}});
+  plan.connect(ops.at("y").actor, 0, plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)), 2);
+  return plan;
+}
+
+void run_plan(std::uint64_t seed, const Plan& plan, std::int64_t first = 0, std::int64_t steps = 1000) {
+  auto runtime = scheduled_runtime(seed);
+  SpawnedPlan spawned(runtime, seed % 2 == 0 ? split(plan) : fuse(plan));
+  spawned.start({first, steps, 0});
+  spawned.wait();
+}
+
+}  // namespace
+
+TEST_CASE("external actors are source, transform and sink of a pipeline with ops between") {
+  for (std::uint64_t seed = 0; seed < schedules(30); ++seed) {
+    std::vector<float> record;
+    run_plan(seed, pipeline(5, Doubler::Fault::none, record));
+    CHECK(record == std::vector<float>{0, 20, 40, 60, 80});
+    record.clear();
+    run_plan(seed, pipeline(5, Doubler::Fault::none, record), 1, 2);
+    CHECK(record == std::vector<float>{20, 40});
+  }
+}
+
+TEST_CASE("an exception outside of a firing is reported with its text") {
+  class Refuser : public PortActor {
+    using PortActor::PortActor;
+    bool has_step(std::int64_t) override { throw std::runtime_error("[refuser] not today"); }
+    void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor>) override {}
+  };
+  std::vector<float> record;
+  Plan plan;
+  plan.connect(plan.add(external<Refuser>("refuser", {.outputs = {kPair}})), 0,
+               plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)));
+  CHECK_THROWS_WITH(run_plan(0, plan), Contains("[refuser] not today"));
+}
+
+TEST_CASE("what an external actor does wrong ends the run with its name and step") {
+  for (std::uint64_t seed = 0; seed < schedules(10); ++seed) {
+    std::vector<float> record;
+    CHECK_THROWS_WITH(run_plan(seed, pipeline(9, Doubler::Fault::throws, record)),
+                      Contains("[doubler] no more (op doubler, step 3"));
+    CHECK_THROWS_WITH(run_plan(seed, pipeline(9, Doubler::Fault::sets_nothing, record)),
+                      Contains("[doubler] output 0 was not set"));
+    CHECK_THROWS_WITH(
+        run_plan(seed, pipeline(9, Doubler::Fault::wrong_shape, record)),
+        Contains("[doubler] sent float32[3] on cpu:0 where the plan says float32[2]") && Contains("step 3"));
+  }
+}
+
+TEST_CASE("what a user's actor sends is checked where it is sent, whoever reads it") {
+  /// Sends tensors of another type than it declares.
+  class Liar : public PortActor {
+    using PortActor::PortActor;
+    bool has_step(std::int64_t step) override { return step < 9; }
+    void fire(std::int64_t, std::span<const Tensor>, std::span<Tensor> outputs) override {
+      outputs[0] = Tensor(Shape{2}, DType::int32);
+    }
+  };
+  for (std::uint64_t seed = 0; seed < schedules(4); ++seed) {
+    std::vector<float> record;
+    Plan plan;
+    plan.connect(plan.add(external<Liar>("liar", {.outputs = {kPair}})), 0,
+                 plan.add(external<Sink>("sink", {.inputs = {kPair}}, &record)));
+    CHECK_THROWS_WITH(run_plan(seed, plan),
+                      Contains("[liar] sent int32[2] on cpu:0 where the plan says float32[2] (op liar, step 0"));
+    CHECK(record.empty());
+  }
+}
+
+TEST_CASE("outputs of a user's actor keep their numbers, whichever of them are read") {
+  /// Output i carries 10 step + i.
+  class Three final : public PortActor {
+    using PortActor::PortActor;
+    bool has_step(std::int64_t step) override { return step < 3; }
+    void fire(std::int64_t step, std::span<const Tensor>, std::span<Tensor> outputs) override {
+      REQUIRE(outputs.size() == 3);
+      for (std::size_t i = 0; i < 3; ++i)
+        outputs[i] =
+            Tensor::from<float>(Shape{2}, std::vector<float>(2, static_cast<float>(10 * step) + static_cast<float>(i)));
+    }
+  };
+  for (const std::vector<std::int32_t>& read : {std::vector<std::int32_t>{0, 2}, {1}, {2, 1, 0}, {}}) {
+    std::vector<std::vector<float>> records(read.size());
+    Plan plan;
+    const auto three = plan.add(external<Three>("three", {.outputs = {kPair, kPair, kPair}}));
+    for (std::size_t i = 0; i < read.size(); ++i)
+      plan.connect(three, read[i],
+                   plan.add(external<Sink>("sink" + std::to_string(i), {.inputs = {kPair}}, &records[i])));
+    run_plan(4, plan);
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      const auto number = static_cast<float>(read[i]);
+      CHECK(records[i] == std::vector<float>{number, 10.0F + number, 20.0F + number});
+    }
+  }
+}
+
+TEST_CASE("a user's actor that is not connected as it declares is refused") {
+  const auto error_of = [](const std::vector<TensorInfo>& declared, int connected) {
+    Plan plan;
+    std::vector<float> record;
+    const auto source = plan.add(external<Source>("source", {.outputs = {kPair}}, std::int64_t{3}));
+    const auto sink = plan.add(external<Sink>("sink", {.inputs = declared}, &record));
+    for (int i = 0; i < connected; ++i) plan.connect(source, 0, sink);
+    try {
+      run_plan(5, plan);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(error_of({kPair}, 1).empty());
+  CHECK_THAT(error_of({kPair, kPair}, 1), Contains("'sink' declares 2 inputs, but 1 are connected"));
+  CHECK_THAT(error_of({kPair}, 2), Contains("'sink' declares 1 inputs, but 2 are connected"));
+  CHECK_THAT(error_of({{Shape{3}, DType::float32}}, 1),
+             Contains("'sink' declares input 0 as float32[3], but 'source' carries float32[2]"));
+  CHECK_THAT(error_of({{Shape{2}, DType::int32}}, 1), Contains("as int32[2], but 'source' carries float32[2]"));
+  CHECK_THAT(error_of({kPair}, 0), Contains("'sink'"));
+}
+
+#ifdef TROUPE_CHECKS
+namespace {
+
+/// Returns what it gets, but keeps a handle.
+class Keeper : public PortActor {
+  using PortActor::PortActor;
+  void fire(std::int64_t, std::span<const Tensor> inputs, std::span<Tensor>) override { kept_ = inputs[0]; }
+  Tensor kept_;
+};
+
+}  // namespace
+
+TEST_CASE("with checks, a consumer that returns a slot but keeps its tensor is found out") {
+  Plan plan;
+  const auto source = plan.add(counting_source("source", 5));
+  plan.connect(source, 0, plan.add(external<Keeper>("keeper", {.inputs = {kPair}})));
+  CHECK_THROWS_WITH(run_plan(0, plan),
+                    Contains("[credit] a consumer of 'source' returned a slot but still holds its tensor"));
+}
+#endif

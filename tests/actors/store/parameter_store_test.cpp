@@ -1,0 +1,290 @@
+#include "troupe/actors/store/parameter_store.hpp"
+
+#include <numeric>
+
+#include "troupe/actors/plan/plan.hpp"
+#include "troupe/actors/store/lease.hpp"
+#include "troupe/actors/store/update_counter.hpp"
+#include "troupe/ops/core/error.hpp"
+#include "troupe/tests/catch.hpp"
+
+using namespace troupe;
+
+namespace {
+
+PlanParameter parameter(const std::string& name, int replica = 0, const Shape& shape = {2, 2}) {
+  return {{name, replica}, {shape, DType::float32}, {}, Initializer::glorot_uniform(), true};
+}
+
+PlanParameter state(const std::string& name, int replica = 0) {
+  return {{name, replica}, {{2, 2}, DType::float32}, {}, Initializer::zeros(), false};
+}
+
+std::vector<float> values(const Tensor& tensor) {
+  return {tensor.data<float>().begin(), tensor.data<float>().end()};
+}
+
+Tensor constant(float value) {
+  return Tensor::from<float>({2, 2}, std::vector<float>(4, value));
+}
+
+/// Updates a borrowed copy.
+void update(ParameterStore& store, const ParameterRef& ref, float value, bool whole = true) {
+  store.counter(ref)->begin_update();
+  for (auto& element : store.borrowed(ref).mutable_data<float>()) element = value;
+  if (whole) store.counter(ref)->finish_update();
+}
+
+}  // namespace
+
+TEST_CASE("what replicas have for themselves starts anew in another shape; other values are refused") {
+  ParameterStore store(1);
+  auto own = state("kept");
+  own.per_replica = true;
+  store.add(own);
+  update(store, {"kept", 0}, 5.0F);
+  store.add(own);
+  CHECK(values(store.get("kept")) == std::vector<float>(4, 5.0F));
+  own.info = {{3}, DType::float32};
+  store.add(own);
+  CHECK(values(store.get("kept")) == std::vector<float>(3, 0.0F));
+  store.add(state("momentum"));
+  auto other = state("momentum");
+  other.info = own.info;
+  CHECK_THROWS_WITH(store.add(other), Contains("parameter 'momentum' is float32[2, 2], not float32[3]"));
+}
+
+TEST_CASE("replicas start alike, seeds and parameters differ") {
+  ParameterStore store(1), other(2);
+  for (int replica : {0, 1}) {
+    store.add(parameter("a", replica));
+    store.add(parameter("b", replica));
+  }
+  other.add(parameter("a"));
+  CHECK(values(store.get("a", 0)) == values(store.get("a", 1)));
+  CHECK(!store.borrowed({"a", 0}).same_as(store.borrowed({"a", 1})));
+  CHECK(values(store.get("a")) != values(store.get("b")));
+  CHECK(values(store.get("a")) != values(other.get("a")));
+  CHECK(store.hash(0) == store.hash(1));
+  CHECK(store.hash(0) != other.hash(0));
+}
+
+TEST_CASE("the hash counts trained parameters only, and what is there is kept") {
+  ParameterStore store(1);
+  store.add(parameter("a"));
+  store.add(state("a/velocity"));
+  const auto start = store.hash();
+  CHECK(store.trained_elements() == 4);
+  store.set("a/velocity", constant(7.0F));
+  CHECK(store.hash() == start);
+  store.set("a", constant(1.0F));
+  CHECK(store.hash() != start);
+  const auto changed = store.hash();
+  store.add(parameter("a"));
+  CHECK(store.hash() == changed);
+}
+
+TEST_CASE("the hash is the xxh3 of the bytes in order") {
+  ParameterStore store(0);
+  store.add({{"a", 0}, {{2}, DType::float32}, {}, Initializer::constant(1.0), true});
+  // xxhsum -H3 of the bytes 00 00 80 3f 00 00 80 3f
+  CHECK(store.hash() == "774376da7ad20e6b");
+}
+
+TEST_CASE("everything is listed, read and set by name, before it is there too") {
+  ParameterStore store(1);
+  store.set("b", constant(4.0F));
+  for (int replica : {0, 1}) {
+    store.add(parameter("b", replica));
+    store.add(state("b/velocity", replica));
+    store.add(parameter("a", replica));
+  }
+  const auto entries = store.entries();
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[0].name == "b");
+  CHECK(entries[1].name == "a");
+  CHECK(entries[2].name == "b/velocity");
+  CHECK_FALSE(entries[2].trainable);
+  CHECK(entries[2].copies == 2);
+  CHECK(values(store.get("b", 1)) == std::vector<float>(4, 4.0F));
+  store.set("b", constant(5.0F));
+  CHECK(values(store.get("b", 0)) == std::vector<float>(4, 5.0F));
+  CHECK(values(store.get("b", 1)) == std::vector<float>(4, 5.0F));
+  const auto copy = store.get("b");
+  store.set("b", constant(6.0F));
+  CHECK(values(copy) == std::vector<float>(4, 5.0F));
+  store.set_position({.step = 7, .epoch = 1, .batch = 2});
+  CHECK(store.position() == TrainingPosition{7, 1, 2});
+}
+
+TEST_CASE("unknown names, other shapes and dtypes are refused") {
+  ParameterStore store(1);
+  store.add(parameter("a"));
+  CHECK_THROWS_WITH(store.get("b", 0), Contains("'b'"));
+  CHECK_THROWS_WITH(store.get("a", 1), Contains("'a' of replica 1"));
+  CHECK_THROWS_WITH(store.add(parameter("a", 0, {2, 3})), Contains("is float32[2, 2], not float32[2, 3]"));
+  CHECK_THROWS_WITH(store.set("a", Tensor(Shape{4}, DType::float32)), Contains("is float32[2, 2], not float32[4]"));
+  CHECK_THROWS_AS(store.set("a", Tensor()), Error);
+  store.set("later", constant(1.0F));
+  CHECK_THROWS_WITH(store.add(parameter("later", 0, {3})), Contains("was set to float32[2, 2]"));
+}
+
+TEST_CASE("a parameter that cannot be allocated is not there") {
+  ParameterStore store(1);
+  CHECK_THROWS_AS(store.add(parameter("huge", 0, {std::int64_t{1} << 40, std::int64_t{1} << 10})), Error);
+  CHECK(store.entries().empty());
+  CHECK_THROWS_AS(store.get("huge"), Error);
+  CHECK(store.trained_elements() == 0);
+  store.add(parameter("huge"));
+  CHECK(store.entries().size() == 1);
+}
+
+TEST_CASE("a writer has exclusive access, readers share") {
+  ParameterStore store(1);
+  store.add(parameter("a"));
+  const ParameterRef a{"a", 0};
+  {
+    auto first = store.borrow({a}, {}, "one"), second = store.borrow({a}, {}, "two");
+    CHECK(values(store.get("a")).size() == 4);
+    CHECK_THROWS_WITH(store.borrow({}, {a}, "three"), Contains("is being read"));
+    CHECK_THROWS_AS(store.set("a", constant(1.0F)), Error);
+    first.end_clean();
+    second.end_clean();
+  }
+  auto writer = store.borrow({}, {a}, "the writer");
+  CHECK_THROWS_WITH(store.get("a"), Contains("'a' of replica 0 is being written by the writer"));
+  CHECK_THROWS_AS(store.hash(), Error);
+  CHECK_THROWS_AS(store.borrow({a}, {}, "reader"), Error);
+  CHECK_THROWS_AS(store.borrow({}, {a}, "other writer"), Error);
+  writer.end_clean();
+  CHECK_NOTHROW(store.get("a"));
+}
+
+TEST_CASE("a copy that is behind is brought up to date when it is borrowed, and a later replica starts there") {
+  ParameterStore store(1);
+  for (int replica : {0, 1}) store.add(parameter("a", replica));
+  auto lease = store.borrow({}, {{"a", 0}}, "one device");
+  update(store, {"a", 0}, 3.0F);
+  lease.end_clean();
+  CHECK(values(store.get("a", 1)) != values(store.get("a", 0)));
+  store.add(parameter("a", 2));
+  CHECK(values(store.get("a", 2)) == std::vector<float>(4, 3.0F));
+  auto both = store.borrow({}, {{"a", 0}, {"a", 1}}, "mirrored");
+  CHECK(values(store.borrowed({"a", 1})) == std::vector<float>(4, 3.0F));
+  both.end_clean();
+}
+
+TEST_CASE("rows of a copy count apart during a run, and together after it") {
+  ParameterStore store(1);
+  store.add(parameter("a", 0, {5, 2}));
+  const ParameterRef a{"a", 0};
+  const auto rows = [&](std::int64_t first, std::int64_t count) { return store.counter(a, RowRange{first, count}); };
+  CHECK(values(store.borrowed(a, RowRange{3, 1})) ==
+        std::vector<float>{values(store.get("a"))[6], values(store.get("a"))[7]});
+  const auto first = rows(0, 2), second = rows(2, 3);
+  auto lease = store.borrow({}, {a}, "shards", {a});
+  for (int i = 0; i < 3; ++i) first->finish_update();
+  second->finish_update();
+  lease.end_clean();
+  CHECK(store.newest_updates("a") == 3);
+  lease = store.borrow({}, {a}, "shards", {a});
+  CHECK(second->updates() == 3);
+  second->begin_update();
+  lease.end_dirty("the worker failed");
+  CHECK_THAT(store.broken(), Contains("replica 0 may be half-written: the worker failed"));
+  store.set("a", Tensor({5, 2}, DType::float32));
+  lease = store.borrow({}, {a}, "shards", {a});
+  CHECK_FALSE(second->writing());
+  lease.end_clean();
+}
+
+TEST_CASE("after a failure whole copies stay, half-written ones are refused until they are replaced") {
+  ParameterStore store(1);
+  for (int replica : {0, 1})
+    for (const auto* name : {"a", "b"}) store.add(parameter(name, replica));
+  const std::vector<ParameterRef> all{{"a", 0}, {"b", 0}, {"a", 1}, {"b", 1}};
+  SECTION("one replica lacks an update of one parameter") {
+    auto lease = store.borrow({}, all, "run");
+    for (const auto& ref : {all[0], all[1], all[2]}) update(store, ref, 2.0F);
+    lease.end_dirty("[op] broke");
+  }
+  SECTION("an update was interrupted") {
+    auto lease = store.borrow({}, all, "run");
+    for (const auto& ref : {all[0], all[1]}) update(store, ref, 2.0F);
+    update(store, all[2], 9.0F, false);
+    lease.end_dirty("[op] broke");
+  }
+  CHECK_THROWS_WITH(store.borrow({}, all, "next"), Contains("replica 1 may be half-written: [op] broke") &&
+                                                       Contains("recover() goes on from the newest whole replica"));
+  CHECK_THROWS_AS(store.get("a", 1), Error);
+  CHECK(values(store.get("a", 0)) == std::vector<float>(4, 2.0F));
+  CHECK_THAT(store.broken(), Contains("replica 1"));
+  store.recover();
+  CHECK(store.broken().empty());
+  CHECK(values(store.get("a", 1)) == std::vector<float>(4, 2.0F));
+  CHECK(values(store.get("b", 1)) == std::vector<float>(4, 2.0F));
+  auto next = store.borrow({}, all, "next");
+  next.end_clean();
+}
+
+TEST_CASE("if no replica is whole only set() helps, and a run that was abandoned cannot harm what follows") {
+  ParameterStore store(1);
+  for (const auto* name : {"a", "b"}) store.add(parameter(name));
+  const auto orphan = store.borrowed({"a", 0});
+  auto lease = store.borrow({}, {{"a", 0}, {"b", 0}}, "run");
+  update(store, {"a", 0}, 2.0F);
+  lease.abandon("it hung");
+  CHECK_THROWS_WITH(store.recover(), Contains("it hung; no replica is whole, so set them from a checkpoint"));
+  store.set("a", constant(1.0F));
+  store.set("b", constant(1.0F));
+  for (auto& element : orphan.mutable_data<float>()) element = 9.0F;
+  CHECK(values(store.get("a")) == std::vector<float>(4, 1.0F));
+}
+
+TEST_CASE("a new copy is not made from a broken or a half-written one") {
+  ParameterStore store;
+  const std::vector<ParameterRef> first{{"w", 0}};
+  store.add(parameter("w", 0));
+  {
+    auto lease = store.borrow({}, first, "a run");
+    CHECK_THROWS_WITH(store.add(parameter("w", 1)), Contains("is being written by a run"));
+    update(store, first[0], 5.0F, false);
+    lease.end_dirty("[op] broke");
+  }
+  CHECK_THROWS_WITH(store.add(parameter("w", 1)), Contains("no replica is whole"));
+  store.set("w", constant(2.0F));
+  store.add(parameter("w", 1));
+  CHECK(store.get("w", 1).data<float>()[0] == 2.0F);
+}
+
+TEST_CASE("a run that was abandoned counts no updates of the copy that replaces its own") {
+  ParameterStore store;
+  const std::vector<ParameterRef> all{{"w", 0}, {"w", 1}};
+  store.add(parameter("w", 0));
+  store.add(parameter("w", 1));
+  const auto old = store.counter(all[0]);
+  auto lease = store.borrow({}, all, "a run");
+  lease.abandon("it hangs");
+  store.set("w", constant(1.0F));
+  const auto before = *store.newest_updates("w");
+  old->begin_update();
+  old->finish_update();
+  old->begin_update();
+  CHECK(*store.newest_updates("w") == before);
+  auto next = store.borrow({}, all, "the next run");
+  next.end_dirty("[op] broke");
+  CHECK(store.broken().empty());
+}
+
+TEST_CASE("work on a device that outlives its plan leaves its copies broken and gets none of the next ones") {
+  ParameterStore store;
+  const std::vector<ParameterRef> all{{"w", 0}};
+  store.add(parameter("w", 0));
+  const auto before = store.borrowed(all[0]);
+  auto lease = store.borrow({}, all, "a run");
+  store.counter(all[0])->abandon();
+  lease.end_dirty("it was given up");
+  CHECK_THAT(store.broken(), Contains("may be half-written: it was given up"));
+  store.set("w", constant(1.0F));
+  CHECK_FALSE(store.borrowed(all[0]).same_as(before));
+}

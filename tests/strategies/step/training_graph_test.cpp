@@ -1,0 +1,114 @@
+#include "troupe/strategies/step/training_graph.hpp"
+
+#include <algorithm>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/ops/graph/print.hpp"
+#include "troupe/tests/catch.hpp"
+#include "troupe/tests/plans/test_plans.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+const std::vector<Field> kFields{{"features", {Shape{kBatch, 4, 3}, DType::float32}},
+                                 {"labels", {Shape{kBatch}, DType::int32}}};
+
+std::ptrdiff_t count_of(const Graph& graph, std::string_view op) {
+  return std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                       [&](const Node& node) { return node.op->name == op; });
+}
+
+}  // namespace
+
+TEST_CASE("a forward graph has bias and activation in its products, and no update") {
+  const auto graph = forward_graph(small_spec(), kFields);
+  CHECK(count_of(graph, "matmul") == 2);
+  CHECK(count_of(graph, "relu") == 0);
+  CHECK(count_of(graph, "sgd_update") == 0);
+  CHECK(graph.info(graph.output(names::model_output("output"))) == TensorInfo{Shape{kBatch, 2}, DType::float32});
+  CHECK(graph.info(graph.output(names::kLoss)) == TensorInfo{Shape{}, DType::float32});
+}
+
+TEST_CASE("a training graph computes no gradient that nobody needs") {
+  const auto graph = training_graph(small_spec(), kFields, unreduced);
+  // Two forward, two of the weights, one of the hidden layer; none of the features.
+  CHECK(count_of(graph, "matmul") == 5);
+  CHECK(count_of(graph, "sgd_update") == 4);
+}
+
+TEST_CASE("whether the loss is finite is handed over first, then gradients as the backward pass makes them") {
+  std::vector<Shape> shapes;
+  training_graph(small_spec(), kFields, [&](std::span<const Value> values) {
+    ValueId last = -1;
+    for (const auto& value : values) {
+      CHECK(value.id() > last);
+      last = value.id();
+      shapes.push_back(value.shape());
+    }
+    return unreduced(values);
+  });
+  REQUIRE(shapes.size() == 5);
+  CHECK(shapes[0] == Shape{});
+  CHECK((shapes[1] == Shape{2} || shapes[1] == Shape{8, 2}));
+  CHECK(shapes.back().elements() <= 96);
+}
+
+TEST_CASE("a strategy that loses a value is told so") {
+  CHECK_THROWS_WITH(
+      training_graph(small_spec(), kFields, [](std::span<const Value> v) { return unreduced(v.first(4)); }),
+      Contains("[strategy] reduces 5 values to 4"));
+}
+
+TEST_CASE("a graph reads the fields that model, loss and metrics name, and no others") {
+  auto fields = kFields;
+  fields.push_back({"weight", {Shape{kBatch}, DType::float32}});
+  fields.insert(fields.begin(), {"unused", {Shape{kBatch, 9}, DType::uint8}});
+  TrainingSpec spec{
+      [](const Inputs& in) -> Outputs {
+        return {{"logits", Sequential{Flatten{}, Dense{2}}(in["features"])}, {"hidden", Flatten{}(in["features"])}};
+      },
+      [](const Outputs& out, const Inputs& in) {
+        return mul(SoftmaxCrossEntropy{"logits", "labels"}(out, in), in["weight"]);
+      },
+      Sgd{}};
+  using Names = std::vector<std::string>;
+  auto read = fields_read(forward_graph(spec, fields));
+  std::ranges::sort(read);
+  CHECK(read == Names{"features", "labels", "weight"});
+  const auto prediction = prediction_graph(spec, fields);
+  CHECK(fields_read(prediction) == Names{"features"});
+  CHECK(prediction.has_output(names::model_output("hidden")));
+  CHECK_FALSE(prediction.has_output(names::kLoss));
+  // No metrics are asked for and this loss brings none; SoftmaxCrossEntropy itself brings one.
+  CHECK(spec.used_metrics().empty());
+  CHECK(small_spec().used_metrics().at(0).name == "accuracy");
+}
+
+TEST_CASE("errors about a field name it") {
+  const auto refusal = [](const Model& model, const Loss& loss, const std::vector<Field>& fields) {
+    try {
+      forward_graph({model, loss, Sgd{}}, fields);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const Sequential classifier{Flatten{}, Dense{2}};
+  const Field features = kFields[0], labels = kFields[1], floats{"height", {Shape{kBatch}, DType::float32}};
+  CHECK(refusal(classifier, SoftmaxCrossEntropy{}, kFields).empty());
+  CHECK_THAT(refusal(classifier, SoftmaxCrossEntropy{.labels = "kind"}, kFields),
+             Contains("no field 'kind' among 'features' float32[B, 4, 3], 'labels' int32[B]"));
+  CHECK_THAT(refusal(classifier, SoftmaxCrossEntropy{}, {features, floats}),
+             Contains("field 'height' float32[B] is read by the softmax cross-entropy, which needs int32[B]"));
+  CHECK_THAT(refusal({classifier, "image"}, SoftmaxCrossEntropy{}, kFields), Contains("no field 'image'"));
+  CHECK_THAT(refusal(classifier, SoftmaxCrossEntropy{.logits = "logits"}, kFields),
+             Contains("no output 'logits' among 'output'"));
+  CHECK_THAT(refusal(classifier, MeanSquaredError{}, {features, floats}),
+             Contains("field 'height' float32[B] is read by the mean squared error, which needs float32[B, 2]"));
+  CHECK_THAT(refusal(Flatten{}, [](Value y, Value) { return y; }, {features, labels}),
+             Contains("[loss] it must be float32[B], one number per row, not float32[B, 12]"));
+  const Model two = [](const Inputs& in) -> Outputs { return {{"a", in["features"]}, {"b", in["features"]}}; };
+  CHECK_THAT(refusal(two, SoftmaxCrossEntropy{}, kFields), Contains("several outputs: name one of 'a', 'b'"));
+}

@@ -1,0 +1,259 @@
+#include "troupe/transport/job/job.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "troupe/tests/catch.hpp"
+#include "troupe/transport/job/launcher_variables.hpp"
+
+using namespace troupe;
+
+namespace {
+
+using Settings = std::map<std::string, std::string>;
+
+Environment environment_of(const Settings& settings) {
+  return [settings](const std::string& name) -> std::optional<std::string> {
+    const auto found = settings.find(name);
+    return found != settings.end() ? std::optional(found->second) : std::nullopt;
+  };
+}
+
+Job resolve(const Settings& settings, const JobFlags& flags = {}) {
+  return resolve_job(flags, environment_of(settings));
+}
+
+Settings with(Settings settings, const Settings& changes) {
+  for (const auto& [name, value] : changes) {
+    if (value == "-")
+      settings.erase(name);
+    else
+      settings[name] = value;
+  }
+  return settings;
+}
+
+// As the launchers set them; what no resolver reads is left out.
+const Settings kTorchrun{{"RANK", "3"},
+                         {"WORLD_SIZE", "4"},
+                         {"LOCAL_RANK", "1"},
+                         {"LOCAL_WORLD_SIZE", "2"},
+                         {"GROUP_RANK", "1"},
+                         {"MASTER_ADDR", "node7"},
+                         {"MASTER_PORT", "29500"},
+                         {"TORCHELASTIC_RUN_ID", "abc"},
+                         {"TORCHELASTIC_RESTART_COUNT", "2"}};
+const Settings kOpenMpi{{"OMPI_COMM_WORLD_RANK", "1"},       {"OMPI_COMM_WORLD_SIZE", "2"},
+                        {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                        {"OMPI_COMM_WORLD_NODE_RANK", "1"},  {"PMIX_RANK", "1"},
+                        {"PMIX_NAMESPACE", "1638400001"}};
+const Settings kPmi{{"PMI_RANK", "0"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "3"}};
+const Settings kSlurm{{"SLURM_PROCID", "5"},
+                      {"SLURM_NTASKS", "7"},
+                      {"SLURM_LOCALID", "1"},
+                      {"SLURM_NODEID", "2"},
+                      {"SLURM_NNODES", "4"},
+                      {"SLURM_STEP_ID", "0"},
+                      {"SLURM_JOB_ID", "4711"},
+                      {"SLURM_STEP_NODELIST", "gnode[10,20-22]"},
+                      {"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}};
+const Settings kHorovod{{"HOROVOD_RANK", "1"},       {"HOROVOD_SIZE", "2"},       {"HOROVOD_LOCAL_RANK", "1"},
+                        {"HOROVOD_LOCAL_SIZE", "2"}, {"HOROVOD_CROSS_RANK", "0"}, {"HOROVOD_CROSS_SIZE", "1"}};
+const Settings kRank{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "3000"}};
+
+Settings tf_config(const std::string& text) {
+  return {{"TF_CONFIG", text}};
+}
+const std::string kCluster = R"("cluster":{"chief":["c:1"],"worker":["w0:2","w1:3"]})";
+
+struct Accepted {
+  std::string what;
+  Settings settings;
+  int rank, world_size, local_rank, local_size;
+  std::string rendezvous, source;
+};
+
+struct Refused {
+  Settings settings;
+  std::string text;
+};
+
+}  // namespace
+
+TEST_CASE("every launcher's variables say who this process is and where the ranks meet") {
+  const std::string task = R"(,"task":{"type":"worker","index":1}})";
+  const auto row = GENERATE_COPY(values<Accepted>(
+      {{"no variables", {}, 0, 1, -1, -1, "", "single process"},
+       {"torchrun", kTorchrun, 3, 4, 1, 2, "node7:29500", "torchrun"},
+       {"torchrun whose agent holds the port", with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}}), 3, 4, 1, 2,
+        "node7:29501", "torchrun"},
+       {"Open MPI across machines, with an address passed on",
+        with(kOpenMpi, {{"OMPI_COMM_WORLD_SIZE", "4"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "5"}}), 1, 4, 1, 2, "a:5",
+        "Open MPI"},
+       {"Slurm", kSlurm, 5, 7, 1, 2, "*gnode10:", "Slurm"},
+       {"Slurm on one node",
+        with(kSlurm, {{"SLURM_STEP_NODELIST", "n1"}, {"SLURM_STEP_TASKS_PER_NODE", "7"}, {"SLURM_NODEID", "0"}}), 5, 7,
+        1, 7, "*127.0.0.1:", "Slurm"},
+       {"Slurm, a step of a part of the job",
+        with(kSlurm, {{"SLURM_STEP_NUM_TASKS", "6"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x2),1(x2)"}}), 5, 6, 1, 1,
+        "*gnode10:", "Slurm"},
+       {"a program in a batch script of Slurm is alone", with(kSlurm, {{"SLURM_STEP_ID", "4294967291"}}), 0, 1, -1, -1,
+        "", "single process"},
+       {"mpirun in a batch script of Slurm", with(kSlurm, with(kOpenMpi, {{"SLURM_STEP_ID", "-"}})), 1, 2, 1, 2, "*",
+        "Open MPI"},
+       {"Open MPI", kOpenMpi, 1, 2, 1, 2, "*127.0.0.1:", "Open MPI"},
+       {"PMI", kPmi, 0, 3, 0, 3, "*127.0.0.1:", "PMI"},
+       {"Horovod", kHorovod, 1, 2, 1, 2, "*127.0.0.1:", "Horovod"},
+       {"PyTorchJob", with(kRank, {{"PET_NNODES", "2"}, {"PET_NPROC_PER_NODE", "1"}}), 1, 2, -1, -1, "10.0.0.1:3000",
+        "RANK"},
+       {"TF_CONFIG of a worker", tf_config("{" + kCluster + task), 2, 3, -1, -1, "c:1", "TF_CONFIG"},
+       {"TF_CONFIG of the chief", tf_config("{" + kCluster + R"(,"task":{"type":"chief","index":0}})"), 0, 3, -1, -1,
+        "c:1", "TF_CONFIG"},
+       {"TF_CONFIG without a chief, index as text",
+        tf_config(R"({"cluster":{"worker":["a:1","b:2"]},"task":{"type":"worker","index":"1"}})"), 1, 2, -1, -1, "a:1",
+        "TF_CONFIG"},
+       {"TF_CONFIG with workers as a map",
+        tf_config(R"({"cluster":{"worker":{"0":"a:1","1":"b:2"}},"task":{"type":"worker","index":0}})"), 0, 2, -1, -1,
+        "a:1", "TF_CONFIG"},
+       {"TF_CONFIG without a cluster", tf_config(R"({"task":{"type":"worker","index":0}})"), 0, 1, -1, -1, "",
+        "single process"},
+       {"torchrun and TF_CONFIG that agree",
+        with(kTorchrun, {{"RANK", "2"}, {"WORLD_SIZE", "3"}, {"TF_CONFIG", "{" + kCluster + task}}), 2, 3, -1, -1,
+        "c:1", "TF_CONFIG"}}));
+  INFO(row.what);
+  const auto job = resolve(row.settings);
+  CHECK(job.rank == row.rank);
+  CHECK(job.world_size == row.world_size);
+  CHECK(job.local_rank == row.local_rank);
+  CHECK(job.local_size == row.local_size);
+  CHECK(job.source == row.source);
+  if (row.rendezvous.starts_with("*"))
+    CHECK(job.rendezvous.starts_with(row.rendezvous.substr(1)));
+  else
+    CHECK(job.rendezvous == row.rendezvous);
+}
+
+TEST_CASE("malformed and contradicting variables are refused with name and value") {
+  const std::string task = R"(,"task":{"type":"worker","index":1}})";
+  const auto row = GENERATE_COPY(values<Refused>(
+      {{with(kTorchrun, {{"RANK", "x"}}), "RANK='x'"},
+       {with(kTorchrun, {{"RANK", ""}}), "RANK=''"},
+       {with(kTorchrun, {{"RANK", "-1"}}), "RANK='-1'"},
+       {with(kTorchrun, {{"RANK", "3 "}}), "RANK='3 '"},
+       {with(kTorchrun, {{"RANK", "99999999999999999999"}}), "RANK='99999999999999999999'"},
+       {with(kTorchrun, {{"RANK", "4"}}), "RANK='4': there are only 4 ranks (WORLD_SIZE)"},
+       {with(kTorchrun, {{"RANK", "-"}}), "torchrun has set some of its variables, but not RANK"},
+       {with(kTorchrun, {{"WORLD_SIZE", "0"}}), "WORLD_SIZE='0'"},
+       {with(kTorchrun, {{"LOCAL_RANK", "2"}}), "LOCAL_RANK='2'"},
+       {with(kTorchrun, {{"MASTER_PORT", "70000"}}), "MASTER_PORT='70000'"},
+       {with(kTorchrun, {{"MASTER_PORT", "http"}}), "MASTER_PORT='http'"},
+       {with(kTorchrun, {{"MASTER_ADDR", "-"}}), "but not where the ranks meet"},
+       {with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "-"}}), "but not OMPI_COMM_WORLD_RANK"},
+       {with(kOpenMpi, {{"PMIX_RANK", "0"}}), "OMPI_COMM_WORLD_RANK='1' contradicts it"},
+       {with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}}), "but not where the ranks meet"},
+       {with(kPmi, {{"PMI_SIZE", "-"}}), "but not PMI_SIZE"},
+       {with(kPmi, {{"PMI_RANK", "3"}}), "PMI_RANK='3'"},
+       {with(kSlurm, {{"SLURM_STEP_NODELIST", "gnode[10,20"}}), "its brackets do not match"},
+       {with(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "2(x3)"}}), "SLURM_STEP_NODELIST='gnode[10,20-22]'"},
+       {with(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "2(x3"}}), "does not end with )"},
+       {with(kSlurm, {{"SLURM_NODEID", "9"}}), "SLURM_NODEID=9"},
+       {with(kSlurm, {{"SLURM_PROCID", "7"}}), "SLURM_PROCID='7'"},
+       {with(kHorovod, {{"HOROVOD_RANK", "two"}}), "HOROVOD_RANK='two'"},
+       {with(kRank, {{"PET_NPROC_PER_NODE", "2"}}), "PET_NPROC_PER_NODE='2'"},
+       {{{"JSM_NAMESPACE_SIZE", "2"},
+         {"JSM_NAMESPACE_RANK", "0"},
+         {"LSB_JOBID", "1"},
+         {"LSB_DJOB_RANKFILE", "/nowhere"}},
+        "LSB_DJOB_RANKFILE='/nowhere'"},
+       {tf_config("{"), "TF_CONFIG='{'"},
+       {tf_config("[]"), "TF_CONFIG='[]'"},
+       {tf_config("{" + kCluster + "}"), "task"},
+       {tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":2}})"), "none with index 2"},
+       {tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":-1}})"), "none with index -1"},
+       {tf_config("{" + kCluster + R"(,"task":{"type":"ps","index":0}})"),
+        "it names 0 of type ps, so there is none with index 0"},
+       {tf_config("{" + kCluster + R"(,"task":{"type":"tpu","index":0}})"), "there are no tasks of type 'tpu'"},
+       {tf_config(R"({"cluster":{"chief":["a:1","b:1"]},"task":{"type":"chief","index":0}})"), "2 chiefs"},
+       {tf_config(R"({"cluster":{"worker":{"1":"a:1"}},"task":{"type":"worker","index":1}})"), "none with index 0"},
+       {tf_config(R"({"cluster":{"worker":"a:1"},"task":{"type":"worker","index":0}})"), "must list addresses"},
+       {tf_config(R"({"cluster":{"worker":["a","b"]},"task":{"type":"worker","index":0}})"), "'a' is not host:port"},
+       {with(kTorchrun, tf_config("{" + kCluster + task)),
+        "TF_CONFIG say rank 2 of 3, those of torchrun say rank 3 of 4"}}));
+  INFO(row.text);
+  CHECK_THROWS_WITH(resolve(row.settings), Contains("[cluster]") && Contains(row.text));
+}
+
+TEST_CASE("flags win, and the address alone completes what a launcher says") {
+  const auto job = resolve(kTorchrun, {.rank = 1, .world_size = 2, .rendezvous = "h:1", .run_id = "mine"});
+  CHECK(job == Job{1, 2, -1, -1, "h:1", "mine", "flags"});
+  CHECK(resolve(kOpenMpi, {.rendezvous = "h:1"}).rendezvous == "h:1");
+  CHECK(resolve(kOpenMpi, {.rendezvous = "h:1"}).source == "Open MPI");
+  CHECK(to_string(job) == "rank 1 of 2 (flags), rendezvous h:1");
+  CHECK_THROWS_WITH(resolve({}, {.rank = 1}), Contains("together"));
+  CHECK_THROWS_WITH(resolve({}, {.rank = 2, .world_size = 2}), Contains("no rank 2"));
+  CHECK_THROWS_WITH(resolve({}, {.rank = 0, .world_size = 0}), Contains("too small"));
+  CHECK_THROWS_WITH(resolve({}, {.rank = 0, .world_size = 2}), Contains("where the ranks meet"));
+  for (const auto* address : {"host", ":1", "host:", "host:0", "host:65536", "host:1x"})
+    CHECK_THROWS_WITH(resolve({}, {.rank = 0, .world_size = 2, .rendezvous = address}), Contains("rendezvous"));
+}
+
+TEST_CASE("ranks of one job agree on an address, those of another have another") {
+  const auto first = resolve(with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"PMIX_RANK", "0"}}));
+  const auto second = resolve(kOpenMpi);
+  CHECK(first.rendezvous == second.rendezvous);
+  CHECK(first.run_id == second.run_id);
+  CHECK(resolve(with(kOpenMpi, {{"PMIX_NAMESPACE", "1638400002"}})).rendezvous != first.rendezvous);
+}
+
+TEST_CASE("LSF's rank file gives the host of rank 0") {
+  const auto path = std::filesystem::temp_directory_path() / ("ranks-" + std::to_string(getpid()));
+  std::ofstream(path) << "batch3\ncompute1\n";
+  const auto job = resolve({{"JSM_NAMESPACE_SIZE", "2"},
+                            {"JSM_NAMESPACE_RANK", "1"},
+                            {"JSM_NAMESPACE_LOCAL_RANK", "0"},
+                            {"LSB_JOBID", "99"},
+                            {"LSB_DJOB_RANKFILE", path.string()}});
+  std::filesystem::remove(path);
+  CHECK(job.rank == 1);
+  CHECK(job.rendezvous.starts_with("batch3:"));
+}
+
+TEST_CASE("lists of nodes and of tasks are expanded") {
+  using Hosts = std::vector<std::string>;
+  CHECK(expand_node_list("N", "a") == Hosts{"a"});
+  CHECK(expand_node_list("N", "gnode[10,20-22],login1") == Hosts{"gnode10", "gnode20", "gnode21", "gnode22", "login1"});
+  CHECK(expand_node_list("N", "n[08-11]x") == Hosts{"n08x", "n09x", "n10x", "n11x"});
+  CHECK(expand_node_list("N", "r[1-2]n[3-4]") == Hosts{"r1n3", "r1n4", "r2n3", "r2n4"});
+  CHECK(expand_task_counts("N", "2(x3),1") == std::vector<int>{2, 2, 2, 1});
+  CHECK(expand_task_counts("N", "4") == std::vector<int>{4});
+  for (const auto* text :
+       {"a,,b", "a[", "a]", "a[1", "a[[1]]", "a[]", "a[x]", "a[1-]", "a[3-1]", "a[1-99999999]", "a[0-999]b[0-999]"})
+    CHECK_THROWS_WITH(expand_node_list("N", text), Contains("N"));
+  for (const auto* text : {"x", "2(", "2(x", "2(x3", "2(x0)", "2(x99999999)", "2(y3)", "-1"})
+    CHECK_THROWS_WITH(expand_task_counts("N", text), Contains("N"));
+}
+
+TEST_CASE("TF_CONFIG says who holds parameters, computes, and evaluates; others have no role unless a flag gives one") {
+  const std::string cluster =
+      R"({"cluster":{"chief":["c:1"],"ps":["p:1","p:2"],"worker":["w:1"],"evaluator":["e:1"]},)";
+  const auto task = [&](const std::string& type, int index) {
+    return resolve(tf_config(cluster + R"("task":{"type":")" + type + R"(","index":)" + std::to_string(index) + "}}"));
+  };
+  const std::vector<std::pair<Job, std::pair<int, ProcessRole>>> jobs{
+      {task("chief", 0), {0, ProcessRole::chief}},
+      {task("worker", 0), {1, ProcessRole::worker}},
+      {task("ps", 1), {3, ProcessRole::server}},
+      {task("evaluator", 0), {4, ProcessRole::evaluator}}};
+  for (const auto& [job, expected] : jobs) {
+    CHECK(job.rank == expected.first);
+    CHECK(job.role == expected.second);
+    CHECK(job.world_size == 5);
+  }
+  CHECK(to_string(jobs[2].first) == "rank 3 of 5, ps (TF_CONFIG), rendezvous c:1");
+  CHECK(resolve(tf_config("{" + kCluster + R"(,"task":{"type":"worker","index":0}})")).role == ProcessRole::any);
+  CHECK(resolve(kRank, {.role = process_role_of("worker")}).role == ProcessRole::worker);
+  CHECK_THROWS_WITH(process_role_of("boss"), Contains("there is no role 'boss'"));
+}

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+/// The kinds of collectives. Their numbers travel over links.
+enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier, scatter };
+
+/// The number of elements of a collective's outputs.
+enum class OutputSize : std::uint8_t {
+  in_place,   ///< the input holds the result
+  gathered,   ///< the elements of the inputs of all ranks
+  scattered,  ///< the elements of one of size() equal parts of the input
+};
+
+/// The properties of a kind of collective.
+struct CollectiveForm {
+  const char* name;
+  OutputSize output = OutputSize::in_place;
+  bool sums = false;       ///< adds elements of different ranks
+  bool has_root = false;   ///< the result depends on the rank that is the root
+  bool one_input = false;  ///< the root alone has an input
+};
+
+/// The properties of every kind, by CollectiveKind.
+inline constexpr std::array kCollectiveForms{
+    CollectiveForm{.name = "all_reduce", .sums = true},
+    CollectiveForm{.name = "broadcast", .has_root = true},
+    CollectiveForm{.name = "all_gather", .output = OutputSize::gathered},
+    CollectiveForm{.name = "reduce_scatter", .output = OutputSize::scattered, .sums = true},
+    CollectiveForm{.name = "barrier"},
+    CollectiveForm{.name = "scatter", .output = OutputSize::scattered, .has_root = true, .one_input = true},
+};
+
+constexpr const CollectiveForm& form_of(CollectiveKind kind) {
+  return kCollectiveForms[static_cast<std::size_t>(kind)];
+}
+
+/// Whether the rank has an input.
+constexpr bool has_input(CollectiveKind kind, int rank, int root) {
+  return !form_of(kind).one_input || rank == root;
+}
+
+/// Elements of a rank's output for an input of `elements`; 0 if the collective works in place.
+constexpr std::int64_t output_elements(CollectiveKind kind, std::int64_t elements, int ranks) {
+  const auto output = form_of(kind).output;
+  return output == OutputSize::gathered ? elements * ranks : output == OutputSize::scattered ? elements / ranks : 0;
+}
+
+/// Throws Error if there is no collective of that name.
+inline CollectiveKind collective_kind_of(std::string_view name) {
+  for (std::size_t kind = 0; kind < kCollectiveForms.size(); ++kind)
+    if (kCollectiveForms[kind].name == name) return static_cast<CollectiveKind>(kind);
+  throw Error("collective", "there is no collective '" + std::string(name) + "'");
+}
+
+}  // namespace troupe

@@ -1,0 +1,95 @@
+#include "troupe/transport/job/job.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/job/launcher_variables.hpp"
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array kRoleNames{"any", "chief", "ps", "worker", "evaluator"};
+
+std::string rank_of_size(const Job& job) {
+  return "rank " + std::to_string(job.rank) + " of " + std::to_string(job.world_size);
+}
+
+/// Whether the variables are set by a launcher for each process. Those of Slurm may instead belong to the step in which
+/// mpirun runs.
+bool is_definite(const std::string& source) {
+  constexpr std::array kDefinite{"TF_CONFIG", "torchrun", "Open MPI", "PMI"};
+  return std::ranges::find(kDefinite, source) != kDefinite.end();
+}
+
+Job job_of_launcher(const Environment& environment) {
+  std::optional<Job> first_job;
+  for (const auto& resolve : job_resolvers()) {
+    const auto job = resolve(environment);
+    if (!job) continue;
+    if (!first_job) {
+      first_job = job;
+      continue;
+    }
+    const bool differ = job->rank != first_job->rank || job->world_size != first_job->world_size;
+    if (differ && is_definite(job->source) && is_definite(first_job->source))
+      throw Error("cluster", "the variables of " + first_job->source + " say " + rank_of_size(*first_job) +
+                                 ", those of " + job->source + " say " + rank_of_size(*job));
+  }
+  return first_job.value_or(Job{});
+}
+
+Job job_of_flags(const JobFlags& flags) {
+  Job job{*flags.rank, *flags.world_size};
+  job.source = "flags";
+  if (job.world_size < 1) throw Error("cluster", "a world size of " + std::to_string(job.world_size) + " is too small");
+  if (job.rank < 0 || job.rank >= job.world_size)
+    throw Error("cluster",
+                "there is no rank " + std::to_string(job.rank) + " in a world of " + std::to_string(job.world_size));
+  return job;
+}
+
+/// Throws Error if the address is not host:port.
+void check_address(const std::string& address) {
+  const auto colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0) throw Error("cluster", "rendezvous '" + address + "' is not host:port");
+  const auto port = number_in("port of rendezvous", address.substr(colon + 1));
+  if (port < 1 || port > 65'535) throw Error("cluster", "rendezvous '" + address + "': there is no such port");
+}
+
+}  // namespace
+
+std::string to_string(ProcessRole role) {
+  return kRoleNames.at(static_cast<std::size_t>(role));
+}
+
+ProcessRole process_role_of(const std::string& name) {
+  for (std::size_t i = 0; i < kRoleNames.size(); ++i)
+    if (name == kRoleNames[i]) return static_cast<ProcessRole>(i);
+  throw Error("cluster", "there is no role '" + name + "', only chief, ps, worker, evaluator and any");
+}
+
+Job resolve_job(const JobFlags& flags, const Environment& environment) {
+  if (flags.rank.has_value() != flags.world_size.has_value())
+    throw Error("cluster", "rank and world size are given together or not at all");
+  auto job = flags.rank ? job_of_flags(flags) : job_of_launcher(environment);
+  if (!flags.rendezvous.empty()) job.rendezvous = flags.rendezvous;
+  if (!flags.run_id.empty()) job.run_id = flags.run_id;
+  if (flags.role) job.role = *flags.role;
+  if (job.world_size == 1) return job;
+  if (job.rendezvous.empty())
+    throw Error("cluster", job.source + " says " + rank_of_size(job) +
+                               ", but not where the ranks meet: give --rendezvous HOST:PORT of rank 0, or pass on "
+                               "MASTER_ADDR and MASTER_PORT");
+  check_address(job.rendezvous);
+  return job;
+}
+
+std::string to_string(const Job& job) {
+  const auto role = job.role == ProcessRole::any ? "" : ", " + to_string(job.role);
+  return rank_of_size(job) + role + " (" + job.source + ")" +
+         (job.rendezvous.empty() ? "" : ", rendezvous " + job.rendezvous);
+}
+
+}  // namespace troupe

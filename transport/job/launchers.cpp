@@ -1,0 +1,139 @@
+// The resolvers of all launchers except TF_CONFIG.
+
+#include <cstdlib>
+#include <fstream>
+
+#include "troupe/transport/job/launcher_variables.hpp"
+
+namespace troupe {
+
+namespace {
+
+std::optional<Job> resolve_torchrun(const Environment& environment) {
+  const LauncherVariables variables(environment, "torchrun");
+  if (!variables.has("TORCHELASTIC_RUN_ID") && !variables.has("LOCAL_WORLD_SIZE")) return std::nullopt;
+  auto job = variables.job("RANK", "WORLD_SIZE");
+  job.local_rank = variables.number("LOCAL_RANK");
+  job.local_size = variables.number_or("LOCAL_WORLD_SIZE", -1);
+  if (job.local_size >= 0 && job.local_rank >= job.local_size)
+    refuse_variable("LOCAL_RANK", variables.text("LOCAL_RANK"),
+                    "there are only " + variables.text("LOCAL_WORLD_SIZE") + " on this machine (LOCAL_WORLD_SIZE)");
+  const auto run_id = environment("TORCHELASTIC_RUN_ID").value_or("none");
+  job.run_id = run_id + "/" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
+  // The agent of torchrun keeps a store at MASTER_PORT.
+  const bool port_in_use = environment("TORCHELASTIC_USE_AGENT_STORE").value_or("False") == "True";
+  job.rendezvous = master_address(environment, port_in_use ? 1 : 0).value_or("");
+  return job;
+}
+
+std::optional<Job> resolve_open_mpi(const Environment& environment) {
+  const LauncherVariables variables(environment, "Open MPI");
+  if (!variables.has("OMPI_COMM_WORLD_SIZE")) return std::nullopt;
+  auto job = variables.job("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                           "OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (variables.has("PMIX_RANK") && variables.number("PMIX_RANK") != job.rank)
+    refuse_variable("PMIX_RANK", variables.text("PMIX_RANK"),
+                    "OMPI_COMM_WORLD_RANK='" + variables.text("OMPI_COMM_WORLD_RANK") + "' contradicts it");
+  job.run_id = environment("PMIX_NAMESPACE").value_or("");
+  job.rendezvous = meeting_place(environment, job);
+  return job;
+}
+
+/// Resolves processes that MPICH's hydra or Intel MPI has started.
+std::optional<Job> resolve_pmi(const Environment& environment) {
+  const LauncherVariables variables(environment, "PMI");
+  if (!variables.has("PMI_RANK") && !variables.has("PMI_SIZE")) return std::nullopt;
+  auto job = variables.job("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
+  // The address in PMI_PORT is different in every run.
+  job.run_id = environment("PMI_PORT").value_or(environment("PMI_ID").value_or(""));
+  job.rendezvous = meeting_place(environment, job);
+  return job;
+}
+
+/// Slurm gives numbers from here on to the steps of batch scripts and interactive shells. Only lower steps are of srun.
+constexpr std::int64_t kFirstSpecialStep = 4'294'967'280;
+
+bool is_slurm_step(const Environment& environment) {
+  const auto step = environment("SLURM_STEP_ID");
+  if (!step || !environment("SLURM_PROCID")) return false;
+  return step->size() < 10 || std::atoll(step->c_str()) < kFirstSpecialStep;
+}
+
+/// Resolves processes that srun has started, in a job of their own or in one step of several.
+std::optional<Job> resolve_slurm(const Environment& environment) {
+  if (!is_slurm_step(environment)) return std::nullopt;
+  const LauncherVariables variables(environment, "Slurm");
+  const bool has_step_size = variables.has("SLURM_STEP_NUM_TASKS");
+  auto job = variables.job("SLURM_PROCID", has_step_size ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS", "SLURM_LOCALID");
+  const bool has_step_nodes = variables.has("SLURM_STEP_NODELIST");
+  const std::string nodes_name = has_step_nodes ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST";
+  const auto nodes = expand_node_list(nodes_name, variables.text(nodes_name));
+  if (variables.has("SLURM_STEP_TASKS_PER_NODE")) {
+    const auto tasks = expand_task_counts("SLURM_STEP_TASKS_PER_NODE", variables.text("SLURM_STEP_TASKS_PER_NODE"));
+    const auto node = static_cast<std::size_t>(variables.number_or("SLURM_NODEID", 0));
+    if (tasks.size() != nodes.size() || node >= tasks.size())
+      refuse_variable("SLURM_STEP_TASKS_PER_NODE", variables.text("SLURM_STEP_TASKS_PER_NODE"),
+                      nodes_name + "='" + variables.text(nodes_name) + "' and SLURM_NODEID=" + std::to_string(node) +
+                          " contradict it");
+    job.local_size = tasks[node];
+  }
+  job.run_id = environment("SLURM_JOB_ID").value_or("") + "." + variables.text("SLURM_STEP_ID");
+  const auto host = nodes.size() == 1 ? "127.0.0.1" : nodes[0];
+  job.rendezvous = master_address(environment).value_or(address_on(host, job));
+  return job;
+}
+
+/// The first line of a rank file, which is the host of rank 0.
+std::string first_host(const std::string& path) {
+  std::ifstream file(path);
+  std::string host;
+  if (!std::getline(file, host) || host.empty())
+    refuse_variable("LSB_DJOB_RANKFILE", path, "the first line of the file must name a host");
+  return host;
+}
+
+/// Resolves processes that jsrun has started.
+std::optional<Job> resolve_lsf(const Environment& environment) {
+  const LauncherVariables variables(environment, "LSF");
+  if (!variables.has("JSM_NAMESPACE_SIZE")) return std::nullopt;
+  auto job = variables.job("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK");
+  job.run_id = variables.text("LSB_JOBID");
+  const auto master = master_address(environment);
+  job.rendezvous = master ? *master : address_on(first_host(variables.text("LSB_DJOB_RANKFILE")), job);
+  return job;
+}
+
+std::optional<Job> resolve_horovod(const Environment& environment) {
+  const LauncherVariables variables(environment, "Horovod");
+  if (!variables.has("HOROVOD_SIZE")) return std::nullopt;
+  auto job = variables.job("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE");
+  job.run_id = environment("HOROVOD_GLOO_RENDEZVOUS_PORT").value_or("");
+  job.rendezvous = meeting_place(environment, job);
+  return job;
+}
+
+/// Resolves processes that have RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as Kubeflow's PyTorchJob and many
+/// scripts set them.
+std::optional<Job> resolve_rank_variables(const Environment& environment) {
+  const LauncherVariables variables(environment, "RANK");
+  if (!variables.has("RANK") || !variables.has("WORLD_SIZE")) return std::nullopt;
+  // With several processes per machine, RANK counts machines but WORLD_SIZE counts processes, and only torchrun knows
+  // the ranks of the processes.
+  if (variables.number_or("PET_NPROC_PER_NODE", 1) > 1)
+    refuse_variable("PET_NPROC_PER_NODE", variables.text("PET_NPROC_PER_NODE"),
+                    "several processes on a machine need torchrun, which has not started this one");
+  auto job = variables.job("RANK", "WORLD_SIZE", "LOCAL_RANK");
+  job.rendezvous = master_address(environment).value_or("");
+  return job;
+}
+
+}  // namespace
+
+const std::vector<JobResolver>& job_resolvers() {
+  static const std::vector<JobResolver> resolvers{resolve_tf_config, resolve_torchrun,      resolve_open_mpi,
+                                                  resolve_pmi,       resolve_slurm,         resolve_lsf,
+                                                  resolve_horovod,   resolve_rank_variables};
+  return resolvers;
+}
+
+}  // namespace troupe

@@ -1,0 +1,247 @@
+#include "troupe/transport/membership/cluster.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/membership/agreement.hpp"
+#include "troupe/transport/membership/announcements.hpp"
+#include "troupe/transport/membership/binding.hpp"
+#include "troupe/transport/membership/cluster_group.hpp"
+#include "troupe/transport/membership/membership.hpp"
+#include "troupe/transport/membership/readmission.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// Has two endpoints: one for data between all processes, one for control between rank 0 and the others.
+class JoinedCluster final : public Cluster {
+ public:
+  explicit JoinedCluster(ClusterOptions options) : options_(std::move(options)) {
+    EndpointOptions endpoint{.bind = binding_.address + "*",
+                             .advertised_host = binding_.advertised_host,
+                             .same_host = options_.same_host,
+                             .on_stranger = options_.on_notice};
+    data_ = make_zeromq_endpoint(endpoint);
+    // Control messages are small, and large data must not delay them.
+    endpoint.max_payload_bytes = std::size_t{64} << 20;
+    control_ = make_zeromq_endpoint(endpoint);
+    members_ = rendezvous(rendezvous_options(), [this](const auto& members) { add_peers(members); });
+    watch_members();
+  }
+
+  ~JoinedCluster() override {
+    readmission_.reset();
+    // The last messages of this process may say why it ends.
+    control_->drain(std::chrono::milliseconds(500));
+    membership_.reset();
+  }
+
+  const Job& job() const override { return options_.job; }
+  ProcessRole role(int rank) const override { return member(rank).role; }
+  std::string machine(int rank) const override { return member(rank).data.host; }
+  int local_rank(int rank) const override {
+    const auto all = members();
+    const auto& host = all.at(static_cast<std::size_t>(rank)).data.host;
+    return static_cast<int>(
+        std::count_if(all.begin(), all.begin() + rank, [&](const auto& lower) { return lower.data.host == host; }));
+  }
+
+  std::shared_ptr<Link> data_link(int rank, const std::string& name) override { return data_->link(rank, name); }
+  std::shared_ptr<Link> control_link(int rank, const std::string& name) override { return control_->link(rank, name); }
+
+  std::vector<std::shared_ptr<Communicator>> communicator(const std::string& name, const std::vector<int>& processes,
+                                                          AllReduceAlgorithm all_reduce) override {
+    const GroupSurroundings around{rank(), size(), [this](int process) { return machine(process); },
+                                   [this](int process, const std::string& link) { return data_->link(process, link); }};
+    return make_cluster_group(around, name, processes, all_reduce);
+  }
+
+  void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) override {
+    agreement_->agree(topic, hash, text);
+  }
+  std::uint64_t next_generation() override { return ++generations_; }
+
+  FailurePtr lost() const override { return membership_->lost(); }
+  bool gone(int rank) const override { return membership_->gone(rank); }
+  void set_expendable(std::set<int> ranks) override {
+    if (ranks.contains(0)) throw Error("cluster", "rank 0 cannot be expendable");
+    membership_->set_expendable(ranks);
+    if (rank() != 0) return;
+    for (const int expendable : ranks)
+      if (listening_.insert(expendable).second) announcements_.add_listener(expendable);
+    if (!ranks.empty() && !readmission_) start_readmission();
+  }
+  std::shared_ptr<const OnReturned> on_returned(OnReturned callback) override {
+    std::lock_guard lock(returned_mutex_);
+    auto handle = std::make_shared<const OnReturned>(std::move(callback));
+    std::erase_if(on_returned_, [](const auto& earlier) { return earlier.expired(); });
+    on_returned_.push_back(handle);
+    return handle;
+  }
+  int returns(int rank) const override {
+    std::lock_guard lock(returned_mutex_);
+    return returns_.contains(rank) ? returns_.at(rank) : 0;
+  }
+  void announce(std::vector<std::byte> bytes) override { announcements_.announce(std::move(bytes)); }
+  std::optional<std::vector<std::byte>> hear(std::chrono::milliseconds limit) override {
+    if (const auto why = lost()) throw Error("cluster", to_string(*why));
+    return announcements_.hear(limit);
+  }
+  std::set<int> expendable() const override { return membership_->expendable(); }
+  std::shared_ptr<const OnLost> on_lost(OnLost callback) override {
+    auto handle = std::make_shared<const OnLost>(std::move(callback));
+    membership_->on_lost(handle);
+    return handle;
+  }
+  void leave() override {
+    membership_->leave(options_.limit);
+    control_->drain(std::chrono::milliseconds(2'000));
+  }
+
+ private:
+  RendezvousOptions rendezvous_options() const {
+    return {options_.job,
+            options_.agreement,
+            {control_->address(), data_->address(), options_.job.role},
+            binding_.address + port_of_address(options_.job.rendezvous),
+            options_.limit,
+            options_.on_notice};
+  }
+
+  void add_peers(const std::vector<Member>& members) {
+    for (int rank = 0; rank < static_cast<int>(members.size()); ++rank) {
+      if (rank == this->rank()) continue;
+      data_->add_peer(rank, members[static_cast<std::size_t>(rank)].data);
+      if (rank == 0 || this->rank() == 0) control_->add_peer(rank, members[static_cast<std::size_t>(rank)].control);
+    }
+  }
+
+  /// Links of one name between rank 0 and every other rank, by the rank at the other end.
+  std::map<int, std::shared_ptr<Link>> star(const std::string& name) {
+    std::map<int, std::shared_ptr<Link>> links;
+    for (int other = 0; other < size(); ++other)
+      if (other != rank() && (other == 0 || rank() == 0)) links[other] = control_->link(other, name);
+    return links;
+  }
+
+  void watch_members() {
+    MembershipOptions options{
+        .rank = rank(), .interval = options_.heartbeat_interval, .limit = options_.heartbeat_limit};
+    options.describe = [this](int other) { return describe(other); };
+    options.is_far = [this](int other) { return machine(other) != machine(rank()); };
+    options.on_returned = [this](int other, const Tensor& member) { replace_returned(other, member); };
+    options.on_gone = [this](int other, const FailurePtr& why) { cut_off(other, why); };
+    membership_ = std::make_unique<Membership>(std::move(options), star("membership"));
+    membership_->on_lost(on_lost_);
+    agreement_ = std::make_unique<AgreementRound>(
+        rank(), star("agreement"), options_.limit, [this] { return lost(); },
+        [this](int other) { return gone(other) || membership_->expendable().contains(other); });
+  }
+
+  // ---- ranks that return
+
+  void start_readmission() {
+    ReadmissionOptions options{.rendezvous = rendezvous_options()};
+    options.members = [this] { return members(); };
+    options.announce = [this](int other, const Member& member) {
+      replace(other, member);
+      control_->replace_peer(other, member.control);
+      ByteWriter bytes;
+      write(bytes, member);
+      membership_->tell_returned(other, payload_of(bytes.view()));
+    };
+    options.admit = [this](int other) {
+      membership_->take_back(other, control_->link(other, "membership"));
+      announcements_.add_listener(other);
+      count_return(other);
+    };
+    try {
+      readmission_ = std::make_unique<Readmission>(std::move(options), *membership_);
+    } catch (const Error& error) {
+      notice(std::string(error.what()) + ": a rank that is gone cannot come back");
+    }
+  }
+
+  void replace(int other, const Member& member) {
+    data_->replace_peer(other, member.data);
+    std::lock_guard lock(members_mutex_);
+    members_.at(static_cast<std::size_t>(other)) = member;
+  }
+
+  /// Counts the return of a rank and calls back.
+  void count_return(int other) {
+    std::vector<std::weak_ptr<const OnReturned>> callbacks;
+    {
+      std::lock_guard lock(returned_mutex_);
+      ++returns_[other];
+      callbacks = on_returned_;
+    }
+    for (const auto& callback : callbacks)
+      if (const auto function = callback.lock()) (*function)(other);
+  }
+
+  /// At a rank other than 0: takes the addresses of the process that has returned as a rank.
+  void replace_returned(int other, const Tensor& bytes) {
+    ByteReader reader(bytes_in(bytes), "member");
+    replace(other, read_member(reader));
+    count_return(other);
+    notice("[cluster] " + describe(other) + " has come back");
+  }
+
+  std::vector<Member> members() const {
+    std::lock_guard lock(members_mutex_);
+    return members_;
+  }
+  Member member(int rank) const {
+    std::lock_guard lock(members_mutex_);
+    return members_.at(static_cast<std::size_t>(rank));
+  }
+
+  void cut_off(int other, const FailurePtr& why) {
+    notice(why->what + "; the others go on");
+    data_->fail_peer(other, why);
+    if (rank() == 0) control_->fail_peer(other, why);
+  }
+
+  void notice(const std::string& line) const {
+    if (options_.on_notice) options_.on_notice(line);
+  }
+
+  std::string describe(int rank) const {
+    const auto data = member(rank).data;
+    const auto host = host_of(data.tcp);
+    return "process " + std::to_string(rank) + " (" + host.substr(host.rfind('/') + 1) +
+           (data.pid > 0 ? ", pid " + std::to_string(data.pid) : "") + ")";
+  }
+
+  const ClusterOptions options_;
+  const Binding binding_ = binding_of(options_);
+  std::shared_ptr<Endpoint> data_, control_;
+  mutable std::mutex members_mutex_, returned_mutex_;
+  std::vector<Member> members_;
+  std::vector<std::weak_ptr<const OnReturned>> on_returned_;
+  std::map<int, int> returns_;  // by rank
+  std::set<int> listening_;     // ranks that are listeners of announcements_
+  Announcements announcements_{[this](int other) { return control_->link(other, "announcements"); }};
+  /// ZeroMQ reports the loss of a process only if it had a connection to it. Links to other lost processes fail here.
+  const std::shared_ptr<const OnLost> on_lost_ = std::make_shared<const OnLost>([this](const FailurePtr& why) {
+    if (why->rank >= 0 && why->rank < size() && why->rank != rank()) data_->fail_peer(why->rank, why);
+  });
+  std::unique_ptr<Membership> membership_;
+  std::unique_ptr<AgreementRound> agreement_;
+  std::atomic<std::uint64_t> generations_{0};
+  std::unique_ptr<Readmission> readmission_;
+};
+
+}  // namespace
+
+std::shared_ptr<Cluster> join_cluster(ClusterOptions options) {
+  return std::make_shared<JoinedCluster>(std::move(options));
+}
+
+}  // namespace troupe

@@ -1,0 +1,96 @@
+#include "troupe/transport/membership/readmission.hpp"
+
+#include "troupe/ops/core/error.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// The interval at which the newcomers' states are advanced.
+constexpr std::chrono::milliseconds kAdvanceInterval{50};
+
+}  // namespace
+
+Readmission::Readmission(ReadmissionOptions options, const Membership& membership)
+    : options_(std::move(options)), membership_(membership), acceptor_(make_acceptor(options_.rendezvous.bind)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Readmission::~Readmission() {
+  stopping_ = true;
+  thread_.join();
+}
+
+void Readmission::run() {
+  while (!stopping_) {
+    try {
+      if (const auto message = acceptor_->receive(std::chrono::steady_clock::now() + kAdvanceInterval)) take(*message);
+      for (auto& [rank, newcomer] : newcomers_) advance(rank, newcomer);
+      std::erase_if(newcomers_, [](const auto& entry) { return entry.second.sender.empty(); });
+    } catch (const std::exception& error) {
+      notice(error.what());
+    }
+  }
+}
+
+void Readmission::take(const Acceptor::Message& message) {
+  Hello hello;
+  try {
+    hello = decode_hello(message.bytes);
+  } catch (const Error& error) {
+    return notice(foreign_notice(error.what()));
+  }
+  const auto earlier = newcomers_.find(hello.rank);
+  if (earlier != newcomers_.end() && earlier->second.sender == message.sender) {
+    // The second HELLO confirms that the newcomer has the members.
+    if (earlier->second.state == Newcomer::welcomed) earlier->second.state = Newcomer::connected;
+    return;
+  }
+  const auto reason = objection(hello);
+  if (!reason.empty()) return refuse(message.sender, reason);
+  newcomers_[hello.rank] = {message.sender, hello.self, std::chrono::steady_clock::now() + options_.rendezvous.limit};
+}
+
+std::string Readmission::objection(const Hello& hello) const {
+  if (auto reason = run_id_objection(options_.rendezvous.job, hello); !reason.empty()) return reason;
+  if (auto reason = world_size_objection(options_.rendezvous.job, hello); !reason.empty()) return reason;
+  const auto name = "rank " + std::to_string(hello.rank);
+  if (!membership_.expendable().contains(hello.rank)) return "the job has begun, and " + name + " is not expendable";
+  const auto previous = options_.members().at(static_cast<std::size_t>(hello.rank));
+  if (previous.role != hello.self.role)
+    return name + " comes back as " + to_string(hello.self.role) + ", but was " + to_string(previous.role);
+  return difference(options_.rendezvous.agreement, 0, hello.agreement, hello.rank);
+}
+
+void Readmission::advance(int rank, Newcomer& newcomer) {
+  if (newcomer.state == Newcomer::waiting && membership_.gone(rank)) {
+    acceptor_->answer(newcomer.sender, encode(Answer{Answer::Kind::welcome, {}, options_.members()}));
+    newcomer.state = Newcomer::welcomed;
+  } else if (newcomer.state == Newcomer::connected) {
+    // Announced only now: the newcomer would drop the messages of ranks that it does not know yet.
+    options_.announce(rank, newcomer.member);
+    newcomer.state = Newcomer::announced;
+  } else if (newcomer.state == Newcomer::announced && membership_.all_confirmed(rank)) {
+    options_.admit(rank);
+    acceptor_->answer(newcomer.sender, encode(Answer{Answer::Kind::go}));
+    notice("rank " + std::to_string(rank) + " has come back");
+    newcomer.sender.clear();
+  } else if (std::chrono::steady_clock::now() > newcomer.deadline) {
+    const auto name = "rank " + std::to_string(rank);
+    refuse(newcomer.sender, newcomer.state == Newcomer::waiting
+                                ? "there is a " + name + " already"
+                                : name + " or another rank did not confirm the addresses in time");
+    newcomer.sender.clear();
+  }
+}
+
+void Readmission::refuse(const std::string& sender, const std::string& reason) {
+  acceptor_->answer(sender, encode(Answer{Answer::Kind::refused, reason}));
+  notice(reason + "; refused");
+}
+
+void Readmission::notice(const std::string& line) const {
+  if (options_.rendezvous.on_notice) options_.rendezvous.on_notice("[cluster] " + line);
+}
+
+}  // namespace troupe

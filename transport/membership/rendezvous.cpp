@@ -1,0 +1,175 @@
+#include "troupe/transport/membership/rendezvous.hpp"
+
+#include <map>
+#include <set>
+
+#include "troupe/ops/core/error.hpp"
+#include "troupe/transport/acceptor.hpp"
+#include "troupe/transport/membership/rendezvous_messages.hpp"
+
+namespace troupe {
+
+namespace {
+
+/// How long rank 0, after it has given up, answers ranks that are still expected.
+constexpr std::chrono::seconds kRefusalTime{2};
+
+std::vector<std::byte> refusal(const std::string& reason) {
+  return encode(Answer{Answer::Kind::refused, reason});
+}
+
+std::string seconds(std::chrono::milliseconds limit) {
+  auto text = std::to_string(static_cast<double>(limit.count()) / 1000.0);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text + " s";
+}
+
+/// Rank 0's side of the rendezvous.
+class Host {
+ public:
+  explicit Host(const RendezvousOptions& options)
+      : options_(options),
+        deadline_(std::chrono::steady_clock::now() + options.limit),
+        acceptor_(make_acceptor(options.bind)),
+        members_(static_cast<std::size_t>(options.job.world_size)) {
+    members_[0] = options.self;
+  }
+
+  std::vector<Member> gather(const OnMembers& know) {
+    while (static_cast<int>(senders_.size()) + 1 < options_.job.world_size) admit(next());
+    know(members_);
+    for (const auto& [rank, sender] : senders_)
+      acceptor_->answer(sender, encode(Answer{Answer::Kind::welcome, {}, members_}));
+    // The ranks are expected once more: the second HELLO confirms the members.
+    arrived_.clear();
+    while (arrived_.size() < senders_.size()) {
+      const auto message = next();
+      for (const auto& [rank, sender] : senders_)
+        if (sender == message.sender) arrived_.insert(rank);
+    }
+    for (const auto& [rank, sender] : senders_) acceptor_->answer(sender, encode(Answer{Answer::Kind::go}));
+    return members_;
+  }
+
+ private:
+  Acceptor::Message next() {
+    auto message = acceptor_->receive(deadline_);
+    if (!message)
+      end_with("rank " + expected() + " of " + std::to_string(options_.job.world_size) + " has not come to " +
+               options_.job.rendezvous + " within " + seconds(options_.limit));
+    return std::move(*message);
+  }
+
+  /// Records the HELLO of a rank, or refuses it. Ends the rendezvous if the rank belongs to the job but differs.
+  void admit(const Acceptor::Message& message) {
+    Hello hello;
+    try {
+      hello = decode_hello(message.bytes);
+    } catch (const Error& error) {
+      return notice(foreign_notice(error.what()));
+    }
+    if (const auto reason = run_id_objection(options_.job, hello); !reason.empty())
+      return refuse(message.sender, reason);
+    if (const auto reason = world_size_objection(options_.job, hello); !reason.empty())
+      return end_with(reason, message.sender);
+    const auto name = "rank " + std::to_string(hello.rank);
+    if (hello.rank < 1 || hello.rank >= options_.job.world_size)
+      return refuse(message.sender, hello.rank == 0 ? "there is a rank 0 already" : "there is no " + name);
+    if (senders_.contains(hello.rank)) return refuse(message.sender, "there is a " + name + " already");
+    const auto reason = difference(options_.agreement, 0, hello.agreement, hello.rank);
+    if (!reason.empty()) return end_with(reason, message.sender);
+    members_[static_cast<std::size_t>(hello.rank)] = hello.self;
+    senders_[hello.rank] = message.sender;
+    arrived_.insert(hello.rank);
+  }
+
+  /// Refuses a process that does not belong to the job or whose rank is taken. The job goes on without it.
+  void refuse(const std::string& sender, const std::string& reason) {
+    acceptor_->answer(sender, refusal(reason));
+    notice(reason + "; refused");
+  }
+
+  /// Ends the rendezvous: sends the reason to `sender` and to all ranks that have come, and throws it as Error.
+  [[noreturn]] void end_with(const std::string& reason, const std::string& sender = {}) {
+    if (!sender.empty()) acceptor_->answer(sender, refusal(reason));
+    for (const auto& [rank, other] : senders_) acceptor_->answer(other, refusal(reason));
+    refuse_expected(reason);
+    throw Error("rendezvous", reason);
+  }
+
+  /// Refuses ranks that come within the next moments: without an answer they would wait for their whole limit.
+  void refuse_expected(const std::string& reason) {
+    const auto deadline = std::min(deadline_, std::chrono::steady_clock::now() + kRefusalTime);
+    auto remaining = options_.job.world_size - 2 - static_cast<int>(senders_.size());
+    while (remaining-- > 0)
+      if (const auto message = acceptor_->receive(deadline)) acceptor_->answer(message->sender, refusal(reason));
+  }
+
+  void notice(const std::string& line) const {
+    if (options_.on_notice) options_.on_notice("[rendezvous] " + line);
+  }
+
+  /// The ranks that are still expected, as `1, 3`.
+  std::string expected() const {
+    std::string ranks;
+    for (int rank = 1; rank < options_.job.world_size; ++rank)
+      if (!arrived_.contains(rank)) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+    return ranks;
+  }
+
+  const RendezvousOptions& options_;
+  const Acceptor::Deadline deadline_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::vector<Member> members_;
+  std::map<int, std::string> senders_;  // by rank
+  std::set<int> arrived_;               // ranks that are no longer expected
+};
+
+/// Receives an answer of rank 0. Throws Error if rank 0 refuses, answers with another kind or does not answer in time.
+Answer next_answer(AcceptorClient& client, Acceptor::Deadline deadline, const RendezvousOptions& options,
+                   Answer::Kind kind) {
+  const auto bytes = client.receive(deadline);
+  if (!bytes)
+    throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " does not answer within " +
+                                  seconds(options.limit) +
+                                  (kind == Answer::Kind::welcome ? ", or not all ranks have come" : ""));
+  Answer answer;
+  try {
+    answer = decode_answer(*bytes);
+  } catch (const Error& error) {
+    throw Error("rendezvous",
+                "the process that answers at " + options.job.rendezvous + " is not rank 0 of a job: " + error.what());
+  }
+  if (answer.kind == Answer::Kind::refused) throw Error("rendezvous", answer.reason);
+  if (answer.kind != kind)
+    throw Error("rendezvous", "rank 0 at " + options.job.rendezvous + " sent an answer of another kind than expected");
+  return answer;
+}
+
+/// The side of every other rank.
+std::vector<Member> join(const RendezvousOptions& options, const OnMembers& know) {
+  // Rank 0 gives up at its limit and sends the reason. The longer limit here lets the reason arrive.
+  const auto deadline = std::chrono::steady_clock::now() + options.limit + std::chrono::milliseconds(500);
+  const auto client = connect_to_acceptor("tcp://" + options.job.rendezvous);
+  const auto& job = options.job;
+  const auto hello = encode(Hello{job.run_id, job.rank, job.world_size, options.agreement, options.self});
+  client->send(hello);
+  auto members = next_answer(*client, deadline, options, Answer::Kind::welcome).members;
+  if (members.size() != static_cast<std::size_t>(job.world_size))
+    throw Error("rendezvous", "rank 0 lists " + std::to_string(members.size()) + " members, but the world size is " +
+                                  std::to_string(job.world_size));
+  know(members);
+  client->send(hello);
+  next_answer(*client, deadline, options, Answer::Kind::go);
+  return members;
+}
+
+}  // namespace
+
+std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know) {
+  if (options.job.world_size == 1) return {options.self};
+  return options.job.rank == 0 ? Host(options).gather(know) : join(options, know);
+}
+
+}  // namespace troupe
