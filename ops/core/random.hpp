@@ -5,8 +5,9 @@
 
 namespace troupe {
 
-/// Counter-based random bits, Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
-/// 3" (SC 2011). The same (key, counter) gives the same bits on any thread and device and in any order.
+/// Returns counter-based random bits by Philox4x32-10. Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
+/// as easy as 1, 2, 3" (SC 2011). The same (key, counter) gives the same bits on any thread and device and in any
+/// order.
 inline std::array<std::uint32_t, 4> philox(std::uint64_t key, std::array<std::uint32_t, 4> counter) {
   auto key0 = static_cast<std::uint32_t>(key);
   auto key1 = static_cast<std::uint32_t>(key >> 32);
