@@ -159,9 +159,10 @@ std::string to_string(const Tensor& tensor);
 /// Error if the tensors differ in dtype or number of elements, or if one lies neither in host memory nor on a device of
 /// the stream's type.
 void copy(Stream& stream, const Tensor& from, const Tensor& to);
-/// Copies all elements and blocks until the copy is complete. The copy runs on a stream of its own, so no work that
-/// uses either tensor may be pending or be launched meanwhile. Throws Error if the tensors differ in dtype or number of
-/// elements.
+/// Copies all elements on a stream of its own and blocks until the copy is complete. Waits for earlier work on the
+/// device of `from` only if the host cannot access `from` and `to` lies on another device; in the other cases the
+/// caller must have waited for work that uses the tensors. No work on either tensor may be launched meanwhile. Throws
+/// Error if the tensors differ in dtype or number of elements.
 void copy_and_wait(const Tensor& from, const Tensor& to);
 
 template <class T>
