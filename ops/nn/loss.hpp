@@ -84,8 +84,8 @@ struct MeanAbsoluteError {
 };
 
 /// With d = output - target, the loss of an element is d^2 / 2 if |d| <= delta, else delta (|d| - delta / 2); the loss
-/// of a row is the mean over the elements of the row. Output and target are float32 [B, ...] of the same shape. Source:
-/// Huber, "Robust estimation of a location parameter" (1964).
+/// of a row is the mean over the elements of the row. Output and target are float32 [B, ...] of the same shape. Throws
+/// Error if delta is not above 0. Source: Huber, "Robust estimation of a location parameter" (1964).
 struct Huber {
   std::string output = {};
   std::string target = {};
