@@ -19,7 +19,7 @@ class Allocator {
 
   /// The contents of a new block: zeroed, or not set.
   enum class Contents { zeros, any };
-  /// A block of at least `bytes`; null for 0 bytes. Throws Error if out of memory.
+  /// Returns a block of at least `bytes` bytes; null for 0 bytes. Throws Error if the process is out of memory.
   std::byte* allocate(std::size_t bytes, Contents contents = Contents::zeros);
   /// Releases a block that came from `allocate(bytes)`; ignores null.
   void release(std::byte* block, std::size_t bytes) noexcept;
@@ -30,10 +30,10 @@ class Allocator {
   std::size_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
   void reset_peak() { peak_ = in_use_.load(); }
 
-  /// Returns every cached block to the operating system.
+  /// Frees every cached block.
   void trim() noexcept;
 
-  /// The size of a block of `bytes`: rounded up to the alignment.
+  /// The size of the block that allocate(bytes) returns: `bytes` rounded up to the alignment.
   static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
  private:
@@ -45,7 +45,7 @@ class Allocator {
   std::byte* take_cached(std::size_t bytes);
 
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> cached_;  // by size of the block
+  std::map<std::size_t, std::vector<std::byte*>> cached_;  // cached blocks by their size
   std::size_t cached_bytes_ = 0;
   std::atomic<std::size_t> in_use_{0};
   std::atomic<std::size_t> peak_{0};

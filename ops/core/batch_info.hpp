@@ -11,7 +11,7 @@ namespace troupe {
 struct BatchInfo {
   std::int64_t rows = 0;         ///< rows of the part
   std::int64_t global_rows = 0;  ///< rows of the whole batch
-  std::int64_t first_row = 0;    ///< position of the part's first row in the whole batch
+  std::int64_t first_row = 0;    ///< index of the part's first row in the whole batch
   std::int64_t step = 0;         ///< number of the step, counted from 0 over the life of the trainer
 
   bool operator==(const BatchInfo&) const = default;

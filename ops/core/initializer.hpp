@@ -12,19 +12,21 @@ struct Initializer {
   enum class Kind { constant, glorot_uniform, he_uniform, fan_in_uniform, uniform, normal };
 
   Kind kind = Kind::constant;
-  double value = 0.0;  ///< the constant, the limit of `uniform`, or the standard deviation of `normal`
+  double value = 0.0;  ///< the constant, the limit of `uniform` or the deviation of `normal`; else unused
 
   static Initializer zeros() { return {}; }
   static Initializer constant(double value) { return {Kind::constant, value}; }
-  /// Uniform in +-sqrt(6 / (fan in + fan out)): Glorot and Bengio, "Understanding the difficulty of training deep
-  /// feedforward neural networks" (AISTATS 2010).
+  /// Uniform in [-l, l) with l = sqrt(6 / (fan in + fan out)); fill() defines the fans. Source: Glorot and Bengio,
+  /// "Understanding the difficulty of training deep feedforward neural networks" (AISTATS 2010).
   static Initializer glorot_uniform() { return {Kind::glorot_uniform, 0.0}; }
-  /// Uniform in +-sqrt(6 / fan in): He, Zhang, Ren and Sun, "Delving deep into rectifiers" (ICCV 2015).
+  /// Uniform in [-l, l) with l = sqrt(6 / fan in). Source: He, Zhang, Ren and Sun, "Delving deep into rectifiers" (ICCV
+  /// 2015).
   static Initializer he_uniform() { return {Kind::he_uniform, 0.0}; }
-  /// Uniform in +-sqrt(1 / fan in), the default of PyTorch's layers. The numbers are smaller than with glorot_uniform()
-  /// and he_uniform(), so training at usual learning rates does not amplify differences in the last bits.
+  /// Uniform in [-l, l) with l = sqrt(1 / fan in), the default of PyTorch's layers. The numbers are smaller than with
+  /// glorot_uniform() and he_uniform(), so training at usual learning rates does not amplify differences in the last
+  /// bits.
   static Initializer fan_in_uniform() { return {Kind::fan_in_uniform, 0.0}; }
-  /// Uniform in +-limit.
+  /// Uniform in [-limit, limit).
   static Initializer uniform(double limit) { return {Kind::uniform, limit}; }
   /// Normal with mean 0 and the given standard deviation, by the method of Box and Muller.
   static Initializer normal(double deviation) { return {Kind::normal, deviation}; }

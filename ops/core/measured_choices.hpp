@@ -42,7 +42,7 @@ class MeasuredChoices {
   /// failure is reported on stderr. Throws Error if no candidate can be used.
   std::size_t choose(const std::string& key, std::span<const std::string> candidates, const Measure& measure);
 
-  /// The number of keys that this object has measured.
+  /// The number of keys for which this object has measured candidates.
   std::size_t measured() const;
 
  private:
@@ -56,8 +56,8 @@ class MeasuredChoices {
   std::filesystem::path file_;
   ChoiceRule rule_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::string> chosen_;        // candidate by key, as in the file
-  std::map<std::string, std::string> not_measured_;  // candidate by key, for this process alone
+  std::map<std::string, std::string> chosen_;        // name of the candidate by key, as in the file
+  std::map<std::string, std::string> not_measured_;  // name of the candidate by key, after CannotMeasure
   std::size_t measured_ = 0;
   bool warned_ = false;
 };

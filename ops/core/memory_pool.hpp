@@ -45,7 +45,7 @@ class MemoryPool {
   /// Bytes of all blocks that came from the device: in use, released or cached.
   std::size_t bytes_held() const;
 
-  /// The size of a block of `bytes`: rounded up to the alignment.
+  /// The size of the block that allocate(bytes) returns: `bytes` rounded up to the alignment.
   static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
  private:
@@ -64,7 +64,7 @@ class MemoryPool {
   mutable std::mutex mutex_;
   MemorySource source_;
   std::vector<Released> released_;
-  std::map<std::size_t, std::vector<std::byte*>> cached_;  // by size of the block
+  std::map<std::size_t, std::vector<std::byte*>> cached_;  // cached blocks by their size
   std::size_t in_use_ = 0, held_ = 0;
 };
 

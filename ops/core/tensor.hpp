@@ -79,7 +79,8 @@ class Tensor {
   /// A new tensor with the same elements on a device. Blocks until the copy and all work launched on this tensor's
   /// device are complete, so training steps should not call it.
   Tensor to(Device device) const;
-  /// This tensor if the host can access its memory, else a copy in host memory. Blocks like to().
+  /// Returns this tensor if the host can access the elements, else a copy in host memory, for which it blocks like
+  /// to().
   Tensor copy_to_host() const { return host_accessible() ? *this : to(Device{}); }
   /// A new tensor on the CPU with the same elements. Throws Error if the host cannot access the elements. Does not wait
   /// for work that was launched on a device.
@@ -117,7 +118,8 @@ class Tensor {
       refuse_dtype(DTypeOf<T>::value);
     return {reinterpret_cast<T*>(mutable_raw()), static_cast<std::size_t>(body_->elements)};
   }
-  /// The element of a tensor with one element. Throws Error for other tensors.
+  /// The element of a tensor with one element. Throws Error if the tensor has another number of elements, and the
+  /// errors of data().
   template <class T>
   T item() const;
 

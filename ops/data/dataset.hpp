@@ -16,7 +16,7 @@
 
 namespace troupe {
 
-/// The rows of a batch that one replica computes.
+/// The rows of a batch that one replica computes: `rows` rows from row `first` on.
 struct BatchPart {
   std::int64_t first = 0;
   std::int64_t rows = 0;
@@ -120,7 +120,7 @@ class Dataset {
 
   /// The fields of a batch, in order.
   const std::vector<Field>& fields() const { return *fields_; }
-  /// The index of a field. Throws Error that lists the fields if there is none of that name.
+  /// The index of the field `field` in fields(). Throws Error that lists the fields if there is none of that name.
   std::size_t index_of(const std::string& field) const { return index_of_field(fields(), field, "dataset"); }
 
   /// Returns a copy [rows(), ...] of one field of all samples in the order of the arrays, with the values that batches
@@ -129,7 +129,7 @@ class Dataset {
 
   /// The samples of a field as stored in memory, before scaling.
   struct StoredField {
-    Tensor rows;  ///< [rows(), ...]
+    Tensor rows;  ///< a view [rows(), ...] of the memory of the samples
     bool scaled;  ///< true: batches hold float32 `row * scale + shift`
     float scale, shift;
   };

@@ -9,7 +9,7 @@
 namespace troupe {
 
 /// One part of every sample of a data set, such as an image or a label: its name, and its shape and dtype in a batch.
-/// The leading size is kBatch.
+/// The leading size of the shape is kBatch.
 struct Field {
   std::string name;
   TensorInfo info;

@@ -69,7 +69,8 @@ class Graph {
   bool has_output(std::string_view name) const;
   /// The values of all nodes of a source op (kInput, kParameter or kConstant), in graph order.
   std::vector<ValueId> sources(const OpDef& op) const;
-  /// The value that owns the memory of `value`: the value itself or, for a view, the value that it is a view of.
+  /// The value that owns the memory of `value`: `value` itself, or for a view the value at the end of its chain of
+  /// views.
   ValueId root_of(ValueId value) const;
   /// For every value the indices of the nodes that read it, in graph order; a node that reads a value through two
   /// inputs is listed twice.
@@ -103,7 +104,8 @@ class Value {
 
 /// Options of a graph under construction, which layers read from the builder.
 struct BuildOptions {
-  /// True: layers such as dropout and batch norm behave as in training.
+  /// True: the graph is for training, so layers such as dropout and batch norm behave as in training. False: they
+  /// behave as in prediction.
   bool training = false;
   /// The seed of the random numbers that ops such as dropout draw in each step.
   std::uint64_t seed = 0;
@@ -215,7 +217,7 @@ class GraphBuilder {
   std::string scope_;
 };
 
-/// The arguments of a gradient rule.
+/// The arguments of a gradient rule. Inputs, outputs and attributes are those of the differentiated node.
 struct OpGradient {
   GraphBuilder& builder;
   const Attributes& attributes;

@@ -37,7 +37,8 @@ struct KernelContext {
 /// Returns the call with `rows` in place of every leading size kBatch.
 OpCall with_rows(OpCall call, std::int64_t rows);
 
-/// One op prepared for fixed shapes on one device. Not thread-safe: each thread prepares its own kernel.
+/// One op prepared for fixed shapes on one device. Not thread-safe: each user, such as an actor, prepares its own
+/// kernel.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -101,7 +102,8 @@ void register_kernel(const OpDef& op, DeviceType type, KernelFactory factory, bo
 /// a call needs no kernel: fill_with_zeros() writes its outputs. The shapes must be concrete.
 bool has_empty_tensor(const OpCall& call);
 
-/// Launches a write of zeros to all outputs: the result of a call with an empty tensor, such as a sum over no rows.
+/// Launches a write of zeros to all outputs. Zeros are the result of a call with an empty tensor, such as a sum over no
+/// rows.
 void fill_with_zeros(Stream& stream, std::span<const Tensor> outputs);
 
 }  // namespace troupe

@@ -68,7 +68,7 @@ struct OpGradient;
 
 /// The way in which an op gets and writes the memory of its outputs.
 enum class OpKind {
-  compute,     ///< a kernel fills new memory
+  compute,     ///< a kernel writes the outputs to new memory
   view,        ///< output 0 is the memory of input 0 under another shape; views are resolved before anything runs
   source,      ///< an input, parameter or constant: no inputs and no kernel
   update,      ///< output i overwrites input i, a parameter; passes keep the op even if nothing reads its outputs
@@ -99,7 +99,7 @@ struct OpDef {
   /// gradient. Null: the op has no gradient, because its result is an integer or the op is part of a backward pass.
   std::vector<Value> (*gradient)(const OpGradient& args) = nullptr;
   /// True: the kernel accepts tensors without elements. False: a call with such a tensor gets no kernel, and its
-  /// outputs are empty or zero.
+  /// outputs are filled with zeros, except those of an update, which keep their values.
   bool accepts_empty = false;
   /// Returns the number of multiply-adds of a call with concrete shapes. Null for an op whose cost is that of reading
   /// and writing its elements.

@@ -20,8 +20,8 @@ class Program {
   Program(Graph graph, std::int64_t rows, Device device = {});
 
   /// Sets the tensor of an input or a parameter, before the first run or between runs. Throws Error if there is no
-  /// input or parameter of that name, or if the tensor differs from it in shape or dtype or does not lie on the
-  /// program's device.
+  /// input or parameter of that name, if the tensor has another shape or dtype than the value, or if its memory is not
+  /// that of the program's device.
   void bind(const std::string& name, const Tensor& tensor);
   /// Releases the tensor of an input or a parameter. The next run needs another tensor to be bound first.
   void unbind(const std::string& name);
@@ -38,7 +38,7 @@ class Program {
   struct Step {
     std::string name;
     const OpDef* op;
-    std::unique_ptr<Kernel> kernel;  // null if an input or output has no elements
+    std::unique_ptr<Kernel> kernel;  // null if has_empty_tensor() is true for the call
     const Node* node;
     std::vector<Tensor> inputs, outputs;
   };
@@ -54,9 +54,9 @@ class Program {
   ValueId source(const std::string& name) const;
   /// Sets the tensors of all steps and outputs. Throws Error if an input or a parameter has no tensor.
   void wire();
-  /// Drops the tensors of all steps, so that no step refers to memory bound earlier.
+  /// Drops the tensors of all steps, so that no step keeps a tensor that was bound earlier.
   void unwire();
-  /// Drops the tensors of outputs that are views or updates, which may refer to memory bound earlier.
+  /// Drops the tensors of outputs that are views or updates, which may keep memory that was bound earlier.
   void forget_views();
   Tensor tensor_of(ValueId value) const;
   bool is_on_device(const Tensor& tensor) const;

@@ -44,7 +44,7 @@ struct Conv2d {
   Value operator()(Value x) const;
 };
 
-/// The max_pool op as a layer.
+/// Applies the op max_pool as a layer.
 struct MaxPool {
   static constexpr const char* kName = "pool";
   MaxPoolOptions options = {};
@@ -52,7 +52,7 @@ struct MaxPool {
   Value operator()(Value x) const { return max_pool(x, options); }
 };
 
-/// The average_pool op as a layer.
+/// Applies the op average_pool as a layer.
 struct AveragePool {
   static constexpr const char* kName = "average";
   AveragePoolOptions options = {};

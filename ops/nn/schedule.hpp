@@ -16,8 +16,8 @@ struct Schedule {
 
   Kind kind = Kind::constant;
   double base = 0.01;
-  std::int64_t period = 1;   ///< step: steps between decays; cosine: steps until `floor`
-  double decay = 1.0;        ///< step: factor of each decay
+  std::int64_t period = 1;   ///< step: number of steps between decays; cosine: number of steps until `floor`
+  double decay = 1.0;        ///< step: factor by which each decay multiplies the rate
   double floor = 0.0;        ///< cosine: the rate from step `period` on
   std::int64_t warm_up = 0;  ///< number of first steps, in which the rate is multiplied by (step + 1) / warm_up
 

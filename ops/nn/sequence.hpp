@@ -43,8 +43,8 @@ struct MultiHeadAttention {
 /// Carries the state of a recurrent layer from one batch to the next in a training graph: the state at the end of a
 /// row's sequence is the state at the beginning of that row's sequence in the next batch. The state is kept beside the
 /// parameters. Batches must have `rows` rows, each the continuation of that row in the batch before, and must not be
-/// shuffled. A row starts from zeros if the field `begins`, float32 [B] or [B, 1], is above 0 there, such as at the
-/// beginning of a new text.
+/// shuffled. A row whose number in `begins`, float32 [B] or [B, 1], is above 0 starts from zeros, for example because a
+/// new text begins.
 struct CarriedState {
   std::int64_t rows = 0;  ///< 0: every sequence starts from zeros
   Value begins = {};

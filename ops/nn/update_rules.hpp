@@ -10,7 +10,7 @@ namespace troupe {
 struct UpdateInputs {
   Value parameter;
   Value gradient;       ///< gradient of the loss of the whole batch
-  Value learning_rate;  ///< scalar
+  Value learning_rate;  ///< float32 scalar
   Value batch_info;     ///< int64[4]: rows, global rows, first global row, update number
   Value factor;         ///< float32 scalar: the factor of the gradient that clips its norm; invalid: no factor
   Value apply_if;       ///< float32 scalar: if not above 0, nothing is updated; invalid: always update
