@@ -32,7 +32,8 @@ class Stream;
 /// last handle. A handle is two pointers wide, so messages carry it cheaply.
 ///
 /// Handles may be copied and dropped on any thread. The elements have no lock: the owner of a new tensor fills it, and
-/// once the tensor is sent in a message, no thread writes to it until every receiver has acknowledged the message.
+/// once the tensor is sent in a message, no thread writes to it until every receiver has returned the credit for the
+/// message, which says that the receiver reads the tensor no more.
 ///
 /// Elements in memory that the host cannot access are reached through streams, or copied by to() and copy_to_host();
 /// data(), item() and raw() throw Error for such tensors. Every accessor of an empty handle throws Error, except

@@ -18,7 +18,7 @@ std::vector<TensorInfo> infer_norm_factor(const OpInputs& inputs) {
 }
 
 /// The shape rule of assign. Inputs: a state, its new value, and optionally a flag. Output: the state, in place; it
-/// gets the new value unless the flag is 0 or below.
+/// gets the new value if the flag is absent or above 0.
 std::vector<TensorInfo> infer_assign(const OpInputs& inputs) {
   inputs.expect_count(2, 3);
   if (!(inputs[0] == inputs[1])) inputs.refuse("state and value must have the same shape and dtype");
@@ -38,8 +38,8 @@ std::vector<TensorInfo> infer_accumulation(const OpInputs& inputs) {
 }
 
 /// The shape rule of accumulate. Inputs: a sum, a gradient, the batch info, and optionally a flag. Attribute: steps.
-/// Output: the sum, in place; gradient / steps is added unless the flag is 0 or below. The first step of an update
-/// clears the sum.
+/// Output: the sum, in place. The first step of an update clears the sum; gradient / steps is added if the flag is
+/// absent or above 0.
 std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   if (!(inputs[0] == inputs[1])) inputs.refuse("sum and gradient must have the same shape and dtype");
@@ -49,8 +49,8 @@ std::vector<TensorInfo> infer_accumulate(const OpInputs& inputs) {
 }
 
 /// The shape rule of average. Inputs: the average, a scalar that is 0 until the average has begun, the parameter, and
-/// optionally a flag. Attribute: decay. Outputs: the average and the scalar, in place; both are unchanged if the flag
-/// is 0 or below.
+/// optionally a flag. Attribute: decay. Outputs: the average and the scalar, in place; both change only if the flag is
+/// absent or above 0.
 std::vector<TensorInfo> infer_average(const OpInputs& inputs) {
   inputs.expect_count(3, 4);
   if (!(inputs[0] == inputs[2])) inputs.refuse("average and parameter must have the same shape and dtype");
