@@ -19,7 +19,7 @@ Value abs(Value x);
 inline Value neg(Value x) {
   return x.builder().apply_one(kScale, {x}, {{"factor", -1.0}});
 }
-/// x to a constant power.
+/// x to the power `exponent`.
 Value pow(Value x, double exponent);
 /// The number in [least, most] that is nearest to x. The gradient is passed on where x lies in [least, most], and is 0
 /// elsewhere. Throws Error if least > most.
