@@ -29,8 +29,8 @@ struct AveragePoolOptions {
   /// Rows and columns of a window.
   std::int64_t kernel_size = 2;
   std::int64_t stride = 2;
-  /// Rows and columns added on every side of an image. It must be less than the kernel size, and not larger than the
-  /// image. Added elements do not count in a mean.
+  /// Rows and columns added on every side of an image. It must be less than the kernel size and at most the
+  /// longer side of the image. Added elements do not count in a mean.
   std::int64_t padding = 0;
 };
 
