@@ -35,8 +35,8 @@ double number_of_update(const Tensor& batch_info) {
 }
 
 // Updates n elements of a parameter p and its moments m and v with the gradient g. `rate` is the learning rate times
-// the bias correction of m, `root` the bias correction of the square root of v, and `factor` the factor of the
-// gradient.
+// the bias correction of m, `root` the bias correction of the square root of v, and `factor` the factor by which the
+// gradient is clipped.
 TROUPE_SIMD_CLONES void adam(std::int64_t n, float* p, float* m, float* v, const float* g, float rate, float root,
                              float factor, AdamRule rule) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -59,8 +59,8 @@ TROUPE_SIMD_CLONES void adam_moments(std::int64_t n, float* m, float* v, const f
   }
 }
 
-/// The sum of the squares of a parameter, and the sum of the squares of Lamb's step for it before the learning rate.
-/// `rate` and `root` are the bias corrections of m and of the square root of v.
+/// The sum of the squares of a parameter, and the sum of the squares of Lamb's step for that parameter, before the
+/// learning rate is applied. `rate` and `root` are the bias corrections of m and of the square root of v.
 struct LambSizes {
   float parameter, step;
 };

@@ -97,7 +97,7 @@ struct Attention {
     const auto positions = tensor.shape()[1], width = tensor.shape()[2];
     return {mutable_floats(tensor) + (block.row * positions + position) * width + block.head * (width / heads), width};
   }
-  /// The logarithms of the sums (output 1 of attention) of the row and head of a block. The index is the query.
+  /// For the row and head of a block, the logarithms of the sums of exponentials in output 1 of attention, by query.
   float* log_sums(const Tensor& tensor, const Block& block) const {
     return mutable_floats(tensor) + (block.row * heads + block.head) * queries;
   }

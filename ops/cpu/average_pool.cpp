@@ -17,8 +17,9 @@ struct AveragePooling {
         strides(2, attributes.integer("stride")),
         sizes(2, attributes.integer("kernel_size")),
         padding(2, attributes.integer("padding")) {
-    // padding_behind is the part of the padding below and to the right that the last window covers. It is less than
-    // `padding` if the stride skips a part of it, and negative if the last window ends inside the image.
+    // padding_behind is the part of the padding below and to the right that windows cover. It is less than `padding` if
+    // the last window does not reach the end of the padding, and negative if that window does not reach the end of the
+    // image.
     for (const int axis : {0, 1})
       padding_behind[axis] = (y_shape[1 + axis] - 1) * strides[axis] + sizes[axis] - x_shape[1 + axis] - padding[axis];
   }

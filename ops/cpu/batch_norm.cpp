@@ -44,7 +44,7 @@ class Repeated {
   std::vector<float> numbers_;
 };
 
-/// Computes two sums for every channel, each of one term per element. The object keeps its memory between runs.
+/// Two sums for every channel, each over one term per element of the channel. The object keeps its memory between runs.
 class ChannelSums {
  public:
   explicit ChannelSums(std::int64_t channels)

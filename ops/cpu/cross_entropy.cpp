@@ -60,7 +60,7 @@ void for_each_row(const Tensor& tensor, std::int64_t width, Visit visit) {
   for (std::int64_t row = 0; row < tensor.elements() / width; ++row) visit(row);
 }
 
-/// The attributes of the loss: label smoothing, and the label that is ignored if there is one.
+/// The attributes of a loss or metric: label smoothing, and the label that is ignored if there is one.
 struct Target {
   float smoothing;
   bool has_ignored;

@@ -60,8 +60,8 @@ TROUPE_SIMD_CLONES void drop_row(const RowKey& key, std::int64_t width, std::uin
 std::unique_ptr<Kernel> make_dropout(const OpCall& call) {
   const auto rate = call.attributes.number("rate");
   const auto threshold = static_cast<std::uint32_t>(rate * kNumbers);
-  // The seed is changed by a constant, so that dropout does not draw the random numbers of initializers and shuffling,
-  // which use the seed unchanged.
+  // XOR with a constant changes the seed, so that dropout does not draw the random numbers of initializers and
+  // shuffling, which use the seed unchanged.
   const auto seed = static_cast<std::uint64_t>(call.attributes.integer("seed")) ^ kDropoutKey;
   const auto stream = static_cast<std::uint32_t>(call.attributes.integer("stream"));
   return function_kernel([=, width = call.inputs[0].shape.row_elements(),

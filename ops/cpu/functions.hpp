@@ -18,7 +18,7 @@ namespace troupe::cpu {
   // ln 2 in two parts. The first has few bits, so that n * kLn2High is exact.
   constexpr float kLn2High = 0.693359375F;
   constexpr float kLn2Low = -2.12194440e-4F;
-  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: a sum with it has an integer in its low bits
+  constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23: x + kRounder has x as an integer in its low bits
   const float clamped = x < -87.0F ? -87.0F : (x > 88.5F ? 88.5F : x);
   const float shifted = clamped * kLog2E + kRounder;
   const float n = shifted - kRounder;
@@ -36,7 +36,7 @@ namespace troupe::cpu {
   return x > 88.5F ? std::bit_cast<float>(0x7f800000U) : (x == x ? scaled : x);
 }
 
-/// exp(x), but 0 for x below -87 and infinity for x above 88.5, because there the result soon is not a normal number.
+/// exp(x), but 0 for x below -87 and infinity for x above 88.5. Just beyond these limits exp(x) is not a normal number.
 [[gnu::always_inline]] inline float exp_or_zero(float x) {
   const float y = exp_of(x);
   return x < -87.0F ? 0.0F : y;
@@ -67,7 +67,7 @@ namespace troupe::cpu {
   const float value = (m + y) + 0.693359375F * e;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float beyond = x == 0.0F ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
-  const float defined = x < kInfinity ? value : x;  // returns infinity and NaN unchanged
+  const float defined = x < kInfinity ? value : x;  // infinity and NaN are returned unchanged
   return x <= 0.0F ? beyond : defined;
 }
 

@@ -9,7 +9,7 @@ namespace troupe::cpu {
 
 namespace {
 
-/// The function of i that returns exp(x[i] - largest).
+/// A function object that returns exp(x[i] - largest).
 struct ShiftedExp {
   const float* x;
   float largest;

@@ -13,14 +13,14 @@ namespace {
 // Matrices are row-major. A transposed matrix is the same memory described with other strides. Kernels here reorder no
 // matrix, because oneDNN packs the factors in its products.
 
-/// Describes a tensor as one matrix, whose rows run along all leading axes, or as the transpose of that matrix.
+/// Describes a tensor as one matrix, with a row for each position along the leading axes, or as the transpose of it.
 Layout rows_of(const Shape& shape, bool transposed) {
   const auto rows = shape.elements() / shape.back(0), columns = shape.back(0);
   return transposed ? describe({columns, rows}, Dims{1, columns}) : describe({rows, columns}, Dims{columns, 1});
 }
 
-/// Describes a tensor as matrices of its last two axes, or as their transposes, with all leading axes as one batch
-/// axis.
+/// Describes a tensor as a batch of matrices, its last two axes, or as a batch of their transposes. All leading axes
+/// become one batch axis.
 Layout matrices(const Shape& shape, bool transposed) {
   const auto rows = shape.back(1), columns = shape.back(0);
   const auto count = shape.elements() / (rows * columns);

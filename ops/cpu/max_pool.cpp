@@ -19,8 +19,8 @@ constexpr int kChannelBlock = 16;
 template <int N>
 using Constant = std::integral_constant<int, N>;
 
-/// The part of a window that lies in the image: the offset of its first element in the image, its size, and the index
-/// of that element in the whole window.
+/// The part of a window that lies in the image: `offset` is the offset of the first element of the part in the image,
+/// `rows` and `columns` are the size of the part, and `first_place` is the index of that element in the whole window.
 struct Window {
   std::int64_t offset, rows, columns;
   std::int32_t first_place;

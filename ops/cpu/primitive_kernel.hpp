@@ -31,12 +31,13 @@ class PrimitiveKernel final : public Kernel {
   void run(const KernelContext& context, std::span<const Tensor> inputs, std::span<const Tensor> outputs) override;
 
  private:
-  /// The conversion of an input to the layout of the primitive, or of an output back.
+  /// The conversion of an input from its own layout to that of the primitive, or of an output from that of the
+  /// primitive to its own.
   struct Conversion {
     OnednnCall call;
     std::size_t copy_at, scratch_at;  // offsets in scratch memory
   };
-  /// An argument of the primitive and the input or output of the call that it takes.
+  /// An argument of the primitive, and the input or output of the call that is passed as this argument.
   struct Argument {
     std::size_t tensor;
     std::size_t index;  // index of the argument in the OnednnCall

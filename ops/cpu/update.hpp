@@ -4,8 +4,8 @@
 
 namespace troupe::cpu {
 
-/// Decides whether an update is applied. An update without a flag always is. An update with a flag, its last input, is
-/// applied if the flag is above 0; a NaN is not.
+/// Decides whether an update is applied. An update without a flag is always applied. An update with a flag, its last
+/// input, is applied if the flag is above 0, so not if it is NaN.
 struct Condition {
   bool has_flag;
   bool holds(Inputs in) const { return !has_flag || floats(in.back())[0] > 0.0F; }

@@ -44,7 +44,7 @@ enum class FormulaOp : std::uint8_t {
   at_least,
 };
 
-/// The single op that computes the same as `op` does in a formula.
+/// The op that a step with `op` computes.
 const OpDef& op_of(FormulaOp op);
 
 /// One op of a formula.

@@ -27,8 +27,8 @@ const OpDef* merged_op_of(const OpDef& update);
 /// The op that updates one parameter in the way in which `merged` updates several. Throws Error if `merged` is not a
 /// merged op.
 const OpDef& single_op_of(const OpDef& merged);
-/// The layout of the inputs of a merged op with `inputs` inputs. Throws Error if they are not those of a whole number
-/// of parameters, or `merged` is not a merged op.
+/// The layout of the inputs of a merged op with `inputs` inputs. Throws Error if `inputs` does not fit a whole number
+/// of parameters, or if `merged` is not a merged op.
 MergedUpdate merged_update(const OpDef& merged, const Attributes& attributes, std::size_t inputs);
 
 }  // namespace troupe

@@ -1,7 +1,7 @@
-// Fused ops: products, in which one matrix multiplies all rows, with the activation of the result or the gradient of an
-// activation, for devices whose kernels compute both while they write the product; and the gradient of a relu with its
-// sum over the rows, which is the gradient of the bias before the relu. The passes fuse_relu_products,
-// fuse_gelu_products and fuse_backward_epilogues add these ops; they have no functions for users.
+// Ops that fuse two computations. A product, in which one matrix multiplies all rows, is fused with the activation of
+// its result or with the gradient of an activation: some devices can compute it while they write the product. The
+// gradient of a relu is fused with its sum over the rows, which is the gradient of the bias before the relu. The passes
+// fuse_relu_products, fuse_gelu_products and fuse_backward_epilogues add these ops; they have no functions for users.
 
 #include "troupe/ops/graph/kernel.hpp"
 #include "troupe/ops/graph/op_declarations.hpp"

@@ -50,8 +50,8 @@ std::int64_t multiply_adds_of_attention(const OpCall& call) {
   return call.inputs[0].shape.elements() * k[1] + call.outputs[0].shape.elements() * k[1];
 }
 
-// The gradient computes the scores again, a product of queries and keys. Each of the two products of the forward pass
-// has two products in its gradient.
+// The gradient computes the scores again, which is one product. Each of the two products of the forward pass, queries
+// times keys and probabilities times values, has two products in its gradient.
 std::int64_t multiply_adds_of_attention_grad(const OpCall& call) {
   const auto& k = call.inputs[2].shape;
   return 3 * call.inputs[1].shape.elements() * k[1] + 2 * call.inputs[0].shape.elements() * k[1];

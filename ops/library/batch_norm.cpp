@@ -54,8 +54,8 @@ std::vector<TensorInfo> infer_batch_norm_grad_sums(const OpInputs& inputs) {
   return {{Shape{2, expect_channels(inputs, 1)}, DType::float32}};
 }
 
-// Inputs: dy, x, mean, variance, scale, count and, with the attribute of_batch, the output of kBatchNormGradSums. With
-// the attribute all_reduced that output is added up over all replicas. Output: dx.
+// Inputs: dy, x, mean, variance, scale, count and, with the attribute of_batch, the output of kBatchNormGradSums. That
+// output is added up over all replicas if the attribute all_reduced is true. Output: dx.
 std::vector<TensorInfo> infer_batch_norm_grad(const OpInputs& inputs) {
   inputs.expect_count(6, 7);
   return {inputs[1]};
@@ -67,8 +67,8 @@ std::vector<Value> grad_batch_norm(const OpGradient& g) {
   const auto channels = g.inputs[1].shape();
   const auto sums = g.builder.apply_one(kBatchNormGradSums, {dy, g.inputs[0], g.inputs[1], g.inputs[2]}, g.attributes);
   std::vector<Value> inputs{dy, g.inputs[0], g.inputs[1], g.inputs[2], g.inputs[3], g.inputs[5]};
-  // The scaling by 1 is a copy. all_reduce overwrites the copy, and `sums` of this replica remains: it holds the
-  // gradients of scale and shift.
+  // scale(sums, 1.0) is a copy that all_reduce overwrites. `sums` itself keeps the sums of this replica, which are the
+  // gradients of shift and scale.
   if (g.attributes.flag("of_batch"))
     inputs.push_back(g.attributes.flag("all_reduced") ? all_reduce(troupe::scale(sums, 1.0)) : sums);
   const auto dx = g.builder.apply(kBatchNormGrad, inputs, g.attributes)[0];

@@ -73,8 +73,8 @@ Attributes attributes_of(Conv2dOptions options) {
   return {{"stride", options.stride}, {"padding", options.padding}, {"groups", options.groups}, {"relu", false}};
 }
 
-/// The multiply-adds of a convolution with the result, or gradient of the result, y: one for every element of y and
-/// every weight of its channel.
+/// The multiply-adds of a convolution: one for every element of y and every weight of the channel of the element. y may
+/// be the result or its gradient.
 std::int64_t multiply_adds_of(const TensorInfo& y, const TensorInfo& weights) {
   return y.shape.elements() * (weights.shape.elements() / std::max<std::int64_t>(1, weights.shape[3]));
 }

@@ -14,8 +14,9 @@ struct Conv2dOptions {
 };
 
 /// Cross-correlation of images x [B, H, W, C] (channels last) with weights [KH, KW, C / groups, O], plus a bias [O] if
-/// given. All must have the same float dtype, and the weights must not have the batch axis B. The result has that
-/// dtype and the shape [B, (H + 2 padding - KH) / stride + 1, (W + 2 padding - KW) / stride + 1, O], rounded down.
+/// given. All must have the same float dtype, and the weights must not have the batch axis B. The result has that dtype
+/// and the shape [B, (H + 2 padding - KH) / stride + 1, (W + 2 padding - KW) / stride + 1, O]; quotients are rounded
+/// down.
 Value conv2d(Value x, Value weights, Conv2dOptions options = {});
 Value conv2d(Value x, Value weights, Value bias, Conv2dOptions options = {});
 

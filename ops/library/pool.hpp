@@ -5,8 +5,8 @@
 namespace troupe {
 
 // Max and average pooling of images [B, H, W, C], which must be float32 or a 16-bit float. The result has the same
-// dtype and the shape [B, (H + 2 padding - kernel_size) / stride + 1, (W + 2 padding - kernel_size) / stride + 1, C],
-// with sizes rounded down.
+// dtype and the shape [B, (H + 2 padding - kernel_size) / stride + 1, (W + 2 padding - kernel_size) / stride + 1, C];
+// quotients are rounded down.
 
 struct MaxPoolOptions {
   /// Rows and columns of a window. It must be 1 to 15.

@@ -25,8 +25,8 @@ Value pack(std::span<const Value> values);
 /// these shapes.
 std::vector<Value> unpacked(Value block, std::span<const Value> values);
 
-/// The sum of x over all replicas. It overwrites x. x must not have the batch axis B. A communicator computes the sum:
-/// no device has a kernel for this op.
+/// The sum of x over all replicas, which overwrites x. x must not have the batch axis B. A communicator computes the
+/// sum: no device has a kernel for this op.
 Value all_reduce(Value x);
 
 /// Returns [replicas, shape of x...]: the value of x on each of `replicas` replicas. x may have any dtype but must not

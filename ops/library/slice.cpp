@@ -139,8 +139,8 @@ std::vector<Value> grad_rows_of_part(const OpGradient& g) {
   return {slice_rows(g.dys[0], 0, g.inputs[0].shape()[0], g.inputs[2]), Value(), Value()};
 }
 
-/// Counts an axis, which may be negative, from the first axis. Throws Error, in the name of `op`, if x does not have
-/// it.
+/// Converts an axis, which may be negative and then counts from the end, to one that counts from the first axis. Throws
+/// Error, in the name of `op`, if x does not have it.
 std::int64_t from_the_front(const char* op, Value x, std::int64_t axis) {
   const auto rank = static_cast<std::int64_t>(x.shape().rank());
   if (axis < -rank || axis >= rank)

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-// Parts of a value along an axis. A negative axis counts from behind: -1 is the last axis. The axis must not be the
+// Parts of a value along an axis. A negative axis counts from the end: -1 is the last axis. The axis must not be the
 // batch axis B. Only slice_rows and rows_of_part select rows of the batch.
 
 /// Elements `begin` to `begin + size - 1` along one axis of x, which may have any dtype.

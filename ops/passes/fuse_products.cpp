@@ -9,9 +9,9 @@ namespace troupe {
 
 namespace {
 
-/// The passes fuse_relu_products, fuse_backward_epilogues and fuse_gelu_products. They fuse an activation or its
-/// gradient with the product that computes its input or dy, and the gradient with its sum over the rows. In these
-/// products one matrix multiplies all rows.
+/// The passes fuse_relu_products, fuse_backward_epilogues and fuse_gelu_products. An activation is fused with the
+/// product that computes its input. The gradient of an activation is fused with the product that computes its dy, and
+/// with the sum of the gradient over its rows. In these products one matrix multiplies all rows.
 class ProductFuser {
  public:
   explicit ProductFuser(const Graph& graph)
@@ -104,8 +104,9 @@ class ProductFuser {
     return fused;
   }
 
-  /// Makes the sum over all axes but the last of a node's first output its second output, and drops the nodes that
-  /// compute that sum. Returns false if no node computes it, or the output has fewer than two axes.
+  /// Makes the sum of the first output of `fused` over all axes but the last the second output of `fused`, and drops
+  /// the nodes that compute that sum. Returns false if no node computes it, or the first output has fewer than two
+  /// axes.
   bool absorb_sums(Node& fused) {
     const auto rows = fused.outputs[0];
     for (auto reader : uses_.readers_of(rows)) {
@@ -122,7 +123,7 @@ class ProductFuser {
   const Graph& graph_;
   Uses uses_;
   NodeChanges changes_;
-  std::vector<bool> has_gelu_;  // by node: true if a gelu is fused into it
+  std::vector<bool> has_gelu_;  // by node, true if a gelu is fused into the node
 };
 
 }  // namespace

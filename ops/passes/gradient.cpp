@@ -47,7 +47,7 @@ class Backward {
   }
 
  private:
-  // The node is a copy, because adding nodes to the graph moves its nodes.
+  // The node is a copy, because adding nodes to the graph may move the nodes in memory.
   void visit(Node node) {
     std::vector<Value> dys;
     for (auto output : node.outputs) dys.push_back(gradients_[output]);

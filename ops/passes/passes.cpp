@@ -40,8 +40,8 @@ Graph optimize_forward(const Graph& graph) {
   return fuse_batch_norm(fuse_bias_and_activation(fuse_pool_and_relu(eliminate_dead_code(graph))));
 }
 
-// fuse_relu_products comes before fuse_backward_epilogues. The sum of a gradient that is fused with a product so stays
-// a separate op.
+// fuse_relu_products comes before fuse_backward_epilogues. If a gradient is fused with a product, the sum of that
+// gradient therefore stays a separate op.
 Graph optimize_for_device(const Graph& graph, DType compute) {
   const bool narrow = is_16_bit(compute);
   auto fused = fuse_backward_epilogues(fuse_relu_products(narrow ? compute_in(graph, compute) : graph));

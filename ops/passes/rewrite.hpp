@@ -38,7 +38,7 @@ class NodeChanges {
  public:
   explicit NodeChanges(const Graph& old) : old_(old), nodes_(old.nodes().begin(), old.nodes().end()) {}
 
-  /// Puts another node in the place of node i. Its inputs and outputs must be values of the old graph.
+  /// Puts another node in the place of node i. The inputs and outputs of that node must be values of the old graph.
   void replace(int i, Node node) { nodes_[i] = std::move(node); }
   /// Leaves out node i. Another node must give its outputs, or no node and no output of the graph may read them.
   void drop(int i) { nodes_[i] = {}; }
