@@ -12,8 +12,8 @@ namespace {
 
 // Inputs: gates, weights, initial hidden state, initial cell. Outputs: the initial hidden state followed by the hidden
 // states after every time step [B, T + 1, H], the same for the cells [B, T + 1, H], and the gates after their
-// activations [B, T, 4 H]. From the gradient of the cells the gradient rule uses only the part of the last cell: only
-// lstm() adds this op, and it returns no other cell.
+// activations [B, T, 4 H]. The gradient rule uses the gradient of the last cell alone: only lstm() adds this op, and it
+// returns no other cell.
 std::vector<TensorInfo> infer_lstm(const OpInputs& inputs) {
   inputs.expect_dtypes({DType::float32, DType::float32, DType::float32, DType::float32});
   inputs.expect_rank(0, 3);

@@ -4,8 +4,8 @@
 
 namespace troupe {
 
-// Functions of floats, element by element. Outside the domain of a function the result is that of the C++
-// standard library: a NaN or an infinity.
+// Element-wise functions of x, which must be float32 or a 16-bit float. Outside the domain of a function the result is
+// that of the C++ standard library: a NaN or an infinity.
 
 Value exp(Value x);
 /// The natural logarithm.

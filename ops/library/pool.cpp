@@ -6,8 +6,8 @@ namespace troupe {
 
 namespace {
 
-// Max pooling stores, for each window, the position of its largest element in one byte: 0 .. 224 in a window of 15 x
-// 15, or kNoPlace.
+// Max pooling stores, for each window, the position of its largest element in one byte: 0 .. 224 for the 225 elements
+// of the largest window, or kNoPlace.
 constexpr std::int64_t kMaxKernelSize = 15;
 static_assert(kMaxKernelSize * kMaxKernelSize <= kNoPlace);
 

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-// Softmax over the last axis, and losses and metrics of logits. All values but labels must be float32. The last axis
+// Softmax over the last axis, and losses and metrics of logits. All inputs except labels must be float32. The last axis
 // must not be the batch.
 
 /// exp(x) / sum(exp(x)), computed from x minus the largest element of the row, so that it does not overflow.
