@@ -8,7 +8,7 @@
 
 namespace troupe::nccl {
 
-/// The functions of NCCL. The library is loaded when it is first needed.
+/// The functions of NCCL. nccl_library() loads the library when it is first called.
 struct NcclLibrary {
   cuda::SharedLibrary library{"NCCL", {"libnccl.so.2"}};
   TROUPE_CUDA_FUNCTION(error_text, ncclGetErrorString);
@@ -30,7 +30,7 @@ struct NcclLibrary {
 /// The library. Throws Error that says why if it cannot be loaded. Thread-safe.
 const NcclLibrary& nccl_library();
 
-/// NCCL's text for a failure. `comm` may be null.
+/// NCCL's text for a result, with the details of NCCL's last error if there are any. `comm` may be null.
 std::string text_of(ncclResult_t result, ncclComm_t comm);
 
 }  // namespace troupe::nccl
