@@ -14,7 +14,7 @@ class Buffer {
  public:
   /// `memory` must be a uint8 tensor.
   explicit Buffer(Tensor memory) : memory_(std::move(memory)) {}
-  /// Frees the memory after the event of use_until(), without waiting for it.
+  /// The memory is freed once the event of use_until() is done; the destructor does not block.
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

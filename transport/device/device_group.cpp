@@ -48,7 +48,8 @@ class Member {
 
  private:
   using Size = std::tuple<DType, std::int64_t, std::size_t>;  // dtype, elements, number of inputs
-  /// The most kernels that are kept. With one more size all are dropped, so that ever new sizes do not fill the memory.
+  /// The most kernels that are kept. Before one more is made all are dropped, so that changing sizes do not fill the
+  /// memory.
   static constexpr std::size_t kMostKernels = 256;
 
   std::vector<Tensor> inputs_here(Communicator::Parts parts, const Slice& slice) {
@@ -205,7 +206,7 @@ class DeviceGroup final : public Communicator {
   }
 
   std::vector<DeviceRank> local_;
-  std::mutex mutex_;  // guards the members below
+  std::mutex mutex_;  // guards the members below except watch_
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::size_t> member_of_;  // index in members_, by rank
   std::int64_t number_ = 0;

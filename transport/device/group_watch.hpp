@@ -42,8 +42,8 @@ class Watched {
   std::vector<Event> ready_;
 };
 
-/// Ends a group of devices and keeps the reason. A caller may end the group; a thread of this object ends it if a
-/// collective takes longer than the limit, or if a library reports a failure. Thread-safe.
+/// Ends a group of devices and keeps the reason. A caller may end the group; a thread of this object, the watch's
+/// thread, ends it if a collective takes longer than the limit, or if a library reports a failure. Thread-safe.
 class GroupWatch {
  public:
   struct Hooks {

@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// The communicators that a rank's communicator over several machines consists of.
+/// The communicators from which make_hierarchical_communicator() makes one over several machines, for one rank.
 struct Hierarchy {
   /// The machine of every rank, by rank.
   std::vector<int> machine_of;
@@ -19,13 +19,13 @@ struct Hierarchy {
   std::shared_ptr<Communicator> inside, spread;
   /// A communicator of the first rank of every machine, in ascending order of these ranks. Null on all other ranks.
   std::shared_ptr<Communicator> across;
-  /// True if the caller sums over the ranks of every machine before all_reduce(), which then adds the tensors of the
-  /// machines' first ranks alone. reduce_scatter() then throws Error.
+  /// True if the ranks of every machine sum among themselves before they call all_reduce(), which then adds the tensors
+  /// of the machines' first ranks alone. reduce_scatter() then throws Error.
   bool once_per_machine = false;
 };
 
 /// Makes a communicator that sums and broadcasts inside a machine first, then between machines, so that a tensor
-/// crosses the network once for each machine and not for each rank. A sum is the sum of the machines' sums, both in
+/// crosses the network once for each machine and not for each rank. A sum is the sum of the machines' sums. Both are in
 /// rank order if the parts sum in rank order. Throws Error if the parts do not fit together.
 std::shared_ptr<Communicator> make_hierarchical_communicator(Hierarchy hierarchy);
 

@@ -7,19 +7,20 @@
 
 namespace troupe {
 
-/// The groups that a group of devices in several processes consists of, in one of the processes.
+/// The groups from which make_hierarchical_device_group() makes one over several processes, for one process.
 struct DeviceHierarchy {
   /// The process of every rank, by rank.
   std::vector<int> process_of;
-  /// A group of the devices of this process, whose ranks are numbered from 0 in ascending order.
+  /// A group of the ranks of this process on their devices, numbered from 0 in ascending order.
   std::shared_ptr<Communicator> inside;
   /// A communicator on the host with one rank for each process, in the order of the first ranks of the processes. No
   /// other code may use it.
   std::shared_ptr<Communicator> across;
   DeviceGroupOptions options = {};
-  /// A group of the devices of all processes of this machine, whose ranks are numbered from 0 in ascending order. The
-  /// devices sum over it before `across` does. `across` must then take the sum of a machine from the process of the
-  /// machine's first rank alone: see Hierarchy::once_per_machine. Null if every process sums over `inside`.
+  /// A group of the ranks of this machine, in all of its processes, on their devices, numbered from 0 in ascending
+  /// order. The devices sum over this group before `across` does. `across` must then take the sum of a machine from the
+  /// process of the machine's first rank alone: see Hierarchy::once_per_machine. Null if every process sums over
+  /// `inside`.
   std::shared_ptr<Communicator> machine = {};
 };
 

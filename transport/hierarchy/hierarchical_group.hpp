@@ -29,11 +29,11 @@ struct StagedParts final : Watched {
   std::string description() const override;
 
   const std::shared_ptr<hierarchy::StageQueue> queue;
-  std::weak_ptr<hierarchy::StagedCollective> collective;  // set when the work is made
+  std::weak_ptr<hierarchy::StagedCollective> collective;  // its state in the queue; set when the work is made
   /// The parts that the caller gave; dropped once the last stage is launched.
   std::vector<Part> parts;
-  /// The tensors that the devices of this process sum or broadcast in place, as inputs: the caller's inputs, the
-  /// outputs of an all_gather, or the scratch memory of a reduce_scatter or a scatter.
+  /// One part for each local rank, whose input the devices sum or broadcast in place: the caller's input, the output of
+  /// an all_gather, or the scratch memory of a reduce_scatter or a scatter.
   std::vector<Part> in_place;
   std::shared_ptr<Buffer> sent, received;
   std::vector<std::shared_ptr<Buffer>> scratch;  // by local rank
@@ -75,13 +75,13 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   hierarchy::Stages sum_stages(const CallSignature& call, const Staged& staged);
   hierarchy::Stages broadcast_stages(const CallSignature& call, const Staged& staged);
   hierarchy::Stages gather_stages(const CallSignature& call, const Staged& staged);
-  /// Makes the stages of a reduce_scatter or a scatter from those of a collective in place: the latter works in scratch
-  /// memory, and every rank copies its part to its output.
+  /// Makes the stages of a reduce_scatter or a scatter from `in_place`, the stages of an all_reduce or a broadcast.
+  /// These work in scratch memory, from which every rank copies its part to its output.
   hierarchy::Stages in_scratch(const CallSignature& call, const Staged& staged, hierarchy::Stages in_place);
   std::shared_ptr<Work> sum_and_fetch(const Staged& staged);
   std::shared_ptr<Work> pass_on_and_fetch(const Staged& staged, int root);
-  /// Takes the events of the local ranks from the work of parts_.inside or parts_.machine. Throws Error if that work is
-  /// not launched completely.
+  /// Sets the `done` events of `staged` to those of `work`, a collective of parts_.inside or parts_.machine. Throws
+  /// Error if that collective is not launched completely.
   void note_launched(const Staged& staged, Work& work) const;
   std::shared_ptr<Work> fetch_all(const Staged& staged);
   std::shared_ptr<Work> put_sum(const Staged& staged);
@@ -90,8 +90,8 @@ class HierarchicalGroup final : public Communicator, public std::enable_shared_f
   void copy_to_scratch(const CallSignature& call, const Staged& staged);
   std::shared_ptr<Work> fetch(const Staged& staged);
   std::shared_ptr<Work> fetched(const Staged& staged);
-  /// Broadcasts the tensor of the first local rank, which lanes_[0].up writes, to the other local ranks. `source` is
-  /// the host memory that is copied up.
+  /// Broadcasts the tensor of the first local rank to the other local ranks, after the copies on lanes_[0].up, which
+  /// write it from the host memory `source`.
   void pass_on(const Staged& staged, Buffer& source);
   std::shared_ptr<Work> launched(const Staged& staged);
 

@@ -27,14 +27,14 @@ struct StagedCollective {
   std::shared_ptr<ProgressListeners> listeners;
   ProgressListener on_progress;
   std::size_t stage = 0;
-  std::shared_ptr<Work> current = nullptr;  // the work of stage `stage`; null if that has not begun
+  std::shared_ptr<Work> current = nullptr;  // the work of stage `stage`; null if the stage has not begun
 
   bool complete() const { return stage == kStages; }
 };
 
 /// The staged collectives of a process that are not complete. All ranks of a communicator must begin its collectives in
-/// the same order. So different stages use different communicators, unless all ranks are in this process, and the
-/// collectives begin each stage in the order in which they were added. Thread-safe.
+/// the same order. So different stages use different communicators, unless all ranks of a communicator are in this
+/// process, and the collectives begin each stage in the order in which they were added. Thread-safe.
 class StageQueue {
  public:
   /// Adds a collective for which `ranks` ranks of this process wait, and begins its first stage if the earlier

@@ -8,24 +8,24 @@
 
 namespace troupe::linked {
 
-/// An all_reduce of at most so many bytes sends the whole tensor to all ranks, each of which sums it. That takes less
-/// time than waiting twice, for the inputs of a slice and for the summed slices.
+/// An all_reduce of at most kSmallBytes sends the whole tensor of each rank to all ranks, which all compute the sum.
+/// That takes less time than waiting twice, for the inputs of a slice and for the summed slices.
 inline constexpr std::size_t kSmallBytes = 4'096;
 
-/// The bytes of a chunk. What one rank sends to another is cut in chunks, so that one chunk is summed while the next is
-/// on its way.
+/// The bytes of a chunk. A tensor that one rank sends to another is cut in chunks, so that one chunk is summed while
+/// the next is on its way.
 inline constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
-/// A chunk of a result of at most so many bytes is copied before it is sent: copying takes less time than waiting until
-/// all ranks have read the chunk.
+/// A chunk of a result is copied before it is sent if it has at most kStagedBytes: copying takes less time than waiting
+/// until all ranks have read the chunk.
 inline constexpr std::size_t kStagedBytes = std::size_t{1} << 20;
 
 /// The payloads with one chunk of every rank, by rank; null for this rank itself and for ranks that do not send this
 /// chunk.
 using Inputs = std::vector<const IncomingPayload*>;
 
-/// The number of chunks of `elements` elements: at least one, which may be empty.
+/// The number of chunks of a tensor of `elements` elements: at least one, which may be empty.
 std::size_t chunks_of(std::int64_t elements, DType dtype);
-/// The elements of chunk `number` of `elements` elements.
+/// The range of chunk `number` in a tensor of `elements` elements.
 Slice chunk_of(std::int64_t elements, DType dtype, std::size_t number);
 
 /// output[i] = ((r0[i] + r1[i]) + r2[i]) + ... over the chunks r0, r1, r2, ... of all ranks. `input` is the chunk of

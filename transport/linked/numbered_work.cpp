@@ -55,7 +55,7 @@ bool NumberedWork::advance(std::size_t /*local*/) {
     throw;
   } catch (const PayloadWithdrawn&) {
     // A sender has withdrawn its payload because it has given the group up or is gone. If no link has failed yet, the
-    // reason is on its way, and a later call throws it.
+    // reason is on its way, and a later advance() throws it.
     for (const int rank : state_->others()) state_->expect_alive(rank);
     return false;
   } catch (...) {

@@ -10,7 +10,7 @@
 namespace troupe::linked {
 
 /// The base of works on linked ranks. Every rank numbers its collectives, and the ranks check that they have begun the
-/// same collective with each number; the derived class does the steps. Other ranks read the tensors that this rank
+/// same collective with each number; the derived class does the steps. Other ranks may read the tensors that this rank
 /// sends until the work is complete or destroyed.
 class NumberedWork : public HostWork {
  public:
@@ -38,7 +38,7 @@ class NumberedWork : public HostWork {
   /// The payload of a frame from rank `from`. Throws Error if it does not have the bytes of `count` elements.
   const IncomingPayload& expect_chunk(const IncomingFrame& frame, int from, std::int64_t count) const;
 
-  // All with the lock of the rank's state held.
+  // The functions below are called with the lock of the rank's state held.
   /// Sends a frame of type collective_ready, after which rank `to` sends large parts.
   void send_ready(int to);
   /// Sends a chunk. all_read() waits until rank `to` has read it.
@@ -53,7 +53,7 @@ class NumberedWork : public HostWork {
   bool all_read();
 
  private:
-  // All with the lock of the rank's state held.
+  // The functions below are called with the lock of the rank's state held.
   virtual void begin_steps() = 0;
   /// Does all steps that can be done now. Returns true once the collective is complete on this rank.
   virtual bool advance_steps() = 0;

@@ -17,9 +17,9 @@ namespace troupe::linked {
 /// The phases of a collective: a rank sends inputs to other ranks, and in some collectives results after them.
 enum Phase : std::int32_t { inputs, results, kPhases };
 
-/// What one rank sends to another in a phase is sent at once if it has at most so many bytes. If it has more, the
-/// receiver must first have sent a frame of type collective_ready, so that no rank has to hold large frames of
-/// collectives that it has not begun.
+/// A part, which is all that one rank sends to another in a phase, is sent at once if it has at most kEagerBytes. For a
+/// larger part the receiver must first have sent a frame of type collective_ready, so that no rank has to hold large
+/// frames of collectives that it has not begun.
 inline constexpr std::size_t kEagerBytes = std::size_t{64} << 10;
 
 /// header_of() makes the header of a frame of collective `number`: a part, or collective_ready. It holds the signature,
@@ -56,8 +56,8 @@ class RankState {
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
-  /// Sets the listener with a key: the number of a collective, or key_of() of a receive. The listener is called, on any
-  /// thread, when there may be more to do. Does nothing if the listener is empty. Any thread.
+  /// listen() sets the listener for a key, the number of a collective or key_of() of a receive; an empty listener is
+  /// ignored. forget() removes it. notify() calls all listeners, when there may be more to do. All three: any thread.
   void listen(std::int64_t key, ProgressListener listener);
   void forget(std::int64_t key);
   void notify();
@@ -74,7 +74,8 @@ class RankState {
   /// Gives the group up and throws Aborted if another rank has begun a collective with another signature as collective
   /// `number`.
   void expect_agreement(std::int64_t number, const CallSignature& signature);
-  /// Gives the group up and throws Aborted if no frame will come from a rank any more, because the link has failed.
+  /// Gives the group up and throws Aborted if no frame will come from a rank any more, because the link to the rank has
+  /// failed.
   void expect_alive(int from);
   void send(int to, const Frame& frame);
 

@@ -19,7 +19,7 @@ namespace troupe::mpi {
 
 /// An operation that MpiThread begins and MPI does in the background.
 struct Operation {
-  /// Begins the operation, on MPI's thread. Returns the request of MPI.
+  /// Begins the operation and returns MPI's request. Called on the thread of MpiThread.
   std::function<MPI_Request()> begin;
   /// The memory that MPI reads and writes. MpiThread holds the operation until MPI has finished, even if the collective
   /// has failed. Other code must not access the memory before `done`.

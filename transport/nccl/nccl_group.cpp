@@ -180,7 +180,7 @@ class NcclGroup final : public Communicator {
 
   const int size_;
   const std::vector<DeviceRank> local_;
-  std::mutex mutex_;         // held during calls of NCCL; guards the members below
+  std::mutex mutex_;         // held during calls of NCCL; guards the members below except watch_
   std::vector<Lane> lanes_;  // by local rank
   NcclRanks ranks_;
   std::vector<Event> last_;

@@ -14,12 +14,12 @@ namespace troupe {
 
 /// True if this build has NCCL and the library can be loaded.
 bool has_nccl();
-/// True if all devices are GPUs and none occurs twice, as NCCL requires.
+/// True if there is at least one device, all devices are GPUs and none occurs twice, as NCCL requires.
 bool are_different_gpus(const std::vector<Device>& devices);
 /// True if has_nccl() and are_different_gpus().
 bool suits_nccl(const std::vector<Device>& devices);
 
-/// The id by which the ranks of a group find each other. Every group needs an id of its own.
+/// The id by which the ranks of a group find each other. An id must be used for one group only.
 using NcclId = std::array<std::byte, 128>;
 
 /// Makes a new id. Rank 0 of a group calls this, and passes the id to all other ranks. Throws Error if NCCL is missing
@@ -47,7 +47,7 @@ struct NcclGroupOptions {
   /// The time that the ranks may wait for each other at the start, and the time that a collective may take.
   std::chrono::milliseconds limit{30'000};
   /// Called repeatedly, on the thread that makes the group, while it waits for the other ranks. An exception ends the
-  /// wait.
+  /// wait and is rethrown.
   std::function<void()> check = {};
 };
 

@@ -27,7 +27,7 @@ struct NcclLibrary {
   TROUPE_CUDA_FUNCTION(reduce_scatter, ncclReduceScatter);
 };
 
-/// The library. Throws Error that says why if it cannot be loaded. Thread-safe.
+/// The functions of NCCL. Throws Error with the reason if the library cannot be loaded. Thread-safe.
 const NcclLibrary& nccl_library();
 
 /// NCCL's text for a result, with the details of NCCL's last error if there are any. `comm` may be null.

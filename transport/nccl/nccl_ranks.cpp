@@ -101,8 +101,8 @@ void NcclRanks::refuse(const char* activity, std::size_t local, ncclResult_t res
   throw Error("nccl", device::names_of({local_[local]}) + ": " + activity + ": " + text_of(local, result));
 }
 
-/// NCCL's text for a result of a local rank. If the fault may be in another process, the text names all ranks of other
-/// processes, because NCCL does not tell which process it has lost.
+/// NCCL's text for a result of a local rank. For ncclRemoteError and ncclSystemError the text also names all ranks of
+/// other processes, because NCCL does not tell which process it has lost.
 std::string NcclRanks::text_of(std::size_t local, ncclResult_t result) const {
   auto text = nccl::text_of(result, comms_[local]);
   const bool are_others = static_cast<int>(local_.size()) < size_;

@@ -62,7 +62,8 @@ struct ConvolutionTensors {
   const void *x, *weights, *bias, *y;
 };
 
-/// A task that a library has prepared. Sums are always computed in the same order. Used by one thread at a time.
+/// A ConvolutionTask that a library has prepared. Sums are always computed in the same order. Used by one thread at a
+/// time.
 class LibraryConvolution {
  public:
   virtual ~LibraryConvolution() = default;
@@ -79,9 +80,9 @@ class LibraryConvolution {
 /// none with the task's epilogue, prepares one without it: see has_epilogue(). Returns null if there is no library or
 /// it has no algorithm. May block to measure.
 std::unique_ptr<LibraryConvolution> find_library_convolution(const ConvolutionTask& task);
-/// Prepares two tasks like find_library_convolution(), returns the faster one by measuring both, and sets `task` to it.
-/// If one of them is null, returns the other. The tasks may differ only in the dtype of the tensor that they write;
-/// `task` must write at least as many bytes as `other`.
+/// Prepares two tasks like find_library_convolution(), measures both, returns the faster one and sets `task` to it. If
+/// one of them is null, returns the other. The tasks may differ only in the dtype of the tensor that they write; `task`
+/// must write at least as many bytes as `other`.
 std::unique_ptr<LibraryConvolution> faster_library_convolution(ConvolutionTask& task, ConvolutionTask other);
 
 }  // namespace troupe::cuda

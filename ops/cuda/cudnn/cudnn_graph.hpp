@@ -7,11 +7,11 @@
 
 namespace troupe::cuda {
 
-/// The GPU for which graphs are made: the device of `handle`, or, if that is null, a GPU that `properties` describes.
+/// The GPU for which graphs are made: the device of `handle`, or, if that is null, a GPU that `properties`, a
+/// CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, describes. Graphs for a described GPU cannot run.
 struct CudnnTarget {
   cudnnHandle_t handle = nullptr;
-  const CudnnDescriptor* properties =
-      nullptr;  ///< null, or a CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR; its graphs cannot run
+  const CudnnDescriptor* properties = nullptr;  ///< or null
 };
 
 /// A ConvolutionTask as a graph of cuDNN operations.

@@ -33,7 +33,7 @@ void with_padded(std::int64_t columns, F f) {
 }  // namespace
 
 NarrowProduct::Kind NarrowProduct::kind_of(const ProductShape& shape) {
-  // Above so many multiplications, cuBLASLt is always faster.
+  // Above this number of multiplications, cuBLASLt is always faster.
   constexpr double kMaxWork = 1 << 28;
   if (!shape.is_plain() || shape.multiplications() > kMaxWork) return Kind::none;
   if (shape.transpose_a) {

@@ -48,8 +48,8 @@ __device__ float term_of_row(const T* a, std::int64_t row, int term, std::int64_
 }
 
 /// Adds up the numbers of kCount neighboring threads, each of which has kCount numbers, in a fixed order: thread i of
-/// the warp gets the sum of the threads' numbers i % kCount. At each step, half of the threads pass on the first half
-/// of their numbers, the others the second half.
+/// the warp gets the sum of number i % kCount over these threads. At each step, half of the threads pass on the first
+/// half of their numbers, the others the second half.
 template <int kCount>
 __device__ float sums_of_neighbors(const float (&numbers)[kCount]) {
   constexpr int kHalf = kCount / 2;

@@ -64,7 +64,7 @@ struct ProductShape {
 };
 
 /// A product that is prepared for one shape. Its algorithm is the fastest that cuBLASLt proposes, measured once for
-/// each shape and kind of GPU. Matrices that do not begin at multiples of kAlignment bytes, such as some views, use
+/// each shape and model of GPU. Matrices that do not begin at multiples of kAlignment bytes, such as some views, use
 /// another algorithm, whose results may differ in their last bits.
 class Product {
  public:
@@ -81,8 +81,8 @@ class Product {
   std::size_t workspace_bytes() const;
   /// Launches the product. `bias` has n elements; `aux`, the auxiliary tensor, must have the shape of y and begin at a
   /// multiple of kAlignment bytes. The epilogue reads or writes both. y must not be a, b or the workspace. Throws Error
-  /// if `aux` is not aligned, if there is no algorithm for unaligned matrices, or if cuBLASLt refuses. One thread at a
-  /// time, because the call changes desc_.
+  /// if `aux` is not aligned, if there is no algorithm for unaligned matrices, or if cuBLASLt refuses. Must be called
+  /// by one thread at a time, because run() changes desc_.
   void run(cudaStream_t stream, const void* a, const void* b, const void* bias, void* y, void* workspace,
            const void* aux = nullptr) const;
 

@@ -14,8 +14,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The runs that are timed together do at most so many multiplications, unless one run does more. There are at most
-/// kMaxRuns runs.
+/// The most multiplications of the runs that are timed together, unless one run has more. At most kMaxRuns runs are
+/// timed together.
 constexpr double kMultiplications = 2e9;
 // Times on an emulated GPU mean nothing. One run of each candidate shows that it can run.
 #ifdef TROUPE_EMULATED_CUDA

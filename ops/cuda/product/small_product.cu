@@ -181,7 +181,7 @@ bool SmallProduct::suits(const ProductShape& shape) {
   const bool has_finish = shape.epilogue == Epilogue::none || shape.epilogue == Epilogue::bias || shape.has_relu();
   const bool is_float32 = shape.dtype == DType::float32 && shape.result == DType::float32;
   const bool has_lanes = shape.m % kMultiple == 0 && shape.n % kMultiple == 0 && shape.k % kMultiple == 0;
-  // Above so many multiplications, cuBLASLt is always faster.
+  // Above this number of multiplications, cuBLASLt is always faster.
   constexpr double kMaxWork = 1 << 26;
   return shape.is_plain() && has_finish && is_float32 && has_lanes && shape.multiplications() <= kMaxWork;
 }
