@@ -9,7 +9,7 @@
 namespace troupe::linked {
 
 /// An all_reduce of at most kSmallBytes sends the whole tensor of each rank to all ranks, which all compute the sum.
-/// That takes less time than waiting twice, for the inputs of a slice and for the summed slices.
+/// This takes less time than waiting twice, for the inputs of a slice and for the summed slices.
 inline constexpr std::size_t kSmallBytes = 4'096;
 
 /// The bytes of a chunk. A tensor that one rank sends to another is cut in chunks, so that one chunk is summed while
