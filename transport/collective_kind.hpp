@@ -16,8 +16,8 @@ enum class CollectiveKind : std::uint8_t { all_reduce, broadcast, all_gather, re
 /// The size of the output of each rank, in elements.
 enum class OutputSize : std::uint8_t {
   in_place,   ///< no output: the result replaces the elements of the input
-  gathered,   ///< as many elements as the inputs of all ranks together
-  scattered,  ///< as many elements as one part of the input, which has an equal part for each rank
+  gathered,   ///< all elements of the inputs of all ranks
+  scattered,  ///< one of the equal parts, one for each rank, of the input
 };
 
 /// The properties of a kind of collective.

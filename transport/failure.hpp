@@ -15,9 +15,9 @@ namespace troupe {
 enum class FailureKind : std::uint8_t {
   op_error,    ///< an op, task or collective threw
   actor_died,  ///< an actor ended without being asked to
-  part_died,   ///< a process of the job, or the link to another part of the plan, is lost
+  part_died,   ///< a process, a link or another part of the run is lost
   stalled,     ///< the run made no progress for longer than its limit
-  aborted,     ///< a caller, or another process, has stopped the run in order
+  aborted,     ///< given up without an error: a link that its peer closed, a dropped collective
 };
 
 /// Returns the name of the kind: `op_error`, `actor_died`, ...

@@ -17,8 +17,8 @@ struct IncomingFrame {
   std::unique_ptr<IncomingPayload> payload;
 };
 
-/// One end of a bidirectional, ordered connection between two parts of a plan. Frames that are sent at one end arrive
-/// at the other end whole, once and in order of their priorities, or the link fails at both ends; no frame is skipped,
+/// One end of a bidirectional connection between two parts of a plan. Frames that are sent at one end arrive at the
+/// other end whole and once, those of equal priority in order, or the link fails at both ends. No frame is skipped,
 /// except one whose guard was withdrawn before it was sent. A link transmits frames without knowing the actors that
 /// send them. All members may be called on any thread; only one thread at a time may call receive().
 class Link {

@@ -14,8 +14,8 @@ namespace troupe {
 /// Communicator::local(). Work on tensors of the host is used by one thread at a time; work on devices is thread-safe.
 ///
 /// After work on tensors of the host has failed and is destroyed, no other rank reads or writes its tensors. If work on
-/// devices is destroyed before advance() has returned true, and parts of the collective are not launched, its group
-/// ends. Launched collectives complete without their work, which may be destroyed.
+/// devices is destroyed before all of its collective is launched, its group ends. A launched collective completes
+/// without its work, which may be destroyed.
 class Work {
  public:
   virtual ~Work() = default;
