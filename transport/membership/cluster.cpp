@@ -122,8 +122,8 @@ class JoinedCluster final : public Cluster {
     }
   }
 
-  /// Makes the control links of that name between rank 0 and every other rank. Returns those of this process, by the
-  /// rank at the other end.
+  /// Makes this process's ends of the control links of that name, which join rank 0 with every other rank. Returns them
+  /// by the rank at the other end.
   std::map<int, std::shared_ptr<Link>> star(const std::string& name) {
     std::map<int, std::shared_ptr<Link>> links;
     for (int other = 0; other < size(); ++other)
