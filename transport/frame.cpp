@@ -32,7 +32,8 @@ Enum read_enum(ByteReader& reader, Enum last, const char* name) {
   return static_cast<Enum>(value);
 }
 
-/// Reads a shape. Throws Error if a size is negative, or if the number of elements needs more than 63 bits.
+/// Reads a shape. Throws Error if the rank is above Shape::kMaxRank, a size is negative, a size of a missing axis is
+/// not 0, or the number of elements needs more than 63 bits.
 Shape read_shape(ByteReader& reader) {
   const auto rank = reader.get<std::uint64_t>();
   if (rank > Shape::kMaxRank) refuse("rank " + std::to_string(rank) + " is above " + std::to_string(Shape::kMaxRank));

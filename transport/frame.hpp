@@ -56,7 +56,7 @@ struct Frame {
   /// The priority of frames without a large payload, which go before all other frames.
   static constexpr std::int64_t kUrgent = -1;
 
-  /// Returns the payload of a frame without a payload, a tensor uint8[0].
+  /// Returns the payload of frames that carry no data, a tensor uint8[0].
   static Tensor empty_payload();
 };
 

@@ -50,7 +50,7 @@ struct Receive {
   auto operator<=>(const Receive&) const = default;
 };
 
-/// The work of a receive, which copies the tensor that arrives to `tensor`. `Inboxes` must be thread-safe and have
+/// The work of a receive, which copies the received tensor into `tensor`. `Inboxes` must be thread-safe and have
 /// post(from, to), which begins a receive; take(receive), which returns the tensor, or nothing before it has arrived;
 /// listen(receive, listener), which sets the listener for its arrival; and drop(receive), which gives the receive up.
 template <class Inboxes>

@@ -42,10 +42,10 @@ class Link {
   virtual void on_ready(OnReady callback) = 0;
   /// Ends the link at both ends. Frames that have arrived at the other end can still be received there.
   virtual void close() = 0;
-  /// Returns the reason why no further frame arrives: the other end was closed, its process is lost, or a damaged frame
-  /// arrived. If the process at the other end of a link between processes has closed it in order, the kind of the
-  /// failure is `aborted`. Returns null while the link works, while frames that have arrived were not received, and at
-  /// the end that closed the link.
+  /// Returns the reason why no further frame arrives: the other end was closed, the process at the other end is lost,
+  /// or a damaged frame arrived. If the process at the other end of a link between processes has closed it in order,
+  /// the kind of the failure is `aborted`. Returns null while the link works, while frames that have arrived were not
+  /// received, and at the end that closed the link.
   virtual FailurePtr failure() const = 0;
 };
 
@@ -62,8 +62,8 @@ struct LinkFaults {
 };
 
 /// Makes the two ends of a link within this process. Every frame is encoded, copied and checked like one between
-/// processes, so that this link is a reference for those. A frame whose payload is above `max_payload_bytes` fails the
-/// link on arrival.
+/// processes: the link is the reference for links between processes. A frame whose payload is above `max_payload_bytes`
+/// fails the link on arrival.
 std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> make_memory_link(LinkFaults faults = {},
                                                                          std::size_t max_payload_bytes = std::size_t{1}
                                                                                                          << 32);

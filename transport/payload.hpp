@@ -18,8 +18,8 @@ namespace troupe {
 class PayloadGuard {
  public:
   PayloadGuard();
-  /// Withdraws the payloads. A reader may still read the word after its memory is freed, and must not find the valid
-  /// value there.
+  /// Withdraws the payloads. A reader may still read the word after the memory of the guard is freed, and must not find
+  /// the valid value there.
   ~PayloadGuard() { withdraw(); }
   PayloadGuard(const PayloadGuard&) = delete;
   PayloadGuard& operator=(const PayloadGuard&) = delete;
@@ -46,8 +46,9 @@ class PayloadWithdrawn final : public Error {
   explicit PayloadWithdrawn(const std::string& why) : Error("link", why) {}
 };
 
-/// The payload of a frame that has arrived. Its bytes are in memory of this process, or still in memory of the sender,
-/// which keeps them unchanged until this object is destroyed or withdraws them. Used by one thread at a time.
+/// The payload of a frame that has arrived. Its bytes are in memory of this process, or still in memory of the sender.
+/// The sender keeps them unchanged until this object is destroyed, unless it withdraws them. Used by one thread at a
+/// time.
 class IncomingPayload {
  public:
   explicit IncomingPayload(TensorInfo info) : info_(std::move(info)) {}

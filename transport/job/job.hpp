@@ -9,7 +9,7 @@ namespace troupe {
 
 /// The task of a process in its job, for strategies whose processes have different tasks.
 enum class ProcessRole : std::uint8_t {
-  any,        ///< no task of its own: the strategy chooses by the rank
+  any,        ///< no given task: the strategy derives the task from the rank
   chief,      ///< assigns work to the workers and keeps the results
   server,     ///< holds parameters
   worker,     ///< computes gradients

@@ -92,7 +92,7 @@ void AgreementRound::follow(const std::string& topic, std::uint64_t hash, const 
   auto& link = peers_.at(0)->link();
   link.send(frame_of(kHash, topic, hash));
   while (true) {
-    // Rank 0 cannot be expendable, so receive() never returns nothing here.
+    // Rank 0 cannot be expendable, so receive() returns a frame or throws.
     const auto frame = receive(0, topic).value();
     if (frame.header.edge == kAgreed) return;
     if (frame.header.edge == kRefused) throw Error("cluster", text_of(frame));

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-/// Checks that all ranks of a job are about to do the same, which each describes by a text. A rank sends the hash of
-/// its text to rank 0. If a hash differs, rank 0 requests the text of that rank, finds the first line that differs from
+/// Checks that all ranks of a job agree on what they do next. Each rank describes it by a text, and sends the hash of
+/// the text to rank 0. If a hash differs, rank 0 requests the text of that rank, finds the first line that differs from
 /// its own text and sends this line to all ranks. Ranks that are gone are left out. Used by one thread at a time.
 class AgreementRound {
  public:
@@ -22,9 +22,9 @@ class AgreementRound {
   AgreementRound(int rank, const std::map<int, std::shared_ptr<Link>>& links, std::chrono::milliseconds limit,
                  std::function<FailurePtr()> lost, std::function<bool(int rank)> gone);
 
-  /// Returns when all ranks that are not gone have called agree() with the same topic and hash. Throws Error with the
-  /// first difference if they have not the same, with the rank if one does not come within the limit, and with the loss
-  /// if a rank is lost. `text` returns the text of the hash, and is called only if a hash differs.
+  /// Returns when all ranks that are not gone have called agree() with the same topic and hash. Throws Error that names
+  /// the first difference in topic or text, a rank that does not come within the limit, or a rank that is lost. `text`
+  /// returns the text that has the hash, and is called only if a hash differs.
   void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text);
 
  private:

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Return the host and the port of an address `host:port`.
+/// host_of() and port_of_address() return the parts of an address `host:port`.
 std::string host_of(const std::string& address);
 std::string port_of_address(const std::string& address);
 

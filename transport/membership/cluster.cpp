@@ -37,7 +37,7 @@ class JoinedCluster final : public Cluster {
 
   ~JoinedCluster() override {
     readmission_.reset();
-    // Gives the last messages of this process, which may explain its end, half a second to arrive.
+    // Waits up to 0.5 s for the arrival of the last control messages, which may explain the end of this process.
     control_->drain(std::chrono::milliseconds(500));
     membership_.reset();
   }

@@ -19,7 +19,8 @@ namespace troupe {
 /// The options of join_cluster().
 struct ClusterOptions {
   Job job;
-  /// Values that must be equal in all processes; see difference().
+  /// Pairs of a name and a value that must be equal in all processes. join_cluster() throws Error that names the first
+  /// pair that differs.
   Agreement agreement = {};
   /// The address at which this process listens: empty for loopback alone, `any`, or one address of this machine. Data
   /// is neither encrypted nor authenticated: listen only in networks that you trust.
@@ -27,7 +28,8 @@ struct ClusterOptions {
   /// How long the ranks wait for each other: in join_cluster(), agree() and leave().
   std::chrono::milliseconds limit{60'000};
   std::chrono::milliseconds heartbeat_interval{250};
-  /// A process is lost when no heartbeat of it has arrived for longer than this; see MembershipOptions::limit.
+  /// A process is lost when no heartbeat of it has arrived for longer than this. The first heartbeat from another
+  /// machine may take 4 s longer.
   std::chrono::milliseconds heartbeat_limit{2'500};
   /// If false, processes of one machine exchange data over TCP only, like processes on different machines.
   bool same_host = true;
@@ -48,7 +50,7 @@ class Cluster {
   virtual ProcessRole role(int rank) const = 0;
   /// Returns a name that is equal for ranks on the same machine.
   virtual std::string machine(int rank) const = 0;
-  /// Returns the number of lower ranks on the machine of a rank.
+  /// Returns the number of ranks below `rank` on the same machine.
   virtual int local_rank(int rank) const = 0;
 
   /// Makes this process's end of a link for data to another rank. Each end makes the link once, under the same name.
@@ -67,7 +69,8 @@ class Cluster {
   /// for. If ranks differ, throws Error on all of them, with the first line in which their texts differ. Also throws
   /// Error if a rank is lost or does not come within ClusterOptions::limit.
   virtual void agree(const std::string& topic, std::uint64_t hash, const std::function<std::string()>& text) = 0;
-  /// Returns the number of the next plan, from 1. All processes must spawn the same plans in the same order.
+  /// Returns 1 at the first call, and one more at every further call. Plans and groups are numbered by it, so all
+  /// processes must call it in the same order.
   virtual std::uint64_t next_generation() = 0;
 
   /// Returns the failure of the first rank that is lost, or null. A rank that is gone is not lost.
@@ -79,8 +82,8 @@ class Cluster {
   /// same ranks. Throws Error if rank 0 is among them.
   virtual void set_expendable(std::set<int> ranks) = 0;
   virtual std::set<int> expendable() const = 0;
-  /// Sets a callback that is called, on any thread, when an expendable rank has returned, before the returned process
-  /// begins to run. Destroying the handle unsets the callback.
+  /// Sets a callback that is called, on any thread, when an expendable rank has returned, before join_cluster() returns
+  /// in the returned process. Destroying the handle unsets the callback.
   using OnReturned = std::function<void(int rank)>;
   [[nodiscard]] virtual std::shared_ptr<const OnReturned> on_returned(OnReturned callback) = 0;
   /// Returns the number of times that another process has returned as rank `rank`.

@@ -33,7 +33,7 @@ struct MembershipOptions {
   /// The interval between two heartbeats. Must be positive.
   std::chrono::milliseconds interval{250};
   /// A process is lost when no frame of it has arrived for longer than this. The time is counted in intervals of the
-  /// thread that watches: while the watching process gets no processor time, it does not count.
+  /// thread that watches, so it stands still while the watching process gets no processor time.
   std::chrono::milliseconds limit{2'500};
   /// Returns whether a rank is reached over a network, where the first packets may be lost. The limit for the first
   /// heartbeat of such a rank is 4 s longer.

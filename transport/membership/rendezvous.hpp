@@ -21,7 +21,7 @@ struct Member {
   ProcessRole role = ProcessRole::any;
 };
 
-/// The job, this process's member of it, and the limits of the rendezvous.
+/// The job, this process as a member of it, and the settings of the rendezvous.
 struct RendezvousOptions {
   Job job;
   Agreement agreement;
@@ -38,9 +38,9 @@ using OnMembers = std::function<void(const std::vector<Member>&)>;
 
 /// Exchanges the members of a job between all its processes. Every rank sends rank 0 a HELLO with its member, which
 /// rank 0 checks. When all ranks have sent one, rank 0 answers with the members. Each rank passes them to `know`, and
-/// confirms this to rank 0 by its HELLO again. Returns the members by rank when all ranks have confirmed. Throws Error
-/// if the processes differ (with the first difference), if a rank does not come within the limit, or if rank 0 refuses
-/// this process or does not answer.
+/// confirms them to rank 0 by sending its HELLO again. Returns the members by rank when all ranks have confirmed.
+/// Throws Error if the processes differ (with the first difference), if a rank does not come within the limit, or if
+/// rank 0 refuses this process or does not answer.
 std::vector<Member> rendezvous(const RendezvousOptions& options, const OnMembers& know);
 
 }  // namespace troupe

@@ -49,8 +49,8 @@ Member read_member(ByteReader& reader);
 /// Returns the first entry in which two agreements differ, as an error text such as `seed is 3 on rank 1 but 4 on rank
 /// 0`; empty if they are equal.
 std::string difference(const Agreement& mine, int my_rank, const Agreement& theirs, int their_rank);
-/// Return the reason why a HELLO does not belong to the job: another run id, or another world size. Empty if it is
-/// equal.
+/// run_id_objection() and world_size_objection() return an error text if the run id, or the world size, of a HELLO
+/// differs from that of `job`; empty if it is equal.
 std::string run_id_objection(const Job& job, const Hello& hello);
 std::string world_size_objection(const Job& job, const Hello& hello);
 /// Returns the notice about a process whose first message is not a HELLO.

@@ -15,7 +15,7 @@ namespace troupe::zeromq {
 /// overtakes the rest of a large one. Used by one thread.
 class Assembly {
  public:
-  /// Payloads that the peer's memory keeps are read and released through `connection`. add() refuses payloads above
+  /// Payloads that stay in the peer's memory are read and released through `connection`. add() refuses payloads above
   /// `max_payload_bytes`, and a frame with which the payloads of all incomplete frames would exceed `max_bytes`.
   Assembly(std::shared_ptr<Connection> connection, std::size_t max_payload_bytes, std::size_t max_bytes)
       : connection_(std::move(connection)), max_payload_bytes_(max_payload_bytes), max_bytes_(max_bytes) {}

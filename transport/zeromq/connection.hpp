@@ -39,8 +39,8 @@ class Connection {
     return enqueue(frame.priority, {{.type = PacketType::frame, .channel = channel}, frame});
   }
   bool close_channel(std::uint64_t channel);
-  /// Sends the peer the message that this process has read, or dropped, the payload in the peer's memory that the frame
-  /// which began with packet `first` has offered.
+  /// Sends the peer a message: this process has read, or dropped, the payload in the peer's memory that belongs to the
+  /// frame which began with packet `first`.
   void payload_read(std::uint64_t first) {
     enqueue(Frame::kUrgent, {{.type = PacketType::payload_read, .first = first}});
   }
@@ -50,8 +50,8 @@ class Connection {
   /// acknowledges a packet that was not sent, or if the first packet is no introduction or a later one is.
   void note_received(const PacketHeader& header);
 
-  /// Handles the events of the socket: established, ended and refused connections, of which the latter two may fail
-  /// this connection. Sends what the window allows. If `idle`, also acknowledges the packets that have arrived.
+  /// Handles the events of the socket: established, ended and refused connections. Ended and refused ones may fail this
+  /// object. Sends what the window allows. If `idle`, also acknowledges the packets that have arrived.
   void poll(bool idle);
   zmq::socket_t& monitor() { return monitor_; }
 

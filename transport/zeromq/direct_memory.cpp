@@ -58,7 +58,7 @@ std::string host_identity() {
 
 void offer_memory(EndpointAddress& address) {
 #ifdef PR_SET_PTRACER
-  // Fails without effect on kernels without Yama, which do not restrict such reads.
+  // prctl() fails without effect on kernels without Yama, which let processes of one user read each other's memory.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
   address.pid = getpid();
