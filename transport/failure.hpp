@@ -14,7 +14,7 @@ namespace troupe {
 
 enum class FailureKind : std::uint8_t {
   op_error,    ///< an op, task or collective threw
-  actor_died,  ///< an actor ended without being asked to
+  actor_died,  ///< an actor ended unexpectedly
   part_died,   ///< a process, a link or another part of the run is lost
   stalled,     ///< the run made no progress for longer than its limit
   aborted,     ///< given up without an error: a link that its peer closed, a dropped collective
@@ -34,7 +34,7 @@ struct Failure {
   int replica = 0;
   std::string actor = {};  ///< name of the actor in the plan, or `process 1` for a lost process
   std::string op = {};     ///< name of the op; empty if the actor stands for no op
-  std::int64_t step = 0;   ///< counted from 0 over the life of the trainer
+  std::int64_t step = 0;   ///< number of the step, from 0 over the life of the trainer
   FailureKind kind = FailureKind::op_error;
   std::string what = {};  ///< the error text, `[place] what is wrong`
   FailurePtr cause = {};  ///< the failure that led to this one; null if there is none

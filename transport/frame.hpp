@@ -13,14 +13,15 @@
 
 namespace troupe {
 
-/// The meaning of a frame. The types `collective_...` are those of linked communicators.
+/// The meaning of a frame. An edge of a plan has numbered slots, each of which holds one tensor until the consumer
+/// returns the slot. The types `collective_...` are those of linked communicators.
 enum class FrameType : std::uint8_t {
   tensor_ready,      ///< a tensor for a slot of an edge
   failure_ready,     ///< a failure in place of the tensor for a slot of an edge
   credit_returned,   ///< the consumer has returned a slot of an edge to the producer
   data_ended,        ///< no more tensors come on an edge
-  control,           ///< bytes for the user of the link, which gives all fields their meaning
-  collective_ready,  ///< the sender has begun a collective and can receive large parts of it
+  control,           ///< bytes; the user of the link defines the meaning of the payload and the fields
+  collective_ready,  ///< the sender has begun a collective and accepts its large parts, which wait for this
   collective_part,   ///< elements that one rank sends to another in a collective
   collective_send,   ///< a tensor that one rank sends to another outside of collectives
   collective_abort,  ///< the failure that ends all collectives of the group

@@ -123,7 +123,7 @@ void Membership::note_returned(int from, const IncomingFrame& frame, std::unique
     if (options_.on_returned) options_.on_returned(rank, frame.payload->tensor());
     link->send(frame_of(kConfirmed, rank));
   } catch (const Error&) {
-    // This rank does not confirm the return, so rank 0 refuses the process that returns.
+    // After an error this rank does not confirm the return, so rank 0 refuses the process that returns.
   }
   lock.lock();
 }

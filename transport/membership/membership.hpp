@@ -120,14 +120,14 @@ class Membership {
   static void send_to(const std::vector<std::shared_ptr<Link>>& links, const Frame& frame,
                       std::unique_lock<std::mutex>& lock);
   /// Called once per interval: adds an interval to the silence of every peer, and loses one that is silent for too long
-  /// or whose link has failed. Reads no clock: while this process is stopped or waits for a processor, heartbeats wait
-  /// with it.
+  /// or whose link has failed. Counts intervals instead of reading a clock, because a process that is stopped or waits
+  /// for a processor does not read the heartbeats that arrive.
   void look_for_losses(std::unique_lock<std::mutex>& lock);
   /// Returns a peer whose link wakes the watching thread. Call it without the lock, which the callback of the link
   /// takes.
   Peer newly_connected(int rank, std::shared_ptr<Link> link) const;
-  /// Records that a rank is lost, or gone if it is expendable, sends this to all ranks and calls back. Only the first
-  /// loss of the job counts.
+  /// Records that a rank is lost, or gone if it is expendable, sends this to all ranks and calls back. Does nothing if
+  /// a rank is lost already, or if this one is gone already.
   void lose(const FailurePtr& failure, std::unique_lock<std::mutex>& lock);
   /// Returns the ranks that have not called leave() and are not gone, as `1, 3`.
   std::string staying() const;
