@@ -28,7 +28,7 @@ class PayloadGuard {
   void withdraw();
   bool valid() const { return word_.load(std::memory_order_seq_cst) == valid_word_; }
 
-  /// The address of the word.
+  /// Returns the address of the word that readers check.
   const void* address() const { return &word_; }
   /// The value of the word while the payloads are valid. No other guard of this process has this value, so that a guard
   /// made later at the same address is not mistaken for this one.

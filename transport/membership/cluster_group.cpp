@@ -65,7 +65,7 @@ std::vector<int> processes_at(const std::vector<int>& ranks, const std::vector<i
 
 /// Makes a group that sums within each machine, then across the machines, and then spreads the sum within each machine.
 /// `machines` assigns the ranks to machines, or to processes that take their place. `make_across(name, processes)`
-/// makes the communicator of the first ranks of all machines, which are in `processes`.
+/// makes a communicator of the first ranks of all machines; `processes` has the process of each of these ranks.
 template <class MakeAcross>
 Group make_hierarchical_group(const GroupSurroundings& around, const std::string& name,
                               const std::vector<int>& processes, const hierarchy::Layout& machines,

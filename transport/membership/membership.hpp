@@ -61,7 +61,8 @@ class Membership {
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
-  /// Makes exactly these ranks expendable from now on. Rank 0 must not be among them.
+  /// Makes exactly these ranks expendable from now on: if one of them is lost, the other ranks go on. Rank 0 must not
+  /// be among them.
   void set_expendable(std::set<int> ranks);
   std::set<int> expendable() const;
   /// Returns the first loss of a rank, with the reason; null while no rank is lost.
