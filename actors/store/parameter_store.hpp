@@ -18,8 +18,8 @@ struct TrainingPosition {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
-  /// The data of an epoch that was stopped in the middle: its rows, the rows of a batch, and a hash of the shards, 0
-  /// without shards.
+  /// The data of an epoch that was stopped in the middle: the rows of the data set, the rows of a batch, and the hash
+  /// of the layout of the data in the processes, 0 if the data set is whole.
   std::int64_t rows = 0;
   std::int64_t batch_rows = 0;
   std::int64_t layout = 0;
