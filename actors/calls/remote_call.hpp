@@ -44,7 +44,7 @@ class Variables {
 /// arrives.
 using ReadVariable = std::function<Tensor(const std::string& name)>;
 
-/// The part of a call that a worker gets.
+/// A call that is sent to a worker: the name of the function and the inputs.
 struct OrderedCall {
   std::string function;
   std::vector<Tensor> inputs;

@@ -28,8 +28,8 @@ std::optional<std::string> ProgressWatch::stalled(std::chrono::milliseconds limi
     any_moved = any_moved || moved;
     if (stalled == nullptr && status->watched.load(std::memory_order_relaxed) && !finished && !moved) stalled = status;
   }
-  // No watched executor is in the run: the run has not begun, or only external actors and links are left in it. It has
-  // stalled if none of all executors has moved. The first one is named.
+  // No watched executor is in the run: the run has not begun, or only external actors and links are left in it. The run
+  // has stalled if no executor, watched or not, has moved within the limit. The first executor is named.
   if (stalled == nullptr && !any_moved && !executors_.empty()) stalled = executors_.front().status;
   return stalled == nullptr ? std::nullopt : std::optional(stalled->name);
 }

@@ -33,8 +33,10 @@ class RunCoordinator final : public RunControl {
   /// The way in which a part of another process takes part in runs. The owner of a part is the SpawnedPlan in its
   /// process.
   enum class Attendance {
-    needed,    ///< no run begins before the part's owner has started the same run, or goes on without the part
-    expected,  ///< expendable: no run begins before the part's owner has started one, unless the part is lost
+    /// No run begins before the part's owner has started the same run, and no run goes on without the part.
+    needed,
+    /// Expendable: no run begins before the part's owner has started one, unless the part is lost.
+    expected,
     /// Expendable, in a process that has come back. No run waits for the part: it takes part from the first run on that
     /// begins after its owner has started one.
     late_comer,

@@ -42,14 +42,14 @@ class RunFollower final : public RunControl, public std::enable_shared_from_this
   void end(const RunEnd& end);
 
   const std::shared_ptr<Link> link_;
-  OneAtATime receiving_;  // start(), called by the callback at the end of a run, receives as well
+  OneAtATime receiving_;  // a callback at the end of a run may call start(), which receives, too
   std::mutex mutex_;
   Post post_;
 };
 
 /// The coordinator's side of a part in another process. It sends orders to the part over the link, and passes the
-/// part's reports to the coordinator. If the part leaves or its link fails, runs go on without it if it is expendable;
-/// otherwise the run in progress fails and none can follow.
+/// part's reports to the coordinator. If an expendable part leaves or its link fails, runs go on without the part. With
+/// any other part the run in progress fails, and none can follow.
 class RemotePart {
  public:
   RemotePart(std::shared_ptr<RunCoordinator> coordinator, std::shared_ptr<Link> link, int process, bool has_sources,

@@ -168,7 +168,7 @@ class BatchDispatcher final : public PortActor {
   std::int64_t first_step_ = 0, first_batch_ = 0;
   std::vector<std::int64_t> next_;     // the next batch to send: by worker with Dispatch::parts, else one for all
   int last_ = 0;                       // the worker that got a batch last
-  std::int64_t sequence_numbers_ = 0;  // count of those given in this run, except with Dispatch::parts
+  std::int64_t sequence_numbers_ = 0;  // number of sequence numbers given in this run; unused with Dispatch::parts
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sent_;  // by output and slot: the batch
   std::set<std::int64_t> refused_;
   std::set<int> lost_;

@@ -68,16 +68,17 @@ class BlockShard final : public Shard {
     return decode_->output(ShardUpdate::kBlock);
   }
 
-  /// Whether the update is bound to the block of the only worker in place of a copy: if that block needs neither
-  /// scaling nor compensation, and is large enough that binding takes less time than a copy.
+  /// Whether the update reads the block of the only worker itself in place of a copy: if the block has gradients of one
+  /// step, needs neither scaling nor compensation, and is large enough for the copy to take longer than the binding.
   bool is_applied_as_it_is(const std::vector<int>& from) const {
     if (from.size() != 1 || rule().compensation > 0.0 || local_steps_) return false;
     const auto& applied = batch(from.front());
     return applied.rows == applied.global_rows && update_.gradients().bytes() >= kCopiedBytes;
   }
 
-  /// Sums the blocks of workers in update_.gradients(). The sum is the gradient of the mean loss over the rows of all
-  /// these workers: a block is already divided by the global rows of its batch, and is scaled by the ratio of the two.
+  /// Sets update_.gradients() to the sum of the workers' blocks: the gradient of the mean loss over the rows of all
+  /// these workers. A block is already divided by the global rows of its batch, so it is multiplied by these global
+  /// rows and divided by the rows of all these workers. A change from local steps is weighted by its share of the rows.
   void sum(const std::vector<int>& from) {
     struct Rows {
       std::int64_t of_worker, global;

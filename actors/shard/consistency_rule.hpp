@@ -35,9 +35,8 @@ struct ConsistencyRule {
 
   /// Every update is made of the gradients of all workers.
   static ConsistencyRule synchronous(int workers) { return {.workers = workers, .quorum = workers}; }
-  /// Every update is made of the gradients of the first workers - backup workers that send theirs; the other gradients
-  /// are dropped. Throws Error if `backup` is negative. Source: J. Chen et al., Revisiting distributed synchronous SGD,
-  /// 2016.
+  /// Every update is made of the first `workers` - `backup` gradients that arrive; the other gradients are dropped.
+  /// Throws Error if `backup` is negative. Source: J. Chen et al., Revisiting distributed synchronous SGD, 2016.
   static ConsistencyRule with_backup(int workers, int backup);
   /// Every gradient makes an update. It is applied when it arrives, or later, as soon as the update makes no other
   /// gradient staler than `staleness`.

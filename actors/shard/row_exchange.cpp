@@ -29,8 +29,9 @@ class RowExchange final : public PortActor {
     if (nothing_follows()) end();
   }
 
-  /// Whether no further step of the run can be carried out. Between two steps the end of the indices or of any shard
-  /// suffices. While gradients are awaited only their end counts: a shard that does not fail ends after them.
+  /// Whether no further step of the run can be carried out. Between two steps it is true when the indices or any shard
+  /// have ended. While gradients are awaited, it is true when the gradients have ended: a shard that does not fail ends
+  /// later.
   bool nothing_follows() const {
     if (waits_for_gradients_) return ended(kGradients);
     for (std::uint32_t i = 0; i < shards_.size(); ++i)

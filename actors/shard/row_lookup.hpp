@@ -24,8 +24,8 @@ struct RowLookup {
   std::int64_t indices_per_row() const { return indices.shape.row_elements(); }
   /// Number of elements in one row of the parameter.
   std::int64_t width() const { return parameter.shape.row_elements(); }
-  /// Returns the rows' shape, that of `indices` followed by the axes of a row of the parameter, and their dtype,
-  /// float32.
+  /// Returns shape and dtype of the rows: float32, with the axes of `indices` followed by the axes of a row of the
+  /// parameter.
   TensorInfo rows() const;
   /// Returns float32 [B, indices_per_row() * width() + 1]: a batch row has the gradients of its rows of the parameter,
   /// then loss_is_finite of the replica, see ReplicaGradients.

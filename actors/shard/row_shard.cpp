@@ -32,7 +32,7 @@ class RowShard final : public Shard {
   /// The rows that a worker looked up for its oldest request.
   struct LookedUp {
     std::vector<std::int64_t> rows;     // counted from the first row of this shard, in the order of the indices
-    std::vector<std::int32_t> lookups;  // for each row, the number of the lookup in RowLookup::columns
+    std::vector<std::int32_t> lookups;  // for each row, the position of its lookup in RowLookup::columns
     Tensor sent;                        // the tensor that was sent, with the values of the rows
   };
 
@@ -165,7 +165,8 @@ class RowShard final : public Shard {
   }
 
   const RowUpdate table_;
-  std::vector<std::int32_t> lookup_of_column_;  // by position of an index in its batch row: its entry of columns
+  // By position of an index in its batch row: the position of the index's lookup in RowLookup::columns.
+  std::vector<std::int32_t> lookup_of_column_;
   ShardUpdate update_;
   std::vector<Tensor> chunk_;  // the rows that one update takes, in the order of ShardUpdate::stored()
   std::size_t gradient_offset_;

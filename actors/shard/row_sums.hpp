@@ -13,7 +13,7 @@ class RowSums {
  public:
   explicit RowSums(std::int64_t width) : width_(static_cast<std::size_t>(width)) {}
 
-  /// The gradient of a row for one index. Its `width` elements must live until sum().
+  /// The gradient of a row for one index. The `width` elements of `gradient` must live until sum().
   struct Place {
     std::int64_t row;
     std::int32_t worker;  ///< workers are summed in ascending order

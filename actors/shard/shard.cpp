@@ -105,8 +105,8 @@ void Shard::refuse_request(std::uint32_t from) {
   requests.pop_back();
 }
 
-/// Notes lost workers, and refuses their requests that were not answered. An answered request stays until protocol_ has
-/// its gradient applied, if that has arrived, or dropped.
+/// Notes lost workers, and refuses their requests that were not answered. An answered request stays until an event of
+/// protocol_ applies its gradient, if that has arrived, or drops it.
 void Shard::take_losses() {
   for (std::uint32_t i = 0; i < workers(); ++i) {
     auto& worker = workers_[i];
@@ -138,8 +138,8 @@ void Shard::take_gradients() {
   }
 }
 
-/// Removes the worker's answered request, and returns its batch info and gradient. If the gradient has not arrived
-/// because the worker was lost, refuses the batch info.
+/// Removes the worker's answered request, and gives its batch info and gradient back to their producers. If the
+/// gradient has not arrived because the worker was lost, refuses the batch info.
 void Shard::finish_request(int number) {
   const auto input = static_cast<std::uint32_t>(number);
   auto& worker = workers_[input];

@@ -34,14 +34,14 @@ struct ShardOptions {
 /// the batch.
 ///
 /// Inputs: for each worker, the batch infos of its batches, which are the worker's requests; gradients from each
-/// worker; the inputs of the subclass; the events of the leading shard, if this shard follows. Outputs: parameters to
-/// each worker, once for each of its batches; the events to each shard that follows.
+/// worker; the further inputs, those of the subclass; the events of the leading shard, if this shard follows. Outputs:
+/// parameters to each worker, once for each of its batches; the events to each shard that follows.
 class Shard : public PortActor {
  protected:
   /// A worker's request for the parameters of a batch.
   struct Request {
     BatchInfo batch;
-    // The batch info as it arrived. It is returned to its producer when the gradient has been applied or dropped.
+    // The batch info as it arrived. It is given back to its producer when the gradient has been applied or dropped.
     Arrival info;
   };
 
@@ -49,20 +49,20 @@ class Shard : public PortActor {
 
   /// Called when a run begins. The parameters may have changed since the last run.
   virtual void begin_run() = 0;
-  /// Whether all inputs of the subclass have arrived that the answer to the worker's oldest request needs.
+  /// Whether all further inputs have arrived that the answer to the worker's oldest request needs.
   virtual bool can_answer(int /*worker*/) { return true; }
   /// Sends the parameters for a step over output number `worker`.
   virtual void send_answer(int worker, std::int64_t step) = 0;
-  /// Called in place of send_answer() if the shard sends the worker a failure. Returns inputs that came with the
-  /// request.
+  /// Called in place of send_answer() if the shard sends the worker a failure. Must take and give back the further
+  /// inputs that belong to the request.
   virtual void skip_answer(int /*worker*/) {}
-  /// Combines the gradients of these workers. The list is empty if all of them were lost. Must not write to a
-  /// parameter.
+  /// Combines the gradients of these workers. The list is empty if all workers of the update were lost. Must not write
+  /// to a parameter.
   virtual void combine(const std::vector<int>& from) = 0;
   /// Applies the combined gradients as update `number`.
   virtual void apply(std::int64_t number) = 0;
-  /// Drops the handles that combine() keeps to gradients of workers, before these are returned. Also called if
-  /// combine() or apply() has thrown.
+  /// Drops the handles that combine() keeps to gradients of workers, before the gradients are given back to their
+  /// producers. Also called if combine() or apply() has thrown.
   virtual void drop_combined() {}
   /// Called when the gradient of the worker's answered request has been applied or dropped, or was lost.
   virtual void forget_answer(int /*worker*/) {}
@@ -91,7 +91,7 @@ class Shard : public PortActor {
     std::deque<Request> requests;  // oldest first
     Arrival gradients;             // gradients of the oldest request
     bool answered = false;         // the oldest request was answered
-    bool arrived = false;          // the gradients have arrived
+    bool arrived = false;          // the gradients of the oldest request have arrived
     bool lost = false;
   };
 

@@ -51,8 +51,8 @@ struct ShardEvent {
 /// flight at a shard.
 ///
 /// With LateGradients::awaited no gradient is dropped. Let v be the current version. The gradients in flight, oldest
-/// first, can be applied in the versions v, v + 1, ...; an answer or an update waits if a gradient would exceed its
-/// bound in this order afterwards. If fewer gradients can be in flight than there are workers, all shards answer in the
+/// first, can be applied in the versions v, v + 1, ...; an answer or an update waits if a gradient would afterwards
+/// exceed the bound in this order. If fewer gradients can be in flight than there are workers, all shards answer in the
 /// order of the sequence numbers: in different orders, two shards could each wait for a worker that the other one has
 /// not answered.
 ///
@@ -81,7 +81,7 @@ class ShardProtocol {
   void pushed(int worker);
   /// Notes that a worker was lost: nothing more arrives from it in this run.
   void lost(int worker);
-  /// Adds an event that the shard repeats.
+  /// Adds an event for Mode::follows. The shard repeats the events in the order of these calls.
   void follow(ShardEvent event) { to_follow_.push_back(std::move(event)); }
 
   /// Returns the next event, if one is possible now, after noting its effects; an update increments the version. Only

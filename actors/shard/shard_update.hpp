@@ -51,8 +51,9 @@ class ShardUpdate {
   Tensor change_since(const Tensor& parameters_then, std::int64_t rows) const;
   /// The number of batch rows in a block from change_since().
   static std::int64_t rows_of_change(const Tensor& gradients);
-  /// Sets gradients() to a block that `rows` of the `global_rows` rows of a batch have made, divided by `global_rows`.
-  /// Scales it to the gradients of the mean loss over the `rows` rows.
+  /// Sets gradients() from a block that `rows` of the `global_rows` rows of a batch have made. The block is already
+  /// divided by `global_rows`, so it is multiplied by global_rows / rows: gradients() are those of the mean loss over
+  /// the `rows` rows, which must not be 0.
   void take_part(const Tensor& gradients, std::int64_t rows, std::int64_t global_rows);
   /// Moves every parameter by `share` of the way to its value in a block.
   void move_towards(const Tensor& block, float share) const;

@@ -13,8 +13,8 @@
 #include "troupe/actors/spawn/spawned_plan.hpp"
 #include "troupe/transport/membership/cluster.hpp"
 
-// The links and communicators between the parts of a plan, if all parts are in this process and if they are in the
-// processes of a cluster.
+// The links and communicators between the parts of a plan. All parts are in this process, or each part is in a process
+// of a cluster.
 
 namespace troupe {
 
@@ -29,9 +29,9 @@ std::vector<std::map<int, std::shared_ptr<Link>>> make_links(int parts);
 class ClusterRun {
  public:
   /// Waits until all processes that are not expendable have constructed a ClusterRun with the same plan. Throws Error
-  /// if the plans differ, or if the plan has actors in a process that may be lost and is not expendable in the plan.
-  /// With `generation`, for an expendable process that has come back, does not wait: it is the generation of the plan
-  /// in rank 0, whose runs may be in progress.
+  /// if the plans differ, or if the plan has actors in a process that may be lost and is not expendable in the plan. An
+  /// expendable process that has come back passes `generation`, that of the plan in rank 0, whose runs may be in
+  /// progress; the constructor then does not wait for other processes.
   ClusterRun(std::shared_ptr<Cluster> cluster, const CheckedPlan& plan, std::optional<std::uint64_t> generation = {});
   ~ClusterRun();
   ClusterRun(const ClusterRun&) = delete;
@@ -74,7 +74,7 @@ class ClusterRun {
   std::uint64_t generation_;
   std::shared_ptr<RunControl> control_;
   std::vector<std::unique_ptr<RemotePart>> remote_parts_;
-  std::shared_ptr<RunCoordinator> coordinator_;  // in rank 0
+  std::shared_ptr<RunCoordinator> coordinator_;  // null in other ranks than 0
   // By expendable process: how often the process had come back when the current links to it were made.
   std::map<int, int> returns_;
   std::function<void(int, std::shared_ptr<Link>)> replace_;

@@ -223,7 +223,7 @@ class LinkActor final : public Participant {
     lose_peer(failure_of_process(node_.peer, "[link] " + process + " died or was cut off: " + cause->what, cause));
   }
 
-  /// Goes on without the other part: returns to the producers in this part all slots that the other part holds, and
+  /// Goes on without the other part: gives all slots that the other part holds back to the producers in this part, and
   /// ends the edges that come from the other part.
   void do_without_peer() {
     peer_is_lost_ = true;

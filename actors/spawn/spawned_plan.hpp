@@ -97,7 +97,7 @@ class SpawnedPlan {
   /// without the part. Throws Error unless all parts are in this process and the part is expendable.
   void lose(int part);
 
-  /// A line for every actor that says for what it waits.
+  /// A text with a line for every actor, which says what the actor waits for.
   std::string describe();
   /// The actors of a part and their supervisor, for tests that kill them. actors() has the executors in the order of
   /// the plan, then the proxies; actor_name() has the name of an actor by its position in actors().

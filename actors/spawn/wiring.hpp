@@ -10,10 +10,10 @@
 
 namespace troupe {
 
-/// The actors that are spawned for one part of a plan, the actors of a process, and the edges of their ports: the
-/// executors of the part, and for every other part with which it shares edges a proxy that stands for all actors of
-/// that part. Two proxies name an edge between their parts by its id, which is the same in both since each process has
-/// the whole plan.
+/// The actors that are spawned for one part of a plan, that is in one process, and the edges of their ports. They are
+/// the executors of the part, and for every other part with which it shares edges a proxy that stands for all actors of
+/// that other part. Two proxies name an edge between their parts by its id, which is the same in both since each
+/// process has the whole plan.
 class Wiring {
  public:
   /// One actor of the part: an executor with its segments, or the proxy for the part `peer`.
@@ -24,7 +24,7 @@ class Wiring {
     /// The run goes on if the part `peer` is lost.
     bool expendable = false;
     std::vector<EdgeId> inputs = {};
-    /// kNone for an output of an external actor that no actor reads.
+    /// The edge of each output; kNone for an output of an external actor that no actor reads.
     std::vector<EdgeId> outputs = {};
   };
 

@@ -25,15 +25,17 @@ class Lease {
   Lease& operator=(Lease&& other) noexcept;
   ~Lease() { end_dirty("the run was given up"); }
 
-  /// Returns the copies after a run that has succeeded. A copy is broken if an update of it has begun and not ended.
+  /// Gives the copies back to the store after a run that has succeeded. A copy is broken if an update of it has begun
+  /// and not ended.
   void end_clean();
-  /// Returns the copies after a run that has failed and no longer writes. The copies of `torn` replicas, whose numbers
-  /// of updates differ between this store and others, are broken in any case.
+  /// Gives the copies back to the store after a run that has failed and no longer writes. The copies of `torn`
+  /// replicas, whose numbers of updates differ between this store and others, are broken in any case.
   void end_dirty(const std::string& reason, const std::set<int>& torn = {}) { end_broken(reason, false, torn); }
-  /// By replica, the numbers of updates that its written copies, except those in `alone`, have had under this lease.
-  /// Whole copies have a single number.
+  /// For each replica, the numbers of updates that the replica's written copies, except those in `alone`, have had
+  /// under this lease. If the copies are whole, there is a single number.
   std::map<int, std::set<std::int64_t>> updates() const;
-  /// Returns the copies of a run that was given up and may still write. All written copies are broken.
+  /// Gives the copies of a run that was given up, and may still write, back to the store. All written copies are
+  /// broken.
   void abandon(const std::string& reason) { end_broken(reason, true, {}); }
 
  private:

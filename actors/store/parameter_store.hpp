@@ -32,9 +32,9 @@ class UpdateCounter;
 
 /// Parameters and optimizer state, one copy per replica. The store outlives plans, which borrow copies for a run: to
 /// write (the plan works on the tensors in place, and is their only user) or to read (together with other readers).
-/// Each copy counts its updates. A copy that is borrowed first gets the value of the newest copy of the parameter. A
-/// copy that a failed run may have left half-written is broken: it cannot be read or borrowed until recover() or set()
-/// has replaced its value.
+/// Each copy counts its updates. Before a copy is lent to a run, it gets the value of the newest copy of the parameter.
+/// A copy that a failed run may have left half-written is broken: it cannot be read or borrowed until recover() or
+/// set() has replaced its value.
 ///
 /// A copy lies on the device of its replica. Values can be read only between runs: while a run writes to a copy,
 /// reading it throws Error. Thread-safe.
@@ -119,7 +119,7 @@ class ParameterStore {
   /// The number of elements of the trained parameters that are in the store.
   std::int64_t trained_elements() const;
 
-  /// The tensor of a copy, or a view of some of its rows (nothing: all rows). Its elements may be used only under a
+  /// The tensor of a copy, or a view of some of its rows (nothing: all rows). The elements may be used only under a
   /// lease. Throws Error if there is no such copy.
   const Tensor& borrowed(const ParameterRef& ref) const;
   Tensor borrowed(const ParameterRef& ref, const std::optional<RowRange>& rows) const;
@@ -137,11 +137,11 @@ class ParameterStore {
   std::unique_ptr<State> state_;
 };
 
-/// The stores of one training, one for each part of its plan that this process runs.
+/// The stores of one training: one for each part of the training's plan that this process runs.
 using Stores = std::vector<std::shared_ptr<ParameterStore>>;
 
 /// Brings every value to the version with the most updates that any of the stores has. Does nothing if a store has a
-/// broken copy. Throws Error while a run uses a value.
+/// broken copy. Throws Error if a run uses a parameter whose versions differ.
 void synchronize(const Stores& stores);
 
 /// Calls ParameterStore::recover() of each store with broken copies. A parameter without a whole copy in such a store
