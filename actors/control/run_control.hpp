@@ -80,7 +80,7 @@ class RunControl {
   /// Called when the supervisor of a part ends: the part gets no further orders.
   virtual void leave(int part) = 0;
 
-  // ---- Orders of the plan's owner
+  // ---- Orders of the SpawnedPlan
 
   /// Starts a run. Throws Error if a run is in progress or an earlier one failed.
   virtual void start(const RunInfo& run) = 0;

@@ -30,8 +30,8 @@ class ClusterRun {
  public:
   /// Waits until all processes that are not expendable have constructed a ClusterRun with the same plan. Throws Error
   /// if the plans differ, or if the plan has actors in a process that may be lost and is not expendable in the plan. An
-  /// expendable process that has come back passes `generation`, that of the plan in rank 0, whose runs may be in
-  /// progress; the constructor then does not wait for other processes.
+  /// expendable process passes as `generation` that of the plan in rank 0, whose runs may be in progress; the
+  /// constructor then neither waits nor compares the plans.
   ClusterRun(std::shared_ptr<Cluster> cluster, const CheckedPlan& plan, std::optional<std::uint64_t> generation = {});
   ~ClusterRun();
   ClusterRun(const ClusterRun&) = delete;

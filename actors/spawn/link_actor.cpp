@@ -59,7 +59,8 @@ class LinkActor final : public Participant {
     for (std::uint32_t input = 0; input < ports_.inputs(); ++input) on_arrival(input);
     // The peer may have been lost after the run control gave the order: the outputs of this run end, too.
     if (peer_is_lost_) end_all_outputs();
-    // The proxy counts as finished at once: the run goes on until the producers that sent slots have all of them back.
+    // The proxy reports at once that it has finished the run. The run goes on nevertheless while a slot is in use,
+    // since the producer of the slot finishes only when it has all its slots back.
     report_finished();
     return kLastStep;
   }

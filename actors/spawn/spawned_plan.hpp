@@ -49,8 +49,7 @@ class SpawnedPlan {
   SpawnedPlan(std::vector<PartSetup> parts, CheckedPlan plan, std::shared_ptr<Trace> trace = nullptr);
   /// Spawns this process's part of the plan. The other processes of the cluster must do the same with the same plan.
   /// Throws Error in all processes if their plans differ, with the first difference, or if a process does not come. An
-  /// expendable process that has come back passes as `generation` that of the plan in rank 0, whose runs may be in
-  /// progress.
+  /// expendable process passes as `generation` that of the plan in rank 0, whose runs may be in progress.
   SpawnedPlan(PartSetup part, CheckedPlan plan, std::shared_ptr<Cluster> cluster,
               std::shared_ptr<Trace> trace = nullptr, std::optional<std::uint64_t> generation = {});
   /// Stops all actors and waits until they have ended, at most 10 s for each part. Does not wait on a thread of the

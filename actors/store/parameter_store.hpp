@@ -36,8 +36,7 @@ class UpdateCounter;
 /// A copy that a failed run may have left half-written is broken: it cannot be read or borrowed until recover() or
 /// set() has replaced its value.
 ///
-/// A copy lies on the device of its replica. Values can be read only between runs: while a run writes to a copy,
-/// reading it throws Error. Thread-safe.
+/// A copy lies on the device of its replica. While a run writes to a copy, get() and newest() throw Error. Thread-safe.
 class ParameterStore {
  public:
   struct Entry {

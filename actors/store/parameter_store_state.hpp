@@ -19,7 +19,7 @@ namespace troupe {
 
 struct ParameterStore::Copy {
   Tensor tensor;
-  // Shared with the actors that update the copy: those of an abandoned run may still count.
+  // Shared with the actors that update the copy: those of a run that was given up may still count.
   std::shared_ptr<UpdateCounter> counter = std::make_shared<UpdateCounter>();
   /// The counters of rows that different actors update, such as the shards of a parameter.
   std::map<RowRange, std::shared_ptr<UpdateCounter>> of_rows = {};
@@ -27,14 +27,14 @@ struct ParameterStore::Copy {
   int accesses = 0;    // number of ParameterReaders that read the copy now
   std::string writer;  // the run that has borrowed the copy to write, or empty
   std::string broken;  // the reason if the copy is broken, or empty
-  /// An abandoned run may still write to the tensor.
+  /// A run that was given up may still write to the tensor.
   bool abandoned = false;
 
   bool is_being_updated() const;
   bool may_still_be_written() const;
-  /// Sets the counters of rows to the count of the whole copy.
+  /// Called when a run begins: sets the counters of rows to the count of the whole copy.
   void begin_apart() const;
-  /// Sets the count of the whole copy to the largest count of its rows.
+  /// Called when a run ends: sets the count of the whole copy to the largest count of its rows.
   void end_apart() const;
 };
 
