@@ -66,8 +66,8 @@ class PortActor : public Participant {
   /// Like give_back(), for a tensor that was not used because another input that the actor needs was lost. The producer
   /// learns of it by was_refused().
   void refuse(std::uint32_t input, Arrival& arrival);
-  /// Whether no more tensors arrive at the input in this run and all that arrived have been taken. An input with
-  /// initial tokens may still hold as many tensors as it has tokens.
+  /// Whether no more tensors arrive at the input in this run and all that arrived have been taken. On an edge with
+  /// initial tokens, the last InputWire::initial_tokens tensors need not be taken.
   bool ended(std::uint32_t input) const { return ports_.drained(input); }
   /// Whether the input has ended because the process of its producer was lost.
   bool lost(std::uint32_t input) const { return ports_.lost(input); }

@@ -106,7 +106,8 @@ class Ports {
   /// Returns the slot of a taken tensor that was not used because another input that the actor needs was lost.
   void refuse(std::uint32_t input, Arrival& arrival) { give_back(input, arrival, {}, true); }
   /// Whether no more tensors arrive at the input in this run and all that arrived are taken. On an edge with initial
-  /// tokens, as many tensors as tokens stay at the input: they are not used, because the next run begins with them.
+  /// tokens, the last `initial_tokens` tensors need not be taken: no firing uses them, and the next run begins with
+  /// them.
   bool drained(std::uint32_t input) const {
     const auto& [wire, queue, ended_run, lost] = inputs_[input];
     return ended_run == run_ && !is_late(input) &&
