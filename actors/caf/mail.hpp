@@ -28,7 +28,7 @@ void post(const caf::actor& receiver, Message&& message);
 template <class Message>
 void post(const caf::actor& receiver, Message&& message, std::chrono::nanoseconds delay);
 
-/// Takes the reason why an actor ended, as CAF gives it; the reason is empty for a normal end.
+/// A function that is called with the reason why an actor ended, as CAF gives it; the reason is empty for a normal end.
 using OnActorEnd = std::function<void(const caf::error& reason)>;
 
 /// An error of CAF as a text.

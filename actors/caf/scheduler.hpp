@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-/// CAF's class for the thread on which an actor runs. CAF passes it to caf::resumable::resume().
+/// The type by which CAF passes the current thread of the actor system to caf::resumable::resume().
 #ifdef CAF_VERSION_MAJOR
 using ExecutionUnit = caf::scheduler;
 #else

@@ -12,8 +12,8 @@ namespace troupe {
 
 /// The task of one rank in a collective. Its first input is the tensor of the rank. Its second input is the edge from
 /// the conductor (see BeginCollectiveTask), over which the collective arrives that the conductor has begun. The task
-/// advances the collective until the part of the rank is complete. On a device the part may still run then, and the
-/// actor's stream waits for it.
+/// advances the collective until the part of the rank is complete, and copies a result that is not in place to its
+/// output. On a device the part may still run then, and the actor's stream waits for it.
 class CollectiveTask final : public Task {
  public:
   /// `rank` is the number of the rank among those for which the conductor begins the collective. `origin` names the

@@ -110,8 +110,8 @@ std::shared_ptr<Communicator> make_group_across(const PlanCommunicator& named, c
   return make_hierarchical_communicator(std::move(parts));
 }
 
-/// A group of the ranks of one process. With `may_use_nccl` and several GPUs it sums over NCCL, whose order of sums is
-/// not that of the ranks.
+/// A group of the ranks of one process. With `may_use_nccl` it sums over NCCL, which chooses the order of sums, if
+/// there are several ranks, each with a GPU of its own. Otherwise it sums in the order of the ranks.
 std::shared_ptr<Communicator> make_group_inside(const PlanCommunicator& named, int process, bool may_use_nccl) {
   const auto devices = devices_of(ranks_of(named, process));
   const bool over_nccl = may_use_nccl && devices.size() > 1 && suits_nccl(devices);

@@ -16,8 +16,8 @@ std::vector<int> processes_of(const PlanCommunicator& named);
 /// Functions by which a process communicates with the other processes that have ranks of a communicator.
 struct Meeting {
   /// Makes this process's end of a communicator on the host with one rank for each of `processes`, which all have ranks
-  /// of the group. Each of these processes calls the function once, with the same name. Within a group every name is
-  /// used for one communicator.
+  /// of the plan's communicator. Each of these processes calls the function once, with the same name. `name`
+  /// distinguishes the communicators that are made for one communicator of the plan.
   std::function<std::shared_ptr<Communicator>(const std::string& name, const std::vector<int>& processes)> make_across;
   /// Returns the name of a process's machine, equal for all processes of the machine. If empty, every process has a
   /// machine of its own.

@@ -33,8 +33,8 @@ ActorId add_index_loader(Plan& plan, const std::string& source, const Dataset& d
 ActorId add_gatherer(Plan& plan, const std::string& source, const Dataset& data, std::span<const std::string> fields,
                      const OutputRef& indices, int worker, const Place& place);
 
-/// Whether these fields of a data set are kept in the memory of a device; see Dataset::keep_on_devices(). False for CPU
-/// devices, without fields, if a function writes one of the fields, or if they exceed the limit.
+/// Whether these fields of a data set are kept in the memory of a device. False for CPU devices, without fields, if a
+/// function writes one of the fields, or if all their rows exceed the limit of Dataset::keep_on_devices().
 bool kept_on(Device device, const Dataset& data, std::span<const std::string> fields);
 
 /// Adds the loader of one replica on a device for which kept_on() is true. It gathers batches on the device, by the

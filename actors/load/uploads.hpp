@@ -40,7 +40,7 @@ class Uploads {
   std::int64_t max_rows_;
   std::unique_ptr<Stream> stream_;  // made by the first wait() or upload()
   std::array<std::vector<Tensor>, kPlaces> places_;
-  std::array<Event, kPlaces> free_;  // by index of places: they may be written after this event
+  std::array<Event, kPlaces> free_;  // by index of places: the event after which they may be written
   std::vector<Event> uploaded_;      // by port: the end of the copy in this firing
   std::size_t current_ = 0;          // index of the places of this firing
   bool used_ = false;                // whether this firing has made a copy

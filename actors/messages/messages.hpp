@@ -131,11 +131,11 @@ struct Wire {
   std::vector<HeldTensor> parameters = {};
 };
 
-/// Prepare for a run of the steps first_step, first_step + 1, ...
+/// The receiver prepares for a run of the steps first_step, first_step + 1, ...
 struct PrepareRun {
   std::uint64_t run = 0;  ///< number of the run, from 1
   RunInfo info;
-  std::vector<int> absent = {};  ///< expendable processes that take no part in the run
+  std::vector<int> absent = {};  ///< ranks of the expendable processes that take no part in the run
 };
 
 /// The sender has carried out Wire or PrepareRun. After PrepareRun, `end_step` is the step before which its sources

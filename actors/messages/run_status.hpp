@@ -12,11 +12,11 @@
 namespace troupe {
 
 /// The state that an executor publishes. An executor is an actor of the actor system: it runs one or several segments
-/// of a plan, or is an external actor or a link. The atomic members can be read on any thread, even if the executor's
-/// own thread is stuck.
+/// of a plan, or is an external actor or a link. The atomic members can be read on any thread, even if the thread that
+/// runs the executor is stuck.
 struct ExecutorStatus {
   std::string name;
-  std::atomic<std::uint64_t> firings{0};  ///< completed firings of its tasks
+  std::atomic<std::uint64_t> firings{0};  ///< completed firings of the executor's tasks
   /// True if the run is over for this executor: no firing is due.
   std::atomic<bool> finished{true};
   /// True if the executor counts as stalled when it completes no firing for the stall limit. False for external actors

@@ -20,7 +20,7 @@ class HeldArrivals {
 
   bool empty() const { return held_.empty(); }
   void add(std::uint32_t input, const Arrival& arrival);
-  /// Removes a tensor that is returned now. Returns false if it was not held.
+  /// Removes the tensor of an arrival, which is about to be returned. Returns false if the tensor was not held.
   bool remove(std::uint32_t input, const Arrival& arrival);
   /// Marks the held tensors whose memory overlaps the memory of `sent`; none if `sent` is null. The memory is in use
   /// until the consumers have returned `sent`.

@@ -12,9 +12,10 @@
 namespace troupe {
 
 /// Base of the CAF actors that run a plan. A participant exchanges tensors through its ports, carries out the orders of
-/// its supervisor, which controls the runs of all participants in this process, and reports to it. It stops on Stop, or
-/// when the supervisor ends. A subclass defines what happens with the tensors: SegmentActor runs segments, PortActor is
-/// the base of users' actors, and LinkActor is the proxy of the actors of another process.
+/// its supervisor, which controls the runs of all participants in this process, and reports to the supervisor. A
+/// participant stops on Stop, or when the supervisor ends. A subclass defines what happens with the tensors:
+/// SegmentActor runs segments, PortActor is the base of users' actors, and LinkActor is the proxy of the actors of
+/// another process.
 ///
 /// Every handler of this class ends with a call of work(), except the handlers of Wire and Stop and, before the actor
 /// is wired, the handler of Describe. Handlers of subclasses call work() themselves.
@@ -37,7 +38,7 @@ class Participant : public caf::event_based_actor, protected PortsListener {
 
   virtual void on_wired() {}
   /// Prepares for a run that is about to start. Returns the step before which the sources of this actor end; kLastStep
-  /// if it has no source, or if their end is unknown. An exception fails the run.
+  /// if the actor has no source, or if the end of its sources is unknown. An exception fails the run.
   virtual std::int64_t on_prepare(const PrepareRun& order) = 0;
   /// Pauses the sources of this actor. Returns the step after the last one that any of them has emitted.
   virtual std::int64_t on_pause() { return 0; }
@@ -62,7 +63,8 @@ class Participant : public caf::event_based_actor, protected PortsListener {
   /// that process it cannot drain.
   void lose_peer(const FailurePtr& failure);
   /// Reports to the supervisor that the run is over for this actor: it fires no more, and the slots of its outputs are
-  /// free. LinkActor reports this when a run begins, because the actors that use its slots wait for these.
+  /// free. LinkActor reports this when a run begins: the producers whose tensors it passes on report only once they
+  /// have their slots back.
   void report_finished();
   /// Publishes the step that this actor is in. The supervisor names it if the actor dies.
   void note_step(std::int64_t step) { status_->step.store(step, std::memory_order_relaxed); }

@@ -146,7 +146,7 @@ class PortActor : public Participant {
   std::string waits_for() const;
 
   HeldArrivals held_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;  // by output and slot: sent last
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Tensor> sent_tokens_;  // by output and slot: tensor sent last
   std::int64_t step_ = 0;
   std::int64_t next_step_ = 0;  // the step after the highest one sent
   std::int64_t end_step_ = 0;

@@ -71,7 +71,7 @@ class Ports {
   Ports(caf::event_based_actor& self, PortsListener& listener) : self_(self), listener_(listener) {}
 
   void wire(std::uint64_t generation, std::vector<InputWire> inputs, std::vector<OutputWire> outputs);
-  /// Declares that the actor launches its work on devices, whose streams wait for events.
+  /// Declares that the actor launches its work on the stream of a device, which can wait for events.
   void on_device() { on_host_ = false; }
   /// Begins run number `run`: tensors of this run that have arrived before become available, and inputs that ended in
   /// an earlier run are open again.
@@ -90,7 +90,8 @@ class Ports {
   std::uint32_t outputs() const { return static_cast<std::uint32_t>(outputs_.size()); }
   PortRange all() const { return {0, inputs(), 0, outputs()}; }
 
-  /// Whether the input holds a tensor of this run or of an earlier one.
+  /// Whether the oldest tensor that the input holds belongs to this run or to an earlier one; false if the input is
+  /// empty.
   bool has(std::uint32_t input) const {
     const auto& queue = inputs_[input].queue;
     return !queue.empty() && queue.front().run <= run_;

@@ -9,11 +9,13 @@
 
 namespace troupe {
 
-/// The part of one rank in a collective that the conductor of its process has begun.
+/// The part of one rank in a collective that a conductor has begun. A conductor is an actor that begins collectives for
+/// the ranks of its process.
 struct RankWork {
   /// The work of the collective. Null once the rank has completed its part, has failed in it or skips it.
   std::shared_ptr<Work> work = nullptr;
-  /// The number of the rank among those of its communicator in this process.
+  /// The number of the rank among the ranks of its Communicator object in this process. Always 0 on the host, where
+  /// each rank has an object of its own.
   std::size_t local = 0;
   /// The result of a collective that does not work in place; null if the collective works in place. The result cannot
   /// be written to the output of the rank's actor, which has not taken a slot yet: the actor copies it there later. The
@@ -21,8 +23,8 @@ struct RankWork {
   Tensor output = {};
 };
 
-/// A collective that a conductor has begun for the ranks of its process. It travels on the edge from the conductor to
-/// the actors of these ranks. Each actor uses the element of its own rank until it returns the slot of the edge.
+/// A collective that a conductor has begun. It travels on the edge from the conductor to the actors of the ranks of the
+/// conductor's process. Each actor uses the element of its own rank until it returns the slot of the edge.
 struct CollectiveStart {
   explicit CollectiveStart(std::size_t count) : ranks(count) {}
 

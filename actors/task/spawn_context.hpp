@@ -41,7 +41,7 @@ class SpawnContext {
   std::shared_ptr<Recording> record;
   std::shared_ptr<const Recording> replay;
 
-  /// The process that failures name; -1 if the plan has one part. SpawnedPlan sets it.
+  /// The rank of this process, which failures name; -1 if the plan has one part. SpawnedPlan sets it.
   int process = -1;
 
   /// These functions throw Error if the context has no object of that name.

@@ -24,7 +24,7 @@ struct RunInfo {
   /// The maximum number of steps that sources emit. By default the run ends when they have no more data.
   std::int64_t max_steps = kLastStep;
   std::int64_t epoch = 0;
-  /// The batch of the epoch that the first step reads.
+  /// The number, within the epoch, of the batch that the first step reads.
   std::int64_t first_batch = 0;
 
   bool operator==(const RunInfo&) const = default;
@@ -72,10 +72,11 @@ class Task {
   /// inputs, outputs and scratch, and may read other memory of the device to which no work ever writes. Captured works
   /// of several tasks that share no inputs, outputs or scratch run concurrently.
   virtual bool capturable() const { return false; }
-  /// The objects that the work of the last fire() needs for as long as it may be launched again; null if none.
+  /// The objects that the work of the last fire() refers to, to be kept as long as the captured work may be launched
+  /// again. Null if there are none.
   virtual std::shared_ptr<const void> resources() const { return nullptr; }
 
-  /// Prepares kernels. Called before the first firing with this number of rows.
+  /// Prepares kernels for firings with this number of rows. Called before the first such firing.
   virtual void prepare(std::int64_t /*rows*/) {}
   /// Scratch memory for the firings prepared so far, in bytes.
   virtual std::size_t scratch_bytes() const { return 0; }
@@ -84,7 +85,7 @@ class Task {
 
   /// True for sources, which have no inputs from other actors.
   virtual bool is_source() const { return false; }
-  /// For sources: the number of rows of the next firing; none after the last firing.
+  /// For sources: the number of rows of the next firing; nothing after the last firing.
   virtual std::optional<std::int64_t> next_rows() { return std::nullopt; }
   /// For sources: the number of steps for which there is data in the run that begin() has begun; nothing if it is
   /// unknown. If all sources of a plan know it, they end at the same step. A source without a known number may end when
