@@ -18,8 +18,8 @@ struct RuntimeOptions {
   /// Number of logical CPU devices that devices() lists. 0: all GPUs of the machine, or usable_cores() CPU devices if
   /// it has none. A strategy may name other devices, such as cpu:7 on two cores: a logical device is a thread.
   int cpu_devices = 0;
-  /// Segments for which the plan says so (PlanSegment::own_thread) run on dedicated threads; those of CPU devices are
-  /// bound to a core. If false, everything runs on the workers.
+  /// An executor with a segment that has PlanSegment::own_thread runs on a dedicated thread, which is bound to a core
+  /// if the device is a CPU. If false, every executor runs on the workers.
   bool own_threads = true;
   /// If set, the actor system has no threads: a caller that waits for a run drives a test scheduler, which picks the
   /// next actor at random by this seed.

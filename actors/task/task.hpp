@@ -92,8 +92,8 @@ class Task {
   /// other sources are a few steps ahead.
   virtual std::optional<std::int64_t> steps_left() const { return std::nullopt; }
 
-  /// Begins a firing. Returns false if the firing is not complete: advance() is called later. Throws if the work of the
-  /// firing fails, and EndRun if the work is done but the run should end.
+  /// Does the work of a firing. Returns false if the firing is not complete: advance() is called later. Throws if the
+  /// work fails, and EndRun if the work is done but the run should end.
   virtual bool fire(const Firing& firing) = 0;
   /// Continues a firing that is not complete, after a call of `wake`. Returns whether the firing is complete now.
   virtual bool advance(const Firing& /*firing*/) { return true; }
