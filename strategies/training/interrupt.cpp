@@ -12,7 +12,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 struct sigaction before_interrupt, before_terminate;
 
-// SA_RESETHAND gives the second signal the default action.
+// The signal handler. Because of SA_RESETHAND, the same signal a second time has the default action.
 void note(int signal) {
   received.store(signal);
 }
