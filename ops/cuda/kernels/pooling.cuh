@@ -35,11 +35,11 @@ struct PooledAxis {
 };
 
 /// Images x and their pooled images y, as arrays [rows, height, width, channels]. With several lanes, that many
-/// channels count as one; their number must divide the number of channels.
+/// neighboring channels count as one. The number of lanes must divide the number of channels.
 struct Pooling {
   PooledAxis height, width;
   Split x, y;
-  bool relu;  // after the pooling
+  bool relu;  // whether a relu follows the pooling
 
   Pooling(const Attributes& attributes, const Shape& x_shape, const Shape& y_shape, int lanes)
       : height(axis(attributes, x_shape[1], y_shape[1])),
@@ -66,8 +66,8 @@ class PoolingByLanes {
         by_lanes_(attributes, x_shape, y_shape, divides_ ? kLanes : 1),
         by_one_(attributes, x_shape, y_shape, 1) {}
 
-  /// Calls Element<T, lanes>{pooling, arrays...}(i) on the device for all lanes of `elements` elements. The arrays may
-  /// begin at any element.
+  /// Calls Element<T, n>{pooling, arrays...}(i) on the device for every group i of n neighboring channels of an array
+  /// of `elements` elements. n is kLanes if that divides the channels and all arrays are aligned for it, else 1.
   template <template <class, int> class Element, class... Elements>
   void run(const Launch& where, std::int64_t elements, Elements*... arrays) const {
     if (divides_ && (begins_with_lanes<kLanes>(arrays) && ...))
