@@ -9,7 +9,8 @@
 namespace troupe {
 
 struct BatchingOptions {
-  /// Requests are collected until they have this number of rows together, or the oldest has waited for longest_wait.
+  /// Requests are collected until they have this number of rows together, or until the oldest has waited for
+  /// longest_wait.
   std::int64_t most_rows = 32;
   std::chrono::microseconds longest_wait{1'000};
   /// The name of the predicted output. Empty: the only output of the model.

@@ -9,7 +9,8 @@
 
 namespace troupe {
 
-/// A status message of rank 0 to the expendable processes of its job. Each field has a meaning for one kind alone.
+/// A status message of rank 0 to the expendable processes of its job. Each field is set for one kind alone, which its
+/// comment names first.
 struct JobStatus {
   enum class Kind : std::uint8_t {
     training,   ///< a plan that trains was spawned

@@ -33,8 +33,8 @@ class MetricsExchange {
   /// Begins a run: no process has sent its end yet. Makes new links to expendable processes that have returned.
   void begin();
   void send(std::span<const ReplicaReport> reports);
-  /// Sends the end of the run: this process reports nothing more in it. `staleness` has the gradients of all runs so
-  /// far: those of this process's shards, or, on rank 0, those of all shards.
+  /// Sends the end of the run: this process reports nothing more in it. `staleness` must cover all runs so far: of the
+  /// shards in this process, or, on rank 0, of all shards.
   void send_end(const Staleness& staleness);
   /// Returns the reports that have arrived. If there are none, waits up to `limit` for the peer of the lowest rank.
   /// Throws Error if none has arrived, `limit` is not 0, and a process is lost.

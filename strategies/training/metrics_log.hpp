@@ -40,7 +40,8 @@ class MetricsLog {
   /// Returns the staleness that the shards of all processes have counted. In a plan without shards, all gradients of
   /// `steps` steps have staleness 0.
   Staleness staleness(std::int64_t steps) const;
-  /// Makes the task of a sink. With NonFiniteLoss::stop, the task ends the run by EndRun if a loss is not finite.
+  /// Returns a factory that makes the task of each sink. With NonFiniteLoss::stop, a task ends the run by EndRun if a
+  /// loss is not finite.
   TaskFactory sink(NonFiniteLoss on_non_finite_loss) const;
   /// Returns the steps completed since the last call, oldest first. They are valid until the next call. Waits up to
   /// `limit` for other processes.

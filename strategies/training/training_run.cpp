@@ -111,7 +111,7 @@ void TrainingRun::note_last_steps() {
   }
 }
 
-/// Counts the completed steps, and keeps them for the callbacks.
+/// Counts the steps that the log has completed since the last call, and keeps them for on_step.
 void TrainingRun::note_steps(std::chrono::milliseconds limit) {
   for (const auto& step : log_->take(limit)) {
     epoch_.add(step);

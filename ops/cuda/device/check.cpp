@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The type of the driver's cuDevicePrimaryCtxGetState.
+/// The type of the driver's function cuDevicePrimaryCtxGetState.
 using ContextState = int (*)(int device, unsigned* flags, int* active);
 
 ContextState find_context_state() noexcept {

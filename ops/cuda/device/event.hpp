@@ -30,7 +30,7 @@ class RecentOps {
   std::uint64_t count_ = 0;
 };
 
-/// A pool of CUDA events of one device, all of them with times or all without. Thread-safe.
+/// A pool of CUDA events of one device, all with or all without time stamps. Thread-safe.
 class EventPool {
  public:
   enum class Times { with, without };

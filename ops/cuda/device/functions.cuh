@@ -40,7 +40,7 @@ __device__ inline GeluTanhPart gelu_tanh_part_of(float x) {
   return {part, part * (1.0F - part) * kTwiceSqrt2OverPi * (1.0F + 3.0F * kCubic * square)};
 }
 
-// The element-wise ops as function objects on elements, arithmetic first. The gradients take dy, and x or y of the op.
+// The element-wise ops as function objects on elements, arithmetic first. A gradient takes dy and the op's x or y.
 
 struct Add {
   __device__ float operator()(float a, float b) const { return a + b; }
@@ -59,7 +59,7 @@ struct Scale {
   __device__ float operator()(float x) const { return x * factor; }
 };
 
-// A NaN stays NaN.
+// relu(x), where a NaN stays a NaN.
 struct Relu {
   __device__ float operator()(float x) const { return x < 0.0F ? 0.0F : x; }
 };

@@ -65,7 +65,7 @@ class ScratchParts {
 inline constexpr int kBlock = 256;
 inline constexpr int kWarp = 32;
 
-/// Launches a kernel. Throws Error if CUDA refuses.
+/// Launches a kernel. Throws Error that names the op if CUDA refuses.
 template <class... Parameters, class... Arguments>
 void launch(const Launch& where, dim3 grid, dim3 block, void (*kernel)(Parameters...), const Arguments&... arguments) {
   cudaLaunchConfig_t config{};

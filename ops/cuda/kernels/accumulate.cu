@@ -5,7 +5,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Copies an element of x to the state, unless `flag` forbids it; see goes_ahead().
+/// Copies an element of x to the state, unless `flag` forbids it; see goes_ahead() in update.cuh.
 struct Assign {
   const float* flag;
   const float* x;

@@ -11,7 +11,7 @@ struct BiasCorrection {
 
   /// The divisor of m in the update of a step.
   __device__ double of_m(const BatchInfo* info) const { return 1.0 - power(beta1, info); }
-  /// The factor of the root of v.
+  /// The factor of the square root of v in the update of a step.
   __device__ double of_root(const BatchInfo* info) const { return 1.0 / sqrt(1.0 - power(beta2, info)); }
 
  private:
@@ -35,7 +35,7 @@ struct AdamOptions {
         weight_decay(option(call, "weight_decay")) {}
 };
 
-/// Updates the parameter and its moments m and v.
+/// The rule (see update.cuh) of Adam and AdamW. Updates the parameter p and its moments m and v.
 struct AdamRule : SharedInputs {
   struct Step {
     float rate, root, factor, shrink;

@@ -19,7 +19,8 @@ void for_each_chunk(const Attention& a, Visit visit) {
   for (std::int64_t first = 0; first < a.rows; first += a.chunk) visit(first, std::min(a.chunk, a.rows - first));
 }
 
-/// Calls visit(first query, number of queries, number of keys that any of these queries may see) for every block.
+/// Calls visit(first query, number of queries, number of keys that any of these queries may see) for every block of
+/// queries; see kMaxCausalBlocks.
 template <class Visit>
 void for_each_block(const Attention& a, Visit visit) {
   for (std::int64_t first = 0; first < a.queries; first += a.block) {

@@ -12,8 +12,9 @@ namespace troupe::cuda {
 /// row.
 inline constexpr std::int64_t kMaxScoreBytes = std::int64_t{256} << 20;
 
-/// A causal attention is computed in at most kMaxCausalBlocks blocks of at least kMinCausalBlock queries, each with the
-/// keys that one of its queries sees. The launches of more blocks would cost more than the products that they save.
+/// The queries of a causal attention are divided into at most kMaxCausalBlocks blocks of at least kMinCausalBlock
+/// queries. A block is computed with the keys that any of its queries sees. The launches of more blocks would cost more
+/// than the products that they save.
 inline constexpr std::int64_t kMaxCausalBlocks = 4, kMinCausalBlock = 128;
 
 /// The sizes of an attention. The scores of a chunk are an array [rows of the chunk, heads, queries, keys].
@@ -54,7 +55,7 @@ struct Query {
 struct Scores {
   Attention sizes;
   std::int64_t first_row, chunk_rows;
-  const std::uint8_t* mask;  // or null
+  const std::uint8_t* mask;  // uint8, 0 where a query must not see a key; null: no mask
   float* numbers;
 
   std::int64_t count() const { return sizes.heads * chunk_rows * sizes.queries; }
@@ -126,7 +127,7 @@ struct ProbabilitiesAgain {
   }
 };
 
-/// Replaces the gradients of the probabilities by the gradients of the scores.
+/// Replaces the gradients of a query's probabilities by the gradients of its scores.
 struct ScoresGrad {
   Scores scores;  // holds the gradients of the probabilities
   const float *probabilities, *dy, *y;

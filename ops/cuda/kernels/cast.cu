@@ -10,9 +10,9 @@ namespace troupe::cuda {
 
 namespace {
 
-/// Converts a float to an integer of type T: drops the fraction, takes the nearest limit of T beyond its range, and 0
-/// for a NaN. The limits are compared as floats. The upper one may be rounded up, to just beyond the range, so a float
-/// that equals it must not be converted.
+/// Converts a float to an integer of type T by dropping the fraction. A float beyond the range of T becomes the nearest
+/// limit of T, and a NaN becomes 0. The limits are compared as floats. The upper one may be rounded up, to just beyond
+/// the range, so a float that equals it must not be converted.
 template <class T>
 __device__ T whole_number(float x) {
   constexpr T kLowest = std::numeric_limits<T>::min(), kHighest = std::numeric_limits<T>::max();

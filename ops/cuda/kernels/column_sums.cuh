@@ -7,8 +7,9 @@
 
 namespace troupe::cuda {
 
-/// The division of a matrix [rows, columns] among the blocks of a grid: blockIdx.x counts groups of `lanes` columns, a
-/// power of two up to 32, and blockIdx.y counts groups of `rows_of_block` rows.
+/// The division of a matrix [rows, columns] among the blocks of a grid. A block has `rows_of_block` rows of `lanes`
+/// columns; `lanes` is a power of two up to 32. blockIdx.x is the number of the block's group of columns, and
+/// blockIdx.y that of its group of rows.
 struct ColumnTiles {
   std::int64_t rows, columns, rows_of_block;
   int lanes;
@@ -38,7 +39,7 @@ __device__ void take_rows(const Terms& terms, Combine combine, std::int64_t row,
 }
 
 /// Combines the numbers of each column over the rows of a block. terms(row, column, numbers) sets the kSums numbers of
-/// an element; finish(group of rows, column, results) takes the combined numbers.
+/// an element; finish(group of rows, column, combined) receives the combined numbers of a column.
 template <int kSums, class Combine, class Terms, class Finish>
 __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms terms, Finish finish) {
   __shared__ float results[kSums][kBlock];
@@ -51,7 +52,7 @@ __global__ void __launch_bounds__(kBlock) column_kernel(ColumnTiles tiles, Terms
   for (int k = 0; k < kSums; ++k) combined[k] = Combine::kNone;
   if (column < tiles.columns) {
     auto row = begin + thread / tiles.lanes;
-    // Several rows at a time, so that their loads overlap.
+    // Takes several rows at a time, so that their loads overlap.
     constexpr int kMany = kRowsAtOnce<Terms>;
     for (; row + (kMany - 1) * side < end; row += kMany * side)
       take_rows<kMany>(terms, combine, row, side, column, combined);
@@ -124,8 +125,8 @@ class ColumnSums {
     return groups_ == 1 ? 0 : static_cast<std::size_t>(groups_ * kSums * columns_) * sizeof(float);
   }
 
-  /// On the device, terms(row, column, numbers) sets the float numbers[kSums] of an element, and finish(column,
-  /// combined) takes the combined numbers of a column. `scratch` has scratch_bytes() bytes.
+  /// On the device, terms(row, column, numbers) must set the float numbers[kSums] of an element, and finish(column,
+  /// combined) receives the combined numbers of a column. `scratch` must have scratch_bytes() bytes.
   template <class Terms, class Finish>
   void run(const Launch& where, std::byte* scratch, const Terms& terms, const Finish& finish) const {
     const ColumnFinish<kSums, Finish> last{finish};

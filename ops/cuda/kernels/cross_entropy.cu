@@ -94,7 +94,7 @@ struct LogitProbabilities {
   }
 };
 
-/// The gradient of the loss of a row.
+/// Gives the gradient with respect to the loss of a row.
 struct LossGradient {
   const float* dloss;
   const BatchInfo* info;  // if not null, dloss is the gradient of the batch's mean loss, a scalar
@@ -145,7 +145,7 @@ struct SoftCrossEntropyRow {
   __device__ void operator()(Threads threads, std::int64_t row) const {
     auto* y = log_probabilities + row * classes;
     log_softmax_row(threads, classes, x + row * classes, y);
-    // Every thread reads the elements that it has written itself.
+    // Every thread reads only elements of y that it has written itself, so no thread waits for another.
     const float sum = row_sum(threads, classes, RowProducts{probabilities + row * classes, y});
     if (threads.lane() == 0) loss[row] = -sum;
   }

@@ -10,8 +10,8 @@ namespace troupe::cuda {
 
 namespace {
 
-/// A step of a formula: an op on values number a and b of an element (see Evaluate). An op with one operand uses value
-/// a.
+/// A step of a formula: an op on values[a] and values[b] of an element, see Evaluate. An op with one operand uses
+/// values[a].
 struct Step {
   FormulaOp op;
   std::uint8_t a, b;
@@ -92,7 +92,7 @@ struct Operand {
   }
 };
 
-/// Computes one element of the result. Its values begin with kMostInputs places for the elements of the inputs; the
+/// Computes one element of the result. `values` begins with kMostInputs places for the elements of the inputs; the
 /// results of the steps follow.
 template <class T>
 struct Evaluate {

@@ -35,7 +35,7 @@ struct Indices {
 };
 
 /// Gathers kLanes neighboring elements of a row of the result, from the row of the table that the index of the row
-/// names. They are zeros if the index is out of range.
+/// names. The elements are zeros if the index is out of range.
 template <class From, class To, int kLanes, class Convert>
 struct GatherLanes {
   Indices indices;
@@ -111,8 +111,7 @@ struct Scaled {
   }
 };
 
-/// Makes a kernel whose output has, as row i, the converted row of the first input that index i of the second input
-/// names.
+/// Makes a kernel of GatherRows. The first input is the table, the second has the indices.
 template <class From, class To, class Convert>
 std::unique_ptr<Kernel> gather_kernel(const OpCall& call, Convert convert) {
   const auto& table = call.inputs[0].shape;
@@ -134,8 +133,8 @@ struct OneHotRow {
   }
 };
 
-/// Makes the pairs of index and position to be sorted. An index out of range becomes the bound, which sorts after all
-/// others.
+/// Makes a pair of an index and its position, to be sorted by index. An index out of range becomes the bound, which
+/// sorts after all valid indices.
 struct MakeIndexPair {
   Indices indices;
   std::uint32_t* keys;

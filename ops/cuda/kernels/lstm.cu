@@ -7,7 +7,7 @@ namespace troupe::cuda {
 
 namespace {
 
-/// The sizes of an LSTM: B rows, T times and H units (`size`). The offsets are those in its tensors.
+/// The sizes of an LSTM: B rows, T times and H units (`size`). state() and gates() are offsets in its tensors.
 struct Sizes {
   std::int64_t rows, times, size;
 

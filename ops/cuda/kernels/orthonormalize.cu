@@ -10,7 +10,7 @@ namespace {
 // zero.
 constexpr double kRoundingError = 1e-6;
 
-/// The columns of a row-major matrix [m, n], for one block.
+/// The columns of a row-major matrix [m, n]. All threads of one block must call each function.
 struct Columns {
   float* elements;
   std::int64_t m, n;

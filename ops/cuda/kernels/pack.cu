@@ -11,7 +11,7 @@ struct Offsets {
   std::int64_t of[TensorList::kLimit];
 };
 
-/// Copies a part of tensor number blockIdx.y to the block.
+/// Copies a part of tensor number blockIdx.y to its place in the packed block.
 __global__ void __launch_bounds__(kBlock) pack_kernel(TensorList list, Offsets offsets, float* block) {
   const auto* from = list.data[blockIdx.y];
   auto* to = block + offsets.of[blockIdx.y];

@@ -13,7 +13,7 @@ struct Span {
   std::int64_t begin, end;
 };
 
-/// One axis of images and of their pooled images.
+/// The height or the width of images and of their pooled images, and the windows along it.
 struct PooledAxis {
   std::int64_t size, pooled_size, kernel_size, padding;
   Divisor stride;
@@ -25,7 +25,7 @@ struct PooledAxis {
     const auto begin = start(i), end = begin + kernel_size;
     return {begin > 0 ? begin : 0, end < size ? end : size};
   }
-  /// The windows that contain a position.
+  /// The windows that contain a position of the image.
   __device__ Span windows(std::int64_t position) const {
     const auto padded = position + padding;
     const auto end = stride.quotient(padded) + 1;

@@ -82,8 +82,8 @@ std::unique_ptr<Kernel> make_reduce_mean(const OpCall& call) {
   });
 }
 
-// Takes two reductions: to the means, and of the squared distances from them. In scratch memory the means follow the
-// memory of the reductions.
+// Takes two reductions: of the elements to their means, and of the squared distances from these means to the variance.
+// In scratch memory the means follow the memory of the reductions.
 std::unique_ptr<Kernel> make_reduce_variance(const OpCall& call) {
   const auto plan = plan_of(call);
   const auto means_bytes = static_cast<std::size_t>(plan.sizes().results) * sizeof(float);

@@ -67,8 +67,8 @@ class ReductionPlan {
   ReductionWalks walks_;
 };
 
-/// Combines load(result, term) over one range of the terms of a result. It is the function of for_each_row() for row
-/// number result * ranges + range. Calls finish(row, combined).
+/// Combines load(result, term) over one range of the terms of a result, and passes the combined number to finish(row,
+/// combined). for_each_row() must call it with row = result * ranges + range.
 template <class Combine, class Load, class Finish>
 struct ReduceRange {
   Load load;
@@ -83,7 +83,7 @@ struct ReduceRange {
     const auto end = begin + terms_of_range < terms ? begin + terms_of_range : terms;
     float combined = Combine::kNone;
     auto term = begin + threads.lane();
-    // Several terms at a time, so that their loads overlap.
+    // Loads several terms at a time, so that the loads overlap.
     for (; term + 3 * Threads::kCount < end; term += 4 * Threads::kCount) {
       float numbers[4];
       for (int i = 0; i < 4; ++i) numbers[i] = load(result, term + i * Threads::kCount);
@@ -123,7 +123,7 @@ struct FinishColumn {
 };
 
 /// Launches a reduction, which always combines in the same order. On the device, load(result, term) must return a
-/// number, and finish(result, combined) takes the combined number of a result.
+/// number, and finish(result, combined) receives the combined number of a result.
 template <class Combine, class Load, class Finish>
 void reduce(const Launch& where, const ReductionPlan& plan, const Load& load, const Finish& finish) {
   const auto& [by_columns, is_matrix, results, terms, ranges] = plan.sizes();

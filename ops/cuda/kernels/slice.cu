@@ -71,8 +71,8 @@ void BoxCopy::operator()(const Launch& where, const std::byte* from, std::byte* 
   if (empty_) return;
   from += from_offset_;
   to += to_offset_;
-  // The largest number of bytes that divides the run, all strides and both addresses. It limits the type that is
-  // copied.
+  // The greatest common divisor, in bytes, of the run, all strides and both addresses. The copy moves the largest type
+  // whose size divides it.
   auto unit = std::gcd(reinterpret_cast<std::intptr_t>(from), reinterpret_cast<std::intptr_t>(to));
   unit = std::gcd(unit, static_cast<std::intptr_t>(axes_.back().size));
   for (std::size_t i = 0; i + 1 < axes_.size(); ++i)

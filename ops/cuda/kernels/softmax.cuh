@@ -5,7 +5,8 @@
 
 namespace troupe::cuda {
 
-/// The largest number x of a row, and the sum of exp(x - largest) over the row: softmax is exp(x - largest) / sum.
+/// The largest of the numbers x of a row, and the sum of exp(x - largest) over the row: softmax is exp(x - largest) /
+/// sum.
 struct SoftmaxScale {
   float largest, sum;
 };

@@ -26,10 +26,10 @@ __device__ std::int32_t place_of(unsigned long long candidate) {
   return static_cast<std::int32_t>(0xffffffffU - static_cast<std::uint32_t>(candidate));
 }
 
-// No candidate is 0 or ~0.
+// No candidate is 0, which stands for none, or ~0, which is above all candidates.
 constexpr unsigned long long kNoCandidate = 0;
 
-/// The place of the first largest number in a line along the axis.
+/// Finds the place of the first largest number in a line along the axis.
 struct ArgmaxLine {
   AxisLines lines;
   const float* x;
@@ -71,7 +71,7 @@ struct PickRow {
   }
 };
 
-/// Makes keys for sorting that ascend as the numbers descend.
+/// Makes the pair of an element for sorting: a key that is smaller for a larger number, and the place of the element.
 struct MakeKeyPair {
   const float* x;
   std::uint32_t* keys;
@@ -93,7 +93,7 @@ struct TakeFirst {
   }
 };
 
-/// The gradient of x in a row: dy at the k places, zero elsewhere.
+/// Computes the gradient of x in a row: dy at the k places, zero elsewhere.
 struct TopKGradRow {
   std::int64_t size, k;
   const float* dy;

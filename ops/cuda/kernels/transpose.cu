@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kTile = 32;
 
-/// The axes of the result, outermost first, with their strides in the input and in the result. Neighboring axes that
-/// advance alike are merged; axes of one element are left out.
+/// Returns the axes of the result, outermost first, with their strides in the input and in the result. Neighboring axes
+/// of the result that are neighbors in the input, too, are merged; axes of one element are left out.
 std::vector<WalkAxis<2>> axes_of(const OpCall& call) {
   const auto& from = call.inputs[0].shape;
   const auto& order = call.attributes.list("order");

@@ -63,9 +63,9 @@ class UpdateCall {
   bool numbered_, clipped_, has_flag_ = false;
 };
 
-// A rule is a class for one kind of update, derived from SharedInputs. kStored is how many numbers an update overwrites
-// for each element; step() computes the values that all elements of a step share; update(step, gradient, stored)
-// changes the numbers of an element.
+// A rule is a class for one kind of update, derived from SharedInputs. kStored is the number of tensors that the update
+// overwrites. step() computes the values that all elements share in a step. update(step, gradient, stored) changes the
+// numbers of one element, one in each of these tensors.
 
 /// Updates the rows of a parameter whose gradient has an element that is not zero.
 template <int kThreads, class Rule>
