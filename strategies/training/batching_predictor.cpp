@@ -134,7 +134,7 @@ BatchingPredictor::~BatchingPredictor() {
   {
     std::lock_guard lock(shared_->mutex);
     shared_->closed = true;
-    // The actors hold the shared state, so the state must not hold the actors any longer.
+    // The actors hold the shared state. If the state held the actors any longer, neither would ever be destroyed.
     actors.swap(shared_->actors);
   }
   for (const auto& actor : actors) post(actor, caf::flush_atom_v);

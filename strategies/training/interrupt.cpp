@@ -22,7 +22,7 @@ void install(int signal, struct sigaction& before) {
   action.sa_handler = note;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(signal, nullptr, &before);
-  // A signal that is ignored stays ignored: the process was started by nohup or in the background of a script.
+  // A signal that is ignored stays ignored: nohup, or a shell that runs a script's job in the background, ignores it.
   if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
 }
 

@@ -154,7 +154,7 @@ class TrainingRun {
   bool source_ended_ = false;         // the run made fewer steps because the source of batches had ended the epoch
   std::optional<std::int64_t> updates_before_;
   bool in_run_ = false;       // true from the start of a run until its position is in the store
-  std::exception_ptr error_;  // exception of a callback, kept until the run has ended
+  std::exception_ptr error_;  // exception caught by advance(), kept until the run has ended
   std::vector<StepMetrics> unreported_;
   FitResult result_;
   MetricsSum epoch_;

@@ -26,7 +26,7 @@ class GatherColumns {
     const auto tap = tap_(in_window);
     const auto h = y * shape_.stride + tap.b - shape_.padding, w = x * shape_.stride + tap.c - shape_.padding;
     const bool inside = h >= 0 && h < shape_.height && w >= 0 && w < shape_.width;
-    // Zero has the same bits in every dtype.
+    // T{} has no bit set, which is zero in every dtype.
     columns_[i] = inside ? x_[((row * shape_.height + h) * shape_.width + w) * shape_.channels + tap.d] : T{};
   }
 

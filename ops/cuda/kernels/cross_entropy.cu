@@ -51,7 +51,7 @@ struct CrossEntropyRow {
       log_probabilities[row * classes + i] = log_probability;
       total += log_probability;
     }
-    // All threads of the row must take part in the sum.
+    // All threads of the row must take part in the sum, so it comes before the first return.
     if (target.smoothing != 0.0F) total = threads.sum(total);
     const bool has_loss = counts(threads, invalid, target, labels[row], row, classes);
     if (threads.lane() != 0) return;

@@ -43,7 +43,7 @@ ProductShape shape_of_matmul(const OpCall& call) {
     describe_batch(call, shape);
     return shape;
   }
-  // All leading axes are the rows of one matrix.
+  // All leading axes of a and of the result are together the rows of one matrix.
   shape.m = call.outputs[0].shape.elements() / shape.n;
   shape.k = call.inputs[0].shape.elements() / shape.m;
   return shape;
