@@ -15,8 +15,7 @@ enum class DotLevel {
 /// The frames around the boxes.
 enum class DotLanes {
   none,
-  by_replica,  ///< one for every replica; conductors and external actors that serve several replicas lie outside all
-               ///< frames
+  by_replica,  ///< one for every replica; conductors and external actors that serve several replicas have no frame
 };
 
 struct DotOptions {

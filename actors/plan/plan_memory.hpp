@@ -11,8 +11,7 @@ namespace troupe {
 struct PlanMemory {
   std::size_t arenas = 0;      ///< inner values of segments
   std::size_t slots = 0;       ///< buffers of the edges between segments, shared ones included
-  std::size_t staging = 0;     ///< copies of tensors that cross between the host and devices, or between devices, and
-                               ///< areas for sums on devices
+  std::size_t staging = 0;     ///< copies of tensors for another device or the host, and areas for sums on devices
   std::size_t scratch = 0;     ///< scratch memory of kernels
   std::size_t parameters = 0;  ///< parameters and optimizer state in the store, and constants
   std::size_t data = 0;        ///< fields of data sets that devices keep
