@@ -222,7 +222,8 @@ struct Plan {
   /// another shape or dtype.
   void add_parameter(PlanParameter parameter);
   /// Returns the edge of an output. An output without an edge gets one with this capacity and these tokens; an existing
-  /// edge keeps its own. Throws Error if there is no such output, or the tokens exceed the capacity.
+  /// edge keeps its own. Throws Error if there is no such output, `capacity` is below 1, or `initial_tokens` is not in
+  /// 0 .. capacity.
   EdgeId edge_of(ActorId producer, std::int32_t output, std::int32_t capacity = 1, std::int32_t initial_tokens = 0);
   /// Makes an edge for every output of an actor that has none yet.
   void add_edges(ActorId producer, std::int32_t capacity = 1);
