@@ -12,8 +12,8 @@
 
 namespace troupe {
 
-/// Returns the numbers of all processes in the order of their ranks. All processes must pass equally many. Throws Error
-/// if they do not come within the limit.
+/// Returns the numbers of all processes in the order of their ranks. All processes must pass the same number of them.
+/// Throws Error if a process has not called it within the limit.
 std::vector<std::int64_t> gathered_numbers(Communicator& processes, const std::vector<std::int64_t>& numbers,
                                            std::chrono::milliseconds limit);
 

@@ -21,9 +21,10 @@ struct MirroredOptions {
   std::shared_ptr<const GradientHook> hook = {};
 };
 
-/// A replica at every place, each with its own copy of the parameters, equal at first. Every batch is split among the
-/// replicas. Their gradients are summed, and every replica makes the same update. Before the sum, each replica divides
-/// its gradients by the number of rows of the whole batch, so the result is exact for parts of unequal size.
+/// A replica at every place, each with its own copy of the parameters, which starts with equal values. Every batch is
+/// split among the replicas. Their gradients are summed, and every replica makes the same update. Before the sum, each
+/// replica divides its gradients by the number of rows of the whole batch, so the result is exact for parts of unequal
+/// size.
 class Mirrored : public Strategy {
  public:
   explicit Mirrored(std::vector<Place> places, MirroredOptions options = {});

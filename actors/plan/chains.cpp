@@ -11,8 +11,9 @@ namespace troupe {
 
 namespace {
 
-// Upper limits of a small op, which takes a few microseconds. Handing it to another worker takes as long, because of
-// the messages, and because its operands are in another core's cache.
+// The largest bytes of inputs and outputs, and the largest number of multiply-adds, of a small op. It takes a few
+// microseconds. Handing it to another worker takes as long, because of the messages, and because its operands are in
+// another core's cache.
 constexpr std::size_t kSmallBytes = std::size_t{128} << 10;
 constexpr std::int64_t kSmallMultiplyAdds = std::int64_t{256} << 10;
 

@@ -10,7 +10,7 @@ namespace troupe {
 /// A partition of the actors of a plan into groups that may become segments, and a topological order in which the
 /// actors fire.
 struct Grouping {
-  std::vector<std::int32_t> group;  // by actor
+  std::vector<std::int32_t> group;  // by actor: the number of its group
   std::vector<ActorId> order;
 };
 

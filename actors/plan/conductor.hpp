@@ -9,7 +9,7 @@ namespace troupe {
 
 /// Adds the collectives of one communicator to a plan, and the conductors, which put the collectives in order: one
 /// conductor for each process and collective. A conductor begins its collective for the ranks of its process once their
-/// tensors have arrived and the conductor of the preceding index has fired. Every process so begins the collectives in
+/// tensors have arrived and the conductor of the preceding index has fired. So every process begins the collectives in
 /// the same order.
 class Conductor {
  public:
@@ -43,7 +43,7 @@ class Conductor {
   std::string communicator_;
   std::vector<Place> ranks_;
   bool on_devices_ = false;
-  std::vector<std::vector<Part>> collectives_;  // by index
+  std::vector<std::vector<Part>> collectives_;  // by index: the ranks that have added the collective
 };
 
 }  // namespace troupe

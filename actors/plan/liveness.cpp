@@ -96,8 +96,8 @@ std::vector<int> segment_nodes(const Plan& plan) {
   return node_of;
 }
 
-/// The dependencies that messages carry. A dependency between two actors of one segment carries none if the consumer
-/// reads the edge inside the segment; see read_inside().
+/// The dependencies that messages carry. A dependency between two actors of one segment is left out if the edge is read
+/// inside the segment, without a message; see read_inside().
 std::vector<const Dependency*> between_nodes(const Plan& plan, const Dependencies& dependencies,
                                              const std::vector<int>& node_of) {
   std::vector<const Dependency*> waits;

@@ -4,9 +4,9 @@
 
 namespace troupe {
 
-/// Proves that the plan can never deadlock in the form in which it will run: a marked graph is live if and only if
-/// every directed cycle holds a token (Commoner, Holt, Even and Pnueli, "Marked directed graphs", 1971). The nodes are
-/// the segments. A segment takes a tensor of every input and a slot of every output before its first actor fires, and
+/// Proves that the plan can never deadlock in its present grouping: a marked graph is live if and only if every
+/// directed cycle holds a token (Commoner, Holt, Even and Pnueli, "Marked directed graphs", 1971). The nodes are the
+/// segments. A segment takes a tensor of every input and a slot of every output before its first actor fires, and
 /// returns the inputs after its last actor has fired, so it must not wait for a token or a slot that it sends itself.
 /// The conductors of all processes of one collective are one node, so a plan that uses two communicators in
 /// contradicting orders is refused, too.

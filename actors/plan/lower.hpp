@@ -28,13 +28,13 @@ struct LowerOptions {
   std::function<ActorId(Plan&, const Node&)> make_collective = {};
 };
 
-/// Adds the ops of a graph to a plan as the actors of one replica. Views become views of edges. A parameter that the
-/// graph updates is an edge from the update to its readers with one token, in place in the store; other parameters are
-/// read from the store. An op that reads only parameters and constants gets one more input, from a feeder, that tells
-/// it when a step begins. Returns, by name, the output that carries each output of the graph. Throws Error if an input
-/// has no feeder, a feeder names no input or carries another shape or dtype, no op computes an output, the device has
-/// no kernel for an op, a collective is there without `make_collective`, or an update changes a value that is no
-/// parameter of the store or that another update changes.
+/// Adds the ops of a graph to a plan as the actors of one replica. Views become views of edges. The readers of a
+/// parameter that the graph updates read an edge from the update; the edge has one token, and its slot is the
+/// parameter's memory in the store. Other parameters are read from the store. An op that reads only parameters and
+/// constants gets one more input, from a feeder, that tells it when a step begins. Returns, by name, the output that
+/// carries each output of the graph. Throws Error if an input has no feeder, a feeder names no input or carries another
+/// shape or dtype, no op computes an output, the device has no kernel for an op, a collective is there without
+/// `make_collective`, or an update changes a value that is no parameter of the store or that another update changes.
 std::map<std::string, OutputRef> lower(Plan& plan, const Graph& graph, const LowerOptions& options);
 
 }  // namespace troupe

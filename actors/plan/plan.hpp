@@ -137,7 +137,7 @@ struct PlanConsumer {
 };
 
 /// An output of an actor and all its readers. The edge has `capacity` slots, each of which holds one tensor.
-/// `initial_tokens` of the slots are full before the first step.
+/// `initial_tokens` of the slots are full before the first step; the tensors in them are called tokens.
 struct PlanEdge {
   std::string name;
   ActorId producer = kNone;

@@ -45,9 +45,9 @@ class CapturedSubgraphs {
   /// The number of launches of captured work so far.
   std::int64_t launches() const { return launches_; }
 
-  /// Tasks of the smallest subgraph that is captured.
+  /// The number of tasks of the smallest subgraph that is captured.
   static constexpr std::size_t kFewest = 2;
-  /// Keys kept. The least recently used key makes way for a new one.
+  /// The largest number of keys that are kept. A new key then replaces the least recently used one.
   static constexpr std::size_t kMostKeys = 16;
 
  private:
@@ -82,7 +82,7 @@ class SegmentCapture {
   SegmentCapture(const Segment& segment, DeviceMemory& memory);
 
   /// Launches the subgraph that begins with task `first` of a firing whose arguments are bound. Returns the number of
-  /// the task after it; `first` if the tasks have to run one by one.
+  /// the task after the subgraph; `first` if the tasks have to run one by one.
   std::size_t launch(std::size_t first);
   /// Ends a firing that has failed: nothing more of it is launched as a subgraph.
   void abandon() { subgraphs_.abandon(); }

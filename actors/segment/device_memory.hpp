@@ -31,7 +31,7 @@ class DeviceMemory final : public SegmentMemory {
 
   /// The host slots of an output; empty if no consumer reads it on the host.
   const std::vector<Tensor>& host_slots(std::uint32_t output) const { return host_slots_[output]; }
-  /// Launches the copy of a tensor of an output into a host slot.
+  /// Launches the copy of a tensor of an output into the output's host slot of this number.
   void copy_to_host(std::uint32_t output, std::uint32_t slot, const Tensor& tensor);
   /// Notes that launched captured work computes the output in this firing, and copies it to its host slot if there is
   /// one. `end` is the event after this work.

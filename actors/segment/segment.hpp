@@ -68,8 +68,8 @@ class SegmentBinding {
   std::vector<Tensor> arguments_;
   std::vector<std::vector<PortArgument>> of_port_;
   std::vector<std::vector<SlotArgument>> of_output_;
-  std::vector<std::vector<Tensor>> sent_;   // by output and slot
-  std::vector<std::uint32_t> bound_slots_;  // by output
+  std::vector<std::vector<Tensor>> sent_;   // by output and slot: the tensor to send
+  std::vector<std::uint32_t> bound_slots_;  // by output: the bound slot, or kUnbound
 };
 
 /// The program of one segment of a plan: its tasks in order, the memory in which they work, and the arguments of the
@@ -78,8 +78,8 @@ class SegmentBinding {
 class Segment {
  public:
   /// Makes the tasks, allocates all memory that a firing with the plan's maximum number of rows needs, and binds the
-  /// arguments for these rows. `number` is the index of the segment in Plan::segments. `shared_buffers` holds the
-  /// buffer of every number in Plan::shared_buffers.
+  /// arguments for these rows. `number` is the index of the segment in Plan::segments. `shared_buffers` has a buffer
+  /// for each entry of Plan::shared_buffers.
   Segment(const CheckedPlan& plan, std::int32_t number, std::span<const Tensor> shared_buffers, SegmentStreams& streams,
           SpawnContext& context);
   ~Segment();

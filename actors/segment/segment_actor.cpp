@@ -242,7 +242,7 @@ void SegmentActor::run(State& segment) {
 void SegmentActor::finish(State& segment) {
   segment.phase = Phase::idle;
   segment.firing.finish();
-  // finish() may have returned a slot to this segment itself, and so made the segment ready and queued it.
+  // firing.finish() may have returned a slot to this segment itself, and so made the segment ready and queued it.
   if (segment.phase != Phase::idle) return;
   if (segment.is_source && sources_open_ && segment.firing.step() >= end_step_) return end(segment);
   if (ports_.drained(segment.ports)) end(segment);

@@ -35,7 +35,7 @@ struct ExecutorSetup {
   std::shared_ptr<BusyThreads> busy_thread = nullptr;
 };
 
-/// The executor: an actor that runs segments. In the grains per-op and chains it runs one segment of the host, all
+/// The executor: an actor that runs segments. In the grains per-op and chains it runs one segment on the host, all
 /// segments of a device, or all conductors of a process; in the grain fused it runs all segments of a place. It fires a
 /// segment when every input holds a tensor and every output has a free slot. Between two tasks of a segment it turns to
 /// its other segments if one of them is ready, or if a message waits that may make one ready.

@@ -48,7 +48,7 @@ class SegmentMemory {
   const std::vector<Tensor>& slots(std::uint32_t output) const { return outputs_[output].slots; }
   /// Scratch memory of at least `bytes`, for the kernels of all tasks. A later call with more bytes replaces it.
   std::byte* scratch(std::size_t bytes);
-  /// The parameter as the segment's tasks see it: the tensor in the store, or its copy on the segment's device.
+  /// The parameter as the segment's tasks use it: the tensor in the store, or its copy on the segment's device.
   virtual const Tensor& parameter(const ParameterRef& ref) = 0;
   /// The constant as the segment's tasks read it: `value`, or its copy on the segment's device.
   virtual Tensor constant(const Tensor& value) = 0;
@@ -100,7 +100,7 @@ class SegmentMemory {
   struct Output {
     const PlanEdge* edge;
     std::vector<Tensor> slots;
-    std::vector<std::int64_t> sent_rows;  // by slot
+    std::vector<std::int64_t> sent_rows;  // by slot: the rows of the tensor that was sent last
     /// The parameter of which each slot holds a copy; null if there is none.
     const ParameterRef* copied_parameter = nullptr;
     /// The update counter of the parameter whose value the tokens hold; null if they hold none.

@@ -15,8 +15,8 @@
 
 namespace troupe {
 
-/// The tasks of one segment, in the order in which they fire. For each edge from a conductor to its collectives, also
-/// the collective that travels over it in the current firing. Used on one thread at a time.
+/// The tasks of one segment, in the order in which they fire. Holds also, for each edge from a conductor to its
+/// collectives, the collective that the edge carries in the current firing. Used on one thread at a time.
 class SegmentTasks {
  public:
   /// One task. Kept small, since a firing of a fused segment walks over an entry for each op.

@@ -32,7 +32,7 @@ Partitioner fixed_shards(std::int64_t shards);
 /// and at most one per row. Throws Error if an argument is below 1.
 Partitioner min_shard_size(std::int64_t bytes, std::int64_t max_shards);
 /// Splits every parameter into the fewest shards that have at most `bytes` bytes, or one row, each. `max_shards`, if
-/// given, is the upper limit of their number, and they are larger then. Throws Error if an argument is below 1.
+/// given, limits their number; the shards may then be larger. Throws Error if an argument is below 1.
 Partitioner max_shard_size(std::int64_t bytes, std::optional<std::int64_t> max_shards = {});
 
 /// Returns the partitioner that a text names: `none`, `fixed:SHARDS`, `min_size:BYTES` (at most `servers` shards) or

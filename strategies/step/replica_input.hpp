@@ -11,7 +11,7 @@ namespace troupe {
 
 /// The outputs of a plan that carry a replica's part of the batches.
 struct ReplicaInput {
-  ActorId loader = kNone;  ///< its first outputs are the fields, in order
+  ActorId loader = kNone;  ///< the actor whose first outputs are the fields, in order
   OutputRef batch_info = {};
 };
 

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// The parameter, and its rows, from which a part is taken.
+/// The parameter to which a part belongs, and the rows of the part.
 struct PartOf {
   std::string parameter;
   RowRange rows;
@@ -111,10 +111,10 @@ inline std::string row_gradients_of(const std::string& parameter) {
 }
 }  // namespace names
 
-/// The server of a parameter, or of some of its rows. All that have the same server form a group, except parameters of
-/// which rows are looked up.
+/// The server of a parameter, or of some of its rows. All entries with the same server form a group, except parameters
+/// of which rows are looked up.
 struct PlacedParameter {
-  std::size_t parameter;  ///< index
+  std::size_t parameter;  ///< index in the list of parameters
   std::optional<RowRange> rows = {};
   std::size_t server = 0;
 };
