@@ -12,7 +12,7 @@
 namespace troupe {
 
 struct LocalSgdOptions {
-  /// Steps of a worker between two exchanges with the servers.
+  /// The number of steps of each worker between two exchanges with the servers.
   std::int64_t local_steps = 8;
   /// The optimizer that updates the common parameters on the servers. Its gradient is the mean change of the workers'
   /// parameters. With the default, the common parameters become the mean of the workers' parameters.

@@ -41,7 +41,8 @@ std::vector<Value> behind_barrier(const std::vector<Value>& reduced, const std::
   return committed;
 }
 
-/// Returns the sum of loss_is_finite over the replicas, then the gradients as summed by the hook.
+/// Returns the sum of loss_is_finite over the replicas, then the sums of the gradients, which the hook computes for
+/// each bucket. With atomic_steps, all of them are behind a barrier.
 std::vector<Value> reduce_with_hook(std::span<const Value> values, const MirroredOptions& options,
                                     std::int64_t replicas) {
   std::vector<Value> reduced{all_reduce(scale(values[0], 1.0))};

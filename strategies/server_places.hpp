@@ -9,8 +9,8 @@ namespace troupe {
 
 class Cluster;
 
-/// The places of workers, servers and evaluation in a job with several processes. Without evaluators the strategy
-/// chooses the places of evaluation.
+/// The places of workers, servers and evaluation in a job with several processes. If `evaluators` is empty, the
+/// strategy chooses the places of evaluation.
 struct ServerPlaces {
   std::vector<Place> workers, servers, evaluators;
 };

@@ -38,11 +38,11 @@ class Strategy {
   /// The processes whose loss does not end a run; see Plan::expendable.
   virtual std::set<int> expendable() const { return {}; }
 
-  /// A plan that takes one training step per batch.
+  /// Returns a plan whose steps train the model; see step_rows() for the rows of a step.
   virtual Plan training_plan(const PlanRequest& request) const = 0;
-  /// A plan that computes loss and metrics.
+  /// Returns a plan that computes loss and metrics of the batches.
   virtual Plan evaluation_plan(const PlanRequest& request) const;
-  /// A plan that computes the outputs of the model.
+  /// Returns a plan that computes the outputs of the model for the batches.
   virtual Plan prediction_plan(const PlanRequest& request) const;
 
  protected:

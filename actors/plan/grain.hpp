@@ -8,7 +8,7 @@ namespace troupe {
 
 /// The rule that groups the actors of a plan into segments.
 enum class Grain {
-  per_op,  ///< every actor alone
+  per_op,  ///< every actor is a segment
   chains,  ///< an actor together with its direct successor, branches apart
   fused,   ///< all actors of a replica on one place together
 };

@@ -51,7 +51,7 @@ struct PlanInput {
 
 /// One output of an actor.
 struct PlanOutput {
-  /// kNone: no actor reads the output.
+  /// The edge that carries the output; kNone if no actor reads it.
   EdgeId edge = kNone;
   TensorInfo info;
   /// Set if the output is this parameter of the store, updated in place. If the edge has several slots, each slot holds
@@ -176,7 +176,7 @@ struct PlanSegment {
 /// A group of ranks among which the plan's collectives run. Spawning the plan looks the communicator up by name.
 struct PlanCommunicator {
   std::string name;
-  /// The process of each rank.
+  /// The process number of each rank.
   std::vector<int> processes;
   /// The algorithm of all-reduces if the ranks are in several processes.
   AllReduceAlgorithm all_reduce = AllReduceAlgorithm::direct;

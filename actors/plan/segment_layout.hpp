@@ -44,7 +44,7 @@ struct ArgumentPlace {
     constant,   ///< a constant of the plan
     parameter,  ///< in the store
     port,       ///< the tensor that arrived at an input of the segment
-    output,     ///< the slot of an output of the segment that this firing fills
+    output,     ///< the slot of a segment output that the current firing fills
   };
   Kind kind = Kind::arena;
   std::int32_t index = 0;  ///< number of the port or output

@@ -114,7 +114,7 @@ CapturedSubgraphs::Subgraph CapturedSubgraphs::capture(Stream& stream, const std
   try {
     subgraph.resources = launch_tasks();
   } catch (const std::exception& error) {
-    // An error with another cause is thrown again, with its place, when the tasks run one by one.
+    // An error that the capture has not caused is thrown again, with its place, when the tasks run one by one.
     obstacle = error.what();
   }
   try {

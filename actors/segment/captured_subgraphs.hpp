@@ -20,7 +20,7 @@ class Segment;
 /// a time.
 class CapturedSubgraphs {
  public:
-  /// Identifies the memory on which a firing works.
+  /// The number of rows of a firing, and the addresses and slots that identify the memory on which it works.
   using Key = std::vector<std::uintptr_t>;
   /// Objects that captured work needs, kept as long as the work.
   using Resources = std::vector<std::shared_ptr<const void>>;
@@ -86,7 +86,7 @@ class SegmentCapture {
   std::size_t launch(std::size_t first);
   /// Ends a firing that has failed: nothing more of it is launched as a subgraph.
   void abandon() { subgraphs_.abandon(); }
-  /// Ends a firing.
+  /// Ends a firing that has launched all its work.
   void finish() { subgraphs_.finish(); }
 
  private:

@@ -183,8 +183,8 @@ std::size_t SegmentFiring::run_traced() {
   return end;
 }
 
-/// Runs the next task or captured subgraph. Returns the number of the task after it; task_ if the next task is not
-/// complete.
+/// Runs the next task or captured subgraph. Returns the number of the first task behind it, or task_ if the next task
+/// is not complete.
 std::size_t SegmentFiring::run_some() {
   auto end = task_;
   if (!is_waiting_ && !failure_) guard(task_, [&] { end = segment_.run_captured(task_); });

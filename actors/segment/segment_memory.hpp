@@ -92,7 +92,7 @@ class SegmentMemory {
   /// Makes the slots of all outputs. The constructors of the subclasses call it, since it calls make_slot().
   void allocate_slots(const SegmentMemorySetup& setup);
 
-  std::vector<Event> last_uses_;  // by port
+  std::vector<Event> last_uses_;  // by port; see last_use()
 
  private:
   static constexpr std::int64_t kNothingSent = -1;

@@ -19,7 +19,7 @@ std::int64_t rows_of(const TensorInfo& parameter);
 struct Partitioner {
   /// Returns the number of shards of a parameter, which must be from 1 to its number of rows.
   std::function<std::int64_t(const TensorInfo& parameter)> shards_of;
-  /// A model is refused unless one of its parameters has at least this number of rows.
+  /// The function from on_servers() throws Error unless a parameter of the model has at least this number of rows.
   std::int64_t least_rows = 1;
 };
 
@@ -60,7 +60,8 @@ struct Sharding {
 };
 
 /// Returns a function that places the rows of all parameters on `servers` servers. The function throws Error if no
-/// parameter has the partitioner's least_rows.
+/// parameter has the partitioner's least_rows, or a parameter cannot have the number of shards that the partitioner
+/// returns.
 PlaceParameters on_servers(const Sharding& sharding, std::size_t servers);
 
 }  // namespace troupe

@@ -21,8 +21,8 @@ ReplicaInput add_input(Plan& plan, const PlanRequest& request, const std::vector
                        const Replica& replica);
 
 /// Adds the loader of a worker. The loader gets the indices of its samples from `batches`, the dispatcher; see
-/// add_batches(). Fields that the worker's device keeps are loaded there if `may_be_on_device`; all others are loaded
-/// on the host.
+/// add_batches(). The fields are loaded on the worker's device if `may_be_on_device` and the device keeps them, else on
+/// the host.
 ReplicaInput add_dispatched_input(Plan& plan, const PlanRequest& request, const std::vector<std::string>& fields,
                                   ActorId batches, const Replica& worker, bool may_be_on_device);
 

@@ -18,7 +18,7 @@ struct TrainingSpec {
   Model model;
   Loss loss;
   Optimizer optimizer;
-  /// std::nullopt: the metrics that the loss provides.
+  /// The metrics to compute. std::nullopt: the metrics that the loss provides.
   std::optional<std::vector<Metric>> metrics = {};
   /// Seed of the random numbers of the steps, such as those of dropout.
   std::uint64_t seed = 0;

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// The outputs of a worker.
+/// The outputs of a plan that carry what a worker sends to shards.
 struct WorkerOutputs {
   /// For each group of the step: the worker's block of gradients, or the hook's encoding of it.
   std::vector<OutputRef> gradients;
