@@ -187,7 +187,7 @@ bool has_input_without_tokens(const Plan& plan, const PlanActor& actor) {
 void check_plan(const Plan& plan) {
   if (plan.segments.empty()) throw Error("plan", "has no segments: choose a grain first (split, chain or fuse)");
   for (const auto& edge : plan.edges) {
-    if (edge.consumers.empty()) throw Error("plan", "nobody reads edge '" + edge.name + "'");
+    if (edge.consumers.empty()) throw Error("plan", "edge '" + edge.name + "' has no consumer");
     if (edge.initial_tokens < 0 || edge.capacity < std::max(1, edge.initial_tokens))
       throw Error("plan", "edge '" + edge.name + "' cannot have " + std::to_string(edge.capacity) + " slots and " +
                               std::to_string(edge.initial_tokens) + " tokens");

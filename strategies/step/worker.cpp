@@ -37,8 +37,7 @@ void add_views(LowerOptions& options, const ParameterGroup& group, const OutputR
 
 ActorId add_batches(Plan& plan, const PlanRequest& request, const std::string& strategy, int workers,
                     Dispatch dispatch) {
-  if (request.batches != nullptr)
-    throw Error(strategy, "needs a data set: its workers are told the numbers of the samples that they load");
+  if (request.batches != nullptr) throw Error(strategy, "needs a data set: its workers load samples by their numbers");
   if (!request.data.layout().whole()) throw Error(strategy, "every process needs all samples, not a shard of them");
   // The dispatcher runs on cpu:0 of rank 0.
   return add_dispatcher(plan, request.source, request.data, request.seed, workers, dispatch, Place{});
